@@ -24,7 +24,7 @@ demo: $(VENV)/.installed
 	@echo "What next? After \`source $(BIN)/activate\`:"
 	@echo "  platform status                 every run, with its pass rate and warnings"
 	@echo "  platform compare                the table again; --json for scripts"
-	@echo "  platform fit demo --explain     why to believe each fit, and why not"
+	@echo "  platform fit demo --explain     why to trust each fit, and why not"
 	@echo "  platform forecast --budget 6    what twice the compute would bring"
 	@echo "docs/tutorial.md writes a study of your own in ten minutes."
 

@@ -9,16 +9,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 MAX_NAMES = 20
-"""Most valid names that one message lists."""
+"""Maximum number of valid names listed in one message."""
 
 
 class AblationsError(ValueError):
-    """What a user can cause and put right."""
+    """An error that a user can cause and put right."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a setting was written.
+    """The place where a setting was written.
 
     >>> str(Place(source="sweeps/loo.yaml", line=7, key="axes.loss"))
     'sweeps/loo.yaml:7: axes.loss'
@@ -27,16 +27,16 @@ class Place:
     source: str
     """A file, or the command-line option itself: `--set batch.prompts=64`."""
     line: int | None = None
-    """1-based; none on the command line."""
+    """1-based; None on the command line."""
     key: str = ""
     """Dotted path of the setting inside the source; empty for the source as a whole."""
 
     def inside(self, *parts: str | int) -> "Place":
-        """The place of something that belongs inside this one but has no line of its own."""
+        """The place of a key inside this one that has no line of its own."""
         return replace(self, key=".".join(str(part) for part in (self.key, *parts) if part != ""))
 
     def error(self, found: str, right: str = "") -> "FileError":
-        """What is wrong here."""
+        """A `FileError` at this place."""
         return FileError(FileProblem(place=self, found=found, right=right))
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class FileProblem:
-    """One line of a `FileError`: where, what was found, what would be right (empty when `found` says it)."""
+    """One line of a `FileError`: the place, what was found, and what would be right (empty if `found` says so)."""
 
     place: Place
     found: str
@@ -57,7 +57,7 @@ class FileProblem:
 
 
 class FileError(AblationsError):
-    """Input that cannot be used as it is written; `problems` holds every reason found, the message one line each."""
+    """Input that cannot be used as written; `problems` holds every problem, the message shows one per line."""
 
     def __init__(self, *problems: FileProblem) -> None:
         self.problems = tuple(dict.fromkeys(problems))
@@ -65,7 +65,7 @@ class FileError(AblationsError):
 
 
 def did_you_mean(word: str, names: Iterable[str], plural: str, *, most: int | None = MAX_NAMES) -> str:
-    """The valid name nearest to `word`, if one is near, and all: "did you mean 'loss'? axes are: off_policy, loss".
+    """The nearest valid name, if any is near, and all valid names: "did you mean 'loss'? axes are: off_policy, loss".
 
     At most `most` are listed; None lists all.
     """

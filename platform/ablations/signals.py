@@ -1,4 +1,4 @@
-"""Signals that are handled in another way while a block runs."""
+"""Handles signals differently while a block runs."""
 
 import signal
 import threading
@@ -11,7 +11,7 @@ Handler = Callable[[int, FrameType | None], object] | signal.Handlers
 
 @contextmanager
 def handled(handler: Handler, *numbers: signal.Signals) -> Iterator[None]:
-    """Inside the block these signals go to `handler`; outside the main thread, which gets no signals, nothing changes.
+    """Send these signals to `handler` inside the block; no effect outside the main thread, which gets no signals.
 
     >>> with handled(signal.default_int_handler, signal.SIGTERM): ...    # SIGTERM raises KeyboardInterrupt, as Ctrl-C
     """

@@ -1,4 +1,4 @@
-"""Numbers and messages as people read them."""
+"""Formats numbers and messages for people."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86400
 
 
 def duration_text(seconds: float, *, digits: int = 3) -> str:
-    """A duration in its own unit: `0.5 min`, `30 min`, `1.5 h`, `72 h`, `12.5 days`. An estimate deserves two digits.
+    """A duration in a suitable unit: `0.5 min`, `30 min`, `1.5 h`, `72 h`, `12.5 days`. Use two digits for an estimate.
 
     `humanize` writes "an hour" for 80 minutes or "2 hours, 29 minutes and 24 seconds", neither of which is a limit's
     "1.33 h" nor an estimate's "2.5 h".
@@ -22,12 +22,12 @@ def duration_text(seconds: float, *, digits: int = 3) -> str:
 
 
 def four_digits(number: float) -> str:
-    """`0.2513`, `1200`, `80000`: never a power of ten."""
+    """A number to four digits, never as a power of ten: `0.2513`, `1200`, `80000`."""
     return f"{float(f'{number:.4g}'):.10g}"
 
 
 def setting_text(value: Any) -> str:
-    """A setting of a recipe as YAML has it on one line: `dapo`, `0.0001`, `true`, `{type: grpo, clip: 0.1}`."""
+    """A recipe setting as one line of YAML: `dapo`, `0.0001`, `true`, `{type: grpo, clip: 0.1}`."""
     match value:
         case None:
             return "null"
@@ -43,28 +43,28 @@ def setting_text(value: Any) -> str:
 
 
 def changes_text(overrides: Mapping[str, Any]) -> str:
-    """What a variant changes of the reference: `loss.type = dapo, batch.prompts = 32`; empty for the reference."""
+    """A variant's changes to the reference: `loss.type = dapo, batch.prompts = 32`; empty for the reference."""
     return ", ".join(f"{path} = {setting_text(value)}" for path, value in overrides.items())
 
 
 LEAST_PLAIN, LEAST_POWER = 1e-4, 1e9
-"""Computes between these are shown without a power of ten."""
+"""Compute between these is shown without a power of ten."""
 
 
 def compute_text(compute: float) -> str:
-    """Compute, in any unit, as tables and sentences show it: four digits, 10,380 or 0.2513; 1.038e+21 from 1e9 on."""
+    """Compute in any unit, to four digits, for tables and sentences: 10,380 or 0.2513; 1.038e+21 from 1e9 upwards."""
     if compute and not LEAST_PLAIN <= abs(compute) < LEAST_POWER:
         return f"{compute:.4g}"
     return f"{float(f'{compute:.4g}'):,.10g}"
 
 
 def interval_text(estimate: float | None, lo: float | None, hi: float | None, form: str) -> str:
-    """`0.610 [0.590, 0.633]`; an end that is not bounded reads `…`, an estimate that is not given is left out."""
+    """An interval: `0.610 [0.590, 0.633]`. An unbounded end reads `…`; an estimate of None is left out."""
     return _interval(*(None if number is None else format(number, form) for number in (estimate, lo, hi)))
 
 
 def compute_interval_text(estimate: float | None, lo: float | None, hi: float | None) -> str:
-    """The same of computes: `10,380 [9,512, 12,040]`."""
+    """An interval of compute: `10,380 [9,512, 12,040]`."""
     return _interval(*(None if number is None else compute_text(number) for number in (estimate, lo, hi)))
 
 
@@ -77,9 +77,9 @@ def _interval(estimate: str | None, lo: str | None, hi: str | None) -> str:
 DIFFERING = re.compile(
     r"0x[0-9a-f]+|tmp[\w]{8}\b|\b(?=[a-z]*\d)[0-9a-f]{7,}\b|\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE
 )
-"""What the same error says differently of each run: addresses, temporary names, run ids and hashes, numbers."""
+"""Parts of an error message that differ between runs: addresses, temporary names, run ids, hashes and numbers."""
 
 
 def cause(message: str) -> str:
-    """What two runs that failed alike have in common: `"step # of run #"` of `"step 12 of run 81d2f0a95c3b"`."""
+    """The part that equal failures share: `"step # of run #"` for `"step 12 of run 81d2f0a95c3b"`."""
     return DIFFERING.sub("#", message)

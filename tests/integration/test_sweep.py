@@ -164,7 +164,7 @@ def test_two_sweeps_of_one_name_do_not_run_at_once(platform, study, home):
 @pytest.mark.parametrize("arguments", [("status",), ("compare",), ("cancel",), ("sync",)])
 def test_a_home_without_sweeps_says_what_makes_one(platform, arguments):
     result = platform(*arguments, code=2)
-    assert "`platform sweep FILE` starts one" in result.stderr
+    assert "to start one, run `platform sweep FILE`" in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -100,4 +100,4 @@ def test_in_a_terminal_the_watch_is_a_live_table(home):
 @pytest.mark.parametrize("option", ["--json", "--all", "--units"])
 def test_what_a_live_table_cannot_do_is_refused(platform, home, option):
     make_home(home)
-    assert f"{option} has no effect while --watch" in platform("status", "-w", option, code=2).stderr
+    assert f"{option} has no effect with --watch" in platform("status", "-w", option, code=2).stderr

@@ -190,7 +190,7 @@ def test_what_sbatch_refuses_is_said_in_its_words(cluster, run):
         (["--partition", "hihg"], "unknown partition 'hihg'; did you mean 'high'? partitions are: low, high"),
         (["--sbatch", "acount=x"], "unknown option 'acount'; did you mean 'account'?"),
         (["--sbatch", "output=x"], "output"),
-        (["--no-job", "--setup", "true"], "no effect with --no-job"),
+        (["--no-job", "--setup", "true"], "conflict with --no-job"),
     ],
 )
 def test_wrong_options_end_with_2_and_what_would_be_right(cluster, home, arguments, said):
@@ -407,12 +407,12 @@ def test_a_store_is_there_when_its_file_can_be_made(tmp_path):
 
 def test_clocks_are_compared_as_far_as_an_answer_of_two_seconds_allows():
     fine = check_clock("node", 100.0, 101.5, 102.0)
-    assert (fine.level, fine.found) == ("ok", "differs from the one here by at most 1.5 s")
+    assert (fine.level, fine.found) == ("ok", "differs from the clock here by at most 1.5 s")
     # The signal came between 100 and 102 of our clock, when the node's showed 160: 58 s fast at least.
     fast = check_clock("node", 100.0, 160.0, 102.0)
-    assert (fast.level, fast.found) == ("warning", "differs from the one here by 58 s")
+    assert (fast.level, fast.found) == ("warning", "differs from the clock here by 58 s")
     slow = check_clock("node", 100.0, 40.0, 102.0)
-    assert (slow.level, slow.found) == ("warning", "differs from the one here by 60 s")
+    assert (slow.level, slow.found) == ("warning", "differs from the clock here by 60 s")
 
 
 def test_a_password_is_not_shown():

@@ -16,7 +16,7 @@ def test_a_sweep_killed_between_submission_and_its_own_record_leaves_no_orphan_a
     submitting.communicate()
     assert len(study.queued()) == 3
     said = study.submit()
-    assert "was interrupted; any job that it started is cancelled" in said
+    assert "was interrupted; cancelled any job it had started" in said
     (submission,) = study.submissions()
     assert set(study.queued()) <= {submission.name}
     rows = study.until_done()

@@ -34,7 +34,7 @@ def record(home: Home, job: str | None, *, runs: tuple[str, ...] = ("81d2f0a95c3
 
 def test_what_sbatch_refuses_is_said_in_its_words_and_leaves_nothing_behind(study):
     refused = study.submit("--after", "abc", code=2)
-    assert "sbatch refused the job of 3 runs: Batch job submission failed: Job dependency problem" in refused
+    assert "sbatch rejected the job of 3 runs: Batch job submission failed: Job dependency problem" in refused
     assert "--after abc" in refused
     assert study.submissions() == []
     study.submit("--hold")

@@ -88,8 +88,8 @@ def test_all_that_the_cluster_does_not_have_is_said_at_once(tmp_path):
         "9: resources.cpus: found 5 processors per node",
         "10: resources.mem_gb: found 8 GB per node",
     ]
-    assert said[1].endswith("write 60 or less: a run that needs longer writes a checkpoint, is requeued and resumes; "
-                            "these have enough: low")  # fmt: skip
+    assert said[1].endswith("write 60 or less: a run that needs longer saves a checkpoint, is requeued and resumes; "
+                            "partitions with enough: low")  # fmt: skip
     assert said[-1].endswith("the largest node of partition high has 7.8 GB")
 
 
@@ -155,4 +155,6 @@ def test_a_partition_is_as_large_as_its_largest_node(tmp_path):
     block = ("partition: mixed", "time_min: 2-00:00:00", "nodes: 2", "gpus: h100:8", "cpus: 64", "mem_gb: 250")
     assert check_on_cluster(asked(tmp_path, *block), threads=1) == "mixed"
     (problem,) = refusal(tmp_path, "gpus: 8")
-    assert problem.endswith("found 8 GPUs per node; the largest node of partition low has 0; these have enough: mixed")
+    assert problem.endswith(
+        "found 8 GPUs per node; the largest node of partition low has 0; partitions with enough: mixed"
+    )

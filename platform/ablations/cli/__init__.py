@@ -1,28 +1,28 @@
-"""The commands of `platform`. Each imports what it needs when it runs: `--help` and `sweep --dry-run` start at once.
+"""The commands of `platform`. Each imports what it needs when it runs, so `--help` and `sweep --dry-run` start fast.
 
-    options.py   what commands share: options, sweeps by name, output
-    budget.py    what --budget means
+    options.py   shared by the commands: options, sweeps by name, output
+    budget.py    the --budget option
     run.py       sweep, train
-    plan.py      what a sweep would train and cost
-    submit.py    a sweep on Slurm
-    check.py     check, and the quick part of it that begins a sweep
-    devices.py   plan: what each device of a cluster would hold
+    plan.py      the runs and costs of a sweep, before training
+    submit.py    submission of a sweep to Slurm
+    check.py     check, and its quick part, which begins every sweep
+    devices.py   plan: the memory of each device of a cluster
     jobs.py      cancel, retry
     follow.py    status, logs
     read.py      fit, compare, report
     forecast.py  forecast
-    design.py    design, and what of it a sweep says
+    design.py    design, and its part of a dry run
     reproduce.py reproduce
     studies.py   reproduce --list
-    shelf.py     list, show, diff, delete
-    move.py      rename, export, import
+    shelf.py     list, show, diff, delete: the contents of the home folder
+    move.py      rename, export, import: sweeps to another name or home folder
     serve.py     dashboard, mlflow, sync
     doctor.py    doctor
     findings.py  what check and doctor find, on a terminal and for scripts
-    reference.py every command as a page: docs/commands.md
+    reference.py every command as Markdown: docs/commands.md
 
-Exit codes: 0 done, or submitted to Slurm; 1 some run failed, no curve has a fit, or the doctor or a check found an
-error; 2 the input was wrong; 3 not finished, or interrupted.
+Exit codes: 0 done, or submitted to Slurm; 1 a run failed, no curve has a fit, or the doctor or a check found an error;
+2 the input was wrong; 3 not finished, or interrupted.
 """
 
 import os
@@ -60,19 +60,19 @@ app = typer.Typer(
 COMMANDS = {
     "Train": (run.sweep, run.train, jobs.cancel, jobs.retry),
     "Results": (follow.status, follow.logs, read.fit, read.compare, read.report, forecast.forecast),
-    "Before it is paid for": (design.design, check.check, devices.plan, reproduce.reproduce, doctor.doctor),
+    "Plan and check": (design.design, check.check, devices.plan, reproduce.reproduce, doctor.doctor),
     "The home folder": (shelf.list, shelf.show, shelf.diff, shelf.delete, move.rename, move.export, move.import_),
     "Pages and MLflow": (serve.dashboard, serve.mlflow, serve.sync),
 }
-"""In the order of `--help`, by what they are for."""
+"""Commands by purpose, in the order of `--help`."""
 for purpose, commands in COMMANDS.items():
     for command in commands:
-        # `import` is a word of Python's.
+        # `import` is a Python keyword.
         app.command(command.__name__.rstrip("_"), rich_help_panel=purpose)(command)
 
 
 def show_version(is_asked: bool) -> None:
-    """The package's version and the commit of its code, then nothing else."""
+    """Print the package's version and the commit of its code, then exit."""
     if is_asked:
         from ablations import __version__
         from ablations.pools.code_version import code_version
@@ -106,5 +106,5 @@ def main() -> None:
 
 
 def complain(message: str) -> None:
-    """One message on standard error."""
+    """Print one error on standard error."""
     Screen(stderr=True, soft_wrap=True).print(f"error: {message}", markup=False, highlight=False, style="red")

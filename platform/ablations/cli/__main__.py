@@ -1,4 +1,4 @@
-"""`python -m ablations.cli`, the same as `platform`."""
+"""Runs `platform` as `python -m ablations.cli`."""
 
 from ablations.cli import main
 

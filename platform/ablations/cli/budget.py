@@ -1,4 +1,4 @@
-"""What `--budget` means: `2` in the scale's unit, `160h` in hours of devices, `2x` twice the budget of the file."""
+"""The --budget option: `2` in the scale's unit, `160h` in device-hours, `2x` twice the file's budget."""
 
 import math
 import re
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 BUDGET_PATTERN = re.compile(r"(?P<amount>[-+]?[\d.]+(?:e[-+]?\d+)?)(?P<unit>h|x|)", re.IGNORECASE)
 HELP = "Compute per run: 2 in the scale's unit, 160h in GPU-hours, 2x times the file's budget."
 LARGE_JUMP = 10.0
-"""A budget without a unit that is more times the file's is asked about: 160 may have been meant as hours."""
+"""Ratio to the file's budget above which a bare number needs confirmation: 160 may have been meant as hours."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AskedBudget:
-    """`160h`: AskedBudget(amount=160.0, unit="h")."""
+    """A budget as typed: `160h` is AskedBudget(amount=160.0, unit="h")."""
 
     amount: float
     unit: Literal["", "h", "x"]
 
     def in_scale_units(self, *, unit_gpu_hours: float, own: float) -> float:
-        """Compute in the scale's unit, which has so many hours; `own`, in that unit too, is what `2x` doubles."""
+        """Convert to the scale's unit of `unit_gpu_hours`; `own` is the file's budget in that unit, doubled by `2x`."""
         return {"": self.amount, "h": self.amount / unit_gpu_hours, "x": self.amount * own}[self.unit]
 
 
 def read_budget(text: str) -> AskedBudget:
-    """What was asked for; AblationsError where it is no budget."""
+    """Parse --budget; raises AblationsError if the text is not a budget."""
     found = BUDGET_PATTERN.fullmatch(text.strip())
     try:
         amount = float(found["amount"]) if found else math.nan
@@ -43,8 +43,8 @@ def read_budget(text: str) -> AskedBudget:
         amount = math.nan
     if math.isnan(amount):
         raise AblationsError(
-            f"--budget: found {text!r}; write 2 (in the scale's unit), 160h (GPU-hours) or 2x (twice the budget that "
-            f"the file has)"
+            f"--budget: found {text!r}; write 2 (in the scale's unit), 160h (GPU-hours) or 2x (twice the budget in "
+            f"the file)"
         )
     if not (math.isfinite(amount) and amount > 0):
         raise AblationsError(f"--budget: found {text}; must be a number greater than 0")
@@ -54,27 +54,27 @@ def read_budget(text: str) -> AskedBudget:
 
 
 def budget_of(study: "Study", asked: AskedBudget) -> float:
-    """What was asked for of a sweep file, in the scale's unit."""
+    """The budget for a sweep file, in the scale's unit."""
     unit = study.reference.recipe.compute_unit_gpu_hours
     return asked.in_scale_units(unit_gpu_hours=unit, own=study.sweep.budget.compute)
 
 
 def ask_about_jump(asked: AskedBudget, plan: Plan, *, own: float) -> None:
-    """Asks where a bare number is many times the file's budget; without a terminal AblationsError says how to mean it.
+    """Ask for confirmation if a bare number is many times the file's budget; without a terminal, raise AblationsError.
 
-    typer.Exit after a no.
+    Raises typer.Exit if the user declines.
     """
     if not (said := jump_text(asked, plan, own=own)):
         return
     if not sys.stdin.isatty():
         hours, times = four_digits(plan.budget_gpu_hours), four_digits(asked.amount / own)
-        raise AblationsError(f"{said}; write {hours}h or {times}x if that is what you mean")
-    if not typer.confirm(f"{said}. Train so long?"):
+        raise AblationsError(f"{said}; to confirm, write {hours}h or {times}x")
+    if not typer.confirm(f"{said}. Train for this long?"):
         raise typer.Exit(WRONG_INPUT)
 
 
 def jump_text(asked: AskedBudget, plan: Plan, *, own: float) -> str:
-    """What a bare number that is many times the file's budget would train; empty for any other budget."""
+    """A warning if a bare number is many times the file's budget; empty otherwise."""
     if asked.unit or asked.amount <= LARGE_JUMP * own:
         return ""
     return (

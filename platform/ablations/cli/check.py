@@ -1,4 +1,4 @@
-"""The command that says before training what can be known: check. Its quick part begins every sweep."""
+"""The command that finds problems before training: check. Its quick part begins every sweep."""
 
 import threading
 import time
@@ -23,20 +23,22 @@ if TYPE_CHECKING:
 DEFAULT_SCALE = "laptop"
 WIDTH = 120
 SANDBOX = "sandbox"
-"""The part of a finding that is about this machine and not about what is trained."""
+"""The part of findings about this machine instead of the data or the model."""
 
 
 def check(
     recipe: Annotated[str, typer.Argument(help="Recipe, by name or path; or a sweep file, for all its variants.")],
     scale: Annotated[
-        str | None, typer.Option(help=f"Scale, by name or path; by default {DEFAULT_SCALE}, or the sweep file's.")
+        str | None, typer.Option(help=f"Scale, by name or path. Default: {DEFAULT_SCALE}, or the sweep file's.")
     ] = None,
     set_: SetOption = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Only what needs no model, as `platform sweep` does.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run only the checks that need no model, like `platform sweep`.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check data, answers, tokenizer, lengths, sandbox, memory and one step before training. Exit code 1 if a run would
-    be refused."""
+    be rejected."""
     from scalerl.checks.examine import examine_recipes
 
     recipes = recipes_of(recipe, scale, set_ or ())
@@ -51,7 +53,7 @@ def check(
 
 
 def recipes_of(recipe: str, scale: str | None, sets: Iterable[str]) -> "dict[str, ResolvedRecipe]":
-    """The recipe, or every variant if it is a sweep file, by name."""
+    """The recipe by its name; for a sweep file, every variant by its name."""
     from ablations.study.resolve import load_resolved
 
     if is_sweep(recipe):
@@ -62,7 +64,7 @@ def recipes_of(recipe: str, scale: str | None, sets: Iterable[str]) -> "dict[str
 
 
 def readings_of(file: str, scale: str | None, sets: Iterable[str]) -> "Iterator[Finding]":
-    """Whether runs of a sweep file will have enough readings to be fitted, and move until their budget is spent."""
+    """Problems of a sweep file: runs with too few evaluations to fit, or a learning rate that reaches 0 too early."""
     from ablations.study.expand import expand
     from ablations.study.fittable import too_few_readings
     from scalerl.checks.finding import Finding
@@ -88,7 +90,7 @@ def readings_of(file: str, scale: str | None, sets: Iterable[str]) -> "Iterator[
 
 
 def is_sweep(file: str) -> bool:
-    """Whether a path names a sweep file: it says which recipe is its reference."""
+    """True if a path names a sweep file, recognised by its key `reference`."""
     from ablations.files.source import read_yaml
 
     path = Path(file)
@@ -96,9 +98,9 @@ def is_sweep(file: str) -> bool:
 
 
 def refuse_early(recipes: "Mapping[str, ResolvedRecipe]", out: Console, *, trains_here: bool = True) -> None:
-    """The quick checks at the start of a sweep or run: prints warnings, raises AblationsError with what is refused.
+    """Run the quick checks at the start of a sweep or run: prints warnings, raises AblationsError for rejected recipes.
 
-    Runs that train on another machine may find a sandbox there, so a missing one here is only a warning.
+    Runs that train on another machine may find a sandbox there, so a missing sandbox here is only a warning.
     """
     from scalerl.checks.examine import examine_recipes
 
@@ -111,14 +113,14 @@ def refuse_early(recipes: "Mapping[str, ResolvedRecipe]", out: Console, *, train
         text = "\n  ".join(lines_of(one, len(recipes), most_faults=0))
         out.print(f"warning: {text}", markup=False, highlight=False, soft_wrap=True, style=STYLES["warning"])
     if warned:
-        out.print("`platform check` lists every row concerned.", highlight=False, markup=False)
+        out.print("To list every affected row, run `platform check`.", highlight=False, markup=False)
     if refused:
         raise AblationsError("nothing was started: " + "\n  ".join(refused))
 
 
 @contextmanager
 def saying_after(silent_s: float, out: Console) -> Iterator[Callable[[str], None]]:
-    """Prints what is being done once the block has taken `silent_s` seconds, and nothing in a block that is quicker."""
+    """Print the current activity once the block has taken `silent_s` seconds; a faster block prints nothing."""
     began, lock = time.monotonic(), threading.Lock()
     doing: list[str] = []
 

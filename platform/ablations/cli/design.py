@@ -1,4 +1,4 @@
-"""The command that says what a study could see before it is paid for: design."""
+"""The command that shows what differences a study could detect before it is run: design."""
 
 import math
 from pathlib import Path
@@ -35,19 +35,19 @@ STUDY_HEADINGS = {
     "ceiling": "ceiling",
     "compute": "compute",
 }
-"""By field of `DesignLine`."""
+"""Column headings by field of `DesignLine`."""
 
 
 def design(
     file: Annotated[Path, typer.Argument(help="Sweep file, for example sweeps/loo.yaml.")],
     detect: Annotated[
         float | None,
-        typer.Option(help="Difference to be seen: name the cheapest design. In pass rate; of compute the ratio, 1.2."),
+        typer.Option(help="Find the cheapest design for this difference: in pass rate, or for compute a ratio (1.2)."),
     ] = None,
-    question: Annotated[QuestionName, typer.Option(help="What --detect is a difference in.")] = "level",
+    question: Annotated[QuestionName, typer.Option(help="Quantity in which --detect is a difference.")] = "level",
     noise: Annotated[
         float | None,
-        typer.Option(help="Standard deviation between runs of one recipe, in pass rate, instead of what is known."),
+        typer.Option(help="Run-to-run standard deviation in pass rate. Default: estimated from earlier runs."),
     ] = None,
     scale: Annotated[str | None, typer.Option(help="Scale to use instead of the file's.")] = None,
     set_: SetOption = None,
@@ -55,12 +55,12 @@ def design(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what a study could see before it is paid for: the smallest differences, with 80 % power, by design."""
+    """Show the smallest differences that a study could detect with 80 % power, by design, before it is run."""
     from ablations.study.expand import expand
 
     wanted = None if detect is None else check_wanted(question, detect)
     if noise is not None and not (math.isfinite(noise) and 0 < noise < 1):
-        raise AblationsError(f"--noise: found {noise:g}; a standard deviation of pass rates lies between 0 and 1")
+        raise AblationsError(f"--noise: found {noise:g}; must be between 0 and 1")
     asked_budget = None if budget is None else read_budget(budget)
     study = expand(file, scale=scale, sets=set_ or ())
 
@@ -86,25 +86,25 @@ def design(
 
 
 def check_wanted(question: QuestionName, detect: float) -> float:
-    """The difference as designs compare it, in ln for compute; AblationsError where it is none."""
+    """The difference on the scale of the designs, as ln for compute; raises AblationsError if it is out of range."""
     if question == "compute":
         if not 1 < detect < math.inf:
-            raise AblationsError(f"--detect: found {detect:g}; of compute it is a ratio above 1, for example 1.2")
+            raise AblationsError(f"--detect: found {detect:g}; for compute, write a ratio above 1, for example 1.2")
         return math.log(detect)
     if not 0 < detect < 1:
-        raise AblationsError(f"--detect: found {detect:g}; a difference in pass rate lies between 0 and 1")
+        raise AblationsError(f"--detect: found {detect:g}; a difference in pass rate must be between 0 and 1")
     return detect
 
 
 def design_table(prospect: "Prospect") -> "Listing":
-    """A line per design, the cheapest to train first."""
+    """One line per design, the cheapest to train first."""
     from dataclasses import asdict
 
     from ablations.report.words.design import design_line
     from ablations.terminal.listing import Column, Listing
 
     study = prospect.blueprint.study
-    title = f"{study.sweep.name} at scale {study.scale}: smallest difference seen, by design"
+    title = f"{study.sweep.name} at scale {study.scale}: smallest detectable difference, by design"
     hidden = set() if prospect.known.speed else {"time"}
     hidden |= set() if any(one.costs.left != one.costs.whole for one in prospect.designs) else {"left"}
     shown = {field: heading for field, heading in STUDY_HEADINGS.items() if field not in hidden}
@@ -126,13 +126,16 @@ def blueprint_of(study: "Study", home: Home, budget: float | None) -> "Blueprint
 
 
 def show_design(study: "Study", sweep: StartedSweep, budget: float | None) -> None:
-    """What a dry run says of it: in full where sweeps of the scale are here, else only how to ask, at no cost."""
+    """Show the design in a dry run if the home folder has sweeps of the scale; otherwise only the command for it."""
     from ablations.findings.design_command import design_command
 
     out = console()
     command = design_command(sweep.plan)
     if not any(plans_of(sweep.home, study.scale)):
-        said = [f"`{command}` says what it could see; no earlier run of scale {study.scale} is in this home folder."]
+        said = [
+            f"No earlier run of scale {study.scale} is in this home folder. To see what the sweep could detect, run "
+            f"`{command}`."
+        ]
     else:
         from ablations.findings.foresee import foresee
         from ablations.report.words.design import dry_run_sentences
@@ -143,9 +146,9 @@ def show_design(study: "Study", sweep: StartedSweep, budget: float | None) -> No
 
 
 def refuse_unfittable(study: "Study", budget: float | None, out: "Console") -> None:
-    """Raise FileError where runs of the file have too few readings for a fit.
+    """Raise FileError if runs of the file have too few evaluations for a fit.
 
-    A shorter `--budget` is the first leg of runs that the same command extends, so it only gets a warning.
+    A shorter `--budget` only gets a warning, because the same command can extend its runs later.
     """
     from ablations.study.fittable import too_few_readings
 

@@ -1,4 +1,4 @@
-"""The command that plans a cluster: plan. What each device would hold, and how long a step would take."""
+"""The command that plans a cluster: plan. Shows the memory of each device, and the time of a step."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from scalerl.memory.per_device import DevicePlan
 
 PROMPT_TOKENS = 512
-"""Of the longest prompt, where the data are not read."""
+"""Length of the longest prompt, since the data are not read."""
 MEAN_SHARE = 0.5
-"""Mean length of a response as a share of the most that it may have."""
+"""Mean length of a response as a fraction of the maximum."""
 
 
 def plan(
@@ -25,8 +25,8 @@ def plan(
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what each device of a scale's cluster would hold and how long a step would take. Needs neither weights nor
-    data; exit code 1 if something does not fit."""
+    """Show the memory of each device in a scale's cluster and the time of a step. Needs neither weights nor data. Exit
+    code 1 if something does not fit."""
     from ablations.study.resolve import load_planned
     from scalerl.cluster.step_time import step_time
     from scalerl.memory.forecast import MOST_EVALUATION_ROWS, PromptLengths
@@ -64,15 +64,15 @@ def plan(
         rollouts = resolved.batch.prompts * resolved.batch.generations
         out.print(f"\nA step of {rollouts:,} rollouts of {response:,.0f} tokens: {time_text(took)}", highlight=False)
         for role, settings in refused.items():
-            out.print(f"[red]refused[/red]: the {role} does not fit; it would with {settings}", highlight=False)
+            out.print(f"[red]refused[/red]: the {role} does not fit; to make it fit, set {settings}", highlight=False)
         if planned.refused:
-            out.print(f"A run of it would be refused: {planned.refused}", highlight=False, markup=False)
+            out.print(f"A run would be rejected: {planned.refused}", highlight=False, markup=False)
     if refused:
         raise typer.Exit(FAILED)
 
 
 def device_table(found: "tuple[DevicePlan, ...]", memory_gb: float) -> Listing:
-    """A row for each part, a column for each role, in GB of one device."""
+    """A row for each part and a column for each role, in GB per device."""
     from scalerl.memory.per_device import GB, USABLE
 
     columns = [Column(heading=f"{one.role} (x {one.devices})", kind="number") for one in found]
@@ -80,30 +80,30 @@ def device_table(found: "tuple[DevicePlan, ...]", memory_gb: float) -> Listing:
     for name in dict.fromkeys(name for one in found for name in one.parts):
         made.add(name, *(gb_text(one.parts.get(name)) for one in found))
     made.add("total", *(gb_text(one.total) for one in found))
-    made.add("may take", *(gb_text(int(USABLE * memory_gb * GB)) for _ in found))
+    made.add("limit", *(gb_text(int(USABLE * memory_gb * GB)) for _ in found))
     if any(one.host_bytes for one in found):
-        made.add("beside it, in the host's memory", *(gb_text(one.host_bytes) for one in found))
+        made.add("in host memory", *(gb_text(one.host_bytes) for one in found))
     return made
 
 
 def gb_text(number: int | None) -> str:
-    """`12.3`; nothing for a part that the role does not have."""
+    """Gigabytes as text, `12.3`; empty for a part that the role lacks."""
     from scalerl.memory.per_device import GB
 
     return "" if number is None else f"{number / GB:.1f}"
 
 
 def time_text(took: "StepTime") -> str:
-    """Seconds of decoding and training, what of it counts, and what it costs."""
+    """Seconds of generation and training, and hours and cost of a step."""
     return (
         f"{duration_text(took.generating_s, digits=2)} to generate, {duration_text(took.training_s, digits=2)} to "
-        f"train{', at once' if took.at_once else ', one after the other'}: {took.seconds / 3600:.3g} hours a step, "
+        f"train{', in parallel' if took.at_once else ', one after another'}: {took.seconds / 3600:.3g} hours per step, "
         f"{took.gpu_hours:.3g} modelled GPU-hours on {took.devices} devices"
     )
 
 
 def plan_for_scripts(found: "tuple[DevicePlan, ...]", took: "StepTime", refused: dict[str, str]) -> dict[str, Any]:
-    """The same for scripts, in bytes and seconds."""
+    """The plan as plain data, in bytes and seconds."""
     return {
         "devices": [{**asdict(one), "parts": dict(one.parts), "total": one.total} for one in found],
         "step": {**asdict(took), "seconds": took.seconds, "gpu_hours": took.gpu_hours},

@@ -1,4 +1,4 @@
-"""The command that examines a cluster before a sweep is trusted to it: doctor."""
+"""The command that examines a machine or cluster before a sweep: doctor."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -21,29 +21,29 @@ DOCTOR_WIDTH = 100
 def doctor(
     partition: Annotated[
         list[str] | None,
-        typer.Option("--partition", help="Partition to examine, else the default one; repeatable."),
+        typer.Option("--partition", help="Partition to examine; may be repeated. Default: the cluster's."),
     ] = None,
-    no_job: Annotated[bool, typer.Option("--no-job", help="Submit no probe job, so no node is examined.")] = False,
+    no_job: Annotated[bool, typer.Option("--no-job", help="Submit no probe job; no node is examined.")] = False,
     wait_s: Annotated[float, typer.Option("--wait-s", min=0.0, help="Seconds a probe may wait for a node.")] = 120.0,
     setup: Annotated[
         list[str] | None,
-        typer.Option("--setup", help="Shell line before the probe, as in resources.setup; may be repeated."),
+        typer.Option("--setup", help="Shell line before the probe, like resources.setup; may be repeated."),
     ] = None,
     sbatch: Annotated[
         list[str] | None,
-        typer.Option("--sbatch", help="name=value for sbatch, such as account=physics; may be repeated."),
+        typer.Option("--sbatch", help="sbatch option name=value, such as account=physics; may be repeated."),
     ] = None,
     train: Annotated[
         bool,
         typer.Option(
-            "--train", help="Also train for about a minute: two generators, two ranks, on the probed nodes or here."
+            "--train", help="Also train for about a minute, with two generators and two ranks, on probed nodes or here."
         ),
     ] = False,
     study: Annotated[
         str | None,
-        typer.Option("--for", help="Also whether this study could be trained: a sweep file, or a name as fig7."),
+        typer.Option("--for", help="Also check that this study could be trained: a sweep file, or a name like fig7."),
     ] = None,
-    scale: Annotated[str | None, typer.Option(help="Scale of that study instead of its own.")] = None,
+    scale: Annotated[str | None, typer.Option(help="Scale for that study instead of its own.")] = None,
     tracking_uri: TrackingOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -55,11 +55,9 @@ def doctor(
     from ablations.tracking.ledger import default_tracking_uri
 
     if no_job and (setup or sbatch):
-        raise AblationsError(
-            "--setup and --sbatch are for the probe job and have no effect with --no-job; leave one out"
-        )
+        raise AblationsError("--setup and --sbatch need a probe job and conflict with --no-job; omit one of them")
     if scale and not study:
-        raise AblationsError("--scale is the study's and has no effect without --for; leave it out")
+        raise AblationsError("--scale belongs to --for STUDY and has no effect without it; omit --scale")
     file = find_file("study", study, named_at=Place(source=f"doctor --for {study}")) if study else None
     place = find_home(home)
     question = DoctorQuestion(
@@ -92,7 +90,7 @@ def doctor(
 
 @contextmanager
 def saying(out: Console) -> Iterator[Callable[[str], None]]:
-    """A line at the bottom of a terminal that says what is waited for; nothing elsewhere."""
+    """Show what is being waited for on the last line of a terminal; show nothing elsewhere."""
     if not out.is_terminal:
         yield lambda _: None
         return

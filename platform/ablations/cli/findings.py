@@ -1,4 +1,4 @@
-"""Findings of `platform check` and `platform doctor` on a terminal, as lines of text, and for scripts."""
+"""Shows findings of `platform check` and `platform doctor` on a terminal, as lines of text, and as JSON."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
 MOST_FAULTS = 10
-"""Rows that are printed of one finding; `--json` has them all."""
+"""Maximum number of rows printed for one finding; `--json` has all of them."""
 MOST_NAMES = 3
 
 
 def show_finding(
     out: Console, finding: "Finding", after: "Finding | None", *, width: int, num_recipes: int = 0
 ) -> None:
-    """One finding, under the title of its part, in lines of at most `width` characters."""
+    """Print one finding, under the title of its part, in lines of at most `width` characters."""
     if after is None or after.part != finding.part:
         out.print(Text(f"{'' if after is None else chr(10)}{finding.part}", "bold"))
     style, table = STYLES[finding.level], Table.grid(padding=(0, 1))
     for column in (1, len("warning"), 16):
         table.add_column(width=column)
     table.add_column(overflow="fold")
-    # Texts, not markup: that would read `:100:` of `train.jsonl:100:` as the name of an emoji.
+    # Use Text instead of markup, which would read `:100:` of `train.jsonl:100:` as the name of an emoji.
     table.add_row("", Text(finding.level, style), Text(finding.check), Text(finding.found))
     details = [Text(text, "dim") for text in [variants_text(finding, num_recipes)] if text]
     for faults, more in by_kind(finding, MOST_FAULTS):
@@ -44,7 +44,7 @@ def show_finding(
 
 
 def show_counts(out: Console, findings: "Sequence[Finding]", as_json: bool) -> None:
-    """The sum of it, and the exit code."""
+    """Print the number of findings at each level, and set the exit code."""
     levels = [finding.level for finding in findings]
     number = {level: levels.count(level) for level in STYLES}
     if as_json:
@@ -70,7 +70,7 @@ def lines_of(finding: "Finding", num_recipes: int, most_faults: int = MOST_FAULT
 
 
 def by_kind(finding: "Finding", most: int) -> "Iterator[tuple[tuple[Fault, ...], str]]":
-    """The first faults of each kind, so that many of one do not hide another, and how many more there are."""
+    """The first faults of each kind, with the number of further ones, so that one kind does not hide another."""
     for kind in dict.fromkeys(fault.kind for fault in finding.faults):
         of_kind = [fault for fault in finding.faults if fault.kind == kind]
         more = len(of_kind) - most
@@ -78,12 +78,12 @@ def by_kind(finding: "Finding", most: int) -> "Iterator[tuple[tuple[Fault, ...],
 
 
 def fault_text(fault: "Fault") -> str:
-    """`duplicate: the same problem as train.jsonl:3`."""
+    """A fault as text: `duplicate: the same problem as train.jsonl:3`."""
     return f"{fault.kind}: {fault.what}" if fault.kind else fault.what
 
 
 def variants_text(finding: "Finding", num_recipes: int) -> str:
-    """`variants: loo-loss, loo-logits and 3 more`; empty if a finding is about all recipes, or about none."""
+    """The variants concerned: `variants: loo-loss, loo-logits and 3 more`; empty if these are all or none."""
     names = finding.variants
     if len(names) == num_recipes:
         return ""

@@ -41,7 +41,7 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh until no run trains or waits.")] = False,
     all_runs: Annotated[bool, typer.Option("--all", help="Show every run of a long sweep.")] = False,
     units: Annotated[
-        bool, typer.Option("--units", help="Show the processes of runs on the wall clock: where, and what they do.")
+        bool, typer.Option("--units", help="Show the processes of runs on the wall clock: node and activity.")
     ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -56,7 +56,7 @@ def status(
     started = find_sweep(home, sweep)
     if watch:
         if idle := [name for name, value in {"json": as_json, "all": all_runs, "units": units}.items() if value]:
-            raise AblationsError(f"--{idle[0]} has no effect while --watch shows a live table")
+            raise AblationsError(f"--{idle[0]} has no effect with --watch, which shows a live table")
         with suppress(KeyboardInterrupt):
             started = watch_sweep(started, console())
     plan, rows = started.plan, run_rows(started)
@@ -73,7 +73,7 @@ def status(
 
 
 def watch_sweep(sweep: StartedSweep, out: Console) -> StartedSweep:
-    """Show a sweep until nothing trains or waits any more; returns it with the trials that a search has added."""
+    """Show a sweep until nothing trains or waits; returns the sweep with the trials that a search has added."""
     from ablations.status.live import LiveStatus
     from ablations.status.progress import is_still_going
 
@@ -87,14 +87,14 @@ def watch_sweep(sweep: StartedSweep, out: Console) -> StartedSweep:
 
 def logs(
     run: Annotated[str, typer.Argument(help="Run id, its first digits, or the name of a variant.")],
-    sweep: Annotated[str | None, typer.Option(help="Sweep of the variant; by default the one last started.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the variant; by default its first.")] = None,
-    attempt: Annotated[int | None, typer.Option(min=1, help="Attempt; by default the last.")] = None,
+    sweep: Annotated[str | None, typer.Option(help="Sweep of the variant. Default: the one last started.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the variant. Default: its first.")] = None,
+    attempt: Annotated[int | None, typer.Option(min=1, help="Attempt. Default: the last.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run ends.")] = False,
     attempts: Annotated[bool, typer.Option("--attempts", help="List the attempts and how they ended.")] = False,
     home: HomeOption = None,
 ) -> None:
-    """Print what a run printed."""
+    """Print the log of a run."""
     if attempts and (follow or attempt):
         raise AblationsError(
             f"{'--follow' if follow else '--attempt'} has no effect with --attempts, which prints a list"
@@ -110,7 +110,7 @@ def logs(
 
 
 def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
-    """The run meant by an id, its first digits, or a variant's name."""
+    """Find a run by its id, its first digits, or a variant's name."""
     ids = sorted(path.name for path in (home.path / "runs").glob("*") if path.is_dir())
     matches = [run_id for run_id in ids if run_id.startswith(run)]
     if len(matches) == 1:
@@ -129,7 +129,7 @@ def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
 
 
 def print_log(home: Home, run_id: str, attempt: int | None) -> None:
-    """The log of one attempt; of a run that never began to train, what its jobs printed."""
+    """Print the log of one attempt; for a run that never began to train, the output of its jobs."""
     from ablations.status.run_logs import attempt_numbers, job_logs
 
     folder = home.run(run_id)
@@ -142,14 +142,14 @@ def print_log(home: Home, run_id: str, attempt: int | None) -> None:
     if not of_jobs:
         known = f"attempts with a log: {', '.join(map(str, numbers))}" if numbers else "no attempt has one yet"
         raise AblationsError(f"run {run_id}: no log of {f'attempt {attempt}' if attempt else 'any attempt'}; {known}")
-    beside_log(f"run {run_id}: its last job ended before training began. This is what it printed:")
+    beside_log(f"run {run_id}: its last job ended before training began. Output of the job:")
     for path in of_jobs:
         beside_log(f"==> {path} <==")
         tell(path.read_text(errors="replace"), end="")
 
 
 def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
-    """The log as it grows, then how the run ended."""
+    """Print the log as it grows, then how the run ended."""
     from ablations.status.follow_log import follow_log, has_run_ended, run_state
     from ablations.status.run_logs import attempt_numbers
 
@@ -173,7 +173,7 @@ def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
 
 
 def show_attempts(home: Home, run_id: str) -> None:
-    """When each attempt wrote its last line, and how it ended; of those before the last that line is all there is."""
+    """Print when each attempt wrote its last line, and how it ended; for all but the last, the last line itself."""
     from ablations.status.follow_log import run_state
     from ablations.status.run_logs import attempt_numbers, tail
 
@@ -192,5 +192,5 @@ def show_attempts(home: Home, run_id: str) -> None:
 
 
 def beside_log(text: str) -> None:
-    """A line beside the log, on standard error."""
+    """Print a line about the log, on standard error."""
     console(stderr=True).print(text, style="dim", markup=False, highlight=False, soft_wrap=True)

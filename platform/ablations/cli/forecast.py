@@ -1,4 +1,4 @@
-"""The command that forecasts: what more compute would buy, and whether such forecasts have held."""
+"""The command that forecasts results at larger budgets, and tests such forecasts on finished runs: forecast."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,18 +34,18 @@ def forecast(
         list[str] | None,
         typer.Option(
             help="Compute per run: 2 in the scale's unit, 160h in GPU-hours, 2x times the sweep's budget; may be "
-            "repeated. By default 1x, 2x and 10x."
+            "repeated. Default: 1x, 2x and 10x."
         ),
     ] = None,
-    score: Annotated[float | None, typer.Option(help="Pass rate to reach: forecast the compute it takes.")] = None,
+    score: Annotated[float | None, typer.Option(help="Forecast the compute needed to reach this pass rate.")] = None,
     backtest: Annotated[
-        bool, typer.Option("--backtest", help="Forecast finished runs from their first 30, 50 and 70 %, and compare.")
+        bool, typer.Option("--backtest", help="Forecast finished runs from their first 30, 50 and 70 % and compare.")
     ] = False,
     task: TaskOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Forecast every variant at larger budgets, and which would lead."""
+    """Forecast every variant at larger budgets, and the likely leader."""
     from ablations.findings.results import read_results
     from ablations.findings.sweep_forecast import backtest_sweep, forecast_sweep
     from ablations.readings.task_curves import with_task
@@ -54,11 +54,11 @@ def forecast(
 
     asked = [read_budget(one) for one in budget or ()]
     if score is not None and not 0 < score <= 1:
-        raise AblationsError(f"--score: found {score:g}; a pass rate to reach lies in (0, 1]")
+        raise AblationsError(f"--score: found {score:g}; must be a pass rate in (0, 1]")
     if backtest and (budget or score is not None):
-        raise AblationsError("--budget and --score have no effect on --backtest; leave them out")
+        raise AblationsError("--budget and --score have no effect with --backtest; omit them")
     with progress_bar("fitting curves") as done:
-        # Nothing of it is compared.
+        # Variants are not compared here.
         results = read_results(started := with_task(find_sweep(home, sweep), task), alone=True, done=done)
     warn(unkept_results_note(results))
     if backtest:
@@ -80,7 +80,7 @@ def forecast(
 
 
 def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:
-    """A table for every budget, one of what does not depend on it, and what the reader must know."""
+    """A table per budget, one for all budgets, and notes for the reader."""
     from ablations.report.headings import budget_headings, curve_headings, under
     from ablations.report.words.forecast import budget_lines, curve_lines, forecast_notes
     from ablations.text import compute_text
@@ -96,7 +96,7 @@ def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:
 
 
 def _titled(title: str, lines: list[dict[str, str]]) -> list[Listing]:
-    """A table under its title; nothing without lines."""
+    """A table with a title; nothing if there are no lines."""
     if not lines:
         return []
     table = _table(*lines[0], title=title)
@@ -108,7 +108,7 @@ def _titled(title: str, lines: list[dict[str, str]]) -> list[Listing]:
 
 
 def backtest_tables(found: "Backtest", *, sweep: str) -> Group:
-    """The score of each fraction, then every run."""
+    """The scores per fraction, then every run."""
     errors = ("mean error", "mean |error|", "95 % intervals that held", "mean |error| of no more gain")
     title = f"{sweep}: forecasts of the last 3 readings of finished runs"
     scores = _table("fitted on", "runs", *errors, title=title)
@@ -126,7 +126,7 @@ def backtest_tables(found: "Backtest", *, sweep: str) -> Group:
     for check in found.checks:
         if not check.reason:
             runs.add(*_check_cells(check))
-    reasons = [f"Not from the first {one.fraction:.0%}: {one.reason}" for one in found.checks if one.reason]
+    reasons = [f"No forecast from the first {one.fraction:.0%}: {one.reason}" for one in found.checks if one.reason]
     return Group(scores, Text(), runs, *(Text(made_visible(reason)) for reason in reasons))
 
 

@@ -1,4 +1,4 @@
-"""The commands that change what trains: cancel, retry."""
+"""The commands that stop or resubmit runs: cancel, retry."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ SeedOption = Annotated[list[int] | None, typer.Option("--seed", help="Only this 
 def cancel(
     sweep: SweepArgument = None, variant: VariantOption = None, seed: SeedOption = None, home: HomeOption = None
 ) -> None:
-    """Stop a sweep, or some of its runs. Runs that train write a checkpoint and end; the others do not start."""
+    """Stop a sweep, or some of its runs. Training runs save a checkpoint and end; waiting runs do not start."""
     from ablations.running.reconcile import cancel_runs
     from ablations.status.progress import run_rows
 
@@ -39,7 +39,7 @@ def cancel(
             os.kill(pid, signal.SIGTERM)
     done = [f"asked {counted(len(here), 'running run')} to stop"] if here or not cancelled else []
     done += [f"cancelled {counted(len(cancelled), 'Slurm job')}"] if cancelled else []
-    tell(f"{started.name}: {', '.join(done)}; `platform sweep` resumes from their checkpoints")
+    tell(f"{started.name}: {', '.join(done)}; to resume from the checkpoints, run `platform sweep FILE`")
     if others:
         tell(f"{counted(len(others), 'run')} not cancelled: another sweep submitted the job")
     known = {*cancelled, *others}
@@ -53,13 +53,13 @@ def retry(
     sweep: SweepArgument = None,
     state: Annotated[
         list[str] | None,
-        typer.Option("--state", help="Only runs in this state; may be repeated. By default all failures."),
+        typer.Option("--state", help="Only runs in this state; may be repeated. Default: all failures."),
     ] = None,
     variant: VariantOption = None,
     seed: SeedOption = None,
     home: HomeOption = None,
 ) -> None:
-    """Submit failed, lost and timed-out runs again. They resume from their checkpoints, with the current code."""
+    """Resubmit failed, lost and timed-out runs. They resume from their checkpoints with the current code."""
     from ablations.running.retry import retry_runs
     from ablations.status.progress import run_rows
 
@@ -79,7 +79,7 @@ def named_states(words: list[str]) -> list[State]:
 
 
 def chosen(plan: "Plan", rows: "list[RunRow]", variants: list[str] | None, seeds: list[int] | None) -> "list[RunRow]":
-    """The rows of these variants and seeds, all if none is named; AblationsError for an unknown name."""
+    """The rows of these variants and seeds, or all if none is named; raises AblationsError for an unknown name."""
     names = [variant.name for variant in plan.variants]
     variants = [meant(name, names) for name in variants or ()]
     for name in variants:

@@ -1,4 +1,4 @@
-"""The commands that take a sweep elsewhere, or give it another name: rename, export, import."""
+"""The commands that rename a sweep or move it to another home folder: rename, export, import."""
 
 import shlex
 from pathlib import Path
@@ -14,10 +14,10 @@ from ablations.text import counted
 
 def rename(
     sweep: Annotated[str, typer.Argument(help="Sweep name.", autocompletion=started_sweeps)],
-    name: Annotated[str, typer.Argument(help="What it is to be called.")],
+    name: Annotated[str, typer.Argument(help="New name.")],
     home: HomeOption = None,
 ) -> None:
-    """Give a sweep another name, here and in MLflow. Its runs and what is known of them stay as they are."""
+    """Rename a sweep, here and in MLflow. Its runs and results do not change."""
     from ablations.running.rename import rename_sweep
     from ablations.tracking.synchroniser import push_sweep
 
@@ -27,19 +27,19 @@ def rename(
     if made.tracking_uri:
         tell(str(push_sweep(made.sweep, made.tracking_uri)))
     if made.had_report:
-        tell(f"`platform report {name}` writes its report again, with the new name.")
-    tell(f"A sweep file that says `name: {started.name}` starts a sweep of that name again, with the same runs.")
+        tell(f"To write its report under the new name, run `platform report {name}`.")
+    tell(f"A sweep file with `name: {started.name}` will start a sweep of the old name again, with the same runs.")
 
 
 def export(
     sweep: SweepArgument = None,
-    to: Annotated[Path | None, typer.Option("--to", help="File to write; by default SWEEP.tar.gz.")] = None,
+    to: Annotated[Path | None, typer.Option("--to", help="File to write. Default: SWEEP.tar.gz.")] = None,
     checkpoints: Annotated[
-        bool, typer.Option("--checkpoints", help="With checkpoints and models, so that runs can be trained further.")
+        bool, typer.Option("--checkpoints", help="Include checkpoints and models, so that runs can be trained further.")
     ] = False,
     home: HomeOption = None,
 ) -> None:
-    """Write a sweep with its runs into one file, which `platform import` reads in another home folder."""
+    """Write a sweep and its runs to one file, for `platform import` in another home folder."""
     from ablations.running.archive import export_sweep
     from ablations.terminal.progress_bar import progress_bar
 
@@ -52,22 +52,22 @@ def export(
 
 
 def import_(
-    archive: Annotated[Path, typer.Argument(help="File that `platform export` wrote.")],
-    name: Annotated[str | None, typer.Option("--as", help="Name of the sweep here, instead of its own.")] = None,
+    archive: Annotated[Path, typer.Argument(help="File written by `platform export`.")],
+    name: Annotated[str | None, typer.Option("--as", help="Name for the sweep here instead of its own.")] = None,
     home: HomeOption = None,
 ) -> None:
-    """Bring a sweep that `platform export` wrote into this home folder. Every file is checked by its digest."""
+    """Import a sweep written by `platform export` into this home folder. Every file's digest is checked."""
     from ablations.running.unpack import import_sweep
     from ablations.terminal.progress_bar import progress_bar
 
     place = find_home(home)
     if not archive.is_file():
-        raise AblationsError(f"{archive}: no such file; `platform export SWEEP` writes one")
+        raise AblationsError(f"{archive}: no such file; to write one, run `platform export SWEEP`")
     with progress_bar("reading bytes") as done:
         came = import_sweep(place, archive, name=name, done=done)
-    here = f"; {counted(came.num_here, 'run')} that were here already stay as they are" if came.num_here else ""
+    here = f"; {counted(came.num_here, 'run')} were here already and stay as they are" if came.num_here else ""
     tell(f"{place.path}: sweep '{came.sweep.name}' with {counted(came.num_new, 'run')}{here}")
     if not came.with_checkpoints:
-        tell("Its runs came without checkpoints: they can be read and compared, and not be trained further.")
+        tell("The runs have no checkpoints: they can be read and compared, but not trained further.")
     where = f" --home {shlex.quote(str(home))}" if home else ""
-    tell(f"`platform compare {came.sweep.name}{where}` compares its variants.")
+    tell(f"To compare its variants, run `platform compare {came.sweep.name}{where}`.")

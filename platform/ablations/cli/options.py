@@ -1,4 +1,4 @@
-"""What the commands share: options, the home folder's sweeps by name, and output."""
+"""Shared by the commands: options, finding sweeps by name, and output."""
 
 import json
 import shlex
@@ -22,90 +22,90 @@ FAILED, WRONG_INPUT, NOT_FINISHED = 1, 2, 3
 PIPE_WIDTH = 160
 
 HomeOption = Annotated[
-    Path | None, typer.Option("--home", help="Home folder; by default ABLATIONS_HOME, or ./ablation-runs.")
+    Path | None, typer.Option("--home", help="Home folder. Default: ABLATIONS_HOME, or ./ablation-runs.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="path=value for every variant; may be repeated.")]
 TrackingOption = Annotated[
     str | None,
     typer.Option(
-        "--tracking-uri", envvar="MLFLOW_TRACKING_URI", help="MLflow server; by default the home folder's own store."
+        "--tracking-uri", envvar="MLFLOW_TRACKING_URI", help="MLflow server. Default: the home folder's own store."
     ),
 ]
 TaskOption = Annotated[
     str | None,
-    typer.Option("--task", help="Task whose curves are fitted; by default the only one, or all tasks of a mix."),
+    typer.Option("--task", help="Task whose curves to fit. Default: the only one, or all tasks of a mix."),
 ]
 AloneOption = Annotated[
     bool,
-    typer.Option("--alone", help="Leave out what other sweeps of the scale say of how far runs of one recipe differ."),
+    typer.Option("--alone", help="Estimate run-to-run variation from this sweep only."),
 ]
 
 
 def started_sweeps(begun: str) -> list[str]:
-    """For the shell's completion: sweeps of the home folder, without `--home`, whose names begin so."""
+    """Shell completion: sweeps whose names start with `begun`, in the home folder chosen without `--home`."""
     return [name for name in find_home(None).sweep_names() if name.startswith(begun)]
 
 
 def further_sweeps(context: typer.Context, begun: str) -> list[str]:
-    """The same without those that the command line names already."""
+    """Shell completion: like `started_sweeps`, without the sweeps already named."""
     named = context.params.get("sweeps") or ()
     return [name for name in started_sweeps(begun) if name not in named]
 
 
 SweepArgument = Annotated[
     str | None,
-    typer.Argument(help="Sweep name or file; by default the one last started.", autocompletion=started_sweeps),
+    typer.Argument(help="Sweep name or file. Default: the one last started.", autocompletion=started_sweeps),
 ]
 
 
 def console(*, stderr: bool = False) -> Console:
-    """The terminal as wide as it is; a file or pipe wide enough for every table. Control characters are visible."""
+    """A console as wide as the terminal, or wide enough for every table in a file or pipe; shows control characters."""
     out = Screen(stderr=stderr)
     return out if out.is_terminal else Screen(stderr=stderr, width=PIPE_WIDTH)
 
 
 def tell(text: str, *, end: str = "\n") -> None:
-    """Plain text on standard output, at once; control characters are visible."""
+    """Print plain text on standard output and flush; control characters are made visible."""
     print(made_visible(text), end=end, flush=True)
 
 
 def warn(message: str) -> None:
-    """One warning on standard error; nothing where there is none."""
+    """Print a warning on standard error; nothing for an empty message."""
     if message:
         console(stderr=True).print(f"warning: {message}", markup=False, highlight=False, soft_wrap=True, style="yellow")
 
 
 def print_json(data: Any) -> None:
-    """Print plain data, refusing numbers JSON has no word for."""
+    """Print plain data as JSON; raises ValueError for numbers that JSON lacks."""
     print(json.dumps(data, indent=1, allow_nan=False))
 
 
 def own_command() -> str:
-    """How the user called `platform`, so that what is printed can be pasted."""
+    """The name by which the user called `platform`, so that printed commands can be pasted."""
     called = Path(sys.argv[0])
     return shlex.quote(sys.argv[0]) if called.name == "platform" and called.parent != Path() else "platform"
 
 
 def pages_command(home: Home) -> str:
-    """What opens the pages of a home folder."""
+    """The command that opens the dashboard of a home folder."""
     return f"{own_command()} dashboard {home.option}"
 
 
 def say_pages(home: Home, out: Console) -> None:
-    """The same below what a command found, at a terminal alone."""
+    """Print the dashboard command below a result, only at a terminal."""
     if out.is_terminal:
         out.print(f"\ndashboard  {pages_command(home)}", soft_wrap=True, highlight=False, markup=False)
 
 
 def find_sweep(home_option: Path | None, name: str | None) -> StartedSweep:
-    """The sweep meant by `--home` and a name, a sweep file, or nothing."""
+    """The started sweep given by `--home` and a name, a sweep file, or None for the last one."""
     home = find_home(home_option)
     return read_sweep(home, find_sweep_name(home, name))
 
 
 def find_sweep_name(home: Home, name: str | None) -> str:
-    """The sweep meant by a name, a sweep file, or nothing; AblationsError names those that exist."""
+    """The name of the sweep given by a name, a sweep file, or None; AblationsError lists the sweeps if unknown."""
     if name is not None and home.sweep_names() and name.endswith((".yaml", ".yml")) and Path(name).exists():
         from ablations.study.sweep import load_sweep
 
@@ -116,7 +116,7 @@ def find_sweep_name(home: Home, name: str | None) -> str:
 def unfinished_code(
     sweep: StartedSweep, rows: "list[RunRow] | None" = None, *, also_failed: tuple[State, ...] = ()
 ) -> int:
-    """0 when every run is done or was stopped by its rule, 1 when one failed, 3 when runs are only not finished."""
+    """Exit code: 0 if every run is done or was stopped by a rule, 1 if one failed, 3 if runs are not finished."""
     from ablations.running.ending import all_ended
     from ablations.status.progress import run_rows
 

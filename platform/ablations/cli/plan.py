@@ -1,4 +1,4 @@
-"""What a sweep would train and cost, before anything does."""
+"""Shows the runs and costs of a sweep before anything is trained."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
-    """What a sweep would train, and what of it is already there."""
+    """Print the runs of a sweep with their present states."""
     from ablations.status.progress import run_rows
     from ablations.status.rows import left_to_train
 
@@ -74,7 +74,7 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
 
 
 def stop_text(plan: "Plan") -> str:
-    """The stop rules in words: `stops a run whose gain stays below 0.01 (P > 0.9); flags a collapse`."""
+    """The stop rules as text: `stops a run whose gain stays below 0.01 (P > 0.9); flags a collapse`."""
     assert plan.stop is not None
     rules = []
     if plan.stop["gain_below"] is not None:
@@ -89,7 +89,7 @@ def stop_text(plan: "Plan") -> str:
 
 
 def show_cost(study: "Study", sweep: StartedSweep, jobs: int | None) -> None:
-    """What the jobs of the missing runs, and of trials to come, may cost at most."""
+    """Print the maximum cost of the jobs for missing runs and future trials."""
     from ablations.running.reconcile import num_missing
     from ablations.slurm.limits import check_on_cluster, refuse_idle_devices
     from ablations.slurm.placed import threads_of_node
@@ -109,7 +109,7 @@ def show_cost(study: "Study", sweep: StartedSweep, jobs: int | None) -> None:
 
 
 def cost_of(num_jobs: int, resources: "Resources", threads: int, partition: str) -> "SubmissionPlan":
-    """What jobs may cost at most on this cluster."""
+    """The maximum cost of jobs on this cluster."""
     from ablations.slurm import commands
     from ablations.slurm.cost import submission_plan
 

@@ -1,4 +1,4 @@
-"""The commands that read what came of a sweep: fit, compare, report."""
+"""The commands that evaluate a sweep: fit, compare, report."""
 
 import math
 from collections.abc import Sequence
@@ -40,20 +40,22 @@ def fit(
     ],
     fit_from: Annotated[
         str | None,
-        typer.Option("--from", help='Compute up to which readings are left out; "auto": until they follow the law.'),
+        typer.Option(
+            "--from", help='Ignore evaluations up to this compute; "auto" starts where the scaling law begins to hold.'
+        ),
     ] = None,
-    fit_to: Annotated[float | None, typer.Option("--to", help="Compute beyond which readings are left out.")] = None,
-    r0: Annotated[R0Mode | None, typer.Option(help="How R_0 is tied to the reading before RL.")] = None,
-    loss: Annotated[FitLoss | None, typer.Option(help="huber: outliers count less.")] = None,
+    fit_to: Annotated[float | None, typer.Option("--to", help="Ignore evaluations beyond this compute.")] = None,
+    r0: Annotated[R0Mode | None, typer.Option(help="How R_0 is tied to the evaluation before RL.")] = None,
+    loss: Annotated[FitLoss | None, typer.Option(help="Loss of the fit; huber down-weights outliers.")] = None,
     ceiling: Annotated[
-        float | None, typer.Option(help="Highest pass rate that the task allows, if it is known: A is no higher.")
+        float | None, typer.Option(help="Highest pass rate that the task allows, if known; an upper limit of A.")
     ] = None,
     task: TaskOption = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why to believe each fit, and why not.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Explain why to trust each fit, and why not.")] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit the sigmoid compute-performance curve (ScaleRL eq. 1); exit code 1 when no curve can be fitted."""
+    """Fit the sigmoid compute-performance curve (ScaleRL eq. 1). Exit code 1 if no curve can be fitted."""
     from ablations.findings.results import fit_file, fit_sweep
     from ablations.report.words.comparison import unkept_note
     from ablations.terminal.progress_bar import progress_bar
@@ -64,7 +66,7 @@ def fit(
     settings = {name: value for name, value in given.items() if value is not None}
     if source.lower().endswith(".csv"):
         if task is not None:
-            raise AblationsError(f"--task {task} has no effect on a CSV file, whose curves have names; leave it out")
+            raise AblationsError(f"--task {task} has no effect on a CSV file, whose curves have names; omit --task")
         fits = fit_file(Path(source), FitSettings(**settings))
     else:
         started = find_sweep(home, source)
@@ -84,7 +86,7 @@ def fit(
 
 
 def check_cutoff(text: str | None) -> float | Auto | None:
-    """The compute after which readings count, "auto", or None; AblationsError when it is none of them."""
+    """Parse --from as a compute, "auto" or None; raises AblationsError for anything else."""
     if text is None or text == "auto":
         return text
     try:
@@ -97,7 +99,7 @@ def check_cutoff(text: str | None) -> float | Auto | None:
 
 
 def check_end(fit_to: float | None, fit_from: float | Auto | None) -> None:
-    """AblationsError when no compute lies beyond `fit_from` and up to `fit_to`."""
+    """Raise AblationsError if --to leaves no compute beyond `fit_from`."""
     if fit_to is None:
         return
     if not fit_to > 0:
@@ -111,31 +113,31 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="SWEEP",
-            help="Sweep names or files, by default the one last started, several against the first one's reference; or "
-            "a CSV file of curves.",
+            help="Sweep names or files. Default: the one last started. Several are compared with the first one's "
+            "reference. Or a CSV file of curves.",
             autocompletion=further_sweeps,
         ),
     ] = None,
     paper: Annotated[
-        bool, typer.Option("--paper", help="Compare as arXiv 2510.13786 does: its grid, its rule of 0.02.")
+        bool, typer.Option("--paper", help="Compare like arXiv 2510.13786, with its grid and its margin of 0.02.")
     ] = False,
     task: TaskOption = None,
     reference: Annotated[
         str | None,
-        typer.Option("--reference", help="Variant that the others are compared with; by default the sweep's own."),
+        typer.Option("--reference", help="Variant with which to compare the others. Default: the sweep's reference."),
     ] = None,
     fit_from: Annotated[
         str | None,
-        typer.Option("--from", help='Of a CSV file or experiment, as in `fit`: a compute, or "auto".'),
+        typer.Option("--from", help='For curves from a CSV file or MLflow: a compute or "auto", as in `fit`.'),
     ] = None,
     loss: Annotated[
-        FitLoss | None, typer.Option(help="Of a CSV file or experiment; huber: outliers count less.")
+        FitLoss | None, typer.Option(help="Loss for curves from a CSV file or MLflow; huber down-weights outliers.")
     ] = None,
     ceiling: Annotated[
-        float | None, typer.Option(help="Of a CSV file or experiment; the highest pass rate that the task allows.")
+        float | None, typer.Option(help="For curves from a CSV file or MLflow: highest pass rate that the task allows.")
     ] = None,
     mlflow: Annotated[
-        str | None, typer.Option("--mlflow", help="MLflow server or store whose --experiment is compared.")
+        str | None, typer.Option("--mlflow", help="MLflow server or store with the --experiment to compare.")
     ] = None,
     experiment: Annotated[str | None, typer.Option("--experiment", help="Name of the MLflow experiment.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", help="MLflow metric with the held-out pass rate.")] = None,
@@ -143,30 +145,30 @@ def compare(
         str | None, typer.Option("--compute", help='MLflow metric with the compute at the same steps, or "step".')
     ] = None,
     variant: Annotated[
-        str | None, typer.Option("--variant", help="MLflow param or tag that names the variant; by default variant.")
+        str | None, typer.Option("--variant", help="MLflow param or tag with the variant. Default: variant.")
     ] = None,
     seed: Annotated[
         str | None,
         typer.Option(
-            "--seed", help="MLflow param or tag with the seed; by default runs count in the order they began."
+            "--seed", help="MLflow param or tag with the seed. Default: runs are numbered in the order they began."
         ),
     ] = None,
     samples: Annotated[
-        str | None, typer.Option("--samples", help="MLflow metric, or a number: all generations behind a score.")
+        str | None, typer.Option("--samples", help="All generations behind a score: an MLflow metric, or a number.")
     ] = None,
     alone: AloneOption = False,
     sort: Annotated[
         OrderBy | None,
-        typer.Option(help="Best first by this, or by name; by default variants stand as in the sweep file."),
+        typer.Option(help="Sort by this, best first, or by name. Default: the order of the sweep file."),
     ] = None,
     sheet: Annotated[
-        str | None, typer.Option("--csv", help="Write a row per variant into this CSV file; - prints it.")
+        str | None, typer.Option("--csv", help="Write one row per variant to this CSV file; - prints the rows.")
     ] = None,
-    latex: Annotated[bool, typer.Option("--latex", help="Print the table for LaTeX; it needs booktabs.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Print the table for LaTeX (needs booktabs).")] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare the variants of one sweep or several with a reference, or those of a CSV file or an MLflow experiment."""
+    """Compare variants with a reference: of one sweep or several, of a CSV file, or of an MLflow experiment."""
     given = {"fit_from": check_cutoff(fit_from), "loss": loss, "ceiling": ceiling}
     settings = {name: value for name, value in given.items() if value is not None}
     of_mlflow = {
@@ -193,7 +195,7 @@ def compare(
         results = _of_experiment(mlflow, of_mlflow, reference, FitSettings(**settings))
     elif files:
         if len(names) > 1:
-            raise AblationsError(f"{files[0]} is compared by itself; name it alone, or sweeps of the home folder")
+            raise AblationsError(f"a CSV file is compared by itself; pass only {files[0]}, or only sweeps")
         _refuse("a CSV file", of_home | {f"--{name}": value for name, value in of_mlflow.items()})
         results = _of_file(Path(files[0]), reference, FitSettings(**settings))
     else:
@@ -231,7 +233,7 @@ def compare(
 
 
 def show_comparison(results: "Results") -> None:
-    """The table, where the hours went, and what opens the page."""
+    """Print the table, the hours spent, and the command for the dashboard."""
     from ablations.report.tables import comparison_table, hours_table
 
     out = console()
@@ -243,7 +245,7 @@ def show_comparison(results: "Results") -> None:
 
 
 def write_sheet(results: "Results", place: str) -> None:
-    """The comparison as CSV, into a file whose name is printed, or to standard output."""
+    """Write the comparison as CSV to a file whose name is printed, or to standard output."""
     from ablations.report.csv_files import comparison_sheet
     from scalerl.run.run_folder import write_atomically
 
@@ -256,16 +258,16 @@ def write_sheet(results: "Results", place: str) -> None:
 
 
 def _refuse(source: str, options: dict[str, str | None]) -> None:
-    """AblationsError when one of the options is given, as it has no effect on what is compared."""
+    """Raise AblationsError if one of the options is given, because it has no effect on this source."""
     if given := [name for name, value in options.items() if value is not None]:
         said = f"{given[0]} {options[given[0]]}".rstrip()
-        raise AblationsError(f"{said} has no effect on {source}; leave it out")
+        raise AblationsError(f"{said} has no effect with {source}; omit this option")
 
 
 def _of_sweeps(
     home: Path | None, names: Sequence[str], task: str | None, *, alone: bool, baseline: str | None = None
 ) -> "Results":
-    """One sweep, by default the one last started, or several against the reference of the first."""
+    """One sweep, by default the last one, or several compared with the reference of the first."""
     from ablations.findings.results import read_results
     from ablations.findings.together import check_together, together, with_baseline
     from ablations.readings.task_curves import with_task
@@ -295,7 +297,7 @@ def _of_experiment(tracking_uri: str, named: dict[str, str], reference: str | No
     from ablations.tracking.experiment import ExperimentNames, study_of_experiment
 
     if missing := [f"--{name}" for name in ("experiment", "metric", "compute") if name not in named]:
-        raise AblationsError(f"--mlflow needs {', '.join(missing)} too")
+        raise AblationsError(f"--mlflow also needs {', '.join(missing)}")
     return compare_elsewhere(study_of_experiment(tracking_uri, ExperimentNames(**named)), reference, settings)
 
 
@@ -304,24 +306,25 @@ def report(
         list[str] | None,
         typer.Argument(
             metavar="SWEEP",
-            help="Sweep names or files, several against the first one's reference; by default the one last started.",
+            help="Sweep names or files; several are compared with the first one's reference. Default: the one last "
+            "started.",
             autocompletion=further_sweeps,
         ),
     ] = None,
     form: Annotated[
         Literal["html", "md", "csv", "latex", "pdf"],
         typer.Option(
-            "--format", help="One HTML file; Markdown with figures; CSV of curves and fits; LaTeX; the page as PDF."
+            "--format", help="One HTML file, Markdown with figures, CSV of curves and fits, LaTeX, or the page as PDF."
         ),
     ] = "html",
     to: Annotated[
-        Path | None, typer.Option("--to", help="Folder to write into; by default the sweep's in the home folder.")
+        Path | None, typer.Option("--to", help="Folder for the report. Default: the sweep's folder in the home folder.")
     ] = None,
     task: TaskOption = None,
     alone: AloneOption = False,
     home: HomeOption = None,
 ) -> None:
-    """Write the report of one sweep or several: an HTML file that opens anywhere, or files for papers and programs."""
+    """Write a report of one sweep or several: an HTML file that opens anywhere, or files for papers and programs."""
     from ablations.report.formats import write_in_format
     from ablations.terminal.progress_bar import waiting
 
@@ -333,6 +336,6 @@ def report(
             written = write_in_format(results, form, now=datetime.now(UTC), folder=folder)
     except OSError as error:
         raise AblationsError(
-            f"{folder} cannot be written ({error.strerror or error}); `--to FOLDER` writes the report into another"
+            f"{folder} is not writable ({error.strerror or error}); choose another folder with --to FOLDER"
         ) from error
     tell(str(written))

@@ -1,4 +1,4 @@
-"""Every command as Markdown, from the commands themselves: `docs/commands.md`.
+"""Every command as Markdown, generated from the commands: `docs/commands.md`.
 
 python -m ablations.cli.reference > docs/commands.md      # make docs
 """
@@ -17,10 +17,10 @@ from ablations.cli import app
 COMMANDS_PREAMBLE = """\
 # Commands
 
-Made by `make docs` from the commands themselves; a test fails when this page is not what they say.
+Made by `make docs` from the commands themselves; a test fails if this page is out of date.
 
-`platform COMMAND --help`, or `-h`, prints the same texts. `platform --version` names the version and the commit of the
-code, `platform --install-completion` lets the shell complete commands, options and names of sweeps. Commands work in
+`platform COMMAND --help`, or `-h`, prints the same texts. `platform --version` prints the version and the commit of the
+code. `platform --install-completion` lets the shell complete commands, options and names of sweeps. Commands work in
 one home folder: `--home`, else `ABLATIONS_HOME`, else `./ablation-runs`.
 
 | exit code | meaning |
@@ -43,21 +43,21 @@ class Parameter:
 
     @property
     def is_argument(self) -> bool:
-        """Whether it stands by its place."""
+        """True for an argument, which is given by position."""
         return isinstance(self.info, ArgumentInfo)
 
     def usage(self) -> str:
-        """`FILE`, `[SWEEP]`, `[SWEEP]...` for any number of them, `--jobs`, `--watch, -w`."""
+        """The parameter in a usage line: `FILE`, `[SWEEP]`, `[SWEEP]...` if repeatable, `--jobs`, `--watch, -w`."""
         if self.is_argument:
             name = self.info.metavar or self.name.upper()
             several = "..." if _is_list(self.annotation) else ""
             return (name if self.default is inspect.Parameter.empty else f"[{name}]") + several
-        # Typer keeps the first name of an annotated option in the place of its default.
+        # Typer keeps the first name of an annotated option in place of its default.
         names = [name for name in (self.info.default, *(self.info.param_decls or ())) if isinstance(name, str)]
         return ", ".join(names or [f"--{self.name.replace('_', '-')}"])
 
     def row(self) -> str:
-        """Its row in the table of its command."""
+        """The parameter's row in the table of its command."""
         is_plain = isinstance(self.default, str | int | float) and self.default is not False
         default = f"`{self.default}`" if is_plain else ""
         default = f"`${self.info.envvar}`" if self.info.envvar else default
@@ -66,7 +66,7 @@ class Parameter:
 
 
 def commands_page() -> str:
-    """The page."""
+    """The whole page as Markdown."""
     sections = [
         section(one.name or one.callback.__name__, one.callback) for one in app.registered_commands if one.callback
     ]
@@ -74,7 +74,7 @@ def commands_page() -> str:
 
 
 def section(name: str, command: Callable[..., Any]) -> str:
-    """How a command is called, what it does, and a row for each argument and option."""
+    """A command's usage, its docstring, and a row for each argument and option."""
     parameters = list(parameters_of(command))
     call = ["platform", name, *(one.usage() for one in parameters if one.is_argument), "[OPTIONS]"]
     table = [
@@ -90,12 +90,12 @@ def parameters_of(command: Callable[..., Any]) -> Iterator[Parameter]:
     """The arguments and options of a command, in the order of `--help`."""
     for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
         annotation, info = get_args(parameter.annotation)
-        assert isinstance(info, ArgumentInfo | OptionInfo), f"{command.__name__}: {name} says nothing of itself"
+        assert isinstance(info, ArgumentInfo | OptionInfo), f"{command.__name__}: {name} has no typer annotation"
         yield Parameter(name=name, annotation=annotation, info=info, default=parameter.default)
 
 
 def value_of(annotation: Any, info: ArgumentInfo | OptionInfo) -> str:
-    """What may be written: `whole number, ≥ 1`, `local` or `slurm`, nothing for a switch."""
+    """The allowed values: `whole number, ≥ 1`, `local` or `slurm`; empty for a switch."""
     bounds = [f"{sign} {bound:g}" for sign, bound in (("≥", info.min), ("≤", info.max)) if bound is not None]
     return ", ".join([*words_of(annotation), *bounds])
 
@@ -105,7 +105,7 @@ def _is_list(annotation: Any) -> bool:
 
 
 def words_of(annotation: Any) -> Iterator[str]:
-    """The type in words."""
+    """The type as text."""
     if get_origin(annotation) is Literal:
         yield " or ".join(f"`{choice}`" for choice in get_args(annotation))
     elif get_origin(annotation) in (Annotated, list):

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def studies_begun(begun: str) -> list[str]:
-    """For the shell's completion: studies whose names begin so."""
+    """Shell completion: studies whose names start with `begun`."""
     from ablations.files.lookup import files_of
 
     return [name for name in sorted(files_of("study")) if name.startswith(begun)]
@@ -50,21 +50,23 @@ def studies_begun(begun: str) -> list[str]:
 
 def reproduce(
     study: Annotated[
-        str | None, typer.Argument(help="Study, for example fig4a; --list names all.", autocompletion=studies_begun)
+        str | None, typer.Argument(help="Study, for example fig4a; --list shows all.", autocompletion=studies_begun)
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the studies, with their claims and cost.")] = False,
-    all_: Annotated[bool, typer.Option("--all", help="Run every study, one after the other.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Run every study, one after another.")] = False,
     scale: Annotated[str | None, typer.Option(help="Scale to use instead of the study's.")] = None,
     as_written: Annotated[
-        bool, typer.Option("--as-written", help="Take seeds and budget of the file instead of designing them.")
+        bool, typer.Option("--as-written", help="Use the seeds and budget of the file instead of designing them.")
     ] = False,
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the design and the claims, and stop.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the design and the claims, then stop.")] = False,
     executor: Annotated[
         ExecutorName, typer.Option(help="Where runs train: on this machine, or as Slurm jobs.")
     ] = "local",
-    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time; by default as the cores allow.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, whatever it may cost.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs at a time. Default: as many as the cores allow.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, whatever the cost.")] = False,
     tracking_uri: TrackingOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -73,7 +75,7 @@ def reproduce(
     from ablations.files.lookup import files_of
 
     if [list_, all_, study is not None].count(True) != 1:
-        raise AblationsError("reproduce: name one study, or write --list or --all")
+        raise AblationsError("reproduce: pass one study, --list, or --all")
     place = find_home(home)
     if list_:
         show_studies(place, as_json)
@@ -124,7 +126,7 @@ def reproduce_one(
     tracking_uri: str | None,
     as_json: bool,
 ) -> tuple[int, dict[str, Any] | None]:
-    """Design, train and judge one study; the exit code, and the plan or card as JSON where it does not stand yet."""
+    """Design, train and judge one study; returns the exit code, and the card (or in a dry run the plan) as JSON."""
     from ablations.files.lookup import find_file
     from ablations.findings.results import read_results
     from ablations.running.ending import all_ended
@@ -137,7 +139,7 @@ def reproduce_one(
     file = find_file("study", name, named_at=Place(source=f"reproduce {name}"))
     written = expand(file, scale=scale)
     if not written.sweep.claims:
-        raise AblationsError(f"{file}: claims nothing; `claims:` says what the paper says")
+        raise AblationsError(f"{file}: has no claims; add the paper's claims under `claims:`")
     sweep = sweep_name(written, scale)
     wanted = None if asked is None else budget_of(written, asked)
     study, budget = designed(written, home, sweep, as_written=as_written, wanted=wanted, out=out)
@@ -171,11 +173,11 @@ def reproduce_one(
 def designed(
     study: "Study", home: Home, sweep: str, *, as_written: bool, wanted: float | None, out: "Console"
 ) -> "tuple[Study, float | None]":
-    """The study with the seeds and the budget that it is trained with, the budget in the scale's unit.
+    """The study with the seeds to train, and its budget in the scale's unit.
 
-    A study that was begun in this home folder keeps what it was begun with: a design that changed with every run
-    that is trained would never end. A budget that is `wanted` counts for it too, and for one that is new with the
-    seeds of its file. AblationsError where it is smaller than what the study was begun with.
+    A study begun in this home folder keeps its seeds and budget, since a design that changed with every trained run
+    would never end. A `wanted` budget replaces the old one; a new study with a `wanted` budget uses the seeds of its
+    file. Raises AblationsError if the budget is smaller than the one the study started with.
     """
     from ablations.study.expand import with_seeds
 
@@ -185,8 +187,8 @@ def designed(
         begun = plan.budget_gpu_hours / plan.compute_unit_gpu_hours
         if wanted is not None and wanted < begun * (1 - 1e-9):
             raise AblationsError(
-                f"--budget: {wanted:g} units of compute per run are less than the {begun:g} that {sweep} was begun "
-                "with; write as much or more, or leave it out"
+                f"--budget {wanted:g} is below the {begun:g} units per run that {sweep} started with; pass at least "
+                f"{begun:g}, or omit --budget"
             )
         return with_seeds(study, seeds), wanted or begun
     if as_written or wanted is not None:
@@ -215,7 +217,7 @@ def designed(
     if found.unseen:
         unseen = "; ".join(claim_text(claim) for claim in found.unseen)
         out.print(
-            f"No design that was looked at would decide all claims. Probably undecided: {unseen}.",
+            f"No design tried would decide all claims. Probably undecided: {unseen}.",
             soft_wrap=True,
             highlight=False,
             markup=False,
@@ -224,13 +226,13 @@ def designed(
 
 
 def has_horizon(recipe: "ResolvedRecipe") -> bool:
-    """Whether runs with another budget would be runs of another kind: the learning rate falls towards a compute."""
+    """True if another budget would change the runs themselves: the learning rate falls towards a compute."""
     schedule = recipe.optimiser.schedule
     return schedule.type != "constant" and schedule.unit == "compute"
 
 
 def study_for_scripts(study: "Study", started: StartedSweep) -> dict[str, Any]:
-    """What would be trained, and what it would be asked, as plain data."""
+    """The plan and the claims as plain data."""
     plan = started.plan
     return {
         "study": plan.sweep,
@@ -245,7 +247,7 @@ def study_for_scripts(study: "Study", started: StartedSweep) -> dict[str, Any]:
 
 
 def show_claims(study: "Study", started: StartedSweep, out: "Console") -> None:
-    """What the study asks, what the paper says, and what it would cost."""
+    """Print the question of the study, the paper's claims, and the cost."""
     from ablations.report.words.card import claim_text
 
     plan = started.plan
@@ -261,7 +263,7 @@ def show_claims(study: "Study", started: StartedSweep, out: "Console") -> None:
 
 
 def written_card(results: "Results", folder: Path, differing: Sequence[str]) -> "Card":
-    """The card, also written into the sweep's folder: card.json, card.md and its figure, curves.svg."""
+    """Create the card and write it to the sweep's folder: card.json, card.md and its figure, curves.svg."""
     from ablations.findings.card import CARD_FILE, card_of
     from ablations.report.card_page import card_markdown
     from ablations.report.static import curves_picture
@@ -275,7 +277,7 @@ def written_card(results: "Results", folder: Path, differing: Sequence[str]) -> 
 
 
 def unlike(sweep: StartedSweep) -> list[str]:
-    """What of a sweep is not as in the paper."""
+    """The differences between a sweep and the paper's setup."""
     from ablations.report.words.card import unlike_the_paper
     from scalerl.memory.shape import shape_of
 
@@ -284,7 +286,7 @@ def unlike(sweep: StartedSweep) -> list[str]:
 
 
 def show_card(card: "Card", folder: Path, differing: Sequence[str], out: "Console") -> None:
-    """The claims, what was found of each, and what was not as in the paper."""
+    """Print the claims, the result for each, and the differences from the paper's setup."""
     from ablations.report.words.card import OUTCOMES, card_line, card_notes
 
     plan = card.results.plan

@@ -57,15 +57,15 @@ def sweep(
     ] = "local",
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs at a time; by default as many as the cores allow, or resources.at_once."),
+        typer.Option(min=1, help="Runs at a time. Default: as many as the cores allow, or resources.at_once."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, whatever it may cost.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, whatever the cost.")] = False,
     hold: Annotated[
-        bool, typer.Option("--hold", help="Slurm: submit held jobs, which `scontrol release` starts.")
+        bool, typer.Option("--hold", help="Slurm: submit held jobs, to start with `scontrol release`.")
     ] = False,
     after: Annotated[str | None, typer.Option(help="Slurm: job that must end first.")] = None,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Slurm: cancel jobs of runs that the file no longer has.")
+        bool, typer.Option("--prune", help="Slurm: cancel jobs of runs that are no longer in the file.")
     ] = False,
     tracking_uri: TrackingOption = None,
     home: HomeOption = None,
@@ -92,7 +92,8 @@ def sweep(
         if not as_json:
             show_design(study, started, compute)
             if asked is not None and (jump := jump_text(asked, plan, own=study.sweep.budget.compute)):
-                out.print(f"warning: {jump}; 160h is 160 GPU-hours", soft_wrap=True, highlight=False, style="yellow")
+                text = f"warning: {jump}; for GPU-hours, write for example 160h"
+                out.print(text, soft_wrap=True, highlight=False, style="yellow")
         if executor == "slurm" and not as_json:
             show_cost(study, started, jobs)
         return
@@ -114,12 +115,12 @@ def sweep(
 def train_missing_runs(
     study: "Study", started: StartedSweep, *, file: Path, where: "Trainer", tracking_uri: str | None, out: Console
 ) -> None:
-    """Train what a sweep lacks, after a quick check; Ctrl-C and SIGTERM end the command with NOT_FINISHED."""
+    """Train what a sweep lacks, after the quick checks; Ctrl-C and SIGTERM end the command with NOT_FINISHED."""
     from ablations.running.run_sweep import run_sweep
     from ablations.status.progress import run_rows
 
     try:
-        # As Ctrl-C, so that no job on this machine outlives the sweep that started it.
+        # Handle SIGTERM like Ctrl-C, so that no job on this machine outlives the sweep that started it.
         with handled(signal.default_int_handler, signal.SIGTERM):
             missing = {row.variant for row in run_rows(started) if not row.state.state.is_finished}
             recipes = {one.name: one.recipe for one in study.variants if one.name in missing}
@@ -131,12 +132,12 @@ def train_missing_runs(
 
 
 def on_this_machine(recipe: "ResolvedRecipe", jobs: int | None) -> OnThisMachine:
-    """As many runs at a time as were asked for, else as many as there are cores for."""
+    """The executor for this machine, with as many runs at a time as requested, else as there are cores for."""
     return OnThisMachine(threads=recipe.threads, jobs=jobs or max(1, (os.cpu_count() or 1) // recipe.total_threads))
 
 
 def conclude(sweep: StartedSweep, out: Console, as_json: bool) -> None:
-    """Fit, compare, print the verdict and write the page."""
+    """Fit, compare, print the verdict and write the report."""
     from ablations.findings.results import read_results
     from ablations.report.page import write_report
     from ablations.report.tables import comparison_table
@@ -162,7 +163,7 @@ def conclude(sweep: StartedSweep, out: Console, as_json: bool) -> None:
 
 
 def print_search(search: "SearchRecord", sweep: StartedSweep, out: Console) -> None:
-    """The trials, best first, and the best of them against the reference."""
+    """Print the trials, best first, and compare the best of them with the reference."""
     from ablations.findings.results import read_results
     from ablations.report.tables import comparison_table
     from ablations.search.tables import note, trials_table
@@ -178,12 +179,12 @@ def print_search(search: "SearchRecord", sweep: StartedSweep, out: Console) -> N
 def train(
     recipe: Annotated[str, typer.Argument(help="Recipe, by name or path.")],
     scale: Annotated[str, typer.Option(help="Scale, by name or path.")] = "laptop",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     budget: Annotated[str, typer.Option(help="Compute: 1 in the scale's unit, or 160h in GPU-hours.")] = "1",
     set_: SetOption = None,
     home: HomeOption = None,
 ) -> None:
-    """Train one run here, in this process."""
+    """Train one run in this process."""
     from ablations.pools.code_version import code_version
     from ablations.running.make_plan import check_horizon
     from ablations.study.resolve import load_resolved

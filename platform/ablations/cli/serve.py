@@ -1,4 +1,4 @@
-"""The commands that serve pages and keep MLflow informed: dashboard, mlflow, sync."""
+"""The commands that serve web pages and update MLflow: dashboard, mlflow, sync."""
 
 import importlib.util
 import os
@@ -30,7 +30,7 @@ from ablations.signals import handled
 SYNC_EVERY_S = 30.0
 
 TOKEN_VARIABLE = "ABLATIONS_DASHBOARD_TOKEN"
-"""Environment variable with the token that the pages ask for; empty where they ask for none."""
+"""Environment variable with the dashboard's token; empty if the dashboard needs none."""
 
 PortOption = Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")]
 
@@ -38,17 +38,17 @@ PortOption = Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0
 def dashboard(
     port: PortOption = 8501,
     no_token: Annotated[
-        bool, typer.Option("--no-token", help="Open to everyone who reaches the port, as behind a proxy that asks.")
+        bool, typer.Option("--no-token", help="Allow everyone who reaches the port, as behind a proxy with a login.")
     ] = False,
     home: HomeOption = None,
 ) -> None:
-    """Serve the pages with curves, fits and verdicts on this machine; only the printed URL, with its token, opens them.
+    """Serve curves, fits and verdicts as web pages on this machine. Only the printed URL, with its token, opens them.
 
-    ABLATIONS_DASHBOARD_TOKEN sets the token; otherwise each start makes a new one.
+    ABLATIONS_DASHBOARD_TOKEN sets the token; otherwise each start creates a new one.
     """
     spec = importlib.util.find_spec("ablations_dashboard")
     if spec is None or spec.origin is None or importlib.util.find_spec("streamlit") is None:
-        raise AblationsError("the dashboard is not installed; `pip install 'ablations[dashboard]'` adds it")
+        raise AblationsError("the dashboard is not installed; run `pip install 'ablations[dashboard]'`")
     page = Path(spec.origin).with_name("app.py")
     folder = find_home(home).path
     token = _token(no_token=no_token)
@@ -71,36 +71,36 @@ def dashboard(
 
 
 def _token(*, no_token: bool) -> str:
-    """The one that the environment sets, else a new one; empty without."""
+    """The token set in the environment, else a new one; empty with `no_token`."""
     given = os.environ.get(TOKEN_VARIABLE, "")
     if no_token and given:
-        raise AblationsError(f"--no-token and {TOKEN_VARIABLE} say two things; leave out one")
+        raise AblationsError(f"--no-token conflicts with {TOKEN_VARIABLE}; use one of them")
     return "" if no_token else given or secrets.token_urlsafe(24)
 
 
 def mlflow(port: PortOption = 5000, home: HomeOption = None) -> None:
-    """Serve MLflow's pages for the home folder's store on this machine. They have no token.
+    """Serve MLflow's pages for the home folder's store on this machine, without a token.
 
-    Every user of the machine can read and change what MLflow has; the run folders stay as they are.
+    Every user of the machine can read and change the data in MLflow; the run folders are not affected.
     """
     from ablations.tracking.ledger import default_tracking_uri
 
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # the server and its pages would report their use
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # the server and its pages would otherwise send telemetry
     store = default_tracking_uri(find_home(home))
     become([sys.executable, "-m", "mlflow", "ui", "--host=127.0.0.1", f"--port={port}", "--backend-store-uri", store])
 
 
 def become(command: list[str]) -> NoReturn:
-    """Replace this process by a server."""
+    """Replace this process with a server."""
     os.execv(command[0], command)
 
 
 def sync(
     sweep: SweepArgument = None,
     tracking_uri: TrackingOption = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Push again and again until the sweep ends.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep pushing until the sweep ends.")] = False,
     every: Annotated[
-        float | None, typer.Option(min=1, help=f"Seconds between two pushes of --watch; by default {SYNC_EVERY_S:g}.")
+        float | None, typer.Option(min=1, help=f"Seconds between two pushes of --watch. Default: {SYNC_EVERY_S:g}.")
     ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -128,7 +128,7 @@ def sync(
 
 
 def watch_sync(sweep: StartedSweep, tracking_uri: str | None, every_s: float) -> None:
-    """Push what is new until the sweep has ended; exit code 3 when something is left then, or at Ctrl-C."""
+    """Push new rows until the sweep has ended; exit code 3 if some are left then, or at Ctrl-C."""
     from ablations.status.live import clock
     from ablations.tracking.ledger import default_tracking_uri
     from ablations.tracking.watch import SyncWatch

@@ -1,4 +1,4 @@
-"""The commands for what a home folder holds: list, show, diff, delete."""
+"""The commands for the contents of a home folder: list, show, diff, delete."""
 
 import re
 import sys
@@ -36,7 +36,7 @@ RUN_ID = re.compile(r"[0-9a-f]{12}")
 
 
 def list(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """List the sweeps of the home folder: how far each is, and what it cost."""
+    """List the sweeps of the home folder with their progress and cost."""
     from ablations.status.sweeps import sweep_lines, sweeps_table
 
     place = find_home(home)
@@ -51,7 +51,7 @@ def list(home: HomeOption = None, as_json: JsonOption = False) -> None:
                 out.print(line.problem, soft_wrap=True, highlight=False, markup=False, style="red")
         say_pages(place, out)
     else:
-        tell(f"No sweep has been started in {place.path}; `platform sweep FILE` starts one.")
+        tell(f"No sweep has been started in {place.path}; to start one, run `platform sweep FILE`.")
 
 
 def show(
@@ -60,7 +60,7 @@ def show(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a sweep asks and what each of its variants changes; or the recipe of one of them, as YAML."""
+    """Show the question of a sweep and the changes of its variants; or the recipe of one variant, as YAML."""
     started = find_sweep(home, sweep)
     if variant is not None:
         show_recipe(variant_recipe(started, variant), as_json)
@@ -73,7 +73,7 @@ def show(
 
 
 def show_variants(sweep: StartedSweep) -> None:
-    """The question, what started it, and a line for every variant."""
+    """Print the question, the command that started the sweep, and a line for every variant."""
     from ablations.terminal.listing import Column, Listing
 
     plan, out = sweep.plan, console()
@@ -92,7 +92,7 @@ def show_variants(sweep: StartedSweep) -> None:
 
 
 def show_recipe(recipe: "ResolvedRecipe", as_json: bool) -> None:
-    """Every setting of it."""
+    """Print every setting of a recipe."""
     settings = recipe.model_dump(mode="json")
     if as_json:
         print_json(settings)
@@ -103,7 +103,7 @@ def show_recipe(recipe: "ResolvedRecipe", as_json: bool) -> None:
 
 
 def variant_recipe(sweep: StartedSweep, name: str) -> "ResolvedRecipe":
-    """What the runs of a variant train; AblationsError where it is unknown, or none of them was started."""
+    """The recipe of a variant's runs; AblationsError if the variant is unknown or none of its runs has started."""
     variants = {variant.name: variant for variant in sweep.plan.variants}
     name = meant(name, variants)
     if name not in variants:
@@ -114,12 +114,12 @@ def variant_recipe(sweep: StartedSweep, name: str) -> "ResolvedRecipe":
 
 
 def recipe_of_run(home: Home, run_id: str) -> "ResolvedRecipe":
-    """What a run trains; AblationsError where it was not started, or by a version whose recipe cannot be read."""
+    """The recipe of a run; AblationsError if the run has not started, or this version cannot read its recipe."""
     from scalerl.run.errors import CannotResume
 
     folder = home.run(run_id)
     if not folder.path.exists():
-        raise AblationsError(f"no run {run_id} in {home.path}; it was not started, or it was deleted")
+        raise AblationsError(f"no run {run_id} in {home.path}; the run has not started, or was deleted")
     try:
         return folder.read_recipe()[0]
     except CannotResume as error:
@@ -128,10 +128,10 @@ def recipe_of_run(home: Home, run_id: str) -> "ResolvedRecipe":
 
 def diff(
     left: Annotated[str, typer.Argument(help="Recipe by name or path, run id, or with --sweep a variant.")],
-    right: Annotated[str, typer.Argument(help="What it is compared with, named in the same ways.")],
+    right: Annotated[str, typer.Argument(help="What to compare it with, named in the same ways.")],
     sweep: Annotated[
         str | None,
-        typer.Option("--sweep", help="Sweep whose variants are meant.", autocompletion=started_sweeps),
+        typer.Option("--sweep", help="Sweep of the variants.", autocompletion=started_sweeps),
     ] = None,
     scale: Annotated[str, typer.Option(help="Scale of recipes, by name or path.")] = "laptop",
     set_: SetOption = None,
@@ -142,7 +142,7 @@ def diff(
     from ablations.study.recipe_differences import recipe_differences
 
     if sweep is not None and set_:
-        raise AblationsError("--set has no effect on the variants of a sweep; leave it out")
+        raise AblationsError("--set has no effect on the variants of a sweep; omit --set")
 
     def named(name: str) -> "ResolvedRecipe":
         if sweep is not None:
@@ -155,7 +155,7 @@ def diff(
             return load_resolved(name, scale, set_ or ())
         except FileError as error:
             if holders := sweeps_with(find_home(home), name):
-                raise AblationsError(f"{error}; for the variant of that name add --sweep {holders[0]}") from error
+                raise AblationsError(f"{error}; for the variant of that name, add --sweep {holders[0]}") from error
             raise
 
     found = recipe_differences(named(left), named(right))
@@ -178,7 +178,7 @@ def diff(
 
 
 def sweeps_with(home: Home, variant: str) -> Sequence[str]:
-    """Sweeps that have a variant of this name, last started first; those that cannot be read left out."""
+    """Sweeps with a variant of this name, most recently started first; unreadable ones are skipped."""
     found = []
     for name in home.sweep_names():
         with suppress(AblationsError):
@@ -192,16 +192,16 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
     home: HomeOption = None,
 ) -> None:
-    """Delete a sweep and the runs that no other sweep has. What MLflow has of it stays there."""
+    """Delete a sweep and the runs that no other sweep uses. Data in MLflow is kept."""
     from ablations.running.delete import remove_sweep, what_goes
 
     going = what_goes(find_sweep(home, sweep))
-    stays = f"; {counted(going.shared, 'run')} of other sweeps too stay" if going.shared else ""
+    stays = f"; keeping {counted(going.shared, 'run')} shared with other sweeps" if going.shared else ""
     size = f"{going.num_bytes / 1e6:,.1f} MB"
     said = f"sweep '{going.sweep.name}' with {counted(len(going.runs), 'run')}, {size}{stays}"
     if not yes:
         if not sys.stdin.isatty():
-            raise AblationsError(f"nothing is deleted; --yes deletes {said}")
+            raise AblationsError(f"nothing deleted; to delete {said}, pass --yes")
         if not typer.confirm(f"Delete {said}?"):
             raise typer.Exit(WRONG_INPUT)
     remove_sweep(going)

@@ -1,4 +1,4 @@
-"""The studies of the paper as `platform reproduce --list` shows them: claims, costs, and what came of them here."""
+"""The list of `platform reproduce --list`: the studies of the paper with claims, costs, and outcomes here."""
 
 import re
 from contextlib import suppress
@@ -12,11 +12,11 @@ from ablations.terminal.listing import Column, Listing
 from ablations.text import compute_text
 
 LISTED_SCALES = ("smoke", "bench", "8b")
-"""Whose costs are listed."""
+"""Scales whose costs are listed."""
 
 
 def show_studies(home: Home, as_json: bool) -> None:
-    """Every study with its claims and its cost at each scale."""
+    """Print every study with its claims and its cost at each scale."""
     from ablations.files.lookup import files_of
     from ablations.report.words.card import claim_text
 
@@ -32,9 +32,10 @@ def show_studies(home: Home, as_json: bool) -> None:
         Column(heading="here", kind="words"),
     ]
     notes = [
-        f"{', '.join(LISTED_SCALES)}: GPU-hours of all runs as the file has them, modelled except at 8b; -: not as the "
-        "file is written, and `platform reproduce STUDY --scale S` says why. Seeds and budget are designed anew.",
-        "here: what came of the claims in this home folder, and the scale where it is not the study's own.",
+        f"{', '.join(LISTED_SCALES)}: GPU-hours of all runs in the file, modelled except at 8b; -: the file cannot be "
+        "used at this scale; for the reason, run `platform reproduce STUDY --scale S`. A run designs its own seeds and "
+        "budget.",
+        "here: outcomes of the claims in this home folder, with the scale if it is not the study's own.",
     ]
     table = Listing(columns=columns, title="Studies of arXiv 2510.13786", notes=notes)
     for line in lines:
@@ -45,12 +46,12 @@ def show_studies(home: Home, as_json: bool) -> None:
 
 
 def by_number(name: str) -> list[str | int]:
-    """For sorting: `fig2` before `fig10`."""
+    """Sort key that puts `fig2` before `fig10`."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
 def outcomes_here(name: str, home: Home) -> str:
-    """`holds`, `1 holds, 2 cannot tell (smoke)`; empty where no card of the study is in the home folder."""
+    """Outcomes of a study: `holds`, `1 holds, 2 cannot tell (smoke)`; empty if this home folder has no card of it."""
     from ablations.findings.written_cards import read_card
     from ablations.report.words.card import tally_text
 
@@ -58,7 +59,7 @@ def outcomes_here(name: str, home: Home) -> str:
     for sweep in home.sweep_names():
         own, _, scale = sweep.partition("@")
         if own == name:
-            with suppress(AblationsError):  # a card that is damaged is made again by the study
+            with suppress(AblationsError):  # a damaged card is rewritten when the study runs again
                 if card := read_card(home.sweep(sweep)):
                     said = tally_text(card.claims)
                     found.append(f"{said} ({scale})" if scale else said)
@@ -66,7 +67,7 @@ def outcomes_here(name: str, home: Home) -> str:
 
 
 def listed_study(name: str, path: Path, home: Home) -> dict[str, Any]:
-    """One study: its question, claims, runs, GPU-hours by scale, and what came of its claims here."""
+    """One study: its question, claims, runs, GPU-hours by scale, and outcomes here."""
     from ablations.study.sweep import load_sweep
 
     sweep = load_sweep(path)
@@ -80,7 +81,7 @@ def listed_study(name: str, path: Path, home: Home) -> dict[str, Any]:
 
 
 def cost_at(path: Path, scale: str) -> float | None:
-    """GPU-hours of all runs of a study at a scale; None where its variants cannot be made there."""
+    """GPU-hours of all runs of a study at a scale; None if its variants cannot be created there."""
     from ablations.study.expand import expand
 
     try:

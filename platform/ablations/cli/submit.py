@@ -1,4 +1,4 @@
-"""`platform sweep --executor slurm`: what is asked of Slurm and of the user, and what to type next."""
+"""Submission for `platform sweep --executor slurm`: checks, confirmation, and the next commands to type."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ablations.study.expand import Study
 
 SEARCH_AT_ONCE = 8
-"""Runs that a search has in flight on Slurm where resources.at_once says nothing."""
+"""Number of runs that a search keeps in flight on Slurm if resources.at_once is not set."""
 NEXT = (("follow", "status --watch"), ("table", "compare"), ("end", "cancel"))
 
 
@@ -31,7 +31,7 @@ def on_slurm(
     yes: bool,
     out: Console,
 ) -> "OnSlurm":
-    """What Slurm is asked for, checked against the cluster before anything is written."""
+    """The Slurm executor, checked against the cluster before anything is written."""
     from ablations.slurm.limits import check_home_path, check_on_cluster, refuse_idle_devices
     from ablations.slurm.placed import threads_of_node
 
@@ -48,7 +48,7 @@ def on_slurm(
         if not cost.needs_confirmation or yes:
             return
         if not sys.stdin.isatty():
-            raise AblationsError(f"{cost.question().removesuffix('submit?')}nothing is submitted; --yes submits it")
+            raise AblationsError(f"{cost.question().removesuffix('submit?')}nothing submitted. Pass --yes to submit")
         if not typer.confirm(cost.question()):
             raise typer.Exit(WRONG_INPUT)
 
@@ -64,13 +64,13 @@ def on_slurm(
 
 
 def refuse_without_slurm(options: dict[str, object]) -> None:
-    """Raise AblationsError for options that mean nothing on this machine."""
+    """Raise AblationsError for options that have no effect on this machine."""
     if given := [name for name, value in options.items() if value]:
-        raise AblationsError(f"{', '.join(given)}: no effect without --executor slurm; leave it out")
+        raise AblationsError(f"{', '.join(given)}: no effect without --executor slurm")
 
 
 def where_next(sweep: StartedSweep, out: Console, as_json: bool) -> None:
-    """What to type while the jobs wait and train."""
+    """Print the commands to use while the jobs wait and train."""
     if as_json:
         from ablations.status.progress import run_rows, to_json
 

@@ -1,9 +1,9 @@
-"""Files that people write, read with the place of every key. A map of the room:
+"""Reads files that people write, and remembers where every key was written. A map of the room:
 
 source        a YAML file with the line of every key
-validation    mistakes in it as messages that teach
+validation    pydantic's complaints about a file, rewritten as messages that teach
 lookup        the file that `reference: scalerl` or `scale: laptop` means
-trees         dataclasses and arrays in one file, and back
+trees         dataclasses and arrays saved to one file and read back
 database      URLs of SQLite files
-checked_json  a JSON file of ours, its types checked as it is read
+checked_json  JSON that the platform wrote, with its types checked on reading
 """

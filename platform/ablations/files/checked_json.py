@@ -1,4 +1,4 @@
-"""JSON that the platform wrote itself, checked when it is read back: someone may have edited it."""
+"""JSON written by the platform, checked when it is read back because someone may have edited it."""
 
 import json
 from typing import Any, TypeVar
@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 def checked(content: Any, schema: TypeAdapter[T]) -> T:
-    """Plain data as the type of the schema, without coercion; ValueError with every complaint in one line."""
+    """Return plain data as the schema's type, without coercion; raises ValueError with all complaints in one line."""
     try:
-        # Through JSON: pydantic's strict mode fills no tuple from a Python list.
+        # Go through JSON: pydantic's strict mode does not turn a Python list into a tuple.
         return schema.validate_json(json.dumps(content), strict=True)
     except ValidationError as error:
         complaints = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())

@@ -1,4 +1,4 @@
-"""The URL of an SQLite file, and the file of a URL: a path in a URL is escaped, or `?` ends it and `%20` is a blank.
+"""SQLite URLs and the paths in them. A path is escaped in its URL; otherwise `?` would end it and `%20` mean a space.
 
     >>> sqlite_url(Path("/home/ada/runs/mlflow.db"))
     'sqlite:////home/ada/runs/mlflow.db'
@@ -12,19 +12,19 @@ from pathlib import Path
 
 
 def sqlite_url(path: Path) -> str:
-    """The URL under which SQLAlchemy, and so MLflow and Optuna, open the file."""
+    """The URL with which SQLAlchemy, and so MLflow and Optuna, open the file."""
     from sqlalchemy.engine import URL
 
     plain = f"sqlite:///{path.absolute()}"
     url = URL.create("sqlite+pysqlite", database=str(path.absolute())).render_as_string(hide_password=False)
-    # MLflow makes the folders of a URL that begins with sqlite:///, and reads them without taking the escapes back.
+    # MLflow creates the folders of a URL that begins with sqlite:///, but does not unescape them.
     return plain if url.partition(":")[2] == plain.partition(":")[2] else url
 
 
 def sqlite_path(url: str) -> Path | None:
-    """The file that a URL of SQLite means; None for any other URL and for a database in memory.
+    """The file that an SQLite URL names; None for any other URL and for an in-memory database.
 
-    Raises sqlalchemy.exc.ArgumentError for a URL of SQLite that cannot be read.
+    Raises sqlalchemy.exc.ArgumentError if the SQLite URL cannot be parsed.
     """
     if not url.startswith("sqlite"):
         return None

@@ -1,8 +1,8 @@
-"""Finds the file that a sweep means by `reference: scalerl` or `scale: laptop`.
+"""Finds the file named by `reference: scalerl` or `scale: laptop` in a sweep.
 
-A name that ends in `.yaml` is a path: from the folder of the sweep file, else from the current one. Any other is a file
-in `recipes/` (a scale: in `recipes/scales/`, a study of the paper: in `sweeps/paper/`); the search starts beside the
-sweep file's folder and continues in the current folder, the repository and the installed package.
+A name that ends in `.yaml` is a path, relative to the sweep file's folder or else to the current one. Any other name is
+a file in `recipes/` (`recipes/scales/` for a scale, `sweeps/paper/` for a study of the paper). The search starts beside
+the sweep file's folder and continues in the current folder, the repository and the installed package.
 """
 
 import os
@@ -21,11 +21,11 @@ _REPOSITORY = _PACKAGE.parents[1]
 
 
 def find_file(kind: FileKind, name: str, *, named_at: Place, sweep: Path | None = None) -> Path:
-    """The file of a recipe or scale; FileError at the place that names it if no file exists."""
+    """The file of a recipe, scale or study; raises FileError, at the place that names it, if there is no such file."""
     is_path = name.endswith(".yaml")
     candidates = _paths(name, sweep) if is_path else [folder / f"{name}.yaml" for folder in _folders(kind, sweep)]
     for path in candidates:
-        if os.path.isfile(path):  # unlike Path.is_file, no error for a name too long for the file system
+        if os.path.isfile(path):  # unlike Path.is_file, raises no error if the name is too long
             return path
     if is_path:
         near = {str(Path(name).with_name(other.name)) for path in candidates for other in yaml_files(path.parent)}
@@ -34,7 +34,7 @@ def find_file(kind: FileKind, name: str, *, named_at: Place, sweep: Path | None 
 
 
 def files_of(kind: FileKind, sweep: Path | None = None) -> dict[str, Path]:
-    """Every file of a kind that a name may mean, by that name; of two with one name the first that is found."""
+    """All files of a kind by name; if two share a name, the one found first."""
     found: dict[str, Path] = {}
     for folder in _folders(kind, sweep):
         for path in yaml_files(folder):

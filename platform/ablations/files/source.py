@@ -1,16 +1,16 @@
-"""A YAML file as plain values that remember where they were written.
+"""A YAML file as plain values that remember where each was written.
 
     >>> source = read_yaml(Path("sweeps/loo.yaml"))
     >>> source.data["seeds"], source.place(("seeds",))
     ([0], Place(source='sweeps/loo.yaml', line=12, key='seeds'))
 
-Plain scalars follow the YAML 1.2 core schema, unlike PyYAML's own: `5e-7` is a number, `off` and `2025-01-01` are
-strings. YAML that is hardly ever meant is refused: duplicate keys, tags, keys that are not strings, values that contain
-themselves or grow without bound through aliases.
+Plain scalars follow the YAML 1.2 core schema, unlike PyYAML's own rules: `5e-7` is a number, `off` and `2025-01-01` are
+strings. YAML that is almost always a mistake is rejected: duplicate keys, tags, keys that are not strings, and values
+that contain themselves or grow without bound through aliases.
 
-PyYAML parses; the reading of its nodes is ours. ruamel.yaml knows YAML 1.2 and the line of every key, but it still
-reads `2025-01-01` as a date and `1_000` as a number, accepts keys that are not strings, and writes aliases out without
-limit. The walk below would remain, and reading `sweeps/loo.yaml` would take 9 ms instead of 5.
+PyYAML parses; the code below converts its nodes. ruamel.yaml knows YAML 1.2 and the line of every key, but still reads
+`2025-01-01` as a date and `1_000` as a number, accepts keys that are not strings, and expands aliases without limit.
+The walk below would still be needed, and reading `sweeps/loo.yaml` would take 9 ms instead of 5.
 """
 
 import os
@@ -25,23 +25,23 @@ import yaml
 from ablations.errors import FileError, Place, did_you_mean
 
 KeyPath = tuple[str | int, ...]
-"""Keys and list positions from the top of a file down to a value: `("axes", "batch", 0)`."""
+"""Keys and list positions that lead from the top of a file to a value: `("axes", "batch", 0)`."""
 
 MAX_BYTES = 1_000_000
 MAX_VALUES = 20_000
-"""Values in one file after every alias is written out; a large hand-written sweep has a few hundred."""
+"""Limit on the values in one file after aliases are expanded; a large hand-written sweep has a few hundred."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A tree of plain values and the place of each; `root` stands for the whole."""
+    """A tree of plain values and the place of each; `root` is the place of the whole file."""
 
     data: dict[str, Any]
     places: Mapping[KeyPath, Place]
     root: Place
 
     def place(self, key: KeyPath) -> Place:
-        """Where `key` was written; else the first place inside it, else the nearest key around it, else root."""
+        """The place of `key`; else the first place inside it, else the nearest key around it, else root."""
         if key in self.places:
             return self.places[key]
         if key:
@@ -55,7 +55,7 @@ class Source:
 
 
 def read_yaml(path: Path) -> Source:
-    """The mapping in a file; FileError if it has none."""
+    """Read a YAML file; raises FileError if it is not a mapping."""
     root = Place(source=shown_path(path), line=1)
     text = _decoded(_bytes(path), root)
     data, places = _parsed(text, root)
@@ -67,7 +67,7 @@ def read_yaml(path: Path) -> Source:
 
 
 def parse_value(text: str, place: Place) -> Any:
-    """The value of one setting written on the command line, in YAML's flow style: `64`, `grpo`, `{times: 2}`."""
+    """The value of one command-line setting, in YAML's flow style: `64`, `grpo`, `{times: 2}`."""
     return _parsed(text, place)[0]
 
 
@@ -77,7 +77,7 @@ def yaml_files(folder: Path) -> list[Path]:
 
 
 def shown_path(path: Path) -> str:
-    """A path as a person would type it: relative when it lies below the current folder."""
+    """A path as a person would type it: relative if it lies below the current folder."""
     try:
         return str(Path(os.path.abspath(path)).relative_to(Path.cwd()))
     except ValueError:
@@ -85,7 +85,7 @@ def shown_path(path: Path) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """A value as an error message names it."""
+    """A value as error messages show it."""
     match value:
         case None:
             return "nothing"
@@ -137,7 +137,7 @@ def _decoded(data: bytes, root: Place) -> str:
 
 
 def _parsed(text: str, root: Place) -> tuple[Any, dict[KeyPath, Place]]:
-    """The value written in `text`, and the place of every key and list item in it."""
+    """Parse `text`; returns its value and the place of every key and list item."""
     if indented := re.search(r"^ *\t", text, flags=re.MULTILINE):
         place = _Tree(root).place(text.count("\n", 0, indented.start()))
         raise place.error("a tab in the indentation", "indent with spaces")
@@ -191,7 +191,7 @@ _SCALARS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     ),
     _TAG + "str": (re.compile(""), str),
 }
-"""The YAML 1.2 core schema (§10.3.2): the spelling of each kind of scalar, and its conversion."""
+"""The YAML 1.2 core schema (§10.3.2): a pattern and a conversion for each kind of scalar."""
 
 
 def _shown_tag(node: yaml.Node) -> str:
@@ -199,7 +199,7 @@ def _shown_tag(node: yaml.Node) -> str:
 
 
 class _CoreLoader(yaml.SafeLoader):
-    """PyYAML's parser with the core schema in place of its own reading of plain scalars."""
+    """PyYAML's parser with the core schema instead of PyYAML's own rules for plain scalars."""
 
 
 _CoreLoader.yaml_implicit_resolvers = {
@@ -208,7 +208,7 @@ _CoreLoader.yaml_implicit_resolvers = {
 
 
 class _Tree:
-    """Turns YAML nodes into plain values and notes the place of each."""
+    """Turns YAML nodes into plain values and records the place of each."""
 
     def __init__(self, root: Place) -> None:
         self.places: dict[KeyPath, Place] = {}
@@ -217,12 +217,12 @@ class _Tree:
         self._num_values = 0
 
     def place(self, line: int, key: KeyPath = ()) -> Place:
-        """The place of `key` on a 0-based line of this text."""
+        """The place of `key` on line `line` (0-based) of this text."""
         numbered = None if self._root.line is None else line + 1
         return Place(source=self._root.source, line=numbered, key=self._root.key).inside(*key)
 
     def value(self, node: yaml.Node, key: KeyPath) -> Any:
-        """The value of `node`, with aliases written out."""
+        """The value of `node`, with aliases expanded."""
         self._num_values += 1
         if self._num_values > MAX_VALUES:
             raise self._error(
@@ -250,7 +250,7 @@ class _Tree:
             raise self._error(node, key, f"the tag {_shown_tag(node)}", "write plain values without tags")
         pattern, convert = _SCALARS[node.tag]
         if not pattern.match(node.value):
-            raise self._error(node, key, f"{_shown_tag(node)} {node.value}", "the value does not match its tag")
+            raise self._error(node, key, f"{_shown_tag(node)} {node.value}", "write a value that matches the tag")
         return convert(node.value)
 
     def _list(self, node: yaml.SequenceNode, key: KeyPath) -> list[Any]:

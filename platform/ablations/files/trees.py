@@ -1,11 +1,11 @@
-"""Trees of dataclasses, tuples, mappings and arrays in one file, and back, equal to the bit.
+"""Saves trees of dataclasses, tuples, mappings and arrays to one file and reads them back bit for bit.
 
 >>> write_tree(Path("fit.npz"), fit, named=FAMILIES)
 >>> read_tree(Path("fit.npz"), classes=(Fit, Curve, ...), named=FAMILIES)
 
-The file is NumPy's `.npz` with two arrays: the tree itself as JSON, and the bytes of all its arrays, one after the
-other, as opening one array takes as long as reading a hundred thousand numbers. Reading makes instances of the given
-classes and nothing else: no file can execute code, whoever wrote it.
+The file is a NumPy `.npz` with two arrays: the tree as JSON, and the bytes of all its arrays end to end. One array is
+enough because opening an array takes as long as reading a hundred thousand numbers. Reading creates instances of the
+given classes only, so no file can execute code, whoever wrote it.
 """
 
 import io
@@ -21,11 +21,11 @@ import numpy as np
 from scalerl.run.run_folder import write_atomically
 
 TREE, NUMBERS = "tree", "numbers"
-"""Names of the two arrays."""
+"""Names of the two arrays in the file."""
 ALIGNED_BYTES = 16
-"""Each array begins at a multiple of this."""
+"""Each array starts at a multiple of this."""
 NUMBER_KINDS = "biufc"
-"""Kinds of numbers, as NumPy writes them: whatever holds references is refused."""
+"""NumPy's codes for kinds of plain numbers; arrays that hold references are rejected."""
 
 
 @runtime_checkable
@@ -36,13 +36,13 @@ class NamedTupleLike(Protocol):
 
 
 class NotATree(ValueError):
-    """The file is damaged, or holds what the reader does not know."""
+    """The file is damaged, or holds a class or value that the reader does not know."""
 
 
 def write_tree(path: Path, value: Any, *, named: Mapping[str, Any] | None = None) -> None:
-    """Replace the file in one step, and make its folder.
+    """Write the file atomically, creating its folder.
 
-    `named` are objects that stand for themselves, such as a module's constants.
+    `named` are objects saved by name, such as a module's constants.
     """
     content = tree_bytes(value, named=named)
     path.parent.mkdir(exist_ok=True)
@@ -50,7 +50,7 @@ def write_tree(path: Path, value: Any, *, named: Mapping[str, Any] | None = None
 
 
 def read_tree(path: Path, *, classes: Collection[type], named: Mapping[str, Any] | None = None) -> Any:
-    """What was written; NotATree where the file is not whole or has another class, OSError where there is none."""
+    """Read a tree; raises NotATree if the file is damaged or names an unknown class, OSError if it does not exist."""
     try:
         return tree_from_bytes(path.read_bytes(), classes=classes, named=named)
     except NotATree as error:
@@ -58,7 +58,7 @@ def read_tree(path: Path, *, classes: Collection[type], named: Mapping[str, Any]
 
 
 def tree_bytes(value: Any, *, named: Mapping[str, Any] | None = None) -> bytes:
-    """The content of the file."""
+    """The content of a tree file."""
     numbers = bytearray()
     tree = _encoded(value, numbers, {id(one): name for name, one in (named or {}).items()})
     buffer = io.BytesIO()
@@ -68,19 +68,19 @@ def tree_bytes(value: Any, *, named: Mapping[str, Any] | None = None) -> bytes:
 
 
 def tree_from_bytes(content: bytes, *, classes: Collection[type], named: Mapping[str, Any] | None = None) -> Any:
-    """The inverse of `tree_bytes`; NotATree where the content is damaged, or has another class."""
+    """The inverse of `tree_bytes`; raises NotATree if the content is damaged or names an unknown class."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as held:
             tree, numbers = json.loads(str(held[TREE])), held[NUMBERS]
         return _decoded(tree, numbers, {one.__qualname__: one for one in classes}, named or {})
-    except Exception as error:  # of NumPy, zipfile, zlib and JSON, and of classes whose fields are others
+    except Exception as error:  # NumPy, zipfile, zlib, JSON, or a class whose fields differ
         raise NotATree(f"{type(error).__name__}: {error}") from error
 
 
 def _put(array: np.ndarray, numbers: bytearray) -> dict[str, Any]:
-    """Where the array lies among the numbers, once it is there."""
+    """Append the array to `numbers`; returns its description, with its position."""
     if array.dtype.kind not in NUMBER_KINDS:
-        raise TypeError(f"an array of {array.dtype} is not kept")
+        raise TypeError(f"cannot save an array of {array.dtype}")
     order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
     numbers.extend(bytes(-len(numbers) % ALIGNED_BYTES))
     start = len(numbers)
@@ -89,13 +89,13 @@ def _put(array: np.ndarray, numbers: bytearray) -> dict[str, Any]:
 
 
 def _taken(dtype: str, shape: list[int], order: Literal["C", "F"], start: int, numbers: np.ndarray) -> np.ndarray:
-    """The inverse of `_put`; ValueError where it lies outside."""
+    """The inverse of `_put`; raises ValueError if the array does not lie within `numbers`."""
     kind = np.dtype(dtype)
     if kind.kind not in NUMBER_KINDS:
-        raise ValueError(f"an array of {dtype} is not read")
+        raise ValueError(f"cannot read an array of {dtype}")
     end = start + kind.itemsize * math.prod(shape)
     if not 0 <= start <= end <= numbers.size:
-        raise ValueError(f"bytes {start} to {end} of {numbers.size}")
+        raise ValueError(f"array at bytes {start} to {end} of {numbers.size}")
     return numbers[start:end].view(kind).reshape(shape, order=order)
 
 
@@ -130,7 +130,7 @@ def _encoded(value: Any, numbers: bytearray, names: Mapping[int, str]) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         own = {field.name: inner(getattr(value, field.name)) for field in fields(value) if field.init}
         return {"class": type(value).__qualname__, "fields": own}
-    raise TypeError(f"{type(value).__name__} is no dataclass, array or plain value")
+    raise TypeError(f"{type(value).__name__} is not a dataclass, array or plain value")
 
 
 def _decoded(tree: Any, numbers: np.ndarray, classes: Mapping[str, type], named: Mapping[str, Any]) -> Any:

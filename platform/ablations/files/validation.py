@@ -1,4 +1,4 @@
-"""A source checked against a model; pydantic's complaints become messages that say what would be right.
+"""Checks a source against a pydantic model; complaints become messages that say what would be right.
 
 >>> validated(read_yaml(Path("recipes/mine.yaml")), Recipe)
 FileError: recipes/mine.yaml:2: loss.max_ration: unknown key 'max_ration'; did you mean 'max_ratio'? keys of cispo
@@ -33,17 +33,17 @@ _RIGHT = {
     "too_short": "must have at least {min_length} entry",
     "tuple_type": "must be a list",
 }
-"""Advice by pydantic's name of the error."""
+"""Advice, by pydantic's error type."""
 
 
 def validated(source: Source, model: type[M], elsewhere: Mapping[str, str] | None = None) -> M:
-    """`source` as a `model`, or one FileError with every problem.
+    """Parse `source` as a `model`; raises one FileError with every problem.
 
-    Nothing is coerced: "64" is not a number and 1 is not true. `elsewhere` says where a top-level key belongs that the
-    model lacks.
+    Nothing is coerced: "64" is not a number and 1 is not true. `elsewhere` maps top-level keys that the model lacks to
+    the place where they belong.
     """
     try:
-        # Through JSON: pydantic's strict mode fills no tuple from a Python list.
+        # Go through JSON: pydantic's strict mode does not turn a Python list into a tuple.
         return model.model_validate_json(json.dumps(source.data), strict=True)
     except ValidationError as error:
         details = [detail for detail in error.errors() if not _follows_from_another(detail)]
@@ -51,7 +51,7 @@ def validated(source: Source, model: type[M], elsewhere: Mapping[str, str] | Non
 
 
 def _follows_from_another(detail: ErrorDetails) -> bool:
-    """Whether a list counts as too short, or a default is missing, only because something else failed."""
+    """True if the complaint (a short list, a missing default) is only a consequence of another."""
     if detail["type"] == "default_factory_not_called":
         return True
     return detail["type"] == "too_short" and len(detail["input"]) >= detail.get("ctx", {})["min_length"]
@@ -64,7 +64,7 @@ def _problem(detail: ErrorDetails, source: Source, model: type[BaseModel], elsew
     match detail["type"]:
         case "missing":
             place = source.place(key).inside(detail["loc"][-1])
-            return FileProblem(place=place, found="missing", right="it has no default")
+            return FileProblem(place=place, found="missing", right="this setting has no default")
         case "extra_forbidden":
             found, right = f"unknown key '{key[-1]}'", _right_key(detail["loc"], model, elsewhere)
         case "literal_error":
@@ -86,7 +86,7 @@ def _problem(detail: ErrorDetails, source: Source, model: type[BaseModel], elsew
 
 
 def _written_key(data: Any, loc: Sequence[str | int]) -> KeyPath:
-    """`loc` without the union tags and other markers that pydantic puts between the keys that were written."""
+    """The keys in `loc` without the union tags and other markers that pydantic inserts between the written keys."""
     key: list[str | int] = []
     for part in loc:
         if part in _keys(data):
@@ -105,7 +105,7 @@ def _keys(data: Any) -> Collection[str | int]:
 
 
 def _blamed(key: KeyPath, message: str, model: type[BaseModel]) -> tuple[KeyPath, str]:
-    """The field to point at; a check over the whole model starts its message with it: "cluster: 768 slots hold ..."."""
+    """The field at fault. Messages of whole-model checks start with its name: "cluster: 768 slots hold ..."."""
     field, colon, text = message.partition(": ")
     if not key and colon and field in model.model_fields:
         return (field,), text
@@ -113,12 +113,12 @@ def _blamed(key: KeyPath, message: str, model: type[BaseModel]) -> tuple[KeyPath
 
 
 def _whole(bounds: Mapping[str, Any]) -> dict[str, Any]:
-    """Bounds as a person writes them: 0, not 0.0."""
+    """Bounds as a person writes them: 0 instead of 0.0."""
     return {name: f"{bound:g}" if isinstance(bound, float) else bound for name, bound in bounds.items()}
 
 
 def _choices(names: str) -> list[str]:
-    """Of a list as pydantic writes it: "'torch' or 'vllm'", "2 or 3"."""
+    """The values in a list as pydantic writes it: "'torch' or 'vllm'", "2 or 3"."""
     return [text or number for text, number in re.findall(r"'([^']*)'|(\S*\d)", names)]
 
 
@@ -129,11 +129,11 @@ def _right_mapping(loc: Sequence[str | int], model: type[BaseModel]) -> str:
 
 
 def _right_key(loc: Sequence[str | int], model: type[BaseModel], elsewhere: Mapping[str, str]) -> str:
-    """The keys of the model around `loc`, or where an unknown key belongs."""
+    """The keys of the model around `loc`, or the place where an unknown key belongs."""
     *outer, around = map(_bare, _annotations(model, loc[:-1]))
     unknown = str(loc[-1])
     if len(loc) == 1 and unknown in elsewhere:
-        return f"it belongs in {elsewhere[unknown]}"
+        return f"this key belongs in {elsewhere[unknown]}"
     members = _members(outer[-1]) if outer else {}
     owners = [tag for tag, member in members.items() if unknown in member.model_fields]
     keys = f"keys of {loc[-2]}" if len(loc) > 1 and isinstance(loc[-2], str) else "keys"
@@ -142,7 +142,7 @@ def _right_key(loc: Sequence[str | int], model: type[BaseModel], elsewhere: Mapp
 
 
 def _annotations(annotation: Any, loc: Sequence[str | int]) -> Iterator[Any]:
-    """The annotation of the model and of each step of `loc` inside it."""
+    """The annotation of the model, then of each step of `loc` inside it."""
     yield annotation
     for part in loc:
         annotation = _inside(annotation, part)
@@ -150,7 +150,7 @@ def _annotations(annotation: Any, loc: Sequence[str | int]) -> Iterator[Any]:
 
 
 def _inside(annotation: Any, part: str | int) -> Any:
-    """The annotation of a model's field, a mapping's or list's value, or of the union member with that tag."""
+    """The annotation of a model field, of a mapping or list value, or of the union member with that tag."""
     annotation = _bare(annotation)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         field = annotation.model_fields.get(str(part))
@@ -163,7 +163,7 @@ def _inside(annotation: Any, part: str | int) -> Any:
 
 
 def _bare(annotation: Any) -> Any:
-    """The annotation without its metadata and without "or None"."""
+    """The annotation without metadata and without `| None`."""
     if get_origin(annotation) is Annotated:
         return _bare(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
@@ -173,7 +173,7 @@ def _bare(annotation: Any) -> Any:
 
 
 def _members(annotation: Any) -> dict[str, type[BaseModel]]:
-    """The models of a union told apart by `type`, by the value of it; none for anything else."""
+    """The models of a union discriminated by `type`, keyed by its value; empty for anything else."""
     annotation = _bare(annotation)
     if get_origin(annotation) not in (Union, UnionType):
         return {}
@@ -184,5 +184,5 @@ def _members(annotation: Any) -> dict[str, type[BaseModel]]:
 
 def _tag(model: type[BaseModel]) -> str:
     annotation = model.model_fields["type"].annotation
-    assert get_origin(annotation) is Literal, f"{model.__name__} is told apart by type but has no literal one"
+    assert get_origin(annotation) is Literal, f"{model.__name__} is discriminated by type but its type is not a literal"
     return get_args(annotation)[0]

@@ -1,7 +1,7 @@
-"""The other families on the readings of a fit: how well each fits beside eq. 1, and draws of each by its weight.
+"""Fits the other families to the readings of a fit: a weight for each beside eq. 1, and draws in proportion.
 
-Within the readings all families that fit say the same. Where a curve ends nobody knows which holds, so the ceiling and
-everything beyond the readings are averaged over them.
+All families that fit agree within the readings. Beyond them nobody knows which family holds, so the ceiling and
+everything past the last reading are averaged over the families.
 """
 
 from dataclasses import dataclass, replace
@@ -27,30 +27,30 @@ from ablations.fit.engine.zoom import COARSE
 from ablations.fit.readings import Readings
 
 PRIOR_OF_EQ_1 = 0.5
-"""The law that published runs followed up to 100k GPU-hours (ScaleRL figure 1); the other families share the rest.
-With equal priors the mixture's median errs twice as much as eq. 1 where that is true, and as much where it is not."""
+"""Prior of eq. 1, the law that published runs followed up to 100k GPU-hours (ScaleRL figure 1); the other families
+share the rest. With equal priors the mixture's median errs twice as much as eq. 1 if eq. 1 is true, else as much."""
 LEAST_FOR_AICC = max(family.num_parameters for family in FAMILIES) + 3
-"""AICc of every family exists from here on."""
+"""Smallest number of readings for which AICc exists for every family."""
 LEAST_WEIGHT = 0.01
-"""A family with less is left out: an interval's tails are more than twice that."""
+"""Families with less weight are dropped: the tails of an interval hold more than twice that."""
 LEAST_CANDIDATES = 200
-"""Draws from which those of a family with little weight are taken."""
+"""Minimum number of draws to choose from for a family with little weight."""
 NUM_CEILINGS = 33
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Alternative:
-    """Another family: draws of it that stand for eq. 1's draws in `rows`, as many as it weighs."""
+    """Another family: its draws replace eq. 1's draws in `rows`, in proportion to its weight."""
 
     family: Family
     rows: slice
     draws: Draws
     is_open: bool
-    """Whether the readings allow it a ceiling of 1; always for the family that has no ceiling."""
+    """True if the readings allow the family a ceiling of 1; always true for the family without a ceiling."""
 
     @property
     def ceilings(self) -> np.ndarray:
-        """A of every draw; 1 for the family that has no ceiling."""
+        """A of every draw; 1 for the family without a ceiling."""
         return np.ones(self.draws.r.size) if self.family is LOG_LINEAR else self.draws.r + self.draws.a
 
 
@@ -60,16 +60,16 @@ class Alternatives:
 
     Alternatives(weights={"sigmoid": 0.62, "power law": 0.05, ..., "Weibull": 0.3}, others=(Alternative(...), ...))
 
-    Draw i of two fits is of the same family as far as their weights agree, as all keep that order: differences and
-    means are taken under one law, and what several seeds cannot know of it does not average out.
+    Every fit keeps this order, so draw i of two fits belongs to the same family as far as their weights agree.
+    Differences and means are then taken under one law, and averaging seeds does not average out the doubt about it.
     """
 
     weights: dict[str, float]
-    """Akaike weights by name of the family; they add up to 1."""
+    """Akaike weights by family name; they sum to 1."""
     others: tuple[Alternative, ...]
 
     def times(self, unit: float) -> "Alternatives":
-        """The same in pass rate where it was in units of `unit`."""
+        """Convert from units of `unit` to pass rates."""
         scaled = [
             replace(each, draws=each.draws._replace(r=unit * each.draws.r, a=unit * each.draws.a))
             for each in self.others
@@ -85,9 +85,9 @@ class Alternatives:
 def alternatives(
     readings: Readings, *, noise: AR1, noises: Noise, variance: float, num_draws: int, can_be_open: bool
 ) -> Alternatives:
-    """Every family beside eq. 1 fitted to the readings, with as many of `num_draws` as it weighs.
+    """Fit every family beside eq. 1; each gets as many of `num_draws` as its weight.
 
-    `noise` is the one that eq. 1 found, `noises` are those to weigh, `variance` is a rough one of a reading.
+    `noise` is the noise found for eq. 1, `noises` are those to average over, `variance` is roughly that of one reading.
     """
     weights = family_weights(readings, noise)
     ends = np.rint(num_draws * np.cumsum(list(weights.values()))).astype(int)
@@ -115,9 +115,9 @@ def alternatives(
 def aicc(mean_square: float, *, num_readings: int, autocorrelation: float, num_parameters: int) -> float:
     """n_eff ln(SSE / n) + 2 k + 2 k (k + 1) / (n - k - 1) (Hurvich and Tsai 1989), k with the noise variance in it.
 
-    n_eff = n (1 - rho) / (1 + rho) independent readings say as much of a mean as n of lag-1 autocorrelation rho. The
-    correction keeps n: 31 readings with rho = .6 count as 8, and at 8 it is 30 for k = 5 and 13 for k = 4, which would
-    decide whatever the readings say. n is no less than LEAST_FOR_AICC, so that it exists.
+    n_eff = n (1 - rho) / (1 + rho) is the number of independent readings as informative about a mean as n readings with
+    lag-1 autocorrelation rho. The correction keeps n: 31 readings with rho = .6 count as 8, where it would be 30 for
+    k = 5 and 13 for k = 4 and decide by itself. n is at least LEAST_FOR_AICC, so that the correction exists.
     """
     n, k = max(num_readings, LEAST_FOR_AICC), num_parameters
     n_eff = num_readings * (1 - autocorrelation) / (1 + autocorrelation)
@@ -131,7 +131,7 @@ def akaike_weights(criteria: np.ndarray, priors: np.ndarray) -> np.ndarray:
 
 
 def family_weights(readings: Readings, noise: AR1) -> dict[str, float]:
-    """Akaike weight of every family by name, in the order of FAMILIES; 0 for those that have next to none."""
+    """Akaike weights by family name, in the order of FAMILIES; 0 below LEAST_WEIGHT."""
     num = readings.score.size + int(readings.anchors[0].is_informative)
     criteria = [
         aicc(
@@ -151,10 +151,10 @@ def family_weights(readings: Readings, noise: AR1) -> dict[str, float]:
 
 
 def least_squares(readings: Readings, noise: AR1, family: Family) -> float:
-    """Squared residuals of the family's best curve, plus the noise's variance times what the reading at step 0 speaks
-    against its R_0, as far as it may lie on the law at all (`anchor_deviance`).
+    """Sum of squared residuals of the family's best curve, plus the noise variance times the penalty of the step-0
+    reading on its R_0 (`anchor_deviance`).
 
-    On a grid zoomed three times onto its best node: to better than a thousandth, which is 0.03 in AICc.
+    A grid is zoomed three times onto its best node, to better than a thousandth (0.03 in AICc).
     """
     x, y = readings.x, readings.score
     variance, run_variance = noise.variance, noise.run_variance
@@ -162,7 +162,7 @@ def least_squares(readings: Readings, noise: AR1, family: Family) -> float:
     priors = [anchor.prior(run_variance) for anchor in readings.anchors]
 
     def least(nodes: Nodes) -> tuple[float, int, Prior]:
-        """The least square of the nodes, its node, and the prior of R_0 under which it is."""
+        """The least square of the nodes, its node, and the prior of R_0 that gives it."""
         found = []
         deviances = node_deviances(nodes, y, variance=variance, priors=priors)
         for prior, deviance in zip(priors, deviances, strict=True):
@@ -186,8 +186,8 @@ def least_squares(readings: Readings, noise: AR1, family: Family) -> float:
 
 
 def _is_open(draws: Draws) -> bool:
-    """Whether a ceiling of 1 is hardly less likely than the likeliest. The shapes of these families have flat priors,
-    so that the readings alone say so.
+    """True if a ceiling of 1 is hardly less likely than the likeliest ceiling. The shapes of these families have flat
+    priors, so only the readings decide this.
     """
     density = draws.ceiling_density(np.linspace(float(np.quantile(draws.r + draws.a, 0.025)), 1, NUM_CEILINGS))
     return bool(density[-1] > OPEN_DENSITY * density.max())

@@ -1,4 +1,4 @@
-"""The asymptote A with its interval, in the forms in which it may be shown."""
+"""The asymptote A with its interval, in all forms in which it is displayed."""
 
 import math
 from dataclasses import dataclass
@@ -7,17 +7,17 @@ from typing import Literal
 Verdict = Literal["resolved", "weak", "lower bound only", "collapsed", "no rise"]
 
 RESOLVED_WIDTH = 0.04
-"""Twice the margin of 0.02 that the paper takes for A (ScaleRL §4)."""
+"""Twice the margin of 0.02 that the paper uses for A (ScaleRL §4)."""
 
 DOUBTED = 0.05
-"""Eq. 1 is doubted where the test of it has a p-value under this."""
+"""Eq. 1 is doubted if its lack-of-fit test has a p-value below this."""
 EQ1_DOUBTED = "eq. 1 doubted"
 
 VERDICT_MEANINGS: dict[Verdict, str] = {
-    "resolved": "the 95 % interval of A is at most 0.04 wide, twice the margin that the ScaleRL paper takes for A",
-    "weak": "A is bounded on both sides, but by more than 0.04; more compute or more readings would narrow it",
+    "resolved": "the 95 % interval of A is at most 0.04 wide, twice the margin that the ScaleRL paper uses for A",
+    "weak": "A is bounded on both sides, but its interval is wider than 0.04; more compute or readings would narrow it",
     "lower bound only": "the readings fit any ceiling above the bound; more compute is needed before A means anything",
-    "collapsed": "the pass rate fell for good after a peak; only the readings before the fall were fitted",
+    "collapsed": "the pass rate collapsed after a peak; only the readings before the fall were fitted",
     "no rise": "a flat line fits as well as a rising curve, so the curve has no ceiling",
 }
 
@@ -26,7 +26,7 @@ VERDICT_MEANINGS: dict[Verdict, str] = {
 class AsymptoteEstimate:
     """A with its 95 % interval: `AsymptoteEstimate(A=0.612, lo=0.590, hi=0.633, rises=True)`.
 
-    Without an upper end A itself means nothing; without a rise neither A nor its interval does.
+    Without an upper end, A itself means nothing; without a rise, neither A nor its interval does.
 
     >>> bounded, open_ended = (AsymptoteEstimate(A=0.612, lo=0.59, hi=hi, rises=True) for hi in (0.633, None))
     >>> str(bounded), bounded.cell()
@@ -42,11 +42,11 @@ class AsymptoteEstimate:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether A may be shown as a number: the readings bound it from above, and the curve rises to it."""
+        """True if A may be shown as a number: the readings bound A from above, and the curve rises to it."""
         return self.hi is not None and self.rises
 
     def cell(self) -> str:
-        """For a table, under a heading that says A. A lower bound that stands alone is rounded down."""
+        """A for a table cell under a heading that names A. A lone lower bound is rounded down."""
         if not self.rises:
             return "no rise"
         if self.hi is None:
@@ -54,11 +54,11 @@ class AsymptoteEstimate:
         return f"{self.A:.3f} [{self.lo:.3f}, {self.hi:.3f}]"
 
     def __str__(self) -> str:
-        """For a sentence: it names A."""
+        """A for a sentence, with its name."""
         return f"A {self.cell()}" if self.rises else self.cell()
 
     def to_json(self) -> str:
-        """The field "asymptote" of `--json`: "0.612 [0.590, 0.633]", "A >= 0.59" or "no rise"."""
+        """The "asymptote" field of `--json`: "0.612 [0.590, 0.633]", "A >= 0.59" or "no rise"."""
         return self.cell() if self.is_bounded else str(self)
 
 

@@ -1,9 +1,10 @@
-"""How much of a forecast rests on the law: the other families, weighed by how well they fit the same readings.
+"""Model error of forecasts: the other families, weighted by how well they fit the same readings.
 
-Within the readings eq. 1 speaks alone. Far beyond them nobody knows which family holds, and over published learning
-curves none was best everywhere. So between once and twice the largest compute fitted the other families come in, and
 from there on a band is that of a mixture, each family with its Akaike weight. The other families are there to widen the
-band: `ablations.answers.forecasts` takes its estimates from eq. 1 as long as it lies well within.
+Within the readings only eq. 1 is used. Far beyond them nobody knows which family holds; over published learning curves
+none was best everywhere. Between one and two times the largest fitted compute the other families are blended in; from
+there on a band is that of a mixture, with each family's Akaike weight. The other families only widen the band:
+`ablations.answers.forecasts` takes its estimates from eq. 1 as long as that lies well within the band.
 """
 
 from dataclasses import dataclass
@@ -17,12 +18,12 @@ from ablations.fit.engine.posterior import Draws
 from ablations.fit.result import Fit
 
 WHOLE_FROM = 2.0
-"""Compute, over the largest one fitted, from which on the other families have their whole weight."""
+"""Ratio to the largest fitted compute from which the other families have their full weight."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Successor:
-    """Draws of another family, one for each of the fit's draws in `rows`, from which they take over beyond C_max."""
+    """Draws of another family that take over from the fit's draws in `rows` beyond C_max."""
 
     family: Family
     rows: slice
@@ -36,24 +37,24 @@ class Successor:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Average:
-    """A fit with its model error: draws whose families are in proportion to their weights.
+    """A fit with its model error: each family has draws in proportion to its weight.
 
     Average(fit=fit, weights={"sigmoid": 0.62, "power law": 0.05, ..., "Weibull": 0.3}, successors=...)
 
-    The draws are in the order of FAMILIES, so that draw i of two fits is of the same family as far as their weights
-    agree: differences between curves are taken under one law.
+    The draws are in the order of FAMILIES, so draw i of two fits belongs to the same family as far as their weights
+    agree, and differences between curves are taken under one law.
     """
 
     fit: Fit
     weights: dict[str, float]
-    """Akaike weights by name of the family; they add up to 1."""
+    """Akaike weights by family name; they sum to 1."""
     successors: tuple[Successor, ...]
 
     def predict_draws(self, compute: np.ndarray | float, share: np.ndarray | float | None = None) -> np.ndarray:
         """Pass rate of every draw at each compute, in [0, 1], shape (num_draws, num_compute).
 
         A draw of another family f is (1 - s) R_C + s f(C), where R_C is a draw of eq. 1 and s is `model_error_share`.
-        `share` holds s at a value of its own, as slopes need.
+        `share` fixes s, as slopes need.
         """
         compute = np.atleast_1d(np.asarray(compute, dtype=float))
         C_max = self.fit.window[1]
@@ -74,18 +75,18 @@ def model_error_share(compute: np.ndarray, C_max: float) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def average(fit: Fit) -> Average:
-    """The fit averaged with all families that have some weight on its readings.
+    """The fit averaged over all families that have weight on its readings.
 
-    Kept for the fits used last: a sweep asks for the same ones many times.
+    Cached for the fits used last, because a sweep asks for the same ones many times.
     """
     successors = tuple(_successor(fit, other) for other in fit.alternatives.others)
     return Average(fit=fit, weights=fit.alternatives.weights, successors=successors)
 
 
 def _successor(fit: Fit, other: Alternative) -> Successor:
-    """Draws of the family for its rows, in the order of the fit's draws half way into the ramp.
+    """The family's draws for its rows, ordered like the fit's draws half way through the blend.
 
-    Joined by rank, and not at random, a pair lies close together, and the band does not narrow between them.
+    Pairing by rank instead of at random keeps each pair close together, so the band does not narrow within the blend.
     """
     C_max, middle = fit.window[1], np.array([np.sqrt(WHOLE_FROM)])
     first = Successor(family=other.family, rows=other.rows, draws=other.draws)

@@ -1,21 +1,20 @@
-"""Curves of more readings than a fit can weigh, as means within bins of compute."""
+"""Averages curves with more readings than a fit can handle, within bins of compute."""
 
 import numpy as np
 
 from ablations.fit.curve import Curve
 
 MOST_READINGS = 1000
-"""The noise of n readings is a matrix of n x n."""
+"""Limit on the readings of one fit, because the noise of n readings is an n x n matrix."""
 NUM_BINS = 300
 
 
 def binned(curve: Curve, fit_from: float, fit_to: float) -> Curve:
-    """The curve itself, or where over a thousand readings lie in (fit_from, fit_to] a curve of means.
+    """The curve itself; if over a thousand readings lie in (fit_from, fit_to], a curve of bin means.
 
-    The readings before, in and after the window are each shared out over at most 300 bins, neighbours by compute and
-    equally many in each, so that all bins are equally noisy. Compute and score of a bin are means, its samples the sum,
-    and the variance that m readings owe to their answers is a m-th of their mean.
-    The reading at compute 0 stays as it is.
+    The readings before, in and after the window are each divided into at most 300 bins of neighbours, with equally many
+    readings in each so that all bins are equally noisy. A bin has the mean compute and score, the sum of the samples,
+    and 1/m of the mean answer variance of its m readings. The reading at compute 0 is kept as it is.
     """
     inside = (curve.compute > fit_from) & (curve.compute <= fit_to)
     if np.count_nonzero(inside) <= MOST_READINGS:

@@ -1,6 +1,6 @@
-"""A with doubt about the law in it: averaged over the families that fit, where eq. 1's own A holds if eq. 1 does.
+"""A averaged over the families that fit; eq. 1's own A is valid only if eq. 1 is the law.
 
-Coverage under other laws, and what it costs where eq. 1 is the law: `benchmarks/law_doubt.py`.
+`benchmarks/law_doubt.py` measures coverage under other laws, and the cost if eq. 1 is the law.
 """
 
 from dataclasses import dataclass
@@ -10,27 +10,27 @@ import numpy as np
 from ablations.fit.alternatives import Alternatives
 
 MOST_OPEN = 0.05
-"""Families that allow a ceiling of 1 may weigh this much together while A counts as bounded."""
+"""Limit on the total weight of families that allow a ceiling of 1 while A counts as bounded."""
 EQ1_LEADS = 0.5
-"""From this weight on eq. 1 gives the estimate, under it the median over all families does."""
+"""Weight of eq. 1 from which its own A is the estimate; below, the estimate is the median over all families."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ceiling:
     """A over all families: Ceiling(A=0.612, lo=0.585, hi=0.641, draws=array([...])).
 
-    `hi` is None where families that allow a ceiling of 1 weigh over 0.05.
+    `hi` is None if families that allow a ceiling of 1 weigh over 0.05.
     """
 
     A: float
     lo: float
     hi: float | None
     draws: np.ndarray
-    """Equally likely A, by family in the order of FAMILIES: draw i of two fits is of one family where their weights
-    agree. Sorted or shuffled by itself a fit's draws lose that."""
+    """Equally likely values of A, by family in the order of FAMILIES, so that draw i of two fits belongs to one family
+    where their weights agree. Sorting or shuffling one fit's draws loses that."""
 
     def times(self, unit: float) -> "Ceiling":
-        """The same in pass rate where it was in units of `unit`."""
+        """Convert from units of `unit` to pass rates."""
         hi = None if self.hi is None else unit * self.hi
         return Ceiling(A=unit * self.A, lo=unit * self.lo, hi=hi, draws=unit * self.draws)
 
@@ -38,7 +38,7 @@ class Ceiling:
 def averaged_ceiling(
     eq1_A: float, eq1_ends: tuple[float, float | None], eq1_draws: np.ndarray, found: Alternatives
 ) -> Ceiling:
-    """The ceiling over all families, from eq. 1's estimate, interval and draws and the other families'."""
+    """The ceiling over all families, from eq. 1's estimate, interval and draws, and the other families' draws."""
     draws = eq1_draws.copy()
     for other in found.others:
         draws[other.rows] = other.ceilings
@@ -50,6 +50,6 @@ def averaged_ceiling(
         found.weights[each.family.name] for each in found.others if each.is_open
     )
     if is_open:
-        # A lower bound that stands alone must not rest on the prior of B.
+        # A lone lower bound must not depend on the prior of B.
         lo = min(lo, eq1_lo)
     return Ceiling(A=A, lo=min(lo, A), hi=None if open_weight > MOST_OPEN else max(hi, A), draws=draws)

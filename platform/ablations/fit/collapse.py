@@ -1,18 +1,17 @@
-"""Collapse: from some reading on, the score declines for good.
+"""Finds a collapse: the score declines for good after some reading.
 
-Two things must hold of the readings so far. The score has really fallen: the mean of its last three readings lies
-below its highest mean of three by more than three standard errors, after it had risen by as much. And since that peak
-it has stayed below what eq. 1 forecasts: a one-sided CUSUM (Page 1954, Biometrika 41) of the errors of the forecasts,
+Two conditions must hold. The score has really fallen: the mean of the last three readings is below the highest mean of
+three by more than three standard errors, after a rise of at least as much. And since that peak the score has stayed
+below what eq. 1 forecasts, by a one-sided CUSUM (Page 1954, Biometrika 41) of the forecast errors,
 
     z_t = max(-4, (y_t - forecast_t) / sqrt(variance of a reading + variance of the forecast))
-    S_t = max(0, S_(t-1) - z_t - k),    S = 0 at the peak,    alarm where S_t > h
+    S_t = max(0, S_(t-1) - z_t - k),    S = 0 at the peak,    alarm if S_t > h
 
-with eq. 1 fitted to the readings up to t - 3. As eq. 1 rises, reading t should also reach where the curve stood at
-t - 3, which is better known where a short curve still rises steeply: z_t is the lesser of the two.
+with eq. 1 fitted to the readings up to t - 3. Since eq. 1 rises, reading t should also reach the curve at t - 3, which
+is better known while a short curve still rises steeply: z_t is the smaller of the two.
 
-A curve that only rises more slowly than forecast fails the first; one evaluation that went wrong fails the second, as
-it takes three readings to an alarm.
-`benchmarks/collapse_detection.py` measures false alarms and delays.
+A curve that merely rises more slowly than forecast fails the first condition; a single bad evaluation fails the second,
+since an alarm takes three readings. `benchmarks/collapse_detection.py` measures false alarms and delays.
 """
 
 from dataclasses import dataclass
@@ -24,48 +23,48 @@ from ablations.fit.engine.noise import LEAST_SD
 from ablations.fit.engine.projection import Prior, Solution, solve
 
 LAG = 3
-"""Readings between the last one fitted and the one forecast, so that a decline does not at once bend its forecast."""
+"""Readings between the last one fitted and the forecast one, so that a decline does not bend its own forecast."""
 CUSUM_SLACK = 1.0
-"""k: errors above this many standard deviations add up; independent ones of a healthy curve seldom do."""
+"""The slack k: errors above this many standard deviations add up; those of a healthy curve seldom do."""
 CUSUM_LIMIT = 8.0
-"""h."""
+"""The alarm level h."""
 LARGEST_ERROR = 4.0
-"""Standard deviations for which one reading counts at most."""
+"""Maximum number of standard deviations that one reading counts for."""
 SMOOTHED_READINGS = 3
 LEAST_FALL = 3.0
-"""Standard errors of a difference of two means of three readings."""
+"""Standard errors of the difference between two means of three readings."""
 NUM_PARAMETERS = 4
 LEAST_FITTED = 6
-"""Two readings more than parameters, so that something is left over to judge the noise by."""
+"""Two more readings than parameters, so that something is left to estimate the noise from."""
 LARGEST_AUTOCORRELATION = 0.9
-"""Some 30 readings cannot tell noise that lasts longer from the curve."""
+"""About 30 readings cannot tell longer-lasting noise from the curve."""
 
 ASSUMED_AUTOCORRELATION = 0.5
-"""Of readings too few to measure it; residuals of published runs have 0.3 to 0.56."""
+"""Assumed for too few readings to measure autocorrelation; residuals of published runs have 0.3 to 0.56."""
 LEAST_MEASURED = 12
-"""The residuals of fewer readings say next to nothing of autocorrelation: a fit absorbs most of it."""
+"""Residuals of fewer readings say next to nothing about autocorrelation, because a fit absorbs most of it."""
 LEAST_JUDGED = 8
-"""Of fewer readings not even the size of the noise is known."""
+"""Minimum number of readings; with fewer not even the size of the noise is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Collapse:
-    """A decline, by the indices of readings among those that were looked at.
+    """A decline, with indices into the readings that were examined.
 
     Collapse(index=41, alarm=46, statistic=9.3)
     """
 
     index: int
-    """The last reading before the decline: where the CUSUM last stood at 0."""
+    """The last reading before the decline, at which the CUSUM was last 0."""
     alarm: int
-    """The reading at which it was sure."""
+    """The reading at which the CUSUM passed its limit."""
     statistic: float
-    """The CUSUM there."""
+    """The CUSUM at the alarm."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """What is expected of a reading, with the variance of the error."""
+    """The expected score of a reading, with the variance of the error."""
 
     score: float
     variance: float
@@ -73,14 +72,14 @@ class Forecast:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingNoise:
-    """Variance of a reading and the lag-1 autocorrelation, taken for that of an AR(1)."""
+    """Variance of a reading and its lag-1 autocorrelation, treated as AR(1)."""
 
     variance: float
     autocorrelation: float = 0.0
 
     @property
     def long_run(self) -> float:
-        """variance (1 + rho) / (1 - rho): that of independent readings that would say as much as these."""
+        """Variance of equally informative independent readings: variance (1 + rho) / (1 - rho)."""
         return self.variance * (1 + self.autocorrelation) / (1 - self.autocorrelation)
 
     @property
@@ -92,10 +91,10 @@ class ReadingNoise:
 def find_collapse(
     compute: np.ndarray, score: np.ndarray, *, start_score: float | None = None, sampling_variance: float = 0.0
 ) -> Collapse | None:
-    """The collapse of a curve, or None where it is healthy, has recovered, never rose or is too short to tell.
+    """The collapse of a curve; None if it is healthy, has recovered, never rose or is too short to tell.
 
-    `compute` ascends from above 0; `start_score` is the reading before RL; `sampling_variance` is the least variance
-    that a reading can have. Costs one fit or none where the score has not fallen, else one a reading since the peak.
+    `compute` ascends from above 0; `start_score` is the reading before RL; `sampling_variance` is the smallest variance
+    that a reading can have. Costs at most one fit if the score has not fallen, else one per reading since the peak.
     """
     if score.size < LEAST_JUDGED:
         return None
@@ -105,7 +104,7 @@ def find_collapse(
     rise = means[peak] - (start if start_score is None else min(start, start_score))
     change = min(rise, means[peak] - means[-1])
     floor = max(sampling_variance, LEAST_SD**2)
-    # The noise is at least the floor: this spares nearly every healthy curve its fits.
+    # The noise is at least the floor, which spares nearly every healthy curve its fits.
     if change <= least_fall(ReadingNoise(variance=floor)):
         return None
     x = np.log(compute / compute[-1])
@@ -125,12 +124,12 @@ def find_collapse(
 
 
 def least_fall(noise: ReadingNoise) -> float:
-    """By how much two means of three readings must differ before the score has changed between them."""
+    """Smallest difference between two means of three readings that counts as a change of score."""
     return LEAST_FALL * float(np.sqrt(2 * noise.of_smoothed))
 
 
 def forecasts_by_law(x: np.ndarray, y: np.ndarray, x_next: np.ndarray, floor: float) -> list[Forecast]:
-    """What eq. 1, fitted to `y` at `x` = ln C, expects of a reading at each `x_next`, by the delta method.
+    """Forecast a reading at each `x_next` from eq. 1 fitted to `y` at `x` = ln C, by the delta method.
 
     variance = variance of a reading + long-run variance * j' (J' J)^-1 j, J the Jacobian of the fit, j that at x_next.
     """
@@ -148,12 +147,12 @@ def forecasts_by_law(x: np.ndarray, y: np.ndarray, x_next: np.ndarray, floor: fl
 
 
 def noise_of_fit(fit: Solution, floor: float) -> ReadingNoise:
-    """The noise of the readings behind a fit, corrected for the degrees of freedom that the fit took.
+    """The noise of the fitted readings, corrected for the degrees of freedom of the fit.
 
         variance = e' e / (n - 4),    rho = (sum e_i e_(i+1) + variance sum H_(i, i+1)) / ((n - 1) variance)
 
-    H = J (J' J)^-1 J' is what the fit takes from white noise: E e e' = variance (I - H). Of fewer than LEAST_MEASURED
-    readings the noise is at least that of their second differences.
+    H = J (J' J)^-1 J' is what the fit absorbs of white noise: E e e' = variance (I - H). For fewer than LEAST_MEASURED
+    readings, the noise is at least that of their second differences.
     """
     e, n = fit.residuals, fit.residuals.size
     variance = float(e @ e) / (n - NUM_PARAMETERS)
@@ -169,9 +168,9 @@ def noise_of_fit(fit: Solution, floor: float) -> ReadingNoise:
 
 
 def noise_of_second_differences(y: np.ndarray, floor: float) -> ReadingNoise:
-    """The noise of readings too few to fit, from y_(i-1) - 2 y_i + y_(i+1): a trend leaves it alone.
+    """The noise of too few readings to fit, from y_(i-1) - 2 y_i + y_(i+1), which a trend does not affect.
 
-    variance = mean of the squares / (6 - 8 rho + 2 rho^2), with an autocorrelation that is assumed.
+    variance = mean square / (6 - 8 rho + 2 rho^2), with an assumed autocorrelation.
     """
     rho = ASSUMED_AUTOCORRELATION
     variance = float(np.mean(np.diff(y, 2) ** 2)) / (6 - 8 * rho + 2 * rho**2)
@@ -185,7 +184,7 @@ def _noise_until(x: np.ndarray, y: np.ndarray, end: int, floor: float) -> Readin
 
 
 def _forecasts(x: np.ndarray, y: np.ndarray, t: int, *, peak_score: float, floor: float) -> list[Forecast]:
-    """What reading t should reach: the law then, the law at t - 3; too early for a fit, the peak."""
+    """Scores that reading t should reach: the law at t and at t - 3; the peak if there are too few readings to fit."""
     end = t - LAG + 1
     if end >= LEAST_FITTED:
         return forecasts_by_law(x[:end], y[:end], x[[end - 1, t]], floor)

@@ -1,4 +1,4 @@
-"""Curves: pass rate against compute, the thing every fit starts from."""
+"""Curves: pass rate against compute, the input of every fit."""
 
 import math
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ import numpy as np
 from ablations.errors import AblationsError
 
 COUNTS = ("prompts", "samples", "step")
-"""What else may be known of a reading."""
+"""Other data that a reading may have."""
 VARIANCES = ("answer_variance", "prompt_variance")
-"""What is known of those readings whose right answers were counted by prompt; NaN of others."""
+"""Data of readings whose right answers were counted by prompt; NaN for other readings."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -18,9 +18,9 @@ class Curve:
     """Held-out readings of one run, in ascending compute.
 
     `compute` is in any unit; a reading at compute 0 is the pass rate before RL. `samples` counts the generations behind
-    each score and gives the sampling noise, unless `answer_variance` does: the variance given its prompts, see
-    `ablations.fit.prompt_noise`. `prompt_variance` is what other prompts would add; `prompts` and `step` only travel
-    along. Runs with the same `start` began with the same model, weights, tasks and seed; "" where nobody knows.
+    each score and gives the sampling noise, unless `answer_variance` does: the variance for fixed prompts
+    (`ablations.fit.prompt_noise`). `prompt_variance` is what other prompts would add. `prompts` and `step` are carried
+    along. Runs with equal `start` began with the same model, weights, tasks and seed; "" if unknown.
 
         Curve(name="scalerl-s0", compute=np.array([0.0, 213.0]), score=np.array([0.31, 0.33]), samples=None)
     """
@@ -37,9 +37,9 @@ class Curve:
 
     @property
     def sampling_variance(self) -> np.ndarray | None:
-        """Variance of each score that its finite number of answers causes; None where nothing is known of it.
+        """Variance of each score due to its finite number of answers; None if unknown.
 
-        p (1 - p) / n of n samples where right answers were not counted by prompt: prompts that all are drawn anew.
+        Without counts by prompt, p (1 - p) / n for n samples, as if all prompts were drawn anew.
         """
         if self.samples is None:
             return None
@@ -56,7 +56,7 @@ class Curve:
         compute = np.asarray(self.compute, dtype=float)
         if compute.ndim != 1 or compute.size == 0:
             raise AblationsError(
-                f"curve {self.name!r}: compute has shape {compute.shape}; it lists one or more readings"
+                f"curve {self.name!r}: compute has shape {compute.shape}; pass a list of one or more readings"
             )
         for field in ("compute", "score", *COUNTS, *VARIANCES):
             if getattr(self, field) is None:
@@ -64,33 +64,33 @@ class Curve:
             values = np.array(getattr(self, field), dtype=float)
             if values.shape != compute.shape:
                 raise AblationsError(
-                    f"curve {self.name!r}: {field} has shape {values.shape}, compute {compute.shape}; they must agree"
+                    f"curve {self.name!r}: {field} has shape {values.shape}, compute {compute.shape}; shapes must agree"
                 )
             edge = 1.0 if field == "score" else math.inf
-            for index in np.flatnonzero(~((values > 0) & (values < edge))):  # none in between is refused
+            for index in np.flatnonzero(~((values > 0) & (values < edge))):  # values in between are always valid
                 if right := requirement(field, float(values[index])):
                     raise AblationsError(
                         f"curve {self.name!r}, reading {index + 1}: {field} is {values[index]:g}; {right}"
                     )
             values.flags.writeable = False
             object.__setattr__(self, field, values)
-        assert self.answer_variance is None or self.samples is not None, "right answers are counted among samples"
+        assert self.answer_variance is None or self.samples is not None, "answer_variance needs samples"
         for before, after in zip(self.compute[:-1], self.compute[1:], strict=True):
             if after <= before:
                 raise AblationsError(
                     f"curve {self.name!r}: compute {after:g} comes after {before:g}; "
-                    "it must ascend, with one score at each compute"
+                    "compute must ascend, with one score at each value"
                 )
 
 
 def requirement(field: str, value: float) -> str | None:
-    """What `value` fails to be as one `field` of a reading, or None."""
+    """The requirement that `value` fails as a `field` of a reading; None if it is valid."""
     if field in VARIANCES and math.isnan(value):
         return None
     if not math.isfinite(value):
-        return "it must be a finite number"
+        return "must be a finite number"
     if field == "score" and not 0 <= value <= 1:
-        return "a pass rate lies in [0, 1]"
+        return "a pass rate must lie in [0, 1]"
     if field in ("samples", "prompts", "samples_per_prompt") and value <= 0:
-        return "a reading needs at least one"
-    return "it cannot be negative" if value < 0 else None
+        return "must be above 0"
+    return "must not be negative" if value < 0 else None

@@ -1,4 +1,4 @@
-"""Curves of a CSV file, each of one run: a variant and, where the file says it, a seed."""
+"""Reads curves from a CSV file; each belongs to one run: a variant and, if given, a seed."""
 
 import csv
 import re
@@ -27,17 +27,17 @@ class SeedCurve:
 
 
 def read_curves(path: Path | str) -> list[Curve]:
-    """Curves of a CSV file with columns curve, compute, score and, if known, seed, prompts, samples,
+    """Read curves from a CSV file with columns curve, compute, score and optionally seed, prompts, samples,
     samples_per_prompt, step.
 
-    Curves come in the order in which they first appear; the readings of each are sorted by compute. With a seed column
-    each seed is a curve, `scalerl-s0`. Raises FileError naming line and column of what cannot be used.
+    Curves keep the order of their first row; the readings of each are sorted by compute. With a seed column, each seed
+    is a curve of its own, `scalerl-s0`. Raises FileError with the line and column of anything unusable.
     """
     return [run.curve for run in read_seed_curves(path)]
 
 
 def read_seed_curves(path: Path | str) -> list[SeedCurve]:
-    """The same as runs: the column `curve` names the variant, and without a column `seed` it is 0."""
+    """Read curves as runs: the column `curve` names the variant; the seed is 0 without a column `seed`."""
     header, rows = _read_rows(Path(path))
     _check_header(header, Place(source=str(path)))
     columns = ["compute", "score", *(column for column in COUNT_COLUMNS if column in header)]
@@ -51,11 +51,11 @@ def read_seed_curves(path: Path | str) -> list[SeedCurve]:
         compute = reading["compute"]
         if compute in readings.setdefault((name, seed), {}):
             of_seed = f", seed {seed}" if SEED_COLUMN in header else ""
-            right = "a curve has one score at each compute" + ("" if of_seed else "; runs differ by a column 'seed'")
+            right = "write one score per compute" + ("" if of_seed else ", or tell runs apart with a column 'seed'")
             raise place.inside("compute").error(f"{compute:g} appears twice in curve {name!r}{of_seed}", right)
         readings[name, seed][compute] = reading
     if not readings:
-        raise Place(source=str(path)).error("no rows below a header", "a curve needs one row per reading")
+        raise Place(source=str(path)).error("no rows below the header", "write one row per reading")
     return [
         SeedCurve(
             variant=name,
@@ -74,34 +74,34 @@ def _check_header(header: list[str], place: Place) -> None:
     if missing := [column for column in REQUIRED_COLUMNS if column not in header]:
         raise place.error(
             f"missing columns {missing}, found {header}",
-            f"needed are {list(REQUIRED_COLUMNS)} and, if known, {[SEED_COLUMN, *COUNT_COLUMNS]}",
+            f"required columns are {list(REQUIRED_COLUMNS)}, optional ones {[SEED_COLUMN, *COUNT_COLUMNS]}",
         )
     if "samples_per_prompt" in header and not {"prompts", "samples"} & {*header}:
         raise place.error(
-            "a column 'samples_per_prompt' and none 'prompts'", "the samples behind a score are their product"
+            "a column 'samples_per_prompt' without a column 'prompts'", "add 'prompts': samples are their product"
         )
 
 
 def _count_samples(reading: dict[str, float], place: Place) -> None:
-    """Make `samples` the generations behind the score, from what the row has; FileError where it cannot be that."""
+    """Set `samples` to the number of generations behind the score; raises FileError if the row contradicts itself."""
     each, prompts, samples = reading.pop("samples_per_prompt", None), reading.get("prompts"), reading.get("samples")
     if each is not None and prompts is not None:
         product = reading["samples"] = each * prompts
         if samples not in (None, product):
             raise place.inside("samples").error(
                 f"found {samples:g} beside {prompts:g} prompts with {each:g} samples_per_prompt",
-                f"samples are all generations behind the score, {product:g}; leave the column out",
+                f"samples are all generations behind the score, {product:g}; omit this column",
             )
     elif samples is not None and prompts is not None and samples < prompts:
         raise place.inside("samples").error(
             f"found {samples:g} beside {prompts:g} prompts",
-            f"samples are all generations behind the score: {samples:g} for each prompt are "
-            f"{samples * prompts:g}, or stand in a column 'samples_per_prompt'",
+            f"samples are all generations behind the score; for {samples:g} per prompt write {samples * prompts:g}, "
+            "or use a column 'samples_per_prompt'",
         )
 
 
 def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str | None]]]]:
-    """The header and every row with its line; every field belongs to one column."""
+    """The header, and every row with its line number; raises FileError if a row has more fields than the header."""
     place = Place(source=str(path))
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -111,14 +111,14 @@ def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str | N
             _refuse_second_columns(header, Place(source=str(path), line=reader.line_num))
             rows = [(reader.line_num, row) for row in reader]
     except OSError as error:
-        raise place.error(f"cannot be read ({error.strerror})", "name a CSV file that can") from None
+        raise place.error(f"cannot be read ({error.strerror})", "name a readable CSV file") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise place.error(f"not CSV text ({error})", "save the file as UTF-8 CSV") from None
     for line, row in rows:
         if surplus := row.get(None):
             raise Place(source=str(path), line=line).error(
                 f"{len(header) + len(surplus)} fields below a header of {len(header)}",
-                "numbers take a decimal point, not a comma, and a name with a comma stands in double quotes",
+                "write numbers with a decimal point, not a comma; put a name that contains a comma in double quotes",
             )
     return header, rows
 
@@ -126,7 +126,7 @@ def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str | N
 def _refuse_second_columns(header: list[str], place: Place) -> None:
     for column in COLUMNS:
         if (count := header.count(column)) > 1:
-            raise place.error(f"{count} columns are called {column!r}", "each is there once; rename the others")
+            raise place.error(f"{count} columns are called {column!r}", "keep one and rename the others")
 
 
 def _curve(name: str, start: str, rows: list[dict[str, float]]) -> Curve:
@@ -145,25 +145,25 @@ def _curve(name: str, start: str, rows: list[dict[str, float]]) -> Curve:
 def _name(text: str | None, place: Place) -> str:
     name = (text or "").strip()
     if not name:
-        raise place.error("empty", "every row names its curve")
+        raise place.error("empty", "every row must name its curve")
     if CONTROL_CHARACTER.search(name):
-        raise place.error(f"found {name!r}", "a name has no control characters")
+        raise place.error(f"found {name!r}", "a name must not contain control characters")
     return name
 
 
 def _seed(text: str | None, place: Place) -> int:
     seed = _number(text, place)
     if seed != int(seed):
-        raise place.error(f"found {text}", "a seed is a whole number")
+        raise place.error(f"found {text}", "a seed must be a whole number")
     return int(seed)
 
 
 def _number(text: str | None, place: Place) -> float:
     try:
-        # float would read 1_0 as 10.
+        # float() would read 1_0 as 10.
         value = float((text or "").replace("_", "?"))
     except ValueError:
-        raise place.error(f"found {text!r}", "it must be a number") from None
+        raise place.error(f"found {text!r}", "must be a number") from None
     if right := requirement(place.key, value):
         raise place.error(f"found {text}", right)
     return value

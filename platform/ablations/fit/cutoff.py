@@ -1,10 +1,10 @@
-"""The early cut-off: from which compute on a curve follows eq. 1, and what A would be with another choice.
+"""The early cut-off: the compute from which a curve follows eq. 1, and A for other choices of it.
 
 The early regime of RL is almost linear and noisy, so the paper fits nothing below 1.5k GPU-hours, about one epoch
-(ScaleRL §2.1, A.7, arXiv 2510.13786). Where no such number is known the readings can say: fit the last 60 % of them and
-go back block by block for as long as the fit foretells the block before it. A step of 0.05 at the end of the early
-regime is found, one of 0.03 in about half of the runs; a straight line that joins the law, never more than 0.016 off
-it, goes unseen (`benchmarks/cutoff.py`).
+(ScaleRL §2.1, A.7, arXiv 2510.13786). Without such a number the readings can tell: fit the last 60 % and go back block
+by block as long as the fit predicts the block before. This finds a step of 0.05 at the end of the early regime, and one
+of 0.03 in about half of the runs. A straight line that joins the law, never more than 0.016 off, goes undetected
+(`benchmarks/cutoff.py`).
 """
 
 from collections.abc import Callable, Iterable
@@ -19,18 +19,18 @@ from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 
 LATE_SHARE = 0.6
-"""Share of the readings, the last ones, that are taken to follow the law."""
+"""Fraction of the readings, the last ones, that is assumed to follow the law."""
 BLOCK_READINGS = 4
 LARGEST_MISS = 3.0
-"""Standard errors."""
+"""Largest miss, in standard errors, of a block that still follows the law."""
 LEAST_TAIL = 1e-300
 LEAST_FOR_CUTOFF = 10
-"""The least number whose last 60 % are the six that a fit needs."""
+"""Smallest number of readings whose last 60 % are the six that a fit needs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CutoffRow:
-    """What a fit says when it starts at one cut-off.
+    """A under a fit that starts at one cut-off.
 
     CutoffRow(fit_from=1491.0, points=30, A=0.612, A_lo=0.590, A_hi=0.633, verdict="weak")
     """
@@ -44,25 +44,25 @@ class CutoffRow:
 
     @property
     def asymptote(self) -> AsymptoteEstimate:
-        """A with its interval as it may be shown."""
+        """A with its interval, for display."""
         return AsymptoteEstimate(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.verdict != "no rise")
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlockCheck:
-    """A block of readings beside what the fit of the later ones foretells.
+    """A block of readings compared with the prediction of a fit of the later ones.
 
     BlockCheck(compute=(639.0, 1278.0), score=0.387, predicted=0.341, standard_errors=6.1)
     """
 
     compute: tuple[float, float]
-    """That of the first and of the last reading of the block."""
+    """Compute of the first and of the last reading in the block."""
     score: float
     """Mean of the readings."""
     predicted: float
     """Mean of the predictions."""
     standard_errors: float
-    """How far the readings lie off: a normal variable is that far from its mean with the same probability."""
+    """Distance of the readings from the prediction, as the z-score of a normal variable with the same probability."""
 
     @property
     def follows(self) -> bool:
@@ -71,22 +71,22 @@ class BlockCheck:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cutoff:
-    """The cut-off that the readings speak for."""
+    """The cut-off that the readings support."""
 
     fit_from: float
-    """Readings with more compute than this are fitted."""
+    """Only readings with more compute than this are fitted."""
     fit: Fit
     off_the_law: BlockCheck | None
-    """The block at which going back ended; None where all readings follow the law."""
+    """The block at which going back ended; None if all readings follow the law."""
 
 
 def automatic_cutoff(curve: Curve, *, fit: Callable[[float], Fit]) -> Cutoff:
-    """The least cut-off from which `curve` follows its law; `fit` fits the curve from a cut-off on.
+    """The smallest cut-off from which `curve` follows its law; `fit` fits the curve from a given cut-off.
 
         automatic_cutoff(curve, fit=lambda fit_from: fit_curve(curve, fit_from=fit_from))
 
-    Costs a fit for each block of four in the first 40 % of the readings.
-    Raises AblationsError with the number of readings needed when there are too few.
+    Costs one fit per block of four in the first 40 % of the readings. Raises AblationsError with the number of readings
+    needed if there are too few.
     """
     fits: dict[float, Fit] = {}
 
@@ -99,7 +99,7 @@ def automatic_cutoff(curve: Curve, *, fit: Callable[[float], Fit]) -> Cutoff:
     end = fit_at(0.0).window[1]
     fitted = (curve.compute > 0) & (curve.compute <= end)
     compute, score = curve.compute[fitted], curve.score[fitted]
-    if compute.size < LEAST_FOR_CUTOFF:  # a collapse has left too few to choose from
+    if compute.size < LEAST_FOR_CUTOFF:  # too few left by a collapse
         return Cutoff(fit_from=0.0, fit=fit_at(0.0), off_the_law=None)
     first = num_early(compute.size)
     off_the_law = None
@@ -119,7 +119,7 @@ def automatic_cutoff(curve: Curve, *, fit: Callable[[float], Fit]) -> Cutoff:
 
 
 def sensitivity(cutoffs: Iterable[float], *, fit: Callable[[float], Fit]) -> tuple[CutoffRow, ...]:
-    """A against the cut-off, one row for each of `cutoffs`, from the lowest upwards."""
+    """A against the cut-off: one row per value in `cutoffs`, in ascending order."""
     fits = [(fit_from, fit(fit_from)) for fit_from in sorted(cutoffs)]
     return tuple(
         CutoffRow(
@@ -135,11 +135,11 @@ def sensitivity(cutoffs: Iterable[float], *, fit: Callable[[float], Fit]) -> tup
 
 
 def check_block(fit: Fit, compute: np.ndarray, score: np.ndarray) -> BlockCheck:
-    """Readings that `fit` has not seen beside what its posterior foretells of them.
+    """Compare readings that `fit` has not seen with its posterior prediction.
 
     d^2 = e' (Cov + sd^2 R)^-1 e, e = readings - mean of the draws, Cov = covariance of the draws, R_ij = rho^|i - j|;
-    chi-squared with as many degrees of freedom as there are readings. Their mean alone would tell less: how high the
-    curve lies outside the window is little known, that it has no step there is known well.
+    chi-squared with one degree of freedom per reading. The mean error alone would be a weaker test: the height of the
+    curve outside the window is poorly known, but that it has no step there is known well.
     """
     draws = fit.predict_draws(compute)
     error = score - draws.mean(axis=0)
@@ -155,13 +155,13 @@ def check_block(fit: Fit, compute: np.ndarray, score: np.ndarray) -> BlockCheck:
 
 
 def normal_equivalent(chi_squared: float, degrees_of_freedom: int) -> float:
-    """The z for which P(|normal| > z) is the probability of a larger chi-squared: 3 for 16.25 with four."""
+    """The z for which P(|normal| > z) is the probability of a larger chi-squared: 3 for 16.25 with 4 degrees."""
     tail = max(float(chdtrc(degrees_of_freedom, chi_squared)), LEAST_TAIL)
     return float(-ndtri(tail / 2))
 
 
 def num_early(num_readings: int) -> int:
-    """How many readings come before the last 60 %."""
+    """Number of readings before the last 60 %."""
     return num_readings - int(np.ceil(LATE_SHARE * num_readings))
 
 
@@ -173,6 +173,6 @@ def cutoff_before(compute: np.ndarray, index: int) -> float:
 def _require_readings(curve: Curve, num_readings: int, which: str) -> None:
     if num_readings < LEAST_FOR_CUTOFF:
         raise AblationsError(
-            f"curve {curve.name!r}: {num_readings} readings {which}; "
-            f"an automatic cut-off needs at least {LEAST_FOR_CUTOFF}, to fit the last 60 % of them"
+            f"curve {curve.name!r}: {num_readings} readings {which}; an automatic cut-off needs at least "
+            f"{LEAST_FOR_CUTOFF}, to fit the last 60 % of them"
         )

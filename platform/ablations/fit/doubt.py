@@ -1,4 +1,4 @@
-"""How much a fit hangs on where it starts."""
+"""Shows how much a fit depends on where it starts."""
 
 from dataclasses import replace
 
@@ -13,12 +13,12 @@ NUM_CUTOFFS = 6
 
 
 def cutoff_table(fit: Fit) -> tuple[CutoffRow, ...]:
-    """A against the cut-off: none, the fit's own, and some others up to the last 60 % of its readings."""
+    """A against the cut-off: without one, with the fit's own, and with others up to the last 60 % of the readings."""
     compute = fit.curve.compute[(fit.curve.compute > 0) & (fit.curve.compute <= fit.window[1])]
     latest = min(num_early(compute.size), compute.size - MIN_POINTS)
     firsts = {round(index) for index in np.linspace(0, latest, NUM_CUTOFFS)}
     firsts.add(int(np.searchsorted(compute, fit.window[0])))
-    # The end is the fit's own: from another start a collapse may be seen elsewhere, or not at all.
+    # Keep the fit's own end: from another start a collapse may be found elsewhere, or not at all.
     settings = replace(fit.settings, fit_to=fit.window[1])
     return sensitivity(
         {cutoff_before(compute, first) for first in firsts},

@@ -1,4 +1,4 @@
-"""From a curve to a fit: window, least squares, noise, posterior, verdict."""
+"""Turns a curve into a fit: window, least squares, noise, posterior, verdict."""
 
 from dataclasses import dataclass, replace
 from typing import get_args
@@ -25,17 +25,17 @@ from ablations.fit.result import CurveSet, Fit
 from ablations.fit.window import Window, select_window
 
 FLAT_LIMIT = 7.81
-"""95 % point of chi-squared with the three parameters that a flat line lacks."""
+"""95 % point of chi-squared with three degrees of freedom, the parameters that a flat line lacks."""
 NUM_LOWER = 33
-"""Ceilings tried for a lower bound."""
+"""Number of ceilings tried for a lower bound."""
 ABOVE = 3.0
-"""Standard errors by which the mean of the last readings may exceed a ceiling that is known."""
+"""Standard errors by which the mean of the last readings may exceed a known ceiling."""
 EDGE = 0.1
-"""An interval of ln C_mid or ln B that ends this near to the edge of the range searched has no end there."""
+"""An interval of ln C_mid or ln B that ends this close to the edge of the search range has no end there."""
 
 
 def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = False) -> Fit:
-    """`fit_curve` with settings that travel together."""
+    """Call `fit_curve` with the settings as one object."""
     return fit_curve(
         curve,
         fit_from=settings.fit_from,
@@ -60,14 +60,13 @@ def fit_curve(
 ) -> Fit:
     """Fit ScaleRL eq. 1 to the readings with compute in (fit_from, fit_to], with its posterior.
 
-    "auto" starts where the readings begin to follow the law, see `ablations.fit.cutoff`. `r0` says how R_0 is tied to
-    the reading at compute 0, which counts whatever `fit_from` is: "fixed" takes it as R_0, "anchored" as one more
-    reading of R_0 that may lie off the law, "free" ignores it. `loss` is "squares", or "huber" for readings with
-    outliers. `ceiling` is a pass rate that the task cannot exceed, so that A is no higher. More than a thousand
-    readings are binned, see `ablations.fit.bins`. `through_collapse` is for a window that is known to end before one:
-    none is looked for.
-
-    Raises AblationsError with the number of readings needed when there are too few, or when they lie above the ceiling.
+    `fit_from="auto"` starts where the readings begin to follow the law (`ablations.fit.cutoff`). `r0` ties R_0 to the
+    reading at compute 0, which counts whatever `fit_from` is: "fixed" takes it as R_0, "anchored" as a reading of R_0
+    that may lie off the law, "free" ignores it. `loss` is "squares", or "huber" for readings with outliers.
+    `ceiling` is a pass rate that the task cannot exceed, and so the upper limit of A. More than a thousand readings are
+    binned (`ablations.fit.bins`). `through_collapse` skips the search for a collapse, for a window known to end before
+    one.
+    Raises AblationsError with the number of readings needed if there are too few, or if they lie above the ceiling.
     """
     if fit_from == "auto":
         settings = FitSettings(fit_to=fit_to, r0=r0, loss=loss, ceiling=ceiling)
@@ -77,7 +76,7 @@ def fit_curve(
     _check_modes(curve, window.start_score, r0, loss)
     _check_ceiling(curve, window, ceiling)
     readings = _readings(window, r0, loss)
-    # In units of the ceiling all that follows has its wall at 1.
+    # In units of the ceiling, the upper bound of everything below is 1.
     found = _estimate(readings if ceiling is None else readings.over(ceiling))
     x, C_max, best, draws, noise = found.x, float(window.compute[-1]), found.best, found.draws, found.noise
     B_lo, B_hi = _ends(draws.q, SIGMOID.box(x)[1], best.q)
@@ -130,7 +129,7 @@ def fit_curve(
 
 
 def _in_pass_rates(fit: Fit, ceiling: float, readings: Readings) -> Fit:
-    """A fit of readings in units of the ceiling as one of the readings themselves."""
+    """Convert a fit in units of the ceiling to pass rates."""
     assert fit.A_hi is not None  # the ceiling bounds it
     averaged = fit.ceiling.times(ceiling)
     draws = fit.draws
@@ -148,19 +147,19 @@ def _in_pass_rates(fit: Fit, ceiling: float, readings: Readings) -> Fit:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimate:
-    """What the engine finds of readings: the posterior's draws, and the best curve given the noise of their mean."""
+    """The engine's result: draws from the posterior, and the best curve given its mean noise."""
 
     readings: Readings
     draws: Draws
     noise: AR1
     prior: Prior
-    """Of R_0, by the likelier anchor."""
+    """Prior of R_0 from the likelier anchor."""
     best: Solution
     r0_slack: float | None
     noises: Noise
-    """All that were weighed."""
+    """All noises averaged over."""
     rough_variance: float
-    """Of a reading that would count as much as an independent one."""
+    """Rough variance of a reading, inflated so that readings may be treated as independent."""
 
     @property
     def x(self) -> np.ndarray:
@@ -196,7 +195,6 @@ def _estimate(readings: Readings) -> Estimate:
 
 
 def _readings(window: Window, r0: R0Mode, loss: FitLoss) -> Readings:
-    """What of a window enters the fit."""
     y = huberised(np.log(window.compute / window.compute[-1]), window.score) if loss == "huber" else window.score
     return Readings(
         compute=window.compute,
@@ -211,25 +209,25 @@ def _check_modes(curve: Curve, start_score: float | None, r0: R0Mode, loss: FitL
         if value not in known:
             raise AblationsError(f"curve {curve.name!r}: unknown {name} {value!r}; choose one of {list(known)}")
     if start_score is None and r0 == "fixed":
-        raise AblationsError(f"curve {curve.name!r}: r0 'fixed' needs a reading at compute 0, and the curve has none")
+        raise AblationsError(f"curve {curve.name!r}: r0 'fixed' needs a reading at compute 0, but the curve has none")
 
 
 def _check_ceiling(curve: Curve, window: Window, ceiling: float | None) -> None:
-    """Whether readings can be of a task with this ceiling: they may scatter about it, their mean may not lie above."""
+    """Raise AblationsError if the readings contradict the ceiling: they may scatter about it, their mean may not."""
     if ceiling is None:
         return
     if not 0 < ceiling <= 1:
-        raise AblationsError(f"curve {curve.name!r}: ceiling {ceiling:g}; the highest pass rate lies in (0, 1]")
+        raise AblationsError(f"curve {curve.name!r}: ceiling {ceiling:g}; a ceiling must lie in (0, 1]")
     last = window.score[-max(window.score.size // 3, 2) :]
     if last.mean() - ABOVE * last.std(ddof=1) / np.sqrt(last.size) > ceiling:
         raise AblationsError(
             f"curve {curve.name!r}: the last {last.size} readings have a mean of {last.mean():.3f}, above the ceiling "
-            f"{ceiling:g} that was given; give a higher one, or none"
+            f"{ceiling:g}; pass a higher ceiling, or none"
         )
 
 
 def noises_to_weigh(residuals: np.ndarray, readings: Readings) -> tuple[Noise, float]:
-    """The noises to weigh, and a rough variance of a reading that counts as much as an independent one would."""
+    """The noises to average over, and a rough variance with which readings may be treated as independent."""
     num = residuals.size
     variance = float(residuals @ residuals) / (num - SIGMOID.num_parameters)
     variance = max(variance, readings.sampling_variance, LEAST_SD**2)
@@ -239,7 +237,7 @@ def noises_to_weigh(residuals: np.ndarray, readings: Readings) -> tuple[Noise, f
 
 
 def _rises(found: Estimate) -> bool:
-    """Whether the best curve explains the readings better than a flat line, R_C = R_0: a likelihood-ratio test."""
+    """True if the best curve explains the readings better than a flat line R_C = R_0, by a likelihood-ratio test."""
     readings, noise, best = found.readings, found.noise, found.best
 
     def deviance(residuals: np.ndarray, R_0: float) -> float:
@@ -254,10 +252,10 @@ def _rises(found: Estimate) -> bool:
 def _ends(
     values: np.ndarray, side: tuple[float, float], estimate: float, unit: float = 1.0
 ) -> tuple[float | None, float | None]:
-    """The 95 % interval of e^values; no end where the range searched is what ends it.
+    """The 95 % interval of e^values, without an end that the search range cuts off.
 
-    It holds the estimate, which least squares give without the prior of B: where the two disagree nothing is known
-    better than that.
+    The interval always includes the estimate, which least squares give without the prior of B: if the two disagree,
+    nothing better is known.
     """
     lo, hi = np.quantile(values, (0.025, 0.975))
     lo, hi = min(lo, estimate), max(hi, estimate)
@@ -266,10 +264,10 @@ def _ends(
 
 
 def _ceiling_interval(found: Estimate, *, is_open: bool) -> tuple[float, float | None]:
-    """The interval of A; no upper end where the readings alone, whatever the prior of B says, allow a ceiling of 1,
-    or one of 1 is hardly less likely than the likeliest.
+    """The interval of A. It has no upper end if the readings allow a ceiling of 1 whatever the prior of B says, or if a
+    ceiling of 1 is hardly less likely than the likeliest.
 
-    Where the curve itself has come near 1, 1 is the upper end: no pass rate exceeds it.
+    If the curve itself has come near 1, the upper end is at most 1, since no pass rate exceeds it.
     """
     draws, best, readings = found.draws, found.best, found.readings
 
@@ -284,14 +282,14 @@ def _ceiling_interval(found: Estimate, *, is_open: bool) -> tuple[float, float |
     density = draws.ceiling_density(np.linspace(A_lo, 1, 65))
     if not is_open and deviance[1] - deviance[0] >= CHI_SQUARED_95 and density[-1] <= OPEN_DENSITY * density.max():
         return A_lo, A_hi
-    # A lower bound that stands alone must not rest on the prior of B either.
+    # A lone lower bound must not depend on the prior of B either.
     lower = np.linspace(best.r, min(A, A_lo), NUM_LOWER)
     allowed = lower[profile(lower) - deviance[0] < CHI_SQUARED_95]
     return float(min([A, A_lo, *allowed])), None
 
 
 def _is_at_the_top(found: Estimate, A_lo: float) -> bool:
-    """Whether the curve has itself come near 1, so that 1 is the upper end of A under any law."""
+    """True if the curve itself has come near 1, so that 1 is the upper end of A under any law."""
     reached = float(np.quantile(found.draws.level_at_end(), 0.025))
     return A_lo >= 1 - RESOLVED_WIDTH and reached >= 1 - 2 * RESOLVED_WIDTH
 

@@ -1,4 +1,4 @@
-"""What looks wrong with the readings of a fit, in words, with what would put it right."""
+"""Sentences about readings of a fit that look wrong, with advice."""
 
 from collections.abc import Sequence
 
@@ -13,16 +13,16 @@ from ablations.fit.readings import huberised
 from ablations.text import compute_text, counted
 
 FAR_OFF = 6.0
-"""Standard deviations, by the median, beyond which a reading is an outlier; of normal noise one in 10^8 is."""
+"""Robust standard deviations beyond which a reading is an outlier: one in 10^8 under normal noise."""
 LEAST_FOR_OUTLIERS = 12
-"""The median of fewer residuals says too little of the noise."""
+"""Minimum number of residuals whose median says enough about the noise."""
 MOST_READINGS_NAMED = 5
 LEAST_LIKELY = 0.005
-"""Residuals as small as this seldom are under the sampling noise that the samples imply."""
+"""Probability below which residuals are too small for the sampling noise that the samples imply."""
 FALLING = -3.0
-"""Standard errors of the slope of a straight line below which a curve falls."""
+"""Slope of a straight line, in standard errors, below which a curve falls."""
 NEAR_WALL = 0.02
-"""In ln B."""
+"""Distance from the edge of the range of ln B that counts as being at the edge."""
 MAD_TO_SD = 1.4826
 
 
@@ -36,7 +36,7 @@ def oddities(
     B: float,
     rises: bool,
 ) -> list[str]:
-    """Sentences without a full stop; none for readings as they should be. `start` is the first compute of the curve."""
+    """Sentences without a full stop; none if nothing is wrong. `start` is the first compute of the curve."""
     found = [
         _sampling(residuals, sampling_variance),
         _outliers(compute, score),
@@ -47,7 +47,7 @@ def oddities(
 
 
 def outliers(compute: np.ndarray, score: np.ndarray) -> Sequence[int]:
-    """The places of readings that lie far off the curve through the others: Huber's fit, scale by the median."""
+    """Indices of readings far off a curve through the others: Huber's fit, with a scale from the median."""
     if score.size < LEAST_FOR_OUTLIERS:
         return []
     x = np.log(compute / compute[-1])
@@ -63,9 +63,9 @@ def _outliers(compute: np.ndarray, score: np.ndarray) -> str:
         return ""
     named = ", ".join(f"{score[place]:.3f} at {compute_text(compute[place])}" for place in places[:MOST_READINGS_NAMED])
     more = f" and {len(places) - MOST_READINGS_NAMED} more" if len(places) > MOST_READINGS_NAMED else ""
-    verb, object_ = ("lies", "it") if len(places) == 1 else ("lie", "them")
+    verb, object_ = ("lies", "that reading") if len(places) == 1 else ("lie", "these readings")
     return (
-        f"{counted(len(places), 'reading')} {verb} far off the others ({named}{more}): "
+        f"{counted(len(places), 'reading')} {verb} far from the others ({named}{more}): "
         f"delete {object_} if the evaluation failed, or fit with loss: huber (--loss huber)"
     )
 
@@ -77,13 +77,13 @@ def _sampling(residuals: np.ndarray, sampling_variance: float) -> str:
         return ""
     return (
         f"the readings scatter by {(square / freedom) ** 0.5:.4f}, less than the {sampling_variance**0.5:.4f} that "
-        "their number of samples implies: samples is too low, or every evaluation asks the same prompts, and intervals "
-        "and lower bounds reach further than they need to"
+        "their number of samples implies: samples is too low, or every evaluation uses the same prompts; intervals "
+        "are wider, and lower bounds lower, than necessary"
     )
 
 
 def _fall(compute: np.ndarray, score: np.ndarray) -> str:
-    """Whether a straight line through the readings falls: its slope over its standard error under AR(1) noise."""
+    """A warning if a straight line through the readings falls: its slope over its standard error under AR(1) noise."""
     centred = compute - compute.mean()
     slope = float(centred @ score) / float(centred @ centred)
     residuals = score - score.mean() - slope * centred
@@ -94,8 +94,8 @@ def _fall(compute: np.ndarray, score: np.ndarray) -> str:
     third = max(score.size // 3, 1)
     first, last = float(score[:third].mean()), float(score[-third:].mean())
     return (
-        f"the score falls, from {first:.3f} in the first third to {last:.3f} in the last, and eq. 1 cannot: "
-        "look for what broke, or fit only what comes before (--to)"
+        f"the score falls from {first:.3f} in the first third to {last:.3f} in the last, which eq. 1 cannot describe; "
+        "look for what broke, or fit only the readings before the fall (--to)"
     )
 
 
@@ -103,8 +103,8 @@ def _late(start: float, last: float) -> str:
     if not starts_late(start, last):
         return ""
     return (
-        f"its compute starts at {start:,.10g}, far from 0, where eq. 1 hardly bends: if training started there, "
-        "subtract that from compute"
+        f"compute starts at {start:,.10g}, far from 0, where eq. 1 hardly bends; if training started there, subtract "
+        "that number from compute"
     )
 
 
@@ -113,6 +113,6 @@ def _wall(compute: np.ndarray, B: float) -> str:
     if lo + NEAR_WALL < np.log(B) < hi - NEAR_WALL:
         return ""
     return (
-        f"B is at the end of the range searched, {np.exp(lo):.1f} to {np.exp(hi):.0f}: the readings do not show how "
-        "the curve bends, and its interval rests on the prior"
+        f"B is at the edge of its search range, {np.exp(lo):.1f} to {np.exp(hi):.0f}: the readings do not show how "
+        "the curve bends, and the interval of B depends on the prior"
     )

@@ -1,9 +1,9 @@
-"""What a pass rate errs by, from the right answers to each prompt: because answers are few, and because prompts are.
+"""Variances of a pass rate from the right answers to each prompt: few answers are one source, few prompts the other.
 
-Every evaluation of a study asks the same held-out prompts. Given these, only the answers are drawn anew, and a prompt
-that is always answered right adds no noise: late in a run the variance is far below the p (1 - p) / n of prompts drawn
-anew with each answer. Which prompts were held out is an error too, but one that all readings of a study share. It moves
-every curve alike and decides no comparison.
+Every evaluation of a study uses the same held-out prompts. Given these, only the answers are random, and a prompt that
+is always answered right adds no noise. Late in a run the variance is therefore far below the p (1 - p) / n of fresh
+prompts. The choice of held-out prompts is an error too, but all readings of a study share it: it moves every curve
+alike and decides no comparison.
 
 Of N prompts, i has c_i right among k_i judged answers; n = sum k_i, p = sum c_i / n (Miller, arXiv 2411.00640).
 """
@@ -12,9 +12,9 @@ import numpy as np
 
 
 def answer_variance(right: np.ndarray, judged: np.ndarray) -> float:
-    """Variance of p given its prompts, without bias: sum k_i v_i / n^2 with v_i = c_i (k_i - c_i) / (k_i (k_i - 1)).
+    """Unbiased variance of p for fixed prompts: sum k_i v_i / n^2 with v_i = c_i (k_i - c_i) / (k_i (k_i - 1)).
 
-    v_i estimates p_i (1 - p_i). One answer cannot, and counts as if its prompt were drawn anew: v_i = p (1 - p).
+    v_i estimates p_i (1 - p_i). A prompt with one answer counts as drawn anew: v_i = p (1 - p).
     """
     n = judged.sum()
     p = right.sum() / n
@@ -23,9 +23,9 @@ def answer_variance(right: np.ndarray, judged: np.ndarray) -> float:
 
 
 def prompt_variance(right: np.ndarray, judged: np.ndarray) -> float:
-    """Variance of p over draws of N other prompts: Var(p_i) / N = (Var(c_i / k_i) - mean of v_i / k_i) / N, at least 0.
+    """Variance of p over sets of N prompts: Var(p_i) / N = (Var(c_i / k_i) - mean of v_i / k_i) / N, at least 0.
 
-    NaN without two prompts that have two answers each, as one answer does not tell a hard prompt from bad luck.
+    NaN without two prompts that have two answers each, since one answer does not tell a hard prompt from bad luck.
     """
     several = judged > 1
     c, k = right[several], judged[several]

@@ -1,4 +1,4 @@
-"""What is fitted of a curve, and readings with outliers made harmless."""
+"""The readings that enter a fit, with outliers made harmless."""
 
 from dataclasses import dataclass, replace
 
@@ -9,16 +9,16 @@ from ablations.fit.engine.family import SIGMOID
 from ablations.fit.engine.projection import Prior, solve
 
 HUBER_MADS = 1.345 * 1.4826
-"""Residuals count as squares up to here, in median absolute deviations: 95 % efficiency under normal noise."""
+"""Limit of squared residuals, in median absolute deviations: 95 % efficiency under normal noise."""
 MAX_HUBER_STEPS = 50
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Readings:
-    """The readings of a window as they enter the fit: after step 0, which is in `anchors`, and before a collapse.
+    """The readings of a window in the form that is fitted: after step 0, which is in `anchors`, and before a collapse.
 
     `compute` and `score` have shape (num_points,); `sampling_variance` is the mean variance of a score due to its
-    finite number of samples, 0 where that is not known.
+    finite number of samples, 0 if unknown.
     """
 
     compute: np.ndarray
@@ -27,7 +27,7 @@ class Readings:
     anchors: tuple[Anchor, ...]
 
     def over(self, ceiling: float) -> "Readings":
-        """The same in units of the highest pass rate that there can be."""
+        """Convert the readings to units of the highest possible pass rate."""
         return replace(
             self,
             score=self.score / ceiling,
@@ -45,10 +45,10 @@ class Readings:
 
 
 def huberised(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Readings whose least-squares fit is Huber's M-estimate of the readings `y`: y* = R(x) + clip(y - R(x), +-k) / m.
+    """Readings whose least-squares fit is Huber's M-estimate for `y`: y* = R(x) + clip(y - R(x), +-k) / m.
 
-    k is HUBER_MADS times the median absolute residual, m the share of the residuals that are not clipped, so that y*
-    scatter as much about the curve as its uncertainty asks for (Huber and Ronchetti 2009, §7.6: pseudo-values).
+    k is HUBER_MADS times the median absolute residual, m the fraction of residuals that are not clipped. The division
+    gives y* the scatter that the curve's uncertainty calls for (Huber and Ronchetti 2009, §7.6: pseudo-values).
     """
     pseudo, fitted, k = y, y, 0.0
     for _ in range(MAX_HUBER_STEPS):

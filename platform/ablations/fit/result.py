@@ -1,4 +1,4 @@
-"""A fitted curve with everything needed to doubt it."""
+"""A fitted curve, with everything needed to doubt it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,14 +18,14 @@ from ablations.text import compute_interval_text, compute_text, interval_text
 
 INTERVAL_LEVEL = 0.95
 OFF_THE_LAW = 0.5
-"""Probability over which the step-0 reading is said to lie off the law."""
+"""Probability above which the step-0 reading is reported to lie off the law."""
 MUCH_AUTOCORRELATION = 0.5
-"""Over this the run wanders, or eq. 1 is not exactly the law of the curve."""
+"""Above this, the run wanders, or eq. 1 is not exactly the law of the curve."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CurveSet:
-    """Curves of eq. 1, one per entry."""
+    """Draws of eq. 1's parameters, one curve per entry."""
 
     A: np.ndarray
     B: np.ndarray
@@ -35,14 +35,14 @@ class CurveSet:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fit:
-    """Eq. 1 fitted to one curve, with 95 % intervals and a verdict. `print` it for a report of eleven lines.
+    """Eq. 1 fitted to one curve, with 95 % intervals and a verdict. Printing a fit gives a report of eleven lines.
 
         Fit(curve=..., A=0.612, A_lo=0.590, A_hi=0.633, B=1.93, C_mid=2540.0, R_0=0.31, verdict="weak", points=31, ...)
 
-    An end of an interval is None where the readings set none: A_hi where a ceiling of 1 fits as well, an end of B or
-    C_mid where the interval leaves the range searched. Without A_hi the numbers A and C_mid, which is half of the way
-    to A, mean nothing by themselves: show `asymptote`. Under the verdict "no rise" B means nothing either.
-    `to_json` leaves out what means nothing.
+    An end of an interval is None if the readings set none: A_hi if a ceiling of 1 fits as well, an end of B or C_mid if
+    the interval leaves the search range. Without A_hi, A means nothing by itself, nor does C_mid, which is half of the
+    way to A: show `asymptote` instead. Under the verdict "no rise" B means nothing either. `to_json` leaves out values
+    without meaning.
     """
 
     curve: Curve
@@ -59,16 +59,16 @@ class Fit:
     R_0_lo: float
     R_0_hi: float
     ceiling: Ceiling
-    """A averaged over the families that fit; the verdict and `asymptote` are of it, A, A_lo and A_hi are eq. 1's."""
+    """A averaged over the families that fit, for the verdict and `asymptote`; A, A_lo and A_hi are eq. 1's own."""
     alternatives: Alternatives
     """The other families on the same readings."""
     eq1_p: float
-    """p-value of a test whether eq. 1 fits (`ablations.fit.engine.lack_of_fit`); under 0.05 it is doubted."""
+    """p-value of the test that eq. 1 fits (`ablations.fit.engine.lack_of_fit`); below 0.05 eq. 1 is doubted."""
     verdict: Verdict
     r0: R0Mode
-    """How R_0 was tied to the step-0 reading; "free" also where "anchored" was asked of a curve without one."""
+    """How R_0 was tied to the step-0 reading; "free" even for "anchored" if the curve has no such reading."""
     r0_slack: float | None
-    """Probability that the step-0 reading lies off the law, of an anchored fit; over 0.5 the early phase is off it."""
+    """Probability that the step-0 reading lies off the law, for an anchored fit; above 0.5 the early phase is off."""
     residuals: np.ndarray
     noise_sd: float
     autocorrelation: float
@@ -76,17 +76,17 @@ class Fit:
     grid_node: tuple[float, float]
     """(B, C_mid) of the grid node from which the fit was polished."""
     settings: FitSettings
-    """What the fit was told."""
+    """Settings of the fit."""
     readings: Readings
-    """What was fitted; under Huber's loss with outliers pulled in."""
+    """The fitted readings; with Huber's loss, outliers are pulled towards the curve."""
     draws: CurveSet
     """Equally likely draws from the posterior."""
     binned_from: int | None = None
-    """How many readings of the window were averaged in bins, which `curve` then has; None where it has the readings."""
+    """Number of readings in the window before `curve` was binned; None if it was not."""
 
     @property
     def points(self) -> int:
-        """Readings fitted."""
+        """Number of readings fitted."""
         return self.readings.score.size
 
     @property
@@ -96,7 +96,7 @@ class Fit:
 
     @property
     def r_squared(self) -> float:
-        """1 - SSE / SST over the window; 0 where all scores are equal."""
+        """1 - SSE / SST over the window; 0 if all scores are equal."""
         first, last = self.window
         y = self.curve.score[(first <= self.curve.compute) & (self.curve.compute <= last)]
         spread = float(np.sum((y - y.mean()) ** 2))
@@ -104,12 +104,12 @@ class Fit:
 
     @property
     def rises(self) -> bool:
-        """Whether the readings speak for a rising curve rather than a flat line."""
+        """True if the readings support a rising curve over a flat line."""
         return self.verdict != "no rise"
 
     @property
     def asymptote(self) -> AsymptoteEstimate:
-        """A over all families with its interval, as it may be shown."""
+        """A over all families with its interval, for display."""
         return AsymptoteEstimate(A=self.ceiling.A, lo=self.ceiling.lo, hi=self.ceiling.hi, rises=self.rises)
 
     @property
@@ -119,20 +119,22 @@ class Fit:
 
     @property
     def doubts_eq1(self) -> bool:
-        """Whether the residuals speak against eq. 1."""
+        """True if the residuals contradict eq. 1."""
         return self.rises and self.eq1_p < DOUBTED
 
     @property
     def has_midpoint(self) -> bool:
-        """Whether eq. 1's C_mid, half of the way to A, means something: A is bounded under eq. 1, and over all laws."""
+        """True if eq. 1's C_mid, half of the way to A, is meaningful: A is bounded by eq. 1 and over all families."""
         return self.asymptote.is_bounded and self.asymptote_under_eq1.is_bounded
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons not to believe the fit, in words; none for a fit that can be taken as it is."""
+        """Reasons not to trust the fit, as text; empty for a fit without doubts."""
         found = [] if self.verdict == "resolved" else [VERDICT_MEANINGS[self.verdict]]
         if self.autocorrelation > MUCH_AUTOCORRELATION:
-            found.append("neighbouring readings err together, or eq. 1 is not exactly the law of this curve")
+            found.append(
+                "errors of neighbouring readings are correlated, or eq. 1 is not exactly the law of this curve"
+            )
         if self.doubts_eq1:
             found.append(f"eq. 1 is doubted (p {self.eq1_p:.3f})")
         if self.r0_slack is not None and self.r0_slack > OFF_THE_LAW:
@@ -141,7 +143,7 @@ class Fit:
 
     @property
     def oddities(self) -> list[str]:
-        """What looks wrong with the readings, in words: outliers, a fall, samples that cannot be, B at its wall."""
+        """Sentences about readings that look wrong: outliers, a fall, impossible samples, B at its bound."""
         first, last = self.window
         inside = (first <= self.curve.compute) & (self.curve.compute <= last)
         by_prompt = self.curve.answer_variance
@@ -151,7 +153,7 @@ class Fit:
             self.curve.score[inside],
             self.residuals,
             start=float(self.curve.compute[0]),
-            # Right answers that were counted by prompt leave no doubt about their samples.
+            # Answers counted by prompt leave no doubt about the number of samples.
             sampling_variance=0.0 if is_counted else self.readings.sampling_variance,
             B=self.B,
             rises=self.rises,
@@ -171,14 +173,14 @@ class Fit:
         return self.interval(self.predict_draws(compute), level)
 
     def interval(self, draws: np.ndarray, level: float = INTERVAL_LEVEL) -> tuple[np.ndarray, np.ndarray]:
-        """Interval of anything computed from each draw, draws along the first axis."""
+        """Interval of any quantity computed from each draw; draws are along the first axis."""
         lo, hi = np.quantile(draws, _tails(level), axis=0)
         return lo, hi
 
     def summary(self) -> dict[str, dict[str, float | None]]:
-        """Median, 80 % and 95 % interval of eq. 1's A, B, C_mid and R_0: {"A": {"lo_95": 0.59, ...}, ...}.
+        """Median, 80 % and 95 % intervals of eq. 1's A, B, C_mid and R_0: {"A": {"lo_95": 0.59, ...}, ...}.
 
-        Where nothing bounds A from above, A and C_mid have their lower ends only.
+        If nothing bounds A from above, A and C_mid have lower ends only.
         """
         found: dict[str, dict[str, float | None]] = {
             name: dict(_quantiles(getattr(self.draws, name))) for name in ("A", "B", "C_mid", "R_0")
@@ -191,23 +193,23 @@ class Fit:
     def compute_to_reach(
         self, score: float, level: float = INTERVAL_LEVEL
     ) -> tuple[float | None, float | None, float | None]:
-        """Compute at which the curve reaches `score`, with its interval; None stands for never.
+        """Compute at which the curve reaches `score`, with its interval; None means never.
 
-        C = C_mid ((R - R_0) / (A - R))^(1/B), the inverse of ScaleRL eq. 1; 0 where R_0 is `score` or more.
+        C = C_mid ((R - R_0) / (A - R))^(1/B), the inverse of ScaleRL eq. 1; 0 if R_0 is at least `score`.
         """
         lo, hi = np.quantile(self.compute_draws(score), _tails(level), method="closest_observation")
         return self.compute_at(score), _finite(lo), _finite(hi)
 
     def compute_at(self, score: float) -> float | None:
-        """The same without its interval, which takes as long as a thousand of these."""
+        """Compute at which the curve reaches `score`, None for never; a thousand times faster than the interval."""
         return _finite(_inverse(score, *(np.array([value]) for value in (self.A, self.B, self.C_mid, self.R_0)))[0])
 
     def compute_draws(self, score: np.ndarray | float) -> np.ndarray:
-        """Compute at which every draw reaches `score`, one for all or one each; infinite where it never does."""
+        """Compute at which every draw reaches `score` (one value, or one per draw); infinite if it never does."""
         return _inverse(score, self.draws.A, self.draws.B, self.draws.C_mid, self.draws.R_0)
 
     def midpoint_cell(self) -> str:
-        """C_mid with its interval; its lower end alone where A, and so half of the way to A, has no upper end."""
+        """C_mid with its interval; only the lower end if A has no upper end."""
         if not self.rises:
             return ""
         if not self.has_midpoint:
@@ -218,8 +220,8 @@ class Fit:
         return f"<Fit of {self.curve.name!r}: {self.asymptote}; {self.verdict}>"
 
     def __str__(self) -> str:
-        """A report of eleven lines: A over all families and under eq. 1, eq. 1's other parameters, what was fitted, the
-        noise, the verdict, the doubts.
+        """A report of eleven lines: A over all families and under eq. 1, eq. 1's other parameters, the fitted readings,
+        the noise, the verdict, the doubts.
         """
         lines = {
             "A": self.asymptote.cell(),
@@ -239,10 +241,10 @@ class Fit:
         return "\n".join([title, *(f"  {name:<8} {text}".rstrip() for name, text in lines.items())])
 
     def to_json(self) -> dict[str, Any]:
-        """The fit as plain data, without its residuals and its draws; None where there is no number to be shown.
+        """The fit as plain data, without residuals and draws; None for numbers that must not be shown.
 
-        Where A has no upper end: A, C_mid and their upper ends; so too A under eq. 1. Under "no rise" also A_hi, B, the
-        rest of C_mid, the interval of R_0 and the posterior.
+        If A has no upper end, A, C_mid and their upper ends are None, and likewise for A under eq. 1. Under "no rise",
+        A_hi, B, the rest of C_mid, the interval of R_0 and the posterior are None too.
         """
         rises, is_bounded = self.rises, self.asymptote.is_bounded
         return {
@@ -291,7 +293,7 @@ def _tails(level: float) -> tuple[float, float]:
 
 def _eq1(compute: np.ndarray, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R_0: np.ndarray) -> np.ndarray:
     """R_C = R_0 + (A - R_0) / (1 + (C_mid / C)^B) (ScaleRL eq. 1, arXiv 2510.13786)."""
-    # C = 0 is ln C = -inf, where the basis is 0 as it should be.
+    # At C = 0, ln C = -inf, where the basis is 0 as it should be.
     with np.errstate(divide="ignore", over="ignore"):
         return R_0 + (A - R_0) * SIGMOID.basis(np.log(compute), np.log(C_mid), np.log(B))
 

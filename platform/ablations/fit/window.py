@@ -1,4 +1,4 @@
-"""Which readings of a curve are fitted: a range of compute, step 0 apart, and nothing beyond a collapse."""
+"""Selects the readings to fit: a range of compute without step 0, and nothing after a collapse."""
 
 from dataclasses import dataclass
 
@@ -20,18 +20,18 @@ class Window:
     sampling_variance: np.ndarray | None
     start_score: float | None
     start_variance: float
-    """Of the reading before RL, due to its finite number of answers; 0 where that is not known."""
+    """Variance of the reading before RL due to its finite number of answers; 0 if unknown."""
     collapsed: bool
 
 
 def select_window(curve: Curve, fit_from: float, fit_to: float, *, through_collapse: bool = False) -> Window:
-    """The readings to fit; those after the peak of a curve that collapses are left out.
+    """The readings to fit; those after the peak of a collapsed curve are left out.
 
-    Raises AblationsError when fewer than MIN_POINTS remain, or compute seems not to count from the start of training.
+    Raises AblationsError if fewer than MIN_POINTS remain, or if compute seems not to count from the start of training.
     """
     if not 0 <= fit_from < fit_to:
         raise AblationsError(
-            f"curve {curve.name!r}: fit_from {fit_from:g} and fit_to {fit_to:g}; needed 0 <= fit_from < fit_to"
+            f"curve {curve.name!r}: found fit_from {fit_from:g} and fit_to {fit_to:g}; must be 0 <= fit_from < fit_to"
         )
     chosen = (curve.compute > fit_from) & (curve.compute <= fit_to)
     compute, score = curve.compute[chosen], curve.score[chosen]

@@ -1,4 +1,4 @@
-"""A fit in one paragraph: what it says, how sure it is, and why one should doubt it."""
+"""Describes a fit in one paragraph: its result, its certainty, and reasons to doubt it."""
 
 from collections.abc import Sequence
 
@@ -9,37 +9,38 @@ from ablations.text import compute_text
 
 
 def in_words(fit: Fit, unit: str = "") -> str:
-    """The paragraph; `unit` follows every compute, for example " GPU-hours"."""
+    """The paragraph; `unit` follows every compute value, for example " GPU-hours"."""
     parts = [_what(fit, unit), _reach(fit), _noise(fit), other_prompts([fit]), _start(fit)]
     if fit.verdict == "collapsed":
-        parts.insert(1, "The score falls after that: the run collapsed. Only the readings before the fall are fitted.")
+        parts.insert(1, "Then the score falls: the run collapsed. Only the readings before the fall are fitted.")
     parts += [f"{text[0].upper()}{text[1:]}." for text in fit.oddities]
     return " ".join(part for part in parts if part)
 
 
 def _what(fit: Fit, unit: str) -> str:
     first, last = fit.window
-    of_what = "readings" if fit.binned_from is None else f"bins with the means of {fit.binned_from:,} readings"
+    of_what = "readings" if fit.binned_from is None else f"bins that average {fit.binned_from:,} readings"
     fitted = f"{fit.points} {of_what} from {compute_text(first)} to {compute_text(last)}{unit}"
     if not fit.rises:
-        return f"{fitted} do not rise: a flat line explains them as well as eq. 1."
+        return f"{fitted} do not rise: a flat line explains them as well as eq. 1 does."
     ends = "" if fit.B_lo is None or fit.B_hi is None else f" [{fit.B_lo:.2f}, {fit.B_hi:.2f}]"
     half = f", half of the gain at C_mid {compute_text(fit.C_mid)}{unit}" if fit.has_midpoint else ""
     said = f"Eq. 1 on {fitted}: {fit.asymptote_under_eq1}{half}, B {fit.B:.2f}{ends}."
-    said += f" Over all families that fit, eq. 1 with a weight of {fit.alternatives.eq1_weight:.2f}: {fit.asymptote}."
+    weight = f"with a weight of {fit.alternatives.eq1_weight:.2f} for eq. 1"
+    said += f" Averaged over all families that fit, {weight}: {fit.asymptote}."
     if fit.doubts_eq1:
-        said += f" Eq. 1 is doubted: residuals like these come up with probability {fit.eq1_p:.3f} if it is the law."
+        said += f" Eq. 1 is doubted: if it were the law, such residuals would have a probability of {fit.eq1_p:.3f}."
     return f"{said} {MEANINGS[fit.verdict]}" if fit.verdict in MEANINGS else said
 
 
 MEANINGS = {
     "weak": "The ceiling is bounded but not resolved: its 95 % interval is wider than 0.04.",
-    "lower bound only": "The readings do not rule out a ceiling of 1: only the lower bound counts.",
+    "lower bound only": "The readings do not rule out a ceiling of 1: only the lower bound is meaningful.",
 }
 
 
 def _reach(fit: Fit) -> str:
-    """How far past the bend the readings go, and what twice the compute would add."""
+    """The position of the last reading relative to C_mid, and the gain from twice the compute."""
     if not fit.rises:
         return ""
     last = fit.window[1]
@@ -54,8 +55,8 @@ def _reach(fit: Fit) -> str:
     said = f"The last reading is at {reach:.1f} C_mid; {more}"
     if reach < least_reach(fit.B) and fit.verdict != "resolved":
         said += (
-            f" To know A to ±0.02 takes, if eq. 1 is the law, readings up to about {least_reach(fit.B):.0f} C_mid at "
-            f"this B, where they scatter by {REACH_NOISE_SD:.3f}."
+            f" If eq. 1 is the law, knowing A to ±0.02 takes readings up to about {least_reach(fit.B):.0f} C_mid at "
+            f"this B, if they scatter by {REACH_NOISE_SD:.3f}."
         )
     return said
 
@@ -66,24 +67,25 @@ MEASURED_REACH = {0.8: 46.2, 1.1: 14.5, 1.5: 7.2, 1.9: 5.0, 2.4: 3.8}
 
 
 def least_reach(B: float) -> float:
-    """C_max over C_mid from which A is known to about +-0.02: as measured, its logarithm linear in B between.
+    """C_max over C_mid from which A is known to about +-0.02; its logarithm is interpolated linearly in B.
 
-    Readings scattered by REACH_NOISE_SD; beyond the slopes that were measured it is that of the nearest.
+    Measured with readings that scatter by REACH_NOISE_SD. Outside the measured B, the nearest value is used.
     """
     return float(np.exp(np.interp(B, list(MEASURED_REACH), np.log(list(MEASURED_REACH.values())))))
 
 
 def _noise(fit: Fit) -> str:
     sampling = fit.readings.sampling_variance**0.5
-    of_samples = f", {sampling:.4f} of it from the number of samples" if sampling else ""
-    said = f"A reading scatters by {fit.noise_sd:.4f}{of_samples}; lag-1 autocorrelation {fit.autocorrelation:.2f}"
+    of_samples = f" ({sampling:.4f} from the number of samples alone)" if sampling else ""
+    lag_1 = f"lag-1 autocorrelation {fit.autocorrelation:.2f}"
+    said = f"A reading has a standard deviation of {fit.noise_sd:.4f}{of_samples}; {lag_1}"
     if fit.autocorrelation > MUCH_AUTOCORRELATION:
-        return f"{said}: neighbouring readings err together, or eq. 1 is not exactly the law of this curve."
+        return f"{said}: errors of neighbouring readings are correlated, or eq. 1 is not exactly the law of this curve."
     return f"{said}."
 
 
 def other_prompts(fits: Sequence[Fit]) -> str:
-    """What other held-out prompts would change, by the last readings; empty where none counts answers by prompt."""
+    """The effect of other held-out prompts, from the last readings; empty if no curve counts answers by prompt."""
     last = [(fit.curve.prompts, fit.curve.prompt_variance, fit.curve.compute == fit.window[1]) for fit in fits]
     known = [
         (float(prompts[at][0]), float(variance[at][0]))
@@ -95,8 +97,8 @@ def other_prompts(fits: Sequence[Fit]) -> str:
     num_prompts, variances = zip(*known, strict=True)
     sd = float(np.mean(variances)) ** 0.5
     return (
-        f"Intervals are for these {max(num_prompts):,.0f} held-out prompts: another draw would move all pass rates "
-        f"together, by a standard deviation of {sd:.3f}."
+        f"Intervals are conditional on these {max(num_prompts):,.0f} held-out prompts; another sample would shift all "
+        f"pass rates by about {sd:.3f} (1 sd)."
     )
 
 
@@ -104,7 +106,7 @@ def _start(fit: Fit) -> str:
     if not fit.rises:
         return ""
     if fit.r0_slack is None:
-        return "R_0 is free: no reading before RL says what it is." if fit.r0 == "free" else ""
+        return "R_0 is free: there is no reading before RL." if fit.r0 == "free" else ""
     if fit.r0_slack > OFF_THE_LAW:
-        return f"The early phase is off the law (probability {fit.r0_slack:.2f}): the step-0 reading hardly counts."
+        return f"The early phase is off the law (probability {fit.r0_slack:.2f}): the step-0 reading has little weight."
     return f"The step-0 reading lies on the law (probability {1 - fit.r0_slack:.2f})."

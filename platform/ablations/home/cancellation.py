@@ -1,7 +1,7 @@
-"""Which runs of a sweep its user has cancelled: a file beside its plan, until the sweep is started again.
+"""The runs of a sweep that its user has cancelled: a file beside the plan, until the sweep is restarted.
 
 sweeps/loo/cancelled
-["81d2f0a95c3b"]        runs; `null` for the whole sweep
+["81d2f0a95c3b"]        run ids; `null` for the whole sweep
 """
 
 import json
@@ -15,13 +15,13 @@ from scalerl.run.run_folder import write_atomically
 
 @dataclass(frozen=True)
 class Cancellation:
-    """`Cancellation(path=home.path / "sweeps" / "loo" / "cancelled")`."""
+    """The cancelled runs in a file: `Cancellation(path=home.path / "sweeps" / "loo" / "cancelled")`."""
 
     path: Path
 
     @property
     def is_whole(self) -> bool:
-        """Whether the whole sweep is cancelled."""
+        """True if the whole sweep is cancelled."""
         return self._read() is None
 
     def __contains__(self, run_id: str) -> bool:
@@ -34,14 +34,14 @@ class Cancellation:
         except FileNotFoundError:
             return []
         except ValueError as error:
-            raise AblationsError(f"{self.path}: not readable ({error}); remove it, and cancel again") from error
+            raise AblationsError(f"{self.path}: unreadable ({error}); delete the file and cancel again") from error
 
     def add(self, run_ids: Iterable[str] | None) -> None:
-        """Cancel some runs more, or, with None, all."""
+        """Cancel these runs too; None cancels the whole sweep."""
         before = self._read()
         content = None if before is None or run_ids is None else [*before, *run_ids]
         write_atomically(self.path, json.dumps(content).encode())
 
     def lift(self) -> None:
-        """Cancel nothing any more."""
+        """Remove every cancellation."""
         self.path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The home folder: where runs, sweeps and warm starts are (docs/formats.md)."""
+"""The home folder, which holds runs, sweeps and warm starts (docs/formats.md)."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from scalerl.run.run_folder import RunFolder
 
 DEFAULT = Path("ablation-runs")
 SWEEP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,127}")
-"""That of its file, and after `@` and `+` what `--scale` and `--set` make of it."""
+"""A sweep is named after its file; `--scale` and `--set` add parts after `@` and `+`."""
 
 
 @dataclass(frozen=True)
@@ -23,17 +23,17 @@ class Home:
 
     @property
     def option(self) -> str:
-        """What names this folder on a command line: `--home '/home/ada/my runs'`."""
+        """The option that selects this folder on a command line: `--home '/home/ada/my runs'`."""
         return f"--home {shlex.quote(str(self.path))}"
 
     @property
     def warm_starts(self) -> Path:
-        """Supervised starts, shared by all runs of a scale and seed."""
+        """The folder of supervised starts, shared by all runs of a scale and seed."""
         return self.path / "warm_starts"
 
     @property
     def sweeps(self) -> Path:
-        """One folder a sweep."""
+        """The folder with one folder per sweep."""
         return self.path / "sweeps"
 
     def sweep(self, name: str) -> Path:
@@ -45,27 +45,27 @@ class Home:
         return RunFolder(self.path / "runs" / run_id)
 
     def run_ids(self) -> list[str]:
-        """Runs that have begun here, of whichever sweep."""
+        """Ids of the runs that have begun here, in any sweep."""
         return [folder.name for folder in sorted((self.path / "runs").glob("*"))]
 
     def plan_file(self, sweep: str) -> Path:
-        """The plan of a sweep; it is there once the sweep was started."""
+        """The plan of a sweep; the file exists once the sweep has started."""
         return self.sweep(sweep) / "plan.json"
 
     def lock_file(self, sweep: str) -> Path:
-        """Held by the `platform sweep` that works on a sweep."""
+        """The lock held by the `platform sweep` that works on a sweep."""
         return self.sweep(sweep) / "lock"
 
     def sweep_names(self) -> list[str]:
-        """Sweeps that were started here, last started first."""
+        """Names of the sweeps started here, the most recent first."""
         plans = sorted(self.sweeps.glob("*/plan.json"), key=lambda plan: plan.stat().st_mtime, reverse=True)
         return [plan.parent.name for plan in plans]
 
     def find_sweep(self, name: str | None) -> str:
-        """The sweep of this name, or the one last started; AblationsError names those that exist."""
+        """The sweep of this name, or the most recent for None; AblationsError lists the sweeps if there is none."""
         names = self.sweep_names()
         if not names:
-            raise AblationsError(f"no sweep has been started in {self.path}; `platform sweep FILE` starts one")
+            raise AblationsError(f"no sweep has been started in {self.path}; to start one, run `platform sweep FILE`")
         if name is None:
             return names[0]
         if name not in names:
@@ -73,7 +73,7 @@ class Home:
         return name
 
     def require_writable(self) -> None:
-        """Raise AblationsError unless files can be made here."""
+        """Raise AblationsError unless this folder is writable."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.path) as file:
@@ -88,14 +88,14 @@ class Home:
 
 
 def find_home(option: Path | None) -> Home:
-    """`--home`, else ABLATIONS_HOME, else ./ablation-runs."""
+    """The home named by `--home`, else by ABLATIONS_HOME, else ./ablation-runs."""
     return Home((option or Path(os.environ.get("ABLATIONS_HOME") or DEFAULT)).absolute())
 
 
 def check_sweep_name(name: str) -> None:
-    """AblationsError unless a sweep may be called so."""
+    """Raise AblationsError unless the name is valid for a sweep."""
     if not SWEEP_NAME.fullmatch(name):
         raise AblationsError(
-            f"{name!r} is no name of a sweep; it has up to 128 letters, digits and . _ + - @, and starts with a letter "
+            f"{name!r} is not a valid sweep name; use up to 128 letters, digits and . _ + - @, starting with a letter "
             "or digit"
         )

@@ -9,7 +9,7 @@ from ablations.text import changes_text, four_digits
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedRun:
-    """One training: `PlannedRun(seed=0, id="3f0c9a1b2d4e")`."""
+    """One training run: `PlannedRun(seed=0, id="3f0c9a1b2d4e")`."""
 
     seed: int
     id: str
@@ -28,13 +28,13 @@ class PlannedVariant:
 
     @property
     def changes(self) -> str:
-        """As people read them: `loss.type = dapo, batch.prompts = 32`; empty for the reference."""
+        """The overrides as text: `loss.type = dapo, batch.prompts = 32`; empty for the reference."""
         return changes_text(self.overrides)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Labels:
-    """The labels of a sweep (its `Plan` has them), or of curves that another trainer left.
+    """The labels of a sweep (as part of its `Plan`), or of curves from another trainer.
 
     Labels(sweep="curves", reference="scalerl", compute_name="GPU-hours", budget_gpu_hours=2000.0,
            fit_from_gpu_hours=0.0, fit_to_gpu_hours=1000.0, variants=(scalerl, loo_loss))
@@ -44,21 +44,21 @@ class Labels:
     """The name of the sweep, file or experiment."""
     doc: str = ""
     command: str = ""
-    """What started it."""
+    """The command that started the sweep."""
     reference: str
     scale: str = ""
-    """Empty for curves of another trainer."""
+    """Name of the scale; empty for curves from another trainer."""
     compute_name: str = "modelled GPU-hours"
-    """The unit of every compute: "modelled GPU-hours", or "measured device-hours" on the wall clock."""
+    """Unit of all compute: "modelled GPU-hours", or "measured device-hours" on the wall clock."""
     budget_gpu_hours: float
-    """Compute each run is trained for."""
+    """Compute to train each run for."""
     fit_from_gpu_hours: float
     fit_to_gpu_hours: float
-    """Readings outside [fit_from, fit_to] are not fitted; those above check the forecast."""
+    """Evaluations outside [fit_from, fit_to] are not fitted; those above check the forecast."""
     fit: dict[str, Any] = field(default_factory=dict)
-    """The options of the fit, as in the sweep file: {"r0": "anchored", "loss": "squares", "task": null, ...}."""
+    """Settings of the curve fits, as in the sweep file: {"r0": "anchored", "loss": "squares", "task": null, ...}."""
     published: dict[str, dict[str, float]] = field(default_factory=dict)
-    """What a paper reports of a variant: {"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}}."""
+    """A paper's published values, by variant: {"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}}."""
     variants: tuple[PlannedVariant, ...]
 
     @property
@@ -68,16 +68,16 @@ class Labels:
 
     @property
     def hours_name(self) -> str:
-        """`GPU-hours`, or `device-hours` on the wall clock: `compute_name` without how they are counted."""
+        """The unit without how it is counted: `GPU-hours`, or `device-hours` on the wall clock."""
         return self.compute_name.rpartition(" ")[2]
 
     def hours_text(self, compute_gpu_hours: float) -> str:
-        """Compute with its unit, in four digits: `1200 GPU-hours`, or `1200 device-hours` on the wall clock."""
+        """Compute with its unit, to four digits: `1200 GPU-hours`, or `1200 device-hours` on the wall clock."""
         return f"{four_digits(compute_gpu_hours)} {self.hours_name}"
 
     @property
     def fit_settings(self) -> FitSettings:
-        """What a fit of one of its curves is told."""
+        """Settings for a fit of one of the sweep's curves."""
         options = FitOptions(**self.fit)
         return FitSettings(
             fit_from="auto" if options.cutoff == "auto" else self.fit_from_gpu_hours,

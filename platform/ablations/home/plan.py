@@ -4,8 +4,8 @@
 >>> [variant.name for variant in plan.variants]
 ['scalerl', 'loo-off_policy', 'loo-loss', ...]
 
-Everything after the start of a sweep (status, comparison, report, page, MLflow) reads this file and the run folders,
-never the sweep file, which may have been edited since.
+Everything after the start of a sweep (status, comparison, report, dashboard page, MLflow) reads this file and the run
+folders. The sweep file is not read again, because it may have been edited.
 """
 
 import json
@@ -24,7 +24,7 @@ from scalerl.run.run_folder import write_atomically
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Labels):
-    """A sweep as it was last started, the reference among its variants.
+    """A sweep as last started; the reference is one of the variants.
 
     Plan(sweep="loo", reference="scalerl", scale="laptop", compute_unit_gpu_hours=2000.0, budget_gpu_hours=2000.0,
          fit_from_gpu_hours=0.0, fit_to_gpu_hours=1000.0, variants=(scalerl, loo_loss))
@@ -32,21 +32,21 @@ class Plan(Labels):
 
     compute_unit_gpu_hours: float
     stop: dict[str, Any] | None = None
-    """When runs end early, as in the sweep file: {"gain_below": 0.01, "probability": 0.9, ...}."""
+    """Rules that end runs early, as in the sweep file: {"gain_below": 0.01, "probability": 0.9, ...}."""
     search: bool = False
-    """Whether it is a search, to which trials are added while it runs."""
+    """True for a search, which adds trials while it runs."""
     claims: tuple[dict[str, Any], ...] = ()
-    """What a paper says of variants, as in the sweep file: {"variant": "loo-loss", "of": "ceiling", ...}."""
+    """A paper's claims about variants, as in the sweep file: {"variant": "loo-loss", "of": "ceiling", ...}."""
 
     @classmethod
     def read(cls, path: Path) -> "Plan":
-        """The plan in a file; AblationsError if the file is missing or is no plan."""
+        """Read a plan; raises AblationsError if the file is missing or is not a plan."""
         try:
             content = json.loads(path.read_bytes())
         except FileNotFoundError:
-            raise AblationsError(f"{path}: no such plan; `platform sweep FILE` makes one") from None
+            raise AblationsError(f"{path}: no such plan; to create one, run `platform sweep FILE`") from None
         except ValueError as error:
-            raise AblationsError(f"{path}: not a plan ({error}); `platform sweep FILE` makes it again") from error
+            raise AblationsError(f"{path}: not a plan ({error}); to recreate it, run `platform sweep FILE`") from error
         try:
             content.pop("total_gpu_hours", None)  # plans of earlier versions have it, nearly always null
             plan = cls(**content | {"variants": tuple(_variant(variant) for variant in content["variants"])})
@@ -54,10 +54,10 @@ class Plan(Labels):
             return checked(asdict(plan), _PLAN)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             keys = ", ".join(known.name for known in fields(cls))
-            raise AblationsError(f"{path}: not a plan ({error}); its keys are {keys}") from error
+            raise AblationsError(f"{path}: not a plan ({error}); the keys of a plan are {keys}") from error
 
     def write(self, path: Path) -> None:
-        """Replace the file in one step."""
+        """Write the plan atomically."""
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(asdict(self), indent=1).encode())
 

@@ -1,4 +1,4 @@
-"""A sweep in its home folder: the plan, and all that belongs to it on disk.
+"""A sweep in its home folder: its plan and everything else it keeps on disk.
 
 >>> sweep = read_sweep(Home(Path("ablation-runs")), "loo")
 >>> sweep.folder
@@ -23,76 +23,76 @@ from scalerl.run.run_folder import RunFolder
 
 @dataclass(frozen=True, kw_only=True)
 class StartedSweep:
-    """A sweep that was started in a home folder, or is about to be: `StartedSweep(home=home, plan=plan)`."""
+    """A sweep that has started in a home folder, or is about to: `StartedSweep(home=home, plan=plan)`."""
 
     home: Home
     plan: Plan
     beside: tuple[str, ...] = ()
-    """Other sweeps whose variants stand in the plan, as `name (sweep)`: `ablations.findings.together`."""
+    """Other sweeps whose variants are part of the plan, as `name (sweep)` (`ablations.findings.together`)."""
 
     @property
     def name(self) -> str:
-        """The name of its folder: `loo`, `loo@smoke`."""
+        """The name of the sweep's folder: `loo`, `loo@smoke`."""
         return self.plan.sweep
 
     @property
     def title(self) -> str:
-        """Its name and those of the sweeps beside it: `loo with more, third`."""
+        """The sweep's name with those of the sweeps beside it: `loo with more, third`."""
         return f"{self.name} with {', '.join(self.beside)}" if self.beside else self.name
 
     @property
     def folder(self) -> Path:
-        """Where the sweep's own files are; those of its runs are in the runs' folders, which sweeps share."""
+        """The folder of the sweep's own files; its runs have folders of their own, which sweeps share."""
         return self.home.sweep(self.name)
 
     @property
     def report_folder(self) -> Path:
-        """Where its reports are written; with sweeps beside it in `with`, a folder inside a folder for each of them."""
+        """The folder for reports: the sweep's own, or `with/more/third` inside it if other sweeps stand beside it."""
         return self.folder.joinpath("with", *self.beside) if self.beside else self.folder
 
     @property
     def lock(self) -> Path:
-        """Held by the `platform sweep` that works on it."""
+        """The lock held by the `platform sweep` that works on the sweep."""
         return self.home.lock_file(self.name)
 
     @property
     def is_at_work(self) -> bool:
-        """Whether a `platform sweep` works on it on this machine."""
+        """True if a `platform sweep` on this machine works on the sweep."""
         return is_locked(self.lock)
 
     @property
     def cancellation(self) -> Cancellation:
-        """Which of its runs are cancelled."""
+        """The runs of the sweep that are cancelled."""
         return Cancellation(self.folder / "cancelled")
 
     def run(self, run_id: str) -> RunFolder:
-        """The folder of one of its runs."""
+        """The folder of one of the sweep's runs."""
         return self.home.run(run_id)
 
     def write_plan(self) -> None:
-        """Replace `plan.json` in one step."""
+        """Write `plan.json` atomically."""
         self.plan.write(self.home.plan_file(self.name))
 
     def reread(self) -> "StartedSweep":
-        """The sweep with the plan that is on disk: a search adds trials to it."""
+        """The sweep with its plan read again, since a search adds trials to it."""
         return read_sweep(self.home, self.name)
 
     def read_stops(self) -> dict[str, Stopped]:
-        """The runs that were stopped or flagged under the plan's budget and rules, by id."""
+        """Runs stopped or flagged under the plan's budget and rules, by id."""
         return read_stops(self.folder, self.plan)
 
     def write_stops(self, stops: Iterable[Stopped]) -> None:
-        """Replace the stops."""
+        """Write the stopped and flagged runs."""
         write_stops(self.folder, stops)
 
 
 def read_sweep(home: Home, name: str) -> StartedSweep:
-    """A sweep that was started in this home folder; AblationsError where none of this name was."""
+    """A sweep started in this home folder; raises AblationsError if there is none of this name."""
     return StartedSweep(home=home, plan=Plan.read(home.plan_file(name)))
 
 
 def plans_of(home: Home, scale: str) -> Iterator[Plan]:
-    """The plans of this scale, the sweep last started first; those of other versions that cannot be read left out."""
+    """The plans of this scale, most recently started first; plans of other versions that cannot be read are skipped."""
     for name in home.sweep_names():
         with suppress(AblationsError):
             plan = read_sweep(home, name).plan

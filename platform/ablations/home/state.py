@@ -1,4 +1,4 @@
-"""What a run is doing, from its own status file and whether its process is alive."""
+"""The state of a run, from its status file and whether its process is alive."""
 
 import fcntl
 import math
@@ -20,10 +20,10 @@ HEARTBEAT_LIMIT_S = 120.0
 
 
 class State(StrEnum):
-    """What a run is doing, in the word that files and tables use: `State.TIMED_OUT == "timed out"`.
+    """The state of a run, as files and tables print it: `State.TIMED_OUT == "timed out"`.
 
-    A run is `stopped` when a stop rule ended it early, `stale` when its process died without a word, and `lost` when
-    its Slurm job did.
+    A run is `stopped` if a stop rule ended it early, `stale` if its process died without reporting, and `lost` if its
+    Slurm job did.
     """
 
     PENDING = "pending"
@@ -43,66 +43,69 @@ class State(StrEnum):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the sweep has nothing left to do for the run."""
+        """True if the sweep has nothing left to do for the run."""
         return self in (State.DONE, State.STOPPED)
 
     @property
     def is_failure(self) -> bool:
-        """Whether the run ended without being done and without being asked to end."""
+        """True if the run ended before it was done and nobody asked it to end."""
         return self in (State.FAILED, State.LOST, State.TIMED_OUT, State.OUT_OF_MEMORY, State.NODE_FAILED)
 
     @property
     def is_retried(self) -> bool:
-        """Whether `platform retry` submits the run again when it names no state."""
+        """True if `platform retry` without `--state` resubmits the run."""
         return self.is_failure or self == State.PREEMPTED
 
     @property
     def waits(self) -> bool:
-        """Whether the run will start, or resume, by itself."""
+        """True if the run will start or resume by itself."""
         return self in (State.PENDING, State.QUEUED, State.REQUEUED)
 
     @property
     def is_active(self) -> bool:
-        """Whether the run trains, or Slurm will start it: either needs no sweep command."""
+        """True if the run trains or Slurm will start it; either needs no further `platform sweep`."""
         return self in (State.RUNNING, State.QUEUED, State.REQUEUED)
 
     @property
     def ends_attempt(self) -> bool:
-        """Whether a trainer writes this state as it exits."""
+        """True if a trainer writes this state as it exits."""
         return self in (State.DONE, State.FAILED, State.CANCELLED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunState:
-    """`RunState(state=State.RUNNING, step=120, compute_gpu_hours=0.11, pass_rate=0.48, attempt=1, pid=4242)`."""
+    """The state of a run with its progress.
+
+    RunState(state=State.RUNNING, step=120, compute_gpu_hours=0.11, pass_rate=0.48, attempt=1, pid=4242)
+    """
 
     state: State
     step: int = 0
     warm_start_step: int = 0
-    """Of the supervised start that the run trains or waits for."""
+    """Step of the supervised start that the run trains or waits for."""
     compute_gpu_hours: float = 0.0
     wall_s: float = 0.0
-    """Wall-clock seconds that all attempts took for that compute; 0 where it is not known."""
+    """Wall-clock seconds that all attempts took for that compute; 0 if unknown."""
     pass_rate: float | None = None
     attempt: int = 0
     message: str = ""
     warnings: tuple[str, ...] = ()
-    """What its last steps say of its health (`scalerl.run.health`)."""
+    """Warnings about the health of its last steps (`scalerl.run.health`)."""
     units: tuple[UnitState, ...] = ()
-    """Its processes, while it trains on the wall clock."""
+    """The run's processes, while it trains on the wall clock."""
     heartbeat: float = 0.0
-    """When its process last gave a sign of life, in seconds since 1970."""
+    """Time of its last heartbeat, in seconds since 1970."""
     pid: int | None = None
-    """Of the process that trains the run on this machine; one on another cannot be signalled from here."""
+    """The process that trains the run on this machine; None for one elsewhere, which cannot be signalled from here."""
 
     @property
     def said(self) -> str:
-        """Message and warnings in one line."""
+        """Message and warnings on one line."""
         return "; ".join([*filter(None, [self.message]), *(f"warning: {text}" for text in self.warnings)])
 
 
 def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
-    """The state of a run that is meant to reach a budget; one done with less is pending again."""
+    """The state of a run with a budget; a run that finished with less compute is pending again."""
     status = folder.read_status()
     if not status.has_started:
         return RunState(state=State.PENDING, message=status.message)
@@ -128,7 +131,7 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
 
 
 def ask_to_stop(folder: RunFolder) -> None:
-    """SIGTERM to the process here that trains a run, if there is one: it writes its checkpoint and ends."""
+    """Send SIGTERM to the local process that trains a run, if any; the trainer saves a checkpoint and exits."""
     pid = read_state(folder, math.inf).pid
     if pid is not None:
         with suppress(ProcessLookupError):
@@ -136,22 +139,22 @@ def ask_to_stop(folder: RunFolder) -> None:
 
 
 def is_here(status: RunStatus) -> bool:
-    """Whether the status was written on this machine."""
+    """True if the status was written on this machine."""
     return status.host == socket.gethostname()
 
 
 def alive(folder: RunFolder, status: RunStatus) -> bool:
-    """Whether the process that wrote a `running` status still trains: here by its lock, elsewhere by its heartbeat."""
+    """True if the process that wrote a `running` status is alive: by its lock here, by its heartbeat elsewhere."""
     if not is_here(status):
         return time.time() - status.heartbeat < HEARTBEAT_LIMIT_S
     return is_locked(folder.lock)
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a living process holds a lock file of `filelock`; the file is only read, as it may be another user's."""
+    """True if a living process holds this `filelock` file. The file may be another user's, so it is only read."""
     try:
         with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # its holder has it for itself
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # fails if the lock is held, which is exclusive
     except FileNotFoundError:
         return False
     except BlockingIOError:

@@ -1,10 +1,10 @@
-"""The runs that a sweep has stopped or flagged, `stopped.json` in its folder (docs/formats.md).
+"""The runs that a sweep has stopped or flagged: `stopped.json` in its folder (docs/formats.md).
 
 >>> stops = read_stops(Path("ablation-runs/sweeps/loo"), plan)
 >>> stops["81d2f0a95c3b"].text(plan)
 'stopped, A in [0.580, 0.620]: gain to 16000 GPU-hours below 0.01 with probability 0.93, after 23 readings (4899 ...)'
 
-The run folder knows nothing of it: another sweep without the rule trains the same run on.
+The run folder does not record the stop: another sweep without the rule continues to train the run.
 """
 
 import json
@@ -28,7 +28,7 @@ Rule = Literal["gain", "dominated", "collapse", "truncation"]
 
 @dataclass(frozen=True, kw_only=True)
 class Stopped:
-    """A run that a rule ended or flagged, and what was known of it then.
+    """A run that a rule stopped or flagged, and what was known at that time.
 
     Stopped(run="81d2f0a95c3b", variant="loo-loss", seed=0, rule="gain", ends_run=True, value=0.93,
             compute_gpu_hours=4899.0, num_readings=23, A_lo=0.58, A_hi=0.62, budget_gpu_hours=16000.0,
@@ -40,38 +40,38 @@ class Stopped:
     seed: int
     rule: Rule
     ends_run: bool
-    """Else the run is only flagged."""
+    """True if the rule stopped the run; False if it only flagged the run."""
     value: float
-    """The rule's probability, or the share of truncated answers."""
+    """The rule's probability, or the fraction of truncated answers."""
     compute_gpu_hours: float
     num_readings: int
-    """Evaluations beyond step 0."""
+    """Evaluations after step 0."""
     A_lo: float | None
-    """Of the fit at that time; None without a fit, and for an end that the readings do not set."""
+    """Interval of A in the fit at that time; None without a fit, or for an end that the evaluations do not bound."""
     A_hi: float | None
     budget_gpu_hours: float
-    """The budget and the `stop` block under which it was judged; under others the run is judged again."""
+    """Budget at the decision; under another budget or `stop` block the run is judged again."""
     stop: dict[str, Any]
 
     def is_under(self, plan: Plan) -> bool:
-        """Whether the plan has the budget and the rules under which this was decided."""
+        """True if the plan still has the budget and rules of this decision."""
         return self.budget_gpu_hours == plan.budget_gpu_hours and self.stop == plan.stop
 
     def text(self, plan: Plan) -> str:
-        """How the run is shown, with the rule, what it measured, and how much was read by then."""
+        """The decision as text: the rule, the value it measured, and the number of evaluations read."""
         budget = plan.hours_text(self.budget_gpu_hours)
         reasons = {
             "gain": f"gain to {budget} below {self.stop['gain_below']} with probability {self.value:.2f}",
             "dominated": f"below {plan.reference} at {budget} with probability {self.value:.2f}",
-            "collapse": "its pass rate has fallen for good",
-            "truncation": f"{self.value:.0%} of its answers are truncated",
+            "collapse": "the pass rate has collapsed",
+            "truncation": f"{self.value:.0%} of the answers are truncated",
         }
         after = f"after {counted(self.num_readings, 'reading')} ({plan.hours_text(self.compute_gpu_hours)})"
         shown = f"stopped, {self.ceiling()}" if self.ends_run else "flagged"
         return f"{shown}: {reasons[self.rule]}, {after}"
 
     def ceiling(self) -> str:
-        """`A in [0.580, 0.620]`, `A >= 0.58`, or `no fit`."""
+        """The interval of A as text: `A in [0.580, 0.620]`, `A >= 0.58`, or `no fit`."""
         if self.A_lo is None:
             return "no fit"
         if self.A_hi is None:
@@ -83,7 +83,7 @@ _WRITTEN = TypeAdapter(list[Stopped])
 
 
 def read_stops(folder: Path, plan: Plan) -> dict[str, Stopped]:
-    """What was decided under the plan's budget and rules, by run; nothing when the plan has no rules."""
+    """Decisions under the plan's budget and rules, by run; empty if the plan has no rules."""
     path = folder / STOPS_FILE
     if plan.stop is None:
         return {}
@@ -93,12 +93,13 @@ def read_stops(folder: Path, plan: Plan) -> dict[str, Stopped]:
         return {}
     except (ValueError, KeyError, TypeError) as error:
         raise AblationsError(
-            f"{path}: not a list of stopped runs ({error}); delete it, and `platform sweep` judges the runs again"
+            f"{path}: not a list of stopped runs ({error}). Delete the file to let `platform sweep` judge the runs "
+            "again"
         ) from error
     return {stopped.run: stopped for stopped in stops if stopped.is_under(plan)}
 
 
 def write_stops(folder: Path, stops: Iterable[Stopped]) -> None:
-    """Replace the file in one step."""
+    """Write `stopped.json` atomically."""
     content = {"runs": [asdict(stopped) for stopped in stops]}
     write_atomically(folder / STOPS_FILE, json.dumps(content, indent=1).encode())

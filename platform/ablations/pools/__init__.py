@@ -1,7 +1,7 @@
-"""Where runs train: the protocol, and processes on this machine. A map of the room:
+"""Trains runs: the protocol, and an implementation with processes on this machine. A map of the room:
 
-pool          the protocol of what trains runs, and its events
+pool          the protocol for training the runs of a sweep, and its events
 local         processes on this machine, through submitit
-job           what happens inside a job
-code_version  which code trains a run
+job           the code that runs inside a job
+code_version  the version of the code that trains a run
 """

@@ -1,4 +1,4 @@
-"""Which code trains a run. The job itself asks, because it runs the source as it is when the job starts."""
+"""The version of the code that trains a run. The job itself reads it, since it runs the source as of its start."""
 
 import os
 import subprocess
@@ -6,19 +6,19 @@ from importlib.metadata import version
 from pathlib import Path
 
 VERSION_FILE = "CODE_VERSION"
-"""In a snapshot, the file beside the packages that names their version."""
+"""File in a snapshot, beside the packages, that names their version."""
 
 
 def code_version() -> str:
-    """The commit of the source tree that has this file, with `+dirty` if it was edited; else the package's version.
+    """The commit of the source tree around this file, with `+dirty` if edited; else the package's version.
 
-    A snapshot has the version of the source that it was taken from.
+    A snapshot has the version of the source from which it was taken.
     """
     here = Path(__file__).resolve()
     if (written := here.parents[2] / VERSION_FILE).exists():
         return written.read_text().strip()
     try:
-        # A package may be installed inside a repository that it is not part of.
+        # A package may be installed inside an unrelated repository.
         _git(here.parent, "ls-files", "--error-unmatch", here.name)
         commit = _git(here.parent, "rev-parse", "--short=10", "HEAD")
         edited = _git(here.parents[3], "status", "--porcelain", "--", "platform", "trainer")

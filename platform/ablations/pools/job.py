@@ -1,4 +1,4 @@
-"""What runs inside a job: one training, with its output in the run's log of this attempt, over one node or several."""
+"""The code inside a job: one training run on one node or several, with its output in the log of this attempt."""
 
 import os
 import sys
@@ -11,13 +11,13 @@ from scalerl.run.errors import Busy, Cancelled
 from scalerl.run.run_folder import RunFolder
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Variables that limit the threads of the libraries in a job."""
+"""Environment variables that limit the threads of libraries in a job."""
 
 
 def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path, place: NodeOfRun | None = None) -> None:
-    """Train the run in folder `path`. Raises nothing: its status file and log say how it ended.
+    """Train the run in folder `path`. Raises nothing: the run's status file and log record how it ended.
 
-    Of several nodes `place` is the first; the agents of the others are told when it is over.
+    If the run has several nodes, `place` is the first; the agents of the others learn when the run ends.
     """
     folder = RunFolder(path)
     attempt = folder.read_status().attempt + 1
@@ -37,9 +37,9 @@ def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path, place: Nod
 
 
 def attend_run(path: Path, place: NodeOfRun) -> bool:
-    """Be the agent of a node until the attempt is over, with its output in the run's log of this attempt and node.
+    """Serve as a node's agent until the attempt ends, with output in the run's log of this attempt and node.
 
-    Returns whether the first node has ended it; else that, or its process, is gone.
+    Returns True if the first node ended the attempt; False if that node or its process is gone.
     """
     from scalerl.processes.agent import serve_node
 
@@ -47,7 +47,7 @@ def attend_run(path: Path, place: NodeOfRun) -> bool:
 
 
 def let_agents_go(path: Path, place: NodeOfRun) -> None:
-    """Tell agents that have not met their coordinator that the attempt is over."""
+    """Tell agents that have not yet met their coordinator that the attempt has ended."""
     if place.nodes > 1:
         from scalerl.processes.meeting_file import write_ended
 
@@ -55,7 +55,7 @@ def let_agents_go(path: Path, place: NodeOfRun) -> None:
 
 
 def redirect_output(log: Path) -> None:
-    """Append what this process prints from here on to `log`."""
+    """Append everything this process prints from now on to `log`."""
     log.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""Runs become processes on this machine, through submitit's local executor, with a limit on how many train at once.
+"""Trains runs in processes on this machine, through submitit's local executor, with a limit on concurrent runs.
 
-submitit only starts the processes. How a run ended is read from its status file, never from a submitit result. Each
-submission has its own folder, because submitit returns old results from a folder that is used twice.
+submitit only starts the processes: how a run ended is read from its status file, never from a submitit result. Each
+submission has its own folder, because submitit returns old results from a folder that is reused.
 """
 
 import signal
@@ -23,13 +23,13 @@ from scalerl.environment import environment_with
 
 RUNS_POLL_S = 0.5
 STOP_LIMIT_S = 60.0
-"""Seconds that interrupted runs have to write their checkpoints."""
+"""Seconds that interrupted runs get to save their checkpoints."""
 NO_TIME_LIMIT_MIN = 60 * 24 * 365
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Submission:
-    """A job of this pool and the compute to which it trains its run."""
+    """A job of this pool and the compute to which to train its run."""
 
     job: submitit.Job[None]
     budget_gpu_hours: float
@@ -37,7 +37,7 @@ class _Submission:
 
 @dataclass(kw_only=True)
 class LocalPool:
-    """Trains runs on this machine, `jobs` at a time, each to a budget of its own.
+    """Trains runs on this machine, at most `jobs` at a time, each to its own budget.
 
     >>> pool.add("3f0c9a1b2d4e", 2000.0)
     >>> for event in pool.work(): ...
@@ -49,31 +49,31 @@ class LocalPool:
     threads: int
     """CPU threads per run."""
     jobs: int
-    """Most runs at once."""
+    """Maximum number of concurrent runs."""
     cancelled: Cancellation
-    """The pool does not start these runs, and asks those that train to stop."""
+    """Runs that the pool does not start, or asks to stop if they train."""
     _waiting: dict[str, float] = field(default_factory=dict)
-    """Runs not started yet with their budgets, first added first."""
+    """Budgets of the runs not started yet, in the order added."""
     _running: dict[str, _Submission] = field(default_factory=dict)
     _stopping: set[str] = field(default_factory=set)
-    """Training runs that `stop` was called for."""
+    """Training runs for which `stop` was called."""
 
     @property
     def where(self) -> str:
-        """Where and how many at a time."""
+        """The place and the number of runs at a time."""
         return f", {self.jobs} at a time, in {self.home.path}"
 
     def add(self, run_id: str, budget_gpu_hours: float) -> None:
         """Train a run until its compute reaches the budget.
 
-        A waiting run gets the new budget; a training run resumes to it when it has ended.
+        A waiting run gets the new budget; a training run ends first, then resumes to the new budget.
         """
         self._waiting[run_id] = budget_gpu_hours
 
     def stop(self, run_id: str) -> None:
-        """Ask one run to write its checkpoint and end; forget a run that only waits.
+        """Ask one run to save its checkpoint and end; drop a run that is only waiting.
 
-        The run may belong to a killed sweep, whose processes live on.
+        The run may belong to a sweep that was killed but whose processes live on.
         """
         self._waiting.pop(run_id, None)
         if run_id in self._running:
@@ -81,15 +81,15 @@ class LocalPool:
         ask_to_stop(self.home.run(run_id))
 
     def is_busy(self, run_id: str) -> bool:
-        """Whether a run waits or runs here."""
+        """True if a run waits or trains here."""
         return run_id in self._waiting or run_id in self._running
 
     def work(self) -> Generator[Ended | Tick, None, None]:
-        """Train every run that was added before or between two events; returns when no run waits or trains.
+        """Train all runs, including any added between two events; returns when no run waits or trains.
 
-        There are two events per second or more. `Ended` is a run whose process was killed; one that failed says so in
-        its own files. The pool waits for a run that another process trains. Whatever interrupts the loop, the pool asks
-        its runs to write their checkpoints and stop, and waits for them.
+        At least two events per second. `Ended` reports a run whose process was killed; a failed run reports that in
+        its own files. The pool waits for runs that other processes train. If the loop is interrupted, the pool asks its
+        runs to save their checkpoints and stop, and waits for them.
         """
         try:
             while self._waiting or self._running:
@@ -113,13 +113,13 @@ class LocalPool:
             if len(self._running) >= self.jobs:
                 return
             state = read_state(self.home.run(run_id), budget_gpu_hours).state
-            if state == State.DONE:  # another sweep has trained it since
+            if state == State.DONE:  # another sweep has finished the run
                 del self._waiting[run_id]
             elif state != State.RUNNING and run_id not in self._running:
                 del self._waiting[run_id]
                 job = self._submit(run_id, budget_gpu_hours)
                 self._running[run_id] = _Submission(job=job, budget_gpu_hours=budget_gpu_hours)
-            # Else it trains, for another sweep or to a smaller budget; look again later.
+            # Otherwise another sweep trains the run, or this one does to a smaller budget; check again later.
 
     def _submit(self, run_id: str, budget_gpu_hours: float) -> submitit.Job[None]:
         folder = self.submissions / f"{time.strftime('%Y%m%d-%H%M%S')}-{run_id}-{uuid.uuid4().hex[:6]}"
@@ -127,12 +127,12 @@ class LocalPool:
         executor.update_parameters(timeout_min=NO_TIME_LIMIT_MIN, name=run_id)
         run = self.home.run(run_id).path
         threads = {variable: str(self.threads) for variable in THREAD_VARIABLES}
-        # A terminal sends Ctrl-C to all of its processes; jobs ignore it, and the sweep asks them to stop.
+        # A terminal sends Ctrl-C to all of its processes; jobs ignore Ctrl-C, and the sweep asks them to stop.
         with environment_with(threads), handled(signal.SIG_IGN, signal.SIGINT):
             return executor.submit(train_run, run, budget_gpu_hours, self.home.warm_starts)
 
     def _reap(self) -> list[Ended]:
-        """Forget jobs that ended; returns those whose process was killed."""
+        """Drop jobs that ended; returns those whose process was killed."""
         killed = []
         for run_id, submission in list(self._running.items()):
             if not submission.job.done():
@@ -144,15 +144,15 @@ class LocalPool:
             if was_stopped:
                 continue
             if state == State.RUNNING or (state == State.CANCELLED and run_id not in self.cancelled):
-                # Another sweep took the run first, or cancelled it although this one wants it.
+                # Another sweep took the run first, or cancelled the run although this sweep needs it.
                 self._waiting.setdefault(run_id, submission.budget_gpu_hours)
             elif state in (State.PENDING, State.STALE):
-                why = f"its process was killed; `platform logs {run_id}` shows its output"
+                why = f"the process was killed; to see its output, run `platform logs {run_id}`"
                 killed.append(Ended(run=run_id, why=why))
         return killed
 
     def _ask_to_stop(self, run_ids: Iterable[str]) -> None:
-        """Send SIGTERM to those runs that train; a run that is only starting gets it at the next call."""
+        """Send SIGTERM to the runs that train; a run that is only starting gets the signal at the next call."""
         for run_id in run_ids:
             ask_to_stop(self.home.run(run_id))
 

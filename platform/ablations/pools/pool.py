@@ -1,4 +1,4 @@
-"""The protocol of what trains the runs of a sweep: processes on this machine, or Slurm jobs."""
+"""The protocol for training the runs of a sweep, in processes on this machine or as Slurm jobs."""
 
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -13,37 +13,37 @@ class Ended:
 
     run: str
     why: str
-    """For the user, without the run's name."""
+    """The reason for the user, without the run's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tick:
-    """Nothing ended; the caller may look at the runs and decide."""
+    """No run has ended; the caller may look at the runs and decide."""
 
 
 class Pool(Protocol):
-    """Trains runs, each to a budget of its own."""
+    """Trains runs, each to its own budget."""
 
     @property
     def cancelled(self) -> Cancellation:
-        """The pool starts none of these runs."""
+        """Runs that the pool does not start."""
         ...
 
     @property
     def where(self) -> str:
-        """Where and how many at a time, to follow "3 runs to train"."""
+        """The place and the number of runs at a time, to follow "3 runs to train"."""
         ...
 
     def add(self, run_id: str, budget_gpu_hours: float) -> None:
         """Train a run until its compute reaches the budget."""
 
     def stop(self, run_id: str) -> None:
-        """Ask one run to write its checkpoint and end."""
+        """Ask one run to save its checkpoint and end."""
 
     def is_busy(self, run_id: str) -> bool:
-        """Whether a run waits or runs here."""
+        """True if a run waits or trains here."""
         ...
 
     def work(self) -> Generator[Ended | Tick, None, None]:
-        """Train every run that was added before or between two events; returns when no run waits or trains."""
+        """Train all runs, including any added between two events; returns when no run waits or trains."""
         ...

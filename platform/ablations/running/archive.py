@@ -1,10 +1,10 @@
-"""A sweep with its runs in one file, `loo.tar.gz`, from which another home folder reads the same numbers.
+"""Packs a sweep and its runs into one file, `loo.tar.gz`, from which another home folder reads the same numbers.
 
 >>> export_sweep(read_sweep(home, "loo"), Path("loo.tar.gz"))
 
-The first member, `contents.json`, names every other with its size and SHA-256, and is sealed itself
-(`scalerl.run.sealed_json`). Left out is what a home folder makes again (kept readings, reports, Optuna's database), and
-what is of one place alone: locks, submissions to Slurm, what MLflow has.
+The first member, `contents.json`, lists every other member with its size and SHA-256, and is sealed itself
+(`scalerl.run.sealed_json`). Files that a home folder can recreate are left out (cached readings, reports, Optuna's
+database), and so are files that make sense in one place only: locks, Slurm submissions, MLflow's state.
 """
 
 import gzip
@@ -30,7 +30,7 @@ ARCHIVE_FORM = 1
 CONTENTS = "contents.json"
 PLAN = "sweep/plan.json"
 FILE_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
-"""A name of ours: it hides nothing, leads nowhere and starts with no dash."""
+"""A safe file name: not hidden, no path, no leading dash."""
 OF_SWEEP = re.compile(r"sweep/(plan|stopped|search)\.json|sweep/(sweep\.yaml|cancelled)")
 OF_RUN = re.compile(
     r"runs/(?P<run>[0-9a-f]{12})/((recipe|status)\.json|(metrics|rollouts|left_out)\.jsonl"
@@ -39,12 +39,12 @@ OF_RUN = re.compile(
 HEAVY = re.compile(
     rf"runs/(?P<run>[0-9a-f]{{12}})/(checkpoint|model)/{FILE_PATTERN}|warm_starts/[0-9a-f]{{12}}/{FILE_PATTERN}"
 )
-"""What only goes with `--checkpoints`."""
+"""Files included only with `--checkpoints`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArchivedFile:
-    """`ArchivedFile(bytes=48211, sha256="9f2c...")`."""
+    """Size and digest of one file: `ArchivedFile(bytes=48211, sha256="9f2c...")`."""
 
     bytes: int
     sha256: str
@@ -52,24 +52,24 @@ class ArchivedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """`Exported(path=Path("loo.tar.gz"), num_runs=9, num_bytes=48211)`."""
+    """The result of an export: `Exported(path=Path("loo.tar.gz"), num_runs=9, num_bytes=48211)`."""
 
     path: Path
     num_runs: int
-    """Of the plan; those that have not begun have no files."""
+    """Runs of the plan; those that have not begun have no files."""
     num_bytes: int
-    """Of the archive."""
+    """Size of the archive."""
 
 
 def export_sweep(
     sweep: StartedSweep, path: Path, *, with_checkpoints: bool = False, done: Done | None = None
 ) -> Exported:
-    """Write the archive in one step; AblationsError while the sweep trains, or where `path` is there already."""
+    """Write the archive atomically; raises AblationsError if the sweep is still training or `path` exists."""
     if path.exists():
-        raise AblationsError(f"{path} is there already; delete it, or name another file with --to")
+        raise AblationsError(f"{path} already exists; delete it or choose another file with --to")
     if is_still_going(sweep, run_rows(sweep)):
         raise AblationsError(
-            f"sweep '{sweep.name}' trains, or waits to; export it when it has ended, or end it with "
+            f"sweep '{sweep.name}' is still training or queued; export it after it has ended, or end it with "
             f"`platform cancel {sweep.name}`"
         )
     sources = dict(_sources(sweep, with_checkpoints))
@@ -92,7 +92,7 @@ def export_sweep(
 
 
 def contents_of(name: str, held: Mapping[str, ArchivedFile], with_checkpoints: bool) -> bytes:
-    """The first member."""
+    """The content of the first member."""
     files = {file: asdict(one) for file, one in held.items()}
     return seal({"form": ARCHIVE_FORM, "sweep": name, "checkpoints": with_checkpoints, "files": files}, indent=1)
 
@@ -115,32 +115,32 @@ def _add_all(
             hashed = HashedFile(file)
             archive.addfile(member, hashed)
             if hashed.sha256 != held[name].sha256 or file.read(1):
-                raise AblationsError(f"{source} was written to while it was exported; export the sweep again")
+                raise AblationsError(f"{source} changed during the export; export the sweep again")
         written += member.size
         if done is not None:
             done(written, total)
 
 
 class HashedFile(io.RawIOBase):
-    """A file that is read once, and the SHA-256 of what was read."""
+    """A file to be read once, with the SHA-256 of the bytes read so far."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._digest = file, hashlib.sha256()
 
     def read(self, size: int = -1) -> bytes:
-        """As of the file."""
+        """Read up to `size` bytes."""
         block = self._file.read(size)
         self._digest.update(block)
         return block
 
     @property
     def sha256(self) -> str:
-        """In hex digits."""
+        """The digest in hex."""
         return self._digest.hexdigest()
 
 
 def _sources(sweep: StartedSweep, with_checkpoints: bool) -> Iterator[tuple[str, Path]]:
-    """Every file that belongs to the sweep, by its name in the archive; the plan first."""
+    """Every file that belongs to the sweep, with its name in the archive; the plan comes first."""
     yield PLAN, sweep.folder / "plan.json"
     for path in sorted(sweep.folder.iterdir()):
         if (name := f"sweep/{path.name}") != PLAN and OF_SWEEP.fullmatch(name):
@@ -158,7 +158,7 @@ def _sources(sweep: StartedSweep, with_checkpoints: bool) -> Iterator[tuple[str,
 
 
 def _warm_start(sweep: StartedSweep, folder: RunFolder) -> dict[str, Path]:
-    """The files of the warm start from which a run began; it resumes from no other weights."""
+    """The files of a run's warm start, without which the run cannot resume."""
     from scalerl.run.warm_start import start_key
 
     place = sweep.home.warm_starts / start_key(*folder.read_recipe())

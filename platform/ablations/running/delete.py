@@ -1,4 +1,4 @@
-"""A sweep taken from its home folder, with the runs that no other sweep has."""
+"""Removes a sweep from its home folder, with the runs that no other sweep uses."""
 
 import shutil
 from dataclasses import dataclass
@@ -13,22 +13,24 @@ from ablations.status.progress import is_still_going, run_rows
 
 @dataclass(frozen=True, kw_only=True)
 class Deletion:
-    """What would go: `Deletion(sweep=loo, runs=("81d2f0a95c3b",), shared=2, num_bytes=48211)`."""
+    """A planned deletion: `Deletion(sweep=loo, runs=("81d2f0a95c3b",), shared=2, num_bytes=48211)`."""
 
     sweep: StartedSweep
     runs: tuple[str, ...]
-    """Those that no other sweep has, as far as they have begun."""
+    """Runs that no other sweep uses, if they have begun."""
     shared: int
-    """Runs that other sweeps have too; they stay."""
+    """Number of runs that other sweeps use too; these are kept."""
     num_bytes: int
-    """Of the runs and of the sweep's own folder."""
+    """Size of the runs and of the sweep's own folder."""
 
 
 def what_goes(sweep: StartedSweep) -> Deletion:
-    """What deleting a sweep would take away; AblationsError while it trains, and where another sweep cannot be read."""
+    """The deletion of a sweep, to confirm; AblationsError if the sweep is training or another one cannot be read."""
     rows = run_rows(sweep)
     if is_still_going(sweep, rows):
-        raise AblationsError(f"sweep '{sweep.name}' trains, or waits to; `platform cancel {sweep.name}` ends it first")
+        raise AblationsError(
+            f"sweep '{sweep.name}' is still training or queued; run `platform cancel {sweep.name}` first"
+        )
     of_others = _runs_of_others(sweep.home, sweep.name)
     own = {row.id for row in rows}
     going = tuple(sorted(run for run in own - of_others if sweep.run(run).path.exists()))
@@ -42,21 +44,23 @@ def what_goes(sweep: StartedSweep) -> Deletion:
 
 
 def remove_sweep(deletion: Deletion) -> None:
-    """Remove the sweep, then its runs: what an interruption leaves are runs without a sweep, never the reverse.
+    """Remove the sweep, then its runs, so that an interruption leaves runs without a sweep, never the reverse.
 
-    AblationsError where a command has begun to work on it since.
+    Raises AblationsError if a command has begun to work on the sweep in the meantime.
     """
     sweep = deletion.sweep
     try:
         with FileLock(sweep.lock, timeout=0):
-            # Beside the sweeps, so that what an interruption leaves of it is none.
+            # Beside the sweeps folder, so that a leftover of an interruption is not taken for a sweep.
             doomed = sweep.home.path / f".{sweep.name}.deleted"
             shutil.rmtree(doomed, ignore_errors=True)
             sweep.folder.rename(doomed)
     except Timeout:
-        raise AblationsError(f"sweep '{sweep.name}': a command works on it; `platform cancel {sweep.name}`") from None
+        raise AblationsError(
+            f"sweep '{sweep.name}': another command is using it; run `platform cancel {sweep.name}` first"
+        ) from None
     shutil.rmtree(doomed)
-    # A sweep that was started while the user was asked may have some of them too.
+    # A sweep started while the user was being asked may use some of the runs too.
     for run in set(deletion.runs) - _runs_of_others(sweep.home, sweep.name):
         shutil.rmtree(sweep.run(run).path)
 

@@ -1,4 +1,4 @@
-"""Whether a sweep has anything left to do."""
+"""Tells whether a sweep has anything left to do."""
 
 from ablations.home.started_sweep import StartedSweep
 from ablations.search.record import read_search

@@ -1,4 +1,4 @@
-"""Where a sweep's runs are trained, as `run_sweep` sees it: on this machine, or as Slurm jobs."""
+"""The place where a sweep's runs train, as `run_sweep` sees it: this machine, or Slurm."""
 
 from typing import Protocol
 
@@ -10,29 +10,29 @@ from ablations.study.expand import Study
 
 
 class Executor(Protocol):
-    """`OnThisMachine(threads=1, jobs=2)` or `OnSlurm(resources=resources, ...)`."""
+    """The place of training: `OnThisMachine(threads=1, jobs=2)` or `OnSlurm(resources=resources, ...)`."""
 
     @property
     def jobs(self) -> int:
-        """Runs that a search has in flight at a time."""
+        """Number of runs that a search keeps in flight."""
         ...
 
     @property
     def outlives_command(self) -> bool:
-        """Whether runs keep training when the command ends."""
+        """True if runs keep training when the command ends."""
         ...
 
     @property
     def interrupted(self) -> str:
-        """What an interrupted command says: what happens to its runs, and how to resume."""
+        """The message of an interrupted command: what happens to the runs, and how to resume."""
         ...
 
     def ask(self, sweep: StartedSweep, num_to_come: int = 0) -> None:
-        """Ask the user about the cost, before anything is written; a search has yet to propose `num_to_come` runs."""
+        """Confirm the cost with the user before anything is written; a search will propose `num_to_come` more runs."""
 
     def pool(self, sweep: StartedSweep, console: Console) -> Pool:
-        """What trains the sweep's runs."""
+        """The pool that trains the sweep's runs."""
         ...
 
     def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
-        """Train the runs that have not reached the budget, or leave them to jobs that need no command."""
+        """Train the runs that have not reached the budget, or hand them to jobs that need no command."""

@@ -1,4 +1,4 @@
-"""A study made into its plan: named, with its budget in GPU-hours, checked for what no run could do."""
+"""Turns a study into its plan: with a name, its budget in GPU-hours, and checks of what no run could do."""
 
 import hashlib
 
@@ -9,9 +9,9 @@ from scalerl.recipe import ResolvedRecipe
 
 
 def sweep_name(study: Study, scale_option: str | None) -> str:
-    """The name of the sweep's folder: with `--scale` or `--set` it is another study than the file's own.
+    """The name of the sweep's folder. `--scale` and `--set` make a study different from the file's own.
 
-    `loo`, `loo@smoke` at another scale, `loo+1f0c9a` with the settings whose hash that is.
+    For example `loo`, `loo@smoke` at another scale, and `loo+1f0c9a` with the hash of the settings.
     """
     name = study.sweep.name
     if scale_option not in (None, study.sweep.scale):
@@ -55,7 +55,7 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
 
 
 def check_horizon(name: str, recipe: ResolvedRecipe, compute: float) -> None:
-    """Raise AblationsError where the learning rate of what `name` says would be 0 before its budget is spent."""
+    """Raise AblationsError if the learning rate of `name` would reach 0 before the budget is spent."""
     try:
         recipe.check_budget(compute)
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""A sweep's runs as Slurm jobs: how they are submitted, and what is mended in the queue before.
+"""Trains a sweep's runs as Slurm jobs, after clearing interrupted submissions and held jobs.
 
-submitit loads slowly, so the pool is imported when it is made.
+submitit loads slowly, so the pool is imported only when it is created.
 """
 
 from collections.abc import Callable
@@ -30,40 +30,40 @@ class OnSlurm:
 
     resources: Resources
     threads: int
-    """Processors of a run where the resources name none."""
+    """Processors of a run if the resources do not set them."""
     jobs: int
-    """Runs that a search has in flight at a time."""
+    """Number of runs that a search keeps in flight."""
     hold: bool = False
     after: str | None = None
     prune: bool = False
     """Cancel the jobs of runs that left the sweep file."""
     agree: Callable[[int], None]
-    """Called with the number of jobs before anything is written; raises if the user does not want them."""
+    """Called with the number of jobs before anything is written; raises if the user declines."""
 
     @property
     def outlives_command(self) -> bool:
-        """Whether runs keep training when the command ends: Slurm runs them."""
+        """True: Slurm keeps the runs training when the command ends."""
         return True
 
     @property
     def interrupted(self) -> str:
-        """What an interrupted command says."""
-        return "Detached. Jobs keep training; run the same command again to resume deciding."
+        """The message of an interrupted command."""
+        return "Detached. Jobs keep training; to let the sweep decide again, run the same command again."
 
     def ask(self, sweep: StartedSweep, num_to_come: int = 0) -> None:
-        """Ask the user about the cost of what a sweep would submit, `num_to_come` runs of a search included."""
+        """Confirm the cost of the jobs to submit, including `num_to_come` runs of a search."""
         from ablations.running.reconcile import num_missing
 
         if num_jobs := num_missing(sweep) + num_to_come:
             self.agree(num_jobs)
 
     def pool(self, sweep: StartedSweep, console: Console) -> "SlurmPool":
-        """What submits the sweep's runs; interrupted submissions and held jobs are cleared away first."""
+        """The pool that submits the sweep's runs, after interrupted submissions and held jobs are cleared."""
         from ablations.running.reconcile import cancel_held, prune
         from ablations.slurm.pool import SlurmPool, forget_interrupted
 
         for name in forget_interrupted(sweep.home, sweep.name):
-            console.print(f"{sweep.name}: submission {name} was interrupted; any job that it started is cancelled")
+            console.print(f"{sweep.name}: submission {name} was interrupted; cancelled any job it had started")
         why, held = cancel_held(sweep)
         if held:
             console.print(f"{sweep.name}: cancelled {counted(len(held), 'held job')} to submit new ones ({why})")
@@ -80,7 +80,7 @@ class OnSlurm:
         )
 
     def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
-        """Submit the runs that have not reached the budget; stay only while the sweep decides something."""
+        """Submit the runs that have not reached the budget; stay only if the sweep has decisions to make."""
         pool = self.pool(sweep, console)
         if sweep.plan.stop is not None:
             train_missing(study, sweep, pool, tracking_uri, console)
@@ -89,7 +89,7 @@ class OnSlurm:
 
 
 def submit_missing(sweep: StartedSweep, pool: "SlurmPool", tracking_uri: str | None, console: Console) -> None:
-    """Give Slurm every run that is not done and has no job there; its jobs need no command of ours."""
+    """Submit every run that is neither done nor queued; the jobs then need no command of ours."""
     for run in sweep.plan.runs:
         pool.add(run.id, sweep.plan.budget_gpu_hours)
     for submission in pool.submit():

@@ -1,6 +1,6 @@
-"""A sweep's runs as processes on this machine.
+"""Trains a sweep's runs in processes on this machine.
 
-submitit is slow to load, so that the pool is imported when it is made.
+submitit loads slowly, so the pool is imported only when it is created.
 """
 
 from dataclasses import dataclass
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OnThisMachine:
-    """Processes here, `jobs` at a time."""
+    """Processes on this machine, at most `jobs` at a time."""
 
     threads: int
-    """Of one run."""
+    """Threads of one run."""
     jobs: int
 
     @property
     def outlives_command(self) -> bool:
-        """Whether runs keep training when the command ends: it stops them."""
+        """False: the command stops its runs when it ends."""
         return False
 
     @property
     def interrupted(self) -> str:
-        """What an interrupted command says."""
+        """The message of an interrupted command."""
         return "Stopped. Run the same command again to resume from the last checkpoints."
 
     def ask(self, sweep: StartedSweep, num_to_come: int = 0) -> None:
-        """Runs on this machine cost nothing that the user must agree to."""
+        """Ask nothing: runs on this machine cost nothing that the user must agree to."""
 
     def pool(self, sweep: StartedSweep, console: Console) -> "LocalPool":
-        """What trains a sweep's runs."""
+        """The pool that trains the sweep's runs."""
         from ablations.pools.local import LocalPool
 
         return LocalPool(

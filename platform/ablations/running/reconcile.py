@@ -1,6 +1,6 @@
-"""A sweep and its jobs brought to agree: what is missing is counted, what left the file or was held is cancelled.
+"""Brings a sweep and its jobs into agreement: counts missing runs, cancels jobs that left the file or were held.
 
-Nothing here trains or waits; what is submitted needs no process of ours any more.
+Nothing here trains or waits.
 """
 
 from collections.abc import Iterable
@@ -16,14 +16,14 @@ from ablations.status.rows import RunRow
 
 
 def num_missing(sweep: StartedSweep) -> int:
-    """How many runs a sweep would submit now: they have not ended, and no job of theirs trains to the budget."""
+    """Number of runs to submit now: those that have not ended and have no job that trains to the budget."""
     states, hold = SlurmStates(sweep.home), read_hold(sweep.home, sweep.name)
     held = hold.submissions if hold else ()
 
     def goes_on(row: RunRow) -> bool:
         jobs = states.in_queue(row.id)
         if not jobs:
-            return row.state.state == State.RUNNING  # from another command, on this machine
+            return row.state.state == State.RUNNING  # for another command, on this machine
         return any(
             one.budget_gpu_hours >= sweep.plan.budget_gpu_hours
             and (one.name not in held if job.waits else row.state.state != State.CANCELLED)
@@ -34,12 +34,12 @@ def num_missing(sweep: StartedSweep) -> int:
 
 
 def cancel_held(sweep: StartedSweep) -> tuple[str, list[str]]:
-    """Cancel the waiting jobs of a sweep that were held after equal failures; returns why, and the runs."""
+    """Cancel the waiting jobs of a sweep that were held after equal failures; returns the reason and the runs."""
     home, name = sweep.home, sweep.name
     hold = read_hold(home, name)
     if hold is None:
         return "", []
-    states = SlurmStates(home, fresh=True)  # the job that failed last waited a moment ago
+    states = SlurmStates(home, fresh=True)  # the last job to fail was waiting a moment ago
     waiting = [states.waiting_jobs(one) for one in read_submissions(home, name) if one.name in hold.submissions]
     commands.cancel_jobs(job for jobs in waiting for job in jobs.values())
     lift_hold(home, name)
@@ -47,7 +47,7 @@ def cancel_held(sweep: StartedSweep) -> tuple[str, list[str]]:
 
 
 def prune(sweep: StartedSweep) -> list[str]:
-    """Cancel jobs that this sweep submitted for runs that no sweep's plan has any more; returns the runs."""
+    """Cancel jobs that this sweep submitted for runs in no sweep's plan any more; returns the runs."""
     home = sweep.home
     wanted = {run.id for name in home.sweep_names() for run in read_sweep(home, name).plan.runs}
     left = {run for one in read_submissions(home, sweep.name) for run in one.runs if run not in wanted}
@@ -55,7 +55,7 @@ def prune(sweep: StartedSweep) -> list[str]:
 
 
 def cancel_runs(sweep: StartedSweep, run_ids: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Cancel the jobs of runs; returns those whose jobs were cancelled, and those whose job another sweep submitted."""
+    """Cancel the jobs of runs; returns the runs whose jobs were cancelled and those with a job of another sweep."""
     states, mine, others = SlurmStates(sweep.home), {}, []
     for run_id in run_ids:
         there = states.in_queue(run_id)

@@ -1,4 +1,4 @@
-"""A sweep under another name, in its home folder and in MLflow. Its runs have ids and know nothing of it."""
+"""Gives a sweep another name, in its home folder and in MLflow. Its runs have ids and do not record the name."""
 
 import json
 import os
@@ -19,43 +19,45 @@ from scalerl.durable import sync_file
 from scalerl.run.run_folder import write_atomically
 
 LEFT = ("lock", "sync.lock", "report.html", "card.md", ".*")
-"""What the new folder does not take over: locks, and pages with the old name in them."""
+"""Files that the new folder does not take over: locks, and pages that contain the old name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Renamed:
-    """`Renamed(sweep=StartedSweep(...), tracking_uri="sqlite:///...", had_report=True)`."""
+    """The result of renaming: `Renamed(sweep=StartedSweep(...), tracking_uri="sqlite:///...", had_report=True)`."""
 
     sweep: StartedSweep
     tracking_uri: str
-    """The MLflow server whose experiment has the new name; empty where none has one."""
+    """The MLflow server with the renamed experiment; empty if there is none."""
     had_report: bool
 
 
 def rename_sweep(sweep: StartedSweep, name: str) -> Renamed:
-    """Give a sweep another name; AblationsError while it trains, where the name is taken, and where MLflow fails.
+    """Rename a sweep; raises AblationsError if it is still training, the name is taken, or MLflow fails.
 
-    The new folder is whole before the old one goes, so that what an interruption leaves is the sweep twice.
+    The new folder is complete before the old one is removed, so an interruption leaves the sweep twice.
     """
     check_sweep_name(name)
     home, new = sweep.home, StartedSweep(home=sweep.home, plan=replace(sweep.plan, sweep=name))
     if new.folder.exists():
-        raise AblationsError(f"{home.path} has a sweep '{name}' already; choose another name, or delete that one")
+        raise AblationsError(f"{home.path} already has a sweep '{name}'; choose another name or delete that sweep")
     if is_still_going(sweep, run_rows(sweep)):
-        raise AblationsError(f"sweep '{sweep.name}' trains, or waits to; `platform cancel {sweep.name}` ends it first")
+        raise AblationsError(
+            f"sweep '{sweep.name}' is still training or queued; run `platform cancel {sweep.name}` first"
+        )
     try:
         with FileLock(sweep.lock, timeout=0), FileLock(sweep.folder / "sync.lock", timeout=0):
             with _copied_folder(sweep, new) as copied:
-                uri = _rename_in_mlflow(sweep, name)  # a disk that is full has been found by now
+                uri = _rename_in_mlflow(sweep, name)  # after the copy, which fails on a full disk
                 copied.rename(new.folder)
             sync_file(home.sweeps)
-            # Beside the sweeps, so that what an interruption leaves of it is none.
+            # Beside the sweeps folder, so that a leftover of an interruption is not taken for a sweep.
             doomed = home.path / f".{sweep.name}.renamed"
             shutil.rmtree(doomed, ignore_errors=True)
             sweep.folder.rename(doomed)
     except Timeout:
         raise AblationsError(
-            f"sweep '{sweep.name}': a command works on it or sends it to MLflow; wait for it to end"
+            f"sweep '{sweep.name}': another command is using it or syncing it to MLflow; wait for that to end"
         ) from None
     had_report = (doomed / "report.html").exists()
     shutil.rmtree(doomed)
@@ -63,7 +65,7 @@ def rename_sweep(sweep: StartedSweep, name: str) -> Renamed:
 
 
 def _rename_in_mlflow(sweep: StartedSweep, name: str) -> str:
-    """The server that has the sweep, where its experiment then has the new name; AblationsError where it does not."""
+    """Rename the sweep's experiment; returns its server, or "" if none has it. AblationsError if the server refuses."""
     ledger = read_ledger(sweep)
     uri = ledger.tracking_uri or default_tracking_uri(sweep.home)
     if uri == default_tracking_uri(sweep.home) and not (sweep.home.path / "mlflow.db").exists():
@@ -75,14 +77,13 @@ def _rename_in_mlflow(sweep: StartedSweep, name: str) -> str:
         return uri if rename_experiment(uri, sweep.name, name, known_id=ledger.experiment_id) else ""
     except failures_of_mlflow() as error:
         raise AblationsError(
-            f"MLflow at {uri}, which has this sweep, cannot rename it ({short_reason(error)}); nothing is renamed"
+            f"MLflow at {uri}, which has this sweep, cannot rename it ({short_reason(error)}); nothing was renamed"
         ) from error
 
 
 @contextmanager
 def _copied_folder(sweep: StartedSweep, new: StartedSweep) -> Iterator[Path]:
-    """The new folder, whole but not in its place, with the name where files say it; the plan has the time at which the
-    sweep was started."""
+    """The new folder, complete but not yet in place: files have the new name, the plan keeps its start time."""
     home = sweep.home
     partial = home.path / f".{new.name}.{os.getpid()}.tmp"
     shutil.rmtree(partial, ignore_errors=True)

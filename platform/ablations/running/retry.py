@@ -1,4 +1,4 @@
-"""Runs submitted once more: with the resources they had, the present code, and from their checkpoints."""
+"""Resubmits runs with the resources they had and the present code; each resumes from its checkpoint."""
 
 from collections.abc import Iterable, Iterator
 
@@ -15,18 +15,18 @@ from ablations.text import counted
 
 
 def retry_runs(sweep: StartedSweep, rows: list[RunRow], *, states: Iterable[State]) -> Iterator[str]:
-    """Submit the rows in one of these states again, and those that were held because others failed; says what it did.
+    """Resubmit the rows in one of these states and those held because others failed; yields messages about it.
 
-    Raises AblationsError if a run in such a state never was a Slurm job.
+    Raises AblationsError if a run in such a state was never a Slurm job.
     """
     wanted = frozenset(states)
     for name in forget_interrupted(sweep.home, sweep.name):
-        yield f"{sweep.name}: submission {name} was interrupted; any job that it started is cancelled"
+        yield f"{sweep.name}: submission {name} was interrupted; cancelled any job it had started"
     slurm = SlurmStates(sweep.home)
     for row in rows:
         if row.state.state in wanted and slurm.submission(row.id) is None:
             command = sweep.plan.command or "platform sweep FILE"
-            raise AblationsError(f"{row.name}, was not trained by Slurm; `{command}` trains again what is missing")
+            raise AblationsError(f"{row.name} was not trained by Slurm; to train what is missing, run `{command}`")
     why, held = cancel_held(sweep)
     chosen = [row for row in rows if row.state.state in wanted or row.id in held]
     submissions = {row.id: last for row in chosen if (last := slurm.submission(row.id))}
@@ -52,8 +52,8 @@ def retry_runs(sweep: StartedSweep, rows: list[RunRow], *, states: Iterable[Stat
             yield f"{sweep.name}: job {submission.job} trains {counted(len(submission.runs), 'run')}"
         if left := len(run_ids) - sum(len(one.runs) for one in submitted):
             yield (
-                f"{sweep.name}: {counted(left, 'run')} not submitted: their jobs still wait or run, or they are done; "
-                "`platform cancel` ends a job that hangs"
+                f"{sweep.name}: {counted(left, 'run')} not submitted: their jobs are still queued or running, or they "
+                "are done; to end a job that hangs, run `platform cancel`"
             )
 
 

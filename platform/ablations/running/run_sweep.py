@@ -1,5 +1,5 @@
-"""One `platform sweep`: its plan and run folders are written, and its runs trained. `ablations.findings.results` reads
-what came of it.
+"""One `platform sweep`: writes its plan and run folders, and trains its runs. `ablations.findings.results` reads the
+results.
 """
 
 import shutil
@@ -25,9 +25,9 @@ def run_sweep(
     tracking_uri: str | None,
     console: Console,
 ) -> None:
-    """Train what is missing and bring MLflow up to date; where jobs need no command, submit them and return.
+    """Train what is missing and update MLflow; if the jobs need no command, submit them and return.
 
-    Raises AblationsError if the home folder cannot be written, or if another process runs the sweep.
+    Raises AblationsError if the home folder is not writable or another process runs the sweep.
     """
     sweep.home.require_writable()
     with locked(sweep):
@@ -42,7 +42,7 @@ def run_sweep(
 def run_search(
     study: Study, sweep: StartedSweep, file: Path, executor: Executor, tracking_uri: str | None, console: Console
 ) -> None:
-    """The same for a search, which adds its trials to the plan while it trains."""
+    """Run a search, which adds its trials to the plan while it trains."""
     from ablations.search.loop import prepare_search, resume, train_trials  # few sweeps are searches
 
     search = resume(study, sweep)
@@ -54,19 +54,19 @@ def run_search(
 
 @contextmanager
 def locked(sweep: StartedSweep) -> Iterator[None]:
-    """The sweep's lock, so that one command at a time works on it."""
+    """Hold the sweep's lock, so that one command at a time works on it."""
     sweep.folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(sweep.lock, timeout=0):
             yield
     except Timeout:
         raise AblationsError(
-            f"another process already runs sweep '{sweep.name}'; `platform status {sweep.name}` shows it"
+            f"another process already runs sweep '{sweep.name}'; to see it, run `platform status {sweep.name}`"
         ) from None
 
 
 def prepare(study: Study, sweep: StartedSweep, file: Path) -> None:
-    """Write the plan and make the run folders."""
+    """Write the plan and create the run folders."""
     sweep.cancellation.lift()
     shutil.copyfile(file, sweep.folder / "sweep.yaml")
     sweep.write_plan()

@@ -1,4 +1,4 @@
-"""A sweep's missing runs, trained while this command watches, steers and informs MLflow."""
+"""Trains a sweep's missing runs while this command watches, steers and updates MLflow."""
 
 from contextlib import closing
 
@@ -15,13 +15,13 @@ from ablations.tracking.beside_a_sweep import Tracker
 
 
 def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: str | None, console: Console) -> None:
-    """Train the runs that have not reached the budget, and keep MLflow informed beside them."""
+    """Train the runs that have not reached the budget, and keep MLflow up to date."""
     from ablations.steering.steering import Steering  # loads SciPy, which --dry-run does without
 
     names = {run.id: run.variant for run in study.runs}
     steering = Steering(study, sweep)
     missing = steering.begin()
-    for run_id in steering.stopped:  # by a sweep that was killed: its jobs live on
+    for run_id in steering.stopped:  # stopped by a killed sweep, whose jobs live on
         pool.stop(run_id)
     tracker = Tracker(sweep, tracking_uri)
     if missing:
@@ -42,6 +42,6 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
 
 
 def say_decisions(sweep: StartedSweep, console: Console) -> None:
-    """Print which runs were stopped and why; nothing for a sweep without a `stop` block."""
+    """Print which runs were stopped and why; nothing if the sweep has no `stop` block."""
     if sweep.plan.stop is not None:
         console.print(status_table(sweep.plan, run_rows(sweep)))

@@ -1,11 +1,11 @@
-"""Search: an Optuna sampler proposes recipes, every trial is an ordinary run. A map of the room:
+"""Search: an Optuna sampler proposes recipes, and every trial is an ordinary variant. A map of the room:
 
-    objective      what a trial is worth, read off its fits; the Pareto front of several
-    record         search.json: trials planned and found, the truth of a search
-    optuna_study   all that is said to Optuna; its database can be made again from the record
+    objective      the value of a trial, from its fits; the Pareto front of several objectives
+    record         search.json, the authoritative list of trials planned and finished
+    optuna_study   the only file that talks to Optuna; its database can be rebuilt from the record
     loop           ask, train, tell
-    tables         the space and the trials for the terminal
+    tables         the space and the trials as tables for the terminal
 
-What a `search:` block may say is in `ablations.study`: `search_space` and `search_points`. A dry run
-reads these and `record`, which load nothing heavy.
+The `search:` block is described in `ablations.study`: `search_space` and `search_points`. A dry run reads these and
+`record`, which load nothing heavy.
 """

@@ -1,12 +1,12 @@
-"""A search: trials proposed one after the other, each trained, fitted and told to the sampler.
+"""A search: proposes trials one after the other, trains and fits each, and tells the sampler the result.
 
-    until there are as many trials as asked for:
-        while fewer runs than `jobs` train: ask for a point, plan it as variant trial-000, trial-001, ..., train it
-        when the runs of a trial have ended: fit them, work out the objective, tell the sampler
+    until there are as many trials as requested:
+        while fewer than `jobs` runs train: ask for a point, plan it as variant trial-000, trial-001, ..., train it
+        when the runs of a trial have ended: fit them, compute the objective, tell the sampler
 
-What is planned and found is in `search.json` before anything acts on it, and `optuna.db` is made to agree with it, so
-that a search killed at any moment resumes with the trials it had. A point whose recipe is in the sweep already is no
-trial of its own: the sampler is told at once what that recipe gave, and asked again.
+Trials and results are written to `search.json` before anything acts on them, and `optuna.db` is made to agree, so that
+a search killed at any moment resumes with its trials. If the recipe of a point is in the sweep already, there is no new
+trial: the sampler is told that recipe's result and asked again.
 """
 
 import random
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from ablations.search.optuna_study import OptunaStudy, Proposal
 
 MAX_ASKS = 20
-"""Points that are asked for in a row and turn out to be known, before one is drawn that is not."""
+"""Number of known points the sampler may propose in a row before an unknown one is drawn instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchState:
-    """A search with the trials it has so far, each a variant of the study and the plan and an entry of the record."""
+    """A search with its trials so far; each is a variant of the study and the plan, and an entry of the record."""
 
     study: Study
     sweep: StartedSweep
     record: SearchRecord
     last_number: int = -1
-    """Of all trials there have been, those too that the space no longer holds; their names are not used again."""
+    """Highest number of any trial so far, including those outside the present space; names are not reused."""
 
     @property
     def plan(self) -> Plan:
@@ -63,12 +63,12 @@ class SearchState:
 
     @property
     def space(self) -> SearchSpace:
-        """What may be tried."""
+        """The space of points that may be tried."""
         assert self.study.space is not None
         return self.study.space
 
     def with_new(self, trial: SearchTrial) -> "SearchState":
-        """The state with one more trial; FileError where the recipe refuses its point."""
+        """The state with one more trial; raises FileError if the recipe rejects its point."""
         recipe, settings = self.space.vary(trial.params)
         variant = Variant(name=trial.name, overrides=settings, recipe=recipe)
         runs = runs_of([variant], self.study.sweep.seeds)
@@ -86,7 +86,7 @@ class SearchState:
         )
 
     def twin(self, params: Point) -> str | None:
-        """The variant that has the recipe of a point."""
+        """The variant that has the recipe of this point; None if there is none."""
         wanted = self.space.vary(params)[0].canonical_json()
         return next((one.name for one in self.study.variants if one.recipe.canonical_json() == wanted), None)
 
@@ -95,12 +95,12 @@ class SearchState:
         return next(variant for variant in self.plan.variants if variant.name == name)
 
     def is_trained(self, name: str) -> bool:
-        """Whether every run of a variant has reached the budget."""
+        """True if every run of a variant has reached the budget."""
         states = (read_state(self.sweep.run(run.id), self.plan.budget_gpu_hours) for run in self.planned(name).runs)
         return all(one.state == State.DONE for one in states)
 
     def next_name(self) -> str:
-        """`trial-012` after `trial-011`."""
+        """The name of the next trial: `trial-012` after `trial-011`."""
         return f"{TRIAL_PREFIX}{self.last_number + 1:03d}"
 
 
@@ -109,10 +109,10 @@ def _number(trial: SearchTrial) -> int:
 
 
 def resume(study: Study, sweep: StartedSweep) -> SearchState:
-    """The search with the trials that its record has. Those that the space no longer holds are left out.
+    """The search with the recorded trials that the space still holds.
 
-    A trial is open again when the objective, the budget or the window is another, or when a run of it is not done: one
-    that failed is tried again, as every failed run of a sweep is.
+    A trial is reopened if the objective, the budget or the window has changed, or if one of its runs is not done; a
+    failed trial is tried again, like every failed run of a sweep.
     """
     assert study.sweep.search is not None
     assert study.space is not None
@@ -140,9 +140,9 @@ def resume(study: Study, sweep: StartedSweep) -> SearchState:
 
 
 def prepare_search(state: SearchState) -> None:
-    """Write the record down, before a plan with other trials is: a search is not complete until its record is.
+    """Write the record before the plan with its trials: the search is not complete until its record is.
 
-    Where there was none, the sampler has nothing to know either.
+    Without a previous record, the sampler's database is deleted too.
     """
     folder = state.sweep.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -152,8 +152,8 @@ def prepare_search(state: SearchState) -> None:
 
 
 def train_trials(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | None, console: Console) -> None:
-    """Train the reference and the trials, `jobs` runs at a time, and keep MLflow informed beside them."""
-    from ablations.search.objective import is_maximised  # loads SciPy, and the next Optuna
+    """Train the reference and the trials, `jobs` runs at a time, and keep MLflow up to date."""
+    from ablations.search.objective import is_maximised  # loads SciPy; the next line loads Optuna
     from ablations.search.optuna_study import OptunaStudy
 
     folder = state.sweep.folder
@@ -188,10 +188,10 @@ class TrialLoop:
     _numbers: dict[str, int] = field(default_factory=dict)
     """Optuna's number of each trial."""
     _left_over: list["Proposal"] = field(default_factory=list)
-    """Proposed to a process that was killed before it planned them."""
+    """Proposals from a process that was killed before it planned them."""
 
     def start(self) -> None:
-        """Bring Optuna to where the record is, and hand every missing run to the pool."""
+        """Bring Optuna in line with the record, and hand every missing run to the pool."""
         from ablations.search.optuna_study import Known
 
         record, budget_gpu_hours = self.state.record, self.state.plan.budget_gpu_hours
@@ -212,7 +212,7 @@ class TrialLoop:
         self.step()
 
     def step(self) -> None:
-        """End the trials whose runs have ended, and plan new ones while there is room."""
+        """End the trials whose runs have ended, and plan new ones if there is room."""
         for trial in self.state.record.trials:
             runs = self.state.planned(trial.name).runs
             if trial.state == "running" and not any(self.pool.is_busy(run.id) for run in runs):
@@ -227,7 +227,7 @@ class TrialLoop:
         return num_busy < self.jobs and len(self.state.record.trials) < self.state.search.trials
 
     def _plan(self, asked: "Proposal") -> None:
-        """Write a trial down, then have it trained."""
+        """Record a trial, then have it trained."""
         name, plan = self.state.next_name(), self.state.plan
         self.state = self.state.with_new(SearchTrial(name=name, params=asked.params))
         self._numbers[name] = asked.number
@@ -240,7 +240,7 @@ class TrialLoop:
         self._say(f"{name}: {point_text(asked.params)}")
 
     def _end(self, trial: SearchTrial) -> None:
-        """Write down what came of a trial, then tell it."""
+        """Record the result of a trial, then tell the sampler."""
         if self.state.is_trained(trial.name):
             values, reason = self._evaluate(trial.name)
         elif self.pool.cancelled.is_whole:
@@ -254,7 +254,7 @@ class TrialLoop:
         self._say(f"{trial.name} failed: {reason}" if values is None else f"{trial.name}: {self._values_text(values)}")
 
     def _evaluate(self, name: str) -> tuple[tuple[float | None, ...] | None, str]:
-        """The objectives of a variant whose runs are done, or why it has none."""
+        """The objectives of a variant whose runs are done; or None with the reason."""
         from ablations.findings.results import read_results
 
         plan = replace(self.state.plan, variants=(self.state.planned(name),))
@@ -269,7 +269,7 @@ class TrialLoop:
         for run in self.state.planned(name).runs:
             state = read_state(self.state.sweep.run(run.id), self.state.plan.budget_gpu_hours)
             if state.state != State.DONE:
-                because = state.message or f"its process was killed, `platform logs {run.id}` shows its output"
+                because = state.message or f"the process was killed; to see its output, run `platform logs {run.id}`"
                 reasons.append(f"seed {run.seed}: {because}")
         return "; ".join(reasons)
 
@@ -278,7 +278,7 @@ class TrialLoop:
         for asked in self._proposals():
             try:
                 twin = self.state.twin(asked.params)
-            except FileError:  # a range that is right at both ends may hold a value that the recipe refuses
+            except FileError:  # between two valid ends, a range may hold an invalid value
                 self.optuna.tell(asked.number, None)
                 continue
             if twin is None:
@@ -287,7 +287,7 @@ class TrialLoop:
         record = replace(self.state.record, is_exhausted=True)
         self.state = replace(self.state, record=record)
         record.write(self.state.sweep.folder)
-        self._say(f"the space has no further recipe; the search ends after {counted(len(record.trials), 'trial')}")
+        self._say(f"the space has no more recipes; the search ends after {counted(len(record.trials), 'trial')}")
         return None
 
     def _proposals(self) -> Iterator["Proposal"]:
@@ -302,13 +302,13 @@ class TrialLoop:
                 yield self.optuna.put(point)
 
     def _unknown_points(self) -> Iterator[Point]:
-        """The points of a small space in an order of the search's seed, without those that have been tried."""
+        """The untried points of a small space, in an order given by the search's seed."""
         points = list(self.state.space.points())
         random.Random(self.state.search.seed).shuffle(points)
         return (point for point in points if self.state.twin(point) is None)
 
     def _told(self, name: str) -> tuple[float, ...] | None:
-        """What a sampler is told of a point that a variant has tried; None while nothing is known of it."""
+        """The values to tell the sampler for a point that a variant has tried; None if unknown."""
         trial = next((one for one in self.state.record.trials if one.name == name), None)
         if trial is not None:
             return self.state.record.told(trial) if trial.state == "done" else None

@@ -1,9 +1,9 @@
-"""What makes a trial good, read off its fits: one number for each objective of a search.
+"""Scores a trial by its fits: one number for each objective of a search.
 
-A value is for people, None where the curve never gets there. `told` is for a sampler: always finite, and more is worse
-or better as `is_maximised` says. A score that is not reached, or only with more than CAP times the budget, is told as
-that much compute rather than as a failed trial: samplers forget failed trials and ask for the same again, and a
-penalty beyond what can be measured would flatten every other difference for a Gaussian process.
+`value` is for people: None if the curve never reaches the score. `told` is for a sampler: always finite. A score out of
+reach, or one that needs more than CAP times the budget, is told as that much compute rather than as a failed trial,
+because samplers forget failed trials and propose them again. A larger penalty would flatten every other difference for
+a Gaussian process.
 """
 
 import math
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from ablations.fit.result import Fit  # numpy is not needed to show what a search would do
 
 CAP = 10.0
-"""Compute, in budgets, beyond which a forecast of when a score is reached says no more than that it is far."""
+"""Limit of the compute told, in budgets; a forecast beyond it only says that the score is far away."""
 FLOOR = 1e-3
-"""In budgets: the least compute told, where the score is met before RL."""
+"""Smallest compute told, in budgets, for a score that is met before RL."""
 
 
 def is_maximised(objective: Objective) -> bool:
-    """Whether more is better."""
+    """True if larger values are better."""
     return objective.type != "compute_to_reach"
 
 
 def value(objective: Objective, fits: Sequence["Fit"], compute_unit_gpu_hours: float) -> float | None:
-    """The objective as the mean over seeds, one fit each; compute in modelled GPU-hours, by geometric mean."""
+    """Mean of the objective over seeds, with one fit each; compute is in modelled GPU-hours, as a geometric mean."""
     match objective:
         case Asymptote():
             return _mean(_ceiling(fit, objective) for fit in fits)
@@ -42,7 +42,7 @@ def value(objective: Objective, fits: Sequence["Fit"], compute_unit_gpu_hours: f
 
 
 def told(objective: Objective, found: float | None, budget_gpu_hours: float) -> float:
-    """The same for a sampler: compute as its logarithm, between FLOOR and CAP budgets."""
+    """The value for a sampler: compute as its logarithm, between FLOOR and CAP budgets."""
     if objective.type == "compute_to_reach":
         share = math.inf if found is None else found / budget_gpu_hours
         return math.log(min(max(share, FLOOR), CAP) * budget_gpu_hours)
@@ -51,13 +51,13 @@ def told(objective: Objective, found: float | None, budget_gpu_hours: float) -> 
 
 
 def pareto_front(values: Sequence[Sequence[float]], maximised: Sequence[bool]) -> list[int]:
-    """Positions of the values that no other beats: as good in everything, and better in something."""
+    """Positions of the values that no other value beats by being as good in everything and better in something."""
     signed = [[one if up else -one for one, up in zip(point, maximised, strict=True)] for point in values]
     return [position for position, point in enumerate(signed) if not any(_beats(other, point) for other in signed)]
 
 
 def title(objective: Objective) -> str:
-    """A column's head: "A, lower end", "pass rate at 1.5", "compute to 0.6"."""
+    """A column heading: "A, lower end", "pass rate at 1.5", "compute to 0.6"."""
     match objective:
         case Asymptote():
             return "A, lower end" if objective.of == "lower" else "A"
@@ -68,20 +68,20 @@ def title(objective: Objective) -> str:
 
 
 def value_text(objective: Objective, found: float | None) -> str:
-    """A value as it may be shown: "0.612", "1830", "never"."""
+    """A value as shown: "0.612", "1830", "never"."""
     if found is None:
         return "never"
     return f"{found:.4g}" if objective.type == "compute_to_reach" else f"{found:.3f}"
 
 
 def _ceiling(fit: "Fit", objective: Asymptote) -> float:
-    """Without an upper end the mean of A is the prior's and not the curve's: the lower end stands for it."""
+    """The mean of A; the lower end if A has no upper end, since the mean would then be the prior's, not the curve's."""
     has_mean = objective.of == "mean" and fit.A_hi is not None and fit.verdict != "no rise"
     return float(fit.draws.A.mean()) if has_mean else fit.A_lo
 
 
 def _median_compute(fit: "Fit", score: float) -> float:
-    """Of all draws; infinite where half of them or more never reach the score."""
+    """The median over all draws; infinite if at least half of them never reach the score."""
     needed = sorted(fit.compute_draws(score).tolist())
     return needed[len(needed) // 2]
 

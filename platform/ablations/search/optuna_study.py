@@ -1,12 +1,12 @@
-"""Optuna behind four words: ask, put, tell, and importances. The only file that knows it.
+"""Optuna behind four operations: ask, put, tell, and importances. No other file uses Optuna.
 
-Optuna holds nothing of its own: `optuna.db` is made from the search's record, is compared with it at every start, and
-made again when it is lost, broken or of another search. Two things of Optuna's are kept out. A sampler draws the same
-numbers again after a restart, so each question gets a sampler of its own seed. And Optuna's own sampler for grids asks
-for a cell a second time while the first trial of it runs, and ends a study by raising (optuna/optuna#4121), so the
-points of a grid are put here one by one.
+Optuna holds nothing of its own: `optuna.db` is built from the search's record, compared with it at every start, and
+rebuilt if lost, broken or of another search. Two properties of Optuna are worked around. A sampler draws the same
+numbers again after a restart, so every question gets a sampler with its own seed. Optuna's grid sampler proposes a cell
+a second time while its first trial runs, and ends a study by raising (optuna/optuna#4121), so grid points are put here
+one by one.
 
-CMA-ES alone has a memory, its distribution, in `optuna.db`: with the file it begins again from the middle of the space.
+Only CMA-ES has a memory, its distribution, in `optuna.db`; without the file it restarts from the middle of the space.
 """
 
 import random
@@ -29,13 +29,13 @@ from ablations.study.search_space import Dimension, SamplerName, Search
 STUDY_NAME = "search"
 MAX_RANDOM_TRIALS = 10
 BROKEN = (OptunaError, SQLAlchemyError, RuntimeError, ValueError, KeyError)
-"""What a broken file raises, or one of another version of Optuna; some damage shows only when trials are read."""
+"""Exceptions from a broken file or one of another Optuna version; some damage shows only when trials are read."""
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """A trial as Optuna numbers it: `Proposal(number=4, params={"batch.prompts": 16})`."""
+    """A trial with Optuna's number: `Proposal(number=4, params={"batch.prompts": 16})`."""
 
     number: int
     params: Point
@@ -43,7 +43,7 @@ class Proposal:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What the record has of a trial; a finished one that failed has no values."""
+    """A trial of the record; a finished one that failed has no values."""
 
     params: Point
     is_finished: bool
@@ -51,7 +51,7 @@ class Known:
 
 
 class OptunaStudy:
-    """The study of one search, in a SQLite file with this process as its only writer."""
+    """The Optuna study of one search, in an SQLite file with this process as its only writer."""
 
     def __init__(self, path: Path, search: Search, space: SearchSpace, maximised: Sequence[bool]) -> None:
         self._path, self._search = path, search
@@ -60,9 +60,9 @@ class OptunaStudy:
         self._study = self._open()
 
     def agree(self, known: Sequence[Known]) -> list[int]:
-        """Make the study hold these trials in these states; gives their numbers.
+        """Make the study hold these trials in these states; returns their numbers.
 
-        What the study lacks it is told; when it says otherwise, or its file breaks on the way, it is made again.
+        Trials that the study lacks are added. If the study contradicts them, or its file breaks, it is rebuilt.
         """
         try:
             return self._agreed(known)
@@ -82,7 +82,7 @@ class OptunaStudy:
         return numbers
 
     def unanswered(self, known: Sequence[Point]) -> list[Proposal]:
-        """Trials that were asked before this process and are in no record; what was cut off in the asking is failed."""
+        """Trials proposed before this process started that are in no record; incomplete ones are failed."""
         left = []
         for trial in self._study.get_trials(states=(TrialState.RUNNING,)):
             if set(trial.params) != set(self._distributions):
@@ -92,20 +92,20 @@ class OptunaStudy:
         return left
 
     def ask(self) -> Proposal:
-        """The point that the sampler proposes; it counts as running until it is told."""
+        """A point proposed by the sampler; its trial counts as running until `tell`."""
         self._study.sampler = self._sampler(len(self._trials()))
         trial = self._study.ask(self._distributions)
         return Proposal(number=trial.number, params=trial.params)
 
     def put(self, params: Point) -> Proposal:
-        """A point that is tried without the sampler having asked."""
+        """Add a point that the sampler has not proposed."""
         self._study.add_trial(
             optuna.trial.create_trial(state=TrialState.RUNNING, params=dict(params), distributions=self._distributions)
         )
         return Proposal(number=len(self._trials()) - 1, params=params)
 
     def tell(self, number: int, values: tuple[float, ...] | None) -> None:
-        """What came of a trial; None when it failed."""
+        """Tell the study the values of a trial; None if the trial failed."""
         if values is None:
             self._study.tell(number, state=TrialState.FAIL)
         else:
@@ -115,11 +115,11 @@ class OptunaStudy:
         return self._study.get_trials(deepcopy=False)
 
     def _trials_by_point(self) -> dict[Hashable, FrozenTrial]:
-        """The first trial at each point; later ones were asked twice."""
+        """The first trial at each point; any later one is a duplicate."""
         return {_key(trial.params): trial for trial in reversed(self._trials())}
 
     def _could_become(self, known: Sequence[Known]) -> bool:
-        """Whether telling more is enough: nothing that the study has been told contradicts the record."""
+        """True if the study contradicts nothing in the record, so that adding the missing trials is enough."""
         if self._study.directions != self._directions:
             return False
         if any(trial.distributions.items() - self._distributions.items() for trial in self._trials()):
@@ -146,13 +146,13 @@ class OptunaStudy:
 
     def _sampler(self, num_asked: int) -> BaseSampler:
         seed = random.Random(f"{self._search.seed} {num_asked}").getrandbits(32)
-        # Of 12 trials Optuna would draw the first 10 blindly.
+        # Of 12 trials Optuna would draw the first 10 at random.
         num_random = max(1, min(MAX_RANDOM_TRIALS, self._search.trials // 3))
         return make_sampler(self._search.sampler, seed, num_random)
 
 
 def make_sampler(name: SamplerName, seed: int, num_random: int) -> BaseSampler:
-    """Optuna's sampler of this name, which proposes the first `num_random` points blindly."""
+    """Optuna's sampler of this name, which draws the first `num_random` points at random."""
     match name:
         case "tpe":
             return TPESampler(seed=seed, n_startup_trials=num_random)
@@ -165,19 +165,19 @@ def make_sampler(name: SamplerName, seed: int, num_random: int) -> BaseSampler:
 
 
 LEAST_TRIALS = 4
-"""Done trials that importances need; of fewer they say nothing."""
+"""Minimum number of done trials for importances; fewer say nothing."""
 ENOUGH_TRIALS = 50
-"""Done trials of which five are among the best tenth, which Optuna asks for; of fewer importances are rough."""
+"""Number of done trials whose best tenth is five, as Optuna asks for; with fewer, importances are rough."""
 
 
 def importances(
     dimensions: Mapping[str, Dimension], points: Sequence[Point], values: Sequence[float], *, is_maximised: bool
 ) -> dict[str, float]:
-    """How far each setting tells the best tenth of the trials from all, largest first; sums to 1.
+    """Importance of each setting in separating the best tenth of the trials from all, largest first; sums to 1.
 
-    PED-ANOVA (arXiv 2304.10255), Optuna's default. Empty for fewer than LEAST_TRIALS points, equal values, or points
-    that are all the same. A setting that was the same in every trial has 0: Optuna's estimate would be one of how many
-    trials there are.
+    PED-ANOVA (arXiv 2304.10255), Optuna's default. Empty for fewer than LEAST_TRIALS points, for equal values, or for
+    identical points. A setting that was the same in every trial gets 0, because Optuna's estimate would reflect only
+    the number of trials.
     """
     varied = {name: one for name, one in dimensions.items() if len({point[name] for point in points}) > 1}
     if len(points) < LEAST_TRIALS or len(set(values)) == 1 or not varied:
@@ -195,7 +195,7 @@ def importances(
 
 
 def _spread_of(dimension: Dimension, tried: Sequence[int | float | str]) -> BaseDistribution:
-    """What may be tried; choices by the labels that were."""
+    """The distribution of a setting; for choices, of the labels that were tried."""
     if dimension.low is None or dimension.high is None:
         return CategoricalDistribution(sorted({str(label) for label in tried}))
     return FloatDistribution(dimension.low, dimension.high, log=dimension.log)

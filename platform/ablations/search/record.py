@@ -1,4 +1,4 @@
-"""`search.json`: the trials of a search, what was planned and what was found, kept outside of Optuna.
+"""`search.json`: the planned and finished trials of a search, kept outside Optuna.
 
 {"sampler": "tpe", "seed": 0, "num_trials": 12, "seeds": [0], "space": {"batch.prompts": "8 to 32, step 8"},
  "objectives": [{"type": "asymptote", "of": "lower"}],
@@ -38,43 +38,43 @@ class SearchTrial:
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     name: str
-    """Of its variant."""
+    """The name of the trial's variant."""
     params: Point
     state: TrialState = "running"
-    """Running from the moment it is planned."""
+    """State of the trial; "running" from the moment it is planned."""
     values: tuple[float | None, ...] = ()
-    """One for each objective once done; None for a score that is never reached."""
+    """One value per objective, once done; None for a score that is never reached."""
     reason: str = ""
-    """Why it failed."""
+    """The reason for a failure."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchRecord:
-    """A search as it stands, the content of its `search.json`."""
+    """A search so far: the content of its `search.json`."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     sampler: str
     seed: int
     num_trials: int
-    """How many there are to be."""
+    """Number of trials requested."""
     seeds: tuple[int, ...]
-    """Each trial is trained with, which its values are the mean of."""
+    """Seeds that each trial is trained with; its values are means over them."""
     space: dict[str, str]
-    """In words."""
+    """Each dimension as text."""
     objectives: tuple[Objective, ...]
     budget_gpu_hours: float
     fit_from_gpu_hours: float
     fit_to_gpu_hours: float
     fit: dict[str, Any]
-    """What the values rest on, as in the plan."""
+    """Fit settings on which the values depend, as in the plan."""
     trials: tuple[SearchTrial, ...] = ()
     is_exhausted: bool = False
-    """Whether the space holds no further recipe, however many trials were asked for."""
+    """True if the space holds no more recipes, however many trials were requested."""
 
     @classmethod
     def read(cls, folder: Path) -> "SearchRecord | None":
-        """The record in a sweep's folder, None without one; AblationsError when it cannot be used."""
+        """The record in a sweep's folder, None if there is none; AblationsError if it is unusable."""
         path = folder / SEARCH_FILE
         try:
             content = json.loads(path.read_bytes())
@@ -84,11 +84,12 @@ class SearchRecord:
             return None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise AblationsError(
-                f"{path}: not the record of a search ({error}); delete it to begin the search again, runs are kept"
+                f"{path}: not the record of a search ({error}); delete the file to restart the search, which keeps "
+                "its runs"
             ) from error
 
     def write(self, folder: Path) -> None:
-        """Replace the file in one step."""
+        """Write `search.json` atomically."""
         write_atomically(folder / SEARCH_FILE, json.dumps(self.to_json(), indent=1, allow_nan=False).encode())
 
     def to_json(self) -> dict[str, Any]:
@@ -97,41 +98,41 @@ class SearchRecord:
         return asdict(self) | {"objectives": objectives, "best": [trial.name for trial in self.best]}
 
     def rests_on_the_same_as(self, other: "SearchRecord") -> bool:
-        """Whether values of both mean the same: objectives, seeds, budget, window and fit agree."""
+        """True if values of both records mean the same: objectives, seeds, budget, window and fit agree."""
         basis = ("objectives", "seeds", "budget_gpu_hours", "fit_from_gpu_hours", "fit_to_gpu_hours", "fit")
         return all(getattr(self, name) == getattr(other, name) for name in basis)
 
     def with_trial(self, trial: SearchTrial) -> "SearchRecord":
-        """This record with a trial added, or in place of the one of its name."""
+        """This record with a trial added, or replaced if one has the same name."""
         names = [known.name for known in self.trials]
         at = names.index(trial.name) if trial.name in names else len(names)
         return replace(self, trials=(*self.trials[:at], trial, *self.trials[at + 1 :]))
 
     def told(self, trial: SearchTrial) -> tuple[float, ...]:
-        """The values of a trial that is done, as a sampler gets them."""
+        """The values of a finished trial in the form that a sampler gets."""
         pairs = zip(self.objectives, trial.values, strict=True)
         return tuple(told(objective, found, self.budget_gpu_hours) for objective, found in pairs)
 
     @property
     def is_complete(self) -> bool:
-        """Whether there are as many trials as there are to be, and each has ended."""
+        """True if there are as many trials as requested, and all have ended."""
         is_full = len(self.trials) >= self.num_trials or self.is_exhausted
         return is_full and all(trial.state != "running" for trial in self.trials)
 
     @property
     def num_to_come(self) -> int:
-        """Trials that are not proposed yet."""
+        """Number of trials not proposed yet."""
         return 0 if self.is_exhausted else max(0, self.num_trials - len(self.trials))
 
     @property
     def ranked(self) -> list[SearchTrial]:
-        """The trials that are done, best first in the first objective, earlier ones first among equals."""
+        """The finished trials, best first by the first objective, earlier ones first among equals."""
         sign = -1 if is_maximised(self.objectives[0]) else 1
         return sorted((one for one in self.trials if one.state == "done"), key=lambda one: sign * self.told(one)[0])
 
     @property
     def best(self) -> list[SearchTrial]:
-        """The best trial, or the Pareto front of several objectives; one that never reaches a score is not best."""
+        """The best trial, or the Pareto front of several objectives; excludes trials that never reach a score."""
         able = [trial for trial in self.ranked if None not in trial.values]
         if len(self.objectives) == 1:
             return able[:1]
@@ -143,7 +144,7 @@ _WRITTEN = TypeAdapter(SearchRecord)
 
 
 def read_search(sweep: StartedSweep) -> SearchRecord | None:
-    """The record of a sweep that is a search; one left from an earlier form of the sweep file counts as none."""
+    """The record of a sweep that is a search; a record left from an earlier version of the sweep file is ignored."""
     return SearchRecord.read(sweep.folder) if sweep.plan.search else None
 
 

@@ -1,4 +1,4 @@
-"""A search in a terminal: what it may try, and its trials, best first."""
+"""Tables of a search for the terminal: its space, and its trials, best first."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from ablations.terminal.listing import Column, Listing
 from ablations.text import counted
 
 BEST, PARETO_FRONT = "best", "Pareto front"
-"""What the best trials are called: by one objective, and by several."""
+"""Labels of the best trials, with one objective and with several."""
 
 
 def space_table(record: SearchRecord) -> Listing:
-    """What a search may try and by which rule."""
+    """The space of a search with its sampler and objective."""
     table = Listing(
         columns=(Column(heading="setting"), Column(heading="range or choices", kind="words")),
         title=f"search of {counted(record.num_trials, 'trial')}, sampler {record.sampler} (seed {record.seed})",
@@ -24,19 +24,19 @@ def space_table(record: SearchRecord) -> Listing:
 
 
 def objective_text(record: SearchRecord) -> str:
-    """`objective: maximise A, lower end`; several make a Pareto front."""
+    """The objective as text: `objective: maximise A, lower end`; several make a Pareto front."""
     parts = [f"{'maximise' if is_maximised(one) else 'minimise'} {title(one)}" for one in record.objectives]
     return f"objective: {parts[0]}" if len(parts) == 1 else f"Pareto front: {'; '.join(parts)}"
 
 
 def to_come_text(record: SearchRecord, num_seeds: int, compute_name: str) -> str:
-    """`12 trials to come, each 2 runs of 1500 modelled GPU-hours`."""
+    """The trials still to propose: `12 trials to come, each 2 runs of 1500 modelled GPU-hours`."""
     to_come = f"{counted(record.num_to_come, 'trial')} to come, each {counted(num_seeds, 'run')}"
     return f"{to_come} of {record.budget_gpu_hours:g} {compute_name}"
 
 
 def trials_table(record: SearchRecord) -> Listing:
-    """One line a trial: the done ones best first, then those that run or failed, and why."""
+    """One line per trial: finished ones best first, then those that run or failed, with the reason."""
     numbers = [*map(title, record.objectives), *record.space]
     columns = [Column(heading=heading, kind="number") for heading in numbers]
     table = Listing(columns=[Column(heading="trial"), *columns, Column(heading="", kind="prose")], title=_head(record))
@@ -46,7 +46,7 @@ def trials_table(record: SearchRecord) -> Listing:
 
 
 def trial_lines(record: SearchRecord) -> list[dict[str, str]]:
-    """The trials as text by column name: name, objectives, settings, and what there is to say."""
+    """The trials as text by column name: name, objectives, settings and remarks."""
     best = [trial.name for trial in record.best]
     name_of_best = BEST if len(record.objectives) == 1 else PARETO_FRONT
     lines = []
@@ -63,13 +63,13 @@ def trial_lines(record: SearchRecord) -> list[dict[str, str]]:
 
 
 def note(record: SearchRecord, reference: str) -> str:
-    """What the comparison of the best with the reference does not say by itself."""
+    """A caution on comparing the best trial with the reference."""
     if not record.best:
         return f"no trial {'is done' if not record.ranked else 'reaches the score'} so far"
     names = ", ".join(trial.name for trial in record.best)
     return (
-        f"{names} {'is' if len(record.best) == 1 else 'are'} the best of {len(record.ranked)} by these same readings, "
-        f"which flatters the difference from {reference}; train it with other seeds to confirm it"
+        f"{names} {'is' if len(record.best) == 1 else 'are'} the best of {len(record.ranked)} by these same "
+        f"evaluations, which flatters the difference from {reference}; to confirm it, train with other seeds"
     )
 
 

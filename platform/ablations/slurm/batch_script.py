@@ -1,4 +1,4 @@
-"""The top of a batch script: options of sbatch, and the lines before the run."""
+"""The head of a batch script: sbatch options, and the lines before the run."""
 
 import shlex
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ from ablations.slurm.submissions import Submission
 from ablations.study.resources import Resources
 
 SEVERAL_NODES = ("--wait=0", "--kill-on-bad-exit=0", "--no-kill")
-"""Options of srun: a node, or the agent on it, that ends before the others does not end them; the first node decides
-what becomes of the run."""
+"""srun options for several nodes: a node or agent that ends early does not end the others, since the first node decides
+when the run ends."""
 
 
 def parameters(
     home: Home, submission: Submission, asked: Resources, *, threads: int, hold: bool, after: Sequence[str]
 ) -> dict[str, Any]:
-    """The parameters of a submission for submitit.
+    """The parameters of a submission, for submitit.
 
-    `threads` are the processors of a run whose resources name none; the jobs start when those in `after` have ended.
+    `threads` are the processors of a run if its resources name none; the jobs start after those in `after` have ended.
     """
     cpus = asked.cpus or threads
     found = {
@@ -48,16 +48,16 @@ def parameters(
             **({"hold": True} if hold else {}),
         },
     }
-    # submitit sets a wckey by default, which a cluster that checks wckeys refuses.
+    # submitit sets a wckey by default, which a cluster that checks wckeys rejects.
     return {name: value for name, value in found.items() if value is not None} | {"wckey": None}
 
 
 def setup_lines(home: Home, submission: Submission, asked: Resources, cpus: int) -> list[str]:
-    """Lines before the run: the trap of the hold, the number of threads, the user's own lines, the code."""
+    """Lines before the run: the hold's trap, the number of threads, the user's own lines, the path of the code."""
     return [
         *trap_lines(home, submission),
         f"export {' '.join(f'{name}={cpus}' for name in THREAD_VARIABLES)}",
         *asked.setup,
-        # Last: a module that sets PYTHONPATH must not hide the snapshot.
+        # Last, because a module that sets PYTHONPATH must not hide the snapshot.
         f'export PYTHONPATH={shlex.quote(submission.snapshot)}"${{PYTHONPATH:+:$PYTHONPATH}}"',
     ]

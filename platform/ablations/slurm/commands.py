@@ -1,7 +1,7 @@
-"""Slurm's own commands; no other file runs them. Answers are plain data; what they mean for a run is in `states`.
+"""Slurm's own commands, which no other file runs. Results are plain data; `states` says what they mean for a run.
 
-Jobs are named by id, an array task as `17_3`. Everything here raises SlurmError with Slurm's own words when a command
-fails, and SlurmSilent when the controller does not answer, which says nothing about the jobs.
+Jobs are named by id, an array task as `17_3`. If a command fails, SlurmError is raised with Slurm's own message. If the
+controller does not answer, SlurmSilent is raised, which says nothing about the jobs.
 """
 
 import os
@@ -17,10 +17,10 @@ from ablations.errors import AblationsError
 from ablations.study.resources import minutes
 
 MOST_ARGUMENTS = 500
-"""Most jobs named in one command; more would not fit on a command line."""
+"""Maximum number of jobs named in one command; more would not fit on a command line."""
 COMMAND_LIMIT_S = 60.0
 NEEDED = ("sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
-"""Commands that the platform needs; it can do without sacct."""
+"""Commands that the platform needs; sacct is optional."""
 SILENT = re.compile(
     r"Unable to contact slurm controller|Connection refused|Socket timed out|Zero Bytes were transmitted"
     r"|Unexpected message received",
@@ -28,7 +28,7 @@ SILENT = re.compile(
 )
 
 GONE = "GONE"
-"""Our word, not Slurm's: neither the queue nor accounting knows the job any more, or how it ended."""
+"""A state of our own, not Slurm's: neither the queue nor accounting knows the job any more, or how it ended."""
 _WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
 _ENDED = frozenset(
     {
@@ -48,39 +48,42 @@ class SlurmSilent(SlurmError):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job or one task of an array: `Job(id="17_3", name="loo.4f2a91", state="PENDING", reason="Priority")`.
+    """A job or an array task: `Job(id="17_3", name="loo.4f2a91", state="PENDING", reason="Priority")`.
 
-    `queue` also lists ended jobs for some minutes, and `accounting` for months.
+    `queue` lists ended jobs for some minutes, `accounting` for months.
     """
 
     id: str
     name: str
     state: str
-    """Slurm's word: PENDING, RUNNING, COMPLETED, TIMEOUT, OUT_OF_MEMORY, PREEMPTED, CANCELLED, FAILED, ..."""
+    """Slurm's state: PENDING, RUNNING, COMPLETED, TIMEOUT, OUT_OF_MEMORY, PREEMPTED, CANCELLED, FAILED, ..."""
     reason: str = ""
-    """Why it waits."""
+    """Slurm's reason for a waiting job."""
 
     @property
     def waits(self) -> bool:
-        """Whether it has not started yet."""
+        """True if the job has not started yet."""
         return self.state in _WAITING
 
     @property
     def has_ended(self) -> bool:
-        """Whether it neither waits nor runs."""
+        """True if the job neither waits nor runs."""
         return self.state in _ENDED
 
 
 @dataclass(frozen=True, kw_only=True)
 class Partition:
-    """`Partition(name="low", is_default=True, time_limit_min=120.0, cpus=4, memory_mb=8000, gpus=0, nodes=1)`."""
+    """A partition with its limits and its largest node.
+
+    Partition(name="low", is_default=True, time_limit_min=120.0, cpus=4, memory_mb=8000, gpus=0, nodes=1)
+    """
 
     name: str
     is_default: bool
     time_limit_min: float
-    """Of a job; infinite if the partition has no limit."""
+    """Time limit of a job; infinite if the partition has none."""
     cpus: int
-    """Of its largest node, like memory and GPUs."""
+    """Cores of the largest node; memory and GPUs are those of the largest node too."""
     memory_mb: int
     gpus: int
     nodes: int
@@ -92,24 +95,24 @@ class NodeGroup:
 
     partition: str
     state: str
-    """Slurm's word without the sign at its end, as for nodes that do not answer: idle, mixed, allocated, down, ..."""
+    """Slurm's state without its suffix, as for unresponsive nodes: idle, mixed, allocated, down, ..."""
     number: int
     reason: str = ""
-    """Why an administrator or Slurm took them out of service."""
+    """The reason why an administrator or Slurm took the nodes out of service."""
 
 
 def is_installed() -> bool:
-    """Whether this machine has Slurm's commands."""
+    """True if this machine has Slurm's commands."""
     return shutil.which("sbatch") is not None
 
 
 def missing() -> tuple[str, ...]:
-    """Commands that the platform needs and this machine does not have."""
+    """Required commands that this machine lacks."""
     return tuple(name for name in NEEDED if shutil.which(name) is None)
 
 
 def run_command(*command: str, limit_s: float = COMMAND_LIMIT_S) -> str:
-    """What a command printed."""
+    """Run a command and return its output."""
     try:
         done = subprocess.run(
             command, env=outside_of_jobs(os.environ), capture_output=True, text=True, timeout=limit_s, check=False
@@ -125,13 +128,13 @@ def run_command(*command: str, limit_s: float = COMMAND_LIMIT_S) -> str:
 
 
 def outside_of_jobs(variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what Slurm tells a job about itself, which sbatch would read as options."""
+    """The environment without Slurm's variables for the enclosing job, which sbatch would read as options."""
     own = ("SLURM_", "SBATCH_", "SRUN_")
     return {name: text for name, text in variables.items() if name == "SLURM_CONF" or not name.startswith(own)}
 
 
 def ping() -> None:
-    """Return when the controller answers; SlurmSilent when it does not."""
+    """Return if the controller answers; raises SlurmSilent if not."""
     try:
         run_command("scontrol", "ping")
     except SlurmError as error:
@@ -139,12 +142,12 @@ def ping() -> None:
 
 
 def submit(script: Path, *options: str) -> str:
-    """Give a batch script to Slurm; its job id."""
+    """Submit a batch script and return its job id."""
     return run_command("sbatch", "--parsable", *options, str(script)).strip().partition(";")[0]
 
 
 def queue(name: str | None = None) -> tuple[Job, ...]:
-    """This user's jobs, or those of one name, that wait, run, or ended in the last minutes."""
+    """This user's jobs, optionally of one name, that wait, run, or ended in the last minutes."""
     command = ("squeue", "--me", "--noheader", "--array", "--states=all", "--format=%i|%T|%r|%j")
     lines = run_command(*command, *([f"--name={name}"] if name else [])).splitlines()
     parts = (line.split("|", 3) for line in lines)
@@ -155,7 +158,7 @@ def queue(name: str | None = None) -> tuple[Job, ...]:
 
 
 def accounting(names: Iterable[str], since: float) -> tuple[Job, ...]:
-    """How this user's jobs of these names ended, submitted after `since` (seconds since 1970); empty without sacct."""
+    """Ended jobs of this user with these names, submitted after `since` (seconds since 1970); empty without sacct."""
     start = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(since))
     command = ("sacct", "--noheader", "--parsable2", "--allocations", "--array", f"--starttime={start}")
     try:
@@ -165,29 +168,29 @@ def accounting(names: Iterable[str], since: float) -> tuple[Job, ...]:
     except SlurmError:
         return ()
     parts = (line.split("|", 2) for line in lines)
-    # "CANCELLED by 1000" is CANCELLED.
+    # Cut "CANCELLED by 1000" to CANCELLED.
     return tuple(Job(id=job, name=name, state=state.split()[0]) for job, state, name in parts)
 
 
 def cancel_jobs(jobs: Iterable[str]) -> None:
-    """Cancel jobs; ended ones are no error."""
+    """Cancel jobs; jobs that have ended are ignored."""
     named = list(jobs)
     for start in range(0, len(named), MOST_ARGUMENTS):
         run_command("scancel", *named[start : start + MOST_ARGUMENTS])
 
 
 def cancel_named(name: str) -> None:
-    """Cancel this user's jobs of a name, including one whose id sbatch had no time to print."""
+    """Cancel this user's jobs of this name, including one whose id sbatch had no time to print."""
     run_command("scancel", "--me", f"--name={name}")
 
 
 def send_signal(job: str, signal: str) -> None:
-    """Send a signal to the steps of a job and not to its script, as Slurm itself does before the time limit."""
+    """Send a signal to the steps of a job but not to its script, as Slurm does before the time limit."""
     run_command("scancel", f"--signal={signal}", job)
 
 
 def requeue(job: str) -> None:
-    """Send a running job back to the queue."""
+    """Requeue a running job."""
     run_command("scontrol", "requeue", job)
 
 
@@ -197,14 +200,13 @@ def first_node(job: str) -> str:
 
 
 def address_of_node(name: str) -> tuple[str, int]:
-    """Where a node's slurmd listens."""
+    """Address and port of a node's slurmd."""
     said = run_command("scontrol", "show", "node", name)
-    own = re.search(r"\bPort=(\d+)", said)  # shown unless it is that of all nodes
+    own = re.search(r"\bPort=(\d+)", said)  # shown only if it differs from the default
     return _field("NodeAddr", said), int(own[1] if own else setting("SlurmdPort"))
 
 
 def _field(name: str, said: str) -> str:
-    """A value in what scontrol shows of one thing."""
     found = re.search(rf"\b{name}=(\S+)", said)
     if found is None:
         raise SlurmError(f"scontrol show: no {name}")
@@ -226,7 +228,7 @@ def setting(name: str) -> str:
 
 
 def settings() -> dict[str, str]:
-    """Every setting of the controller by its name."""
+    """All settings of the controller, by name."""
     pairs = re.findall(r"^(\w+)(?:\[0\])?\s*= ?(.*)$", run_command("scontrol", "show", "config"), re.MULTILINE)
     return {name: text.strip() for name, text in pairs}
 
@@ -239,7 +241,7 @@ def partition_settings() -> dict[str, dict[str, str]]:
 
 
 def nodes() -> tuple[NodeGroup, ...]:
-    """The nodes of every partition, counted by state and reason."""
+    """The nodes of every partition, grouped by state and reason."""
     lines = run_command("sinfo", "--noheader", "--format=%R|%T|%D|%E").splitlines()
     parts = (line.split("|", 3) for line in lines)
     return tuple(
@@ -254,7 +256,7 @@ def nodes() -> tuple[NodeGroup, ...]:
 
 
 def accounting_problem() -> str:
-    """Why sacct does not answer, in its own words; empty if it does."""
+    """sacct's error message; empty if sacct works."""
     try:
         run_command("sacct", "--noheader", "--allocations", "--starttime=now-1minute")
     except SlurmError as error:
@@ -265,7 +267,7 @@ def accounting_problem() -> str:
 def partitions() -> tuple[Partition, ...]:
     """Every partition, with its largest node."""
     found: dict[str, Partition] = {}
-    # Without --exact, nodes that differ share a line, with the numbers of the smallest.
+    # Without --exact, different nodes share a line with the numbers of the smallest.
     for line in run_command("sinfo", "--exact", "--noheader", "--format=%P|%l|%c|%m|%G|%D").splitlines():
         name, limit, cpus, memory, gres, nodes = line.split("|")
         before = found.get(name.rstrip("*"))
@@ -283,12 +285,12 @@ def partitions() -> tuple[Partition, ...]:
 
 
 def sbatch_options() -> frozenset[str]:
-    """The long options in the help of this cluster's sbatch; `takes_option` finds those that the help omits."""
+    """The long options in this cluster's `sbatch --help`; `takes_option` finds those that the help omits."""
     return frozenset(re.findall(r"--([a-z][a-z0-9-]+)", run_command("sbatch", "--help")))
 
 
 def takes_option(name: str) -> bool:
-    """Whether sbatch has a long option; its help omits some, such as hint and acctg-freq. Submits nothing."""
+    """True if sbatch has this long option; its help omits some, such as hint and acctg-freq. Submits nothing."""
     try:
         run_command("sbatch", f"--{name}=", "--version")
     except SlurmSilent:
@@ -308,11 +310,11 @@ def qos_flags(name: str) -> frozenset[str]:
 
 
 def leading_int(text: str) -> int:
-    """`"4+"`, as sinfo writes it for several nodes, is 4."""
+    """The leading number of text such as `"4+"`, which sinfo prints for several nodes."""
     digits = re.match(r"\d+", text)
     return int(digits[0]) if digits else 0
 
 
 def gpus_of(gres: str) -> int:
-    """GPUs of a node: 8 of `gpu:h100:8(S:0-1),nic:1`."""
+    """GPUs of a node: 8 for `gpu:h100:8(S:0-1),nic:1`."""
     return sum(int(number) for number in re.findall(r"gpu(?::[^:,()]+)?:(\d+)", gres))

@@ -1,9 +1,9 @@
-"""The most that a submission may cost, shown before anything is submitted. Only sums: nothing here asks Slurm.
+"""The maximum cost of a submission, shown before anything is submitted. Pure arithmetic: nothing here calls Slurm.
 
 >>> print(submission_plan(27, resources, threads=1, partition="gpu", max_array_size=1001).text())
 27 jobs in 1 array on partition gpu, 8 at a time; each: 1 node, 8 GPUs, 64 processors, 200 GB, at most 4 h
 at most 864 GPU-hours; if 8 jobs can always run, the last job ends at most 16 h after the first one starts
-a run that needs more than 4 h writes a checkpoint and is requeued, which costs up to 32 GPU-hours more
+a run that needs more than 4 h saves a checkpoint and is requeued, which costs up to 32 GPU-hours more
 """
 
 import math
@@ -16,38 +16,38 @@ from ablations.text import HOUR_S, MINUTE_S, counted, duration_text
 
 @dataclass(frozen=True, kw_only=True)
 class SubmissionPlan:
-    """One job per run. Every job counts up to its limit, because nothing is known of how long a run needs."""
+    """One job per run. Every job counts up to its time limit, because the duration of a run is unknown."""
 
     num_jobs: int
     num_arrays: int
     at_once: int | None
-    """Most jobs that run at the same time; None if only Slurm decides."""
+    """Maximum number of concurrent jobs; None if only Slurm decides."""
     partition: str
     device: Literal["GPU", "processor"]
-    """What a job is charged by: GPUs, or processors if it has no GPU."""
+    """The device charged for: GPUs, or processors if a job has no GPU."""
     num_devices: int
-    """Per job, on all its nodes."""
+    """Devices per job, on all its nodes."""
     limit_h: float
-    """Time limit per job."""
+    """Time limit of a job."""
     asks: str
-    """What one job asks for, in words."""
+    """The request of one job, as text."""
     is_exclusive: bool
-    """Whether jobs block whole nodes, whose other devices are not counted."""
+    """True if jobs block whole nodes, whose other devices are not counted."""
     confirm_above_device_hours: float
 
     @property
     def device_hours_of_a_job(self) -> float:
-        """What one job costs that runs until its limit."""
+        """Cost of one job that runs until its limit."""
         return self.num_devices * self.limit_h
 
     @property
     def device_hours(self) -> float:
-        """What all jobs cost if each runs until its limit."""
+        """Cost of all jobs if each runs until its limit."""
         return self.num_jobs * self.device_hours_of_a_job
 
     @property
     def longest_wait_h(self) -> float | None:
-        """From the first job's start to the last one's end, if `at_once` jobs always run and each until its limit.
+        """Hours from the first job's start to the last one's end, if `at_once` jobs always run, each until its limit.
 
         None if that depends only on the queue.
         """
@@ -57,11 +57,11 @@ class SubmissionPlan:
 
     @property
     def needs_confirmation(self) -> bool:
-        """Whether to ask before submitting."""
+        """True if the user must confirm before submission."""
         return self.device_hours > self.confirm_above_device_hours
 
     def lines(self) -> list[str]:
-        """The plan in words."""
+        """The plan as text, one sentence per line."""
         if self.num_jobs == 0:
             return ["nothing to submit"]
         arrays = f" in {counted(self.num_arrays, 'array')}" if self.num_jobs > 1 else ""
@@ -72,22 +72,22 @@ class SubmissionPlan:
         return [
             f"{counted(self.num_jobs, 'job')}{arrays} on partition {self.partition}{at_once}{each}{self.asks}",
             f"at most {self._amount(self.device_hours)}{more}; {self._end()}",
-            f"a run that needs more than {limit} writes a checkpoint and is requeued, which costs up to {again} more",
+            f"a run that needs more than {limit} saves a checkpoint and is requeued, which costs up to {again} more",
         ]
 
     def text(self) -> str:
-        """The plan in words, one sentence per line."""
+        """The plan as one text."""
         return "\n".join(self.lines())
 
     def question(self) -> str:
-        """What to ask if `needs_confirmation`."""
+        """The question to ask if `needs_confirmation`."""
         most = self._amount(self.confirm_above_device_hours)
         return (
             f"at most {self._amount(self.device_hours)}, above resources.confirm_above_device_hours ({most}); submit?"
         )
 
     def to_json(self) -> dict[str, Any]:
-        """For scripts."""
+        """Plain data for scripts."""
         return {
             "num_jobs": self.num_jobs,
             "num_arrays": self.num_arrays,
@@ -108,9 +108,9 @@ class SubmissionPlan:
 
     def _end(self) -> str:
         if self.longest_wait_h is None:
-            return "when the last job ends depends on the queue"
+            return "the end of the last job depends on the queue"
         if self.num_jobs == 1:
-            return f"it ends at most {duration_text(HOUR_S * self.longest_wait_h)} after it starts"
+            return f"the job ends at most {duration_text(HOUR_S * self.longest_wait_h)} after it starts"
         room = f"if {counted(min(self.at_once or 1, self.num_jobs), 'job')} can always run"
         wait = duration_text(HOUR_S * self.longest_wait_h)
         return f"{room}, the last job ends at most {wait} after the first one starts"
@@ -121,7 +121,7 @@ def submission_plan(
 ) -> SubmissionPlan:
     """The plan for a number of runs with equal budgets.
 
-    `threads` are the processors of a run whose resources name none; `max_array_size` is the controller's MaxArraySize.
+    `threads` are the processors of a run if its resources name none; `max_array_size` is Slurm's MaxArraySize.
     """
     cpus = resources.cpus or threads
     on_a_node = resources.num_gpus or cpus
@@ -140,12 +140,12 @@ def submission_plan(
 
 
 def most_tasks(max_array_size: int) -> int:
-    """Tasks of one array: the largest index is one less than the setting, and 0 of it turns arrays off."""
+    """Maximum number of tasks in one array, one less than MaxArraySize; 0 turns arrays off."""
     return max(1, max_array_size - 1)
 
 
 def asks(resources: Resources, cpus: int) -> str:
-    """What one job asks for: `2 nodes with 8 GPUs (h100), 64 processors, 200 GB each, at most 4 h`."""
+    """The request of one job: `2 nodes with 8 GPUs (h100), 64 processors, 200 GB each, at most 4 h`."""
     kind = str(resources.gpus).partition(":")[0]
     gpus = counted(resources.num_gpus, "GPU") + ("" if kind.isdecimal() else f" ({kind})")
     parts = [gpus] if resources.num_gpus else []
@@ -157,5 +157,5 @@ def asks(resources: Resources, cpus: int) -> str:
 
 
 def hours_text(hours: float) -> str:
-    """`0.5`, `12.5`, `864`, `12,800`."""
+    """Hours as text: `0.5`, `12.5`, `864`, `12,800`."""
     return f"{hours:,.0f}" if hours >= 100 else f"{hours:.3g}"

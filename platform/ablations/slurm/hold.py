@@ -1,10 +1,10 @@
-"""The hold: after three equal failures in a row, the waiting jobs of a sweep are kept from starting.
+"""The hold: after three equal failures in a row, the waiting jobs of a sweep are held.
 
     sweeps/loo/hold.json
     {"cause": "RuntimeError: CUDA error: ...", "since": 1763636574.2, "submissions": ["loo.1f0c9ad2"]}
 
-The job whose run failed looks back and makes the hold, so no other process is needed. A job that dies before any Python
-runs cannot do that: a trap in its batch script counts such ends and holds the array (`hold_trap.sh`).
+The job of the last failed run looks back and sets the hold, so no other process is needed. A job that dies before
+Python starts cannot do that; a trap in its batch script counts such ends and holds the array (`hold_trap.sh`).
 `platform sweep` and `platform retry` replace held jobs with new ones.
 """
 
@@ -25,14 +25,14 @@ from ablations.text import cause
 from scalerl.run.run_folder import write_atomically
 
 EQUAL_FAILURES = 3
-NEVER_BEGAN = "their jobs ended before training began; `platform logs` shows why"
-TOO_LARGE = "they used more memory than they asked for; raise resources.mem_gb"
+NEVER_BEGAN = "their jobs ended before training began; for the reason, run `platform logs`"
+TOO_LARGE = "they used more memory than requested; raise resources.mem_gb"
 TRAP = files("ablations.slurm") / "hold_trap.sh"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hold:
-    """`Hold(cause="RuntimeError: ...", since=1763636574.2, submissions=("loo.1f0c9ad2",))`."""
+    """A hold: `Hold(cause="RuntimeError: ...", since=1763636574.2, submissions=("loo.1f0c9ad2",))`."""
 
     cause: str
     since: float
@@ -54,13 +54,13 @@ def read_hold(home: Home, sweep: str) -> Hold | None:
         return of_traps
     except (ValueError, TypeError, KeyError) as error:
         raise AblationsError(
-            f"{_path(home, sweep)}: cannot be read as the record of a hold ({error}); remove it, then "
-            "`platform cancel` and `platform sweep` replace the held jobs"
+            f"{_path(home, sweep)}: not a record of a hold ({error}); delete the file, then replace the held jobs with "
+            "`platform cancel` and `platform sweep`"
         ) from error
 
 
 def lift_hold(home: Home, sweep: str) -> None:
-    """Forget the hold; its jobs stay held until they are cancelled."""
+    """Remove the hold; its jobs stay held until they are cancelled."""
     _path(home, sweep).unlink(missing_ok=True)
     for one in read_submissions(home, sweep):
         for name in ("held", "ends"):
@@ -68,9 +68,9 @@ def lift_hold(home: Home, sweep: str) -> None:
 
 
 def hold_after_failure(home: Home, sweep: str) -> Hold | None:
-    """Hold the waiting jobs of a sweep if the last three of its runs that ended all failed for one cause.
+    """Hold the waiting jobs of a sweep if its last three ended runs all failed with the same cause.
 
-    Does nothing if the sweep is held already.
+    Does nothing if the sweep is already held.
     """
     if read_hold(home, sweep):
         return None
@@ -85,7 +85,7 @@ def hold_after_failure(home: Home, sweep: str) -> Hold | None:
     causes = {cause(message) for _, state, message in last if state == State.FAILED}
     if len(last) < EQUAL_FAILURES or len(causes) > 1 or any(state != State.FAILED for _, state, _ in last):
         return None
-    # By name: Slurm may have given an id to another job, and scontrol refuses ids of jobs that have ended.
+    # Match by name: Slurm may have given an id to another job, and scontrol rejects ids of ended jobs.
     waiting = {job.name for job in commands.queue() if job.state == "PENDING"}
     held = [one for one in submissions if one.name in waiting]
     found = Hold(cause=last[-1][2], since=time.time(), submissions=tuple(one.name for one in held))
@@ -95,8 +95,8 @@ def hold_after_failure(home: Home, sweep: str) -> Hold | None:
 
 
 def trap_lines(home: Home, submission: Submission) -> list[str]:
-    """Lines of the batch script that hold the array when three of its jobs in a row die before training begins, or for
-    their memory.
+    """Batch-script lines that hold the array if three of its jobs in a row die before training begins or run out of
+    memory.
     """
     variables = {
         "HOLD_FOLDER": str(trap_folder(home, submission)),
@@ -110,7 +110,7 @@ def trap_lines(home: Home, submission: Submission) -> list[str]:
 
 
 def trap_folder(home: Home, submission: Submission) -> Path:
-    """Where the traps of a submission leave their files."""
+    """The folder for the files of a submission's traps."""
     return home.sweep(submission.sweep) / "submissions" / submission.name
 
 

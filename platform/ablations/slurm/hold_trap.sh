@@ -1,15 +1,14 @@
 # shellcheck shell=bash
-# Part of every batch script, before the run. When several jobs of the array in a row die before training begins, or for
-# their memory, the last of them holds the array. It needs only a shell, because what kills every job may be that there is
-# no Python.
+# Part of every batch script, before the run. If several jobs of the array in a row die before training begins, or run out
+# of memory, the last of them holds the array. Only a shell is needed, since a missing Python may be what kills the jobs.
 #
-#   HOLD_FOLDER       each such end leaves a letter in `ends` here, a good end removes them, and `held` gets the cause;
-#                     the first job that reaches our code makes `began`
-#   HOLD_LOGS         the folder with the output of the jobs
-#   HOLD_AFTER        so many ends in a row hold the array
-#   HOLD_NEVER_BEGAN  the cause when no job has made `began`
-#   HOLD_MEMORY       a pattern for what Slurm writes into the log of a job that it ends for its memory
-#   HOLD_TOO_LARGE    the cause then
+#   HOLD_FOLDER       folder for `ends`, one letter per such end (a good end removes the file), for `held`, the cause,
+#                     and for `began`, made by the first job that reaches our code
+#   HOLD_LOGS         folder with the output of the jobs
+#   HOLD_AFTER        number of ends in a row that hold the array
+#   HOLD_NEVER_BEGAN  the cause if no job has made `began`
+#   HOLD_MEMORY       a pattern for Slurm's message in the log of a job that it ended for its memory
+#   HOLD_TOO_LARGE    the cause in that case
 mkdir -p "$HOLD_FOLDER"
 hold_at_the_end() {
   local code=$? job=${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID} cause=

@@ -1,14 +1,14 @@
-"""What runs inside a Slurm job: one run, until it reaches its budget or Slurm wants the node back.
+"""The program of a Slurm job: trains one run, until it reaches its budget or Slurm wants the node back.
 
-Slurm says so with a signal, and on each of them the run writes its checkpoint:
+Slurm announces the latter with a signal, and on each signal the run saves its checkpoint:
 
-    SIGUSR2   the time limit is near               the job sends itself back to the queue
-    SIGTERM   a job of a higher partition is next  the job waits until Slurm ends it: Slurm requeues no job that left
+    SIGUSR2   the time limit is near               the job requeues itself
+    SIGTERM   a job of a higher partition is next  the job waits to be ended: Slurm requeues no job that left
     SIGTERM   scancel                              the job ends
 
-Of a job over several nodes the first trains. The others have agents, which start processes there when the first says
-so, and go when it lets them; Slurm's signals, which they get too, mean nothing to them. Should the first node be gone,
-with srun and the batch script, nobody else would end the job, and they send it back to the queue.
+In a job over several nodes the first node trains. The others run agents, which start processes when the first node asks
+and exit when it lets them; Slurm's signals, which they get too, mean nothing to them. If the first node is gone, with
+srun and the batch script, nobody else would end the job, so the agents requeue it.
 """
 
 import os
@@ -29,24 +29,24 @@ from ablations.slurm.requeue_before_time_limit import TimeLimit, is_stuck, reque
 from scalerl.run.run_folder import RunFolder
 
 WAIT_FOR_THE_END_S = 300.0
-"""Seconds that a job waits for Slurm to end it, then it ends by itself; longer than any grace period should be."""
+"""Seconds that a job waits for Slurm to end it before it exits by itself; longer than any reasonable grace period."""
 
 
 @dataclass
 class SlurmJob:
-    """Trains one run of a sweep; submitit calls it in the job, again after each requeue."""
+    """Trains one run of a sweep; submitit calls it inside the job, again after each requeue."""
 
     home: Path
     sweep: str
     run: str
     budget_gpu_hours: float
     watch: Path
-    """Folder where the file `began` says that jobs get as far as this."""
+    """Folder in which a file `began` records that the job got this far."""
 
     def __call__(self) -> None:
-        """Train, unless another sweep has finished the run meanwhile. Exits with 1 when the run failed.
+        """Train, unless another sweep has finished the run in the meantime. Exits with 1 if the run failed.
 
-        Slurm starts this on every node of the job.
+        Slurm calls this on every node of the job.
         """
         place = node_of_job(os.environ)
         if place.node:
@@ -71,9 +71,7 @@ class SlurmJob:
             supervised = state.warm_start_step - before.warm_start_step
             self._requeue(num_steps=state.step - before.step + max(0, supervised))
         elif is_preempted(os.environ["SLURM_JOB_ID"]):
-            self._write_state(
-                State.PREEMPTED, "a job with a higher priority takes its place; its checkpoint is written"
-            )
+            self._write_state(State.PREEMPTED, "preempted by a job with a higher priority; checkpoint saved")
             time.sleep(WAIT_FOR_THE_END_S)
 
     def _requeue(self, num_steps: int) -> None:
@@ -81,7 +79,7 @@ class SlurmJob:
             text = "two jobs in a row reached their time limit without a single step; raise resources.time_min"
             self._write_state(State.FAILED, text)
             self._end_failed()
-        self._write_state(State.REQUEUED, "its time limit was near; its checkpoint is written")
+        self._write_state(State.REQUEUED, "the time limit was near; checkpoint saved")
         requeue_this_job(os.environ["SLURM_JOB_ID"], WAIT_FOR_THE_END_S)
 
     def _end_failed(self) -> None:
@@ -99,14 +97,14 @@ class SlurmJob:
     def _write_state(self, state: State, message: str) -> None:
         """Replace "cancelled", which the training writes on any signal."""
         status = self._folder.read_status()
-        if status.pid == os.getpid():  # else another process has the run
+        if status.pid == os.getpid():  # otherwise another process has the run
             self._folder.write_status(replace(status, state=state, message=message, heartbeat=time.time()))
 
 
 def is_preempted(job: str) -> bool:
-    """Whether Slurm is about to end this job for another one; yes when the controller is silent.
+    """True if Slurm is about to end this job for another one, or if the controller does not answer.
 
-    To wait in vain costs a node some minutes; to leave costs the run its place in the queue.
+    Waiting in vain costs a node some minutes; leaving costs the run its place in the queue.
     """
     try:
         return re.search(r"PreemptTime=\d", commands.run_command("scontrol", "show", "job", job)) is not None

@@ -1,4 +1,4 @@
-"""Whether this cluster has what a job asks for, checked before anything is submitted.
+"""Checks that this cluster has what a job requests, before anything is submitted.
 
 Slurm itself accepts a job that no node can ever run, and leaves it waiting for ever.
 """
@@ -17,19 +17,19 @@ from ablations.text import MINUTE_S, counted, duration_text
 from scalerl.recipe import ResolvedRecipe
 
 UNFIT_IN_PATHS = {
-    "%": "Slurm reads it as a pattern in the names of log files",
-    "\\": "Slurm reads it as the end of patterns in the names of log files",
-    ":": "it separates the folders of PYTHONPATH, through which jobs find their code",
+    "%": "Slurm expands this character in the names of log files",
+    "\\": "in the names of log files, Slurm stops expanding patterns at this character",
+    ":": "this character separates the folders of PYTHONPATH, through which jobs find their code",
     "\n": "Slurm reads a batch script line by line",
 }
 LIFTS_TIME_LIMIT = "PartitionTimeLimit"
-"""Flag of a quality of service whose jobs may be longer than their partition allows."""
+"""Flag of a quality of service whose jobs may exceed the partition's time limit."""
 
 
 def check_on_cluster(asked: Asked, *, threads: int) -> str:
-    """The name of the partition that jobs go to; FileError that lists everything this cluster does not have.
+    """The partition that jobs go to; raises FileError with everything that this cluster lacks.
 
-    Asks sinfo once. Asks sbatch once if the block has options for it, and once more per option that its help omits.
+    Calls sinfo once. Calls sbatch once if the block has sbatch options, and once more per option not in its help.
     """
     qos = asked.resources.qos
     lifts_time_limit = qos is not None and LIFTS_TIME_LIMIT in commands.qos_flags(qos)
@@ -42,24 +42,24 @@ def check_on_cluster(asked: Asked, *, threads: int) -> str:
 
 
 def check_home_path(home: Path) -> None:
-    """Raise AblationsError if the path of the home folder has characters that jobs cannot use."""
+    """Raise AblationsError if the path of the home folder has characters that break jobs."""
     for character, why in UNFIT_IN_PATHS.items():
         if character in str(home):
             raise AblationsError(
-                f"home folder {str(home)!r}: jobs cannot use a path with {character!r} in it: {why}; choose "
-                "another with --home or ABLATIONS_HOME"
+                f"home folder {str(home)!r}: jobs cannot use a path that contains {character!r} ({why}); choose "
+                "another folder with --home or ABLATIONS_HOME"
             )
 
 
 def _known_options(names: Iterable[str]) -> frozenset[str]:
     listed = commands.sbatch_options()
-    # sbatch accepts the beginning of a name, behind which we would not recognise an option that has its own key.
+    # sbatch accepts abbreviated names, which could hide an option that has its own key.
     others = (name for name in names if not any(one.startswith(name) for one in listed))
     return listed.union(name for name in others if commands.takes_option(name))
 
 
 def option_problems(asked: Asked, known: Collection[str]) -> list[FileProblem]:
-    """One per option that sbatch does not know."""
+    """One problem per option that sbatch does not know."""
     free = sorted(set(known) - set(SLURM_KEYS) - OWN_OPTIONS - UNFIT_OPTIONS)
     return [
         FileProblem(
@@ -73,17 +73,16 @@ def option_problems(asked: Asked, known: Collection[str]) -> list[FileProblem]:
 
 
 def refuse_idle_devices(asked: Asked, recipe: ResolvedRecipe) -> None:
-    """Raise FileError for GPUs and nodes that would be reserved and charged, and that a run of this recipe would not
-    use."""
+    """Raise FileError if GPUs or nodes would be reserved and charged but not used by a run of this recipe."""
     problems = []
     resources, most_gpus = asked.resources, recipe.most_gpus
     if resources.num_gpus * resources.nodes > most_gpus:
         right = (
-            f"a run uses {counted(most_gpus, 'GPU')} (device, learner.ranks, generator.tensor_parallel, on the wall "
-            f"clock one for each generator); {most_gpus}"
+            f"a run uses {counted(most_gpus, 'GPU')} (device, learner.ranks, generator.tensor_parallel; on the wall "
+            f"clock, one per generator); write {most_gpus}"
         )
         if most_gpus == 0:
-            right = "runs train on the CPU (device: cpu) and would leave GPUs idle; 0"
+            right = "runs train on the CPU (device: cpu) and would leave GPUs idle; write 0"
         found = f"found {resources.gpus}" + (f" on each of {resources.nodes} nodes" if resources.nodes > 1 else "")
         problems.append(FileProblem(place=asked.place("gpus"), found=found, right=right))
     if resources.nodes > 1 and (right := _why_one_node(recipe, resources)):
@@ -93,9 +92,9 @@ def refuse_idle_devices(asked: Asked, recipe: ResolvedRecipe) -> None:
 
 
 def _why_one_node(recipe: ResolvedRecipe, resources: Resources) -> str:
-    """Why a run cannot use so many nodes; empty if it can."""
+    """The reason why a run cannot use several nodes; empty if it can."""
     if recipe.cluster.type != "wall":
-        return "one process plays all devices of a virtual cluster and would leave the other nodes idle; 1"
+        return "one process simulates all devices of a virtual cluster and would leave the other nodes idle; write 1"
     try:
         placed(recipe, resources)
     except ValueError as error:
@@ -106,10 +105,10 @@ def _why_one_node(recipe: ResolvedRecipe, resources: Resources) -> str:
 def limit_problems(
     asked: Asked, partitions: Sequence[Partition], *, threads: int, lifts_time_limit: bool = False
 ) -> list[FileProblem]:
-    """One per number that exceeds what the partition has.
+    """One problem per number that exceeds the partition's.
 
-    `threads` are the processors per run by default; with `lifts_time_limit` the quality of service allows more time
-    than the partition.
+    `threads` are the default processors per run; with `lifts_time_limit` the quality of service allows more time than
+    the partition.
     """
     names = [partition.name for partition in partitions]
     for wanted in (asked.resources.partition or "").split(","):
@@ -125,7 +124,6 @@ def limit_problems(
 
 
 def _chosen(asked: Asked, partitions: Sequence[Partition]) -> list[Partition]:
-    """The partitions that a job may start in."""
     if asked.resources.partition is None:
         return [partition for partition in partitions if partition.is_default]
     names = asked.resources.partition.split(",")
@@ -139,7 +137,7 @@ def _time_problems(asked: Asked, partitions: Sequence[Partition], chosen: Sequen
     enough = _elsewhere(partition.name for partition in partitions if partition.time_limit_min >= limit)
     found = f"found {duration_text(MINUTE_S * limit)}{_by_default(asked, 'time_min')}, "
     found += f"{_named(chosen)} allows {duration_text(MINUTE_S * most)}"
-    right = f"write {most:g} or less: a run that needs longer writes a checkpoint, is requeued and resumes{enough}"
+    right = f"write {most:g} or less: a run that needs longer saves a checkpoint, is requeued and resumes{enough}"
     return [FileProblem(place=asked.place("time_min"), found=found, right=right)]
 
 
@@ -176,6 +174,5 @@ def _by_default(asked: Asked, key: str) -> str:
 
 
 def _elsewhere(names: Iterable[str]) -> str:
-    """The partitions that have enough."""
     listed = ", ".join(names)
-    return f"; these have enough: {listed}" if listed else ""
+    return f"; partitions with enough: {listed}" if listed else ""

@@ -1,4 +1,4 @@
-"""Which of a job's nodes this is, from what Slurm tells its tasks; no other file reads that."""
+"""The node of a job on which a task runs, from Slurm's variables; no other file reads them."""
 
 from collections.abc import Mapping
 
@@ -6,10 +6,10 @@ from scalerl.cluster.node_of_run import NodeOfRun
 
 
 def node_of_job(variables: Mapping[str, str]) -> NodeOfRun:
-    """The node of this task, one of which Slurm starts on each node of the job.
+    """The node of this task; Slurm starts one task on each node of the job.
 
-    SLURM_LAUNCH_NODE_IPADDR is where srun was started, the first node, as seen from this one. The name of the node is
-    Slurm's own: several may share a host. A job that is sent back to the queue meets anew.
+    SLURM_LAUNCH_NODE_IPADDR is the first node, where srun was started, as seen from this node. The name of the node is
+    Slurm's own, because several may share a host. The nodes of a requeued job meet anew.
     """
     address = variables.get("SLURM_LAUNCH_NODE_IPADDR")
     return NodeOfRun(

@@ -1,4 +1,4 @@
-"""Which processes of a run each node of its job would have, before there is a job."""
+"""The processes of a run on each node of its future job."""
 
 from collections import Counter
 
@@ -8,12 +8,12 @@ from scalerl.recipe import ResolvedRecipe
 
 
 def placed(recipe: ResolvedRecipe, asked: Resources) -> tuple[PlacedUnit, ...]:
-    """Every process of a run on the wall clock with its node; ValueError where the nodes do not suit them."""
+    """Every process of a run on the wall clock with its node; raises ValueError if the nodes do not suit them."""
     return place_run(recipe, [asked.num_gpus] * asked.nodes)
 
 
 def threads_of_node(recipe: ResolvedRecipe, asked: Resources) -> int:
-    """CPU threads that a run keeps busy on its busiest node; where the nodes do not suit it, those of the whole run."""
+    """CPU threads that a run uses on its busiest node; if the nodes do not suit the run, those of the whole run."""
     if asked.nodes == 1 or recipe.cluster.type != "wall":
         return recipe.total_threads
     threads = recipe.cluster.generator_threads

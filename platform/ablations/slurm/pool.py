@@ -1,7 +1,7 @@
-"""Runs become Slurm jobs: arrays through submitit, no larger than the cluster accepts, never submitted twice.
+"""Turns runs into Slurm job arrays through submitit, no larger than the cluster accepts, never submitted twice.
 
-How a job ended is read from the run's status file, the queue and accounting, never from a submitit result, in which a
-killed job never ends.
+How a job ended is read from the run's status file, the queue and accounting, never from a submitit result, since that
+shows a killed job as never ended.
 """
 
 import math
@@ -36,75 +36,75 @@ from ablations.study.resources import Resources
 from ablations.text import counted
 
 SUBMIT_LIMIT_S = 60.0
-"""Seconds to wait while another command submits from the same home folder."""
+"""Seconds to wait for another command that submits from the same home folder."""
 LOOK_AT_RUNS_EVERY_S = 2.0
-"""Seconds between two looks at the runs; Slurm is asked less often."""
+"""Seconds between checks of the runs; Slurm is queried less often."""
 
 
 @dataclass(kw_only=True)
 class SlurmPool:
-    """Trains the runs of one sweep as Slurm jobs, each to a budget of its own.
+    """Trains the runs of one sweep as Slurm jobs, each to its own budget.
 
     >>> pool.add("3f0c9a1b2d4e", 2000.0)
     >>> pool.submit()
 
-    `submit` returns at once. A sweep that decides while it trains stays and follows the runs with `work`.
+    `submit` returns at once. A sweep that makes decisions while training stays and follows the runs with `work`.
     """
 
     home: Home
     sweep: str
     resources: Resources
     threads: int
-    """Processors of a run whose resources name none."""
+    """Processors of a run if the resources set none."""
     cancelled: Cancellation
-    """Runs in it are not submitted."""
+    """Runs that must not be submitted."""
     hold: bool = False
     """Submit held jobs, which start after `scontrol release`."""
     after: str | None = None
-    """Job that must have ended first."""
+    """Job that must end first."""
     _waiting: dict[str, float] = field(default_factory=dict)
-    """Runs not submitted yet with their budgets, first added first."""
+    """Budgets of the runs not submitted yet, in the order added."""
     _submitted: dict[str, float] = field(default_factory=dict)
-    """Runs whose end `work` waits for."""
+    """Budgets of the runs whose end `work` waits for."""
     _stopping: set[str] = field(default_factory=set)
     _to_cancel: set[str] = field(default_factory=set)
-    """Runs to stop whose jobs are not cancelled yet, because Slurm was silent."""
+    """Runs to stop whose jobs are not yet cancelled, because Slurm did not answer."""
 
     def __post_init__(self) -> None:
         if "%" in str(self.home.path):
             raise SlurmError(
                 f"home folder {self.home.path}: Slurm replaces what follows % in the path of a log; choose a folder "
-                "without one with --home or ABLATIONS_HOME"
+                "without % in its path with --home or ABLATIONS_HOME"
             )
 
     @property
     def where(self) -> str:
-        """Where, to follow "3 runs to train"."""
+        """The place, to follow "3 runs to train"."""
         where = f"partition {self.resources.partition}" if self.resources.partition else "the default partition"
         return f" as jobs on {where}, in {self.home.path}"
 
     def add(self, run_id: str, budget_gpu_hours: float) -> None:
-        """Have a run trained until its compute reaches the budget, at the next `submit`."""
+        """Train a run until its compute reaches the budget, starting at the next `submit`."""
         self._waiting[run_id] = budget_gpu_hours
 
     def stop(self, run_id: str) -> None:
-        """Cancel the job of a run, which writes its checkpoint and ends; forget a run that is not submitted yet."""
+        """Cancel the job of a run, which saves its checkpoint and ends; drop a run that is not submitted yet."""
         self._waiting.pop(run_id, None)
         self._stopping.add(run_id)
         self._to_cancel.add(run_id)
         self._cancel_stopped()
 
     def is_busy(self, run_id: str) -> bool:
-        """Whether a run is added or has a job."""
+        """True if a run is added or has a job."""
         return run_id in self._waiting or run_id in self._submitted
 
     def work(self) -> Generator[Ended | Tick, None, None]:
-        """Submit every run that was added before or between two events; returns when no job waits or runs.
+        """Submit all runs, including any added between two events; returns when no job waits or runs.
 
-        There is an event every two seconds or more often. A caller that leaves the loop leaves the jobs: they keep
-        training, and the same sweep finds them when it is started again.
+        At least one event every two seconds. If the caller leaves the loop, the jobs keep training, and the same sweep
+        finds them when it is restarted.
 
-        Raises SlurmError when the sweep is held after equal failures and only held jobs remain.
+        Raises SlurmError if the sweep is held after equal failures and only held jobs remain.
         """
         while self._waiting or self._submitted:
             self._cancel_stopped()
@@ -113,7 +113,7 @@ class SlurmPool:
                 raise SlurmError(
                     f"{self.sweep}: {hold}; its waiting jobs are held. Fix the cause, then run the same command again"
                 )
-            with suppress(SlurmSilent):  # the controller restarts; the runs are submitted once it answers
+            with suppress(SlurmSilent):  # the controller is restarting; submit once it answers
                 if self._waiting and not hold:
                     forget_interrupted(self.home, self.sweep)
                     self.submit()
@@ -134,7 +134,7 @@ class SlurmPool:
             self._to_cancel.clear()
 
     def _reap(self) -> list[Ended]:
-        """Forget the runs whose jobs ended; returns those that have not reached their budget."""
+        """Drop the runs whose jobs ended; returns those that have not reached their budget."""
         states, short = SlurmStates(self.home), []
         for run_id, budget_gpu_hours in list(self._submitted.items()):
             is_done = read_state(self.home.run(run_id), budget_gpu_hours).state == State.DONE
@@ -151,10 +151,10 @@ class SlurmPool:
         return Ended(run=run_id, why=f"{state.state}; {state.said}" if state.said else state.state)
 
     def submit(self) -> list[Submission]:
-        """Submit the runs that were added and have no job yet: one array per budget, in chunks of MaxArraySize.
+        """Submit the added runs that have no job yet: one array per budget, in chunks of MaxArraySize.
 
-        A run that trains to a smaller budget gets a job after that one. Only one process at a time submits from a home
-        folder, so two sweeps never both submit a run that they share.
+        A run that trains to a smaller budget gets a job that follows the present one. Only one process at a time may
+        submit from a home folder, so two sweeps never both submit a run that they share.
         """
         for run_id in [run_id for run_id in self._waiting if run_id in self.cancelled]:
             del self._waiting[run_id]
@@ -167,7 +167,7 @@ class SlurmPool:
             for (budget, after), run_ids in groups.items():
                 for start in range(0, len(run_ids), most):
                     chunk = tuple(run_ids[start : start + most])
-                    # Slurm's own limit is per array; when arrays take turns it holds for all of them.
+                    # Slurm's own limit is per array; arrays that take turns obey it together.
                     turns = [one.job for one in submitted[-1:] if one.job and self.resources.at_once]
                     submitted.append(self._submit_array(chunk, budget, (*after, *turns), snapshot))
                     self._submitted |= dict.fromkeys(chunk, budget)
@@ -177,14 +177,14 @@ class SlurmPool:
             return submitted
 
     def _cancel_again(self, submission: Submission) -> None:
-        """Cancel the jobs that `platform cancel` could not see yet, because sbatch had not answered."""
+        """Cancel jobs that `platform cancel` could not see yet, because sbatch had not answered."""
         commands.cancel_jobs(job for run_id, job in submission.task_ids().items() if run_id in self.cancelled)
 
     def _groups(self) -> dict[tuple[float, tuple[str, ...]], list[str]]:
-        """The runs that need a job, by budget and by the jobs that must end first; forgets those that are done."""
+        """The runs that need a job, by budget and by the jobs that must end first; drops runs that are done."""
         states = SlurmStates(self.home)
         if any(states.is_in_queue(run_id) for run_id in self._waiting):
-            states = SlurmStates(self.home, fresh=True)  # it may have ended in the last seconds
+            states = SlurmStates(self.home, fresh=True)  # a job may have ended in the last seconds
         groups: dict[tuple[float, tuple[str, ...]], list[str]] = {}
         for run_id, budget in list(self._waiting.items()):
             state = states.state(run_id, read_state(self.home.run(run_id), budget)).state
@@ -195,7 +195,7 @@ class SlurmPool:
                     del self._waiting[run_id]
                     self._submitted[run_id] = budget
                 case LookAgain():
-                    pass  # at the next `submit`
+                    pass  # try again at the next `submit`
                 case Submit(after=after):
                     first = {*after, self.after} if self.after else set(after)
                     groups.setdefault((budget, tuple(sorted(first))), []).append(run_id)
@@ -226,7 +226,7 @@ class SlurmPool:
 
     def _refusal(self, runs: tuple[str, ...], said: str) -> SlurmError:
         words = " ".join(said.replace("sbatch: error:", "").split())
-        text = f"{self.sweep}: sbatch refused the job of {counted(len(runs), 'run')}: {words}"
+        text = f"{self.sweep}: sbatch rejected the job of {counted(len(runs), 'run')}: {words}"
         if commands.SILENT.search(said):
             return SlurmSilent(text)
         after = f", and --after {self.after}" if self.after else ""
@@ -234,9 +234,9 @@ class SlurmPool:
 
 
 def undo(home: Home, submission: Submission) -> None:
-    """Cancel the jobs of a submission that sbatch refused or did not confirm, and remove its record.
+    """Cancel the jobs of a submission that sbatch rejected or did not confirm, and remove its record.
 
-    If Slurm is silent the record stays, for `forget_interrupted`.
+    If Slurm does not answer, the record stays for `forget_interrupted`.
     """
     with suppress(SlurmError):
         commands.cancel_named(submission.name)
@@ -246,8 +246,8 @@ def undo(home: Home, submission: Submission) -> None:
 def forget_interrupted(home: Home, sweep: str) -> list[str]:
     """Undo submissions that were interrupted before Slurm's answer was on disk; returns their names.
 
-    Their jobs would wait in vain for the code to run. A record without a job may also belong to a command that is
-    submitting at this moment, so this waits for the lock.
+    Their jobs would have no code to run. A record without a job may also belong to a command that is submitting right
+    now, so this waits for the lock.
     """
     if all(one.job for one in read_submissions(home, sweep)):
         return []
@@ -261,20 +261,20 @@ def forget_interrupted(home: Home, sweep: str) -> list[str]:
 
 @contextmanager
 def submitting(home: Home) -> Iterator[None]:
-    """Hold the submission lock of a home folder; AblationsError if another command holds it for a minute."""
+    """Hold the submission lock of a home folder; AblationsError if another command keeps it for a minute."""
     try:
         with FileLock(home.path / "submit.lock", timeout=SUBMIT_LIMIT_S):
             yield
     except Timeout:
         raise AblationsError(
-            f"another command has held the submission lock on {home.path} for {SUBMIT_LIMIT_S:g} s; is it waiting for "
-            "an answer at a prompt?"
+            f"another command has held the submission lock on {home.path} for {SUBMIT_LIMIT_S:g} s; check whether "
+            "it is waiting at a prompt"
         ) from None
 
 
 @contextmanager
 def as_outside_of_jobs() -> Iterator[None]:
-    """Hide from this process what Slurm tells a job about itself: sbatch would read it as options."""
+    """Hide Slurm's variables for the enclosing job from this process; sbatch would read them as options."""
     before = dict(os.environ)
     kept = commands.outside_of_jobs(before)
     for name in before.keys() - kept.keys():

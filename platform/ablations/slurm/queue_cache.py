@@ -1,7 +1,7 @@
-"""What Slurm said about the jobs of a home folder; all commands together ask at most once in ten seconds.
+"""Slurm's answers about the jobs of a home folder; all commands together query at most once in ten seconds.
 
-The answer stays on disk, because Slurm forgets an ended job after some minutes, and without accounting nobody else
-remembers how it ended.
+Answers stay on disk, because Slurm forgets an ended job after some minutes, and without accounting nobody else knows
+how it ended.
 
     <home>/slurm.json
     {"asked": 1763636574.2, "problem": "", "jobs": [{"id": "17_3", "name": "loo.1f0c9ad2", "state": "RUNNING", ...}]}
@@ -20,24 +20,24 @@ from ablations.slurm.commands import GONE, Job, SlurmError, accounting, queue
 from scalerl.run.run_folder import write_atomically
 
 ASK_EVERY_S = 10.0
-"""Seconds between two questions to the controller, whoever asks and however many runs there are."""
+"""Seconds between two queries to the controller, however many runs and commands there are."""
 
 JobKey = tuple[str, str]
-"""Name of the submission and Slurm's id of the job; a controller that forgot everything reuses ids."""
+"""Name of the submission and Slurm's job id; a controller that lost its state reuses ids."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueueAnswer:
-    """What Slurm last said."""
+    """Slurm's last answer."""
 
     asked: float = 0.0
     """Seconds since 1970."""
     problem: str = ""
-    """Why it did not answer then; `jobs` has what it said before."""
+    """The error if Slurm did not answer then; `jobs` is from the previous answer."""
     jobs: dict[JobKey, Job] = field(default_factory=dict)
 
     def job(self, key: JobKey) -> Job:
-        """One of the jobs; a job that was submitted after the question waits."""
+        """One of the jobs; a job submitted after the query counts as waiting."""
         return self.jobs.get(key) or Job(id=key[1], name=key[0], state="PENDING", reason="just submitted")
 
 
@@ -48,11 +48,11 @@ class QueueCache:
         self.path = path
 
     def answer(self, keys: Collection[JobKey], *, since: float, fresh: bool = False) -> QueueAnswer:
-        """What Slurm says about these jobs, or said within the last ten seconds.
+        """Slurm's answer about these jobs, at most ten seconds old.
 
-        `since` is when the first of them was submitted, in seconds since 1970. With `fresh` the answer is younger than
-        the call, which may wait up to ten seconds for it. While the controller is silent the last answer holds: silence
-        says nothing about the jobs.
+        `since` is the time of the first submission, in seconds since 1970. With `fresh` the answer is newer than the
+        call, which may wait up to ten seconds for it. While the controller is silent the last answer holds, since
+        silence says nothing about the jobs.
         """
         called = time.time()
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ class QueueCache:
             with FileLock(self.path.with_suffix(".lock")):
                 known = self._read()
                 now = time.time()
-                if known.asked > now or now - known.asked >= ASK_EVERY_S:  # a clock that went back is no reason to wait
+                if known.asked > now or now - known.asked >= ASK_EVERY_S:  # do not wait after the clock went back
                     answer = asked_again(known, keys, since=since, now=now)
                     self._write(answer)
                     return answer
@@ -76,7 +76,7 @@ class QueueCache:
                 asked=content["asked"], problem=content["problem"], jobs={(job.name, job.id): job for job in jobs}
             )
         except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return QueueAnswer()  # made again from what Slurm says
+            return QueueAnswer()  # rebuilt from Slurm's next answer
 
     def _write(self, answer: QueueAnswer) -> None:
         content = {
@@ -84,12 +84,12 @@ class QueueCache:
             "problem": answer.problem,
             "jobs": [asdict(job) for job in answer.jobs.values()],
         }
-        with suppress(OSError):  # on a full disk the answer is good all the same
+        with suppress(OSError):  # the answer is valid even if the disk is full
             write_atomically(self.path, json.dumps(content).encode())
 
 
 def asked_again(known: QueueAnswer, keys: Collection[JobKey], *, since: float, now: float) -> QueueAnswer:
-    """The answer of the queue and, for jobs that left the queue unseen, of accounting."""
+    """The answer of the queue and, for jobs that left the queue unobserved, of accounting."""
     names = {name for name, _ in keys}
     try:
         seen = {(job.name, job.id): job for job in queue() if job.name in names}
@@ -97,7 +97,7 @@ def asked_again(known: QueueAnswer, keys: Collection[JobKey], *, since: float, n
         recorded = {(job.name, job.id): job for job in accounting({name for name, _ in left}, since)} if left else {}
     except SlurmError as error:
         return QueueAnswer(asked=now, problem=str(error), jobs=known.jobs)
-    # Accounting shows a job that its controller forgot as running for ever.
+    # Accounting shows a job that its controller lost as running for ever.
     ended = {key: job for key, job in recorded.items() if job.has_ended}
     there = {name for name, _ in seen}
     gone = {key: ended.get(key) or vanished(key, known.jobs.get(key), is_array_there=key[0] in there) for key in left}
@@ -108,7 +108,7 @@ def asked_again(known: QueueAnswer, keys: Collection[JobKey], *, since: float, n
 def vanished(key: JobKey, before: Job | None, *, is_array_there: bool) -> Job:
     """A job that Slurm no longer knows.
 
-    A task that waited and is gone while its array is still there was cancelled: Slurm forgets such a task at once.
+    If a waiting task is gone while its array remains, the task was cancelled: Slurm forgets such a task at once.
     """
     was_cancelled = is_array_there and (before is None or before.state == "PENDING")
     return Job(id=key[1], name=key[0], state="CANCELLED" if was_cancelled else GONE)

@@ -1,4 +1,4 @@
-"""The code that jobs run: copied once at submission, so that editing the source changes no waiting job.
+"""The code that jobs run, copied once at submission so that later edits do not affect waiting jobs.
 
     <home>/snapshots/<hash>/ablations/...   scalerl/...   CODE_VERSION
 
@@ -18,7 +18,7 @@ PACKAGES = {"ablations": Path(__file__).parents[1], "scalerl": Path(scalerl.__pa
 
 
 def take_snapshot(home: Home) -> Path:
-    """The folder that comes first in the PYTHONPATH of jobs; made unless it exists with the same code."""
+    """The folder to put first in the PYTHONPATH of jobs; created unless one with the same code exists."""
     files = sorted(path for root in PACKAGES.values() for path in root.rglob("*") if is_code(path))
     digest = hashlib.sha256()
     for path in files:
@@ -34,5 +34,5 @@ def take_snapshot(home: Home) -> Path:
 
 
 def is_code(path: Path) -> bool:
-    """Whether a file is source code, and not compiled by Python."""
+    """True if a file is source code and not a compiled one."""
     return path.is_file() and "__pycache__" not in path.parts

@@ -1,6 +1,6 @@
-"""What a run is doing, from its own status file and from what Slurm says about its job.
+"""The state of a run, from its own status file and from what Slurm says about its job.
 
-The run's own status counts first: a run that says it is done is done, and one that failed names the cause. Slurm knows
+The run's own status has priority: a run that reports to be done is done, and a failed one names the cause. Slurm knows
 the rest: which jobs wait and why, which were ended from outside, and which are gone.
 """
 
@@ -17,25 +17,25 @@ from ablations.slurm.queue_cache import JobKey, QueueAnswer, QueueCache
 from ablations.slurm.submissions import Submission, all_submissions
 
 ENDINGS: dict[str, tuple[State, str]] = {
-    "TIMEOUT": (State.TIMED_OUT, "it reached its time limit before it wrote a checkpoint; raise resources.time_min"),
-    "DEADLINE": (State.TIMED_OUT, "its deadline passed"),
-    "OUT_OF_MEMORY": (State.OUT_OF_MEMORY, "it used more memory than it asked for; raise resources.mem_gb"),
-    "PREEMPTED": (State.PREEMPTED, "another job took its place and it was not requeued"),
-    "NODE_FAIL": (State.NODE_FAILED, "its node failed and it was not requeued"),
-    "BOOT_FAIL": (State.NODE_FAILED, "its node did not start"),
+    "TIMEOUT": (State.TIMED_OUT, "reached the time limit before saving a checkpoint; raise resources.time_min"),
+    "DEADLINE": (State.TIMED_OUT, "the deadline passed"),
+    "OUT_OF_MEMORY": (State.OUT_OF_MEMORY, "used more memory than requested; raise resources.mem_gb"),
+    "PREEMPTED": (State.PREEMPTED, "preempted by another job and not requeued"),
+    "NODE_FAIL": (State.NODE_FAILED, "the node failed, and the job was not requeued"),
+    "BOOT_FAIL": (State.NODE_FAILED, "the node did not start"),
     "CANCELLED": (State.CANCELLED, "cancelled in Slurm"),
 }
-"""Slurm's word for an end that the run itself may not have seen, with our state and what to tell the user."""
+"""Slurm's state for an end that the run itself may not have seen, with our state and a message for the user."""
 
 
 class SlurmStates:
-    """The states of runs that were submitted from this home folder; Slurm is asked once for all of them."""
+    """The states of runs submitted from this home folder; Slurm is queried once for all of them."""
 
     def __init__(self, home: Home, *, fresh: bool = False) -> None:
         self._home = home
         submissions = sorted(all_submissions(home), key=lambda submission: submission.submitted)
         self._jobs: dict[str, list[tuple[Submission, JobKey]]] = {}
-        """The submissions of each run, last one first, with its job there."""
+        """The submissions of each run, last one first, with its job in each."""
         keys: set[JobKey] = set()
         for one in submissions:
             for run, job in one.task_ids().items():
@@ -48,16 +48,16 @@ class SlurmStates:
         self._holds = {sweep: read_hold(home, sweep) for sweep in {one.sweep for one in submissions}}
 
     def state(self, run_id: str, own: RunState) -> RunState:
-        """The state of a run, given what its own files say."""
+        """The state of a run, given the state in its own files."""
         if run_id not in self._jobs or own.state.is_finished:
             return own
         submission, job = self._current(run_id)
         has_begun = own.heartbeat >= submission.submitted
         if job.waits and has_begun and own.heartbeat > self._answer.asked:
-            job = replace(job, state="RUNNING", reason="")  # it began after Slurm was asked
+            job = replace(job, state="RUNNING", reason="")  # the job began after the query
         found = in_slurm(own, job, has_begun=has_begun)
         if job.state == "FAILED" and found.state != State.DONE and own.state != State.FAILED:
-            # Without control groups Slurm ends a job for its memory and says so only in the job's log.
+            # Without control groups Slurm ends a job for its memory and reports that only in the job's log.
             found = self._explained(found, job, submission, run_id)
         if self._answer.problem and not job.has_ended:
             asked = time.strftime("%H:%M", time.localtime(self._answer.asked))
@@ -75,7 +75,7 @@ class SlurmStates:
         return found
 
     def is_in_queue(self, run_id: str) -> bool:
-        """Whether a job of this run waits or runs."""
+        """True if a job of this run waits or runs."""
         return bool(self.in_queue(run_id))
 
     def submission(self, run_id: str) -> Submission | None:
@@ -83,7 +83,7 @@ class SlurmStates:
         return self._jobs[run_id][0][0] if run_id in self._jobs else None
 
     def jobs(self, run_ids: Iterable[str]) -> list[str]:
-        """Slurm's ids of all jobs of these runs that wait or run."""
+        """Slurm's ids of all waiting and running jobs of these runs."""
         return [job.id for run_id in run_ids for _, job in self.in_queue(run_id)]
 
     def waiting_jobs(self, submission: Submission) -> dict[str, str]:
@@ -92,11 +92,11 @@ class SlurmStates:
         return {run: key[1] for run, key in keys.items() if self._answer.job(key).waits}
 
     def in_queue(self, run_id: str) -> list[tuple[Submission, Job]]:
-        """The jobs of a run that wait or run, last submitted first; one to a larger budget waits for the others."""
+        """The waiting and running jobs of a run, last submitted first; one to a larger budget waits for the others."""
         return [(one, job) for one, job in self._all(run_id) if not job.has_ended]
 
     def _current(self, run_id: str) -> tuple[Submission, Job]:
-        """The job that tells what a run is doing: one that runs, else one that waits, else the last one."""
+        """The job that determines a run's state: a running one, else a waiting one, else the last one."""
         there = self.in_queue(run_id)
         runs = [one for one in there if not one[1].waits]
         return [*runs, *there, *self._all(run_id)][0]
@@ -106,8 +106,8 @@ class SlurmStates:
 
 
 def in_slurm(own: RunState, job: Job, *, has_begun: bool) -> RunState:
-    """The state that follows from both: `own` is the run's own state, which is not done, and `job` is its last job. The
-    run's own state is about this job only if it `has_begun` to train in it.
+    """Combine the run's own state `own`, which is not done, with its last job. The own state is about this job only if
+    the run `has_begun` to train in it.
     """
     if job.waits:
         waits = f"job {job.id} waits{f': {job.reason}' if job.reason else ''}"
@@ -130,17 +130,16 @@ def in_slurm(own: RunState, job: Job, *, has_begun: bool) -> RunState:
     ):
         said = "is gone" if job.state == GONE else f"has {job.state.lower()}"
         return replace(
-            own, state=State.LOST, message=f"job {job.id} {said}; its process wrote no last status", pid=None
+            own, state=State.LOST, message=f"job {job.id} {said}; the process wrote no final status", pid=None
         )
-    return own  # a job that completed while another process trained its run tells nothing about the run
+    return own  # the job completed while another process trained the run
 
 
 def _never_began(own: RunState, job: Job) -> RunState:
-    """The state of a run whose last job ended before training began."""
-    if job.state == "COMPLETED":  # the run was done then, or another process had it
+    if job.state == "COMPLETED":  # the run was done, or another process had it
         return own
     if job.state == GONE:
-        text = f"Slurm no longer knows job {job.id}: it was cancelled while it waited, or Slurm forgot it"
+        text = f"Slurm no longer knows job {job.id}: cancelled while waiting, or forgotten by Slurm"
         return replace(own, state=State.LOST, message=text, pid=None)
-    text = f"job {job.id} ended before training began; `platform logs` shows why"
+    text = f"job {job.id} ended before training began; for the reason, run `platform logs`"
     return replace(own, state=State.FAILED, message=text, pid=None)

@@ -1,12 +1,12 @@
-"""What was given to Slurm: one file per job array, written before sbatch is called and completed after.
+"""Records of Slurm submissions: one file per job array, written before sbatch is called and completed after.
 
     sweeps/loo/submissions/loo.1f0c9ad2.json
     {"name": "loo.1f0c9ad2", "job": "17", "submitted": 1763636574.2, "budget_gpu_hours": 2000.0,
      "runs": ["81d2f0a95c3b", "3f0c9a1b2d4e"], "snapshot": "...", "resources": {...}}
 
-The name is the job's name in Slurm and never used twice, so (name, task) identifies a job even after a controller that
-forgot everything has given its id to another one. `job` is null until sbatch answers. A command killed before that
-leaves it null; its jobs are found by their name.
+The name is the job's name in Slurm and never reused, so (name, task) identifies a job even after a controller that lost
+its state has given the id to another one. `job` is null until sbatch answers. If a command is killed before that, `job`
+stays null, and the jobs are found by their name.
 """
 
 import json
@@ -33,13 +33,13 @@ class Submission:
     submitted: float
     """Seconds since 1970."""
     snapshot: str
-    """Folder of the code that its jobs run."""
+    """Folder of the code that the jobs run."""
     resources: dict[str, Any]
     job: str | None = None
     """Slurm's id of the array."""
 
     def task_ids(self) -> dict[str, str]:
-        """Slurm's job id of each run: `17_0` of an array, `17` of a single job; empty before sbatch answered."""
+        """Slurm's job id of each run: `17_0` in an array, `17` for a single job; empty until sbatch has answered."""
         if self.job is None:
             return {}
         if len(self.runs) == 1:
@@ -47,17 +47,17 @@ class Submission:
         return {run: f"{self.job}_{task}" for task, run in enumerate(self.runs)}
 
     def write(self, home: Home) -> None:
-        """Replace the file in one step."""
+        """Write the record atomically."""
         path = folder(home, self.sweep) / f"{self.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(asdict(self), indent=1).encode())
 
     def remove(self, home: Home) -> None:
-        """Delete the file, after sbatch refused."""
+        """Delete the record, after sbatch rejected the submission."""
         (folder(home, self.sweep) / f"{self.name}.json").unlink(missing_ok=True)
 
     def given(self, job: str) -> "Submission":
-        """The submission with the id that sbatch answered."""
+        """The submission with the job id returned by sbatch."""
         return replace(self, job=job)
 
 
@@ -82,13 +82,13 @@ def folder(home: Home, sweep: str) -> Path:
 
 
 def read_submissions(home: Home, sweep: str) -> list[Submission]:
-    """Those of one sweep, oldest first."""
+    """The submissions of one sweep, oldest first."""
     found = _read_all(folder(home, sweep).glob("*.json"))
     return sorted(found, key=lambda submission: submission.submitted)
 
 
 def all_submissions(home: Home) -> Iterator[Submission]:
-    """Those of every sweep: a run may have been submitted by another sweep that contains it too."""
+    """The submissions of every sweep; a run may have been submitted by another sweep that contains it."""
     return _read_all(home.sweeps.glob("*/submissions/*.json"))
 
 
@@ -98,9 +98,9 @@ def _read_all(paths: Iterable[Path]) -> Iterator[Submission]:
             content = json.loads(path.read_bytes())
             yield Submission(**content | {"runs": tuple(content["runs"])})
         except FileNotFoundError:
-            continue  # another command has just deleted it, because sbatch refused
+            continue  # just deleted by another command, because sbatch rejected it
         except (ValueError, TypeError, KeyError) as error:
             raise AblationsError(
-                f"{path}: cannot be read as the record of a submission ({error}); end its jobs with "
-                f"`scancel --me --name={path.stem}`, remove the file, then `platform sweep` submits again"
+                f"{path}: not a record of a submission ({error}). End its jobs with `scancel --me --name={path.stem}`, "
+                "delete the file, and resubmit with `platform sweep FILE`"
             ) from error

@@ -1,4 +1,4 @@
-"""Whether a run gets a new job, and which of its jobs must end first: a pure rule over its state and its jobs.
+"""Decides whether a run gets a new job, and which of its jobs must end first, from its state and its jobs alone.
 
 >>> action(State.PENDING, [], 2000.0)
 Submit(after=())
@@ -19,7 +19,7 @@ class Skip:
 
 @dataclass(frozen=True, kw_only=True)
 class WaitFor:
-    """Jobs that wait or run train it to its budget: `WaitFor(jobs=("17_3",))`."""
+    """Waiting or running jobs train the run to its budget: `WaitFor(jobs=("17_3",))`."""
 
     jobs: tuple[str, ...]
 
@@ -31,7 +31,7 @@ class LookAgain:
 
 @dataclass(frozen=True, kw_only=True)
 class Submit:
-    """It needs a job of its own, which starts when these have ended: `Submit(after=("17",))`."""
+    """The run needs a new job, which starts when these have ended: `Submit(after=("17",))`."""
 
     after: tuple[str, ...]
 
@@ -39,10 +39,10 @@ class Submit:
 def action(
     state: State, queued: Sequence[tuple[Submission, Job]], budget_gpu_hours: float
 ) -> Skip | WaitFor | LookAgain | Submit:
-    """What to do for a run that is to be trained to a budget; `queued` are its jobs that wait or run.
+    """The action for a run with this budget; `queued` are its waiting and running jobs.
 
-    A job that was cancelled a moment ago is in the queue until its node has ended it, and trains no further. The new
-    job waits for that task alone, and for the whole array of any other.
+    A job cancelled a moment ago stays in the queue until its node has ended it, but trains no further. The new job
+    waits for that task alone, and for the whole array of any other job.
     """
     if state == State.DONE:
         return Skip()

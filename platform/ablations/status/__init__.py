@@ -1,12 +1,13 @@
-"""What runs are doing, shown. A map of the room:
+"""Shows what runs are doing. A map of the room:
 
 sweeps     every sweep of a home folder in one line
 progress   every run of a sweep, from the run folders and Slurm
-rows       one run of a sweep, and what is counted over all of them
-table      what `platform status` prints
+rows       one run of a sweep, and sums over all of them
+table      the table of `platform status`
 units      the processes of runs on the wall clock
-live       the same while a sweep runs
+live       the table while a sweep runs
 time_left  when runs will end
 failures   failed runs by cause
-run_logs   what runs printed; follow_log: while they print it
+run_logs   what runs printed
+follow_log  what runs print, as they print it
 """

@@ -1,4 +1,4 @@
-"""Failed runs grouped by cause: when every run dies of one error, its user reads it once."""
+"""Groups failed runs by cause, so that an error shared by every run is shown once."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from ablations.status.run_logs import job_logs, modified, tail
 from ablations.text import cause
 
 NUM_TRACE_LINES = 8
-"""Of a log's end: a short trace, or the end of a long one."""
+"""Lines shown from the end of a log: a short trace, or the end of a long one."""
 MAX_CAUSE = 400
-"""Characters of a cause; some libraries put a whole configuration into an exception."""
+"""Maximum length of a cause; some libraries put a whole configuration into an exception."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,17 +25,17 @@ class Failure:
 
     state: State
     cause: str
-    """As the run says it whose log is shown; other numbers and ids in others."""
+    """The message of the run whose log is shown; other runs may have other numbers and ids in it."""
     runs: tuple[str, ...]
     names: tuple[str, ...]
     log: str
-    """The newest of the runs' logs; empty where none has printed anything."""
+    """The newest log of these runs; empty if none has printed anything."""
     trace: tuple[str, ...]
-    """Its last lines."""
+    """The last lines of the log."""
 
 
 def group_failures(home: Home, rows: Iterable[RunRow]) -> list[Failure]:
-    """The failed runs among `rows`, those with the most runs first."""
+    """The failed runs among `rows`, grouped by cause, the largest group first."""
     groups: dict[tuple[State, str], list[tuple[RunRow, str]]] = {}
     for row in rows:
         if row.state.state.is_failure:
@@ -46,7 +46,7 @@ def group_failures(home: Home, rows: Iterable[RunRow]) -> list[Failure]:
 
 
 def _own_word(home: Home, row: RunRow) -> str:
-    """What a run itself says of its failure; what is said in the sweep may be more, or of a later job."""
+    """A run's own message about its failure; the sweep's message may be longer, or about a later job."""
     own = home.run(row.id).read_status().message
     return own if row.state.state == State.FAILED and row.state.message.startswith(own) else ""
 

@@ -1,4 +1,4 @@
-"""The log of a run as it grows: from one attempt to the next, until the run has ended."""
+"""Follows the log of a run, from one attempt to the next, until the run has ended."""
 
 import codecs
 import time
@@ -15,13 +15,13 @@ from scalerl.run.run_folder import RunFolder
 
 LOG_POLL_S = 0.5
 READ_STATE_EVERY_S = 2.0
-"""Seconds between two looks at the state of the run, which cost more than one at its log."""
+"""Seconds between checks of the run's state, which cost more than reading its log."""
 
 
 def follow_log(folder: RunFolder, attempt: int | None, has_ended: Callable[[], bool]) -> Iterator[str]:
-    """What the run prints: the log of one attempt until the next begins, or from the last attempt on to all later ones.
+    """Yield what the run prints: the log of `attempt` until the next begins, or from the last attempt on if None.
 
-    A head line comes before each later attempt. `has_ended` is asked before the last look, so that nothing is missed.
+    A head line precedes each later attempt. `has_ended` is asked before the last read, so that nothing is missed.
     """
     reader = None if attempt is None else LogReader(folder.log(attempt))
     number, asked = attempt, float("-inf")
@@ -49,14 +49,14 @@ def follow_log(folder: RunFolder, attempt: int | None, has_ended: Callable[[], b
 
 
 class LogReader:
-    """What was added to a file since the last look."""
+    """Reads what was added to a file since the last read."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._position = path, 0
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def read(self) -> str:
-        """The new text; empty while nothing was added."""
+        """The new text; empty if nothing was added."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._position)
@@ -68,14 +68,14 @@ class LogReader:
 
 
 def run_state(home: Home, run_id: str) -> RunState:
-    """The state of a run by itself, whatever sweep it is in: with the budget that it was last started with."""
+    """The state of a run with the budget it was last started with, whichever sweep it is in."""
     folder = home.run(run_id)
     own = read_state(folder, folder.read_status().budget_gpu_hours)
     return SlurmStates(home).state(run_id, own)
 
 
 def has_run_ended(home: Home, run_id: str) -> bool:
-    """Whether a run neither trains nor waits. One that has not begun waits while a sweep that has it is at work."""
+    """True if a run neither trains nor waits. A run that has not begun waits while a sweep with it is at work."""
     state = run_state(home, run_id)
     is_swept = state.state == State.PENDING and _is_swept(home, run_id)
     return not is_going_on([state], is_swept=is_swept, now=time.time())

@@ -1,4 +1,4 @@
-"""A sweep shown while it runs: a live table in a terminal, lines elsewhere."""
+"""Shows a sweep while it runs: a live table in a terminal, lines elsewhere."""
 
 import time
 from datetime import datetime
@@ -13,15 +13,15 @@ from ablations.status.rows import RunRow
 from ablations.status.table import MOST_ROWS, outlook, status_view, summary
 
 QUIET_S = 30.0
-"""Seconds between two lines when the output is not a terminal."""
+"""Seconds between two unchanged lines when the output is not a terminal."""
 
 
 LINES_BESIDE_ROWS = 10
-"""Of a live table: title, head, counts of the runs not shown, and the prompt."""
+"""Lines of a live table besides its rows: title, head, counts of hidden runs, and the prompt."""
 
 
 class LiveStatus:
-    """Shows a sweep while it runs: a live table in a terminal, elsewhere a line when something changed."""
+    """Shows a sweep while it runs: a live table in a terminal, elsewhere a line when something has changed."""
 
     def __init__(self, sweep: StartedSweep, console: Console) -> None:
         self._sweep, self._console = sweep, console
@@ -38,11 +38,11 @@ class LiveStatus:
             self._live.stop()
 
     def follow(self, sweep: StartedSweep) -> None:
-        """Show a sweep whose plan has grown in place of the one before."""
+        """Show this sweep, whose plan has grown, instead of the previous one."""
         self._sweep = sweep
 
     def update(self) -> list[RunRow]:
-        """Read the states again, show and return them."""
+        """Read, show and return the states."""
         plan = self._sweep.plan
         rows = run_rows(self._sweep)
         if self._live:
@@ -57,7 +57,7 @@ class LiveStatus:
         return rows
 
     def _view(self, rows: list[RunRow]) -> Group:
-        """As much as fits the terminal, which cannot scroll while it is live."""
+        """The part of the table that fits on the terminal, which cannot scroll while live."""
         failures = group_failures(self._sweep.home, rows)
         most_rows = max(5, min(MOST_ROWS, self._console.height - LINES_BESIDE_ROWS - 3 * len(failures)))
         return status_view(
@@ -71,10 +71,10 @@ class LiveStatus:
 
 
 def clock() -> datetime:
-    """The time of day where the user is."""
+    """The user's local time."""
     return datetime.now().astimezone()
 
 
 def say(console: Console, text: str) -> None:
-    """One line as it is."""
+    """Print one line without markup."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)

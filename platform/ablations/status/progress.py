@@ -1,4 +1,4 @@
-"""Where every run of a sweep is, read from the run folders and Slurm."""
+"""The state of every run of a sweep, read from the run folders and Slurm."""
 
 import time
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from ablations.status.time_left import seconds_left
 
 
 def run_rows(sweep: StartedSweep) -> list[RunRow]:
-    """The state of every run of the plan: done when it has its budget, stopped when a rule ended it."""
+    """The state of every run of the plan: done with its whole budget, stopped if a rule ended it."""
     stops, slurm = sweep.read_stops(), SlurmStates(sweep.home)
     return [
         RunRow(
@@ -31,11 +31,11 @@ def run_rows(sweep: StartedSweep) -> list[RunRow]:
 
 
 def _state_in_sweep(sweep: StartedSweep, run_id: str, stopped: Stopped | None, slurm: SlurmStates) -> RunState:
-    """The state of a run with what the sweep has decided of it; its folder is shared and knows nothing of that."""
+    """The state of a run with the sweep's decisions, which the run's shared folder does not record."""
     plan = sweep.plan
     state = slurm.state(run_id, read_state(sweep.run(run_id), plan.budget_gpu_hours))
     said = [state.message] if state.message else []
-    # Another sweep, without the rule, may have trained it to the end since.
+    # Another sweep without the rule may have finished the run.
     if stopped and stopped.ends_run and state.compute_gpu_hours < plan.budget_gpu_hours:
         still = "; still training" if state.state == State.RUNNING else ""
         return replace(state, state=State.STOPPED, message=stopped.text(plan) + still)
@@ -45,7 +45,7 @@ def _state_in_sweep(sweep: StartedSweep, run_id: str, stopped: Stopped | None, s
 
 
 def is_still_going(sweep: StartedSweep, rows: list[RunRow]) -> bool:
-    """Whether a run trains or waits to be started, by Slurm or by a `platform sweep` that is at work."""
+    """True if a run trains or waits to be started, by Slurm or by a `platform sweep` at work."""
     return is_going_on([row.state for row in rows], is_swept=sweep.is_at_work, now=time.time())
 
 

@@ -1,4 +1,4 @@
-"""One run of a sweep with its state, and what is counted over all of them."""
+"""One run of a sweep with its state, and sums over all runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,10 @@ from ablations.status.time_left import sweep_seconds_left
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow:
-    """`RunRow(variant="loo-loss", seed=0, id="81d2f0a95c3b", state=RunState(state=State.RUNNING, ...))`."""
+    """A run with its state.
+
+    RunRow(variant="loo-loss", seed=0, id="81d2f0a95c3b", state=RunState(state=State.RUNNING, ...))
+    """
 
     variant: str
     seed: int
@@ -19,12 +22,12 @@ class RunRow:
 
     @property
     def name(self) -> str:
-        """`loo-loss, seed 0`."""
+        """The run's name: `loo-loss, seed 0`."""
         return f"{self.variant}, seed {self.seed}"
 
 
 def share(state: RunState, plan: Plan) -> float:
-    """Compute spent as a share of the budget, at most 1."""
+    """Compute spent as a fraction of the budget, at most 1."""
     return min(1.0, state.compute_gpu_hours / plan.budget_gpu_hours)
 
 
@@ -34,7 +37,7 @@ def spent(rows: Sequence[RunRow]) -> float:
 
 
 def left_to_train(plan: Plan, rows: Sequence[RunRow]) -> float:
-    """The most GPU-hours that may still be trained."""
+    """Upper limit of the GPU-hours still to train."""
     return sum(
         max(0.0, plan.budget_gpu_hours - row.state.compute_gpu_hours)
         for row in rows
@@ -43,15 +46,15 @@ def left_to_train(plan: Plan, rows: Sequence[RunRow]) -> float:
 
 
 def rows_seconds_left(plan: Plan, rows: Sequence[RunRow]) -> float | None:
-    """Seconds until the whole sweep has ended (`ablations.status.time_left`); None where nothing is known of it."""
+    """Seconds until the whole sweep has ended (`ablations.status.time_left`); None if unknown."""
     return sweep_seconds_left([row.state for row in rows], plan.budget_gpu_hours)
 
 
 def is_going_on(states: Sequence[RunState], *, is_swept: bool, now: float) -> bool:
-    """Whether a run trains or waits; `now` is a Unix time.
+    """True if a run trains or waits; `now` is a Unix time.
 
-    `is_swept`: a `platform sweep` is at work, which starts those that are pending. A run that was preempted a moment
-    ago goes back to the queue as soon as Slurm has ended its job; one that stays so does not.
+    `is_swept` means that a `platform sweep` is at work, which starts pending runs. A run preempted a moment ago is
+    requeued as soon as Slurm has ended its job; a run that stays preempted is not.
     """
     is_leaving = any(state.state == State.PREEMPTED and now - state.heartbeat < HEARTBEAT_LIMIT_S for state in states)
     return is_swept or is_leaving or any(state.state.is_active for state in states)

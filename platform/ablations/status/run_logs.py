@@ -1,4 +1,4 @@
-"""What a run printed: a log of each attempt, and what its job printed where it died before an attempt began."""
+"""The logs of a run: one for each attempt, and the job's output if the job died before an attempt began."""
 
 from pathlib import Path
 
@@ -8,19 +8,19 @@ from ablations.slurm.submissions import all_submissions
 from scalerl.run.run_folder import RunFolder
 
 RUN_TAIL_BYTES = 16384
-"""The end of a log that is read for its last lines."""
+"""Bytes read from the end of a log for its last lines."""
 
 
 def attempt_numbers(folder: RunFolder) -> list[int]:
-    """Attempts that have a log, first to last."""
+    """Numbers of the attempts that have a log, in order."""
     names = (path.stem.removeprefix("attempt-") for path in (folder.path / "logs").glob("attempt-*.log"))
     return sorted(int(name) for name in names if name.isdigit())
 
 
 def job_logs(home: Home, run_id: str) -> list[Path]:
-    """What those jobs of a run printed that ended before they began an attempt, oldest first; no empty files.
+    """Output of a run's jobs that ended before they began an attempt, oldest first; empty files are skipped.
 
-    Where an attempt began, all that is printed goes to its log, and the job's own output is older.
+    Once an attempt begins, everything printed goes to the attempt's log, so the job's own output is older.
     """
     found = [path for path in home.sweeps.glob(f"*/submitit/*-{run_id}-*/*_log.*") if path.suffix in (".out", ".err")]
     for submission in all_submissions(home):
@@ -32,7 +32,7 @@ def job_logs(home: Home, run_id: str) -> list[Path]:
 
 
 def modified(path: Path) -> float:
-    """When a file was last written to, in seconds since 1970; 0 if no file exists."""
+    """Time of the last write to a file, in seconds since 1970; 0 if there is no file."""
     try:
         return path.stat().st_mtime
     except OSError:
@@ -40,7 +40,7 @@ def modified(path: Path) -> float:
 
 
 def tail(path: Path, num_lines: int) -> list[str]:
-    """The last lines of a text file, blank ones left out; none when it cannot be read."""
+    """The last non-blank lines of a text file; none if it cannot be read."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - RUN_TAIL_BYTES))

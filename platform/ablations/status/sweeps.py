@@ -1,4 +1,4 @@
-"""Every sweep of a home folder in one line: what it asks, how far it is, what it cost, when it was last at work.
+"""Every sweep of a home folder on one line: its question, progress, cost, and last sign of life.
 
 >>> [line.state for line in sweep_lines(Home(Path("ablation-runs")))]
 ['6 of 6 done', '2 of 9 done, 1 running, 6 pending']
@@ -31,11 +31,14 @@ SWEEP_COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class SweepLine:
-    """`SweepLine(name="loo", scale="laptop", runs=9, states={"done": 9}, ...)`; of a broken one only name, problem."""
+    """One sweep in the list; a broken sweep has only a name and a problem.
+
+    SweepLine(name="loo", scale="laptop", runs=9, states={"done": 9}, ...)
+    """
 
     name: str
     problem: str = ""
-    """Why nothing else is known."""
+    """The reason if nothing else is known."""
     question: str = ""
     """The sweep file's `doc`."""
     scale: str = ""
@@ -43,16 +46,16 @@ class SweepLine:
     variants: int = 0
     runs: int = 0
     states: dict[State, int]
-    """Runs by state."""
+    """Number of runs in each state."""
     compute_gpu_hours: float = 0.0
-    """Of all runs together; runs that another sweep also has count in both."""
+    """GPU-hours of all runs together; a run that two sweeps share counts in both."""
     compute_name: str = ""
     last_sign: float = 0.0
-    """When one of its runs last gave a sign of life, in seconds since 1970; 0 where none has begun."""
+    """Time of the last sign of life of any run, in seconds since 1970; 0 if none has begun."""
 
     @property
     def state(self) -> str:
-        """`6 of 6 done`, `2 of 9 done, 1 running, 6 pending`."""
+        """Counts of runs: `6 of 6 done`, `2 of 9 done, 1 running, 6 pending`."""
         others = [f"{number} {state}" for state, number in self.states.items() if state != State.DONE]
         return ", ".join([f"{self.states.get(State.DONE, 0)} of {self.runs} done", *others])
 
@@ -62,7 +65,7 @@ class SweepLine:
 
 
 def sweep_lines(home: Home) -> Iterator[SweepLine]:
-    """Sweeps that were started here, last started first."""
+    """The sweeps started here, the most recent first."""
     for name in home.sweep_names():
         try:
             yield sweep_line(home, name)
@@ -71,7 +74,7 @@ def sweep_lines(home: Home) -> Iterator[SweepLine]:
 
 
 def sweep_line(home: Home, name: str) -> SweepLine:
-    """One sweep; AblationsError where its plan cannot be read."""
+    """One sweep; raises AblationsError if its plan cannot be read."""
     sweep = read_sweep(home, name)
     plan, rows = sweep.plan, run_rows(sweep)
     counts = Counter(row.state.state for row in rows)
@@ -90,7 +93,7 @@ def sweep_line(home: Home, name: str) -> SweepLine:
 
 
 def sweeps_table(lines: list[SweepLine], *, now: float) -> Listing:
-    """What `platform list` prints, problems aside; `now` is a Unix time."""
+    """The table of `platform list`, without the problems; `now` is a Unix time."""
     table = Listing(columns=SWEEP_COLUMNS)
     for line in lines:
         if line.problem:
@@ -109,5 +112,5 @@ def sweeps_table(lines: list[SweepLine], *, now: float) -> Listing:
 
 
 def ago(seconds: float) -> str:
-    """`now`, `12 min ago`, `3.5 days ago`."""
+    """A time in the past: `now`, `12 min ago`, `3.5 days ago`."""
     return "now" if seconds < 30 else f"{duration_text(seconds, digits=2)} ago"

@@ -1,4 +1,4 @@
-"""The table of `platform status`: one line a run, and of a long sweep only the runs that one has to look at."""
+"""The table of `platform status`: one line per run; for a long sweep only the runs worth looking at."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -42,17 +42,17 @@ COLUMN_KINDS: dict[str, Kind] = {
     "left": "number",
     "message": "prose",
 }
-"""Columns that are no names."""
+"""Columns that do not hold names."""
 MOST_ROWS = 60
-"""Runs that are shown one by one; a longer table is not read."""
+"""Maximum number of runs shown one by one."""
 LOOKED_AT: tuple[frozenset[State], ...] = (
     frozenset({State.RUNNING, State.REQUEUED}),
     frozenset({State.STALE, State.PREEMPTED}),
     frozenset(state for state in State if state.is_failure),
 )
-"""What a long table shows: what trains, what is in trouble, and what has ended in it."""
+"""Runs shown in a long table: those that train, those in trouble, and those that failed."""
 MOST_RUNS_NAMED = 4
-"""Runs of one failure that are named."""
+"""Number of runs named for one failure."""
 
 
 def status_view(
@@ -64,7 +64,7 @@ def status_view(
     most_rows: int | None = MOST_ROWS,
     with_traces: bool = True,
 ) -> Group:
-    """The table, and below it why runs failed."""
+    """The table, and below it the reasons why runs failed."""
     table = status_table(plan, rows, failures=failures, now=now, most_rows=most_rows)
     return Group(table, *(failure_text(number, one, with_traces) for number, one in enumerate(failures, start=1)))
 
@@ -77,10 +77,10 @@ def status_table(
     now: datetime | None = None,
     most_rows: int | None = MOST_ROWS,
 ) -> Listing:
-    """One line a run: state, share of the budget, pass rate, time left, and what is wrong with it.
+    """One line per run: state, fraction of the budget, pass rate, time left, and what is wrong.
 
-    Of more than `most_rows` runs those that train or are in trouble are shown, and the others counted. With `now` the
-    title forecasts the end.
+    Of more than `most_rows` runs only those that train or are in trouble are shown; the others are counted. With
+    `now` the title forecasts the end.
     """
     title = f"{summary(plan, rows)}\n{outlook(plan, rows, now=now)}"
     shown = worth_showing(rows, most_rows)
@@ -110,7 +110,7 @@ def _columns(
     failures: Sequence[Failure],
     names: Mapping[str, str],
 ) -> dict[str, list[Cell]]:
-    """The cells of each column; those that would say nothing leave their room to the messages."""
+    """The cells of each column; empty columns are dropped to leave room for the messages."""
     number_of = {run: number for number, failure in enumerate(failures, start=1) for run in failure.runs}
     states = [row.state for row in shown]
     columns: dict[str, list[Cell]] = {"variant": [names[row.variant] for row in shown]}
@@ -141,23 +141,22 @@ def _left(row: RunRow, plan: Plan) -> str:
 
 
 def _message(row: RunRow, number_of: Mapping[str, int]) -> str:
-    """What there is to say of a run; a failure that is told below is only pointed to."""
+    """The message about a run; a failure described below the table is only referred to."""
     number = number_of.get(row.id)
     return (row.state if number is None else replace(row.state, message=f"see {number} below")).said
 
 
 def worth_showing(rows: Sequence[RunRow], most: int | None = MOST_ROWS) -> list[RunRow]:
-    """All rows if they are few; else at most that many of those that train or are in trouble, in the plan's order."""
+    """All rows if few; else at most that many of those that train or are in trouble, in the plan's order."""
     if most is None or len(rows) <= most:
         return list(rows)
     found = [[index for index, row in enumerate(rows) if row.state.state in states] for states in LOOKED_AT]
-    # In turns, so that many runs of one kind hide no other kind.
+    # Take turns, so that many runs of one kind do not hide the other kinds.
     in_turns = [index for turn in zip_longest(*found) for index in turn if index is not None]
     return [rows[index] for index in sorted(in_turns[:most])]
 
 
 def _others(rows: Sequence[RunRow], shown: Sequence[RunRow]) -> dict[State, list[RunRow]]:
-    """The rows that are not shown, by state."""
     ids = {row.id for row in shown}
     others = [row for row in rows if row.id not in ids]
     counts = Counter(row.state.state for row in others)
@@ -165,13 +164,13 @@ def _others(rows: Sequence[RunRow], shown: Sequence[RunRow]) -> dict[State, list
 
 
 def _shared_message(rows: Sequence[RunRow]) -> str:
-    """What is said of all of these that wait, such as Slurm's reason; empty where they differ."""
+    """The message that all of these waiting runs share, such as Slurm's reason; empty if they differ."""
     said = {cause(row.state.message) for row in rows} if rows[0].state.state.waits else set()
     return said.pop().removeprefix("job #_# ").removeprefix("job # ") if len(said) == 1 else ""
 
 
 def summary(plan: Plan, rows: Sequence[RunRow]) -> str:
-    """`3 done, 2 running, 4 pending; 41% of the compute`."""
+    """Counts and progress: `3 done, 2 running, 4 pending; 41% of the compute`."""
     counts = Counter(row.state.state for row in rows)
     states = ", ".join(f"{counts[state]} {state}" for state in STATE_STYLES if counts[state])
     mean = sum(share(row.state, plan) for row in rows) / len(rows)
@@ -179,7 +178,7 @@ def summary(plan: Plan, rows: Sequence[RunRow]) -> str:
 
 
 def outlook(plan: Plan, rows: Sequence[RunRow], *, now: datetime | None) -> str:
-    """`410 modelled GPU-hours so far; about 40 min left, until 15:20`."""
+    """Compute so far and time left: `410 modelled GPU-hours so far; about 40 min left, until 15:20`."""
     seconds = rows_seconds_left(plan, rows)
     end = "" if now is None or seconds is None else f"; {end_text(seconds, now)}"
     four_digits = float(f"{spent(rows):.4g}")
@@ -187,7 +186,7 @@ def outlook(plan: Plan, rows: Sequence[RunRow], *, now: datetime | None) -> str:
 
 
 def failure_text(number: int, failure: Failure, with_trace: bool) -> Text:
-    """`1  RuntimeError: ...`, whose runs they are, and the end of a log."""
+    """The error, the runs that failed with it, and the end of a log."""
     names = ", ".join(failure.names[:MOST_RUNS_NAMED]).replace(", seed", " seed")
     others = len(failure.names) - MOST_RUNS_NAMED
     text = Text(f"\n{number}  ")

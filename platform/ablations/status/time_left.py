@@ -1,8 +1,8 @@
-"""When a run and a whole sweep will end, from the compute that was spent and how long that took. Pure functions.
+"""Estimates when a run and a whole sweep will end, from the compute spent and the time taken. Pure functions.
 
-Assumed: a run continues at its speed so far, its warm start and all attempts counted; one that has no speed yet is
-as fast as the mean of the others; as many train at a time as do now, and who waits takes the first place that becomes
-free; what has failed, was cancelled or stopped stays as it is. Slurm may give more places or fewer: it is no promise.
+The estimate assumes that a run keeps its speed so far (all attempts and the warm start included), and that a run
+without a speed is as fast as the mean of the others. As many runs train at a time as do now, and a waiting run takes
+the first free place. Failed, cancelled and stopped runs stay as they are. Slurm may start more or fewer runs.
 """
 
 import heapq
@@ -14,13 +14,13 @@ from ablations.text import MINUTE_S, duration_text
 
 
 def seconds_left(state: RunState, budget_gpu_hours: float) -> float | None:
-    """Of one run until its budget; None while it is not known how fast it is."""
+    """Seconds until a run reaches its budget; None if its speed is unknown."""
     pace = _pace(state)
     return None if pace is None else _compute_left(state, budget_gpu_hours) * pace
 
 
 def sweep_seconds_left(states: Sequence[RunState], budget_gpu_hours: float) -> float | None:
-    """Until the last run has ended; None where nothing trains, or nothing has a speed yet."""
+    """Seconds until the last run has ended; None if nothing trains or no run has a speed yet."""
     paces = [pace for state in states if (pace := _pace(state)) is not None]
     training = [state for state in states if state.state == State.RUNNING]
     if not paces or not training:
@@ -37,7 +37,7 @@ def sweep_seconds_left(states: Sequence[RunState], budget_gpu_hours: float) -> f
 
 
 def _pace(state: RunState) -> float | None:
-    """Wall-clock seconds for one GPU-hour."""
+    """Wall-clock seconds per GPU-hour."""
     return state.wall_s / state.compute_gpu_hours if state.wall_s > 0 and state.compute_gpu_hours > 0 else None
 
 
@@ -46,12 +46,12 @@ def _compute_left(state: RunState, budget_gpu_hours: float) -> float:
 
 
 def time_left_text(seconds: float) -> str:
-    """An estimate: `< 1 min`, `12 min`, `3.5 h`, `14 h`, `3.1 days`."""
+    """An estimate as text: `< 1 min`, `12 min`, `3.5 h`, `14 h`, `3.1 days`."""
     return "< 1 min" if seconds < MINUTE_S else duration_text(seconds, digits=2)
 
 
 def end_text(seconds: float, now: datetime) -> str:
-    """`about 40 min left, until 15:20`; with the date where that is not today."""
+    """The time left and the end: `about 40 min left, until 15:20`; with the date unless it is today."""
     end = now + timedelta(seconds=seconds)
     day = "" if end.date() == now.date() else f"{end.day} {end:%b} "
     about = "less than 1 min" if seconds < MINUTE_S else f"about {time_left_text(seconds)}"

@@ -1,4 +1,4 @@
-"""The processes of the runs that train on the wall clock: where each is, and what it does."""
+"""The processes of the runs that train on the wall clock: the node and the activity of each."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,12 @@ from rich.text import Text
 from ablations.status.rows import RunRow
 from ablations.terminal.listing import Cell, Column, Listing
 
-NONE_TO_SHOW = "no run trains on the wall clock now, so there are no processes to show"
+NONE_TO_SHOW = "no processes to show: no run is training on the wall clock"
 STYLES_OF_UNITS = {"at work": "green", "starting": "dim", "catching up": "cyan", "gone": "red"}
 
 
 def unit_lines(rows: Sequence[RunRow]) -> list[dict[str, str]]:
-    """One line a process: `{"variant": "scalerl", "process": "generator 3", "node": "n2", "state": "at work", ...}`."""
+    """One line per process: `{"variant": "scalerl", "process": "generator 3", "node": "n2", "state": "at work"}`."""
     return [
         {
             "variant": row.name if len({other.seed for other in rows}) > 1 else row.variant,
@@ -28,7 +28,7 @@ def unit_lines(rows: Sequence[RunRow]) -> list[dict[str, str]]:
 
 
 def units_table(rows: Sequence[RunRow]) -> Listing | Text:
-    """The same for a terminal."""
+    """The processes as a table for a terminal."""
     lines = unit_lines(rows)
     if not lines:
         return Text(NONE_TO_SHOW)

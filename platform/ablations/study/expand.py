@@ -1,4 +1,4 @@
-"""A sweep file made into runs.
+"""Turns a sweep file into runs.
 
 >>> study = expand(Path("sweeps/loo.yaml"))
 >>> [variant.name for variant in study.variants]
@@ -43,7 +43,7 @@ class Variant:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepRun:
-    """One training: `SweepRun(variant="loo-loss", seed=0, id="3f0c9a1b2d4e", recipe=recipe)`."""
+    """One training run: `SweepRun(variant="loo-loss", seed=0, id="3f0c9a1b2d4e", recipe=recipe)`."""
 
     variant: str
     seed: int
@@ -53,37 +53,37 @@ class SweepRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """A sweep with every variant resolved, the reference first, and the runs in the order of variants, then seeds."""
+    """A sweep with all variants resolved, the reference first, and its runs ordered by variant, then seed."""
 
     sweep: Sweep
     scale: str
     """The scale in use: `--scale`, else the sweep's."""
     sets: tuple[str, ...]
-    """Settings of the command line; they apply to every variant."""
+    """Command-line settings, which apply to every variant."""
     variants: tuple[Variant, ...]
     runs: tuple[SweepRun, ...]
     asked: Asked
     """The scale's resources, overridden by the sweep's, with the place of each."""
     budget_at: Place
-    """Where the file says how much compute each run gets."""
+    """The place of the compute of each run in the file."""
     space: SearchSpace | None = None
-    """What a search may try; None without a search. Each trial becomes a variant (`ablations.search`)."""
+    """The space of a search; None without one. Each trial becomes a variant (`ablations.search`)."""
 
     @property
     def reference(self) -> Variant:
-        """The variant that all others are compared with."""
+        """The variant with which all others are compared."""
         return self.variants[0]
 
     @property
     def resources(self) -> Resources:
-        """What each run gets from Slurm under `--executor slurm`."""
+        """Slurm resources of each run under `--executor slurm`."""
         return self.asked.resources
 
 
 def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), with_files: bool = True) -> Study:
-    """The study in a sweep file, on another scale and with `path=value` settings for all its variants if given.
+    """The study in a sweep file, optionally on another scale and with `path=value` settings for all variants.
 
-    Without files, weights and data are not read but taken as written: such a study can be planned and not trained.
+    With `with_files=False`, weights and data are not read; such a study can be planned but not trained.
     """
     source, sets = read_yaml(path), tuple(sets)
     if not with_files:
@@ -94,7 +94,7 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
     if sweep.fixed_scale and scale not in (None, sweep.scale):
         raise scale_at.error(
             f"sweep '{sweep.name}' has `fixed_scale: true`: its variants are written for scale {sweep.scale}",
-            "leave --scale out, or copy the file and write them for the other scale",
+            "omit --scale, or copy the file and adapt its variants to the other scale",
         )
     scale_file = find_file("scale", scale or sweep.scale, named_at=scale_at, sweep=path)
     reference = Variant(
@@ -116,7 +116,7 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
 
 
 def budget_place(source: Source) -> Place:
-    """The place of `budget.compute`, or of the whole file where that is the default."""
+    """The place of `budget.compute`, or of the whole file if it is not written."""
     place = source.place(("budget", "compute"))
     return place if ("budget", "compute") in source.places else replace(source.root, key="budget.compute")
 
@@ -128,7 +128,7 @@ def with_seeds(study: Study, seeds: Sequence[int]) -> Study:
 
 
 def runs_of(variants: Iterable[Variant], seeds: Iterable[int]) -> tuple[SweepRun, ...]:
-    """Each variant once with each seed."""
+    """Every variant with every seed."""
     return tuple(_run(variant, seed) for variant in variants for seed in seeds)
 
 
@@ -152,7 +152,7 @@ def _variants(reference: Variant, asked: Iterable[Draft]) -> tuple[Variant, ...]
 
 
 def attention_charge(recipe: ResolvedRecipe) -> str | None:
-    """`charged` or `free`; None where time is measured."""
+    """Either `charged` or `free`; None if time is measured."""
     return None if recipe.cluster.type == "wall" else recipe.cluster.attention.type
 
 
@@ -168,8 +168,8 @@ def _add(draft: Draft, reference: Variant, variants: dict[str, Variant], names: 
     found, of_reference = attention_charge(recipe), attention_charge(reference.recipe)
     if found != of_reference:
         raise draft.place.error(
-            f"attention is {found}, but {of_reference} for the reference, so their compute does not compare",
-            "start the sweep once per account, with --set",
+            f"attention is {found}, but {of_reference} for the reference, so their compute is not comparable",
+            "start the sweep once with each setting of attention, with --set",
         )
     twin = names.setdefault(recipe.canonical_json(), draft.name)
     if twin == reference.name:
@@ -184,7 +184,7 @@ def _add(draft: Draft, reference: Variant, variants: dict[str, Variant], names: 
 
 
 def _check_comparison(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> None:
-    """Raises if nothing remains to compare, or if a setting names a variant that does not exist."""
+    """Raise FileError if nothing remains to compare, or if a setting names an unknown variant."""
     if sweep.search:
         _check_search(sweep, source, variants)
     elif len(variants) == 1:
@@ -209,7 +209,7 @@ def _check_comparison(sweep: Sweep, source: Source, variants: Sequence[Variant])
 
 
 def _check_task(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> None:
-    """Raises if the fit uses a task that a variant does not measure."""
+    """Raise FileError if the fit uses a task that a variant does not measure."""
     for recipe in (variant.recipe for variant in variants):
         names = [task.title for task in (*recipe.tasks, *recipe.evaluation.downstream)]
         names += [ALL] if len(recipe.tasks) > 1 else []
@@ -219,7 +219,7 @@ def _check_task(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> No
 
 
 def _check_search(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> None:
-    """Raises if a key has no effect on a search, or if a variant has the name of a trial."""
+    """Raise FileError if a key has no effect on a search, or if a variant has the name of a trial."""
     for variant in variants:
         if variant.name.startswith(TRIAL_PREFIX):
             place = source.place(("variants", variant.name))

@@ -1,4 +1,4 @@
-"""Whether runs of a study will have enough readings to be fitted, said before any of them trains."""
+"""Checks before training whether the runs of a study will have enough evaluations for a fit."""
 
 import math
 from collections.abc import Callable
@@ -12,14 +12,14 @@ COUNT_ROUNDING = 1e-9
 
 
 def readings_before(budget: float, every: float) -> int:
-    """Evaluations after step 0 of a run of this budget, both in compute units."""
+    """Number of evaluations after step 0 in a run of this budget; both in compute units."""
     return math.floor(budget / every + COUNT_ROUNDING)
 
 
 def num_fittable(*, budget: float, every: float, fit_from: float = 0.0, fit_on: float = 1.0) -> int:
-    """Readings after step 0 that a fit may use: those due from `fit_from` to `fit_on` of the budget.
+    """Number of evaluations after step 0 that a fit may use: those due from `fit_from` to `fit_on` of the budget.
 
-    The window ends with the reading that is due at its end, and readings come a little after they are due.
+    The window ends with the evaluation due at its end, since evaluations come a little after they are due.
     """
     last = min(math.ceil(fit_on * budget / every - COUNT_ROUNDING), readings_before(budget, every))
     first = max(1, math.ceil(fit_from * budget / every - COUNT_ROUNDING))
@@ -27,7 +27,7 @@ def num_fittable(*, budget: float, every: float, fit_from: float = 0.0, fit_on: 
 
 
 def too_few_readings(study: Study, budget: float | None = None) -> FileProblem | None:
-    """Which variant will have too few readings for a fit, and what would be right; None where all have enough.
+    """The first variant with too few evaluations for a fit, and advice; None if all have enough.
 
     `budget` replaces the file's, in the scale's compute unit. The problem has its place in the sweep file.
     """

@@ -1,4 +1,4 @@
-"""The forms of a study and the changes that each of them asks for, before anything is resolved.
+"""The forms of a study, and the changes that each requests before anything is resolved.
 
 leave_one_out   loo-loss, loo-advantage, ...           one axis at a time reverts to another recipe's value
 axes            batch=small, batch=large, ...          one factor at a time
@@ -28,7 +28,7 @@ MAX_COMBINATIONS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
-    """A variant as the sweep file asks for it.
+    """A variant as requested in the sweep file.
 
     >>> Draft(name="batch=small", overrides=(Override(path="batch.prompts", value=32, place=place),), place=place)
     """
@@ -37,13 +37,11 @@ class Draft:
     overrides: tuple[Override, ...]
     place: Place
     may_be_reference: bool = False
-    """Whether it may change nothing: one point of a grid may be the reference."""
+    """True if the draft may change nothing: one point of a grid may be the reference."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Level:
-    """One value of one axis."""
-
     axis: str
     name: str
     overrides: tuple[Override, ...]
@@ -54,7 +52,7 @@ _Combination = tuple[_Level, ...]
 
 
 def drafts(sweep: Sweep, source: Source, reference: ResolvedRecipe, path: Path) -> Iterator[Draft]:
-    """Every variant that the sweep file at `path` asks for, except the reference."""
+    """Every variant that the sweep file at `path` requests, except the reference."""
     if sweep.leave_one_out:
         yield from _left_out(sweep.leave_one_out, source, reference, path)
     for level in itertools.chain.from_iterable(_levels(sweep.axes, source, "axes")):
@@ -93,7 +91,6 @@ def _reverted(axis: str, differing: Mapping[str, Any], place: Place) -> tuple[Ov
 
 
 def _combined(sweep: Sweep, source: Source) -> Iterator[Draft]:
-    """The combinations of zip and grid that are not excluded."""
     pairs, crossings = _pairs(sweep, source), _crossings(sweep, source)
     excluded = _excluded(sweep, source, pairs + crossings)
     yield from (_draft(pair) for pair in pairs if _name(pair) not in excluded)
@@ -114,7 +111,6 @@ def _excluded(sweep: Sweep, source: Source, combinations: list[_Combination]) ->
 
 
 def _levels(axes: Axes, source: Source, form: str) -> list[list[_Level]]:
-    """The levels of each axis written under the key `form`."""
     return [_levels_of(axis, values, source, (form, axis)) for axis, values in axes.items()]
 
 
@@ -163,7 +159,7 @@ def _draft(combination: _Combination, *, may_be_reference: bool = False) -> Draf
 
 
 def _right_pattern(pattern: set[tuple[str, str]], combinations: list[_Combination]) -> str:
-    """Advice for an exclusion that matches nothing, from its first part that no combination has."""
+    """Advice for an exclusion that matches nothing, based on the first part that no combination has."""
     values: dict[str, list[str]] = {}
     for level in itertools.chain.from_iterable(combinations):
         if level.name not in values.setdefault(level.axis, []):

@@ -18,12 +18,12 @@ class Asked:
 
     resources: Resources
     places: Mapping[str, Place]
-    """By key inside the block; `""` is the block itself."""
+    """Places by key inside the block; `""` is the block itself."""
     root: Place
     """The file."""
 
     def place(self, key: str) -> Place:
-        """Where a key was written; for a default, where it could be written."""
+        """The place of a key; for a default, the place where it could be written."""
         block = self.places.get("", self.root.inside("resources"))
         return self.places.get(key, block.inside(key))
 

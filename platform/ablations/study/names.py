@@ -1,4 +1,4 @@
-"""What a sweep file may name: variants, seeds, and the values of an axis or a search, listed or named overrides.
+"""The values of an axis or a search, as written in a sweep file: a list, or named sets of overrides.
 
 loss.type: [cispo, dapo]
 batch: {small: {batch.prompts: 8}, large: {batch.prompts: 32, optimiser.learning_rate: {times: 2}}}
@@ -25,7 +25,7 @@ def _nameable(name: str) -> str:
 
 
 def unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The values themselves; ValueError if two of them read the same."""
+    """The values unchanged; ValueError if two of them have the same label."""
     labels = [label(value) for value in values]
     if twice := [name for position, name in enumerate(labels) if name in labels[:position]]:
         raise ValueError(f"{twice[0]} is listed twice; list each value once")
@@ -50,7 +50,7 @@ def _written_as(values: Any) -> Literal["named", "listed"] | None:
 Name = Annotated[str, AfterValidator(_nameable)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Overrides = Annotated[dict[str, Any], Field(min_length=1)]
-"""Dotted path of the resolved recipe to its value, see `ablations.study.override`."""
+"""Dotted paths of the resolved recipe to values (`ablations.study.override`)."""
 Named = Annotated[dict[Name, Overrides], Field(min_length=1)]
 Label = Annotated[Any, AfterValidator(_names_itself)]
 Listed = Annotated[tuple[Label, ...], Field(min_length=1), AfterValidator(unique)]

@@ -5,8 +5,8 @@
     {'batch.prompts': 32}
 
 A mapping is shorthand for the paths inside it: `loss: {type: grpo, clip: 0.1}` is `loss.type: grpo` and
-`loss.clip: 0.1`. Another `type` than the block has starts that block from the new type's defaults. `{times: x}`
-multiplies the number it stands for, so that one sweep serves every scale.
+`loss.clip: 0.1`. A different `type` resets a block to the defaults of the new type. `{times: x}` multiplies the
+reference's number, so that one sweep serves every scale.
 """
 
 import copy
@@ -41,7 +41,7 @@ class Override:
 
 
 def overrides_in(source: Source, key: KeyPath) -> tuple[Override, ...]:
-    """The overrides of the mapping at `key` of a sweep file."""
+    """The overrides in the mapping at `key` of a sweep file."""
     written: Any = source.data
     for part in key:
         written = written[part]
@@ -49,7 +49,7 @@ def overrides_in(source: Source, key: KeyPath) -> tuple[Override, ...]:
 
 
 def overrides_from(settings: Mapping[str, Any], place: Place) -> tuple[Override, ...]:
-    """Overrides that all come from one place, such as those of the value an axis reverts to."""
+    """Overrides that all come from one place, for example those of an axis that reverts."""
     source = Source(data={}, places={}, root=place)
     return tuple(override for path, value in settings.items() for override in _flat(path, value, source, ()))
 
@@ -64,7 +64,7 @@ def overrides_set(text: str) -> tuple[Override, ...]:
 
 
 def vary(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[ResolvedRecipe, dict[str, Any]]:
-    """`base` with the overrides, and the value each path was set to; an error points at the override responsible."""
+    """Apply overrides; returns the recipe and the value set at each path. Errors point at the responsible override."""
     if not overrides:
         return base, {}
     _refuse_contradictions(overrides)
@@ -73,7 +73,7 @@ def vary(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[ResolvedR
     after = copy.deepcopy(before)
     settings: dict[str, Any] = {}
     places: dict[KeyPath, Place] = {}
-    # A changed type empties its block, so it comes before whatever else the block is given.
+    # A new type empties its block, so it comes before the block's other settings.
     for override in sorted(overrides, key=lambda override: override.parts[-1] != "type"):
         value = _value(override, before)
         places[_set(after, override, value)] = override.place
@@ -83,7 +83,7 @@ def vary(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[ResolvedR
 
 
 def _flat(path: str, value: Any, source: Source, key: KeyPath) -> Iterator[Override]:
-    """The overrides that `path: value` means, with `value` written at `key` of `source`."""
+    """The overrides in `path: value`, where `value` is written at `key` of `source`."""
     if value == {}:
         raise source.place(key).error("found an empty mapping", "write at least one setting")
     if isinstance(value, dict) and "times" not in value:
@@ -94,7 +94,7 @@ def _flat(path: str, value: Any, source: Source, key: KeyPath) -> Iterator[Overr
 
 
 def _refuse_contradictions(overrides: Sequence[Override]) -> None:
-    """Raises if two overrides set the same path, or if one sets a path inside the other's."""
+    """Raise FileError if two overrides set the same path, or one sets a path inside the other's."""
     seen: dict[tuple[str, ...], Override] = {}
     for override in sorted(overrides, key=lambda override: len(override.parts)):
         for depth in range(1, len(override.parts) + 1):
@@ -111,7 +111,7 @@ def _refuse_resources(overrides: Sequence[Override]) -> None:
 
 
 def _value(override: Override, before: dict[str, Any]) -> Any:
-    """The value to set: the value itself, or `times` the number at that path before any override."""
+    """The value to set: the value as written, or `times` the number at the path before any override."""
     if not isinstance(override.value, dict):
         return override.value
     times = _times(override)
@@ -121,12 +121,11 @@ def _value(override: Override, before: dict[str, Any]) -> Any:
     number = holder[key[-1]]
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise override.place.error(f"{{times: {times}}} cannot multiply {shown_value(number)}", "times needs a number")
-    # Halves go up: Python's round would take 2.5 to 2 but 3.5 to 4.
+    # Halves round up: Python's round would turn 2.5 into 2 but 3.5 into 4.
     return max(1, math.floor(number * times + 0.5)) if isinstance(number, int) else number * times
 
 
 def _times(override: Override) -> float:
-    """The factor of `{times: x}`."""
     if unknown := [name for name in override.value if name != "times"]:
         raise override.place.error(f"unknown key '{unknown[0]}' beside times", "write {times: x} alone")
     times = override.value["times"]
@@ -137,12 +136,12 @@ def _times(override: Override) -> float:
 
 
 def _set(tree: dict[str, Any], override: Override, value: Any) -> KeyPath:
-    """Sets `value` in `tree`, emptying a block whose type changes; gives the key path that was set."""
+    """Set `value` in `tree`, emptying a block whose type changes; returns the path that was set."""
     holder, key = _located(tree, override)
     if key[-1] == "type" and holder.get("type", value) != value:
         holder.clear()
     if isinstance(holder, dict):
-        holder.pop(f"{key[-1]}_sha256", None)  # of the file that the path named before
+        holder.pop(f"{key[-1]}_sha256", None)  # hash of the previous file
     holder[key[-1]] = value
     return key
 
@@ -168,7 +167,7 @@ def _entry(holder: Any, part: str | int, override: Override) -> Any:
 
 
 def _key(holder: Any, part: str, override: Override) -> str | int:
-    """`part` as a key of the mapping, or as a position in the list, that it is looked up in."""
+    """`part` as a key of the mapping `holder`, or as a position in the list `holder`."""
     match holder:
         case dict():
             return part

@@ -1,4 +1,4 @@
-"""Where two resolved recipes differ, setting by setting.
+"""Lists the settings in which two resolved recipes differ.
 
 >>> recipe_differences(load_resolved("scalerl", "smoke"), load_resolved("baseline", "smoke"))
 [RecipeDifference(path='loss.type', left='cispo', right='dapo'), ...]
@@ -12,12 +12,12 @@ from ablations.text import setting_text
 from scalerl.recipe import ResolvedRecipe
 
 ABSENT = "-"
-"""Of a setting that only one of the two has, as a loss of another type."""
+"""Shown for a setting that only one of the two has, as with another type of loss."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeDifference:
-    """One setting, as people read its values: RecipeDifference(path="batch.prompts", left="48", right="24")."""
+    """One setting with both values as text: RecipeDifference(path="batch.prompts", left="48", right="24")."""
 
     path: str
     left: str
@@ -25,7 +25,7 @@ class RecipeDifference:
 
 
 def recipe_differences(left: ResolvedRecipe, right: ResolvedRecipe) -> list[RecipeDifference]:
-    """Every setting whose value is not the same, in the order of a recipe."""
+    """Every setting whose values differ, in recipe order."""
     ours, theirs = recipe_settings(left), recipe_settings(right)
     return [
         RecipeDifference(path=path, left=ours.get(path, ABSENT), right=theirs.get(path, ABSENT))
@@ -35,7 +35,7 @@ def recipe_differences(left: ResolvedRecipe, right: ResolvedRecipe) -> list[Reci
 
 
 def recipe_settings(recipe: ResolvedRecipe) -> dict[str, str]:
-    """Every setting as people read its value, by dotted path, in the order of a recipe."""
+    """The value of every setting as text, by dotted path, in recipe order."""
     return dict(_settings(recipe.model_dump(mode="json")))
 
 

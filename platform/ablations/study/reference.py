@@ -1,4 +1,4 @@
-"""Every key of a sweep file as Markdown, from the models themselves: `docs/sweep_file.md`.
+"""Every key of a sweep file as Markdown, generated from the models: `docs/sweep_file.md`.
 
 python -m ablations.study.reference > docs/sweep_file.md      # make docs
 """
@@ -15,10 +15,10 @@ from scalerl.recipe.reference import default_of, models_of, range_of, said
 SWEEP_FILE_PREAMBLE = """\
 # Every key of a sweep file
 
-Made by `make docs` from the models of `platform/ablations/study/`; a test fails when this page is not what they say.
+Made by `make docs` from the models of `platform/ablations/study/`; a test fails if this page is out of date.
 
-A sweep file is one study: a *reference* recipe, a *scale*, and what its variants change. `platform check FILE` reads it
-and trains nothing; a mistake is refused with file, line, key, and what would be right.
+A sweep file is one study: a *reference* recipe, a *scale*, and the changes of its variants. To check a file without
+training, run `platform check FILE`. A mistake is reported with file, line, key, and advice.
 
     name: batches                          # its folder in the home folder, its experiment in MLflow
     doc: Does a larger batch raise the ceiling?
@@ -29,29 +29,29 @@ and trains nothing; a mistake is refused with file, line, key, and what would be
     seeds: [0, 1, 2]
     budget: {compute: 1.0}
 
-## What variants change
+## Changes of a variant
 
 A variant is a set of overrides: dotted paths into [the settings](recipes.md) of recipe and scale, and their values.
-`{times: x}` multiplies what the reference has, so that one file serves every scale. A mapping is shorthand for the
-paths inside it; another `type` than the block has starts that block from the new type's defaults.
+`{times: x}` multiplies the reference's value, so that one file serves every scale. A mapping is shorthand for the
+paths inside it; a different `type` resets its block to the defaults of the new type.
 
 | form | variants |
 |---|---|
 | `axes: {batch.prompts: [24, 96]}` | one for each value, one axis at a time: `batch.prompts=24`, `batch.prompts=96` |
-| `axes: {batch: {small: {batch.prompts: 24}}}` | the same with names: `batch=small` |
-| `grid: {loss.type: [cispo, dapo], batch.prompts: [24, 96]}` | one for each combination but the reference's |
-| `zip: {batch: {...}, rate: {...}}` | the first values together, the second values together, and so on |
+| `axes: {batch: {small: {batch.prompts: 24}}}` | one for each named value: `batch=small` |
+| `grid: {loss.type: [cispo, dapo], batch.prompts: [24, 96]}` | one for each combination except the reference's |
+| `zip: {batch: {...}, rate: {...}}` | one for each position: all first values, all second values, and so on |
 | `leave_one_out: {revert_to: baseline}` | one for each axis in which the recipes differ: `loo-loss`, `loo-logits` |
 | `variants: {warm: {optimiser.warmup_steps: 50}}` | as written |
-| `exclude: [{loss.type: dapo, batch.prompts: 96}]` | these combinations of grid and zip are left out |
-| `search: {space: {...}, trials: 12}` | those that a sampler proposes: `trial-000`, `trial-001`, ... |
+| `exclude: [{loss.type: dapo, batch.prompts: 96}]` | grid and zip without these combinations |
+| `search: {space: {...}, trials: 12}` | one for each trial of a sampler: `trial-000`, `trial-001`, ... |
 
-Forms add up: a file may have several. The reference is always trained too, and every run is trained once for all sweeps
-of a home folder that have it."""
+A file may combine several forms. The reference is always trained too. Sweeps of one home folder that have the same run
+train it once."""
 
 
 def sweep_reference() -> str:
-    """The page."""
+    """The whole page as Markdown."""
     parts = [SWEEP_FILE_PREAMBLE, "## Keys", said(Sweep), rows(Sweep)]
     for name, field in Sweep.model_fields.items():
         found = [*models_of(field.annotation)] or {"published": [Published], "claims": [Claim]}.get(name, [])
@@ -61,7 +61,7 @@ def sweep_reference() -> str:
 
 
 def blocks_of(path: str, model: type[BaseModel]) -> list[str]:
-    """A section for the block at `path`, and for those below it."""
+    """A section for the block at `path`, and for the blocks inside it."""
     heading = f"{path}: {{type: {model.model_fields['type'].default}}}" if "type" in model.model_fields else path
     parts = [f"### `{heading}`", said(model), rows(model)]
     for name, field in model.model_fields.items():
@@ -71,14 +71,14 @@ def blocks_of(path: str, model: type[BaseModel]) -> list[str]:
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:
-    """The models that a value of this type may be or hold, those of a mapping included."""
+    """The models that a value of this type may be or hold, including those in a mapping."""
     if get_origin(annotation) is dict:
         return [*models_of(annotation.__args__[1])]
     return [*models_of(annotation)]
 
 
 def rows(model: type[BaseModel]) -> str:
-    """One row for each key; the `type` of a block stands in its heading."""
+    """One row per key; the `type` of a block stands in its heading."""
     lines = ["| key | default | range | meaning |", "|---|---|---|---|"]
     for name, field in model.model_fields.items():
         if name != "type":
@@ -88,7 +88,7 @@ def rows(model: type[BaseModel]) -> str:
 
 
 def written_default(field: FieldInfo) -> str:
-    """As YAML has it; "none" for an empty mapping, list or text."""
+    """The default as written in YAML; "none" for an empty mapping, list or text."""
     value = field.get_default(call_default_factory=True, validated_data={})
     if isinstance(value, dict | tuple | str) and not value:
         return "none"
@@ -98,7 +98,7 @@ def written_default(field: FieldInfo) -> str:
 
 
 def written_range(field: FieldInfo) -> str:
-    """What may be written there; "mapping" for one whose keys the user chooses, "list" for a list."""
+    """The allowed values; "mapping" if the user chooses the keys, "list" for a list."""
     origins = {get_origin(part) for part in (field.annotation, *getattr(field.annotation, "__args__", ()))}
     if dict in origins:
         return "mapping"

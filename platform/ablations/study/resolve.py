@@ -19,14 +19,14 @@ from scalerl.recipe import Recipe, ResolvedRecipe, Scale
 
 
 class ScaleFile(Scale):
-    """The keys of a scale file: the scale, and the resources that its runs request from Slurm."""
+    """The keys of a scale file: the scale, and the Slurm resources of its runs."""
 
     resources: Resources = Resources()
     """See `ablations.study.resources`."""
 
 
 def load_resolved(recipe: str, scale: str, sets: Iterable[str] = ()) -> ResolvedRecipe:
-    """The recipe and scale of these names or paths, changed by `sets` such as `batch.prompts=64`."""
+    """The recipe and scale with these names or paths, changed by `sets` such as `batch.prompts=64`."""
     recipe_file = find_file("recipe", recipe, named_at=Place(source=f"recipe {recipe}"))
     scale_file = find_file("scale", scale, named_at=Place(source=f"scale {scale}"))
     return resolve(recipe_file, scale_file, sets)
@@ -34,16 +34,16 @@ def load_resolved(recipe: str, scale: str, sets: Iterable[str] = ()) -> Resolved
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """A recipe to plan with, and why a run of it would be refused, if it would."""
+    """A recipe for planning; `refused` says why a run of it would be rejected, or is empty."""
 
     recipe: ResolvedRecipe
     refused: str
 
 
 def load_planned(recipe: str, scale: str, sets: Iterable[str] = ()) -> Planned:
-    """The same for a plan, which needs neither weights nor data: what is not on this machine is taken as written.
+    """The recipe for a plan, which needs no files: weights and data that are not on this machine are not read.
 
-    Settings that no run may have together yet can be planned.
+    Settings that no run may combine yet can be planned.
     """
     of_recipe = read_yaml(find_file("recipe", recipe, named_at=Place(source=f"recipe {recipe}")))
     of_scale = read_yaml(find_file("scale", scale, named_at=Place(source=f"scale {scale}")))
@@ -67,7 +67,6 @@ def load_planned(recipe: str, scale: str, sets: Iterable[str] = ()) -> Planned:
 
 
 def _with(settings: dict[str, Any], overrides: Iterable[Override]) -> dict[str, Any]:
-    """The settings with these laid over them."""
     changed = copy.deepcopy(settings)
     for override in overrides:
         block = changed
@@ -82,7 +81,7 @@ def _unread(source: Source) -> Source:
 
 
 def unread(written: Any) -> Any:
-    """A tree of settings in which no path is looked up: each has a hash that stands for any content."""
+    """Settings whose paths are not looked up: each gets a placeholder hash."""
     if isinstance(written, list):
         return [unread(part) for part in written]
     if not isinstance(written, dict):
@@ -94,9 +93,9 @@ def unread(written: Any) -> Any:
 def resolve(
     recipe_file: Path, scale_file: Path, sets: Iterable[str] = (), *, with_files: bool = True
 ) -> ResolvedRecipe:
-    """The two files override the defaults; `sets` override the files. Without files, weights and data are not read.
+    """Merge the two files over the defaults, and `sets` over the files; without files, weights and data are not read.
 
-    What the files say together must hold only after the sets: a scale whose model does not think needs one of them.
+    Both files together need to be valid only after the sets: a scale whose model does not think needs one of them.
     """
     recipe, scale = read_yaml(recipe_file), read_yaml(scale_file)
     if not with_files:
@@ -111,17 +110,17 @@ def resolve(
 
 
 def checked_recipe(source: Source) -> Recipe:
-    """The recipe in a file; the message on a key of a scale says where the key belongs."""
+    """The recipe in a file; for a key of a scale, the error says where the key belongs."""
     elsewhere = dict.fromkeys(Scale.model_fields, "a scale") | {"resources": "a scale or a sweep"}
     return validated(source, Recipe, elsewhere=elsewhere)
 
 
 def checked_scale(source: Source) -> ScaleFile:
-    """The scale in a file; the message on a key of a recipe says where the key belongs."""
+    """The scale in a file; for a key of a recipe, the error says where the key belongs."""
     return validated(source, ScaleFile, elsewhere=dict.fromkeys(Recipe.model_fields, "a recipe"))
 
 
 def asked_in_scale(scale_file: Path) -> Asked:
-    """The resources that a scale requests from Slurm; a sweep may override them."""
+    """The Slurm resources that a scale requests; a sweep may override them."""
     source = read_yaml(scale_file)
     return asked_in(source, checked_scale(_unread(source)).resources)

@@ -1,10 +1,10 @@
-"""What a job asks Slurm for: the `resources:` block of a sweep file and of a scale file.
+"""The `resources:` block of a sweep file and of a scale file: what a job requests from Slurm.
 
     resources: {partition: gpu, time_min: 4:00:00, gpus: 8, cpus: 64, mem_gb: 200, setup: [module load cuda],
                 sbatch: {nice: 100}}
 
-The scale says what a run needs, the sweep says where to get it: the sweep's keys replace the scale's one by one, and so
-do its sbatch options. Resources are not part of a recipe or of a run's identity. `ablations.slurm.limits` checks them
+The scale says what a run needs, the sweep says where to get it: the sweep's keys and sbatch options replace the
+scale's one by one. Resources are not part of a recipe or of a run's identity. `ablations.slurm.limits` checks them
 against the cluster.
 """
 
@@ -34,33 +34,33 @@ SLURM_KEYS = {
     "qos": "qos",
     "time": "time_min",
 }
-"""Options of sbatch that have a key of their own."""
+"""sbatch options that have a key of their own in the block."""
 OWN_OPTIONS = frozenset(
     {
         "array", "chdir", "dependency", "error", "hold", "job-name", "no-requeue", "ntasks", "ntasks-per-core",
         "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket", "open-mode", "output", "requeue", "signal", "wrap",
     }
 )  # fmt: skip
-"""Options of sbatch that the platform sets itself."""
+"""sbatch options that the platform sets itself."""
 UNFIT_OPTIONS = frozenset(
     {
         "cluster-constraint", "clusters", "help", "parsable", "quiet", "test-only", "uid", "usage", "version", "wait",
     }
 )  # fmt: skip
-"""Options that would hide jobs from the platform, or submit none."""
+"""sbatch options that would hide jobs from the platform, or submit none."""
 LONG_OPTION = re.compile(r"[a-z][a-z0-9-]+", re.ASCII)
 SLURM_TIME = re.compile(r"\d+(:\d+){0,2}|\d+-\d+(:\d+){0,2}", re.ASCII)
 KIND_AND_NUMBER = re.compile(r"[A-Za-z][\w.-]*:[1-9]\d*", re.ASCII)
 
 
 def _minutes(written: Any) -> Any:
-    """Slurm's own text for a time in minutes; anything else as it is."""
+    """A time in Slurm's format as minutes; anything else unchanged."""
     if not isinstance(written, str):
         return written
     if not SLURM_TIME.fullmatch(written):
         raise ValueError(
-            f"found {shown_value(written)}; must be a number of minutes, or a time in Slurm's format: 4:00:00, "
-            f"1-12:00:00"
+            f"found {shown_value(written)}; must be a number of minutes or a time in Slurm's format, such as 4:00:00 "
+            f"or 1-12:00:00"
         )
     return minutes(written)
 
@@ -83,7 +83,7 @@ def _option_value(written: Any) -> Any:
 
 
 def option_name(written: str) -> str:
-    """The name of an sbatch option that may be written with underscores; ValueError unless a file may set it."""
+    """The name of an sbatch option, which may be written with underscores; ValueError if a file may not set it."""
     name = written.replace("_", "-")
     if not LONG_OPTION.fullmatch(name):
         raise ValueError(f"{written!r} is not a long option of sbatch; write only its name, as in nice: 100")
@@ -102,19 +102,19 @@ OptionValue = Annotated[str | int | float | bool, BeforeValidator(_option_value)
 
 
 class Resources(Frozen):
-    """What each run requests from Slurm under `--executor slurm`."""
+    """Slurm resources of each run under `--executor slurm`."""
 
     partition: Text | None = None
-    """Default: the cluster's. Of several, separated by commas, the one that starts the job first."""
+    """Default: the cluster's. If several are listed, separated by commas, the one that starts the job first."""
     account: Text | None = None
-    """The account that is charged."""
+    """The account to charge."""
     qos: Text | None = None
     """Quality of service."""
     constraint: Text | None = None
     """Features that a node must have."""
     time_min: Annotated[Positive, BeforeValidator(_minutes)] = 60.0
-    """Minutes that one job may take, or a time in Slurm's format: 4:00:00, 1-12:00:00. A run that needs longer writes
-    its checkpoint, is requeued and resumes."""
+    """Time limit of one job in minutes, or in Slurm's format: 4:00:00, 1-12:00:00. A run that needs longer saves a
+    checkpoint, is requeued and resumes."""
     nodes: Count = 1
     """Nodes of one run."""
     gpus: Annotated[int | str, BeforeValidator(_gpus)] = 0
@@ -126,13 +126,13 @@ class Resources(Frozen):
     setup: tuple[str, ...] = ()
     """Shell lines before the run, such as `module load cuda`."""
     sbatch: dict[Option, OptionValue] = Field(default_factory=dict)
-    """Any other option of sbatch by its long name: `true` for an option without a value; `false` in a sweep removes an
+    """Any other sbatch option by its long name: `true` for an option without a value; `false` in a sweep removes an
     option of its scale."""
     at_once: Count | None = None
-    """The most runs that train at the same time. Default: as many as Slurm starts."""
+    """Maximum number of runs that train at the same time. Default: as many as Slurm starts."""
     confirm_above_device_hours: Positive = 100.0
-    """Ask before submitting a plan that may take more GPU-hours than this (without GPUs: processor-hours); `--yes`
-    answers."""
+    """Ask before submitting a plan that may take more GPU-hours (without GPUs: processor-hours) than this; `--yes`
+    skips the question."""
 
     @field_validator("sbatch", mode="before")
     @classmethod
@@ -151,12 +151,12 @@ class Resources(Frozen):
 
     @property
     def num_gpus(self) -> int:
-        """GPUs on each node, of any kind."""
+        """GPUs on each node, of any type."""
         return int(str(self.gpus).rpartition(":")[2])
 
     @property
     def mem_mb(self) -> int:
-        """Memory on each node in Slurm's MB, of which 1024 are a GB."""
+        """Memory on each node in Slurm's MB, 1024 per GB."""
         return round(self.mem_gb * 1024)
 
     @property
@@ -166,7 +166,7 @@ class Resources(Frozen):
 
 
 def minutes(limit: str) -> float:
-    """Slurm's time limits in minutes: `2:00:00` is 120, `1-00:00:00` is 1440, `30:00` is 30, `infinite` is inf."""
+    """Slurm's time limit in minutes: `2:00:00` is 120, `1-00:00:00` is 1440, `30:00` is 30, `infinite` is inf."""
     if not limit or not limit[0].isdigit():
         return math.inf
     days, _, rest = limit.rpartition("-")

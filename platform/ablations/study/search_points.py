@@ -1,4 +1,4 @@
-"""A search space tied to its reference recipe: what each point changes, and a check that the recipe accepts every one.
+"""A search space tied to its reference recipe: the changes at each point, and a check that the recipe accepts them.
 
 >>> space = search_space(sweep.search, source, reference)
 >>> recipe, settings = space.vary({"optimiser.learning_rate": 1e-3, "batch.prompts": 16, "size": "small"})
@@ -20,7 +20,7 @@ from ablations.study.search_space import Dimension, Search
 from scalerl.recipe import ResolvedRecipe
 
 Point = dict[str, int | float | str]
-"""A number for each range (an int where the setting is one) and a label for each dimension with choices."""
+"""A number for each range (an int if the setting is an integer) and a label for each dimension with choices."""
 
 MAX_POINTS_CHECKED = 512
 MAX_GRID_POINTS = 1000
@@ -28,20 +28,23 @@ MAX_GRID_POINTS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Range:
-    """`Range(path="batch.prompts", low=8, high=32, step=8, log=False, is_integer=True, place=place)`."""
+    """A dimension with an interval of numbers.
+
+    Range(path="batch.prompts", low=8, high=32, step=8, log=False, is_integer=True, place=place)
+    """
 
     path: str
     low: float
     high: float
     step: float | None
-    """None if every number in between is allowed."""
+    """None if every value in between is allowed."""
     log: bool
     is_integer: bool
     place: Place
 
     @property
     def name(self) -> str:
-        """Its name in a point."""
+        """The name of the range in a point."""
         return self.path
 
     @property
@@ -60,7 +63,7 @@ class Range:
         return [self._exact(self.low), self._exact(self.high)]
 
     def contains(self, value: float | str) -> bool:
-        """Whether a point may have this value."""
+        """True if a point may have this value."""
         if isinstance(value, str) or not self.low <= value <= self.high:
             return False
         if self.step is None:
@@ -69,7 +72,7 @@ class Range:
         return abs(num_steps - round(num_steps)) < 1e-6
 
     def overrides(self, value: float | str) -> tuple[Override, ...]:
-        """The overrides that a value means."""
+        """The overrides for a value."""
         return (Override(path=self.path, value=value, place=self.place),)
 
     def _exact(self, value: float) -> float:
@@ -83,11 +86,11 @@ class Range:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """`Choice(name="loss.type", options={"cispo": (Override(...),), "dapo": (Override(...),)})`."""
+    """A dimension with labels: `Choice(name="loss.type", options={"cispo": (Override(...),), ...})`."""
 
     name: str
     options: Mapping[str, tuple[Override, ...]]
-    """The overrides that each label means."""
+    """The overrides for each label."""
 
     @property
     def num_values(self) -> int:
@@ -95,19 +98,19 @@ class Choice:
         return len(self.options)
 
     def values(self) -> list[float | str]:
-        """Every label in the order in which they were written."""
+        """Every label in the order written."""
         return list(self.options)
 
     def ends(self) -> list[float | str]:
-        """Every label: choices have no order."""
+        """Every label, since choices have no order."""
         return self.values()
 
     def contains(self, value: float | str) -> bool:
-        """Whether a point may have this label."""
+        """True if a point may have this label."""
         return value in self.options
 
     def overrides(self, value: float | str) -> tuple[Override, ...]:
-        """The overrides that a label means."""
+        """The overrides for a label."""
         return self.options[str(value)]
 
     def __str__(self) -> str:
@@ -128,7 +131,7 @@ class SearchSpace:
         return None if None in counts else math.prod(count for count in counts if count is not None)
 
     def points(self) -> Iterator[Point]:
-        """Every point of a space that can be counted, the last dimension fastest."""
+        """Every point of a countable space, the last dimension varying fastest."""
         return self._crossed([dimension.values() or [] for dimension in self.dimensions])
 
     def corners(self) -> Iterator[Point]:
@@ -136,12 +139,12 @@ class SearchSpace:
         return self._crossed([dimension.ends() for dimension in self.dimensions])
 
     def contains(self, point: Mapping[str, float | str]) -> bool:
-        """Whether this is a point of the space."""
+        """True if this is a point of the space."""
         by_name = {dimension.name: dimension for dimension in self.dimensions}
         return by_name.keys() == point.keys() and all(by_name[name].contains(point[name]) for name in by_name)
 
     def vary(self, point: Mapping[str, float | str]) -> tuple[ResolvedRecipe, dict[str, Any]]:
-        """The reference at a point, possibly of some dimensions only, and what each path is set to."""
+        """The reference at a point, which may have only some of the dimensions, and the value set at each path."""
         chosen = [dimension for dimension in self.dimensions if dimension.name in point]
         return vary(self.reference, [over for one in chosen for over in one.overrides(point[one.name])])
 
@@ -154,7 +157,7 @@ class SearchSpace:
 
 
 def search_space(search: Search, source: Source, reference: ResolvedRecipe) -> SearchSpace:
-    """The space written under `search:` of a sweep file; FileError if the recipe would refuse a point of it."""
+    """The space under `search:` in a sweep file; raises FileError if the recipe rejects one of the checked points."""
     settings = reference.model_dump(mode="json")
     space = SearchSpace(
         reference=reference,
@@ -201,7 +204,7 @@ def _options(name: str, choices: Any, source: Source, key: KeyPath) -> dict[str,
 
 
 def _setting(settings: Any, path: str) -> Any:
-    """The reference's value at a path; None if it has none (`vary` then raises)."""
+    """The reference's value at a path; None if missing (`vary` then raises)."""
     for part in path.split("."):
         if isinstance(settings, list) and part.isdigit() and int(part) < len(settings):
             settings = settings[int(part)]
@@ -213,7 +216,7 @@ def _setting(settings: Any, path: str) -> Any:
 
 
 def _check_values(space: SearchSpace) -> None:
-    """Raises if the recipe refuses a single value. Tries every countable value, and the ends of other ranges."""
+    """Raise FileError if the recipe rejects a single value; tries all countable values and the ends of other ranges."""
     problems = []
     for dimension in space.dimensions:
         countable = dimension.num_values is not None and dimension.num_values <= MAX_POINTS_CHECKED
@@ -228,7 +231,7 @@ def _check_values(space: SearchSpace) -> None:
 
 
 def _check_points(space: SearchSpace) -> int | None:
-    """Raises if values that are valid one by one are invalid together.
+    """Raise FileError if values that are valid one by one are invalid together.
 
     Tries every point of a small space, every corner of a larger one, and every pair of ends if there are too many
     corners. Returns the number of recipes besides the reference in a small space, else None.
@@ -274,7 +277,7 @@ def _check_size(search: Search, space: SearchSpace, num_recipes: int | None, sou
 
 
 def point_text(point: Mapping[str, float | str]) -> str:
-    """`optimiser.learning_rate = 0.00123, loss.type = dapo`."""
+    """A point as text: `optimiser.learning_rate = 0.00123, loss.type = dapo`."""
     return ", ".join(
         f"{name} = {value if isinstance(value, str) else format(value, '.4g')}" for name, value in point.items()
     )

@@ -10,7 +10,7 @@
       trials: 12
       objective: {type: asymptote, of: lower}
 
-`points` ties the space to the reference recipe, `objective` reads the objective off fits.
+`search_points` ties the space to the reference recipe; `ablations.search.objective` computes the objective from fits.
 """
 
 from typing import Annotated, Any, Literal, Self
@@ -22,18 +22,18 @@ from scalerl.frozen import Frozen
 
 
 class Dimension(Frozen):
-    """A range of one setting, or choices. The key of a range, and of listed choices, is the path that it sets."""
+    """A range of one setting, or choices. The key of a range or of listed choices is the path that it sets."""
 
     low: float | None = None
     """Smallest value of a range."""
     high: float | None = None
     """Largest value of a range."""
     log: bool = False
-    """Whether the range is uniform in the logarithm, as suits a learning rate."""
+    """True if the range is uniform in the logarithm, as suits a learning rate."""
     step: Annotated[float, Field(gt=0)] | None = None
-    """Only low, low + step, ... are tried. Default: 1 for a setting that is an integer, else no step."""
+    """Only low, low + step, ... are tried. Default: 1 for an integer setting, else no step."""
     choices: Values | None = None
-    """Instead of a range: a list of values, or `name: {path: value}` for each choice."""
+    """Choices instead of a range: a list of values, or `name: {path: value}` for each choice."""
 
     @model_validator(mode="after")
     def _either_way(self) -> Self:
@@ -69,7 +69,7 @@ class Asymptote(Frozen):
 
     type: Literal["asymptote"] = "asymptote"
     of: Literal["lower", "mean"] = "lower"
-    """The lower end of its 95 % interval, by which a curve too short to show a ceiling cannot win, or its mean."""
+    """Lower end of its 95 % interval, which keeps a curve too short to show a ceiling from winning; or its mean."""
 
 
 class ScoreAt(Frozen):
@@ -77,11 +77,11 @@ class ScoreAt(Frozen):
 
     type: Literal["score_at"] = "score_at"
     budget: Annotated[float, Field(gt=0)]
-    """In the scale's compute unit; beyond the sweep's own budget it is a forecast."""
+    """Compute in the scale's unit; a value beyond the sweep's own budget is a forecast."""
 
 
 class ComputeToReach(Frozen):
-    """The compute at which the fitted curve reaches a pass rate, to be low."""
+    """The compute at which the fitted curve reaches a pass rate, minimised."""
 
     type: Literal["compute_to_reach"] = "compute_to_reach"
     score: Annotated[float, Field(gt=0, lt=1)]
@@ -94,25 +94,25 @@ MAX_TRIALS = 1000
 
 
 def _listed(written: Any) -> Any:
-    """One objective may be written without a list around it."""
+    """Accept one objective without a list around it."""
     if isinstance(written, dict):
         return (written,)
     return tuple(written) if isinstance(written, list) else written
 
 
 class Search(Frozen):
-    """Trials that a sampler proposes; each is a variant `trial-000`, `trial-001`, ... of the sweep."""
+    """Trials proposed by a sampler; each is a variant `trial-000`, `trial-001`, ... of the sweep."""
 
     space: Annotated[dict[str, Dimension], Field(min_length=1)]
-    """What may be chosen: a path of the resolved recipe, or any name with named choices."""
+    """Settings to choose: a path of the resolved recipe, or any name with named choices."""
     sampler: SamplerName = "tpe"
-    """Tree-structured Parzen estimator, Gaussian process, CMA-ES (ranges only), random points, or every point."""
+    """Tree-structured Parzen estimator, Gaussian process, CMA-ES (ranges only), random points, or a full grid."""
     trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)]
     """Number of trials; each is trained once per seed of the sweep."""
     seed: Seed = 0
     """Seed of the sampler, not of the runs."""
     objective: Annotated[tuple[Objective, ...], Field(min_length=1), BeforeValidator(_listed)] = (Asymptote(),)
-    """What the search optimises; several objectives give a Pareto front."""
+    """The objective to optimise; several objectives give a Pareto front."""
 
     @model_validator(mode="after")
     def _sampler_can(self) -> Self:

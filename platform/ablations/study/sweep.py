@@ -1,4 +1,4 @@
-"""A sweep file: which variants of which reference to train, on which scale, with how much compute.
+"""A sweep file: the variants of a reference to train, on which scale and with how much compute.
 
     name: loo
     reference: scalerl
@@ -6,7 +6,7 @@
     leave_one_out: {revert_to: baseline}
     budget: {compute: 1.0, fit_on: 0.5}
 
-`ablations.study.expand` turns it into runs.
+`ablations.study.expand` turns a sweep into runs.
 """
 
 from pathlib import Path
@@ -39,19 +39,19 @@ class LeaveOneOut(Frozen):
     revert_to: str
     """A recipe file, by name or path."""
     axes: Annotated[dict[str, Overrides | None], Field(min_length=1)] = Field(default_factory=dict)
-    """The axes to leave out: a bare name reverts the axis, a mapping is set instead. Default: all axes in which the
-    recipes differ."""
+    """Axes to leave out. A bare name reverts the axis; a mapping is set instead. Default: all axes in which the recipes
+    differ."""
 
 
 class Budget(Frozen):
-    """Compute of each run, and the part of a run that curves are fitted on."""
+    """Compute of each run, and the part of a run to fit."""
 
     compute: Annotated[float, Field(gt=0)] = 1.0
     """Compute of each run, in the scale's unit."""
     fit_from: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """Points below this fraction of the budget are left out of the fit (ScaleRL §2.1, A.7)."""
+    """Evaluations below this fraction of the budget are not fitted (ScaleRL §2.1, A.7)."""
     fit_on: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Points up to this fraction are fitted; the others check the forecast."""
+    """Evaluations up to this fraction are fitted; later ones check the forecast."""
 
     @model_validator(mode="after")
     def _window_not_empty(self) -> Self:
@@ -61,7 +61,7 @@ class Budget(Frozen):
 
 
 class Stop(Frozen):
-    """When a run ends before its budget; the reference never does. A run that ended early is shown as stopped.
+    """Rules that end a run before its budget; the run then shows as stopped. The reference is never ended early.
 
         stop: {gain_below: 0.01, probability: 0.9, dominated: 0.95}
 
@@ -69,16 +69,16 @@ class Stop(Frozen):
     """
 
     gain_below: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """A run ends when its pass rate will rise by less than this between now and the full budget, at two evaluations in
-    a row."""
+    """End a run whose pass rate will rise by less than this between now and the full budget, at two evaluations in a
+    row."""
     probability: Annotated[float, Field(ge=0.5, lt=1)] = 0.9
-    """`gain_below` applies above this probability."""
+    """Probability above which `gain_below` applies."""
     dominated: Annotated[float, Field(ge=0.5, lt=1)] | None = None
-    """A run ends when its pass rate at the full budget lies below the reference's with more than this probability."""
+    """End a run whose pass rate at the full budget lies below the reference's with more than this probability."""
     collapse: Literal["stop", "flag"] = "flag"
-    """What happens to a run whose pass rate has fallen for good, or whose answers are truncated too often."""
+    """Action for a run whose pass rate has collapsed, or whose answers are truncated too often."""
     truncation_above: Annotated[float, Field(gt=0, lt=1)] = 0.1
-    """Share of truncated answers, over 20 training steps, that is too much: above 0.10 to 0.15 runs collapsed later
+    """Fraction of truncated answers, over 20 training steps, that is too high: above 0.10 to 0.15 runs collapsed later
     (ScaleRL A.15)."""
 
     @model_validator(mode="after")
@@ -89,7 +89,7 @@ class Stop(Frozen):
 
 
 class Published(Frozen):
-    """The fit a paper reports for a variant, shown beside the measured one (ScaleRL eq. 1)."""
+    """The fit that a paper reports for a variant, shown beside the measured one (ScaleRL eq. 1)."""
 
     A: Annotated[float, Field(ge=0, le=1)]
     """Asymptotic pass rate."""
@@ -100,10 +100,10 @@ class Published(Frozen):
 
 
 class Sweep(Frozen):
-    """One study. `leave_one_out`, `axes`, `grid`, `zip`, `variants` and `search` add up; at least one is needed."""
+    """One study, made of `leave_one_out`, `axes`, `grid`, `zip`, `variants` or `search`, or several of them."""
 
     name: Name
-    """Name of the sweep's folder and MLflow experiment."""
+    """Name of the sweep's folder and of its MLflow experiment."""
     doc: str = ""
     """The question of the study."""
     reference: str
@@ -111,7 +111,7 @@ class Sweep(Frozen):
     scale: str
     """The scale, by name or path; `--scale` replaces it."""
     fixed_scale: bool = False
-    """Whether `--scale` is refused, because variants write out what belongs to the scale: a model, tasks."""
+    """True if `--scale` is rejected, because variants set what belongs to the scale: a model, tasks."""
     leave_one_out: Annotated[LeaveOneOut | None, AfterValidator(_not_left_empty)] = None
     """One variant per axis left out."""
     axes: Axes = Field(default_factory=dict)
@@ -119,27 +119,27 @@ class Sweep(Frozen):
     grid: Axes = Field(default_factory=dict)
     """One variant per combination of values."""
     zip: Axes = Field(default_factory=dict)
-    """One variant per position: the first values together, the second values together, and so on."""
+    """One variant per position: all first values, all second values, and so on."""
     variants: Named = Field(default_factory=dict)
     """Variants written out in full."""
     exclude: Annotated[tuple[Annotated[dict[str, Label], Field(min_length=1)], ...], Field(min_length=1)] = ()
-    """Combinations of grid and zip left out: axis to value name; axes not mentioned match any value."""
+    """Combinations of grid and zip to leave out: axis to value name; axes not mentioned match any value."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(unique)] = (0,)
-    """Each variant is trained once per seed."""
+    """Seeds; each variant is trained once with each."""
     budget: Budget = Budget()
-    """How much compute each run gets."""
+    """Compute of each run."""
     stop: Annotated[Stop | None, AfterValidator(_not_left_empty)] = None
-    """When runs end early; without it no run does."""
+    """Rules that end runs early. Default: none."""
     search: Annotated[Search | None, AfterValidator(_not_left_empty)] = None
-    """Variants that a sampler proposes one after the other."""
+    """Variants that a sampler proposes one after another."""
     fit: FitOptions = FitOptions()
-    """How curves are fitted."""
+    """Settings of the curve fits."""
     resources: Resources = Resources()
-    """What each run requests from Slurm under `--executor slurm`; missing keys are the scale's."""
+    """Slurm resources of each run under `--executor slurm`; missing keys come from the scale."""
     published: dict[str, Published] = Field(default_factory=dict)
     """Fits that a paper reports, by variant."""
     claims: Annotated[tuple[Claim, ...], Field(min_length=1)] = ()
-    """What a paper says of variants; `platform reproduce` judges it."""
+    """A paper's claims about variants; `platform reproduce` judges them."""
 
     @model_validator(mode="after")
     def _one_cutoff(self) -> Self:
@@ -155,5 +155,5 @@ class Sweep(Frozen):
 
 
 def load_sweep(path: Path) -> Sweep:
-    """The sweep in a file, or FileError; `ablations.study.expand.expand` also checks what it refers to."""
+    """Read a sweep file; raises FileError. `ablations.study.expand.expand` also checks what the file refers to."""
     return validated(read_yaml(path), Sweep)

@@ -1,7 +1,7 @@
 """Tables that never cut a number or a name, at any width of the terminal.
 
-As wide as it is: columns. Narrower: prose wraps, then stands below its row, then cells with an interval go on two
-lines, and at last each row is a block of its own, where the table may not be turned:
+A wide terminal shows columns. On a narrower one prose wraps, then moves below its row; then cells break before their
+interval; then the table is turned if that is allowed. At last each row becomes a block:
 
     loo-loss
       seeds 3 of 3
@@ -9,7 +9,7 @@ lines, and at last each row is a block of its own, where the table may not be tu
       A [95 %] 0.552 [0.540, 0.566]
       C_mid 2,600   B 1.80   cost 8000   fit resolved
 
-Cells are text as it is, without Rich's markup, and control characters are visible (`ablations.terminal.visible`).
+Cells are plain text without Rich's markup, and control characters are visible (`ablations.terminal.visible`).
 """
 
 import re
@@ -25,21 +25,21 @@ from rich.text import Text
 from ablations.terminal.visible import made_visible
 
 Kind = Literal["name", "number", "words", "prose"]
-"""A name has no break; a number breaks before its interval; words break between them; prose may leave its column."""
+"""A name never breaks, a number breaks before its interval, words break at spaces, prose may leave its column."""
 Cell = str | tuple[str, str]
-"""Text, or text and the style it has."""
+"""Text, or text and its style."""
 GAP = 2
 LEAST_PROSE = 40
-"""Characters of a column of prose: narrower columns are not read, and the prose goes below its row."""
+"""Minimum width of a column of prose, in characters; if less is left, the prose goes below its row."""
 SHORT = 14
-"""Characters of a cell that shares its line with others where each row is a block."""
+"""Maximum length of a cell that shares its line with others when each row is a block."""
 BEFORE_INTERVAL = re.compile(r" (?=\[)")
 OUTSIDE_INTERVAL = re.compile(r" (?![^\[]*\])")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """`Column(heading="A [95 %]", kind="number")`."""
+    """A column: `Column(heading="A [95 %]", kind="number")`."""
 
     heading: str
     kind: Kind = "name"
@@ -47,7 +47,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class ListedRow:
-    """A cell for each column, and the style of those that have none of their own."""
+    """One row: a cell and a style for each column."""
 
     cells: tuple[str, ...]
     styles: tuple[str, ...]
@@ -62,10 +62,10 @@ class Listing:
     notes: Sequence[str] = ()
     rows: list[ListedRow] = field(default_factory=list)
     turns: bool = False
-    """Whether it may be turned, a row for each heading, before its rows become blocks: for numbers of few rows."""
+    """True if the table may be turned (a row for each heading) before its rows become blocks; for few numeric rows."""
 
     def add(self, *cells: Cell, style: str = "") -> None:
-        """One row more."""
+        """Add one row; `style` applies to cells without a style of their own."""
         pairs = [(cell, style) if isinstance(cell, str) else cell for cell in cells]
         assert len(pairs) == len(self.columns)
         texts = tuple(made_visible(text).replace("\t", " ").rstrip("\n") for text, _ in pairs)
@@ -77,7 +77,7 @@ class Listing:
 
     @property
     def row_count(self) -> int:
-        """How many rows were added."""
+        """The number of rows."""
         return len(self.rows)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
@@ -95,7 +95,7 @@ class Listing:
         return self._as_blocks(width)
 
     def _columns_in(self, width: int) -> Iterator[Text] | None:
-        """In columns; None where the width is too little for them."""
+        """The table in columns; None if `width` is too small."""
         every = range(len(self.columns))
         beside = [place for place in every if self.columns[place].kind != "prose"]
         for places in (every, beside):
@@ -105,7 +105,7 @@ class Listing:
         return None
 
     def _turned(self) -> "Listing":
-        """The same with a column for each row; what a cell says is a number then, and empty columns are gone."""
+        """The table with a column for each row; its cells are numbers, and empty columns are dropped."""
         columns = (Column(heading=""), *(Column(heading=row.cells[0], kind="number") for row in self.rows))
         turned = Listing(columns=columns)
         for at, column in enumerate(self.columns[1:], start=1):
@@ -117,19 +117,19 @@ class Listing:
         return {at: self._widest(at) for at in places}
 
     def _widest(self, at: int) -> int:
-        """What the column takes if nothing of it wraps."""
+        """The width of a column without any wrapping."""
         cells = [cell_len(line) for cell in self.cells_of(at) for line in cell.split("\n")]
         return max([cell_len(self.columns[at].heading), *cells])
 
     def _natural(self, at: int) -> int:
-        """The same; prose may wrap, and so may a heading."""
+        """The width of a column if headings and prose may wrap."""
         if self.columns[at].kind == "prose":
             return min(self._widest(at), LEAST_PROSE)
         cells = [cell_len(line) for cell in self.cells_of(at) for line in cell.split("\n")]
         return max([_longest_word(self.columns[at].heading), *cells])
 
     def _tight(self, at: int) -> int:
-        """What it takes at least, with intervals below their numbers."""
+        """The smallest width of a column, with intervals below their numbers."""
         kind = self.columns[at].kind
         if kind == "prose":
             return self._natural(at)
@@ -154,7 +154,6 @@ class Listing:
     def _side_by_side(
         self, cells: dict[int, list[str]], widths: dict[int, int], styles: dict[int, str]
     ) -> Iterator[Text]:
-        """The lines of cells in their columns."""
         for pieces in zip_longest(*cells.values(), fillvalue=""):
             text = Text(no_wrap=True, overflow="ignore")
             for at, piece in zip(cells, pieces, strict=True):
@@ -192,7 +191,7 @@ class Listing:
 
 
 def _fitted(least: dict[int, int], most: dict[int, int], width: int) -> dict[int, int] | None:
-    """Widths of columns from `least` on; what is left goes to those that would like more, in their order."""
+    """Column widths, starting from `least`; spare width goes to columns that want more, in order."""
     spare = width - sum(least.values()) - GAP * (len(least) - 1)
     if spare < 0:
         return None
@@ -215,7 +214,7 @@ def _joined(short: Sequence[tuple[str, str]]) -> Text:
 
 
 def _labelled(heading: str, cell: str, kind: Kind, label: int, width: int, style: str) -> Iterator[Text]:
-    """`  level    level down  -0.049 [-0.071, -0.027]`, over several lines where it must be."""
+    """Format `  level    level down  -0.049 [-0.071, -0.027]`, on several lines if necessary."""
     heads = _wrapped(heading, "words", label)
     lines = _wrapped(cell, "words" if kind == "number" else kind, width - label - 3)
     for head, line in zip_longest(heads, lines, fillvalue=""):
@@ -227,14 +226,14 @@ def _longest_word(text: str) -> int:
 
 
 def _pieces(line: str, kind: Kind) -> list[str]:
-    """Where a cell of this kind may be broken."""
+    """The parts into which a line of this kind may be broken."""
     if kind == "name":
         return [line]
     return (BEFORE_INTERVAL if kind == "number" else OUTSIDE_INTERVAL).split(line)
 
 
 def _wrapped(cell: str, kind: Kind, width: int) -> list[str]:
-    """The lines of a cell that are no longer than `width`; a piece that is longer by itself goes on the next line."""
+    """The lines of a cell, none longer than `width`; a piece that is too long by itself is folded."""
     lines = []
     for line in cell.split("\n"):
         if cell_len(line) <= width:
@@ -254,7 +253,7 @@ def _wrapped(cell: str, kind: Kind, width: int) -> list[str]:
 
 
 def _folded(piece: str, width: int) -> list[str]:
-    """A piece cut into parts of at most `width`, none of it lost."""
+    """A piece cut into parts of at most `width`; nothing is lost."""
     parts, made = [], ""
     for character in piece:
         if made and cell_len(made + character) > width:

@@ -1,4 +1,4 @@
-"""A bar for work that takes long enough to wonder: on standard error of a terminal, gone when the work is done.
+"""A progress bar for slow work: on standard error, only on a terminal, removed when the work is done.
 
 >>> with progress_bar("fitting curves") as done:
 ...     done(3, 200)
@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 SILENT_S = 2.0
-"""Work that takes less has no bar."""
+"""Shorter work shows no bar."""
 Done = Callable[[int, int], None]
-"""Told how many are done, and of how many."""
+"""Called with the number of items done and the total."""
 Item = TypeVar("Item")
 
 
@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 def progress_bar(
     text: str, *, console: Console | None = None, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Done]:
-    """What to call with how many are done, and of how many. `console` is standard error unless it is given."""
+    """Yield a function to call with the number of items done and the total. `console` defaults to standard error."""
     console = console or Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TaskProgressColumn())
     bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
@@ -45,7 +45,7 @@ def progress_bar(
 
 
 def counted_off(items: Sequence[Item], done: Done | None) -> Iterator[Item]:
-    """The items; `done` is told of each after it was worked on."""
+    """Yield the items; calls `done` after each has been worked on."""
     for count, item in enumerate(items, start=1):
         yield item
         if done is not None:
@@ -54,7 +54,7 @@ def counted_off(items: Sequence[Item], done: Done | None) -> Iterator[Item]:
 
 @contextmanager
 def waiting(text: str, *, console: Console | None = None, silent_s: float = SILENT_S) -> Iterator[None]:
-    """The same for work that cannot be counted: a moving sign beside the text, on a terminal alone."""
+    """Show a spinner beside the text while the block runs, only on a terminal, for work that cannot be counted."""
     console = console or Console(stderr=True)
     status = console.status(text)
     timer = Timer(silent_s, status.start)

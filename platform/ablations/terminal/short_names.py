@@ -1,9 +1,9 @@
-"""Variants of a grid by their values.
+"""Short names for the variants of a grid, made of their values.
 
 >>> short_names(["scalerl", "loss.type=dapo,batch.prompts=32", "loss.type=grpo,batch.prompts=32"])
 {'scalerl': 'scalerl', 'loss.type=dapo,batch.prompts=32': 'dapo,32', 'loss.type=grpo,batch.prompts=32': 'grpo,32'}
 
-Names that people wrote hold neither comma nor `=`, so a name that has both was made from axes and values
+Names written by people contain neither a comma nor `=`, so a name with both was made from axes and values
 (`ablations.study.forms`).
 """
 
@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 LONG = 24
-"""Characters of a name from which tables show the short ones."""
+"""Length above which tables shorten a name, in characters."""
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """What each variant may be called for short; names of one axis or none, and those that would clash, stay as are."""
+    """The short name of each variant; a name with at most one axis, or with a clashing short name, stays as it is."""
     names = [*dict.fromkeys(names)]
     short = {name: ",".join(value for _, value in parts) if (parts := axes_in(name)) else name for name in names}
     held = Counter([*short.values(), *(name for name in names if short[name] != name)])
@@ -23,14 +23,14 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def shown_names(names: Iterable[str]) -> dict[str, str]:
-    """What tables call each variant: the short names where one of several axes is long, else the names."""
+    """The name of each variant in tables: the short one if any name with several axes is long, else the full one."""
     names = [*dict.fromkeys(names)]
     is_long = any(len(name) > LONG and axes_in(name) for name in names)
     return short_names(names) if is_long else {name: name for name in names}
 
 
 def legend(names: Iterable[str]) -> list[str]:
-    """What the short names of a table leave out: `dapo,32,2048 and 7 more: loss.type, batch.prompts, length`."""
+    """Explain the short names of a table: `dapo,32,2048 and 7 more: values of loss.type, batch.prompts, length`."""
     axes: dict[str, list[str]] = {}
     for name, short in shown_names(names).items():
         if short != name:
@@ -42,13 +42,13 @@ def legend(names: Iterable[str]) -> list[str]:
 
 
 def meant(typed: str, names: Iterable[str]) -> str:
-    """The variant that was typed by its name or its short one; the text itself where there is none such."""
+    """The variant with this full or short name; the text itself if there is none."""
     names = [*dict.fromkeys(names)]
     by_short = {short: name for name, short in short_names(names).items()}
     return typed if typed in names else by_short.get(typed, typed)
 
 
 def axes_in(name: str) -> list[tuple[str, str]]:
-    """`[("loss.type", "dapo"), ("batch.prompts", "32")]`; empty for a name of one axis, or that a person wrote."""
+    """Axes and values in a name: `[("loss.type", "dapo"), ...]`; empty for one axis or a person's own name."""
     parts = [part.partition("=") for part in name.split(",")]
     return [(axis, value) for axis, _, value in parts] if len(parts) > 1 and all(sign for _, sign, _ in parts) else []

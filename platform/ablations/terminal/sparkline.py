@@ -1,4 +1,4 @@
-"""A curve as a word: one character for each twelfth of the compute.
+"""A curve as a word, with one character for each of `CHARACTERS` equal bins of compute.
 
 >>> sparkline([0.2, 0.4, None, 0.6], low=0.2, high=0.6)
 '▁▅ █'
@@ -12,7 +12,7 @@ CHARACTERS = 12
 
 
 def sparkline(values: Sequence[float | None], *, low: float, high: float) -> str:
-    """A bar for each value, from the lowest at `low` to the highest at `high`; a blank for none."""
+    """A bar for each value, from the lowest at `low` to the highest at `high`; a blank for None."""
     return "".join(" " if value is None else _bar(value, low, high) for value in values).rstrip()
 
 
@@ -22,7 +22,7 @@ def _bar(value: float, low: float, high: float) -> str:
 
 
 def means_along(points: Iterable[tuple[float, float]], end: float) -> list[float | None]:
-    """The mean of the second number of all points in each twelfth of the way of the first from 0 to `end`."""
+    """Mean value in each of `CHARACTERS` equal bins of compute from 0 to `end`; points are (compute, value)."""
     held: list[list[float]] = [[] for _ in range(CHARACTERS)]
     for place, value in points:
         held[min(int(place / end * CHARACTERS), CHARACTERS - 1)].append(value)

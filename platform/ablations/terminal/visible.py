@@ -1,4 +1,4 @@
-"""Text that other people's runs, files or models wrote, made safe to print: what would steer the terminal is shown.
+"""Text written by other people's runs, files or models, made safe to print by showing its control characters.
 
 >>> made_visible("done\\x1b]0;owned\\x07")
 'done\\\\x1b]0;owned\\\\x07'
@@ -7,15 +7,15 @@
 import re
 
 STEERING = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and line feed, DEL, and C1, which some terminals obey as ESC
-    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # direction of writing, line ends, widths of nothing
-    "\ud800-\udfff\U000e0000-\U000e007f]"  # halves of characters, which cannot be printed, and tags, which are unseen
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 except tab and line feed, DEL, and C1, which some terminals treat as ESC
+    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # text direction, line ends, zero-width characters
+    "\ud800-\udfff\U000e0000-\U000e007f]"  # surrogates, which cannot be printed, and invisible tags
 )
-"""Characters that move the cursor, change colours or the title, reorder or hide what stands beside them."""
+"""Characters that move the cursor, change colours or the title, or reorder or hide text beside them."""
 
 
 def made_visible(text: str) -> str:
-    """The text with each such character written as an escape: `\\x1b`, `\\r`, `\\u202e`. Line ends and tabs stay."""
+    """The text with each such character escaped: `\\x1b`, `\\r`, `\\u202e`. Line ends and tabs stay."""
     return STEERING.sub(_escape, text) if STEERING.search(text) else text
 
 

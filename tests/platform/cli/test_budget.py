@@ -51,7 +51,7 @@ def test_at_a_terminal_it_is_asked_about_and_a_no_ends_the_command(monkeypatch):
     ask_about_jump(read_budget("160"), PLAN, own=1.0)
     with pytest.raises(typer.Exit):
         ask_about_jump(read_budget("160"), PLAN, own=1.0)
-    assert all(text.endswith("times the file's budget of 1. Train so long?") for text in asked)
+    assert all(text.endswith("times the file's budget of 1. Train for this long?") for text in asked)
 
 
 def test_what_a_dry_run_warns_of_is_a_bare_number_far_beyond_the_file():

@@ -31,13 +31,13 @@ def test_a_plan_names_parts_hours_and_the_settings_that_would_make_it_fit():
         assert f"\n{part} " in shown
     assert "trainer (x 16)" in shown
     assert "modelled GPU-hours on 79 devices" in shown  # the evaluator's is not counted
-    assert "refused: the generator does not fit; it would with parameters: mixed" in shown
+    assert "refused: the generator does not fit; to make it fit, set parameters: mixed" in shown
     assert "evaluator (x 1)" in shown
 
 
 def test_settings_that_no_run_may_have_together_can_be_planned_and_are_named():
     shown = run("--scale", "gpu", "--set", "generator.type=vllm", "--set", "learner={type: deepspeed, ranks: 2}")
-    assert "A run of it would be refused: learner 'deepspeed' and vLLM" in shown
+    assert "A run would be rejected: learner 'deepspeed' and vLLM" in shown
 
 
 def test_a_setting_that_does_not_exist_is_refused():

@@ -64,7 +64,7 @@ def test_a_broken_sweep_is_listed_with_its_fault_beside_the_others(platform, tmp
 
 
 def test_an_empty_home_says_how_to_begin(platform):
-    assert "`platform sweep FILE` starts one" in platform("list")
+    assert "to start one, run `platform sweep FILE`" in platform("list")
 
 
 def test_a_sweep_shows_its_question_its_command_and_what_each_variant_changes(platform, tmp_path):
@@ -124,7 +124,7 @@ def test_a_variant_that_is_taken_for_a_recipe_is_recognised(platform, tmp_path):
     two_recipes(Home(tmp_path), batch={"prompts": 2})
     said = platform("diff", "scalerl", "other", code=2)
     assert "unknown recipe 'other'" in said
-    assert "for the variant of that name add --sweep two" in said
+    assert "for the variant of that name, add --sweep two" in said
     assert "--sweep" not in platform("diff", "scalerl", "nosuch", code=2)
 
 
@@ -133,8 +133,8 @@ def test_deleting_a_sweep_takes_its_runs_and_leaves_those_of_others(platform, tm
     another(sweep, "part", 1)
     shared, *own = [run.id for run in sweep.plan.runs]
     said = platform("delete", "loo", code=2)
-    assert "nothing is deleted; --yes deletes sweep 'loo' with 2 runs" in said
-    assert "1 run of other sweeps too stay" in said
+    assert "nothing deleted; to delete sweep 'loo' with 2 runs" in said
+    assert "keeping 1 run shared with other sweeps" in said
     assert sweep.run(own[0]).path.exists()
     assert "Deleted sweep 'loo'" in platform("delete", "loo", "--yes")
     assert Home(tmp_path).sweep_names() == ["part"]
@@ -164,7 +164,7 @@ def test_a_run_that_another_sweep_has_since_the_question_stays_and_an_interrupte
 def test_a_sweep_that_trains_or_is_worked_on_is_not_deleted(platform, tmp_path):
     sweep = make_home(tmp_path)
     with FileLock(sweep.lock):
-        assert "`platform cancel loo` ends it first" in platform("delete", "loo", "--yes", code=2)
+        assert "run `platform cancel loo` first" in platform("delete", "loo", "--yes", code=2)
     assert sweep.home.sweep_names() == ["loo"]
     assert "unknown sweep 'lo'" in platform("delete", "lo", "--yes", code=2)
 

@@ -202,7 +202,7 @@ def test_the_list_has_every_study_with_its_cost_and_the_method(tmp_path):
 def test_one_thing_is_asked_for_at_a_time(arguments, tmp_path):
     result = CliRunner().invoke(app, ["reproduce", *arguments, "--home", str(tmp_path)])
     assert isinstance(result.exception, AblationsError)
-    assert "name one study, or write --list or --all" in str(result.exception)
+    assert "pass one study, --list, or --all" in str(result.exception)
 
 
 def test_an_unknown_study_names_those_there_are(tmp_path):

@@ -120,9 +120,9 @@ def test_the_papers_comparison_and_the_options_of_a_fit_hold_for_a_file(tmp_path
     [
         ([], "mine: compare needs --reference NAME; variants are: scalerl, loo-loss, loo-curriculum"),
         (["--reference", "scaler"], "--reference: no variant 'scaler'; did you mean 'scalerl'?"),
-        (["--task", "code"], "--task code has no effect on a CSV file; leave it out"),
-        (["--metric", "x"], "--metric x has no effect on a CSV file; leave it out"),
-        (["--mlflow", "sqlite:///none.db"], "has no effect on an MLflow experiment; leave it out"),
+        (["--task", "code"], "--task code has no effect with a CSV file; omit this option"),
+        (["--metric", "x"], "--metric x has no effect with a CSV file; omit this option"),
+        (["--mlflow", "sqlite:///none.db"], "has no effect with an MLflow experiment; omit this option"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(tmp_path, options, said):

@@ -89,16 +89,16 @@ def test_a_dry_run_says_what_the_file_would_see(folder):
 
 def test_without_earlier_runs_a_dry_run_names_the_command_alone(folder, tmp_path):
     said = run("sweep", folder / "next.yaml", "--dry-run", "--home", tmp_path)
-    assert "says what it could see; no earlier run of scale smoke is in this home folder." in said
+    assert "No earlier run of scale smoke is in this home folder. To see what the sweep could detect, run `" in said
     assert "with 80% power" not in said
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--detect", "0"), "--detect: found 0; a difference in pass rate lies between 0 and 1"),
-        (("--detect", "0.9", "--question", "compute"), "--detect: found 0.9; of compute it is a ratio above 1"),
-        (("--noise", "2"), "--noise: found 2; a standard deviation of pass rates lies between 0 and 1"),
+        (("--detect", "0"), "--detect: found 0; a difference in pass rate must be between 0 and 1"),
+        (("--detect", "0.9", "--question", "compute"), "--detect: found 0.9; for compute, write a ratio above 1"),
+        (("--noise", "2"), "--noise: found 2; must be between 0 and 1"),
         (("--budget", "-1"), "--budget: found -1; must be a number greater than 0"),
     ],
 )

@@ -84,4 +84,4 @@ def test_the_sheet_has_the_numbers_of_json_and_what_is_changed(home, tmp_path):
 def test_an_option_without_effect_is_refused(home, options):
     result = CliRunner().invoke(app, ["compare", "loo", "--home", str(home), *options])
     assert result.exit_code != 0
-    assert "has no effect on --" in str(result.exception)
+    assert "has no effect with --" in str(result.exception)

@@ -198,11 +198,11 @@ def test_sweeps_that_mean_other_things_are_refused(tmp_path, change, why):
     [
         (["loo", "mor"], "unknown sweep 'mor'"),
         (["loo", "more", "loo"], "sweep 'loo' is named twice; name each sweep once"),
-        (["loo", "curves.csv"], "curves.csv is compared by itself; name it alone, or sweeps of the home folder"),
-        (["loo", "more", "--mlflow", "sqlite:///none.db"], "SWEEP loo has no effect on an MLflow experiment"),
-        (["loo", "--latex", "--json"], "--latex has no effect on --json; leave it out"),
-        (["loo", "--latex", "--csv", "-"], "--latex has no effect on --csv; leave it out"),
-        (["loo", "--latex", "--paper"], "--latex has no effect on --paper; leave it out"),
+        (["loo", "curves.csv"], "a CSV file is compared by itself; pass only"),
+        (["loo", "more", "--mlflow", "sqlite:///none.db"], "SWEEP loo has no effect with an MLflow experiment"),
+        (["loo", "--latex", "--json"], "--latex has no effect with --json; omit this option"),
+        (["loo", "--latex", "--csv", "-"], "--latex has no effect with --csv; omit this option"),
+        (["loo", "--latex", "--paper"], "--latex has no effect with --paper; omit this option"),
     ],
 )
 def test_what_cannot_be_meant_by_several_is_refused(home, arguments, why):

@@ -59,53 +59,56 @@ def test_seeds_of_one_variant_are_curves_of_their_own(tmp_path):
     [
         ("", "missing columns ['curve', 'compute', 'score'], found []"),
         ("curve,compute\na,1\n", "missing columns ['score'], found ['curve', 'compute']"),
-        ("curve,compute,score\n", "no rows below a header; a curve needs one row per reading"),
-        ("curve,compute,score\na,1,.2\na,ten,.3\n", "curves.csv:3: compute: found 'ten'; it must be a number"),
-        ("curve,compute,score\na,1\n", "curves.csv:2: score: found None; it must be a number"),
-        ("curve,compute,score\na,-1,.2\n", "curves.csv:2: compute: found -1; it cannot be negative"),
-        ("curve,compute,score\na,1,nan\n", "curves.csv:2: score: found nan; it must be a finite number"),
-        ("curve,compute,score\na,inf,.2\n", "curves.csv:2: compute: found inf; it must be a finite number"),
-        ("curve,compute,score\na,1,61\n", "curves.csv:2: score: found 61; a pass rate lies in [0, 1]"),
-        ("curve,compute,score,samples\na,1,.2,0\n", "samples: found 0; a reading needs at least one"),
-        ("curve,compute,score\n,1,.2\n", "curves.csv:2: curve: empty; every row names its curve"),
-        ("curve,compute,score\na,1_0,.2\n", "curves.csv:2: compute: found '1_0'; it must be a number"),
-        ("curve,compute,score\na\0b,1,.2\n", "curves.csv:2: curve: found 'a\\x00b'; a name has no control characters"),
+        ("curve,compute,score\n", "no rows below the header; write one row per reading"),
+        ("curve,compute,score\na,1,.2\na,ten,.3\n", "curves.csv:3: compute: found 'ten'; must be a number"),
+        ("curve,compute,score\na,1\n", "curves.csv:2: score: found None; must be a number"),
+        ("curve,compute,score\na,-1,.2\n", "curves.csv:2: compute: found -1; must not be negative"),
+        ("curve,compute,score\na,1,nan\n", "curves.csv:2: score: found nan; must be a finite number"),
+        ("curve,compute,score\na,inf,.2\n", "curves.csv:2: compute: found inf; must be a finite number"),
+        ("curve,compute,score\na,1,61\n", "curves.csv:2: score: found 61; a pass rate must lie in [0, 1]"),
+        ("curve,compute,score,samples\na,1,.2,0\n", "samples: found 0; must be above 0"),
+        ("curve,compute,score\n,1,.2\n", "curves.csv:2: curve: empty; every row must name its curve"),
+        ("curve,compute,score\na,1_0,.2\n", "curves.csv:2: compute: found '1_0'; must be a number"),
+        (
+            "curve,compute,score\na\0b,1,.2\n",
+            "curves.csv:2: curve: found 'a\\x00b'; a name must not contain control characters",
+        ),
         (
             "curve,compute,score\na,0,.2\na,1,0,35\n",
-            "curves.csv:3: 4 fields below a header of 3; numbers take a decimal point, not a comma",
+            "curves.csv:3: 4 fields below a header of 3; write numbers with a decimal point, not a comma",
         ),
         (
             "curve,compute,score,score\na,0,.2,.3\n",
-            "curves.csv:1: 2 columns are called 'score'; each is there once; rename the others",
+            "curves.csv:1: 2 columns are called 'score'; keep one and rename the others",
         ),
         (
             "curve,compute,score\na,1,.2\na,1.0,.3\n",
             "curves.csv:3: compute: 1 appears twice in curve 'a'; "
-            "a curve has one score at each compute; runs differ by a column 'seed'",
+            "write one score per compute, or tell runs apart with a column 'seed'",
         ),
         (
             "curve,seed,compute,score\na,7,1,.2\na,7,1,.3\n",
-            "curves.csv:3: compute: 1 appears twice in curve 'a', seed 7; a curve has one score at each compute",
+            "curves.csv:3: compute: 1 appears twice in curve 'a', seed 7; write one score per compute",
         ),
-        ("curve,seed,compute,score\na,.5,1,.2\n", "curves.csv:2: seed: found .5; a seed is a whole number"),
-        ("curve,seed,compute,score\na,,1,.2\n", "curves.csv:2: seed: found ''; it must be a number"),
+        ("curve,seed,compute,score\na,.5,1,.2\n", "curves.csv:2: seed: found .5; a seed must be a whole number"),
+        ("curve,seed,compute,score\na,,1,.2\n", "curves.csv:2: seed: found ''; must be a number"),
         (
             "curve,compute,score,prompts,samples\na,1,.2,1000,16000\na,2,.3,1000,16\n",
-            "curves.csv:3: samples: found 16 beside 1000 prompts; samples are all generations behind the score: "
-            "16 for each prompt are 16000, or stand in a column 'samples_per_prompt'",
+            "curves.csv:3: samples: found 16 beside 1000 prompts; samples are all generations behind the score; "
+            "for 16 per prompt write 16000, or use a column 'samples_per_prompt'",
         ),
         (
             "curve,compute,score,prompts,samples,samples_per_prompt\na,1,.2,1000,1000,16\n",
             "curves.csv:2: samples: found 1000 beside 1000 prompts with 16 samples_per_prompt; "
-            "samples are all generations behind the score, 16000; leave the column out",
+            "samples are all generations behind the score, 16000; omit this column",
         ),
         (
             "curve,compute,score,samples_per_prompt\na,1,.2,16\n",
-            "curves.csv: a column 'samples_per_prompt' and none 'prompts'; the samples behind a score",
+            "curves.csv: a column 'samples_per_prompt' without a column 'prompts'; add 'prompts'",
         ),
         (
             "curve,compute,score,prompts,samples_per_prompt\na,1,.2,9,0\n",
-            "curves.csv:2: samples_per_prompt: found 0; a reading needs at least one",
+            "curves.csv:2: samples_per_prompt: found 0; must be above 0",
         ),
     ],
 )
@@ -155,12 +158,12 @@ def test_a_missing_or_binary_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("compute", "score", "message"),
     [
-        ([], [], "it lists one or more readings"),
+        ([], [], "pass a list of one or more readings"),
         ([1, 2], [0.1], "score has shape (1,), compute (2,)"),
-        ([1, 2], [0.1, np.nan], "reading 2: score is nan; it must be a finite number"),
+        ([1, 2], [0.1, np.nan], "reading 2: score is nan; must be a finite number"),
         ([2, 1], [0.1, 0.2], "compute 1 comes after 2"),
         ([1, 1], [0.1, 0.2], "compute 1 comes after 1"),
-        ([1, 2], [0.1, 1.2], "reading 2: score is 1.2; a pass rate lies in [0, 1]"),
+        ([1, 2], [0.1, 1.2], "reading 2: score is 1.2; a pass rate must lie in [0, 1]"),
     ],
 )
 def test_a_curve_refuses_readings_that_are_none(compute, score, message):

@@ -212,9 +212,9 @@ def test_too_few_readings_are_refused_with_the_number_needed():
 
 
 def test_settings_that_cannot_work_are_refused():
-    with pytest.raises(AblationsError, match="needed 0 <= fit_from < fit_to"):
+    with pytest.raises(AblationsError, match="must be 0 <= fit_from < fit_to"):
         fit_curve(exact(), fit_from=5000, fit_to=1000)
-    with pytest.raises(AblationsError, match="needed 0 <= fit_from < fit_to"):
+    with pytest.raises(AblationsError, match="must be 0 <= fit_from < fit_to"):
         fit_curve(exact(), fit_from=float("nan"))
     with pytest.raises(AblationsError, match="unknown r0 'loose'"):
         fit_curve(exact(), r0="loose")  # pyright: ignore[reportArgumentType]

@@ -24,16 +24,18 @@ def test_two_zeros_of_a_crashed_evaluator_are_named_and_hubers_loss_mends_them()
     score[-2:] = 0
     broken = fitted(score)
     assert broken.verdict == "no rise"
-    (said,) = [text for text in broken.doubts if "far off" in text]
+    (said,) = [text for text in broken.doubts if "far from" in text]
     assert said == (
-        "2 readings lie far off the others (0.000 at 7,668, 0.000 at 7,881): "
-        "delete them if the evaluation failed, or fit with loss: huber (--loss huber)"
+        "2 readings lie far from the others (0.000 at 7,668, 0.000 at 7,881): "
+        "delete these readings if the evaluation failed, or fit with loss: huber (--loss huber)"
     )
     mended = fitted(score, loss="huber")
     assert mended.A_lo < 0.61 < mended.A_hi
     score[-2] = LAW[-2]
-    (said,) = [text for text in fitted(score).doubts if "far off" in text]
-    assert said.startswith("1 reading lies far off the others (0.000 at 7,881): delete it if the evaluation failed")
+    (said,) = [text for text in fitted(score).doubts if "far from" in text]
+    assert said.startswith(
+        "1 reading lies far from the others (0.000 at 7,881): delete that reading if the evaluation failed"
+    )
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.7])
@@ -52,14 +54,14 @@ def test_samples_that_would_scatter_more_than_the_readings_do_are_doubted():
     (said,) = fitted(LAW + noise(0.004), samples=16).oddities
     assert said.startswith("the readings scatter by 0.00")
     assert "less than the 0.12" in said
-    assert "samples is too low, or every evaluation asks the same prompts" in said
+    assert "samples is too low, or every evaluation uses the same prompts" in said
 
 
 def test_a_falling_curve_is_said_to_fall_and_a_flat_one_is_not():
     falling = fitted(0.5 - 0.1 * COMPUTE / COMPUTE[-1] + noise(0.004))
     assert falling.verdict == "no rise"
     (said,) = falling.oddities
-    assert said.startswith("the score falls, from 0.48")
+    assert said.startswith("the score falls from 0.48")
     assert "to 0.41" in said
     flat = fitted(0.5 + noise(0.004))
     assert (flat.verdict, flat.oddities) == ("no rise", [])
@@ -68,5 +70,5 @@ def test_a_falling_curve_is_said_to_fall_and_a_flat_one_is_not():
 def test_a_step_has_its_b_at_the_wall():
     step = fitted(np.where(COMPUTE < 4000, 0.3, 0.6) + noise(0.002))
     assert pytest.approx(6) == step.B
-    assert any(text.startswith("B is at the end of the range searched, 0.3 to 6") for text in step.oddities)
-    assert not any("range searched" in text for text in fitted(LAW + noise(0.004)).oddities)
+    assert any(text.startswith("B is at the edge of its search range, 0.3 to 6") for text in step.oddities)
+    assert not any("search range" in text for text in fitted(LAW + noise(0.004)).oddities)

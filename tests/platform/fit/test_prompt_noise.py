@@ -131,7 +131,7 @@ def test_readings_without_counts_keep_the_variance_of_samples():
     assert curve.sampling_variance == pytest.approx(curve.answer_variance)
     assert Curve(name="c", compute=COMPUTE, score=LAW).sampling_variance is None
     half[2] = -1
-    with pytest.raises(AblationsError, match="reading 3: answer_variance is -1; it cannot be negative"):
+    with pytest.raises(AblationsError, match="reading 3: answer_variance is -1; must not be negative"):
         replace(curve, answer_variance=half)
 
 
@@ -161,9 +161,9 @@ def test_what_other_prompts_would_change_is_said_apart():
     curve = curve_of_answers(3)
     fits = [fit_curve(replace(curve, prompt_variance=np.full(LAW.size, variance))) for variance in (1e-4, 7e-4)]
     assert other_prompts(fits) == (
-        "Intervals are for these 256 held-out prompts: another draw would move all pass rates together, "
-        "by a standard deviation of 0.020."
+        "Intervals are conditional on these 256 held-out prompts; another sample would shift all pass rates by about "
+        "0.020 (1 sd)."
     )
-    assert "another draw would move all pass rates together, by a standard deviation of 0.010." in in_words(fits[0])
+    assert "another sample would shift all pass rates by about 0.010 (1 sd)." in in_words(fits[0])
     assert other_prompts([fit_curve(uncounted(curve))]) == ""
-    assert "another draw" not in in_words(fit_curve(uncounted(curve)))
+    assert "another sample" not in in_words(fit_curve(uncounted(curve)))

@@ -30,9 +30,9 @@ def test_the_words_name_every_number_of_the_fit():
     assert f"half of the gain at C_mid {fit.C_mid:,.0f} GPU-hours, B {fit.B:.2f} [" in said
     ceiling, weight = fit.ceiling, fit.alternatives.weights["sigmoid"]
     averaged = f"A {ceiling.A:.3f} [{ceiling.lo:.3f}, {ceiling.hi:.3f}]"
-    assert f"Over all families that fit, eq. 1 with a weight of {weight:.2f}: {averaged}." in said
+    assert f"Averaged over all families that fit, with a weight of {weight:.2f} for eq. 1: {averaged}." in said
     assert f"at {7881 / fit.C_mid:.1f} C_mid; twice the compute would add +0.0" in said
-    assert f"scatters by {fit.noise_sd:.4f}; lag-1 autocorrelation {fit.autocorrelation:.2f}" in said
+    assert f"a standard deviation of {fit.noise_sd:.4f}; lag-1 autocorrelation {fit.autocorrelation:.2f}" in said
     assert "The step-0 reading lies on the law" in said
 
 
@@ -45,7 +45,7 @@ def test_what_twice_the_compute_adds_is_read_off_the_curve():
 @pytest.mark.parametrize(
     ("of", "said"),
     [
-        ({"end": 2000.0}, "only the lower bound counts"),
+        ({"end": 2000.0}, "only the lower bound is meaningful"),
         ({"flat": True}, "do not rise: a flat line explains them"),
         ({"transient": 0.08}, "The early phase is off the law"),
     ],
@@ -91,13 +91,13 @@ def test_a_fit_that_is_not_resolved_says_how_far_the_readings_must_go_and_a_reso
     noise = 0.006 * np.random.default_rng(3).standard_normal(COMPUTE.size)
     weak = fit_curve(Curve(name="c", compute=COMPUTE, score=curve().score + noise))
     assert weak.verdict == "weak"
-    assert f"readings up to about {least_reach(weak.B):.0f} C_mid at this B, where they scatter by" in in_words(weak)
+    assert f"readings up to about {least_reach(weak.B):.0f} C_mid at this B, if they scatter by" in in_words(weak)
     # The same law read ten times as precisely, still at a reach under the one that .006 would take.
     law = np.append(0.3, 0.3 + 0.31 / (1 + (2542 / COMPUTE[1:]) ** 1.92))
     resolved = fit_curve(Curve(name="c", compute=COMPUTE, score=law + noise / 10))
     assert COMPUTE[-1] / resolved.C_mid < least_reach(resolved.B)
     assert resolved.verdict == "resolved"
-    assert "To know A" not in in_words(resolved)
+    assert "knowing A" not in in_words(resolved)
 
 
 def test_the_table_of_cut_offs_refits_the_same_curve_with_the_same_settings():

@@ -70,7 +70,7 @@ def test_the_ceiling_of_a_sweep_is_that_of_its_fits_and_a_plan_without_one_has_n
 
 
 def test_a_missing_plan_names_the_command_that_makes_one(tmp_path):
-    with pytest.raises(AblationsError, match=r"plan\.json: no such plan; `platform sweep FILE`"):
+    with pytest.raises(AblationsError, match=r"plan\.json: no such plan; to create one, run `platform sweep FILE`"):
         Plan.read(tmp_path / "plan.json")
 
 

@@ -62,7 +62,9 @@ def test_a_report_of_a_home_that_cannot_be_written_goes_elsewhere(tmp_path):
     sweep = make_home(tmp_path / "home")
     (sweep.folder / "report-csv").touch()
     refused = CliRunner().invoke(app, ["report", "--format", "csv", "--home", str(sweep.home.path)])
-    assert f"{sweep.folder} cannot be written (File exists); `--to FOLDER`" in str(refused.exception)
+    assert f"{sweep.folder} is not writable (File exists); choose another folder with --to FOLDER" in str(
+        refused.exception
+    )
     told = ["report", "--format", "csv", "--home", str(sweep.home.path), "--to", str(tmp_path / "out" / "here")]
     result = CliRunner().invoke(app, told)
     assert result.exit_code == 0, result.output

@@ -101,23 +101,26 @@ def test_what_a_home_makes_again_and_what_is_of_one_place_stays_there(exported):
 
 def test_a_sweep_that_trains_is_not_exported_and_no_file_is_overwritten(exported, tmp_path):
     sweep, archive = exported
-    with FileLock(sweep.lock), pytest.raises(AblationsError, match="trains, or waits to; export it when it has ended"):
+    with (
+        FileLock(sweep.lock),
+        pytest.raises(AblationsError, match="is still training or queued; export it after it has ended"),
+    ):
         export_sweep(sweep, tmp_path / "other.tar.gz")
-    with pytest.raises(AblationsError, match="is there already"):
+    with pytest.raises(AblationsError, match="already exists"):
         export_sweep(sweep, archive)
     assert [path.name for path in tmp_path.iterdir() if "other" in path.name] == []
 
 
 def test_a_taken_name_needs_another_and_runs_that_are_here_stay(exported):
     sweep, archive = exported
-    with pytest.raises(AblationsError, match="has a sweep 'loo' already; import this one as another with --as NAME"):
+    with pytest.raises(AblationsError, match="already has a sweep 'loo'; choose another name with --as NAME"):
         import_sweep(sweep.home, archive)
     came = import_sweep(sweep.home, archive, name="loo@again")
     assert (came.num_new, came.num_here) == (0, 6)
     assert sweep.home.sweep_names() == ["loo@again", "loo"]
     assert read_sweep(sweep.home, "loo@again").plan == replace(sweep.plan, sweep="loo@again")
     assert all((sweep.run(run.id).path / "readings").exists() for run in sweep.plan.runs)
-    with pytest.raises(AblationsError, match=r"'\.\./out' is no name of a sweep"):
+    with pytest.raises(AblationsError, match=r"'\.\./out' is not a valid sweep name"):
         import_sweep(sweep.home, archive, name="../out")
 
 
@@ -126,7 +129,7 @@ def test_a_run_that_is_here_with_another_log_is_kept_and_nothing_is_imported(exp
     other = make_home(tmp_path / "there", seeds=(0, 1), fraction=0.5)
     shutil.rmtree(other.folder)
     before = sorted(other.home.path.rglob("*"))
-    with pytest.raises(AblationsError, match=r"has run \w{12} and 5 more of this sweep with another log"):
+    with pytest.raises(AblationsError, match=r"has run \w{12} and 5 more of this sweep with a different log"):
         import_sweep(other.home, archive)
     assert sorted(other.home.path.rglob("*")) == before
 
@@ -143,7 +146,7 @@ def test_damage_anywhere_in_the_file_is_found_and_leaves_nothing(exported, tmp_p
     damaged += [write_archive(bad, held).read_bytes()]
     for content in damaged:
         bad.write_bytes(content)
-        with pytest.raises(AblationsError, match=r"not a whole archive of a sweep .*nothing is imported"):
+        with pytest.raises(AblationsError, match=r"not a complete archive of a sweep .*nothing was imported"):
             import_sweep(home, bad)
         assert list(home.path.iterdir()) == []
 
@@ -153,13 +156,13 @@ def test_a_file_that_is_no_archive_or_of_a_later_version_is_refused(exported, tm
     home, bad = Home(tmp_path / "there"), tmp_path / "bad.tar.gz"
     for content, said in ((b"hello", "Not a gzipped file"), (gzip.compress(b"hello"), ""), (b"", "")):
         bad.write_bytes(content)
-        with pytest.raises(AblationsError, match=f"not a whole archive of a sweep .*{said}"):
+        with pytest.raises(AblationsError, match=f"not a complete archive of a sweep .*{said}"):
             import_sweep(home, bad)
     held = members(archive)
     unsealed = json.loads(held["contents.json"])
     for contents, said in (
         (json.dumps(unsealed | {"sweep": "other"}), "its SHA-256 is not that of its content"),
-        (json.dumps({key: value for key, value in unsealed.items() if key != "sha256"}), "its SHA-256 is missing"),
+        (json.dumps({key: value for key, value in unsealed.items() if key != "sha256"}), "the SHA-256 is missing"),
     ):
         write_archive(bad, held | {"contents.json": contents.encode()})
         with pytest.raises(AblationsError, match=said):
@@ -176,7 +179,7 @@ def test_a_file_that_is_no_archive_or_of_a_later_version_is_refused(exported, tm
 )
 def test_a_name_that_leads_out_of_the_home_or_is_no_file_of_a_sweep_is_refused(exported, tmp_path, name):
     _, archive = exported
-    with pytest.raises(AblationsError, match="is no file of a sweep"):
+    with pytest.raises(AblationsError, match="is not a file of a sweep"):
         import_sweep(Home(tmp_path / "there"), forged(archive, {name: b"x"}))
     assert not list(tmp_path.rglob("out"))
 
@@ -184,7 +187,7 @@ def test_a_name_that_leads_out_of_the_home_or_is_no_file_of_a_sweep_is_refused(e
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE])
 def test_a_member_that_is_no_plain_file_is_refused(exported, tmp_path, kind):
     _, archive = exported
-    with pytest.raises(AblationsError, match="does not belong to it"):
+    with pytest.raises(AblationsError, match=r"is not in contents\.json"):
         import_sweep(Home(tmp_path / "there"), forged(archive, {}, kind=kind))
 
 
@@ -198,9 +201,9 @@ def test_a_plan_whose_runs_lead_elsewhere_or_that_is_of_another_sweep_is_refused
     first, *others = sweep.plan.variants
     astray = replace(first, runs=(PlannedRun(seed=0, id="../../../etc"), *first.runs[1:]))
     for changes, said in (
-        ({"variants": (astray, *others)}, r"has a run '\.\./\.\./\.\./etc', which is no id of a run"),
-        ({"sweep": "../../out"}, "its plan is of another sweep"),
-        ({"variants": (first,)}, "its plan is of another sweep"),
+        ({"variants": (astray, *others)}, r"has a run '\.\./\.\./\.\./etc', which is not a run id"),
+        ({"sweep": "../../out"}, "the plan belongs to another sweep"),
+        ({"variants": (first,)}, "the plan belongs to another sweep"),
     ):
         with pytest.raises(AblationsError, match=said):
             import_sweep(Home(tmp_path / "there"), with_plan(**changes))
@@ -221,10 +224,10 @@ def test_the_commands_say_what_they_wrote_and_read(exported, tmp_path):
     assert f"{file}: sweep 'loo', 6 runs, without checkpoints, " in said
     said = platform("import", file, "--as", "from-ana", "--home", there)
     assert f"{there}: sweep 'from-ana' with 6 runs" in said
-    assert "can be read and compared, and not be trained further" in said
+    assert "can be read and compared, but not trained further" in said
     assert json.loads(platform("compare", "--json", "--home", there))["sweep"] == "from-ana"
     missing = CliRunner().invoke(app, ["import", str(tmp_path / "no.tar.gz"), "--home", there])
-    assert "no such file; `platform export SWEEP` writes one" in str(missing.exception)
+    assert "no such file; to write one, run `platform export SWEEP`" in str(missing.exception)
 
 
 def unbegun(sweep, run_id):

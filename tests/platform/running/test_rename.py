@@ -111,17 +111,19 @@ def test_a_name_that_mlflow_has_already_and_a_server_that_is_down_are_refused(pu
     refused(pushed, "taken", "MLflow at .* has an experiment 'taken' already; choose another name")
     ledger = pushed.folder / "sync.json"
     ledger.write_text(json.dumps(json.loads(ledger.read_bytes()) | {"tracking_uri": "http://127.0.0.1:9"}))
-    refused(pushed, "losses", r"MLflow at http://127.0.0.1:9, which has this sweep, cannot rename it .*nothing is")
+    refused(
+        pushed, "losses", r"MLflow at http://127.0.0.1:9, which has this sweep, cannot rename it .*nothing was renamed"
+    )
 
 
 def test_a_sweep_that_trains_or_is_worked_on_keeps_its_name_and_so_does_one_whose_name_is_taken(tmp_path):
     sweep = make_home(tmp_path)
     with FileLock(sweep.lock):
-        refused(sweep, "losses", "trains, or waits to; `platform cancel loo` ends it first")
+        refused(sweep, "losses", "is still training or queued; run `platform cancel loo` first")
     with FileLock(sweep.folder / "sync.lock"):
-        refused(sweep, "losses", "a command works on it or sends it to MLflow")
-    refused(sweep, "loo", "has a sweep 'loo' already")
-    refused(sweep, "../losses", "is no name of a sweep")
+        refused(sweep, "losses", "another command is using it or syncing it to MLflow")
+    refused(sweep, "loo", "already has a sweep 'loo'")
+    refused(sweep, "../losses", "is not a valid sweep name")
 
 
 def test_what_was_given_to_slurm_goes_with_the_sweep_and_a_report_with_the_old_name_does_not(tmp_path):

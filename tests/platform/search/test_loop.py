@@ -522,7 +522,7 @@ def test_the_table_of_trials_is_best_first_and_says_what_the_best_is_worth(bench
     assert names == [trial.name for trial in record.ranked]
     assert lower == sorted(lower, reverse=True)
     assert table.cells_of(-1) == ["best", "", ""]
-    assert "best of 3 by these same readings, which flatters the difference from scalerl" in note(record, "scalerl")
+    assert "best of 3 by these same evaluations, which flatters the difference from scalerl" in note(record, "scalerl")
 
 
 def test_search_json_names_the_best_trial(bench):

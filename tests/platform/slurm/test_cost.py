@@ -42,7 +42,7 @@ def test_how_long_it_takes_is_unknown_where_only_slurm_decides():
     found = plan(27, Resources(time_min=240))
     assert found.longest_wait_h is None
     assert plan(1, Resources(time_min=240)).longest_wait_h == 4.0
-    assert "when the last job ends depends on the queue" in found.text()
+    assert "the end of the last job depends on the queue" in found.text()
 
 
 @pytest.mark.parametrize(
@@ -67,16 +67,15 @@ def test_the_plan_of_many_runs_in_words():
         "27 jobs in 1 array on partition gpu, 8 at a time; each: 1 node, 8 GPUs (h100), 64 processors, 200 GB, "
         "at most 4 h",
         "at most 864 GPU-hours; if 8 jobs can always run, the last job ends at most 16 h after the first one starts",
-        "a run that needs more than 4 h writes a checkpoint and is requeued, which costs up to 32 GPU-hours more",
+        "a run that needs more than 4 h saves a checkpoint and is requeued, which costs up to 32 GPU-hours more",
     ]
 
 
 def test_the_plan_of_one_run_in_words():
     assert plan(1, Resources(time_min=30, nodes=2, at_once=8)).lines() == [
         "1 job on partition gpu: 2 nodes with 1 processor, 4 GB each, at most 30 min",
-        "at most 1 processor-hour; it ends at most 30 min after it starts",
-        "a run that needs more than 30 min writes a checkpoint and is requeued, "
-        "which costs up to 1 processor-hour more",
+        "at most 1 processor-hour; the job ends at most 30 min after it starts",
+        "a run that needs more than 30 min saves a checkpoint and is requeued, which costs up to 1 processor-hour more",
     ]
 
 
@@ -89,7 +88,7 @@ def test_fewer_runs_than_may_run_at_once_are_one_round():
 def test_jobs_that_block_whole_nodes_are_said_to_cost_more():
     found = plan(1, Resources(gpus=1, sbatch={"exclusive": True}))
     assert found.lines()[1].startswith(
-        "at most 1 GPU-hour, plus the other devices of their nodes, which exclusive jobs block; it ends"
+        "at most 1 GPU-hour, plus the other devices of their nodes, which exclusive jobs block; the job ends"
     )
     assert found.to_json()["is_exclusive"] is True
 

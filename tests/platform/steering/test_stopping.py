@@ -266,7 +266,7 @@ def test_truncated_answers_flag_a_run_that_goes_on(tmp_path):
     assert len(steering.begin()) == 3
     row = next(row for row in run_rows(sweep) if row.id == loss)
     assert row.state.state == "cancelled"
-    assert row.state.message == "flagged: 17% of its answers are truncated, after 6 readings (300 GPU-hours)"
+    assert row.state.message == "flagged: 17% of the answers are truncated, after 6 readings (300 GPU-hours)"
 
 
 def test_a_run_that_was_flagged_for_truncation_is_flagged_for_a_later_collapse(tmp_path):
@@ -284,7 +284,7 @@ def test_a_run_that_was_flagged_for_truncation_is_flagged_for_a_later_collapse(t
     log.write_text(log.read_text() + "".join(json.dumps(row) + "\n" for row in fallen))
     write_state(home, loss, "running", compute=1000.0)
     (said,) = steering.steer(RecordedPool())
-    assert said.startswith("loo-loss, seed 0: flagged: its pass rate has fallen for good")
+    assert said.startswith("loo-loss, seed 0: flagged: the pass rate has collapsed")
     assert sweep.read_stops()[loss].rule == "collapse"
 
 

@@ -27,8 +27,11 @@ def written(tmp_path, claims: str, more: str = "") -> Path:
         ("{variant: bf61, of: ceiling, says: up, source: x}", "unknown variant 'bf61'; did you mean 'bf16'?"),
         ("{variant: bf16, against: x, of: ceiling, says: up, source: x}", "unknown variant 'x'"),
         ("{variant: scalerl, of: ceiling, says: up, source: x}", "'scalerl' is compared with itself"),
-        ("{variant: bf16, of: compute, says: up, by: 0.9, source: x}", "of compute it is a ratio above 1"),
-        ("{variant: bf16, of: level, says: up, by: 1.2, source: x}", "a difference in pass rate lies between 0 and 1"),
+        ("{variant: bf16, of: compute, says: up, by: 0.9, source: x}", "for compute, write a ratio above 1"),
+        (
+            "{variant: bf16, of: level, says: up, by: 1.2, source: x}",
+            "a difference in pass rate must be between 0 and 1",
+        ),
         ("{variant: bf16, of: ceiling, says: higher, source: x}", "up"),
         ("{variant: bf16, of: ceiling, says: up}", "source"),
     ],

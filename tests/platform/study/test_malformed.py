@@ -95,7 +95,7 @@ EXPECTED = {
         "keys are: name, doc, reference, scale, fixed_scale, leave_one_out, axes, grid, zip, variants, exclude, seeds,",
     ),
     "leave_one_out_empty.yaml": Expected(7, "leave_one_out", "found nothing; must be a mapping", ""),
-    "missing_name.yaml": Expected(1, "name", "missing", "it has no default"),
+    "missing_name.yaml": Expected(1, "name", "missing", "this setting has no default"),
     "missing_recipe_file.yaml": Expected(
         2, "reference", "no file recipes/unknown_kee.yaml", "did you mean 'recipes/unknown_key.yaml'?"
     ),
@@ -161,8 +161,8 @@ EXPECTED = {
     "override_of_free_attention.yaml": Expected(
         5,
         "variants.a",
-        "attention is free, but charged for the reference, so their compute does not compare",
-        "start the sweep once per account, with --set",
+        "attention is free, but charged for the reference, so their compute is not comparable",
+        "start the sweep once with each setting of attention, with --set",
     ),
     "override_of_other_type.yaml": Expected(
         5,
@@ -188,8 +188,10 @@ EXPECTED = {
     "recipes/infinite.yaml": Expected(1, "loss.max_ratio", "found inf", "must be a finite number"),
     "recipes/literal.yaml": Expected(1, "aggregation", "unknown value 'smaple'", "did you mean 'sample'?"),
     "recipes/order.yaml": Expected(1, "loss", "min_ratio 6.0 must lie below max_ratio 5.0", ""),
-    "recipes/resources.yaml": Expected(2, "resources", "unknown key 'resources'", "it belongs in a scale or a sweep"),
-    "recipes/scale_key.yaml": Expected(2, "batch", "unknown key 'batch'", "it belongs in a scale"),
+    "recipes/resources.yaml": Expected(
+        2, "resources", "unknown key 'resources'", "this key belongs in a scale or a sweep"
+    ),
+    "recipes/scale_key.yaml": Expected(2, "batch", "unknown key 'batch'", "this key belongs in a scale"),
     "recipes/text_for_number.yaml": Expected(2, "off_policy.k", "found '8'", "must be an integer, in digits only"),
     "recipes/union_as_word.yaml": Expected(
         1, "loss", "found 'cispo'", "must be a mapping with a type, one of: cispo, grpo, dapo, gspo"
@@ -251,7 +253,7 @@ EXPECTED = {
     "resources_time_is_a_word.yaml": Expected(
         6,
         "resources.time_min",
-        "found '4h'; must be a number of minutes, or a time in Slurm's format: 4:00:00, 1-12:00:00",
+        "found '4h'; must be a number of minutes or a time in Slurm's format, such as 4:00:00 or 1-12:00:00",
         "",
     ),
     "revert_to_itself.yaml": Expected(
@@ -276,7 +278,7 @@ EXPECTED = {
     "scales/missing_value.yaml": Expected(1, "batch", "found nothing", "must be a mapping"),
     "scales/multiple.yaml": Expected(1, "model.hidden", "found 12", "must be a multiple of 8"),
     "scales/no_tasks.yaml": Expected(1, "tasks", "found an empty list", "must have at least 1 entry"),
-    "scales/recipe_key.yaml": Expected(2, "loss", "unknown key 'loss'", "it belongs in a recipe"),
+    "scales/recipe_key.yaml": Expected(2, "loss", "unknown key 'loss'", "this key belongs in a recipe"),
     "scales/resources_key.yaml": Expected(2, "resources.mem", "unknown key 'mem'", "did you mean 'mem_gb'?"),
     "scales/resources_zero.yaml": Expected(2, "resources.nodes", "found 0", "must be at least 1"),
     "scales/slots.yaml": Expected(
@@ -329,8 +331,8 @@ EXPECTED = {
     "search_named_like_a_trial.yaml": Expected(
         9, "variants.trial-000", "'trial-000' is reserved for a trial of the search", "rename it"
     ),
-    "search_no_trials.yaml": Expected(4, "search.trials", "missing", "it has no default"),
-    "search_objective_half.yaml": Expected(8, "search.objective.1.budget", "missing", "it has no default"),
+    "search_no_trials.yaml": Expected(4, "search.trials", "missing", "this setting has no default"),
+    "search_objective_half.yaml": Expected(8, "search.objective.1.budget", "missing", "this setting has no default"),
     "search_objective_misspelt.yaml": Expected(
         8, "search.objective.type", "unknown type 'asymptot'", "did you mean 'asymptote'?"
     ),

@@ -21,7 +21,7 @@ def test_every_key_has_a_meaning():
 
 
 def test_its_example_is_a_study_and_so_is_each_form_with_it(tmp_path):
-    lines = re.findall(r"^    (\S.*|  \S.*)$", PAGE.read_text().partition("## What variants change")[0], re.MULTILINE)
+    lines = re.findall(r"^    (\S.*|  \S.*)$", PAGE.read_text().partition("## Changes of a variant")[0], re.MULTILINE)
     example = "\n".join(lines) + "\n"
     file = tmp_path / "batches.yaml"
     file.write_text(example)

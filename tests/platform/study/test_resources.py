@@ -142,7 +142,7 @@ def test_a_time_is_minutes_or_what_slurm_writes(written, time_min, tmp_path):
 
 @pytest.mark.parametrize("written", ["4h", "1:2:3:4", "-5:00", "infinite", '""', "1-", "'٣'"])
 def test_other_times_are_refused(written, tmp_path):
-    with pytest.raises(FileError, match=r"resources\.time_min: found .*; must be a number of minutes, or a time"):
+    with pytest.raises(FileError, match=r"resources\.time_min: found .*; must be a number of minutes or a time"):
         asked(tmp_path, f"{{time_min: {written}}}")
 
 
@@ -203,8 +203,8 @@ def test_a_cluster_without_a_default_partition_wants_one_named(tmp_path):
 
 def test_a_time_above_the_limit_says_that_a_shorter_one_is_enough(tmp_path):
     assert refusal(tmp_path, "{time_min: 4:00:00}", LOW, GPU, LONG) == [
-        "time_min: found 4 h, partition low allows 2 h; write 120 or less: a run that needs longer writes a "
-        "checkpoint, is requeued and resumes; these have enough: gpu, long"
+        "time_min: found 4 h, partition low allows 2 h; write 120 or less: a run that needs longer saves a "
+        "checkpoint, is requeued and resumes; partitions with enough: gpu, long"
     ]
 
 
@@ -218,17 +218,20 @@ def test_a_default_above_a_limit_says_that_it_is_one(tmp_path):
 
 def test_more_than_the_largest_node_has_is_refused_with_both_numbers(tmp_path):
     assert refusal(tmp_path, "{nodes: 2, gpus: h100:8, cpus: 64, mem_gb: 200}", LOW, GPU, LONG) == [
-        "nodes: found 2 nodes; partition low has 1; these have enough: gpu, long",
-        "gpus: found 8 GPUs per node; the largest node of partition low has 0; these have enough: gpu",
-        "cpus: found 64 processors per node; the largest node of partition low has 4; these have enough: gpu",
-        "mem_gb: found 200 GB per node; the largest node of partition low has 7.8 GB; these have enough: gpu",
+        "nodes: found 2 nodes; partition low has 1; partitions with enough: gpu, long",
+        "gpus: found 8 GPUs per node; the largest node of partition low has 0; partitions with enough: gpu",
+        "cpus: found 64 processors per node; the largest node of partition low has 4; partitions with enough: gpu",
+        "mem_gb: found 200 GB per node; the largest node of partition low has 7.8 GB; partitions with enough: gpu",
     ]
 
 
 def test_of_several_partitions_one_must_have_enough(tmp_path):
     assert limit_problems(asked(tmp_path, "{partition: 'low,gpu', gpus: 8}"), [LOW, GPU], threads=1) == []
     (found,) = refusal(tmp_path, "{partition: 'low,long', gpus: 1}", LOW, GPU, LONG)
-    assert found == "gpus: found 1 GPU per node; the largest node of partitions low,long has 0; these have enough: gpu"
+    assert (
+        found
+        == "gpus: found 1 GPU per node; the largest node of partitions low,long has 0; partitions with enough: gpu"
+    )
 
 
 def test_the_page_of_formats_has_every_key_of_the_block():
@@ -243,7 +246,7 @@ def test_the_page_of_formats_has_every_key_of_the_block():
     ("block", "found"),
     [
         ("{gpus: h100:8}", "gpus: found h100:8; runs train on the CPU"),
-        ("{nodes: 2}", "nodes: found 2; one process plays all devices of a virtual cluster"),
+        ("{nodes: 2}", "nodes: found 2; one process simulates all devices of a virtual cluster"),
     ],
 )
 def test_what_no_run_would_use_is_refused(block, found, tmp_path):
@@ -309,5 +312,5 @@ def test_no_more_gpus_are_reserved_than_a_run_uses(settings, most, tmp_path):
     recipe = ResolvedRecipe.model_validate({"device": "cuda"} | settings)
     assert recipe.most_gpus == most
     refuse_idle_devices(asked(tmp_path, f"{{gpus: {most}}}"), recipe)
-    with pytest.raises(FileError, match=f"resources.gpus: found {most + 1}; .*; {most}"):
+    with pytest.raises(FileError, match=f"resources.gpus: found {most + 1}; .*; write {most}"):
         refuse_idle_devices(asked(tmp_path, f"{{gpus: {most + 1}}}"), recipe)

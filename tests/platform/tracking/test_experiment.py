@@ -112,7 +112,7 @@ def test_compute_may_be_the_step_and_samples_a_number(store):
     ("options", "said"),
     [
         (["--experiment", "grp", *NAMED], "no experiment 'grp'; did you mean 'grpo'?"),
-        (["--experiment", "grpo"], "--mlflow needs --metric, --compute too"),
+        (["--experiment", "grpo"], "--mlflow also needs --metric, --compute"),
         (["--experiment", "grpo", *NAMED], "has no run that can be read"),
         (["--experiment", "grpo", *NAMED, "--variant", "loss", "--seed", "loss"], "--seed: found 'plain'; a seed is"),
     ],

@@ -1,14 +1,14 @@
-"""The mathematics below a fit. A map of the room:
+"""The mathematics of a fit. A map of the room:
 
-family           r + a g(C; p, q): what the engine must know of a family of curves; eq. 1 and five others
+family           the curve families r + a g(C; p, q): eq. 1 and five others
 projection       (r, a) in closed form on a dense grid over (p, q), then Gauss-Newton
 modes            how R_0 may be tied to the reading before RL
-anchor           what the reading before RL says of R_0
+anchor           prior of R_0 from the reading before RL
 noise            sampling noise and autocorrelated run noise
-sums             the sums over readings that judge a curve, in the axes of the noise
-zoom             where on the grid of shapes the posterior lies
-truncated        standard normals between two ends
-posterior        draws of everything, given the readings
-lack_of_fit      p-value of eq. 1 against curves that end otherwise
+sums             weighted sums over readings, in the eigenbasis of the noise
+zoom             finds the region of shapes that holds the posterior
+truncated        standard normals between two bounds
+posterior        draws of all parameters, given the readings
+lack_of_fit      p-value of eq. 1 against curves that end differently
 ceiling_profile  profile likelihood of A: misfit of the best curve at each fixed A, without the prior
 """

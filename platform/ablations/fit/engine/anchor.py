@@ -1,7 +1,7 @@
-"""What the reading before RL says of R_0.
+"""The prior of R_0 from the reading before RL.
 
-The reading at compute 0 is a datum for R_0, but not always on the law: where training starts with a transient it may
-lie 0.1 off, and a fit that is tied to it then errs by 0.04 in A. So by default it is a spike and a slab.
+The reading at compute 0 is a datum for R_0, but not always on the law: if training starts with a transient, it may lie
+0.1 off, and a fit tied to it then errs by 0.04 in A. So the default is a spike and a slab.
 """
 
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ from ablations.fit.engine.projection import Prior
 
 SLAB_PROBABILITY = 0.3
 SLAB_SD = 0.08
-"""Beforehand, three step-0 readings in ten lie off the law, by about this much: an early transient."""
+"""Prior belief: three step-0 readings in ten lie off the law, by about this much, due to an early transient."""
 FIXED_SHARE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
 class Anchor:
-    """One way in which R_0 may be tied to the step-0 reading: R_0 ~ N(value, own_variance + share of the run noise's).
+    """One way to tie R_0 to the step-0 reading: R_0 ~ N(value, own_variance + run_share * run-noise variance).
 
     Anchor(value=0.31, own_variance=1.3e-5, run_share=1.0, probability=0.7)
 
-    An infinite variance says nothing.
+    An infinite variance carries no information.
     """
 
     value: float = 0.0
@@ -37,16 +37,16 @@ class Anchor:
         return bool(np.isfinite(self.own_variance))
 
     def variance(self, run_variances: np.ndarray) -> np.ndarray:
-        """Variance of R_0 about the value, for run noise of each variance."""
+        """Variance of R_0 about `value`, for each variance of the run noise."""
         return self.own_variance + self.run_share * run_variances
 
     def prior(self, run_variance: float) -> Prior:
-        """What it says of R_0 for run noise of one variance."""
+        """The prior of R_0 for one variance of the run noise."""
         return Prior(value=self.value, variance=float(self.variance(np.array(run_variance))))
 
 
 def anchor_deviance(anchors: Sequence[Anchor], r: float, run_variance: float) -> float:
-    """-2 ln of the prior density of R_0 = `r`: a mixture of Gaussians; 0 where the anchors say nothing."""
+    """-2 ln of the prior density at R_0 = `r`, for a mixture of Gaussians; 0 if the anchors are uninformative."""
     if not anchors[0].is_informative:
         return 0.0
     variances = np.array([anchor.prior(run_variance).variance for anchor in anchors])
@@ -59,12 +59,12 @@ def anchor_deviance(anchors: Sequence[Anchor], r: float, run_variance: float) ->
 
 def anchors(score: float | None, sampling_variance: float, mode: R0Mode) -> list[Anchor]:
     """The anchors of a mode: `fixed` takes the reading as R_0, `anchored` as a reading that may lie off the law,
-    `free` ignores it. Without a reading there is only "free". `sampling_variance` is that of its finite samples.
+    `free` ignores it. Without a reading every mode is "free". `sampling_variance` comes from its finite samples.
     """
     if score is None or mode == "free":
         return [Anchor()]
     if mode == "fixed":
-        # A spike far below the noise keeps one closed form for all modes.
+        # A spike far below the noise lets all modes share one closed form.
         return [Anchor(value=score, own_variance=0.0, run_share=FIXED_SHARE)]
     off_the_law = sampling_variance + SLAB_SD**2
     return [

@@ -1,7 +1,7 @@
 """Profile likelihood of A: misfit of the best curve at each fixed A.
 
-It does not use the prior of B. Where it rises little up to A = 1, the readings alone do not bound A, and an upper
-end that the posterior has comes from the prior.
+The profile does not use the prior of B. If it rises little up to A = 1, the readings alone do not bound A, and an upper
+end of the posterior comes from the prior.
 """
 
 import numpy as np
@@ -12,9 +12,9 @@ from ablations.fit.engine.projection import GRID_SHAPE, Nodes, Prior, box_nodes,
 from ablations.fit.engine.sums import Sums, weighted_sums
 
 CHI_SQUARED_95 = 3.84
-"""A ceiling whose deviance lies less than this over the least is not ruled out at 95 %."""
+"""A ceiling whose deviance exceeds the least by less than this is not ruled out at 95 %."""
 OPEN_DENSITY = float(np.exp(-CHI_SQUARED_95 / 2))
-"""A ceiling of 1 whose posterior density is at least this share of the highest is not ruled out."""
+"""A ceiling of 1 is not ruled out if its posterior density is at least this fraction of the highest."""
 ZOOM_SHAPE = (15, 15)
 NUM_ZOOMS = 3
 
@@ -22,7 +22,7 @@ NUM_ZOOMS = 3
 def ceiling_profile(
     family: Family, x: np.ndarray, y: np.ndarray, A: np.ndarray, *, noise: AR1, prior: Prior
 ) -> np.ndarray:
-    """The least deviance over (r, p, q) at each ceiling A, given the noise of the readings and a prior of r.
+    """The least deviance over (r, p, q) at each ceiling A, given the noise and a prior of r.
 
     e' Cov^-1 e + (r - value)^2 / variance, e = y - r (1 - g) - A g.
     """
@@ -47,7 +47,7 @@ def _sums(nodes: Nodes, y: np.ndarray, noise: AR1) -> Sums:
 
 
 def _deviance(sums: Sums, A: float, prior: Prior) -> np.ndarray:
-    """At every node the deviance of r (1 - g) + A g for the best r between 0 and A."""
+    """Deviance of r (1 - g) + A g at every node, for the best r between 0 and A."""
     # With z = y - A g.
     u_z = sums.u_y - A * sums.u_g
     z_z = sums.y_y - 2 * A * sums.g_y + A**2 * sums.g_g

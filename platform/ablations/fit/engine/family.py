@@ -1,7 +1,7 @@
-"""Families of curves r + a g(C; p, q): linear in (r, a), with at most two shape parameters that are searched on a grid.
+"""Families of curves r + a g(C; p, q): linear in (r, a), with at most two shape parameters searched on a grid.
 
-Eq. 1 is the law that is fitted. The others say how much of a forecast rests on it: over 46 published learning curves
-no family was best everywhere, and beyond twice the fitted range their average beat each of them.
+Eq. 1 is the law to fit. The other families show how much a forecast depends on it: over 46 published learning curves no
+family was best everywhere, and beyond twice the fitted range their average beat each of them.
 """
 
 from collections.abc import Callable
@@ -11,28 +11,28 @@ import numpy as np
 
 Box = tuple[tuple[float, float], tuple[float, float]]
 NO_SHAPE = (0.0, 0.0)
-"""The range of a shape parameter that a family does not have."""
+"""Range of a shape parameter that the family does not have."""
 
 LN_B_MEAN, LN_B_SD = np.log(1.75), 0.35
 """Prior of ln B, centred on the published fits (ScaleRL table 1: B from 1.09 to 2.44)."""
 
 
 def flat_prior(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Every shape in the box is as likely as any other."""
+    """A uniform prior over the box: 0 for every shape."""
     return np.zeros(np.broadcast(p, q).shape)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """What the engine must know of a family: its basis, the basis's derivatives, where to look, what is likely there.
+    """A family of curves: basis, its derivatives, box to search, prior.
 
-    `x` is ln(C / C_max), C_max the largest compute fitted. `p` and `q` broadcast against it, so one call gives a whole
-    grid of shapes. g is 0 at C = 0, so that r is R_0; it rises to 1, so that r + a is A.
+    `x` is ln(C / C_max), with C_max the largest fitted compute. `p` and `q` broadcast against `x`, so one call gives a
+    whole grid of shapes. g is 0 at C = 0, so r is R_0, and rises to 1, so r + a is A.
     """
 
     name: str
     num_parameters: int
-    """Of the curve, (r, a) included."""
+    """Number of parameters of the curve, including (r, a)."""
     basis: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     gradient: Callable[[np.ndarray, float, float], tuple[np.ndarray, np.ndarray]]
     """dg/dp and dg/dq."""
@@ -41,7 +41,7 @@ class Family:
 
 
 def sigmoid_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Share of the total gain that is reached at compute C.
+    """Fraction of the total gain reached at compute C.
 
     g = 1 / (1 + (C_mid / C)^B), p = ln C_mid, q = ln B (ScaleRL eq. 1, arXiv 2510.13786).
     """
@@ -58,7 +58,7 @@ def sigmoid_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np.
 
 
 def sigmoid_box(x: np.ndarray) -> Box:
-    """C_mid from 0.1 times the least to 30 times the largest compute, B from 0.3 to 6 (table 1 has 1.09 to 2.44)."""
+    """C_mid from 0.1 times the smallest to 30 times the largest compute, B from 0.3 to 6 (table 1 has 1.09 to 2.44)."""
     return (x.min() + np.log(0.1), x.max() + np.log(30)), (np.log(0.3), np.log(6))
 
 
@@ -80,7 +80,7 @@ def power_law_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, n
 
 
 def power_law_box(x: np.ndarray) -> Box:
-    """C_s from 0.01 times the least to 30 times the largest compute, b from 0.1 to 10."""
+    """C_s from 0.01 times the smallest to 30 times the largest compute, b from 0.1 to 10."""
     return (x.min() + np.log(0.01), x.max() + np.log(30)), (np.log(0.1), np.log(10))
 
 
@@ -94,7 +94,7 @@ def logistic_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def logistic_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np.ndarray]:
-    """From ln(1 - g) = ln(1 + e^(-k c)) - ln(1 + e^(k (C - c)))."""
+    """Derivatives from ln(1 - g) = ln(1 + e^(-k c)) - ln(1 + e^(k (C - c)))."""
     k, C = np.exp(q), np.exp(x)
     left = np.exp(np.logaddexp(0, -k * p) - np.logaddexp(0, k * (C - p)))
     at_0, at_C = 1 / (1 + np.exp(k * p)), 1 / (1 + np.exp(-k * (C - p)))
@@ -102,7 +102,7 @@ def logistic_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np
 
 
 def logistic_box(x: np.ndarray) -> Box:
-    """The steepest point between C = 0 and 3 C_max, k between 0.3 / C_max and 50 / C_max."""
+    """The inflection point between C = 0 and 3 C_max, k between 0.3 / C_max and 50 / C_max."""
     return (0.0, 3.0), (np.log(0.3), np.log(50))
 
 
@@ -132,7 +132,7 @@ def exponential_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray,
 
 
 def exponential_box(x: np.ndarray) -> Box:
-    """C_s from 0.1 times the least to 30 times the largest compute."""
+    """C_s from 0.1 times the smallest to 30 times the largest compute."""
     return sigmoid_box(x)[0], NO_SHAPE
 
 

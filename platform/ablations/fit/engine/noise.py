@@ -1,8 +1,8 @@
 """The noise of a curve's readings: sampling noise plus autocorrelated run noise.
 
-Residuals of published runs have lag-1 autocorrelations of 0.3 to 0.56. An interval that takes such readings for
-independent covers the truth in three cases of four where it promises nineteen of twenty. How strong the run noise is
-and how long it lasts is not known either; both are averaged over, and that is what widens an interval.
+Residuals of published runs have lag-1 autocorrelations of 0.3 to 0.56. A 95 % interval that takes readings for
+independent covers the truth in only three cases of four. The strength and duration of the run noise are unknown too;
+averaging over both is what widens an interval.
 """
 
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from threadpoolctl import ThreadpoolController
 from ablations.fit.engine.projection import Prior
 
 RUN_AUTOCORRELATIONS = np.array([0.0, 0.4, 0.7, 0.85, 0.93])
-"""Lag-1 autocorrelations of the run noise, equally likely beforehand."""
+"""Lag-1 autocorrelations of the run noise, with equal prior probability."""
 RUN_NOISE_FACTORS = np.geomspace(1 / 4, 4, 10)
-"""Standard deviations of the run noise over that of the residuals, equally likely beforehand. A fit of twelve readings
-absorbs all but a quarter of noise with rho = .93; under a quarter, run noise is lost in the rest."""
+"""Standard deviations of the run noise relative to the residuals', with equal prior probability. A fit of twelve
+readings absorbs all but a quarter of noise with rho = .93; below a quarter, run noise is lost in the rest."""
 
 LEAST_SD = 1e-5
-"""Keeps the deviance finite when a curve goes through its readings exactly; no pass rate is known as well as this."""
+"""Keeps the deviance finite if a curve goes through its readings exactly; no pass rate is known this well."""
 MOST_AUTOCORRELATION = 0.9
 
 P = ParamSpec("P")
@@ -32,10 +32,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Noise:
-    """Every noise that is weighed: Cov = sampling_variance I + s^2 R(rho), R_ij = rho^|i - j|.
+    """All noises to average over: Cov = sampling_variance I + s^2 R(rho), R_ij = rho^|i - j|.
 
-    One rho for each matrix of `axes` (the eigenvectors of R, shape points x points), one s for each of `run_variances`
-    and each row of the matrices in `precisions` (1 / eigenvalues of Cov); `log_precisions` are their -ln |Cov|.
+    One rho for each matrix in `axes` (eigenvectors of R, shape points x points), one s for each of `run_variances` and
+    each row of the matrices in `precisions` (1 / eigenvalues of Cov). `log_precisions` are their -ln |Cov|.
     """
 
     sampling_variance: float
@@ -47,7 +47,7 @@ class Noise:
 
 
 def noise_grid(num_points: int, *, sampling_variance: float, residual_variance: float) -> Noise:
-    """The noises to weigh for a curve whose residuals have this variance."""
+    """The noises to average over for a curve with this residual variance."""
     run_variances = RUN_NOISE_FACTORS**2 * residual_variance
     eigen = [ar1_eigenvectors(num_points, float(rho)) for rho in RUN_AUTOCORRELATIONS]
     precisions = [1 / (sampling_variance + np.outer(run_variances, eigenvalues)) for eigenvalues, _ in eigen]
@@ -62,7 +62,7 @@ def noise_grid(num_points: int, *, sampling_variance: float, residual_variance: 
 
 
 class AR1:
-    """One noise, Cov = sampling_variance I + run_variance R(rho), with what is asked of it."""
+    """One noise, Cov = sampling_variance I + run_variance R(rho)."""
 
     def __init__(self, num_points: int, *, sampling_variance: float, run_variance: float, rho: float) -> None:
         self.run_variance, self.rho = run_variance, rho
@@ -72,28 +72,28 @@ class AR1:
 
     @property
     def autocorrelation(self) -> float:
-        """Lag-1 autocorrelation of a reading's whole noise."""
+        """Lag-1 autocorrelation of the total noise of a reading."""
         return self.run_variance * self.rho / self.variance
 
     def deviance(self, residuals: np.ndarray) -> float:
-        """e' Cov^-1 e."""
+        """The quadratic form e' Cov^-1 e."""
         return float(self.precision @ (residuals @ self.axes) ** 2)
 
     def whitened(self, columns: np.ndarray) -> np.ndarray:
-        """Cov^-1/2 times columns of shape (num_points, num_columns), in the axes of the covariance."""
+        """Cov^-1/2 times columns of shape (num_points, num_columns), in the eigenbasis of the covariance."""
         return np.sqrt(self.precision)[:, None] * (self.axes.T @ columns)
 
     def best_level(self, y: np.ndarray, prior: Prior) -> float:
-        """The constant that fits `y` and its prior best: generalised least squares."""
+        """The constant that best fits `y` and its prior, by generalised least squares."""
         one, along = self.axes.sum(axis=0), y @ self.axes
         top = float(self.precision @ (one * along)) + prior.value / prior.variance
         return top / (float(self.precision @ one**2) + 1 / prior.variance)
 
 
 def lag_1_autocorrelation(residuals: np.ndarray, num_parameters: int) -> float:
-    """Lag-1 autocorrelation of the noise behind residuals, between 0 and 0.9.
+    """Lag-1 autocorrelation of the noise behind residuals, limited to between 0 and 0.9.
 
-    Fitting num_parameters takes about (num_parameters + 3 rho) / n from what residuals show (Kendall 1954).
+    Fitting num_parameters lowers the residuals' autocorrelation by about (num_parameters + 3 rho) / n (Kendall 1954).
     """
     square = float(residuals @ residuals)
     shown = float(residuals[1:] @ residuals[:-1]) / square if square > 0 else 0.0
@@ -102,7 +102,7 @@ def lag_1_autocorrelation(residuals: np.ndarray, num_parameters: int) -> float:
 
 
 def one_blas_thread(function: Callable[P, R]) -> Callable[P, R]:
-    """Run `function` with one BLAS thread: more wait for each other while runs train on the same cores, and a fit of
+    """Run `function` with one BLAS thread. More threads wait for each other if runs train on the same cores: a fit of
     20 ms took 300.
     """
 
@@ -116,15 +116,15 @@ def one_blas_thread(function: Callable[P, R]) -> Callable[P, R]:
 
 @cache
 def blas_threads() -> ThreadpoolController:
-    """The threads of the BLAS that NumPy has loaded."""
+    """The BLAS threads loaded by NumPy."""
     return ThreadpoolController()
 
 
 @lru_cache(maxsize=64)
 def ar1_eigenvectors(num_points: int, rho: float) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues and eigenvectors of R, R_ij = rho^|i - j|, from its inverse.
+    """Eigenvalues and eigenvectors of R, R_ij = rho^|i - j|, computed from its inverse.
 
-    (1 - rho^2) R^-1 is tridiagonal: 1, 1 + rho^2, ..., 1 + rho^2, 1 on the diagonal, -rho beside it.
+    (1 - rho^2) R^-1 is tridiagonal, with 1, 1 + rho^2, ..., 1 + rho^2, 1 on the diagonal and -rho beside it.
     """
     diagonal = np.full(num_points, 1 + rho**2)
     diagonal[[0, -1]] = 1

@@ -1,14 +1,14 @@
-"""The posterior of a curve: on a grid over its shape and its noise, with everything linear integrated in closed form.
+"""The posterior of a curve, on a grid over its shape and its noise; the linear part is integrated in closed form.
 
-Given a shape (p, q), a covariance of the readings and what is known of R_0, the readings are Gaussian in (r, a), so
-their probability and the distribution of (r, a) are closed forms. What is left are sums:
+Given a shape (p, q), a covariance of the readings and a prior of R_0, the readings are Gaussian in (r, a), so their
+probability and the distribution of (r, a) are closed forms. Only these sums remain:
 
-    shapes    a grid zoomed onto those that the readings allow; prior of the family, flat for eq. 1 but in ln B
+    shapes    a grid zoomed onto the plausible ones; prior of the family, flat for eq. 1 except in ln B
     noise     Cov = sampling_variance I + s^2 R(rho), R_ij = rho^|i - j|; s and rho on grids, equally likely
-    R_0       the anchors, see `ablations.fit.engine.anchor`
+    R_0       the anchors (`ablations.fit.engine.anchor`)
     r, A      flat within the walls 0 <= r <= A <= 1
 
-Draws are moved within the cells of the grid and weighed by the exact density, so that they are no coarser than it is.
+Draws are jittered within the grid cells and reweighted by the exact density, so the grid does not coarsen them.
 """
 
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ from ablations.fit.engine.zoom import FINE, Fineness, widened, zoomed_box
 
 NUM_POSTERIOR_DRAWS = 2000
 FLAT_ANCHOR = Anchor(value=0.5, own_variance=4.0)
-"""Flat to 3 % between the walls."""
+"""An almost flat prior of R_0: it varies by 3 % between the bounds 0 and 1."""
 
 
 class Draws(NamedTuple):
-    """Equally likely curves r + a g(p, q), one per entry, with the noise and the anchor that each was drawn with.
+    """Equally likely curves r + a g(p, q), one per entry, each with its noise and anchor.
 
-    `g_end` is g at the last reading; `A_mean` and `A_sd` are those of A given everything else, before the walls.
+    `g_end` is g at the last reading; `A_mean` and `A_sd` are those of A given everything else, before truncation.
     """
 
     r: np.ndarray
@@ -49,7 +49,7 @@ class Draws(NamedTuple):
     A_sd: np.ndarray
 
     def of(self, rows: np.ndarray) -> "Draws":
-        """Some of the draws, in this order."""
+        """The draws in these rows, in this order."""
         return Draws(*(values[rows] for values in self))
 
     @property
@@ -59,7 +59,7 @@ class Draws(NamedTuple):
 
     @property
     def run_autocorrelation(self) -> float:
-        """Mean lag-1 autocorrelation of the run noise, strong noise counting more."""
+        """Mean lag-1 autocorrelation of the run noise, weighted by its variance."""
         return float(np.mean(self.rho * self.run_sd**2)) / self.run_variance
 
     def level_at_end(self) -> np.ndarray:
@@ -75,7 +75,7 @@ class Draws(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CurveModel:
-    """Readings `y` at `x` = ln(C / C_max), and what they may have come from: a family of curves, noises, anchors."""
+    """Readings `y` at `x` = ln(C / C_max), with their possible origins: a family of curves, noises, anchors."""
 
     family: Family
     x: np.ndarray
@@ -86,7 +86,7 @@ class CurveModel:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DensityGrid:
-    """The log posterior density of each (rho, s, anchor, node), up to a constant; the nodes are shapes in a box."""
+    """Log posterior density of each (rho, s, anchor, node), up to a constant; the nodes are shapes in a box."""
 
     nodes: Nodes
     box: Box
@@ -95,7 +95,7 @@ class DensityGrid:
 
 
 class Cells(NamedTuple):
-    """Cells of the grid, one per entry: the place of each one's rho, s, anchor and node."""
+    """Grid cells, one per entry, as indices of rho, s, anchor and node."""
 
     rho: np.ndarray
     s: np.ndarray
@@ -104,11 +104,11 @@ class Cells(NamedTuple):
 
 
 class Linear(NamedTuple):
-    """The Gaussian of (r, A) for each entry, and ln of the probability of the readings, walls of A included."""
+    """The Gaussian of (r, A) for each entry, and the log probability of the readings including the bounds of A."""
 
     log_evidence: np.ndarray
     log_walls_of_r: np.ndarray
-    """About ln P(0 <= r <= A): where to look, `_draw_linear_part` has it exactly."""
+    """Approximate ln P(0 <= r <= A), for the search; `_draw_linear_part` computes it exactly."""
     r_mean: np.ndarray
     A_mean: np.ndarray
     r_variance: np.ndarray
@@ -116,7 +116,7 @@ class Linear(NamedTuple):
     covariance: np.ndarray
 
     def of(self, *index: np.ndarray) -> "Linear":
-        """Some of the entries, in this order."""
+        """The entries at this index, in this order."""
         return Linear(*(values[index] for values in self))
 
 
@@ -131,15 +131,15 @@ def sample(
     num_draws: int = NUM_POSTERIOR_DRAWS,
     fineness: Fineness = FINE,
 ) -> Draws:
-    """Draws from the posterior; the same for the same readings. `variance`, a rough one of a reading, guides the zoom,
-    `fineness` says how finely shapes are summed.
+    """Draw from the posterior; equal readings give equal draws. `variance`, roughly that of one reading, guides the
+    zoom; `fineness` sets how finely shapes are summed.
 
-    Shapes: x and y of (num_points,), x = ln(C / C_max).
+    Shapes: x and y are (num_points,), with x = ln(C / C_max).
     """
-    # Without an anchor too the prior of r must be proper, or shapes that say nothing of r have all the probability.
+    # The prior of r must be proper even without an anchor, or shapes that say nothing about r take all the probability.
     anchors = [anchor if anchor.is_informative else FLAT_ANCHOR for anchor in anchors]
     model = CurveModel(family=family, x=x, y=y, noise=noise, anchors=anchors)
-    # Its own numbers for each curve: the draws of two curves are subtracted as independent.
+    # Seed from the readings: the draws of two curves are subtracted as if independent.
     rng = np.random.default_rng(crc32(y.tobytes()))
     grid = _grid(model, variance, fineness)
     density = np.exp(grid.log_density - grid.log_density.max())
@@ -148,7 +148,7 @@ def sample(
     g = family.basis(x, p[:, None], q[:, None])
     linear = _linear_of_cells(model, g, cells)
     r, A, r_inside = _draw_linear_part(linear, rng)
-    # Each draw is weighed by the change of density within its cell.
+    # Weight each draw by the change of density within its cell.
     log_weight = linear.log_evidence + family.log_prior(p, q) - grid.log_density[cells]
     log_weight += np.log(np.maximum(r_inside, LEAST_SHARE))
     drawn = Draws(
@@ -167,7 +167,7 @@ def sample(
 
 
 def _grid(model: CurveModel, variance: float, fineness: Fineness) -> DensityGrid:
-    """The density over a box of shapes that has next to none of it at its edge."""
+    """The density over a box of shapes with next to no density at its edge."""
     family, x, y = model.family, model.x, model.y
     box = zoomed_box(family, x, y, anchors=model.anchors, variance=variance, finer=fineness.shape)
     while True:
@@ -180,7 +180,6 @@ def _grid(model: CurveModel, variance: float, fineness: Fineness) -> DensityGrid
 
 
 def _log_density(model: CurveModel, nodes: Nodes) -> np.ndarray:
-    """Log posterior density of each (rho, s, anchor, node), up to a constant."""
     parts = []
     for rho in range(len(model.noise.rhos)):
         noise, axes = model.noise, model.noise.axes[rho]
@@ -192,18 +191,18 @@ def _log_density(model: CurveModel, nodes: Nodes) -> np.ndarray:
 
 
 def _linear(sums: Sums, log_precision: np.ndarray, run_variance: np.ndarray, anchor: Anchor) -> Linear:
-    """(r, A) for all sums: precision M = X' V^-1 X + anchor, X = (1 - g, g), mean M^-1 X' V^-1 y, evidence.
+    """(r, A) for all sums: precision M = X' V^-1 X + anchor, X = (1 - g, g), mean M^-1 X' V^-1 y, and the evidence.
 
     ln p(y) = -1/2 (ln |V| + ln |M| + ln v + y' V^-1 y + value^2 / v - mean' M mean) + ln P(0 <= A <= 1).
-    The noise of each is given by `log_precision` = -ln |V| and its `run_variance`, which broadcast against the sums.
+    The noise is given by `log_precision` = -ln |V| and `run_variance`, which broadcast against the sums.
     """
     v = anchor.variance(run_variance)
     m_rr, m_rA, m_AA = sums.u_u + 1 / v, sums.u_g, sums.g_g
     b_r, b_A = sums.u_y + anchor.value / v, sums.g_y
-    # Where g hardly varies over the readings only rounding is left of the determinant.
+    # If g hardly varies over the readings, only rounding is left of the determinant.
     product = m_rr * m_AA
     determinant = np.maximum(product - m_rA**2, 1e-13 * product + 1e-300)
-    # Divisions cost several times what products do, and this is the innermost sum.
+    # Divisions cost several times as much as products, and this is the innermost sum.
     inverse = 1 / determinant
     r, A = (m_AA * b_r - m_rA * b_A) * inverse, (m_rr * b_A - m_rA * b_r) * inverse
     r_variance, A_variance = m_AA * inverse, m_rr * inverse
@@ -224,7 +223,7 @@ def _linear(sums: Sums, log_precision: np.ndarray, run_variance: np.ndarray, anc
 def _moved_within_cells(
     whole: Box, grid: DensityGrid, node: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The shape (p, q) of each node, moved at random within its cell, inside the `whole` box of the family."""
+    """The shape (p, q) of each node, jittered within its cell and kept inside the family's `whole` box."""
     sizes = [(hi - lo) / max(1, num - 1) for (lo, hi), num in zip(grid.box, grid.shape, strict=True)]
     p, q = (
         np.clip(values[node] + size * (rng.random(node.size) - 0.5), lo, hi)
@@ -234,7 +233,7 @@ def _moved_within_cells(
 
 
 def _linear_of_cells(model: CurveModel, g: np.ndarray, cells: Cells) -> Linear:
-    """The Gaussian of (r, A) of each draw, given its curve `g` and the noise and anchor of its cell."""
+    """The Gaussian of (r, A) for each draw, given its curve `g` and the noise and anchor of its cell."""
     noise, rows, parts = model.noise, [], []
     for rho, axes in enumerate(noise.axes):
         for number, anchor in enumerate(model.anchors):
@@ -250,7 +249,7 @@ def _linear_of_cells(model: CurveModel, g: np.ndarray, cells: Cells) -> Linear:
 
 
 def _draw_linear_part(linear: Linear, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """r and A of each draw between the walls 0 <= r <= A <= 1, and the probability of r between its own given A."""
+    """r and A of each draw within 0 <= r <= A <= 1, and the probability of 0 <= r <= A given A."""
     A_sd = np.sqrt(linear.A_variance)
     A = linear.A_mean + A_sd * truncated_normals(-linear.A_mean / A_sd, (1 - linear.A_mean) / A_sd, rng)[0]
     slope = linear.covariance / linear.A_variance
@@ -261,7 +260,7 @@ def _draw_linear_part(linear: Linear, rng: np.random.Generator) -> tuple[np.ndar
 
 
 def _systematic(weights: np.ndarray, num: int, rng: np.random.Generator) -> np.ndarray:
-    """Indices of `num` draws in proportion to `weights`, evenly spread (Kitagawa 1996)."""
+    """Indices of `num` draws in proportion to `weights`, by systematic resampling (Kitagawa 1996)."""
     total = np.cumsum(weights)
     return np.searchsorted(total, (np.arange(num) + rng.random()) / num * total[-1], side="right").clip(
         0, weights.size - 1

@@ -1,9 +1,9 @@
-"""Variable projection: the best (r, a) in closed form at every shape (p, q) of a grid, then a polish of the best node.
+"""Variable projection: the best (r, a) in closed form at every grid shape (p, q), then a polish of the best node.
 
 Golub and Pereyra (1973), "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables
-separate". No random starts: the grid covers the family's whole box.
+separate". No random starts are needed, because the grid covers the family's whole box.
 
-The deviance that is minimised is -2 ln likelihood up to a constant:
+The deviance to minimise is -2 ln likelihood up to a constant:
 
     sum_i (y_i - r - a g_i)^2 / variance + (r - prior.value)^2 / prior.variance
 """
@@ -20,12 +20,12 @@ GRID_SHAPE = (81, 41)
 """Nodes in p and q."""
 MAX_POLISH_STEPS = 60
 TINY = 1e-300
-"""Where g is 0 or 1 at all readings, one edge has no slope; any point on it will do."""
+"""Avoids division by zero if g is 0 or 1 at all readings: one edge then has no slope, and any point on it will do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prior:
-    """What is known of r beside the readings: r ~ N(value, variance). An infinite variance says nothing.
+    """A Gaussian prior r ~ N(value, variance). An infinite variance carries no information.
 
     Prior(value=0.31, variance=2.5e-5)
     """
@@ -36,7 +36,7 @@ class Prior:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Nodes:
-    """Shapes (p, q), one per row, with their basis g and the sums over readings that the closed form needs."""
+    """Shapes (p, q), one per row, with their basis g and the sums needed by the closed form."""
 
     p: np.ndarray
     q: np.ndarray
@@ -47,7 +47,7 @@ class Nodes:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Deviance:
-    """The deviance of every node as a quadratic in (r, a)."""
+    """The deviance at every node, as a quadratic in (r, a)."""
 
     d_0: float
     d_r: float
@@ -57,11 +57,11 @@ class Deviance:
     d_aa: np.ndarray
 
     def at(self, r: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """d_0 - 2 (r d_r + a d_a) + r^2 d_rr + 2 r a d_ra + a^2 d_aa."""
+        """Evaluate d_0 - 2 (r d_r + a d_a) + r^2 d_rr + 2 r a d_ra + a^2 d_aa."""
         return self.d_0 - 2 * (r * self.d_r + a * self.d_a) + r**2 * self.d_rr + a * (2 * r * self.d_ra + a * self.d_aa)
 
     def of(self, rows: np.ndarray) -> "Deviance":
-        """The same for some of the nodes."""
+        """The deviance at some of the nodes."""
         return Deviance(
             d_0=self.d_0, d_r=self.d_r, d_rr=self.d_rr, d_a=self.d_a[rows], d_ra=self.d_ra[rows], d_aa=self.d_aa[rows]
         )
@@ -69,7 +69,7 @@ class Deviance:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solution:
-    """The best curve r + a g(p, q), its Jacobian over (r, a, p, q), and the node (p, q) from which it was polished."""
+    """The best curve r + a g(p, q), its Jacobian over (r, a, p, q), and the node (p, q) where the polish started."""
 
     r: float
     a: float
@@ -95,13 +95,13 @@ def grid_nodes(family: Family, x: np.ndarray) -> Nodes:
 
 @lru_cache(maxsize=32)
 def _cached_grid(family: Family, x_bytes: bytes) -> Nodes:
-    # Variants of a sweep are read at the same computes, and this basis costs more than the rest of a fit.
+    # Variants of a sweep are evaluated at the same compute values, and this basis costs more than the rest of a fit.
     x = np.frombuffer(x_bytes)
     return box_nodes(family, x, family.box(x), GRID_SHAPE)
 
 
 def box_nodes(family: Family, x: np.ndarray, box: Box, shape: tuple[int, int]) -> Nodes:
-    """A regular grid of `shape` over `box`, edges included."""
+    """A regular grid of `shape` over `box`, including the edges."""
     (p_lo, p_hi), (q_lo, q_hi) = box
     num_p, num_q = shape[0], shape[1] if q_hi > q_lo else 1
     p, q = np.linspace(p_lo, p_hi, num_p), np.linspace(q_lo, q_hi, num_q)
@@ -114,7 +114,7 @@ def _nodes(family: Family, x: np.ndarray, p: np.ndarray, q: np.ndarray) -> Nodes
 
 
 def cells_around(p: float, q: float, box: Box, shape: tuple[int, int], whole: Box) -> Box:
-    """The box of a node and a cell and a half on every side."""
+    """The box around a node, one and a half cells wide on every side."""
     sides = []
     for value, (lo, hi), num, (least, largest) in zip((p, q), box, shape, whole, strict=True):
         margin = 1.5 * (hi - lo) / (num - 1)
@@ -128,8 +128,8 @@ def node_deviance(nodes: Nodes, y: np.ndarray, *, variance: float, prior: Prior)
 
 
 def node_deviances(nodes: Nodes, y: np.ndarray, *, variance: float, priors: Sequence[Prior]) -> list[Deviance]:
-    """The same under each of several priors; what the readings say is summed once."""
-    # einsum, as BLAS would wake all its threads for this.
+    """The deviance under each of several priors; sums over the readings are computed once."""
+    # einsum, because BLAS would wake all its threads for this.
     d_a = np.einsum("ij,j->i", nodes.g, y) / variance
     d_ra, d_aa = nodes.sum_g / variance, nodes.sum_gg / variance
     return [
@@ -146,13 +146,13 @@ def node_deviances(nodes: Nodes, y: np.ndarray, *, variance: float, priors: Sequ
 
 
 def best_linear_part(deviance: Deviance) -> tuple[np.ndarray, np.ndarray]:
-    """The (r, a) of least deviance at every node between the walls r >= 0, a >= 0, r + a <= 1.
+    """The (r, a) of least deviance at every node within the bounds r >= 0, a >= 0, r + a <= 1.
 
-    The walls make a triangle: where the free optimum lies outside it, the best point is on one of its three edges.
+    The bounds form a triangle: if the free optimum lies outside, the best point is on one of its three edges.
     """
     d_r, d_rr, d_a, d_ra, d_aa = deviance.d_r, deviance.d_rr, deviance.d_a, deviance.d_ra, deviance.d_aa
     determinant = d_rr * d_aa - d_ra**2
-    # Where g hardly varies over the readings only rounding tells r from a: there, too, the edges decide.
+    # If g hardly varies over the readings, only rounding tells r from a, and the edges decide too.
     regular = determinant > 1e-12 * d_rr * d_aa
     determinant = np.where(regular, determinant, 1.0)
     r = (d_r * d_aa - d_a * d_ra) / determinant
@@ -173,10 +173,10 @@ def best_linear_part(deviance: Deviance) -> tuple[np.ndarray, np.ndarray]:
 def polish(
     family: Family, x: np.ndarray, y: np.ndarray, p: float, q: float, *, variance: float, prior: Prior
 ) -> Solution:
-    """Gauss-Newton over (p, q) from a node, the linear part being best at every step.
+    """Gauss-Newton over (p, q) from a node, with the best linear part at every step.
 
-    The Jacobian is Kaufman's (1975): the derivatives of a g less what the free linear columns can absorb. Levenberg's
-    damping grows when a step does not help.
+    The Jacobian is Kaufman's (1975): the derivatives of a g minus what the free linear columns absorb. Levenberg's
+    damping grows if a step does not help.
     """
     weight = np.append(np.full(y.size, variance**-0.5), prior.variance**-0.5)
     target = weight * np.append(y, prior.value)
@@ -200,7 +200,7 @@ def polish(
         damped = normal + np.diag(damping * normal.diagonal() + TINY)
         try:
             step = np.linalg.solve(damped, slopes.T @ error)
-        except np.linalg.LinAlgError:  # p and q move the curve alike, and good steps have taken the damping away
+        except np.linalg.LinAlgError:  # p and q move the curve alike, and good steps have removed the damping
             damping = max(damping, 1e-3) * 10
             continue
         p_new, q_new = np.clip(p + step[0], p_lo, p_hi), np.clip(q + step[1], q_lo, q_hi)
@@ -227,7 +227,7 @@ def polish(
 
 
 def _free_columns(r: float, a: float, columns: np.ndarray) -> np.ndarray:
-    """The directions of (r, a) that no wall blocks."""
+    """The directions of (r, a) that no bound blocks."""
     if r <= 0:
         return columns[:, 1:]
     if r + a >= 1 - 1e-12:

@@ -1,4 +1,4 @@
-"""Sums over readings that hold all a curve r (1 - g) + A g needs to be judged, in the axes of the noise."""
+"""Weighted sums over readings, sufficient to evaluate a curve r (1 - g) + A g, in the eigenbasis of the noise."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,8 @@ import numpy as np
 class Sums:
     """Sums of products of u = 1 - g, g and y, weighted by the precision of each reading.
 
-    Shapes (num_s, num_nodes), y_y (num_s, 1); (num_curves,) of `sums_of_each`. u is summed by itself: where g is close
-    to 1, little of it is left of differences of sums over 1 and g.
+    Shapes (num_s, num_nodes), y_y (num_s, 1); for `sums_of_each` (num_curves,). u is summed separately, because for g
+    close to 1 differences of sums over 1 and g lose precision.
     """
 
     u_u: np.ndarray
@@ -22,7 +22,7 @@ class Sums:
 
 
 def weighted_sums(g: np.ndarray, y: np.ndarray, one: np.ndarray, precisions: np.ndarray) -> Sums:
-    """All in the axes in which the covariance is diagonal; `g` of (nodes, points), `precisions` of (num_s, points)."""
+    """Sums for every noise and node; `g` is (nodes, points), `precisions` (num_s, points), in the noise eigenbasis."""
     u = one - g
     return Sums(
         u_u=precisions @ (u**2).T,
@@ -35,7 +35,7 @@ def weighted_sums(g: np.ndarray, y: np.ndarray, one: np.ndarray, precisions: np.
 
 
 def sums_of_each(g: np.ndarray, y: np.ndarray, one: np.ndarray, precisions: np.ndarray) -> Sums:
-    """The same where every curve has one noise, its own: `g` and `precisions` of (num_curves, points)."""
+    """Sums for curves with one noise each; `g` and `precisions` are (num_curves, points)."""
     u = one - g
     weighted_u, weighted_g = precisions * u, precisions * g
     return Sums(

@@ -1,7 +1,7 @@
-"""Standard normals between two ends.
+"""Standard normals truncated to an interval.
 
-`scipy.stats.truncnorm` takes seven times as long for the 2,000 pairs of ends of one fit, and its import longer than all
-others of a fit together.
+`scipy.stats.truncnorm` takes seven times as long for the 2,000 intervals of one fit, and importing it takes longer than
+all other imports of a fit together.
 """
 
 import numpy as np
@@ -9,15 +9,15 @@ from scipy.special import ndtr, ndtri
 
 LEAST_SHARE = 1e-300
 BEYOND_FLOAT = 9.0
-"""ndtr is 1 in float64 from here on, and 1 - ndtr(-9) too."""
+"""Limit beyond which ndtr is 1 in float64, as is 1 - ndtr(-9)."""
 
 
 def log_between(lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
-    """ln of the probability that a standard normal lies between; in the upper tail 1 - ndtr loses every digit."""
+    """Log probability of a standard normal between `lo` and `hi`, accurate in both tails."""
     if lo.shape != hi.shape:
         lo, hi = np.broadcast_arrays(lo, hi)
     found = np.zeros(lo.shape)
-    # Most ranges hold all that float64 can tell from 1: there the logarithm is 0 exactly, and costs nothing.
+    # For most ranges the probability is 1 in float64: the logarithm is exactly 0 and need not be computed.
     near = (lo > -BEYOND_FLOAT) | (hi < BEYOND_FLOAT)
     lo, hi = lo[near], hi[near]
     mirrored = lo > 0
@@ -29,10 +29,10 @@ def log_between(lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
 def truncated_normals(lo: np.ndarray, hi: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Standard normals between `lo` and `hi`, one per entry, and the probability of each range.
 
-    Where a range is too far away for the arithmetic, its probability is 0 and one of its ends is drawn.
+    A range too far out for float64 gets probability 0 and a draw at one of its ends.
     """
     below, above = ndtr(lo), ndtr(hi)
-    # In the upper tail 1 - ndtr loses every digit: mirror it.
+    # 1 - ndtr loses every digit in the upper tail, so mirror it.
     mirrored = lo > 0
     below, above = np.where(mirrored, ndtr(-hi), below), np.where(mirrored, ndtr(-lo), above)
     inside = above - below

@@ -1,4 +1,4 @@
-"""Where on the grid of shapes the posterior lies: zoomed onto what the readings allow, wider where it must be."""
+"""Finds the region of shapes that holds the posterior: zooms onto plausible shapes, and widens again if needed."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,21 +12,21 @@ from ablations.fit.engine.projection import GRID_SHAPE, Nodes, best_linear_part,
 FINE_SHAPE = (41, 41)
 MAX_ZOOMS = 8
 PLAUSIBLE = 26.0
-"""Deviance over the least of the shapes kept while zooming: e^-13 of the best one's likelihood."""
+"""Largest deviance above the least that is kept while zooming: e^-13 of the best likelihood."""
 
 
 class Fineness(NamedTuple):
-    """How finely a posterior is summed: Fineness(shape=(41, 41), edge_share=1e-3)."""
+    """Resolution of a posterior grid: Fineness(shape=(41, 41), edge_share=1e-3)."""
 
     shape: tuple[int, int]
     """Nodes in p and q."""
     edge_share: float
-    """Most of the probability that may lie at the edge of the zoomed grid."""
+    """Largest fraction of the probability allowed at the edge of the zoomed grid."""
 
 
 FINE = Fineness(shape=FINE_SHAPE, edge_share=1e-3)
 COARSE = Fineness(shape=(15, 15), edge_share=1e-2)
-"""For the families beside eq. 1: their draws are moved within cells and weighed by the exact density all the same."""
+"""Resolution for the families beside eq. 1, whose draws are also jittered within cells and reweighted exactly."""
 
 
 def zoomed_box(
@@ -38,9 +38,7 @@ def zoomed_box(
     variance: float,
     finer: tuple[int, int] = FINE_SHAPE,
 ) -> Box:
-    """The box around all shapes that independent readings of `variance` do not speak against, found on grids of the
-    shape `finer`.
-    """
+    """The box around all shapes plausible under independent readings of `variance`, found on grids of shape `finer`."""
 
     def plausible(nodes: Nodes) -> np.ndarray:
         least = np.full(nodes.p.size, np.inf)
@@ -66,7 +64,7 @@ def zoomed_box(
 
 
 def _box_around(nodes: Nodes, inside: np.ndarray, box: Box, whole: Box, shape: tuple[int, int]) -> Box:
-    """The box that holds the nodes inside and a cell more on every side, within the whole box."""
+    """The box around the nodes `inside` plus one cell on every side, limited to the whole box."""
     sides = []
     for values, (lo, hi), (least, largest), num in zip((nodes.p, nodes.q), box, whole, shape, strict=True):
         margin = (hi - lo) / (num - 1)
@@ -75,8 +73,8 @@ def _box_around(nodes: Nodes, inside: np.ndarray, box: Box, whole: Box, shape: t
 
 
 def widened(nodes: Nodes, log_density: np.ndarray, box: Box, whole: Box, edge_share: float) -> Box | None:
-    """The box made wider where over `edge_share` of the probability lies at its edge and the family extends further;
-    None if it need not be.
+    """The box widened on sides where more than `edge_share` of the probability lies at its edge and the family extends
+    further; None if no side needs it.
     """
     mass = np.exp(log_density - log_density.max()).sum(axis=(0, 1, 2))
     mass /= mass.sum()

@@ -1,14 +1,14 @@
-"""The doctor: whether a cluster can run sweeps, and what to do if it cannot. A map of the room:
+"""The doctor: checks whether a cluster can run sweeps, and advises if it cannot. A map of the room:
 
 here        Python, packages, home folder and MLflow on this machine
-cluster     what Slurm says about itself
-probe       what a job looks at on a node
-probe_job   that job, from sbatch until it is gone
-node        what it found, compared with this machine
-silence     why it found nothing
-training    a minute of training with two generators and two ranks, as such a job or here
-short_run   that training
-study       whether one study could be trained here
+cluster     checks of Slurm's own configuration
+probe       the program that examines a node from inside a job
+probe_job   that job, from submission to removal
+node        judges the probe's report, compared with this machine
+silence     explains why a probe sent no report
+training    a minute of training with two generators and two ranks, in a job or here
+short_run   the program that trains for that minute
+study       checks whether one study could be trained here
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -41,7 +41,7 @@ __all__ = ["Question", "StudyAsked", "examine"]
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorQuestion:
-    """What to examine."""
+    """The scope of an examination."""
 
     home: Home
     tracking_uri: str
@@ -49,27 +49,27 @@ class DoctorQuestion:
     """The partitions to probe; empty for the default one."""
     with_job: bool = True
     setup: tuple[str, ...] = ()
-    """Shell lines before the probe, as in `resources.setup`."""
+    """Shell lines before the probe, like `resources.setup`."""
     sbatch: tuple[str, ...] = ()
-    """`account=physics`, as in `resources.sbatch`."""
+    """Options such as `account=physics`, like `resources.sbatch`."""
     wait_s: float = 120.0
-    """How long a probe may wait for a node."""
+    """Seconds that a probe may wait for a node."""
     trains: bool = False
-    """Whether to train for a minute on each node that is probed, or here where none is."""
+    """True to train for a minute on each probed node, or here if there is none."""
     study: StudyAsked | None = None
-    """A study that is to be trained."""
+    """A study to check."""
 
     @property
     def asks_for_cluster(self) -> bool:
-        """Whether it names what only a cluster has."""
+        """True if the question names something that only a cluster has."""
         return bool(self.partitions or self.setup or self.sbatch)
 
 
 def examine(question: DoctorQuestion, say: Callable[[str], None]) -> Generator[Finding]:
-    """Examine everything, one finding at a time; `say` gets a line about what takes long.
+    """Run all checks, yielding one finding at a time; `say` gets a line about each slow step.
 
-    Close the generator when you leave it early, so that its job is cancelled. A home folder that did not exist before
-    does not exist afterwards. Raises AblationsError for an unknown partition.
+    Close the generator if you leave it early, so that its job is cancelled. A home folder created by the checks is
+    removed again. Raises AblationsError for an unknown partition.
     """
     is_new = not question.home.path.exists()
     try:
@@ -81,7 +81,7 @@ def examine(question: DoctorQuestion, say: Callable[[str], None]) -> Generator[F
 
 
 def all_findings(question: DoctorQuestion, say: Callable[[str], None]) -> Iterator[Finding]:
-    """Each check in its order; stops when a failure makes the next checks pointless."""
+    """All checks in order; stops if a failure makes further checks pointless."""
     installed = check_commands(is_asked_for=question.asks_for_cluster)
     here = check_here(question.home, question.tracking_uri)
     of_study = check_files(question.study) if question.study else ()
@@ -113,17 +113,19 @@ def all_findings(question: DoctorQuestion, say: Callable[[str], None]) -> Iterat
         if question.with_job:
             yield from check_nodes(question, partitions, options, say)
     except commands.SlurmError as error:
-        yield Finding(part="Slurm", check="controller", level="error", found=str(error), remedy="run the doctor again")
+        yield Finding(
+            part="Slurm", check="controller", level="error", found=str(error), remedy="run `platform doctor` again"
+        )
 
 
 def check_nodes(
     question: DoctorQuestion, partitions: tuple[Partition, ...], options: tuple[str, ...], say: Callable[[str], None]
 ) -> Iterator[Finding]:
-    """One probe after the other, so that none waits for another."""
+    """Probe one partition after the other, so that no probe waits for another."""
     try:
         question.home.require_writable()
     except AblationsError:
-        return  # another finding says so; a probe could not write its report
+        return  # reported by another finding; a probe could not write its report
     remove_left_probes(question.home)
     here = look_at_modules()
     for partition in partitions:
@@ -150,7 +152,7 @@ def check_nodes(
 
 
 def probed_partitions(names: tuple[str, ...]) -> tuple[Partition, ...]:
-    """The partitions of these names, else the default one."""
+    """The partitions with these names, or the default one."""
     partitions = {partition.name: partition for partition in commands.partitions()}
     for name in names:
         if name not in partitions:
@@ -161,12 +163,16 @@ def probed_partitions(names: tuple[str, ...]) -> tuple[Partition, ...]:
 
 
 def probe_options(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """`account=physics` as `--account=physics`; AblationsError for an option that is not sbatch's or is our own."""
+    """Turn `account=physics` into `--account=physics`; AblationsError if the user cannot set the option."""
     if not texts:
         return ()
     valid = commands.sbatch_options() - OWN_OPTIONS
     for text in texts:
         if (name := text.partition("=")[0]) not in valid:
-            why = "the platform sets it itself" if name in OWN_OPTIONS else did_you_mean(name, sorted(valid), "options")
+            why = (
+                "the platform sets this option itself"
+                if name in OWN_OPTIONS
+                else did_you_mean(name, sorted(valid), "options")
+            )
             raise AblationsError(f"--sbatch {text}: unknown option '{name}'; {why}")
     return tuple(f"--{text}" for text in texts)

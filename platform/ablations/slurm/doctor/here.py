@@ -1,4 +1,4 @@
-"""What can be examined on this machine: Python, packages, the home folder and MLflow."""
+"""Checks of this machine: Python, packages, the home folder and MLflow."""
 
 import os
 import shutil
@@ -22,18 +22,18 @@ from scalerl.checks.finding import Finding, judged
 
 MACHINE_PART = "this machine"
 LITTLE_SPACE_GB = 10.0
-"""Two checkpoints of a small model; below it a sweep may end with a full disk."""
+"""Space for two checkpoints of a small model; with less, a sweep may end with a full disk."""
 FEW_FILES = 10_000
 OLDEST_PYTHON = (3, 11)
 
 
 def check_here(home: Home, tracking_uri: str) -> Iterator[Finding]:
-    """Every check that needs no Slurm."""
+    """All checks that need no Slurm."""
     found = f"{python_version()} at {sys.executable}"
     old = sys.version_info < OLDEST_PYTHON
     yield judged(MACHINE_PART, "Python", f"{found} is too old" if old else "", found, "install Python 3.11 or newer")
     yield from check_modules(
-        MACHINE_PART, look_at_modules(), "`pip install --editable .` in the project's folder adds it"
+        MACHINE_PART, look_at_modules(), "install the project: run `pip install --editable .` in its folder"
     )
     yield check_engine_versions(MACHINE_PART, engines := look_at_engines(), engines, has_gpus=torch_gpus() > 0)
     yield check_home(home)
@@ -43,13 +43,13 @@ def check_here(home: Home, tracking_uri: str) -> Iterator[Finding]:
         "tracking",
         f"{without_password(tracking_uri)}: {problem}" if problem else "",
         f"{without_password(tracking_uri)} can be used",
-        "fix it or choose another --tracking-uri; sweeps run without MLflow, and `platform sync` catches up later",
+        "fix this or choose another --tracking-uri; sweeps run without MLflow, and `platform sync` can catch up",
         level="warning",
     )
 
 
 def check_modules(part: str, modules: dict[str, dict[str, str]], remedy: str) -> Iterator[Finding]:
-    """One line for all packages that can be imported, and one per package that cannot."""
+    """One finding for all packages that can be imported, and one per package that cannot."""
     good = [f"{name} {found['version']}" for name, found in modules.items() if "error" not in found]
     if good:
         yield Finding(part=part, check="packages", level="ok", found=", ".join(good))
@@ -59,24 +59,24 @@ def check_modules(part: str, modules: dict[str, dict[str, str]], remedy: str) ->
 
 
 def check_engine_versions(part: str, there: dict[str, str], here: dict[str, str], *, has_gpus: bool) -> Finding:
-    """Whether a machine has vLLM and DeepSpeed, those for its devices, and the ones that are here.
+    """Check that a machine has vLLM and DeepSpeed for its devices, in the versions installed here.
 
-    No scale needs them unless it says so; that they are missing is worth a warning where there are GPUs.
+    Only scales that name an engine need it; a missing engine is a warning on machines with GPUs.
     """
-    remedy = "`pip install --constraint constraints.txt '.[vllm,deepspeed]'` in the project's folder adds them"
-    problems = [f"{name} is not installed, and scales may ask for it" for name in ENGINES if name not in there]
+    remedy = "in the project's folder, run `pip install --constraint constraints.txt '.[vllm,deepspeed]'`"
+    problems = [f"{name} is not installed, but some scales need it" for name in ENGINES if name not in there]
     problems = problems if has_gpus else []
     for name, found in there.items():
         if has_gpus and found.split()[0] != ENGINES[name][0]:
             problems.append(f"{found} does not use the GPUs there")
         if found != here.get(name):
             problems.append(f"{found} there, {here.get(name, 'not installed')} here")
-    found = ", ".join(there.values()) or "none; only scales that say `vllm` or `deepspeed` need them"
+    found = ", ".join(there.values()) or "none; only scales with `vllm` or `deepspeed` need them"
     return judged(part, "engines", "; ".join(problems), found, remedy, level="warning")
 
 
 def check_home(home: Home) -> Finding:
-    """Whether files can be made in the home folder, and how much space it has."""
+    """Check that the home folder is writable, and how much space it has."""
     another = "free some space, or choose another folder with --home or ABLATIONS_HOME"
     try:
         home.require_writable()
@@ -85,7 +85,7 @@ def check_home(home: Home) -> Finding:
             part=MACHINE_PART, check="home folder", level="error", found=str(error).partition(";")[0], remedy=another
         )
     free_gb, num_files = shutil.disk_usage(home.path).free / 1e9, os.statvfs(home.path)
-    # File systems without a fixed number of files say 0 of 0.
+    # File systems without a fixed number of files report 0 of 0.
     few = num_files.f_files > 0 and num_files.f_favail < FEW_FILES
     little = free_gb < LITTLE_SPACE_GB
     found = f"{home.path}: {free_gb:.0f} GB free" + (f", room for {num_files.f_favail} files" if few else ", writable")
@@ -93,7 +93,7 @@ def check_home(home: Home) -> Finding:
 
 
 def without_password(uri: str) -> str:
-    """An address without its password, to be shown."""
+    """An address for display, without its password."""
     parts = urlsplit(uri)
     if parts.password is None:
         return uri
@@ -101,7 +101,7 @@ def without_password(uri: str) -> str:
 
 
 def absolute(uri: str) -> str:
-    """An address whose path does not depend on the current folder, because jobs may start in another one."""
+    """An address independent of the current folder, because jobs may start in another one."""
     if path := sqlite_path(uri):
         return uri if path.is_absolute() else sqlite_url(path)
     return uri if urlsplit(uri).scheme else str(Path(uri).absolute())

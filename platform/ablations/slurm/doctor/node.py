@@ -1,4 +1,4 @@
-"""What the probe found on a node, compared with this machine."""
+"""Judges the probe's report about a node, compared with this machine."""
 
 import sys
 import time
@@ -21,11 +21,11 @@ from ablations.text import counted
 from scalerl.checks.finding import Finding, judged
 
 CLOCK_LIMIT_S = 10.0
-"""Clocks that differ by more make heartbeats look old (`ablations.home.state`) and times in MLflow wrong."""
+"""Largest difference between clocks; beyond it heartbeats look old and times in MLflow are wrong."""
 LITTLE_TMP_GB = 2.0
 KILL_MARGIN_S = 60.0
 LOCKS_REMEDY = (
-    "a home folder without locks lets two jobs train one run: choose another one, or mount this one with locks (flock)"
+    "without locks, two jobs may train one run; choose another home folder, or mount this one with locks (flock)"
 )
 
 
@@ -40,7 +40,7 @@ def check_node(
     wait_s: float,
     say: Callable[[str], None],
 ) -> Iterator[Finding]:
-    """Submit one probe and judge its report; the job is gone afterwards."""
+    """Submit one probe and judge its report; the job is cancelled afterwards."""
     part = f"a node of partition {partition.name}"
     with Probe(home, partition, setup=setup, options=options, wait_s=wait_s) as probe:
         try:
@@ -49,7 +49,7 @@ def check_node(
             raise
         except commands.SlurmError as error:
             remedy = (
-                "runs would be refused too unless `resources:` asks for something else; try it with --sbatch NAME=VALUE"
+                "runs would be rejected too unless `resources:` differ; to test an option, pass --sbatch NAME=VALUE"
             )
             yield Finding(part=part, check="probe job", level="error", found=str(error), remedy=remedy)
             return
@@ -71,7 +71,7 @@ def check_node(
 
 
 def check_python(part: str, report: dict[str, Any]) -> Finding:
-    """Whether the node has the same Python."""
+    """Check that the node has the same Python."""
     path, version = report["python"]["path"], report["python"]["version"]
     same = (path, version) == (sys.executable, python_version())
     problem = "" if same else f"{version} at {path}; here {python_version()} at {sys.executable}"
@@ -79,13 +79,15 @@ def check_python(part: str, report: dict[str, Any]) -> Finding:
 
 
 def check_code(part: str, report: dict[str, Any], here: dict[str, dict[str, str]], snapshot: Path) -> Iterator[Finding]:
-    """Whether the node has the same packages, and this project's own from the snapshot."""
+    """Check that the node has the same packages, and this project's own from the snapshot."""
     there = report["modules"]
-    yield from check_modules(part, there, "install it where nodes find it, or fix PYTHONPATH in the setup lines")
+    yield from check_modules(
+        part, there, "install the package where nodes find it, or fix PYTHONPATH in the setup lines"
+    )
     own = {name: Path(there[name]["folder"]) for name in snapshot_packages(there)}
     elsewhere = [str(folder) for name, folder in own.items() if folder != snapshot / name]
     problem = f"jobs would run {' and '.join(elsewhere)} instead of the code that was submitted"
-    remedy = "a setup line replaces PYTHONPATH; write `export PYTHONPATH=$PYTHONPATH:...` there"
+    remedy = "a setup line replaces PYTHONPATH; change it to `export PYTHONPATH=$PYTHONPATH:...`"
     if own:
         yield judged(part, "code", problem if elsewhere else "", "from the snapshot taken at submission", remedy)
     for name in (name for name in there if name not in own):
@@ -102,21 +104,21 @@ def snapshot_packages(modules: dict[str, dict[str, str]]) -> list[str]:
 
 
 def check_folder(part: str, report: dict[str, Any], probe: Probe) -> Finding:
-    """The report proves that we read what nodes write; our word in it proves that nodes read what we write."""
-    problem = "" if report["word"] == probe.word else "the node does not read there what was written here"
+    """Check that each side reads what the other writes: the report proves one direction, the word in it the other."""
+    problem = "" if report["word"] == probe.word else "the node cannot read files written here"
     return judged(part, "home folder", problem, "read and written from both sides", SHARED)
 
 
 def check_locks(part: str, report: dict[str, Any], probe: Probe) -> Iterator[Finding]:
-    """Whether each side sees a lock that the other one holds."""
+    """Check that each side sees a lock held by the other."""
     seen = report["here_lock"]
-    problem = "" if seen == "held" else f"a lock held here is seen there as {seen}"
+    problem = "" if seen == "held" else f"the node sees a lock held here as {seen}"
     yield judged(part, "lock of here", problem, "held here, seen as held on the node", LOCKS_REMEDY)
     problem = report["node_lock"]
     if not problem:
         try:
             with FileLock(probe.folder / "node.lock", timeout=0):
-                problem = "a lock held on the node is seen here as free"
+                problem = "a lock held on the node looks free here"
         except Timeout:
             pass
         except (OSError, NotImplementedError) as error:
@@ -125,72 +127,79 @@ def check_locks(part: str, report: dict[str, Any], probe: Probe) -> Iterator[Fin
 
 
 def check_gpus(part: str, report: dict[str, Any], partition: Partition) -> Finding:
-    """Whether torch can use the GPUs that Slurm promises and the driver lists."""
+    """Check that torch can use the GPUs that Slurm promises and the driver lists."""
     listed, usable = report["gpus"]["listed"], report["gpus"]["torch"]
     has = f"nvidia-smi lists {len(listed) or 'none'}, torch can use {usable or 'none'}"
     if partition.gpus and not usable:
         problem = f"the partition has {counted(partition.gpus, 'GPU')} per node and the probe asked for one, but {has}"
         remedy = (
-            "install a torch for this driver (not +cpu)" if listed else "ask why nodes lack the driver (nvidia-smi)"
+            "install a torch for this driver (not +cpu)"
+            if listed
+            else "ask the administrators why nodes lack the driver (nvidia-smi)"
         )
         return Finding(part=part, check="GPUs", level="error", found=problem, remedy=remedy)
     if listed and not partition.gpus:
-        remedy = "Slurm does not know these GPUs, so jobs may share one: ask for Gres=gpu on the node"
+        remedy = "Slurm does not know these GPUs, so jobs may share one; ask the administrators for Gres=gpu"
         return Finding(part=part, check="GPUs", level="warning", found=has, remedy=remedy)
     if not usable:
-        return Finding(part=part, check="GPUs", level="ok", found="none, as Slurm says")
+        return Finding(part=part, check="GPUs", level="ok", found="none, in agreement with Slurm")
     nccl = report["gpus"]["nccl"]
-    found = f"{has} of the one that the probe asked for: {listed[0] if listed else 'GPU'}, NCCL {nccl or 'none'}"
-    problem = "" if nccl else f"{has}, but this torch has no NCCL, over which several GPUs train one model"
-    return judged(part, "GPUs", problem, found, "install a torch that was built with NCCL, as those for Linux are")
+    found = f"{has} of the one GPU requested by the probe: {listed[0] if listed else 'GPU'}, NCCL {nccl or 'none'}"
+    problem = "" if nccl else f"{has}, but this torch lacks NCCL, which training on several GPUs needs"
+    return judged(part, "GPUs", problem, found, "install a torch built with NCCL, such as the Linux wheels")
 
 
 def check_tmp(part: str, report: dict[str, Any]) -> Finding:
-    """Whether the folder in which the sandbox of code tests and compilers write has space."""
+    """Check that the temporary folder, used by the code sandbox and compilers, has space."""
     found = f"{report['tmp']['path']}: {report['tmp']['free_gb']:.0f} GB free"
     little = report["tmp"]["free_gb"] < LITTLE_TMP_GB
-    remedy = "point TMPDIR elsewhere: `setup: [export TMPDIR=/scratch/$USER]`"
+    remedy = "point TMPDIR elsewhere, for example with `setup: [export TMPDIR=/scratch/$USER]`"
     return judged(part, "temporary", found if little else "", found, remedy, level="warning")
 
 
 def check_tracking(part: str, report: dict[str, Any], uri: str) -> Finding:
-    """Whether the node reaches MLflow."""
+    """Check that the node reaches MLflow."""
     problem = f"{without_password(uri)}: {report['tracking']}" if report["tracking"] else ""
-    remedy = "runs do not wait for it; `platform sync --watch` on this machine sends results there while jobs run"
+    remedy = "runs do not wait for MLflow; to send results while jobs run, use `platform sync --watch` here"
     return judged(part, "tracking", problem, "reached from the node", remedy, level="warning")
 
 
 def check_signals(part: str, probe: Probe, say: Callable[[str], None]) -> Iterator[Finding]:
-    """SIGUSR2 as before a time limit, SIGTERM as on scancel, the time until SIGKILL, and with these the clock."""
+    """Check SIGUSR2 as before a time limit, SIGTERM as from scancel, the time until SIGKILL, and the node's clock."""
     say(f"job {probe.job}: signals")
     asked = time.time()
     commands.send_signal(probe.job, "USR2")
     came = probe.wait_for_signal("SIGUSR2")
     answered = time.time()
-    remedy = "runs could not write a checkpoint before their time limit; ask which prolog or wrapper blocks signals"
-    problem = "sent to the job, but its process never got it" if came is None else ""
-    yield judged(part, "SIGUSR2", problem, "arrives: runs write a checkpoint before their time limit", remedy)
+    remedy = "runs could not save a checkpoint before their time limit; ask which prolog or wrapper blocks signals"
+    problem = "sent to the job, but never reached its process" if came is None else ""
+    yield judged(part, "SIGUSR2", problem, "arrives: runs save a checkpoint before their time limit", remedy)
     if came is not None:
         yield check_clock(part, asked, came, answered)
     kill_wait_s = seconds(commands.settings().get("KillWait", "30"))
-    say(f"job {probe.job}: cancelled, it has {kill_wait_s:g} s to end")
+    say(f"job {probe.job}: cancelled, with {kill_wait_s:g} s to end")
     commands.cancel_jobs([probe.job])
     came = probe.wait_for_signal("SIGTERM")
     alive_s = probe.wait_for_end(kill_wait_s + KILL_MARGIN_S)
-    problem = "the cancelled process never got it" if came is None else ""
+    problem = "never reached the cancelled process" if came is None else ""
     if not probe.has_ended:
         problem = f"job {probe.job} still runs {kill_wait_s + KILL_MARGIN_S:g} s after scancel"
-    remedy = "a cancelled or preempted run could not write its checkpoint; ask which prolog or wrapper blocks signals"
+    remedy = "a cancelled or preempted run could not save its checkpoint; ask which prolog or wrapper blocks signals"
     fine = f"arrives: a cancelled job had {alive_s:.1f} s until SIGKILL (KillWait {kill_wait_s:g} s)"
     yield judged(part, "SIGTERM", problem, fine, remedy)
 
 
 def check_clock(part: str, asked: float, came: float, answered: float) -> Finding:
-    """The node's clock showed `came` at some moment between `asked` and `answered` of the clock here."""
+    """Compare clocks: the node's showed `came` at some moment between `asked` and `answered` here."""
     least = max(came - answered, asked - came, 0.0)
     most = max(came - asked, answered - came)
-    found = f"differs from the one here by at most {most:.1f} s"
-    problem = f"differs from the one here by {least:.0f} s" if least > CLOCK_LIMIT_S else ""
+    found = f"differs from the clock here by at most {most:.1f} s"
+    problem = f"differs from the clock here by {least:.0f} s" if least > CLOCK_LIMIT_S else ""
     return judged(
-        part, "clock", problem, found, "ask for NTP on the nodes; without it heartbeats look old", level="warning"
+        part,
+        "clock",
+        problem,
+        found,
+        "ask the administrators for NTP on the nodes; without it heartbeats look old",
+        level="warning",
     )

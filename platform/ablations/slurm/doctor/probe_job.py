@@ -1,7 +1,7 @@
-"""The probe as a Slurm job: submitted, followed, signalled, and gone afterwards whatever happens.
+"""The probe as a Slurm job: submitted, followed, signalled, and always removed afterwards.
 
-Ctrl-C and `kill` cancel it by its name. After `kill -9` of the doctor nobody can: then Slurm removes a waiting job at
-its deadline, a running one ends by itself after some minutes, and the next doctor removes the folder.
+Ctrl-C and `kill` of the doctor cancel the job by its name. After `kill -9` nobody can cancel it: Slurm then removes a
+waiting job at its deadline, a running one ends by itself after some minutes, and the next doctor removes the folder.
 """
 
 import json
@@ -28,35 +28,35 @@ from ablations.slurm.commands import Job, Partition
 from ablations.slurm.snapshot import take_snapshot
 
 SETTLE_S = 5.0
-"""How long a file may take from a node to here."""
+"""Seconds that a file may take to appear here from a node."""
 SIGNAL_LIMIT_S = 15.0
 LOOK_AT_PROBE_EVERY_S = 0.2
 ASK_SLURM_EVERY_S = 1.0
-"""Seconds between two questions to Slurm; one job of one user for a minute or two."""
+"""Seconds between two queries to Slurm; affordable for one job that lasts a minute or two."""
 YOUNG_S = 60.0
 NUM_JOB_LOG_LINES = 8
 NOT_STARTED = frozenset({"PENDING", "CONFIGURING"})
-"""Slurm's words for a job without a node, or with one that is still waking up."""
+"""Slurm's states of a job without a node, or with a node that is still waking up."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobShape:
-    """What a probe executes and what it asks for; the defaults only look at a node."""
+    """A probe's program and its resources; by default it only examines a node."""
 
     program: tuple[str, ...] = ()
-    """Arguments of Python before the probe's folder; empty for `probe.py` as a file, which needs no `ablations`."""
+    """Python arguments before the probe's folder; empty for `probe.py` as a file, which needs no `ablations`."""
     cpus: int = 1
     memory_mb: int = 2048
     gpus: int = 1
-    """Where the partition has any."""
+    """GPUs to request if the partition has any."""
     time_min: float = 10.0
-    """torch may take minutes to load from a cold shared folder."""
+    """Time limit; torch may take minutes to load from a cold shared folder."""
     report_limit_s: float = 240.0
     doing: str = "examines"
 
 
 class Probe:
-    """One job in one partition; a context manager."""
+    """One job in one partition, as a context manager that removes it on exit."""
 
     def __init__(
         self,
@@ -76,16 +76,16 @@ class Probe:
         self.lock = FileLock(self.folder / "here.lock")
         self.job = ""
         self.seen: Job | None = None
-        """Slurm's last answer about it."""
+        """Slurm's last answer about the job."""
         self.started = 0.0
 
     def submit(self, **question: Any) -> None:
-        """Write the question and give the job to Slurm; SlurmError when it refuses."""
+        """Write the question and submit the job; raises SlurmError if Slurm rejects it."""
         self.snapshot = take_snapshot(Home(self.folder))
         (self.folder / "question.json").write_text(json.dumps({"word": self.word, **question}))
         script = self.folder / "job.sh"
         script.write_text("\n".join([*self._script(), ""]))
-        with interrupts_wait():  # else sbatch might be killed after the submission and before it prints the job's id
+        with interrupts_wait():  # otherwise sbatch might be killed between submitting and printing the job's id
             self.job = commands.submit(script, *self._options())
 
     def __enter__(self) -> "Probe":
@@ -98,14 +98,14 @@ class Probe:
             try:
                 commands.cancel_named(self.name)
             except commands.SlurmError as error:
-                ends = f"`scancel --name={self.name}` could not end the probe job; Slurm ends it within some minutes"
+                ends = f"Slurm ends the probe job within minutes; to cancel it, run `scancel --name={self.name}`"
                 raise type(error)(f"{error}; {ends}") from error
             finally:
                 self.lock.release()
                 remove(self.folder)
 
     def report(self, say: Callable[[str], None]) -> dict[str, Any] | None:
-        """The report of the node; None if the job still waits, ended without one, or takes too long."""
+        """The report of the node; None if the job still waits, ended without a report, or takes too long."""
         asked = running = ended = 0.0
         began = time.monotonic()
         while "report.json" not in self._names():
@@ -134,11 +134,11 @@ class Probe:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the job had ended, or Slurm had forgotten it, when Slurm was last asked."""
+        """True if Slurm last reported the job as ended or unknown."""
         return self.seen is None or self.seen.has_ended
 
     def signals(self) -> list[dict[str, Any]]:
-        """What the node noted about signals."""
+        """Signals recorded by the node."""
         if "signals.jsonl" not in self._names():
             return []
         found = []
@@ -148,7 +148,7 @@ class Probe:
         return found
 
     def wait_for_signal(self, name: str) -> float | None:
-        """When the node got the signal, by its own clock, in seconds since 1970; None if it did not."""
+        """Time when the node got the signal, by its own clock in seconds since 1970; None if it did not."""
         deadline = time.monotonic() + SIGNAL_LIMIT_S
         while time.monotonic() < deadline:
             for line in self.signals():
@@ -158,7 +158,7 @@ class Probe:
         return None
 
     def wait_for_end(self, limit_s: float) -> float:
-        """Seconds that the process lived after SIGTERM, once Slurm has ended the job."""
+        """Wait until Slurm has ended the job; returns the seconds that the process lived after SIGTERM."""
         deadline = time.monotonic() + limit_s
         while time.monotonic() < deadline:
             self.seen = self.ask()
@@ -168,18 +168,18 @@ class Probe:
         return max((line["alive_s"] for line in self.signals() if "alive_s" in line), default=0.0)
 
     def log(self) -> tuple[str, ...]:
-        """The last lines that the job printed; empty if its log is not visible here."""
+        """The last lines printed by the job; empty if its log is not visible here."""
         if "job.log" not in self._names():
             return ()
         lines = (self.folder / "job.log").read_text(errors="replace").splitlines()
         return tuple(line for line in lines if line.strip())[-NUM_JOB_LOG_LINES:]
 
     def _names(self) -> set[str]:
-        # A listing asks the file server; NFS may answer from its cache for a minute whether one file exists.
+        # A listing asks the file server; NFS may answer whether one file exists from its cache for a minute.
         return set(os.listdir(self.folder))
 
     def _script(self) -> list[str]:
-        """As submitit writes it for runs (`pool`)."""
+        """A batch script like submitit's for runs (`pool`)."""
         looking = str(self.snapshot / "ablations" / "slurm" / "doctor" / "probe.py")
         command = [sys.executable, "-u", *(self.shape.program or (looking,)), str(self.folder)]
         return [
@@ -204,12 +204,12 @@ class Probe:
 
 @contextmanager
 def interrupts_wait() -> Iterator[None]:
-    """Ctrl-C and `kill` take effect when the block is done."""
+    """Delay Ctrl-C and `kill` until the block is done."""
     came: list[int] = []
     held = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     try:
         with handled(lambda number, _: came.append(number), *held):
-            # Commands that are started here inherit the mask, because a terminal sends Ctrl-C to them too.
+            # Commands started here inherit the mask, because a terminal sends Ctrl-C to them too.
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, held)
             try:
                 yield
@@ -221,7 +221,7 @@ def interrupts_wait() -> Iterator[None]:
 
 
 def remove(folder: Path) -> None:
-    """Delete the folder of a probe, and its parent if that is then empty; the node may still be writing."""
+    """Delete the folder of a probe, and its parent if then empty; the node may still be writing."""
     for _ in range(3):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
@@ -232,7 +232,7 @@ def remove(folder: Path) -> None:
 
 
 def remove_left_probes(home: Home) -> None:
-    """Cancel and delete the probes of killed doctors, whose lock nobody holds."""
+    """Cancel and delete the probes of killed doctors, recognised by a lock that nobody holds."""
     for folder in (home.path / "doctor").glob("doctor.*"):
         if time.time() - folder.stat().st_mtime < YOUNG_S:
             continue  # its doctor may not hold the lock yet

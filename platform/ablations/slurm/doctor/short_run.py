@@ -1,9 +1,9 @@
-"""What `platform doctor --train` runs on a node, or here: one short run, and a report of how it went.
+"""The program of `platform doctor --train`, on a node or here: one short run, and a report of its result.
 
 <home>/doctor/doctor.1f0c9ad2/
   question.json    the budget of the run
   home/runs/...    the run, as in any home folder
-  report.json      how it went
+  report.json      the result
 """
 
 import json
@@ -21,7 +21,7 @@ NUM_LOG_LINES = 12
 
 
 def main(folder: Path) -> None:
-    """Train the run that the folder holds and report into the folder."""
+    """Train the run in the folder and report into the folder."""
     question = json.loads((folder / "question.json").read_text())
     report = train_and_report(Home(folder / "home"), question["run"], question["budget_gpu_hours"])
     partial = folder / ".report.json.tmp"
@@ -30,7 +30,7 @@ def main(folder: Path) -> None:
 
 
 def train_and_report(home: Home, run: str, budget_gpu_hours: float) -> dict[str, Any]:
-    """How the run ended, what it measured, and the end of its log if it did not reach its budget."""
+    """The run's state and measurements, and the end of its log if it did not reach its budget."""
     folder, began = home.run(run), time.monotonic()
     train_run(folder.path, budget_gpu_hours, home.warm_starts)
     status = folder.read_status()

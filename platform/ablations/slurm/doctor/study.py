@@ -1,4 +1,4 @@
-"""Whether one study could be trained: its files, what can be checked without a model, and what its jobs ask for."""
+"""Checks whether one study could be trained: its files, its recipes without a model, and the requests of its jobs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,19 +18,19 @@ STUDY_PART = "study"
 
 @dataclass(frozen=True, kw_only=True)
 class StudyAsked:
-    """`StudyAsked(file=Path("sweeps/paper/fig7.yaml"), scale="8b")`."""
+    """A study to check: `StudyAsked(file=Path("sweeps/paper/fig7.yaml"), scale="8b")`."""
 
     file: Path
     scale: str | None
-    """In place of the file's."""
+    """A scale to use instead of the file's."""
 
 
 def check_files(asked: StudyAsked) -> Iterator[Finding]:
-    """Whether every variant can be made, and every quick check of `platform check` that finds something."""
+    """Check that every variant can be created; yields problems found by the quick checks of `platform check`."""
     check = asked.file.stem
     try:
         study = expand(asked.file, scale=asked.scale)
-    except AblationsError as error:  # which says what would be right
+    except AblationsError as error:  # whose message includes advice
         yield Finding(part=STUDY_PART, check=check, level="error", found=str(error))
         return
     runs = f"{counted(len(study.runs), 'run')} of {counted(len(study.variants), 'variant')} at scale {study.scale}"
@@ -42,11 +42,11 @@ def check_files(asked: StudyAsked) -> Iterator[Finding]:
 
 
 def check_jobs(asked: StudyAsked) -> Iterator[Finding]:
-    """Whether this cluster has what each run asks for, and each run has work for all of it."""
+    """Check that this cluster has what each run requests, and that each run uses all of it."""
     try:
         study = expand(asked.file, scale=asked.scale, with_files=False)
     except AblationsError:
-        return  # said by `check_files`
+        return  # reported by `check_files`
     remedy = "change `resources:` in the sweep or its scale (docs/slurm.md)"
     yield judged(STUDY_PART, "jobs", _refused(study), _asks(study), remedy)
 
@@ -55,7 +55,7 @@ def _refused(study: Study) -> str:
     try:
         check_on_cluster(study.asked, threads=threads_of_node(study.reference.recipe, study.resources))
         refuse_idle_devices(study.asked, study.reference.recipe)
-    except SlurmError:  # the doctor's own finding
+    except SlurmError:  # reported by the doctor itself
         raise
     except AblationsError as error:
         return str(error)

@@ -1,6 +1,6 @@
-"""Whether a minute of training works, on a node or on this machine: two generators and two ranks of a learner.
+"""Checks that a minute of training works on a node or here, with two generators and two learner ranks.
 
-The run is that of `recipes/scales/doctor.yaml`, with the engines that are installed.
+The run uses `recipes/scales/doctor.yaml` with the installed engines.
 """
 
 import json
@@ -25,23 +25,23 @@ from scalerl.recipe import ResolvedRecipe
 NUM_DEVICES = 4
 """Two generators and two ranks."""
 MEMORY_MB = 16_000
-"""With GPUs, whose processes hold their libraries in the host's memory; half of it without."""
+"""Memory with GPUs, whose processes keep their libraries in host memory; half of that without."""
 LIMIT_S = 600.0
 """vLLM may take minutes to load from a cold shared folder and to compile."""
 CHECK = "training"
-REMEDY = "the lines below are the end of the run's log; `platform train scalerl --scale doctor` repeats it"
+REMEDY = "the lines below are the end of the run's log; to repeat it, run `platform train scalerl --scale doctor`"
 
 
 def engine_settings(installed: Iterable[str]) -> tuple[str, ...]:
-    """What to set in the scale where an engine is missing: the built-in generator, and torch's own sharding."""
+    """Settings of the scale for missing engines: the built-in generator, and torch's own sharding."""
     settings = () if "vllm" in installed else ("generator.type=torch",)
     return settings if "deepspeed" in installed else (*settings, "learner={type: fsdp, ranks: 2}")
 
 
 def check_training_here(installed: Iterable[str], say: Callable[[str], None]) -> Finding:
-    """Train in a process of its own on this machine; what it wrote is deleted."""
+    """Train in a separate process on this machine, and delete its files."""
     part = "this machine"
-    # Processes of a run that is interrupted may write for a moment longer.
+    # Processes of an interrupted run may keep writing for a moment.
     with tempfile.TemporaryDirectory(prefix="doctor-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         recipe, question = lay_run(folder, installed)
@@ -72,10 +72,10 @@ def check_training(
     wait_s: float,
     say: Callable[[str], None],
 ) -> Iterator[Finding]:
-    """Train in one job and judge its report; the job is gone afterwards."""
+    """Train in one job and judge its report; the job is removed afterwards."""
     part = f"a node of partition {partition.name}"
     if 0 < partition.gpus < NUM_DEVICES:
-        found = f"its nodes have {counted(partition.gpus, 'GPU')}, and the run needs {NUM_DEVICES}: it was not trained"
+        found = f"not trained: nodes have {counted(partition.gpus, 'GPU')}, but the run needs {NUM_DEVICES}"
         yield Finding(part=part, check=CHECK, level="warning", found=found, remedy="choose another --partition")
         return
     shape = JobShape(
@@ -94,8 +94,8 @@ def check_training(
         except commands.SlurmSilent:
             raise
         except commands.SlurmError as error:
-            asks = f"the job asks for {NUM_DEVICES} processors and {shape.memory_mb} MB"
-            remedy = f"{asks}; ask otherwise with --sbatch NAME=VALUE"
+            asks = f"the job requests {NUM_DEVICES} processors and {shape.memory_mb} MB"
+            remedy = f"{asks}; to change this, pass --sbatch NAME=VALUE"
             yield Finding(part=part, check=CHECK, level="error", found=str(error), remedy=remedy)
             return
         report = probe.report(say)
@@ -103,7 +103,7 @@ def check_training(
 
 
 def lay_run(folder: Path, installed: Iterable[str]) -> tuple[ResolvedRecipe, dict[str, Any]]:
-    """Lay the run into the folder; its recipe, and the question that goes with it."""
+    """Create the run in the folder; returns its recipe, and the question for the program."""
     recipe = load_resolved("scalerl", "doctor", engine_settings(set(installed)))
     home, name = Home(folder / "home"), recipe.identity(0)
     home.run(name).create(recipe, 0)
@@ -111,7 +111,7 @@ def lay_run(folder: Path, installed: Iterable[str]) -> tuple[ResolvedRecipe, dic
 
 
 def training_finding(part: str, report: dict[str, Any], recipe: ResolvedRecipe) -> Finding:
-    """What the run shows: that it reached its budget, took steps, and that generator and learner agree."""
+    """Judge a run: it must reach its budget and take steps, and generator and learner must agree."""
     what = f"2 generators ({recipe.generator.type}) and 2 ranks ({recipe.learner.type})"
     problem = ""
     if report["state"] != "done":
@@ -128,7 +128,7 @@ def training_finding(part: str, report: dict[str, Any], recipe: ResolvedRecipe) 
         log = tuple(report["log"])
         return Finding(part=part, check=CHECK, level="error", found=problem, remedy=REMEDY, log=log)
     warnings = "; ".join([found, *report["warnings"]]) if report["warnings"] else ""
-    return judged(part, CHECK, warnings, found, "see what the run warned of", level="warning")
+    return judged(part, CHECK, warnings, found, "see the warnings of the run", level="warning")
 
 
 def log_of(folder: Path) -> tuple[str, ...]:
