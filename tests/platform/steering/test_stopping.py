@@ -338,7 +338,7 @@ WRONG = [json.dumps({"runs": [asdict(STOPPED) | wrong]}) for wrong in ({"rule": 
 def test_a_broken_file_of_stops_says_what_to_do(tmp_path: Path, content: str):
     (tmp_path / "stopped.json").write_text(content)
     plan = replace(make_plan(), stop=Stop().model_dump())
-    with pytest.raises(AblationsError, match=r"stopped\.json: not a list of stopped runs .* delete it"):
+    with pytest.raises(AblationsError, match=r"stopped\.json: not a list of stopped runs .* Delete the file"):
         read_stops(tmp_path, plan)
 
 
