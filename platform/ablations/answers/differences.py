@@ -141,16 +141,6 @@ def compute_ratio(
     return _geometric_ratio(top, bottom, comparisons=comparisons)
 
 
-def c_mid_ratio(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Interval | None:
-    """C_mid of `fits` over that of `baseline`, seeds by geometric mean; None where a curve does not rise.
-
-    Its interval is that of these runs: it holds nothing of how runs of one recipe differ.
-    """
-    if any(fit.verdict == "no rise" for fit in (*fits, *baseline)):
-        return None
-    return _geometric_ratio(*([(fit.C_mid, fit.draws.C_mid) for fit in side] for side in (fits, baseline)))
-
-
 def _reaches(fit: Fit, target: float) -> float:
     """Compute at which the fitted curve passes the target; 0 where it never does."""
     return fit.compute_at(target) or 0.0

@@ -166,7 +166,7 @@ def test_figures_are_listed_by_their_numbers():
     ]  # fmt: skip
 
 
-def test_the_list_has_every_study_with_its_cost_and_the_method(tmp_path):
+def test_the_list_has_every_study_with_its_cost(tmp_path):
     result = CliRunner().invoke(app, ["reproduce", "--list", "--json", "--home", str(tmp_path)])
     assert result.exit_code == 0, result.output
     listed = json.loads(result.stdout)
@@ -195,7 +195,6 @@ def test_the_list_has_every_study_with_its_cost_and_the_method(tmp_path):
     # fig4a: three variants, three seeds, one unit of 625, 2,100 and 16,000 GPU-hours each.
     assert studies["fig4a"]["gpu_hours"] == {"smoke": 9 * 625, "bench": 9 * 200, "8b": 9 * 16_000}
     assert studies["fig11"]["gpu_hours"]["8b"] is None
-    assert listed["method"] == ["law", "cutoff", "forecast", "margin"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["fig4a", "--all"], ["--list", "--all"]])

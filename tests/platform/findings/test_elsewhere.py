@@ -98,7 +98,7 @@ def test_the_table_says_what_was_compared_and_which_runs_end_early(tmp_path):
     path = as_csv(sweep, tmp_path / "mine.csv", last={"loo-loss": 1200.0, "loo-curriculum": 100.0})
     said = shown(str(path), "--reference", "scalerl")
     assert said.startswith("mine, 6 runs ")
-    assert "A less those of scalerl, compute to a common target over its own. C_mid and cost: compute." in said
+    assert "A less scalerl's, compute over scalerl's. C_mid and cost: compute." in said
     assert "The last readings of the 6 runs lie between 100 and 2,000 compute." in said
     assert "loo-curriculum, seed 1: curve 'loo-curriculum-s1': 2 readings" in said
     assert "no fit" in said

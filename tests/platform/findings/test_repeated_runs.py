@@ -182,7 +182,7 @@ def test_a_home_that_cannot_be_written_is_read(home, monkeypatch):
     monkeypatch.setattr(repeated_runs, "write_atomically", refuse)
     results = read_results(now(home))
     assert results.comparison.spreads["level"].num_other_runs == 6
-    assert f"as {home.path} cannot be written ({home.sweep('now')}" in unkept_results_note(results)
+    assert f"because {home.path} is not writable ({home.sweep('now')}" in unkept_results_note(results)
     monkeypatch.undo()
     assert unkept_results_note(read_results(now(home))) == ""
 

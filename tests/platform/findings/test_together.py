@@ -140,7 +140,7 @@ def test_any_variant_can_be_the_reference(home):
     assert "unknown variant 'agin (more)' of loo with more; did you mean 'again (more)'" in refused(
         home, "compare", "loo", "more", "--reference", "agin (more)"
     )
-    assert "not of loo-loss." in said(home, "compare", "loo", "--reference", "loo-loss")
+    assert "not to loo-loss." in said(home, "compare", "loo", "--reference", "loo-loss")
 
 
 def test_sheet_latex_and_order_hold_for_several(home):
