@@ -28,7 +28,6 @@ from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
-from ablations.study.claims import Quantity
 
 A, B, C_MID, R_0 = 0.610, 1.92, 2542.0, 0.3
 EVERY, SAMPLES = 500.0, 16_000
@@ -40,7 +39,7 @@ CELLS = [
 ]
 NUM_VARIANTS, NUM_DIFFERENT = 5, 3
 NUM_SWEEPS = 70
-QUESTIONS: tuple[Quantity, ...] = ("level", "ceiling", "compute")
+QUESTIONS: tuple[str, ...] = ("level", "ceiling", "compute")
 
 
 def main(num_sweeps: int = NUM_SWEEPS) -> None:
@@ -79,7 +78,7 @@ def measured(number: int, *, budget: float, run_to_run_sd: float, seeds: int, nu
     return found
 
 
-def foretold(compute: np.ndarray, run_to_run_sd: float, seeds: int) -> dict[Quantity, Sight]:
+def foretold(compute: np.ndarray, run_to_run_sd: float, seeds: int) -> dict[str, Sight]:
     """What `platform design` says; of compute in ln."""
     tau = run_to_run_sd
     known = KnownScale(
@@ -107,7 +106,7 @@ def law(compute: np.ndarray) -> np.ndarray:
 def sweep(
     rng: np.random.Generator,
     compute: np.ndarray,
-    question: Quantity,
+    question: str,
     difference: float,
     *,
     run_to_run_sd: float,
@@ -134,13 +133,13 @@ def reached(compute: np.ndarray) -> float:
     return float(np.mean((law(late) - R_0) / (A - R_0)))
 
 
-def is_called(question: Quantity, line: VariantResult) -> bool:
+def is_called(question: str, line: VariantResult) -> bool:
     """Whether the verdict is the right one."""
     answer = line.answers[question]
     return answer.differs and answer.verdict != answer.question.better
 
 
-def half_width(question: Quantity, line: VariantResult) -> float | None:
+def half_width(question: str, line: VariantResult) -> float | None:
     """Of the interval; of compute in ln. None where an end is missing."""
     answer = line.answers[question]
     half_width = answer.question.half_width(answer.lo, answer.hi)

@@ -95,7 +95,8 @@ def section(card: Card, differing: Sequence[str]) -> str:
     title, *lines = card_markdown(card, card_notes(card, differing)).splitlines()
     text = "\n".join(lines).replace(f"({FIGURE})", f"(paper/{plan.sweep}.png)")
     own, taken = load_sweep(files_of("study")[plan.sweep]).budget.compute, plan.budget_gpu_hours
-    units = taken / plan.compute_unit_gpu_hours
+    assert card.results.sweep is not None
+    units = taken / card.results.sweep.plan.compute_unit_gpu_hours
     command = f"`platform reproduce {plan.sweep} {'--as-written' if units == own else f'--budget {units:g}'}`"
     text = text.replace("![Curves", f"{differences(card)}\n\n![Curves")
     text = text.replace(markdown_text(plan.command), f"{command}, code {', '.join(card.results.code_versions)}.")

@@ -41,7 +41,7 @@ def show_differences(results: Results, shown: Shown) -> None:
         alt="Difference of ceilings against ratio of compute, with intervals",
     )
     missing = (
-        [line.curve for line in few.comparison.variants if line.curve != plan.reference and not is_placed(line)]
+        [line.name for line in few.comparison.variants if line.name != plan.reference and not is_placed(line)]
         if few.comparison
         else []
     )

@@ -156,11 +156,10 @@ def _geometric_ratio(top: Sequence[Sided], bottom: Sequence[Sided], *, compariso
     """Ratio of geometric means of (estimate, draws) with its interval from the draws."""
     logs, baseline_logs = (np.log([estimate for estimate, _ in side]) for side in (top, bottom))
     found = _log_ratio_interval(float(logs.mean() - baseline_logs.mean()), top, bottom, comparisons)
-    ends = {name: getattr(found, name) for name in ("lo", "hi", "joint_lo", "joint_hi")}
-    return JointInterval(
-        estimate=math.exp(found.estimate),
-        **{name: None if end is None else math.exp(end) for name, end in ends.items()},
+    lo, hi, joint_lo, joint_hi = (
+        None if end is None else math.exp(end) for end in (found.lo, found.hi, found.joint_lo, found.joint_hi)
     )
+    return JointInterval(estimate=math.exp(found.estimate), lo=lo, hi=hi, joint_lo=joint_lo, joint_hi=joint_hi)
 
 
 def _log_ratio_interval(

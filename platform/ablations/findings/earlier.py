@@ -134,7 +134,8 @@ def _spread(runs: Sequence[EarlierRun]) -> RunSpread:
         groups.setdefault(run.recipe.canonical_json(), []).append(run.fit)
     says = [says_of_group(fits) for fits in groups.values() if len(fits) > 1]
     level, ceiling, target = (
-        run_to_run([found for one in says if (found := one.get(question))]) for question in ("level", "ceiling", "target")
+        run_to_run([found for one in says if (found := one.get(question))])
+        for question in ("level", "ceiling", "target")
     )
 
     def sd(spread: RunToRun) -> float:

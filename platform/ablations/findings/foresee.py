@@ -20,7 +20,6 @@ from ablations.findings.choices import Blueprint, Costs, StudyDesign
 from ablations.findings.earlier import known_of_home
 from ablations.findings.repeated_runs import repeats_of_home
 from ablations.fit.options import MIN_POINTS, FitSettings
-from ablations.study.claims import Quantity
 from ablations.study.fittable import num_fittable
 from scalerl.recipe import ResolvedRecipe
 
@@ -77,11 +76,11 @@ class Prospect:
         """The cheapest to train first; of equal ones what costs less in all, then fewer samples."""
         return sorted(self.designs, key=lambda one: (one.costs.left, one.costs.whole, one.choice.samples))
 
-    def cheapest(self, question: Quantity, detect: float) -> Foreseen | None:
+    def cheapest(self, question: str, detect: float) -> Foreseen | None:
         """The cheapest design that sees this difference, in ln for compute; None where none of them does."""
         return next((one for one in self.by_cost if _sees(one, question, detect)), None)
 
-    def finest(self, question: Quantity) -> Foreseen | None:
+    def finest(self, question: str) -> Foreseen | None:
         """The design that sees the smallest difference; None where none sees any."""
         seeing = [one for one in self.designs if one.sights[question].seen is not None]
         return min(seeing, key=lambda one: one.sights[question].seen or 0.0, default=None)
@@ -204,6 +203,6 @@ def assumed_of(reference: ResolvedRecipe) -> KnownScale:
     return assumed(unit_gpu_hours=reference.compute_unit_gpu_hours, prompts=prompts)
 
 
-def _sees(one: Foreseen, question: Quantity, detect: float) -> bool:
+def _sees(one: Foreseen, question: str, detect: float) -> bool:
     seen = one.sights[question].seen
     return seen is not None and seen <= detect

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
+from ablations.home.labels import Labels
 from ablations.home.plan import Plan
 from ablations.text import counted
 from scalerl.run.run_folder import write_atomically
@@ -57,7 +58,7 @@ class Stopped:
         """True if the plan still has the budget and rules of this decision."""
         return self.budget_gpu_hours == plan.budget_gpu_hours and self.stop == plan.stop
 
-    def text(self, plan: Plan) -> str:
+    def text(self, plan: Labels) -> str:
         """The decision as text: the rule, the value it measured, and the number of evaluations read."""
         budget = plan.hours_text(self.budget_gpu_hours)
         reasons = {

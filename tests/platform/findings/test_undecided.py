@@ -21,6 +21,7 @@ def told_but(results: Results, **changes) -> Results:
     reference, other, _ = results.comparison.variants
     told = {"level": "level down", "ceiling": "ceiling down", "compute": "less compute"}
     answers = {name: {"verdict": verdict} | changes.get(name, {}) for name, verdict in told.items()}
+    assert results.comparison is not None
     pair = replace(results, comparison=replace(results.comparison, variants=(reference, other)))
     return with_line(pair, other.name, answers=answers)
 

@@ -33,8 +33,8 @@ def first_gain(fits, baseline, spread, comparisons) -> JointInterval:
     """The mean of the first two readings after step 0, less that of the baseline."""
     means = [float(np.mean([fit.curve.score[1:3].mean() for fit in side])) for side in (fits, baseline)]
     estimate = means[0] - means[1]
-    ends = {"lo": estimate - 0.01, "hi": estimate + 0.01, "joint_lo": estimate - 0.02, "joint_hi": estimate + 0.02}
-    return JointInterval(estimate=estimate, **ends)
+    lo, hi = estimate - 0.01, estimate + 0.01
+    return JointInterval(estimate=estimate, lo=lo, hi=hi, joint_lo=lo - 0.01, joint_hi=hi + 0.01)
 
 
 START = replace(

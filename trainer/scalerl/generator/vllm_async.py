@@ -41,7 +41,7 @@ ANSWER_LIMIT_S = 300.0
 CLOSE_LIMIT_S = 5.0
 PROCESS_ENDED = "one of its processes has ended"
 
-Returned = TypeVar("Answer")
+Returned = TypeVar("Returned")
 
 
 class AsyncEngine:

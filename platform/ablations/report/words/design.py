@@ -9,7 +9,6 @@ from ablations.answers.run_to_run import PRIOR_SD
 from ablations.findings.earlier import MOST_RUNS
 from ablations.findings.foresee import Foreseen, Prospect
 from ablations.fit.options import MIN_POINTS
-from ablations.study.claims import Quantity
 from ablations.text import compute_text, counted, duration_text
 
 NOT_SEEN = "-"
@@ -53,12 +52,12 @@ def design_line(prospect: Prospect, one: Foreseen) -> DesignLine:
     )
 
 
-def seen_text(question: Quantity, sight: Sight) -> str:
+def seen_text(question: str, sight: Sight) -> str:
     """`0.024`; for compute a factor, `x 1.31`; `-` where no difference is seen."""
     return NOT_SEEN if sight.seen is None else difference_text_of(question, sight.seen)
 
 
-def difference_text_of(question: Quantity, difference: float) -> str:
+def difference_text_of(question: str, difference: float) -> str:
     """A difference in pass rate, or in ln compute as the factor that it is."""
     return f"x {math.exp(difference):.2f}" if question == "compute" else f"{difference:.3f}"
 
@@ -73,7 +72,7 @@ def own_sentence(prospect: Prospect) -> str:
     return f"As written ({size}) it would see, with {POWER:.0%} power: {seen}."
 
 
-def _seen(question: Quantity, sight: Sight) -> str:
+def _seen(question: str, sight: Sight) -> str:
     no_end = f"{sight.open:.0%} of its intervals without an end" if sight.open else ""
     if sight.seen is None:
         return f"no difference in {question}{f' ({no_end})' if no_end else ''}"
@@ -85,7 +84,7 @@ def _seen(question: Quantity, sight: Sight) -> str:
     return f"a difference in {question} of {sight.seen:.3f}{interval}"
 
 
-def _half(question: Quantity, half_width: float) -> str:
+def _half(question: str, half_width: float) -> str:
     return f"to a factor of {math.exp(half_width):.2f}" if question == "compute" else f"±{half_width:.3f}"
 
 
@@ -116,7 +115,7 @@ def dry_run_sentences(prospect: Prospect, command: str) -> list[str]:
     return [own_sentence(prospect), source_sentence(prospect), f"`{command}` shows other designs and their cost."]
 
 
-def answer(prospect: Prospect, question: Quantity, detect: float) -> str:
+def answer(prospect: Prospect, question: str, detect: float) -> str:
     """The cheapest design that sees a wanted difference, with what to write; or that none of them does."""
     wanted = _wanted(question, detect)
     found = prospect.cheapest(question, detect)
@@ -137,7 +136,7 @@ def answer(prospect: Prospect, question: Quantity, detect: float) -> str:
     )
 
 
-def _wanted(question: Quantity, difference: float) -> str:
+def _wanted(question: str, difference: float) -> str:
     if question == "compute":
         return f"a compute ratio of {math.exp(difference):.2f}"
     return f"a difference in {question} of {difference:.3g}"

@@ -36,7 +36,7 @@ from ablations.slurm.doctor.training import check_training, check_training_here
 from ablations.study.resources import OWN_OPTIONS
 from scalerl.checks.finding import Finding
 
-__all__ = ["Question", "StudyAsked", "examine"]
+__all__ = ["DoctorQuestion", "StudyAsked", "examine"]
 
 
 @dataclass(frozen=True, kw_only=True)
