@@ -190,6 +190,7 @@ def test_a_step_is_written_in_the_order_of_the_run_log(tmp_path):
         '"skipped": false, "reward_mean": 0.1, "pass_rate": 0.5, "zero_variance": 0.0, "truncated": 0.25, '
         '"interrupted": 0.0, "mean_tokens": 6.0, "staleness": {"0": 5, "1": 2}, "outcomes": {"right": 2}, '
         '"retired": 1, "epoch": 4, "generator_idle": 0.25, "trainer_idle": 0.75, '
-        '"device_s": {"generator": {"decode": 3.0}, "trainer": {"sync": 1.0}}, "tokens_per_s": 7.0, "mfu": {"generator": 0.125}, '
-        '"off_clock_s": {"start": 0.5, "evaluate": 0.25, "checkpoint": 0.0}, "wall_s": 1.5}\n'
+        '"device_s": {"generator": {"decode": 3.0}, "trainer": {"sync": 1.0}}, "tokens_per_s": 7.0, '
+        '"mfu": {"generator": 0.125}, "off_clock_s": {"start": 0.5, "evaluate": 0.25, "checkpoint": 0.0}, '
+        '"wall_s": 1.5}\n'
     )
