@@ -9,6 +9,7 @@ from typing import Literal
 
 from ablations.answers.answer import Question
 from ablations.answers.paper_rule import PAPER_RULE
+from ablations.answers.questions import CEILING
 from ablations.findings.results import Results
 from ablations.findings.undecided import what_would_tell_of
 from ablations.report.words.comparison import Digits, ResultRow
@@ -127,8 +128,11 @@ def columns(results: Results, selection: Selection) -> list[ResultColumn]:
     empty |= set() if plan.published else {"published"}
     found = [PLAIN[key] for key in selection.before]
     for question in results.questions:
-        found += [_column(question, part) for part in selection.of_question if part != "joint" or _many(results)]
-        found += [PLAIN[key] for key in selection.beside_ceiling if question.name == "ceiling"]
+        own = [PLAIN[key] for key in selection.beside_ceiling if question is CEILING]
+        for part in selection.of_question:
+            found += own if part == "number" else []
+            found += [_column(question, part)] if part != "joint" or _many(results) else []
+        found += own if "number" not in selection.of_question else []
     found += [PLAIN[key] for key in selection.behind]
     return [replace(column, heading=column.heading.format(**names)) for column in found if column.key not in empty]
 
