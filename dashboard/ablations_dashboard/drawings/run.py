@@ -15,7 +15,7 @@ MOST_DRAWN = 600
 """Points of a line: more than a figure has columns of pixels to tell apart."""
 MOST_BINS = 120
 """Columns of a heat map."""
-IDLE = frozenset({"wait_prompts", "wait_weights", "wait_rollouts", "wait_evaluator", "dead", "unsplit"})
+IDLE = frozenset({"wait_prompts", "wait_weights", "wait_rollouts", "wait_evaluator", "dead"})
 """Activities in which a device does nothing for the result."""
 
 

@@ -15,19 +15,16 @@ HOURS_HEADINGS = {
     ("generator", "sync"): "generators sync",
     ("generator", "dead"): "generators dead",
     ("generator", "unplayed"): "generators not played yet",
-    ("generator", "unsplit"): "generators idle",
     ("trainer", "forward_backward"): "trainers forward, backward",
     ("trainer", "wait_rollouts"): "trainers wait for rollouts",
     ("trainer", "wait_evaluator"): "trainers wait for the evaluator",
     ("trainer", "sync"): "trainers sync",
     ("trainer", "coordinate"): "trainers coordinate",
     ("trainer", "dead"): "trainers dead",
-    ("trainer", "unsplit"): "trainers idle",
     ("evaluator", "evaluate"): "evaluator measures",
     ("evaluator", "sync"): "evaluator syncs",
     ("evaluator", "wait_weights"): "evaluator waits for weights",
     ("evaluator", "dead"): "evaluator dead",
-    ("evaluator", "unsplit"): "evaluator idle",
 }
 """Of a table, by role and activity, in its order."""
 NOTE = (

@@ -60,7 +60,6 @@ class Ledger:
     path: Path
     tracking_uri: str = ""
     experiment_id: str = ""
-    """Empty in a ledger of an earlier version, too."""
     runs: dict[str, SyncedRun] = field(default_factory=dict)
     variants: dict[str, SyncedVariant] = field(default_factory=dict)
 
@@ -72,7 +71,7 @@ class Ledger:
             return cls(
                 path=path,
                 tracking_uri=content["tracking_uri"],
-                experiment_id=content.get("experiment_id", ""),
+                experiment_id=content["experiment_id"],
                 runs={run_id: SyncedRun(**run) for run_id, run in content["runs"].items()},
                 variants={name: SyncedVariant(**variant) for name, variant in content["variants"].items()},
             )
@@ -82,10 +81,6 @@ class Ledger:
     def of(self, tracking_uri: str) -> "Ledger":
         """What is known of a server: this ledger, or an empty one in its place when this is of another server."""
         return self if self.tracking_uri == tracking_uri else Ledger(path=self.path, tracking_uri=tracking_uri)
-
-    def is_of_experiment(self, experiment_id: str, *, is_new: bool) -> bool:
-        """Whether it speaks of this experiment, and not of one that the server has lost since."""
-        return self.experiment_id == experiment_id or (self.experiment_id == "" and not is_new)
 
     def note_run(self, run_id: str, run: SyncedRun) -> None:
         """Keep what is known of a run."""

@@ -105,8 +105,6 @@ class MlflowExperiment:
                 self.id = self._client.create_experiment(name, artifact_location=place, tags=tags)
             else:
                 self.id = found.experiment_id
-                if found.tags.get("mlflow.note.content") == doc != as_markdown(doc):  # of an earlier version
-                    self._client.set_experiment_tag(self.id, "mlflow.note.content", as_markdown(doc))
         self.files_elsewhere = ""
         """Where the store keeps the files of a home folder that was moved or copied since; no file is written there."""
         if found is not None and is_default and not str(found.artifact_location).startswith(folder.as_uri()):
@@ -182,10 +180,6 @@ class MlflowExperiment:
     def set_tag(self, mlflow_id: str, name: str, value: Any) -> None:
         """One tag."""
         self._client.set_tag(mlflow_id, name, value)
-
-    def delete_tag(self, mlflow_id: str, name: str) -> None:
-        """One tag less."""
-        self._client.delete_tag(mlflow_id, name)
 
     def set_state(self, mlflow_id: str, state: str, ended_ms: int) -> None:
         """The state of a run; it runs until it has ended."""

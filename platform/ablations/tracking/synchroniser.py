@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 NUM_FITS_METRIC = "system/fits"
-EARLIER_ROWS_METRIC, EARLIER_FITS_METRIC, EARLIER_VERDICT_TAG = "sync/rows", "sync/fits", "ablations.verdict"
-"""Names in stores that an earlier version has made."""
 RUN_TAG = "ablations.run_id"
 VARIANT_TAG = "ablations.variant"
 OVERRIDES_TAG = "ablations.overrides"
@@ -165,7 +163,7 @@ class Synchroniser:
     def _take_experiment(self) -> None:
         """Begin anew if the server has lost what the ledger speaks of."""
         experiment = self.experiment
-        if not self.ledger.is_of_experiment(experiment.id, is_new=experiment.is_new):
+        if self.ledger.experiment_id != experiment.id:
             self.ledger = Ledger(path=self.ledger.path, tracking_uri=self.tracking_uri)
         self.ledger.experiment_id = experiment.id
         if experiment.files_elsewhere:
@@ -235,8 +233,7 @@ class Synchroniser:
         if synced.num_rows < num_rows(folder):
             # A process killed after a batch, before the ledger was written, has pushed more than the ledger knows.
             shown = shown or self.experiment.run(synced.mlflow_id)
-            pushed = max(shown.data.metrics.get(name, 0) for name in (NUM_ROWS_METRIC, EARLIER_ROWS_METRIC))
-            synced = replace(synced, num_rows=int(pushed))
+            synced = replace(synced, num_rows=int(shown.data.metrics.get(NUM_ROWS_METRIC, 0)))
             batches = row_batches(
                 folder,
                 synced.num_rows,
@@ -297,8 +294,7 @@ class Synchroniser:
         shown = self.experiment.run(mlflow_id).data
         if shown.tags.get(FIT_TAG) == basis:
             return
-        earlier = max(shown.metrics.get(name, 0) for name in (NUM_FITS_METRIC, EARLIER_FITS_METRIC))
-        number = int(earlier) + 1
+        number = int(shown.metrics.get(NUM_FITS_METRIC, 0)) + 1
 
         def as_points(numbers: dict[str, float]) -> list[MetricPoint]:
             return [MetricPoint(name, value, ended, number) for name, value in numbers.items()]
@@ -311,8 +307,6 @@ class Synchroniser:
         numbers = dict.fromkeys(shown.metrics, math.nan) | numbers_of_variant(results, variant.name)
         tags = verdicts_of_variant(results, variant.name) | {FIT_TAG: basis}
         self.experiment.log_points(mlflow_id, as_points(numbers | {NUM_FITS_METRIC: number}), tags)
-        if EARLIER_VERDICT_TAG in shown.tags:
-            self.experiment.delete_tag(mlflow_id, EARLIER_VERDICT_TAG)
 
     def _find(self, *key: str) -> "Run | None":
         """The run of the experiment that was made for a run (its id) or a variant (its name and overrides)."""
