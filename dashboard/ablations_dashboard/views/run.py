@@ -213,8 +213,7 @@ def show_rollouts(sweep: StartedSweep, folder: RunFolder) -> None:
     """What the policy wrote at one evaluation."""
     rows = load_rollouts(folder)
     if not rows:
-        command = in_code(sweep.plan.command)
-        st.info(f"None are kept: no evaluation is done, or an earlier version trained it. {command} goes on with it.")
+        st.info("No sample rollouts yet: nothing has been evaluated, or an older version trained this run.")
         return
     left, right = st.columns(2)
     steps = [LATEST, *map(str, dict.fromkeys(row["step"] for row in reversed(rows)))]
