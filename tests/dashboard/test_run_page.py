@@ -156,7 +156,7 @@ def test_rollouts_of_another_step_and_kind_are_chosen_in_the_url(monkeypatch, tm
 
 def test_a_run_of_an_earlier_version_has_no_rollouts_and_says_so(monkeypatch, tmp_path):
     page = open_run(monkeypatch, make_home(tmp_path))
-    assert "None are kept" in messages(page)
+    assert "No sample rollouts yet" in messages(page)
 
 
 def test_what_a_policy_writes_is_no_markup():
