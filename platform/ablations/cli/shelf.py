@@ -115,7 +115,7 @@ def variant_recipe(sweep: StartedSweep, name: str) -> "ResolvedRecipe":
 
 def recipe_of_run(home: Home, run_id: str) -> "ResolvedRecipe":
     """What a run trains; AblationsError where it was not started, or by a version whose recipe cannot be read."""
-    from scalerl.run.errors import CannotResume
+    from scalerl.errors import CannotResume
 
     folder = home.run(run_id)
     if not folder.path.exists():

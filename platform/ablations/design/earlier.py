@@ -16,8 +16,8 @@ from ablations.verdict.level import LAST_SHARE, common_compute, level_of, mean_w
 from ablations.verdict.repeated_runs import SAME, UNUSABLE, says_of_group
 from ablations.verdict.results import fit_sweep
 from ablations.verdict.run_to_run import RunToRun, run_to_run
+from scalerl.errors import CannotResume
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run.errors import CannotResume
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 

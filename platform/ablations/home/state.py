@@ -22,8 +22,8 @@ HEARTBEAT_LIMIT_S = 120.0
 class State(StrEnum):
     """What a run is doing, in the word that files and tables use: `State.TIMED_OUT == "timed out"`.
 
-    A run is `stopped` when a stop rule ended it early, `stale` when its process died without a word, and `lost` when
-    its Slurm job did.
+    A run is `stopped` when a stop rule or its curriculum ended it early, `stale` when its process died without a word,
+    and `lost` when its Slurm job did.
     """
 
     PENDING = "pending"
@@ -69,7 +69,7 @@ class State(StrEnum):
     @property
     def ends_attempt(self) -> bool:
         """Whether a trainer writes this state as it exits."""
-        return self in (State.DONE, State.FAILED, State.CANCELLED)
+        return self in (State.DONE, State.STOPPED, State.FAILED, State.CANCELLED)
 
 
 @dataclass(frozen=True, kw_only=True)

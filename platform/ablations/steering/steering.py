@@ -11,7 +11,7 @@ from dataclasses import replace
 from ablations.errors import AblationsError
 from ablations.home.allocation import Allocation, Extension
 from ablations.home.started_sweep import StartedSweep
-from ablations.home.state import State, read_state
+from ablations.home.state import read_state
 from ablations.home.stops import Stopped
 from ablations.pools.pool import Pool
 from ablations.steering.allocation import (
@@ -87,7 +87,7 @@ class Steering:
         return run_id in self._stops and self._stops[run_id].ends_run
 
     def _is_done(self, run_id: str, budget_gpu_hours: float) -> bool:
-        return read_state(self._sweep.run(run_id), budget_gpu_hours).state == State.DONE
+        return read_state(self._sweep.run(run_id), budget_gpu_hours).state.is_finished
 
     def _unreached(self, budgets: dict[str, float]) -> dict[str, float]:
         return {

@@ -16,7 +16,7 @@ from ablations.errors import AblationsError
 from ablations.study.resolve import load_resolved
 from scalerl.checks.examine import Examined
 from scalerl.checks.finding import Checked, Fault
-from scalerl.sandbox import Sandbox, SandboxFailed
+from scalerl.sandbox import Sandbox, SandboxError
 
 SCALE = """
 model: {{hidden: 16, layers: 1, heads: 2, mlp: 16, tokenizer: characters}}
@@ -96,7 +96,7 @@ def test_what_is_refused_ends_with_exit_code_1_and_starts_no_run(scale, tmp_path
 
 def test_a_missing_sandbox_is_refused_here_and_a_warning_for_runs_that_train_elsewhere(tmp_path, monkeypatch):
     def fail(*_, **__):
-        raise SandboxFailed("no namespaces")
+        raise SandboxError("no namespaces")
 
     row = {"question": "add", "tests": ["assert add(1, 2) == 3"], "solution": "def add(a, b):\n    return a + b"}
     (tmp_path / "code.jsonl").write_text("".join(json.dumps(row | {"question": f"add {i}"}) + "\n" for i in range(60)))

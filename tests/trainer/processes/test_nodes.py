@@ -19,10 +19,10 @@ from trainer.processes.test_process_cluster import (
 from trainer.tiny import generator_of, maker_of, random_policy, tiny_recipe
 from waiting import wait_until
 
+from scalerl.errors import Cancelled
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.processes import AgentLauncher, Coordinator, GeneratorWork, WallCluster, units_of
 from scalerl.prompts.mixed_pool import make_pool
-from scalerl.run.errors import Cancelled
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
@@ -217,7 +217,7 @@ def test_the_node_of_a_trainer_rank_is_gone_and_the_attempt_ends_behind_its_chec
         killed = time.monotonic()
         status = wait_until(lambda: folder.read_status().state == "failed" and folder.read_status(), "the end")
         assert time.monotonic() - killed < NOTICED_S
-        assert status.message == "RankDied: rank 1 of the learner's 2 died (its process or its node is gone)"
+        assert status.message == "rank 1 of the learner's 2 died (its process or its node is gone)"
         coordinator.join(60)
         assert [agent.wait(NOTICED_S) for agent in processes[1:]] == [0, 0]
         wait_until(lambda: not any(map(is_alive, started)), "the end of what agents had started", limit_s=NOTICED_S)

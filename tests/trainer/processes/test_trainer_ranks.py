@@ -304,7 +304,7 @@ def test_a_rank_that_is_killed_ends_the_attempt_within_ten_seconds_and_no_proces
         assert time.monotonic() - killed < 10
         wait_until(lambda: living(process) == [], "no process of the run", limit_s=10)
         status = folder.read_status()
-        assert (status.state, status.message) == ("failed", f"RankDied: rank {rank} of the learner's 2 died (signal 9)")
+        assert (status.state, status.message) == ("failed", f"rank {rank} of the learner's 2 died (signal 9)")
     finally:
         end(process)
 

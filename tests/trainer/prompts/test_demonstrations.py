@@ -8,7 +8,7 @@ import pytest
 from scalerl.prompts.demonstrations import keep_right_demonstrations
 from scalerl.prompts.judge import VerifierFailed
 from scalerl.recipe import Code, KSmallest, Math
-from scalerl.sandbox import Sandbox, SandboxFailed
+from scalerl.sandbox import Sandbox, SandboxError
 from scalerl.tasks import TaskError, all_tasks, make_task
 from scalerl.tokens import CharacterTokenizer, SymbolTokenizer
 
@@ -62,7 +62,7 @@ def test_solutions_that_could_not_be_judged_end_the_run_rather_than_change_what_
     task = make_task(settings_of(tmp_path / "code.jsonl"), TOKENIZER)
 
     def fail(*_, **__):
-        raise SandboxFailed("no")
+        raise SandboxError("no")
 
     monkeypatch.setattr(Sandbox, "run", fail)
     with pytest.raises(VerifierFailed, match=r"did not judge all \d+ written solutions \(\d+ crashed"):

@@ -5,7 +5,7 @@ import json
 import pytest
 from trainer.tiny import tiny_recipe
 
-from scalerl.run.errors import CannotResume
+from scalerl.errors import CannotResume
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
 from scalerl.tasks import Tasks

@@ -18,7 +18,7 @@ import pytest
 from places import DATA
 from waiting import wait_until
 
-from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut, SandboxUnavailable, isolation, sandbox
+from scalerl.sandbox import Limits, Sandbox, SandboxError, SandboxTimedOut, SandboxUnavailable, isolation, sandbox
 from scalerl.sandbox.isolation import IsolationName
 from scalerl.sandbox.processes import descendants, shared_out_bytes
 from scalerl.sandbox.system_calls import DENIED, DENIED_WITHOUT_PID_NAMESPACE, seccomp_filter
@@ -364,7 +364,7 @@ def test_a_supervisor_that_is_killed_is_a_failure_of_the_sandbox(box):
         running = pool.submit(run_hostile, box, "sleeps")
         wait_until(lambda: len(family()) >= 3, "sandbox and program", every_s=0.01)
         os.kill(family()[1][0].pid, signal.SIGKILL)
-        with pytest.raises(SandboxFailed):
+        with pytest.raises(SandboxError):
             running.result()
 
 
@@ -430,7 +430,7 @@ def test_resource_limits_alone_are_used_only_on_request(monkeypatch):
 
 
 def refuse():
-    raise SandboxFailed("not here")
+    raise SandboxError("not here")
 
 
 ALLOWED, KILLED, REFUSED, NOT_THERE = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026

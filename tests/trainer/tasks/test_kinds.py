@@ -10,7 +10,7 @@ from trainer.tiny import make_group, tiny_recipe
 
 from scalerl.prompts.judge import Judge
 from scalerl.recipe import Code, Math, MultipleChoice, Qa
-from scalerl.sandbox import Sandbox, SandboxFailed, SandboxTimedOut
+from scalerl.sandbox import Sandbox, SandboxError, SandboxTimedOut
 from scalerl.tasks import make_task
 from scalerl.tokens import CharacterTokenizer
 
@@ -191,7 +191,7 @@ def test_programs_are_judged_by_their_tests_in_the_sandbox(tmp_path):
 
 def test_a_sandbox_that_fails_is_a_status_of_its_own(tmp_path, monkeypatch):
     task, prompt = one_of(tmp_path, Code, ADD)
-    for error, status in ((SandboxFailed("no"), "crashed"), (SandboxTimedOut("late"), "timed_out")):
+    for error, status in ((SandboxError("no"), "crashed"), (SandboxTimedOut("late"), "timed_out")):
 
         def fail(*_, error=error, **__):
             raise error

@@ -6,7 +6,7 @@ import os
 import pytest
 from places import DATA
 
-from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut
+from scalerl.sandbox import Limits, Sandbox, SandboxError, SandboxTimedOut
 from scalerl.verifiers import code_harness, code_tests
 from scalerl.verifiers.code_tests import (
     OTHER,
@@ -179,7 +179,7 @@ def test_the_expected_values_never_enter_the_sandbox():
     class Recorder:
         def run(self, program, *, stdin, limits):
             self.sent = program + stdin
-            raise SandboxFailed("not run")
+            raise SandboxError("not run")
 
     recorder = Recorder()
     tests = [CallTest(call="f", args=(1,), expected=8675309), StdioTest(stdin="in", stdout="8675309")]
@@ -188,7 +188,7 @@ def test_the_expected_values_never_enter_the_sandbox():
     assert "8675309" not in recorder.sent
 
 
-@pytest.mark.parametrize(("error", "outcome"), [(SandboxFailed("x"), "crashed"), (SandboxTimedOut("x"), "timed_out")])
+@pytest.mark.parametrize(("error", "outcome"), [(SandboxError("x"), "crashed"), (SandboxTimedOut("x"), "timed_out")])
 def test_a_failure_of_the_sandbox_is_a_status_of_its_own(sandbox, monkeypatch, error, outcome):
     def fail(*_, **__):
         raise error

@@ -5,7 +5,7 @@ import os
 import pytest
 from places import DATA
 
-from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut
+from scalerl.sandbox import Limits, Sandbox, SandboxError, SandboxTimedOut
 from scalerl.tasks.code_test_forms import written_tests
 from scalerl.tasks.python_test_code import PythonSource
 from scalerl.verifiers import python_tests
@@ -182,7 +182,7 @@ def test_the_tests_never_enter_the_sandbox_of_the_program():
         def run(self, program, *, stdin, stdout, limits):
             if "judged by this" not in program:
                 self.sent += program
-            raise SandboxFailed("not run")
+            raise SandboxError("not run")
 
     recorder = Recorder()
     test = PythonTest(code="assert f(1) == 8675309  # judged by this", names=("f",))
@@ -199,7 +199,7 @@ def test_a_hostile_program_is_wrong_and_the_next_one_is_judged_as_ever(sandbox, 
     assert judge_python("def f(n): return n * n", SQUARE, sandbox=sandbox, limits=ROOMY) == "right"
 
 
-@pytest.mark.parametrize(("error", "outcome"), [(SandboxFailed("x"), "crashed"), (SandboxTimedOut("x"), "timed_out")])
+@pytest.mark.parametrize(("error", "outcome"), [(SandboxError("x"), "crashed"), (SandboxTimedOut("x"), "timed_out")])
 @pytest.mark.parametrize("side", ["run_tests", "serve_program"])
 def test_a_failure_of_either_sandbox_is_a_status_of_its_own(sandbox, monkeypatch, error, outcome, side):
     run = sandbox.run

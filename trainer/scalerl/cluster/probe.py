@@ -11,6 +11,7 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
+from scalerl.errors import Rejected
 from scalerl.generator.generator import Generator
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Prompt
@@ -19,10 +20,6 @@ NUM_TOKENS = 64
 TOLERANCES = {True: 1e-3, False: 0.1}
 """Nats between the log-probs of a token, in the mean: where all is FP32, and where products or the head are rounded.
 Sums in another order give less than 1e-5, rounding to BF16 in other places 0.015."""
-
-
-class GeneratorDisagrees(RuntimeError):
-    """A generator does not compute what the learner computes with the same weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +42,10 @@ def probe_tokens(recipe: ResolvedRecipe, prompts: Sequence[Prompt]) -> tuple[int
 
 
 def refuse_to_disagree(recipe: ResolvedRecipe, gap: float, version: int) -> None:
-    """Raises GeneratorDisagrees where the gap is beyond the tolerance of the recipe's precision, or not a number."""
+    """Raises Rejected where the gap is beyond the tolerance of the recipe's precision, or not a number."""
     tolerance = TOLERANCES[recipe.parameters == recipe.logits == "fp32"]
     if not gap <= tolerance:
-        raise GeneratorDisagrees(
+        raise Rejected(
             f"with weights {version} the generator's log-probs are {gap:.3g} nats from the learner's, in the mean over "
             f"the same tokens; up to {tolerance:g} would be rounding. Its engine serves other weights than it was "
             f"given: use `generator: {{type: torch}}`, or another version of the engine"

@@ -149,7 +149,7 @@ class VllmGenerator(RequestQueue):
         self.engine.resume()
 
     def check(self) -> None:
-        """Raises EngineFailed where the engine has ended."""
+        """Raises Interrupted where the engine has ended."""
         self.engine.check()
 
     def close(self) -> None:

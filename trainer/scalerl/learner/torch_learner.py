@@ -321,7 +321,7 @@ class TorchLearner:
         self.bad_steps += 1
         if self.bad_steps >= MAX_BAD_STEPS:
             found = ", ".join(f"{name} {measured[name]}" for name in DECISIVE if name in measured)
-            raise Diverged(f"{found}: {self.bad_steps} bad steps in a row")
+            raise Diverged(f"{found}: {self.bad_steps} bad steps in a row; use a smaller optimiser.learning_rate")
 
     def state_dict(self) -> dict[str, Any]:
         """Counters and running statistics; weights, those of the frozen copies too, optimiser and critic, unless ranks

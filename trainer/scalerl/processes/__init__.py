@@ -47,12 +47,11 @@ Generators decode on their own during a step. `docs/design.md` says what the wal
 
 from scalerl.processes.agent_launcher import AgentLauncher
 from scalerl.processes.coordinator import Coordinator
-from scalerl.processes.crew import GeneratorDied, WeightsRefused
 from scalerl.processes.evaluator_process import EvaluatorWork, Meter
 from scalerl.processes.generator_process import GeneratorWork
 from scalerl.processes.launch import LocalLauncher
 from scalerl.processes.process_cluster import WallCluster
-from scalerl.processes.remote_evaluator import EvaluatorDied, RemoteEvaluator
+from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.processes.remote_learner import RemoteLearner
 from scalerl.processes.trainer_process import LOCAL, TrainerWork
 from scalerl.processes.units import local_units, units_of
@@ -61,9 +60,7 @@ __all__ = [
     "LOCAL",
     "AgentLauncher",
     "Coordinator",
-    "EvaluatorDied",
     "EvaluatorWork",
-    "GeneratorDied",
     "GeneratorWork",
     "LocalLauncher",
     "Meter",
@@ -71,7 +68,6 @@ __all__ = [
     "RemoteLearner",
     "TrainerWork",
     "WallCluster",
-    "WeightsRefused",
     "local_units",
     "units_of",
 ]

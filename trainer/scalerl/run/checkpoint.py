@@ -24,9 +24,9 @@ import safetensors.numpy
 import safetensors.torch
 
 from scalerl.durable import Part, file_sha256, part_of_rank, sync_file, write_part
+from scalerl.errors import CannotResume
 from scalerl.rollout import Prompt
 from scalerl.run.encoding import Encoded, decode, encode
-from scalerl.run.errors import CannotResume
 from scalerl.run.metrics import LogMark
 from scalerl.run.run_folder import replace_folder, write_atomically
 from scalerl.run.sealed_json import read_sealed, seal
@@ -83,7 +83,7 @@ class Found:
     """Why a newer one is not used."""
 
 
-class _Damaged(ValueError):
+class Damaged(CannotResume):
     """A file is not what was written; says which."""
 
 
@@ -135,8 +135,8 @@ def read_checkpoint(folder: Path, log: Path, prompts: Iterable[Prompt]) -> Found
             encoded = _read_parts(folder, manifest)
             mark = manifest.log or LogMark(bytes=encoded.tree["metrics_length"], sha256=None)
             if fault := mark.fault(log):
-                raise _Damaged(fault)
-        except _Damaged as fault:
+                raise Damaged(fault)
+        except Damaged as fault:
             faults.append(str(fault))
             continue
         try:
@@ -173,7 +173,7 @@ def _read_manifest(path: Path) -> Manifest:
             found = f"this checkpoint has form {form}, and this version reads form {RANKS_FORM}"
             raise CannotResume(f"{path.parent}: {found}; resume the run with the version that wrote it")
         if form != UNSEALED_FORM and not is_sealed:
-            raise _Damaged(f"{path} is damaged (its SHA-256 is missing)")
+            raise Damaged(f"{path} is damaged (its SHA-256 is missing)")
         parts, log = content["parts"], content.get("log")
         if not all(parts[name].keys() == {"file", "bytes", "sha256"} for name in {*PARTS, *parts}):
             raise KeyError("parts")
@@ -182,11 +182,11 @@ def _read_manifest(path: Path) -> Manifest:
             raise KeyError("rank-0")
         return manifest
     except FileNotFoundError:
-        raise _Damaged(f"{path} is missing") from None
+        raise Damaged(f"{path} is missing") from None
     except CannotResume:
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise error if isinstance(error, _Damaged) else _Damaged(f"{path} is damaged ({error})") from error
+        raise Damaged(f"{path} is damaged ({error})") from error
 
 
 def _write_parts(folder: Path, state: dict[str, Any], kept: Sequence[Part]) -> dict[str, Part]:
@@ -216,13 +216,13 @@ def _read_parts(folder: Path, manifest: Manifest) -> Encoded:
 
 
 def _checked(folder: Path, part: Part) -> Path:
-    """The file of a part; _Damaged unless it is the one that was written."""
+    """The file of a part; Damaged unless it is the one that was written."""
     path = folder / part["file"]
     if not path.is_file():
-        raise _Damaged(f"{path} is missing")
+        raise Damaged(f"{path} is missing")
     size = path.stat().st_size
     if size != part["bytes"]:
-        raise _Damaged(f"{path} has {size} bytes instead of {part['bytes']}")
+        raise Damaged(f"{path} has {size} bytes instead of {part['bytes']}")
     if file_sha256(path) != part["sha256"]:
-        raise _Damaged(f"{path} has changed since it was written: its SHA-256 is not the one in the manifest")
+        raise Damaged(f"{path} has changed since it was written: its SHA-256 is not the one in the manifest")
     return path

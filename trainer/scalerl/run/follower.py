@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from torch.distributed import FileStore  # pyright: ignore[reportPrivateImportUsage]  torch does not list it
 
+from scalerl.errors import Cancelled
 from scalerl.learner.ranks import Ranks, join, leave
 from scalerl.run.checkpoint import Manifest
-from scalerl.run.errors import Cancelled
 from scalerl.run.loop import Run
 from scalerl.run.metrics import LogMark, Row
 from scalerl.run.run_folder import RunFolder

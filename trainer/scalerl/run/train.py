@@ -9,9 +9,9 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.errors import Busy, Cancelled, Rejected, ScaleRLError
 from scalerl.processes.coordinator import Coordinator
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run.errors import Busy, Cancelled
 from scalerl.run.loop import Run
 from scalerl.run.run_folder import RunFolder, remove_leftovers
 from scalerl.run.status_file import StatusFile
@@ -33,9 +33,8 @@ def train(
 
     Of several nodes this is the first, `place`; agents of the others (`scalerl.processes.agent`) start processes there.
 
-    Raises Busy when another process holds the run, Cancelled after SIGTERM or Ctrl-C, CannotResume when its files are
-    damaged, learner.Diverged when the loss stays not finite. Whatever is raised, status.json says why, and a later call
-    resumes from the last checkpoint.
+    Raises what `scalerl.errors` lists, Busy when another process holds the run. Whatever is raised, status.json says
+    why, and a later call resumes from the last checkpoint.
     """
     folder = RunFolder(path)
     try:
@@ -48,7 +47,12 @@ def train(
                 nodes = coordinator_of(recipe, path, place, status.attempt)
                 team = Team(recipe, folder.path, budget_gpu_hours=budget_gpu_hours, warm_starts=warm_starts)
                 with team, nodes as others:
-                    run = Run(folder, warm_starts, status, stop_asked, join=team.join, coordinator=others)
+                    try:
+                        run = Run(folder, warm_starts, status, stop_asked, join=team.join, coordinator=others)
+                    except Rejected:
+                        raise
+                    except ValueError as error:  # what is wrong with a model, a tokenizer or the placement
+                        raise Rejected(str(error)) from error
                     with closing(run):
                         run.advance(budget_gpu_hours)
             except Cancelled:
@@ -56,10 +60,11 @@ def train(
                 raise
             except BaseException as error:
                 with suppress(OSError):
-                    status.write("failed", f"{type(error).__name__}: {error}")
+                    is_ours = isinstance(error, ScaleRLError)
+                    status.write("failed", str(error) if is_ours else f"{type(error).__name__}: {error}")
                 raise
     except Timeout:
-        raise Busy(f"{path}: another process is training this run") from None
+        raise Busy(f"{path}: another process is training this run; wait for it, or stop it") from None
 
 
 def coordinator_of(
@@ -67,12 +72,15 @@ def coordinator_of(
 ) -> AbstractContextManager[Coordinator | None]:
     """Where the agents of the other nodes come to; None where there is one node alone.
 
-    ValueError where a run cannot use several.
+    Rejected if a run cannot use several.
     """
     if place is None or place.nodes == 1:
         return nullcontext()
     if recipe.cluster.type != "wall":
-        raise ValueError(f"{path}: cluster: one process plays all devices of a virtual cluster; {place.nodes} nodes")
+        raise Rejected(
+            f"{path}: cluster: one process plays all devices of a virtual cluster, and the job has {place.nodes} "
+            "nodes; ask for one node"
+        )
     return Coordinator(path, place, attempt=attempt)
 
 

@@ -2,7 +2,6 @@
 
     sandbox        start one program, watch it, end it and all it started
     limits         what a program may use, and how it ended
-    errors         what can go wrong with the sandbox itself
 behind it
     isolation      bubblewrap, else namespaces of our own, else resource limits only
     inside         what the interpreter in the sandbox runs: launcher, supervisor, program
@@ -13,7 +12,7 @@ A program can still read the clock, learn about the machine and slow its neighbo
 not stop is in `docs/design.md`, under "Code that the policy writes".
 """
 
-from scalerl.sandbox.errors import SandboxError, SandboxFailed, SandboxTimedOut, SandboxUnavailable
+from scalerl.errors import SandboxError, SandboxTimedOut, SandboxUnavailable
 from scalerl.sandbox.limits import LimitName, Limits, ProgramEnd
 from scalerl.sandbox.sandbox import Sandbox
 
@@ -23,7 +22,6 @@ __all__ = [
     "ProgramEnd",
     "Sandbox",
     "SandboxError",
-    "SandboxFailed",
     "SandboxTimedOut",
     "SandboxUnavailable",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import IO
 
-from scalerl.sandbox.errors import SandboxError, SandboxFailed, SandboxTimedOut, SandboxUnavailable
+from scalerl.errors import SandboxError, SandboxTimedOut, SandboxUnavailable
 from scalerl.sandbox.isolation import STRONGEST_FIRST, IsolationName, prepared
 from scalerl.sandbox.limits import LimitName, Limits, ProgramEnd
 from scalerl.sandbox.processes import descendants, shared_out_bytes
@@ -66,7 +66,7 @@ class Sandbox:
     def _probe(self) -> None:
         probe = self.run(PROBE_PROGRAM, stdin="", limits=Limits())
         if probe.stdout != '["probe"]\n':
-            raise SandboxFailed(f"a program cannot use its folder: {probe.stdout.strip()} {probe.stderr.strip()}")
+            raise SandboxError(f"a program cannot use its folder: {probe.stdout.strip()} {probe.stderr.strip()}")
 
     def run(self, program: str, *, stdin: str | int, limits: Limits, stdout: int = subprocess.PIPE) -> ProgramEnd:
         """Run Python text as `__main__`; return when it and all it started are gone.
@@ -98,7 +98,7 @@ class Sandbox:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise SandboxFailed(f"{launch.command[0]} did not start: {error}") from error
+                raise SandboxError(f"{launch.command[0]} did not start: {error}") from error
             stack.enter_context(_ended(process, control_write))
             control_read.close()
             status_write.close()
@@ -176,7 +176,7 @@ class Watch:
         if self.started is None and not self.control.closed:
             raise SandboxTimedOut(f"no program started within {START_UP_S:g} s: {self._complaint()}")
         if self.control.closed:
-            raise SandboxFailed(f"processes still alive {END_S:g} s after they were killed")
+            raise SandboxError(f"processes still alive {END_S:g} s after they were killed")
         self._end("wall")
 
     def _end(self, limit: LimitName | None) -> None:
@@ -191,9 +191,9 @@ class Watch:
         try:
             self.process.wait(END_S)
         except subprocess.TimeoutExpired as error:
-            raise SandboxFailed(f"the sandbox is still there {END_S:g} s after its last process") from error
+            raise SandboxError(f"the sandbox is still there {END_S:g} s after its last process") from error
         if self.started is None:
-            raise SandboxFailed(f"no program was started: {self._complaint()}")
+            raise SandboxError(f"no program was started: {self._complaint()}")
         limit, wait_status, cpu_s = self._report()
         exit_code = None
         ended_by = None
@@ -227,7 +227,7 @@ class Watch:
                 return "files", 0, 0.0
             case [["started"]] if self.limit is not None:
                 return self.limit, 0, 0.0
-        raise SandboxFailed(f"the supervisor ended without a report: {lines}, {self._complaint()}")
+        raise SandboxError(f"the supervisor ended without a report: {lines}, {self._complaint()}")
 
     def _complaint(self) -> str:
         return self.written["stderr"].decode(errors="replace").strip()[-500:] or "no message"

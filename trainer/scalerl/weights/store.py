@@ -10,10 +10,11 @@ later, or has refused it, so nobody reads what is being overwritten.
 
 from typing import Protocol
 
+from scalerl.errors import Internal
 from scalerl.weights.hugging_face import Weights
 
 
-class UnusablePublication(ValueError):
+class UnusablePublication(Internal):
     """A publication that is torn, damaged, gone, or of another model or version; the message says which and where."""
 
 
