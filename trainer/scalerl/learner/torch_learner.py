@@ -31,7 +31,7 @@ from scalerl.learner.pieces import PieceFiles, save_pieces
 from scalerl.learner.torch_engine import TorchEngineMaker
 from scalerl.model.outline import PolicyParts
 from scalerl.model.policy import Policy, frozen_copy
-from scalerl.objective.advantages import advantages, padded
+from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.gae import at_last_own_token
 from scalerl.objective.kl import token_kl
 from scalerl.objective.running_statistics import RunningStatistics
@@ -253,14 +253,14 @@ class TorchLearner:
 
         Rewards and advantages are numbers of the host, which waits for the penalty alone.
         """
-        rewards_PG, mask_PG = padded([group.rewards for group in survivors])
+        given = Rewards.of([group.rewards for group in survivors])
         if self.recipe.kl.where == "reward":
-            rewards_PG[mask_PG] -= self._penalty(batch).sum(dim=1).cpu()
-        advantage_PG, statistics = advantages(rewards_PG, self.recipe.advantage, self.statistics, mask_PG)
+            given.rewards_PG[given.mask_PG] -= self._penalty(batch).sum(dim=1).cpu()
+        advantage_PG, statistics = advantages(given, self.recipe.advantage, self.statistics)
         # One NaN would stay in running statistics for ever; this step is skipped for it, the next one need not be.
         if advantage_PG.isfinite().all():
             self.statistics = statistics
-        return advantage_PG[mask_PG].unsqueeze(1).float()
+        return advantage_PG[given.mask_PG].unsqueeze(1).float()
 
     def _optimise(self, batch: Batch, advantage_BT: Tensor, rate: float) -> tuple[dict[str, Any], int]:
         """Epochs on one batch, up to the first that takes no step; the columns of the last, and how many there were."""
