@@ -93,8 +93,8 @@ def recipe_of(folder: Path) -> Any:
 def train_two_steps(folder: Path) -> None:
     import contextlib
 
+    from scalerl.errors import Cancelled
     from scalerl.run import train as training
-    from scalerl.run.errors import Cancelled
     from scalerl.run.run_folder import RunFolder
 
     run = RunFolder(folder / "run")

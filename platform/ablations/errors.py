@@ -1,19 +1,33 @@
-"""Everything the platform raises on purpose.
+"""Everything that the platform raises on purpose. The command line prints it, without a traceback, and exits with 2.
 
-AblationsError(ValueError)   what a user can cause; the command line prints it and exits with 2, without a traceback
-  FileError                  a sweep, recipe, scale or CSV file, or a --set, that cannot be used as written
+AblationsError(ValueError)      what a user can cause and put right
+├── FileError                       a sweep, recipe, scale or CSV file, or a --set, that cannot be used as written
+├── NotAnArchive                    a file that `platform export` has not written
+├── NotATree                        a file of stored numbers that is damaged, or of another version
+└── SlurmError                      a command of Slurm failed
+    └── SlurmSilent                     Slurm's controller does not answer
+
+The trainer's own are in `scalerl.errors`.
 """
 
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 MAX_NAMES = 20
 """Maximum number of valid names listed in one message."""
 
 
 class AblationsError(ValueError):
-    """An error that a user can cause and put right."""
+    """An error that a user can cause and put right; the message says how."""
+
+    exit_code: ClassVar[int] = 2
+
+    @property
+    def advice(self) -> str:
+        """The message and what to do next."""
+        return str(self)
 
 
 @dataclass(frozen=True, kw_only=True)

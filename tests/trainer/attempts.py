@@ -17,8 +17,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from scalerl.errors import Cancelled
 from scalerl.run import checkpoint, loop
-from scalerl.run.errors import Cancelled
 from scalerl.run.metrics import MetricsLog, Row
 from scalerl.run.train import train
 

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from scalerl.cluster.virtual_cluster import VirtualCluster
 from scalerl.generator.generator import Maker, decode_all
@@ -14,8 +15,9 @@ from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.llama import Llama
 from scalerl.model.policy import Policy
+from scalerl.objective.losses import LossInputs, token_loss
 from scalerl.prompts.mixed_pool import make_pool
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe import Cispo, Dapo, Grpo, Gspo, ResolvedRecipe
 from scalerl.rollout import Group, Outcome, Prompt, Rollout
 from scalerl.tasks import Task, all_tasks
 from scalerl.tasks.lengths import longest_prompt
@@ -153,3 +155,23 @@ def make_group(name: str, tokens: list[list[int]], logprobs: list[list[float]], 
     )
     statuses: tuple[Outcome, ...] = tuple("right" if reward > 0 else "wrong" for reward in rewards)
     return Group(prompt=prompt, rollouts=rollouts, rewards=tuple(rewards), outcomes=statuses)
+
+
+def token_loss_of(
+    settings: Cispo | Dapo | Grpo | Gspo,
+    logprobs_BT: Tensor,
+    behaviour_BT: Tensor,
+    advantage: Tensor,
+    mask_BT: Tensor,
+    start_BT: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Loss and clip of every token; the advantages may be [B, 1]."""
+    given = LossInputs(
+        logprobs_BT=logprobs_BT,
+        behaviour_BT=behaviour_BT,
+        advantage_BT=advantage.expand_as(mask_BT),
+        mask_BT=mask_BT,
+        start_BT=start_BT,
+    )
+    found = token_loss(settings, given)
+    return found.loss_BT, found.clipped_BT

@@ -16,6 +16,7 @@ The rooms by height; each imports only what stands below it:
     frozen, rollout    the base of what a human types; what travels between prompts, generator and learner
     environment        variables of this process's environment, set for a time
     left_names         names in shared memory that a killed process leaves behind
+    errors      everything that the trainer raises on purpose
     durable     files that last
     quantities  numbers of things as people read them
 """

@@ -29,8 +29,8 @@ from ablations_dashboard.text.rollout import ROLLOUT_STYLE, rollout_html, versio
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
+from scalerl.errors import CannotResume
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run.errors import CannotResume
 from scalerl.run.run_folder import RunFolder
 
 USUAL = ("reward_mean", "entropy", "truncated", "staleness_mean", "mismatch", "generator_idle")
@@ -131,7 +131,7 @@ def what_to_do(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> str:
                 f"Its process died without a word.{said} {again} resumes it from its checkpoint; {logs} shows its log."
             )
         case State.STOPPED:
-            return f"The sweep ended it early.{said}"
+            return f"The run ended before its budget.{said}"
         case State.QUEUED | State.REQUEUED | State.PENDING:
             return f"It waits to be trained.{said} {again} starts it, if nothing does."
         case State.CANCELLED | State.PREEMPTED:

@@ -22,7 +22,7 @@
     reference.py every command as Markdown: docs/commands.md
 
 Exit codes: 0 done, or submitted to Slurm; 1 a run failed, no curve has a fit, or the doctor or a check found an error;
-2 the input was wrong; 3 not finished, or interrupted.
+2 input, files or machine do not fit; 3 not finished, or interrupted.
 """
 
 import os
@@ -46,10 +46,10 @@ from ablations.cli import (
     serve,
     shelf,
 )
-from ablations.cli.options import FAILED, WRONG_INPUT
+from ablations.cli.options import FAILED, NOT_FINISHED
 from ablations.errors import AblationsError
 from ablations.terminal.screen import Screen
-from scalerl.run.errors import CannotResume
+from scalerl.errors import ScaleRLError
 
 app = typer.Typer(
     name="platform",
@@ -91,12 +91,12 @@ def options(
 
 
 def main() -> None:
-    """The console script: what a user can put right is one message and exit code 2, a failing machine exit code 1."""
+    """The console script: one message and the exit code of whatever the platform, the trainer or the system raises."""
     try:
         app()
-    except (AblationsError, CannotResume) as error:
-        complain(str(error))
-        sys.exit(WRONG_INPUT)
+    except (AblationsError, ScaleRLError) as error:
+        complain(error.advice, "stopped" if error.exit_code == NOT_FINISHED else "error")
+        sys.exit(error.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(FAILED)
@@ -105,6 +105,6 @@ def main() -> None:
         sys.exit(FAILED)
 
 
-def complain(message: str) -> None:
-    """Print one error on standard error."""
-    Screen(stderr=True, soft_wrap=True).print(f"error: {message}", markup=False, highlight=False, style="red")
+def complain(message: str, head: str = "error") -> None:
+    """Print one message on standard error."""
+    Screen(stderr=True, soft_wrap=True).print(f"{head}: {message}", markup=False, highlight=False, style="red")

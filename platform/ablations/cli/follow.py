@@ -134,7 +134,7 @@ def print_log(home: Home, run_id: str, attempt: int | None) -> None:
 
     folder = home.run(run_id)
     numbers = attempt_numbers(folder)
-    is_done = folder.read_status().state == State.DONE
+    is_done = folder.read_status().state in (State.DONE, State.STOPPED)
     of_jobs = [] if attempt or is_done else job_logs(home, run_id)
     if not of_jobs and (attempt in numbers or (attempt is None and numbers)):
         tell(folder.log(attempt or numbers[-1]).read_text(errors="replace"), end="")

@@ -29,7 +29,7 @@ from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.terminal.listing import Column, Listing
 from ablations.text import compute_text, counted
-from scalerl.run.errors import CannotResume
+from scalerl.errors import ScaleRLError
 from scalerl.run.run_folder import write_atomically
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def reproduce(
                 tracking_uri=tracking_uri,
                 as_json=as_json,
             )
-        except (AblationsError, CannotResume) as error:
+        except (AblationsError, ScaleRLError) as error:
             if not all_:
                 raise
             console(stderr=True).print(f"{name}: {error}", soft_wrap=True, highlight=False, markup=False)

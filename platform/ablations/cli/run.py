@@ -30,7 +30,6 @@ from ablations.cli.options import (
 )
 from ablations.cli.plan import show_cost, show_plan
 from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
-from ablations.errors import AblationsError
 from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
@@ -199,27 +198,14 @@ def train(
     folder = place.run(run_id)
     folder.create(resolved, seed)
     print(f"run {run_id} in {folder.path}", flush=True)
-    from scalerl.cluster.probe import GeneratorDisagrees
-    from scalerl.learner.learner import Diverged
-    from scalerl.learner.ranks import RankDied
-    from scalerl.model.device import UnfitMachine
-    from scalerl.processes import GeneratorDied, WeightsRefused
-    from scalerl.prompts.judge import VerifierFailed
-    from scalerl.run.errors import Busy, Cancelled, CannotResume
     from scalerl.run.train import train as train_folder
-    from scalerl.tasks import TaskError
 
-    try:
-        train_folder(
-            folder.path,
-            budget_gpu_hours=compute * resolved.compute_unit_gpu_hours,
-            warm_starts=place.warm_starts,
-            code_version=code_version(),
-        )
-    except (Busy, CannotResume, Diverged, GeneratorDisagrees, TaskError, UnfitMachine, VerifierFailed) as error:
-        raise AblationsError(f"run {run_id}: {error}") from error
-    except (GeneratorDied, RankDied, WeightsRefused) as error:
-        raise AblationsError(f"run {run_id}: {error}; the same command resumes it from its last checkpoint") from error
-    except Cancelled:
-        print("Stopped. Run the same command again to resume from the checkpoint.")
-        raise typer.Exit(NOT_FINISHED) from None
+    train_folder(
+        folder.path,
+        budget_gpu_hours=compute * resolved.compute_unit_gpu_hours,
+        warm_starts=place.warm_starts,
+        code_version=code_version(),
+    )
+    status = folder.read_status()
+    if status.message:
+        print(f"run {run_id} is {status.state}: {status.message}")

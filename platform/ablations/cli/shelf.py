@@ -115,7 +115,7 @@ def variant_recipe(sweep: StartedSweep, name: str) -> "ResolvedRecipe":
 
 def recipe_of_run(home: Home, run_id: str) -> "ResolvedRecipe":
     """The recipe of a run; AblationsError if the run has not started, or this version cannot read its recipe."""
-    from scalerl.run.errors import CannotResume
+    from scalerl.errors import CannotResume
 
     folder = home.run(run_id)
     if not folder.path.exists():

@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from ablations.errors import AblationsError
 from scalerl.run.run_folder import write_atomically
 
 TREE, NUMBERS = "tree", "numbers"
@@ -35,7 +36,7 @@ class NamedTupleLike(Protocol):
     _fields: tuple[str, ...]
 
 
-class NotATree(ValueError):
+class NotATree(AblationsError):
     """The file is damaged, or holds a class or value that the reader does not know."""
 
 

@@ -16,8 +16,8 @@ from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, plans_of
+from scalerl.errors import CannotResume
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run.errors import CannotResume
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 

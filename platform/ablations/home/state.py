@@ -22,8 +22,8 @@ HEARTBEAT_LIMIT_S = 120.0
 class State(StrEnum):
     """The state of a run, as files and tables print it: `State.TIMED_OUT == "timed out"`.
 
-    A run is `stopped` if a stop rule ended it early, `stale` if its process died without reporting, and `lost` if its
-    Slurm job did.
+    A run is `stopped` if a stop rule or its curriculum ended it early, `stale` if its process died without reporting,
+    and `lost` if its Slurm job did.
     """
 
     PENDING = "pending"
@@ -69,7 +69,7 @@ class State(StrEnum):
     @property
     def ends_attempt(self) -> bool:
         """True if a trainer writes this state as it exits."""
-        return self in (State.DONE, State.FAILED, State.CANCELLED)
+        return self in (State.DONE, State.STOPPED, State.FAILED, State.CANCELLED)
 
 
 @dataclass(frozen=True, kw_only=True)

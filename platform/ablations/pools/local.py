@@ -113,7 +113,7 @@ class LocalPool:
             if len(self._running) >= self.jobs:
                 return
             state = read_state(self.home.run(run_id), budget_gpu_hours).state
-            if state == State.DONE:  # another sweep has finished the run
+            if state.is_finished:  # another sweep has finished the run
                 del self._waiting[run_id]
             elif state != State.RUNNING and run_id not in self._running:
                 del self._waiting[run_id]

@@ -45,7 +45,7 @@ MOST_CONTENTS = 1 << 28
 BLOCK_BYTES = 1 << 20
 
 
-class NotAnArchive(ValueError):
+class NotAnArchive(AblationsError):
     """The archive is damaged, or holds a file that no sweep has."""
 
 

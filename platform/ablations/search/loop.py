@@ -20,7 +20,7 @@ from rich.console import Console
 from ablations.errors import FileError
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
-from ablations.home.state import State, read_state
+from ablations.home.state import read_state
 from ablations.pools.pool import Ended, Pool
 from ablations.search.objective import title, value, value_text
 from ablations.search.record import SearchRecord, SearchTrial, empty_record
@@ -97,7 +97,7 @@ class SearchState:
     def is_trained(self, name: str) -> bool:
         """True if every run of a variant has reached the budget."""
         states = (read_state(self.sweep.run(run.id), self.plan.budget_gpu_hours) for run in self.planned(name).runs)
-        return all(one.state == State.DONE for one in states)
+        return all(one.state.is_finished for one in states)
 
     def next_name(self) -> str:
         """The name of the next trial: `trial-012` after `trial-011`."""
@@ -207,7 +207,7 @@ class TrialLoop:
         self._numbers = {trial.name: number for trial, number in zip(record.trials, numbers, strict=True)}
         self._left_over = self.optuna.unanswered([trial.params for trial in record.trials])
         for run in self.state.study.runs:
-            if read_state(self.state.sweep.run(run.id), budget_gpu_hours).state != State.DONE:
+            if not read_state(self.state.sweep.run(run.id), budget_gpu_hours).state.is_finished:
                 self.pool.add(run.id, budget_gpu_hours)
         self.step()
 
@@ -268,7 +268,7 @@ class TrialLoop:
         reasons = []
         for run in self.state.planned(name).runs:
             state = read_state(self.state.sweep.run(run.id), self.state.plan.budget_gpu_hours)
-            if state.state != State.DONE:
+            if not state.state.is_finished:
                 because = state.message or f"the process was killed; to see its output, run `platform logs {run.id}`"
                 reasons.append(f"seed {run.seed}: {because}")
         return "; ".join(reasons)

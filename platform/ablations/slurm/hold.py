@@ -79,7 +79,7 @@ def hold_after_failure(home: Home, sweep: str) -> Hold | None:
     ends = []
     for run, since in submitted.items():
         status = home.run(run).read_status()
-        if status.state in (State.DONE, State.FAILED) and status.heartbeat >= since:
+        if status.state in (State.DONE, State.STOPPED, State.FAILED) and status.heartbeat >= since:
             ends.append((status.heartbeat, status.state, status.message))
     last = sorted(ends)[-EQUAL_FAILURES:]
     causes = {cause(message) for _, state, message in last if state == State.FAILED}

@@ -56,7 +56,7 @@ class SlurmJob:
         self.watch.mkdir(parents=True, exist_ok=True)
         (self.watch / "began").touch()
         before = self._state()
-        if before.state == State.DONE:
+        if before.state.is_finished:
             let_agents_go(self._folder.path, place)
             return
         limit = TimeLimit()
@@ -65,7 +65,7 @@ class SlurmJob:
         state = self._state()
         if state.state == State.FAILED:
             self._end_failed()
-        if state.state == State.DONE:
+        if state.state.is_finished:
             return
         if limit.is_near:
             supervised = state.warm_start_step - before.warm_start_step

@@ -19,7 +19,7 @@ from submitit.core.utils import FailedJobError, FailedSubmissionError
 from ablations.errors import AblationsError
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
-from ablations.home.state import State, read_state
+from ablations.home.state import read_state
 from ablations.pools.pool import Ended, Tick
 from ablations.slurm import commands
 from ablations.slurm.batch_script import parameters
@@ -137,7 +137,7 @@ class SlurmPool:
         """Drop the runs whose jobs ended; returns those that have not reached their budget."""
         states, short = SlurmStates(self.home), []
         for run_id, budget_gpu_hours in list(self._submitted.items()):
-            is_done = read_state(self.home.run(run_id), budget_gpu_hours).state == State.DONE
+            is_done = read_state(self.home.run(run_id), budget_gpu_hours).state.is_finished
             if not is_done and states.is_in_queue(run_id):
                 continue
             del self._submitted[run_id]

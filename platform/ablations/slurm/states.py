@@ -56,7 +56,7 @@ class SlurmStates:
         if job.waits and has_begun and own.heartbeat > self._answer.asked:
             job = replace(job, state="RUNNING", reason="")  # the job began after the query
         found = in_slurm(own, job, has_begun=has_begun)
-        if job.state == "FAILED" and found.state != State.DONE and own.state != State.FAILED:
+        if job.state == "FAILED" and not found.state.is_finished and own.state != State.FAILED:
             # Without control groups Slurm ends a job for its memory and reports that only in the job's log.
             found = self._explained(found, job, submission, run_id)
         if self._answer.problem and not job.has_ended:

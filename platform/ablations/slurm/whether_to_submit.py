@@ -44,7 +44,7 @@ def action(
     A job cancelled a moment ago stays in the queue until its node has ended it, but trains no further. The new job
     waits for that task alone, and for the whole array of any other job.
     """
-    if state == State.DONE:
+    if state.is_finished:
         return Skip()
     staying = [(one, job) for one, job in queued if state != State.CANCELLED or job.waits]
     if enough := [job.id for one, job in staying if one.budget_gpu_hours >= budget_gpu_hours]:

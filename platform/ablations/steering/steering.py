@@ -14,7 +14,7 @@ from ablations.answers.run_to_run import NO_OTHERS, OtherSweeps, RunToRun
 from ablations.findings.repeated_runs import of_other_sweeps
 from ablations.fit.result import Fit
 from ablations.home.started_sweep import StartedSweep
-from ablations.home.state import State, read_state
+from ablations.home.state import read_state
 from ablations.home.stops import Stopped
 from ablations.pools.pool import Pool
 from ablations.steering.live_fits import LiveFits, num_readings
@@ -60,7 +60,7 @@ class Steering:
         return run_id in self._stops and self._stops[run_id].ends_run
 
     def _is_done(self, run_id: str) -> bool:
-        return read_state(self._sweep.run(run_id), self._plan.budget_gpu_hours).state == State.DONE
+        return read_state(self._sweep.run(run_id), self._plan.budget_gpu_hours).state.is_finished
 
     def _judged(self, run: SweepRun) -> list[str]:
         """Judge a run and write down what was found; returns what to say of it."""

@@ -29,7 +29,12 @@ MAX_BATCH_PARAMS = 100
 """MLflow refuses more params or tags in one request."""
 PAGE_OF_RUNS = 1000
 PARENT_TAG = "mlflow.parentRunId"
-MLFLOW_STATES: dict[str, str] = {State.DONE: "FINISHED", State.FAILED: "FAILED", State.CANCELLED: "KILLED"}
+MLFLOW_STATES: dict[str, str] = {
+    State.DONE: "FINISHED",
+    State.STOPPED: "FINISHED",
+    State.FAILED: "FAILED",
+    State.CANCELLED: "KILLED",
+}
 CLIENT_SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",

@@ -281,7 +281,8 @@ class Synchroniser:
         page = fit_page(results, variant.name, picture)
         self.experiment.log_bytes(parent.mlflow_id, page.encode(), "curve.html")
         is_done = all(
-            run.id in results.stopped or written_state(self.sweep.run(run.id)) == State.DONE for run in variant.runs
+            run.id in results.stopped or written_state(self.sweep.run(run.id)) in (State.DONE, State.STOPPED)
+            for run in variant.runs
         )
         self.experiment.set_state(parent.mlflow_id, State.DONE if is_done else State.FAILED, ended)
         self.ledger.note_variant(variant.name, replace(parent, fit=basis))

@@ -11,7 +11,7 @@ MEANINGS = {
     "is_retried": {"failed", "lost", "timed out", "out of memory", "node failed", "preempted"},
     "waits": {"pending", "queued", "requeued"},
     "is_active": {"running", "queued", "requeued"},
-    "ends_attempt": {"done", "failed", "cancelled"},
+    "ends_attempt": {"done", "stopped", "failed", "cancelled"},
 }
 
 

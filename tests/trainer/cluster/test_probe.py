@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from trainer.tiny import generator_of, random_policy, tiny_recipe
 
-from scalerl.cluster.probe import NUM_TOKENS, GeneratorDisagrees, WeightProbe, probe_tokens, refuse_to_disagree
+from scalerl.cluster.probe import NUM_TOKENS, WeightProbe, probe_tokens, refuse_to_disagree
+from scalerl.errors import Rejected
 from scalerl.tasks import all_tasks
 from scalerl.tokens import make_tokenizer
 
@@ -30,5 +31,5 @@ def test_a_gap_beyond_rounding_ends_the_run_and_so_does_one_that_is_not_a_number
     rounded = tiny_recipe(parameters="mixed")
     refuse_to_disagree(rounded, 0.09, 3)
     for recipe, gap in ((RECIPE, 1.1e-3), (rounded, 0.11), (RECIPE, float("nan"))):
-        with pytest.raises(GeneratorDisagrees, match="with weights 7 the generator's log-probabilities differ"):
+        with pytest.raises(Rejected, match="with weights 7 the generator's log-probabilities differ"):
             refuse_to_disagree(recipe, gap, 7)

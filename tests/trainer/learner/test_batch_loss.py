@@ -8,7 +8,7 @@ from trainer.tiny import random_policy, tiny_recipe
 
 from scalerl.learner.batch import make_batch
 from scalerl.learner.batch_loss import batch_loss
-from scalerl.objective.advantages import advantages, padded
+from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.running_statistics import RunningStatistics
 
 
@@ -16,8 +16,7 @@ def case(**changes):
     recipe = tiny_recipe(zero_variance="keep", **changes)
     policy = random_policy(recipe)
     groups = random_groups(policy)
-    rewards, _ = padded([group.rewards for group in groups])
-    advantage, _ = advantages(rewards, recipe.advantage, RunningStatistics())
+    advantage, _ = advantages(Rewards.of([group.rewards for group in groups]), recipe.advantage, RunningStatistics())
     return recipe, policy, groups, make_batch(groups), advantage.reshape(-1, 1).float()
 
 

@@ -14,7 +14,7 @@ from scalerl.learner.batch_loss import rows_with_gradient
 from scalerl.learner.learner import Diverged
 from scalerl.learner.torch_learner import MAX_BAD_STEPS, TorchLearner
 from scalerl.model.packing import padded_micro_batches
-from scalerl.objective.advantages import advantages
+from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.running_statistics import RunningStatistics
 
 LOSSES = [
@@ -28,8 +28,7 @@ LOSSES = [
 def survivors(groups, recipe):
     """Groups, batch and advantages as `TorchLearner.step` makes them."""
     kept = [group for group in groups if recipe.zero_variance == "keep" or len(set(group.rewards)) > 1]
-    rewards = torch.tensor([group.rewards for group in kept], dtype=torch.float64)
-    advantage, _ = advantages(rewards, recipe.advantage, RunningStatistics())
+    advantage, _ = advantages(Rewards.of([group.rewards for group in kept]), recipe.advantage, RunningStatistics())
     return kept, make_batch(kept), advantage.reshape(-1, 1).float()
 
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 import torch
+from trainer.tiny import token_loss_of
 
-from scalerl.objective.advantages import advantages
+from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.aggregation import AGGREGATIONS
 from scalerl.objective.kl import token_kl
-from scalerl.objective.losses import token_loss
 from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.recipe import Cispo, Dapo, Grpo, Gspo
 
@@ -118,7 +118,7 @@ def test_loss_and_gradient_of_every_token_equal_trls(new_trainer, name, seed):
     logprobs, behaviour, _, advantage_B, inside, own = random_batch(seed)
     ours, others = logprobs.clone().requires_grad_(), logprobs.clone().requires_grad_()
 
-    loss, clipped = token_loss(settings, ours, behaviour, advantage_B.unsqueeze(1), own)
+    loss, clipped = token_loss_of(settings, ours, behaviour, advantage_B.unsqueeze(1), own)
     groups = torch.arange(PROMPTS).repeat_interleave(GENERATIONS)
     (loss * AGGREGATIONS[aggregation](own, groups)).sum().backward()
     total = their_loss(new_trainer(**theirs), others, behaviour, advantage_B, inside, own)
@@ -140,14 +140,14 @@ def test_per_token_losses_equal_trls(new_trainer, name):
     mask = own.double().requires_grad_()
     one = torch.ones((), dtype=torch.float64)
     their_loss(new_trainer(**theirs), logprobs, behaviour, advantage_B, inside, mask, num_items_in_batch=one).backward()
-    loss, _ = token_loss(settings, logprobs, behaviour, advantage_B.unsqueeze(1), own)
+    loss, _ = token_loss_of(settings, logprobs, behaviour, advantage_B.unsqueeze(1), own)
     torch.testing.assert_close(loss[own], mask.grad[own], rtol=1e-5, atol=1e-12)
 
 
 def test_gspos_sequence_losses_equal_trls(new_trainer):
     settings, theirs, _ = PAIRS["gspo"]
     logprobs, behaviour, _, advantage_B, inside, own = random_batch(7)
-    loss, _ = token_loss(settings, logprobs, behaviour, advantage_B.unsqueeze(1), own)
+    loss, _ = token_loss_of(settings, logprobs, behaviour, advantage_B.unsqueeze(1), own)
     trainer = new_trainer(**theirs)
     for row in range(B):
         at = slice(row, row + 1)
@@ -163,7 +163,7 @@ def test_the_kl_penalty_in_the_loss_is_trls(new_trainer):
     trainer.beta = 0.3
     total = their_loss(trainer, others, behaviour, advantage_B, inside, own, ref_per_token_logps=reference)
     total.backward()
-    loss = token_loss(settings, ours, behaviour, advantage_B.unsqueeze(1), own)[0] + 0.3 * token_kl(
+    loss = token_loss_of(settings, ours, behaviour, advantage_B.unsqueeze(1), own)[0] + 0.3 * token_kl(
         "k3", ours, reference, own
     )
     our_total = (loss * AGGREGATIONS["token"](own, torch.zeros(B, dtype=torch.long))).sum()
@@ -184,7 +184,7 @@ def test_truncated_importance_weights_are_trls(new_trainer, settings, name):
     more = {"importance_sampling_ratio": weight, "sampling_per_token_logps": behaviour}
     total = their_loss(trainer, others, start, advantage_B, inside, own, **more)
     total.backward()
-    loss, _ = token_loss(settings, ours, behaviour, advantage_B.unsqueeze(1), own, start)
+    loss, _ = token_loss_of(settings, ours, behaviour, advantage_B.unsqueeze(1), own, start)
     groups = torch.arange(PROMPTS).repeat_interleave(GENERATIONS)
     our_total = (loss * AGGREGATIONS[aggregation](own, groups)).sum()
     our_total.backward()
@@ -213,7 +213,7 @@ def test_advantages_equal_trls(new_trainer, ours, theirs, seed):
     rewards = [[rng.choice([1.0, -1.0, 0.37]) for _ in range(GENERATIONS)] for _ in range(PROMPTS)]
     rewards[0], rewards[1] = [1.0, -1.0, -1.0], [1.0, 1.0, 1.0]
     expected = their_advantages(new_trainer(scale_rewards=theirs), rewards)
-    result, _ = advantages(torch.tensor(rewards, dtype=torch.float64), ours, RunningStatistics())
+    result, _ = advantages(Rewards.of(rewards), ours, RunningStatistics())
 
     everything = [reward for row in rewards for reward in row]
     centred = [reward - statistics.fmean(row) for row in rewards for reward in row]

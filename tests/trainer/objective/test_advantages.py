@@ -7,16 +7,17 @@ import torch
 from trainer.tiny import make_group
 
 from scalerl.objective.advantages import (
+    Rewards,
     advantages,
     normalise_batch,
     normalise_none,
     normalise_prompt,
     normalise_running,
-    padded,
 )
 from scalerl.objective.running_statistics import RunningStatistics
 
-REWARDS = torch.tensor([[1.0, -1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [1.0, 1.0, 1.0, 1.0]], dtype=torch.float64)
+ROWS = [[1.0, -1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [1.0, 1.0, 1.0, 1.0]]
+REWARDS = Rewards.of(ROWS)
 # Row 0: mean -1/2, deviations 3/2 and three times -1/2, variance (9/4 + 3/4) / 4 = 3/4.
 # Row 1: mean 0, deviations 1, 1, -1, -1, variance 1.  Row 2: all zero.
 
@@ -30,7 +31,7 @@ def group_of(rewards):
 
 
 def test_a_prompt_whose_generations_agree_has_zero_variance():
-    assert [group_of(row).zero_variance for row in REWARDS.tolist()] == [False, False, True]
+    assert [group_of(row).zero_variance for row in ROWS] == [False, False, True]
 
 
 def test_one_odd_reward_at_any_place_is_variance():
@@ -60,15 +61,15 @@ def test_batch_level_divides_by_the_std_of_all_advantages():
 def test_batch_level_over_the_survivors_has_the_larger_std():
     # Without row 2 the eight advantages have squares 7, so their std is sqrt(7 / 8).
     std = math.sqrt(7 / 8) + 1e-6
-    close(normalise_batch(REWARDS[:2]), [[1.5 / std] + [-0.5 / std] * 3, [1 / std] * 2 + [-1 / std] * 2])
+    close(normalise_batch(Rewards.of(ROWS[:2])), [[1.5 / std] + [-0.5 / std] * 3, [1 / std] * 2 + [-1 / std] * 2])
 
 
 def test_running_statistics_divide_by_the_std_of_all_advantages_so_far():
     # First batch, row 0: squares 3 over four advantages. Second, row 1: squares 3 + 4 over eight.
     first, second = math.sqrt(3 / 4) + 1e-6, math.sqrt(7 / 8) + 1e-6
-    result, statistics = normalise_running(REWARDS[:1], RunningStatistics())
+    result, statistics = normalise_running(Rewards.of(ROWS[:1]), RunningStatistics())
     close(result, [[1.5 / first] + [-0.5 / first] * 3])
-    result, statistics = normalise_running(REWARDS[1:2], statistics)
+    result, statistics = normalise_running(Rewards.of(ROWS[1:2]), statistics)
     close(result, [[1 / second] * 2 + [-1 / second] * 2])
     assert (statistics.count, statistics.squares) == (8, pytest.approx(7, rel=1e-12))
 
@@ -83,14 +84,14 @@ def test_only_running_normalisation_keeps_statistics(normalisation):
 
 @pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
 def test_a_single_prompt_is_enough(normalisation):
-    result, _ = advantages(REWARDS[[1]], normalisation, RunningStatistics())
+    result, _ = advantages(Rewards.of(ROWS[1:2]), normalisation, RunningStatistics())
     one = 1.0 if normalisation == "none" else 1 + 1e-6
     close(result, [[1 / one, 1 / one, -1 / one, -1 / one]])
 
 
 @pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
 def test_kept_prompts_of_one_reward_give_zeros_and_no_nan(normalisation):
-    result, _ = advantages(REWARDS[[2, 2]], normalisation, RunningStatistics())
+    result, _ = advantages(Rewards.of([ROWS[2], ROWS[2]]), normalisation, RunningStatistics())
     close(result, [[0] * 4, [0] * 4])
 
 
@@ -98,8 +99,7 @@ def test_kept_prompts_of_one_reward_give_zeros_and_no_nan(normalisation):
 def test_equal_fractional_rewards_have_no_advantage_even_when_kept(normalisation):
     # 0.9 is what the length penalty may leave; in float32 the mean of 24 of them is off by an ulp, which a division by
     # the 1e-6 of the standard deviation would blow up.
-    rewards = torch.full((2, 24), 0.9, dtype=torch.float64)
-    result, _ = advantages(rewards, normalisation, RunningStatistics())
+    result, _ = advantages(Rewards.of([[0.9] * 24] * 2), normalisation, RunningStatistics())
     assert result.abs().max() < 1e-8
 
 
@@ -126,16 +126,9 @@ def by_loop(normalisation, earlier=()):
 
 @pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
 def test_groups_of_unequal_sizes_agree_with_a_loop_over_each_of_their_rewards(normalisation):
-    rewards, mask = padded(UNEQUAL)
+    rewards = Rewards.of(UNEQUAL)
     _, earlier = advantages(REWARDS, "running", RunningStatistics())
-    result, _ = advantages(rewards, normalisation, earlier, mask)
-    expected = by_loop(normalisation, earlier=(REWARDS - REWARDS.mean(dim=1, keepdim=True)).flatten().tolist())
-    close(result[mask], expected)
-    assert not result[~mask].any()
-
-
-@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
-def test_a_mask_without_gaps_changes_nothing(normalisation):
-    rewards, mask = padded(REWARDS.tolist())
-    result, _ = advantages(rewards, normalisation, RunningStatistics(), mask)
-    torch.testing.assert_close(result, advantages(REWARDS, normalisation, RunningStatistics())[0], rtol=0, atol=1e-15)
+    result, _ = advantages(rewards, normalisation, earlier)
+    expected = by_loop(normalisation, earlier=normalise_none(REWARDS).flatten().tolist())
+    close(result[rewards.mask_PG], expected)
+    assert not result[~rewards.mask_PG].any()

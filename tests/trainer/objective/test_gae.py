@@ -107,7 +107,8 @@ def test_a_clipped_value_loss_takes_the_worse_of_two():
     # V_old 0, clip 0.5. R = 1: V = 0.2 is free (0.64 / 2); V = 0.8 counts as 0.5 (0.25 / 2, no gradient).
     # R = -1: V = 0.8 went the wrong way, the free loss is the larger (3.24 / 2) and keeps its gradient.
     values = tensor([0.2, 0.8, 0.8]).requires_grad_()
-    loss, clipped = value_loss(values, tensor([0, 0, 0]), tensor([1, 1, -1]), torch.ones(1, 3, dtype=torch.bool), 0.5)
+    found = value_loss(values, tensor([0, 0, 0]), tensor([1, 1, -1]), torch.ones(1, 3, dtype=torch.bool), clip=0.5)
+    loss, clipped = found.loss_BT, found.clipped_BT
     loss.sum().backward()
     close(loss.detach(), tensor([0.32, 0.125, 1.62]))
     close(values.grad, tensor([-0.8, 0, 1.8]))
@@ -124,7 +125,8 @@ def test_the_value_loss_equals_the_loop(clip, rubbish):
     values, old, returns = (tensor(*[[t[i] if t[3] else rubbish for t in row] for row in rows]) for i in range(3))
     mask = torch.tensor([[t[3] for t in row] for row in rows])
     values.requires_grad_()
-    loss, clipped = value_loss(values, old, returns, mask, clip)
+    found = value_loss(values, old, returns, mask, clip=clip)
+    loss, clipped = found.loss_BT, found.clipped_BT
     loss.sum().backward()
     for row, tokens in enumerate(rows):
         for t, (value, before, target, own) in enumerate(tokens):

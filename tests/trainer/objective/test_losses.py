@@ -7,10 +7,10 @@ import random
 import pytest
 import torch
 from trainer.reference_loss import reference
+from trainer.tiny import token_loss_of
 
-from scalerl.objective.advantages import advantages
+from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.aggregation import AGGREGATIONS
-from scalerl.objective.losses import LOSSES, token_loss
 from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.recipe import Cispo, Dapo, Grpo, Gspo
 
@@ -63,11 +63,10 @@ def as_tensors(prompts, rubbish):
 def our_loss(settings, aggregation, normalisation, zero_variance, prompts, rewards, rubbish=0.0):
     """Loss, gradient [B, T] and clipped mask, put together as the learner does, on survivors only."""
     kept = [p for p, row in enumerate(rewards) if zero_variance == "keep" or len(set(row)) > 1]
-    rewards_PG = torch.tensor([rewards[p] for p in kept], dtype=torch.float64)
-    advantage_PG, _ = advantages(rewards_PG, normalisation, RunningStatistics())
+    advantage_PG, _ = advantages(Rewards.of([rewards[p] for p in kept]), normalisation, RunningStatistics())
     logprobs, behaviour, mask = as_tensors([prompts[p] for p in kept], rubbish)
     group = torch.arange(len(kept)).repeat_interleave(3)
-    loss, clipped = token_loss(settings, logprobs, behaviour, advantage_PG.reshape(-1, 1), mask)
+    loss, clipped = token_loss_of(settings, logprobs, behaviour, advantage_PG.reshape(-1, 1), mask)
     total = (loss * AGGREGATIONS[aggregation](mask, group)).sum()
     total.backward()
     return total.item(), logprobs.grad, clipped, kept
@@ -124,7 +123,7 @@ def one_row(ratios, advantage, settings, logprob=-1.0):
     logprobs = torch.full((1, len(ratios)), logprob, dtype=torch.float64, requires_grad=True)
     behaviour = logprobs.detach() - torch.tensor([ratios], dtype=torch.float64).log()
     mask = torch.ones(1, len(ratios), dtype=torch.bool)
-    loss, clipped = token_loss(settings, logprobs, behaviour, torch.tensor([[advantage]], dtype=torch.float64), mask)
+    loss, clipped = token_loss_of(settings, logprobs, behaviour, torch.tensor([[advantage]], dtype=torch.float64), mask)
     loss.sum().backward()
     return loss.detach()[0], logprobs.grad[0], clipped[0].tolist()
 
@@ -197,7 +196,7 @@ def test_gspo_averages_over_own_tokens_only():
     logprobs = torch.tensor([[-1.0, math.nan, -1.0]], dtype=torch.float64, requires_grad=True)
     behaviour = torch.tensor([[-1.0 - math.log(1.21), math.inf, -1.0]], dtype=torch.float64)
     mask = torch.tensor([[True, False, True]])
-    loss, clipped = token_loss(
+    loss, clipped = token_loss_of(
         Gspo(clip_low=0.3, clip_high=0.2), logprobs, behaviour, torch.tensor([[1.0]], dtype=torch.float64), mask
     )
     loss.sum().backward()
@@ -213,7 +212,7 @@ def one_row_from(starts, behaviours, ratios, advantage, settings):
     logprobs = (start + torch.tensor([ratios], dtype=torch.float64).log()).requires_grad_()
     mask = torch.ones(1, len(ratios), dtype=torch.bool)
     advantage_B1 = torch.tensor([[advantage]], dtype=torch.float64)
-    loss, clipped = token_loss(settings, logprobs, behaviour, advantage_B1, mask, start)
+    loss, clipped = token_loss_of(settings, logprobs, behaviour, advantage_B1, mask, start)
     loss.sum().backward()
     return loss.detach()[0], logprobs.grad[0], clipped[0].tolist()
 
@@ -244,34 +243,34 @@ def test_truncated_weights_keep_garbage_off_the_mask_out(name):
     for rubbish in (0.0, math.nan, math.inf):
         start, behaviour = torch.tensor([[-1.0, rubbish]]), torch.tensor([[-1.5, rubbish]])
         logprobs = torch.tensor([[-1.0, rubbish]], requires_grad=True)
-        loss, _ = token_loss(settings, logprobs, behaviour, torch.tensor([[1.0]]), mask, start)
+        loss, _ = token_loss_of(settings, logprobs, behaviour, torch.tensor([[1.0]]), mask, start)
         loss.sum().backward()
         gradients.append(logprobs.grad.tolist())
     assert gradients == [[[pytest.approx(-math.exp(0.5)), 0.0]]] * 3
 
 
-@pytest.mark.parametrize("name", list(LOSSES))
+@pytest.mark.parametrize("name", list(SETTINGS))
 def test_every_token_may_have_an_advantage_of_its_own(name):
     # On-policy the gradient of each token is minus its own advantage; GSPO's ratio is one for the sequence, so that its
     # tokens share the mean of their advantages.
     logprobs = torch.full((1, 4), -1.0, dtype=torch.float64, requires_grad=True)
     mask = torch.tensor([[True, True, False, True]])
     advantage = torch.tensor([[0.7, -0.2, math.nan, 1.0]], dtype=torch.float64)
-    loss, _ = token_loss(SETTINGS[name][0], logprobs, logprobs.detach().clone(), advantage, mask)
+    loss, _ = token_loss_of(SETTINGS[name][0], logprobs, logprobs.detach().clone(), advantage, mask)
     loss.sum().backward()
     close(logprobs.grad[0], [-0.5, -0.5, 0.0, -0.5] if name == "gspo" else [-0.7, 0.2, 0.0, -1.0])
 
 
-@pytest.mark.parametrize("name", list(LOSSES))
+@pytest.mark.parametrize("name", list(SETTINGS))
 def test_on_policy_every_loss_has_the_plain_policy_gradient(name):
     _, gradient, clipped = one_row([1.0, 1.0], 0.7, SETTINGS[name][0])
     close(gradient, [-0.7, -0.7])
     assert clipped == [False, False]
 
 
-@pytest.mark.parametrize("name", list(LOSSES))
+@pytest.mark.parametrize("name", list(SETTINGS))
 def test_a_nan_in_an_own_token_is_not_hidden(name):
     logprobs = torch.tensor([[-1.0, math.nan]], requires_grad=True)
     mask = torch.ones(1, 2, dtype=torch.bool)
-    loss, _ = token_loss(SETTINGS[name][0], logprobs, torch.full((1, 2), -1.0), torch.tensor([[1.0]]), mask)
+    loss, _ = token_loss_of(SETTINGS[name][0], logprobs, torch.full((1, 2), -1.0), torch.tensor([[1.0]]), mask)
     assert not loss.sum().isfinite()

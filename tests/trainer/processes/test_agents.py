@@ -17,12 +17,13 @@ from trainer.processes.agents import agents, echo, end_by_itself, is_alive, pare
 from waiting import wait_until
 
 from scalerl.cluster.placement import PlacedUnit
+from scalerl.errors import Interrupted
 from scalerl.processes import agent as agent_module
 from scalerl.processes import coordinator as coordinator_module
-from scalerl.processes.agent import NoCoordinator, serve_node
+from scalerl.processes.agent import serve_node
 from scalerl.processes.agent_launcher import AgentLauncher
 from scalerl.processes.authenticated import call, give_up_soon, interface_of, let_in, listen_on
-from scalerl.processes.coordinator import Coordinator, NodesMissing
+from scalerl.processes.coordinator import Coordinator
 from scalerl.processes.meeting_file import MeetingIsOver, read_meeting, write_ended
 
 pytestmark = pytest.mark.timeout(180)
@@ -107,7 +108,7 @@ def test_an_agent_that_dies_takes_its_units_with_it_and_the_others_go_on(tmp_pat
         assert again.bury() is None
         stays.connect().send("still here")
         assert stays.connect().recv() == "still here"
-        with pytest.raises(NodesMissing, match="of 3 nodes these have no agent: 1;"):
+        with pytest.raises(Interrupted, match="of 3 nodes these have no agent: 1;"):
             coordinator.await_agents()
 
 
@@ -196,7 +197,7 @@ def test_agents_that_come_late_go_home_and_those_that_wait_say_for_what(tmp_path
         serve_node(tmp_path, place(1, 2))
         assert "attempt 1.0" in capfd.readouterr().out
         monkeypatch.setattr(agent_module, "MEET_LIMIT_S", 0.5)
-        with pytest.raises(NoCoordinator, match="within 0 s: no meeting file of this attempt"):
+        with pytest.raises(Interrupted, match="within 0 s: no meeting file of this attempt"):
             serve_node(tmp_path, place(1, 2, "1.1"))
     finally:
         for number, handler in ignored.items():
@@ -207,7 +208,7 @@ def test_nodes_that_do_not_come_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(coordinator_module, "AGENTS_LIMIT_S", 0.5)
     with (
         Coordinator(tmp_path, place(0, 4), listen="127.0.0.1") as coordinator,
-        pytest.raises(NodesMissing, match="of 4 nodes these have no agent: 1, 2, 3;"),
+        pytest.raises(Interrupted, match="of 4 nodes these have no agent: 1, 2, 3;"),
     ):
         coordinator.await_agents()
 

@@ -210,7 +210,7 @@ def test_the_node_of_a_trainer_rank_is_gone_and_the_attempt_ends_behind_its_chec
         killed = time.monotonic()
         status = wait_until(lambda: folder.read_status().state == "failed" and folder.read_status(), "the end")
         assert time.monotonic() - killed < NOTICED_S
-        assert status.message == "RankDied: rank 1 of the learner's 2 died (its process or its node is gone)"
+        assert status.message == "rank 1 of the learner's 2 died (its process or its node is gone)"
         coordinator.join(60)
         assert [agent.wait(NOTICED_S) for agent in processes[1:]] == [0, 0]
         wait_until(lambda: not any(map(is_alive, started)), "the end of what agents had started", limit_s=NOTICED_S)

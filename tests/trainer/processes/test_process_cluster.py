@@ -20,10 +20,11 @@ from trainer.processes.agents import is_alive, unit_processes
 from trainer.tiny import SETTINGS, fixed_policy, generator_of, maker_of, random_policy, tiny_recipe
 from waiting import wait_until
 
+from scalerl.errors import Interrupted
 from scalerl.generator.request import Request
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
-from scalerl.processes import GeneratorDied, GeneratorWork, LocalLauncher, WallCluster, crew, local_units
+from scalerl.processes import GeneratorWork, LocalLauncher, WallCluster, crew, local_units
 from scalerl.processes.generator_process import GeneratorProcess
 from scalerl.processes.messages import NewRequests, NewWeights, Paused, Resume, from_bytes, to_bytes
 from scalerl.processes.remote_learner import LOOK_S
@@ -416,7 +417,7 @@ def test_a_generator_that_dies_too_often_is_left_dead_and_the_last_one_ends_the_
         assert cluster.news[0].endswith("and it is not started again")
         assert_no_group_is_lost_or_used_twice(cluster, steps, cluster.drawn)
         os.kill(cluster.fleet.process_ids[0], signal.SIGKILL)
-        with pytest.raises(GeneratorDied, match=r"^generator process 0 died \(signal 9\); no generator is left$"):
+        with pytest.raises(Interrupted, match=r"^generator process 0 died \(signal 9\); no generator is left$"):
             take_steps(cluster, 100_000)
 
 

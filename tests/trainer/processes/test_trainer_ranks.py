@@ -20,7 +20,7 @@ from scalerl.generator.request import Request
 from scalerl.learner.make import rank_learner
 from scalerl.learner.ranks import RankDied
 from scalerl.learner.torch_learner import TorchLearner
-from scalerl.model.device import UnfitMachine
+from scalerl.model.device import Rejected
 from scalerl.processes import LOCAL, LocalLauncher, RemoteLearner, TrainerWork, WallCluster, local_units
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
@@ -152,12 +152,12 @@ def test_a_rank_that_dies_is_named_whether_or_not_it_has_an_order(tmp_path):
 
 def without_deepspeed(recipe, folder, ranks):
     """Instead of a learner: a rank whose machine lacks what the recipe asks for."""
-    raise UnfitMachine(f"learner 'deepspeed' cannot be imported on rank {ranks.rank}")
+    raise Rejected(f"learner 'deepspeed' cannot be imported on rank {ranks.rank}")
 
 
 def test_a_rank_that_cannot_train_on_its_machine_says_why(tmp_path):
     recipe = recipe_of(LEARNERS["fsdp"])
-    refused = pytest.raises(UnfitMachine, match=r"^learner 'deepspeed' cannot be imported on rank [01]$")
+    refused = pytest.raises(Rejected, match=r"^learner 'deepspeed' cannot be imported on rank [01]$")
     with remote(recipe, tmp_path / "model", maker_of=without_deepspeed) as (learner, _), refused:
         learner.weights()
 
@@ -319,7 +319,7 @@ def test_a_rank_that_is_killed_ends_the_attempt_within_ten_seconds_and_no_proces
         assert time.monotonic() - killed < 10
         wait_until(lambda: living(process) == [], "no process of the run", limit_s=10)
         status = folder.read_status()
-        assert (status.state, status.message) == ("failed", f"RankDied: rank {rank} of the learner's 2 died (signal 9)")
+        assert (status.state, status.message) == ("failed", f"rank {rank} of the learner's 2 died (signal 9)")
     finally:
         end(process)
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from scalerl.run.errors import Cancelled
+from scalerl.errors import Cancelled
 from scalerl.run.train import train
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ from safetensors.torch import load_file, save_file
 from trainer.tiny import make_cluster, random_policy, tiny_recipe
 
 from scalerl.durable import part_of_rank, write_part
+from scalerl.errors import CannotResume
 from scalerl.run import checkpoint
 from scalerl.run.checkpoint import read_checkpoint, write_checkpoint
-from scalerl.run.errors import CannotResume
 from scalerl.run.metrics import EMPTY_LOG, LogMark
 from scalerl.run.sealed_json import seal
 from scalerl.schedules import SCHEDULES

@@ -14,17 +14,17 @@ from trainer.tiny import tiny_recipe
 from waiting import wait_until
 
 from scalerl.cluster.placement import PlacedUnit
+from scalerl.errors import CannotResume, Interrupted
 from scalerl.generator.request import Request
-from scalerl.processes import EvaluatorDied, EvaluatorWork, Meter
+from scalerl.processes import EvaluatorWork, Meter
 from scalerl.processes.accounts import Accounts
 from scalerl.processes.evaluator_account import EvaluatorAccount
 from scalerl.processes.evaluator_process import EvaluatorProcess
 from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.prompts.judge import VerifierFailed
 from scalerl.rollout import Prompt
-from scalerl.run.errors import CannotResume
 from scalerl.run.metrics import Progress
-from scalerl.run.pending import Due, EvaluationLost, PendingEvaluations
+from scalerl.run.pending import Due, PendingEvaluations
 from scalerl.weights.kept_folder import KeptStore
 
 pytestmark = pytest.mark.timeout(120)
@@ -223,12 +223,12 @@ def test_an_evaluator_that_dies_too_often_or_with_its_node_ends_the_run(scenes):
         kill()
         wait_until(lambda: scene.collect() == [] and len(scene.news) == death, f"death {death}", limit_s=60)  # noqa: B023  asked at once
     kill()
-    with pytest.raises(EvaluatorDied, match=r"died \(signal 9\), too often"):
+    with pytest.raises(Interrupted, match=r"died \(signal 9\), too often"):
         wait_until(scene.collect, "the end", limit_s=60)
     other = scenes()
     other.launcher.is_reached = False
     other.launcher.bodies[0].kill()
-    with pytest.raises(EvaluatorDied, match="with its node"):
+    with pytest.raises(Interrupted, match="with its node"):
         wait_until(other.collect, "the end", limit_s=60)
 
 
@@ -292,7 +292,7 @@ def test_weights_that_are_torn_or_missing_end_the_run_where_the_learner_has_othe
     tear(scene.store, 1)
     scene.learner.version = 6
     scene.gate.set()
-    with pytest.raises(EvaluationLost, match=r"at step 5 cannot be measured: .*the learner is at step 6"):
+    with pytest.raises(Interrupted, match=r"at step 5 cannot be measured: .*the learner is at step 6"):
         wait_until(lambda: scene.collect() and None, "the end", limit_s=60)
     assert scene.found() == [(0, 4, 4.0, [4])]
     scene.evaluator.close()

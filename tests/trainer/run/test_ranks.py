@@ -177,7 +177,7 @@ def test_a_rank_that_dies_ends_the_attempt_with_its_name_and_the_run_resumes(pla
         wait_until(lambda: living(process) == [], "no process of the run", limit_s=10)
         status = folder.read_status()
         assert status.state == "failed"
-        assert status.message == "RankDied: rank 1 of the learner's 2 died (signal 9)"
+        assert status.message == "rank 1 of the learner's 2 died (signal 9)"
     finally:
         end(process)
     assert_same_losses(losses(run(path, BUDGET, LEARNERS["zero3"])), undisturbed)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from trainer.tiny import tiny_recipe
 
-from scalerl.run.errors import CannotResume
+from scalerl.errors import CannotResume
 from scalerl.run.run_folder import RunFolder, write_atomically
 from scalerl.run.status import RunStatus
 

@@ -10,12 +10,12 @@ from trainer.attempts import attempt, hold
 from trainer.tiny import make_cluster, tiny_recipe
 from waiting import wait_until
 
+from scalerl.errors import Busy
 from scalerl.learner.learner import Diverged
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.run import loop, save_interval
 from scalerl.run.checkpoint import MANIFEST, read_checkpoint, write_checkpoint
-from scalerl.run.errors import Busy
 from scalerl.run.metrics import EMPTY_LOG, WALL_FIELDS, MetricsLog, read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus

@@ -5,7 +5,7 @@ import pytest
 from trainer.tiny import tiny_recipe
 from trainer.tiny_text_model import text_model
 
-from scalerl.cluster.probe import GeneratorDisagrees
+from scalerl.errors import Rejected
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
 from scalerl.schedules import SCHEDULES
@@ -59,5 +59,5 @@ def test_generator_and_learner_agree_on_a_pretrained_model_with_a_tied_head(tmp_
 
 def test_a_tied_head_that_is_not_packed_again_is_found_by_the_probe(tmp_path, monkeypatch):
     monkeypatch.setattr("scalerl.generator.vllm_worker.pack_heads", lambda model: None)
-    with pytest.raises(GeneratorDisagrees):
+    with pytest.raises(Rejected):
         of_tied_head(tmp_path, "fp32")

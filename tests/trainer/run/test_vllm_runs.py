@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from trainer.tiny import tiny_recipe
 
-from scalerl.cluster.probe import GeneratorDisagrees
-from scalerl.generator.vllm_import import MissingEngine
+from scalerl.errors import Rejected
 from scalerl.processes import WallCluster
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
@@ -31,7 +30,7 @@ def test_a_model_that_cannot_be_served_is_refused_before_anything_is_trained(tmp
 
 def test_a_missing_vllm_is_named_with_what_installs_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "vllm", None)
-    with pytest.raises(MissingEngine, match=r"install it with `pip install .*\[vllm\]'`"):
+    with pytest.raises(Rejected, match=r"install it with `pip install .*\[vllm\]'`"):
         assemble(tiny_recipe(**SERVED), 0, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -61,7 +60,7 @@ def test_experts_that_are_not_packed_again_are_found_by_the_probe(tmp_path, monk
         steps = [SCHEDULES["ppo_off_policy"](cluster) for _ in range(3)]
         assert max(step.update.metrics["mismatch"] for step in steps) <= 1e-5
         monkeypatch.setattr("scalerl.generator.vllm_worker.pack_experts", lambda model: None)
-        with pytest.raises(GeneratorDisagrees):
+        with pytest.raises(Rejected):
             SCHEDULES["ppo_off_policy"](cluster)
     finally:
         cluster.close()

@@ -13,11 +13,11 @@ from filelock import FileLock
 from trainer.tiny import tiny_recipe
 from waiting import wait_until
 
+from scalerl.errors import Cancelled, CannotResume
 from scalerl.learner.learner import Diverged
 from scalerl.model.build import new_policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run import warm_start
-from scalerl.run.errors import Cancelled, CannotResume
 from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train

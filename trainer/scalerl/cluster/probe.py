@@ -11,6 +11,7 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
+from scalerl.errors import Rejected
 from scalerl.generator.generator import Generator
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Prompt
@@ -19,10 +20,6 @@ NUM_TOKENS = 64
 TOLERANCES = {True: 1e-3, False: 0.1}
 """Largest mean difference of log-probabilities in nats: if everything is FP32 (True), or products or the head are
 rounded (False). Another summation order gives less than 1e-5, rounding to BF16 in other places 0.015."""
-
-
-class GeneratorDisagrees(RuntimeError):
-    """A generator's results differ from the learner's for the same weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +42,10 @@ def probe_tokens(recipe: ResolvedRecipe, prompts: Sequence[Prompt]) -> tuple[int
 
 
 def refuse_to_disagree(recipe: ResolvedRecipe, gap: float, version: int) -> None:
-    """Raises GeneratorDisagrees if the gap exceeds the tolerance for the recipe's precision or is NaN."""
+    """Raises Rejected if the gap exceeds the tolerance for the recipe's precision or is NaN."""
     tolerance = TOLERANCES[recipe.parameters == recipe.logits == "fp32"]
     if not gap <= tolerance:
-        raise GeneratorDisagrees(
+        raise Rejected(
             f"with weights {version} the generator's log-probabilities differ from the learner's by {gap:.3g} nats, "
             f"in the mean over the same tokens; rounding explains at most {tolerance:g}. The engine does not serve the "
             f"weights it was given: use `generator: {{type: torch}}`, or another version of the engine"

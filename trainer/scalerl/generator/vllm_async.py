@@ -20,10 +20,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from scalerl.errors import Interrupted
 from scalerl.generator.vllm_engine import (
     PROBE_NAME,
     Ask,
-    EngineFailed,
     Piece,
     PreemptionCount,
     probing,
@@ -127,9 +127,9 @@ class AsyncEngine:
         self._call(self._release(), "resume", ANSWER_LIMIT_S)
 
     def check(self) -> None:
-        """Raises EngineFailed if the engine has ended."""
+        """Raises Interrupted if the engine has ended."""
         if self._is_closed or self.engine.errored or self._is_broken:
-            raise EngineFailed("vLLM's engine has ended")
+            raise Interrupted("vLLM's engine has ended")
 
     def close(self) -> None:
         """End the engine's processes and the thread."""
@@ -172,19 +172,19 @@ class AsyncEngine:
         except Exception as error:
             self.close()
             why = f"within {limit_s:g} s" if isinstance(error, TimeoutError) else f"({error or type(error).__name__})"
-            raise EngineFailed(f"vLLM's engine did not {what} {why}") from error
+            raise Interrupted(f"vLLM's engine did not {what} {why}") from error
 
     def _next(self, limit_s: float) -> Piece:
         try:
             return self._taken(self._pieces.get(timeout=limit_s))
         except Empty:
             self.close()
-            raise EngineFailed(f"vLLM's engine chose no token for {limit_s:g} s") from None
+            raise Interrupted(f"vLLM's engine chose no token for {limit_s:g} s") from None
 
     def _taken(self, piece: Piece | BaseException) -> Piece:
         if isinstance(piece, BaseException):
             self.close()
-            raise EngineFailed(f"vLLM's engine has ended ({piece or type(piece).__name__})") from piece
+            raise Interrupted(f"vLLM's engine has ended ({piece or type(piece).__name__})") from piece
         return piece
 
     # --- in the loop's thread ---------------------------------------------------------------------------------------

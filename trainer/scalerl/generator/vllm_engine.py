@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.torch import save
 
+from scalerl.errors import Rejected
 from scalerl.generator.vllm_import import vllm_module
-from scalerl.model.device import UnfitMachine, device_of
+from scalerl.model.device import device_of
 from scalerl.recipe import ResolvedRecipe, Vllm
 from scalerl.recipe.generator import refuse_on_cpu, refuse_small_cache, refuse_split
 from scalerl.weights.hugging_face import Weights
@@ -24,10 +25,6 @@ VLLM_DTYPES = {"fp32": "float32", "mixed": "bfloat16", "bf16": "bfloat16", "fp16
 HEAD_DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
 PROBE_NAME = "probe"
 """Name and cache salt of tokens that are only scored."""
-
-
-class EngineFailed(RuntimeError):
-    """vLLM has ended or does not answer; its pending requests are lost, and only a new engine can continue."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +86,7 @@ class VllmEngine(Protocol):
         """Continue after `pause`."""
 
     def check(self) -> None:
-        """Raises EngineFailed if the engine has ended."""
+        """Raises Interrupted if the engine has ended."""
 
     def close(self) -> None:
         """Release memory and end the engine's processes."""
@@ -128,7 +125,7 @@ def engine_arguments(recipe: ResolvedRecipe, folder: Path, *, slots: int, positi
 
 
 def refuse_unservable(recipe: ResolvedRecipe, *, head_size: int, heads: int, kv_heads: int, mlp: int) -> None:
-    """Raises UnfitMachine if vLLM is not installed or cannot serve a model of these sizes here."""
+    """Raises Rejected if vLLM is not installed or cannot serve a model of these sizes here."""
     settings = recipe.generator
     if isinstance(settings, Vllm):
         vllm_module("version")
@@ -137,7 +134,7 @@ def refuse_unservable(recipe: ResolvedRecipe, *, head_size: int, heads: int, kv_
             if device_of(recipe).type == "cpu":
                 refuse_on_cpu(settings, head_size)
         except ValueError as error:
-            raise UnfitMachine(str(error)) from None
+            raise Rejected(str(error)) from None
 
 
 def sampling(ask: Ask, temperature: float, eos: tuple[int, ...]) -> Any:

@@ -150,7 +150,7 @@ class VllmGenerator(RequestQueue):
         self.engine.resume()
 
     def check(self) -> None:
-        """Raises EngineFailed if the engine has ended."""
+        """Raises Interrupted if the engine has ended."""
         self.engine.check()
 
     def close(self) -> None:

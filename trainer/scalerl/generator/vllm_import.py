@@ -16,9 +16,9 @@ from types import ModuleType
 import torch
 
 from scalerl.environment import environment_with
+from scalerl.errors import Rejected
 from scalerl.generator.vllm_log import LOGGING
 from scalerl.left_names import SILENT_TRACKER
-from scalerl.model.device import UnfitMachine
 
 VLLM_ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # an `LLMEngine` steps in this process; `AsyncLLM` always has its own
@@ -31,12 +31,8 @@ VLLM_ENVIRONMENT = {
 PIP = "pip install --constraint constraints.txt '.[vllm]'"
 
 
-class MissingEngine(UnfitMachine):
-    """The recipe asks for an engine that is not installed."""
-
-
 def vllm_module(name: str) -> ModuleType:
-    """A module of vLLM, as in `vllm_module("v1.engine.llm_engine")`; MissingEngine says how to install it."""
+    """A module of vLLM, as in `vllm_module("v1.engine.llm_engine")`; Rejected says how to install it."""
     if "vllm" not in sys.modules:
         if "VLLM_LOGGING_LEVEL" not in os.environ:
             os.environ.setdefault("VLLM_LOGGING_CONFIG_PATH", str(LOGGING))
@@ -51,7 +47,7 @@ def vllm_module(name: str) -> ModuleType:
         except ModuleNotFoundError as error:
             if error.name != "vllm":
                 raise
-            raise MissingEngine(
+            raise Rejected(
                 f"the recipe has `generator: {{type: vllm}}`, but vLLM is not installed; install it with `{PIP}` "
                 f"(on a machine without a GPU: `make engines`), or remove `generator`"
             ) from None

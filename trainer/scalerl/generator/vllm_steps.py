@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scalerl.errors import Interrupted
 from scalerl.generator.vllm_engine import (
     PROBE_NAME,
     Ask,
-    EngineFailed,
     Piece,
     PreemptionCount,
     probing,
@@ -109,9 +109,9 @@ class SteppedEngine:
         """Do nothing: no work happens between steps."""
 
     def check(self) -> None:
-        """Raises EngineFailed if a worker has ended; an engine without workers ends with this process."""
+        """Raises Interrupted if a worker has ended; an engine without workers ends with this process."""
         if self._has_workers and self._executor.is_failed:
-            raise EngineFailed("a worker of vLLM has ended")
+            raise Interrupted("a worker of vLLM has ended")
 
     def close(self) -> None:
         """Release memory and end the engine's processes."""

@@ -21,7 +21,7 @@ from scalerl.learner.shares import shares
 from scalerl.model.policy import Scores
 from scalerl.objective.aggregation import AGGREGATIONS
 from scalerl.objective.kl import token_kl
-from scalerl.objective.losses import effective_share, log_ratio, token_loss
+from scalerl.objective.losses import LossInputs, effective_share, log_ratio, token_loss
 from scalerl.recipe import ResolvedRecipe
 
 MAX_LOG_RATIO = 300.0
@@ -130,10 +130,18 @@ def token_objective(
     kl = recipe.kl
     logprobs, entropy = scores.logprobs_BT, scores.entropy_BT
     mask, behaviour = part.mask_BT, part.behaviour_BT
-    loss, clipped = token_loss(recipe.loss, logprobs, behaviour, advantage_BT, mask, part.start_BT)
+    given = LossInputs(
+        logprobs_BT=logprobs,
+        behaviour_BT=behaviour,
+        advantage_BT=advantage_BT.expand_as(mask),
+        mask_BT=mask,
+        start_BT=part.start_BT,
+    )
+    found = token_loss(recipe.loss, given)
+    loss = found.loss_BT
     ratio = log_ratio(logprobs.detach(), behaviour, mask).double().clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
     logged = {
-        "ratio_clipped": clipped,
+        "ratio_clipped": found.clipped_BT,
         "entropy": entropy,
         "mismatch": (logprobs.detach() - behaviour).abs(),
         "ratio_mean": ratio,

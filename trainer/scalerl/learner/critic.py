@@ -141,13 +141,11 @@ class ValueLearner:
             assert part.values_BT is not None
             assert part.returns_BT is not None
             (values_BT,) = self.engine(part, part.packing(self.recipe.optimiser.packing))
-            loss_BT, clipped_BT = value_loss(
-                values_BT, part.values_BT, part.returns_BT, part.mask_BT, self.settings.value_clip
-            )
-            loss = loss_BT.sum() / num_tokens
+            found = value_loss(values_BT, part.values_BT, part.returns_BT, part.mask_BT, clip=self.settings.value_clip)
+            loss = found.loss_BT.sum() / num_tokens
             self.engine.backward(loss if counts else loss * 0.0, last=last)
             sums["value_loss"] += loss.detach().double() * counts
-            sums["value_clipped"] += clipped_BT.sum().double() * counts
+            sums["value_clipped"] += found.clipped_BT.sum().double() * counts
         residual, spread = variances(batch.own(batch.values_BT), batch.own(batch.returns_BT))
         # Both are sums over the whole batch on every rank.
         sums["residual"], sums["spread"] = residual / ranks.world, spread / ranks.world

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from scalerl.errors import Rejected
 from scalerl.learner.engine import Engine, Network, adamw
 from scalerl.learner.pieces import (
     MOMENTS,
@@ -31,7 +32,6 @@ from scalerl.learner.pieces import (
 )
 from scalerl.learner.ranks import Ranks
 from scalerl.learner.torch_engine import TorchNetwork
-from scalerl.model.device import UnfitMachine
 from scalerl.model.outline import is_outline, outline_of, set_parameters
 from scalerl.recipe import DeepSpeedSettings, Optimiser
 
@@ -55,7 +55,7 @@ class DeepSpeedEngineMaker:
 
 
 def imported_deepspeed(device: torch.device) -> Any:
-    """The library, told which device to use; raises UnfitMachine with the install command if it is missing."""
+    """The library, told which device to use; raises Rejected with the install command if it is missing."""
     if device.type == "cpu":
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
     try:
@@ -63,7 +63,7 @@ def imported_deepspeed(device: torch.device) -> Any:
             deepspeed = importlib.import_module("deepspeed")
             ops = importlib.import_module("deepspeed.ops")
     except ImportError as error:
-        raise UnfitMachine(
+        raise Rejected(
             f"learner 'deepspeed': cannot import DeepSpeed ({error}); install it with `pip install "
             f"'ablations[deepspeed]'`, or use learner 'fsdp', which needs only PyTorch"
         ) from error

@@ -10,8 +10,10 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import Store  # pyright: ignore[reportPrivateImportUsage]  torch does not list it
 
+from scalerl.errors import Interrupted
 
-class RankDied(RuntimeError):
+
+class RankDied(Interrupted):
     """A rank of the learner ended on its own; the run can be resumed from its last checkpoint."""
 
 

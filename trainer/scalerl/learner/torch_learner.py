@@ -29,7 +29,7 @@ from scalerl.learner.pieces import PieceFiles, save_pieces
 from scalerl.learner.torch_engine import TorchEngineMaker
 from scalerl.model.outline import PolicyParts
 from scalerl.model.policy import Policy, frozen_copy
-from scalerl.objective.advantages import advantages, padded
+from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.gae import at_last_own_token
 from scalerl.objective.kl import token_kl
 from scalerl.objective.running_statistics import RunningStatistics
@@ -240,14 +240,14 @@ class TorchLearner:
 
         Runs on the host, which waits only for the penalty.
         """
-        rewards_PG, mask_PG = padded([group.rewards for group in survivors])
+        given = Rewards.of([group.rewards for group in survivors])
         if self.recipe.kl.where == "reward":
-            rewards_PG[mask_PG] -= self._penalty(batch).sum(dim=1).cpu()
-        advantage_PG, statistics = advantages(rewards_PG, self.recipe.advantage, self.statistics, mask_PG)
-        # A NaN would stay in running statistics for ever; this step is skipped for it, but the next one need not be.
+            given.rewards_PG[given.mask_PG] -= self._penalty(batch).sum(dim=1).cpu()
+        advantage_PG, statistics = advantages(given, self.recipe.advantage, self.statistics)
+        # One NaN would stay in running statistics for ever; this step is skipped for it, the next one need not be.
         if advantage_PG.isfinite().all():
             self.statistics = statistics
-        return advantage_PG[mask_PG].unsqueeze(1).float()
+        return advantage_PG[given.mask_PG].unsqueeze(1).float()
 
     def _optimise(self, batch: Batch, advantage_BT: Tensor, rate: float) -> tuple[dict[str, Any], int]:
         """Optimise until an epoch takes no step or all are done; returns the last one's columns and the number done."""
@@ -307,7 +307,7 @@ class TorchLearner:
         self.bad_steps += 1
         if self.bad_steps >= MAX_BAD_STEPS:
             found = ", ".join(f"{name} {measured[name]}" for name in DECISIVE if name in measured)
-            raise Diverged(f"{found}: {self.bad_steps} bad steps in a row")
+            raise Diverged(f"{found}: {self.bad_steps} bad steps in a row; use a smaller optimiser.learning_rate")
 
     def state_dict(self) -> dict[str, Any]:
         """Counters, running statistics, weights (including frozen copies), optimiser and critic.

@@ -2,21 +2,18 @@
 
 import torch
 
+from scalerl.errors import Rejected
 from scalerl.recipe import ResolvedRecipe
-
-
-class UnfitMachine(ValueError):
-    """This machine lacks what the recipe asks for: a device, an engine, or an engine that serves its model."""
 
 
 def device_of(recipe: ResolvedRecipe) -> torch.device:
     """The recipe's device; by default CUDA if PyTorch sees a GPU, else the CPU.
 
-    Raises UnfitMachine if the recipe asks for a GPU and there is none.
+    Raises Rejected if the recipe asks for a GPU and there is none.
     """
     found = torch.cuda.is_available()
     if recipe.device == "cuda" and not found:
-        raise UnfitMachine(
+        raise Rejected(
             f"device: cuda, but PyTorch {torch.__version__} sees no GPU on this machine; write device: cpu, or omit "
             f"device to use what is found"
         )

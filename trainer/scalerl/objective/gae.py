@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from scalerl.objective.advantages import STD_EPS
+from scalerl.objective.losses import LossOutputs
 
 
 def at_last_own_token(rewards_B: Tensor, mask_BT: Tensor) -> Tensor:
@@ -39,20 +40,21 @@ def standardised(advantage_BT: Tensor, mask_BT: Tensor, own_M: Tensor) -> Tensor
 
 
 def value_loss(
-    values_BT: Tensor, old_BT: Tensor, returns_BT: Tensor, mask_BT: Tensor, clip: float | None
-) -> tuple[Tensor, Tensor]:
-    """max((V - R)^2, (V_old + clip(V - V_old, -c, c) - R)^2) / 2, and a mask of the second term deciding, both [B, T].
+    values_BT: Tensor, old_BT: Tensor, returns_BT: Tensor, mask_BT: Tensor, *, clip: float | None
+) -> LossOutputs:
+    """max((V - R)^2, (V_old + clip(V - V_old, -c, c) - R)^2) / 2 and where the second decided.
 
     Without a clip only the first term is used. Off the mask both are 0 and carry no gradient.
     """
     values_BT, old_BT, returns_BT = (torch.where(mask_BT, x, 0.0) for x in (values_BT, old_BT, returns_BT))
     free_BT = (values_BT - returns_BT).square()
     if clip is None:
-        return free_BT / 2, torch.zeros_like(mask_BT)
+        return LossOutputs(loss_BT=free_BT / 2, clipped_BT=torch.zeros_like(mask_BT))
     moved_BT = values_BT - old_BT
     clipped_BT = (old_BT + moved_BT.clamp(-clip, clip) - returns_BT).square()
-    # Within the clip both terms are equal up to rounding.
-    return torch.maximum(free_BT, clipped_BT) / 2, (clipped_BT > free_BT) & (moved_BT.abs() > clip)
+    # Within the clip both are the same number, but for rounding.
+    decided_BT = (clipped_BT > free_BT) & (moved_BT.abs() > clip)
+    return LossOutputs(loss_BT=torch.maximum(free_BT, clipped_BT) / 2, clipped_BT=decided_BT)
 
 
 def variances(values_M: Tensor, returns_M: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,21 +1,42 @@
 """Policy losses to be minimised, one value per token; `aggregation` reduces them to one number.
 
-Every function takes the trainer's log-probabilities, the generator's, the advantages and the mask of the policy's own
-tokens, and returns the loss and a mask of clipped ratios, both [B, T]. Advantages are [B, T], or [B, 1] if all tokens
-of a rollout share one. Off the mask, loss and clip are 0 and carry no gradient for any input: `token_loss` masks values
-before they are multiplied, because 0 x NaN is NaN.
+Every loss is a function from `LossInputs` and its own parameters to `LossOutputs`. Off the mask loss and clip are 0 and
+carry no gradient, whatever stood there: values are masked before they are multiplied, because 0 x NaN is NaN.
 
     rho_t = pi_train(y_t) / pi_gen(y_t)
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from scalerl.objective.shapes import Shaped
 from scalerl.recipe import Cispo, Dapo, Grpo, Gspo
 
-TokenLoss = tuple[Tensor, Tensor]
+
+@dataclass(frozen=True, kw_only=True)
+class LossInputs(Shaped):
+    """What a policy loss is computed from, for B rollouts of T tokens."""
+
+    logprobs_BT: Tensor
+    """log pi_train; the gradient goes here."""
+    behaviour_BT: Tensor
+    """log pi_gen: the weights that chose the tokens."""
+    advantage_BT: Tensor
+    """One number for all tokens of a rollout may be expanded; anything off the mask until `token_loss` makes it 0."""
+    mask_BT: Tensor
+    """Whether the policy chose the token itself."""
+    start_BT: Tensor | None = None
+    """log pi_start: the weights at the start of the round; None unless the recipe needs them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossOutputs(Shaped):
+    """A loss for every token, and whether its clip decided."""
+
+    loss_BT: Tensor
+    clipped_BT: Tensor
 
 
 def log_ratio(logprobs_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor) -> Tensor:
@@ -29,35 +50,32 @@ def effective_share(mean: float, mean_square: float) -> float:
     return mean**2 / mean_square
 
 
-def clipped_surrogate(ratio_BT: Tensor, advantage_BT: Tensor, low: float, high: float) -> TokenLoss:
-    """-min(rho A, clip(rho, 1 - low, 1 + high) A), and a mask of the clip deciding (PPO, arXiv 1707.06347)."""
+def clipped_surrogate(
+    ratio_BT: Tensor, advantage_BT: Tensor, mask_BT: Tensor, *, low: float, high: float
+) -> LossOutputs:
+    """-min(rho A, clip(rho, 1 - low, 1 + high) A) and where the clip decided (PPO, arXiv 1707.06347)."""
     free = ratio_BT * advantage_BT
     clipped = ratio_BT.clamp(1 - low, 1 + high) * advantage_BT
-    return -torch.minimum(free, clipped), clipped < free
+    return LossOutputs(loss_BT=-torch.minimum(free, clipped) * mask_BT, clipped_BT=(clipped < free) & mask_BT)
 
 
-def cispo(
-    logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_BT: Tensor, mask_BT: Tensor, min_ratio: float, max_ratio: float
-) -> TokenLoss:
+def cispo(given: LossInputs, *, min_ratio: float, max_ratio: float) -> LossOutputs:
     """-stop_gradient(clip(rho, min_ratio, max_ratio)) A log pi_train (arXiv 2506.13585)."""
-    ratio = log_ratio(logprobs_BT, behaviour_BT, mask_BT).detach().exp()
+    ratio = log_ratio(given.logprobs_BT, given.behaviour_BT, given.mask_BT).detach().exp()
     weight = ratio.clamp(min_ratio, max_ratio)
-    logprobs = torch.where(mask_BT, logprobs_BT, logprobs_BT.new_zeros(()))
-    return -weight * advantage_BT * logprobs, mask_BT & (weight != ratio)
+    logprobs = torch.where(given.mask_BT, given.logprobs_BT, given.logprobs_BT.new_zeros(()))
+    return LossOutputs(loss_BT=-weight * given.advantage_BT * logprobs, clipped_BT=given.mask_BT & (weight != ratio))
 
 
-def dapo(
-    logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_BT: Tensor, mask_BT: Tensor, clip_low: float, clip_high: float
-) -> TokenLoss:
-    """The clipped surrogate with separate lower and upper bounds (arXiv 2503.14476)."""
-    ratio = log_ratio(logprobs_BT, behaviour_BT, mask_BT).exp()
-    loss, clipped = clipped_surrogate(ratio, advantage_BT, clip_low, clip_high)
-    return loss * mask_BT, clipped & mask_BT
+def dapo(given: LossInputs, *, clip_low: float, clip_high: float) -> LossOutputs:
+    """The clipped surrogate with its own bound on either side (arXiv 2503.14476)."""
+    ratio = log_ratio(given.logprobs_BT, given.behaviour_BT, given.mask_BT).exp()
+    return clipped_surrogate(ratio, given.advantage_BT, given.mask_BT, low=clip_low, high=clip_high)
 
 
-def grpo(logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_BT: Tensor, mask_BT: Tensor, clip: float) -> TokenLoss:
-    """The clipped surrogate with the same bound on both sides (arXiv 2402.03300)."""
-    return dapo(logprobs_BT, behaviour_BT, advantage_BT, mask_BT, clip, clip)
+def grpo(given: LossInputs, *, clip: float) -> LossOutputs:
+    """The clipped surrogate with one bound for both sides (arXiv 2402.03300)."""
+    return dapo(given, clip_low=clip, clip_high=clip)
 
 
 def sequence_ratio(logprobs_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor) -> Tensor:
@@ -66,13 +84,10 @@ def sequence_ratio(logprobs_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor) -
     return (log_ratio(logprobs_BT, behaviour_BT, mask_BT).sum(dim=1, keepdim=True) / num_tokens_B1).exp()
 
 
-def gspo(
-    logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_BT: Tensor, mask_BT: Tensor, clip_low: float, clip_high: float
-) -> TokenLoss:
+def gspo(given: LossInputs, *, clip_low: float, clip_high: float) -> LossOutputs:
     """The clipped surrogate on s, one ratio for all tokens of a sequence (arXiv 2507.18071)."""
-    ratio = sequence_ratio(logprobs_BT, behaviour_BT, mask_BT).expand_as(mask_BT)
-    loss, clipped = clipped_surrogate(ratio, advantage_BT, clip_low, clip_high)
-    return loss * mask_BT, clipped & mask_BT
+    ratio = sequence_ratio(given.logprobs_BT, given.behaviour_BT, given.mask_BT).expand_as(given.mask_BT)
+    return clipped_surrogate(ratio, given.advantage_BT, given.mask_BT, low=clip_low, high=clip_high)
 
 
 def token_weight(start_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor, max_weight: float) -> Tensor:
@@ -85,31 +100,33 @@ def sequence_weight(start_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor, max
     return sequence_ratio(start_BT, behaviour_BT, mask_BT).detach().clamp(max=max_weight)
 
 
-LOSSES: dict[str, Callable[..., TokenLoss]] = {"cispo": cispo, "dapo": dapo, "grpo": grpo, "gspo": gspo}
+def named_loss(settings: Cispo | Dapo | Grpo | Gspo, given: LossInputs) -> LossOutputs:
+    """The loss that `settings` name, with their parameters but for `max_weight`."""
+    match settings:
+        case Cispo():
+            return cispo(given, min_ratio=settings.min_ratio, max_ratio=settings.max_ratio)
+        case Dapo():
+            return dapo(given, clip_low=settings.clip_low, clip_high=settings.clip_high)
+        case Grpo():
+            return grpo(given, clip=settings.clip)
+        case Gspo():
+            return gspo(given, clip_low=settings.clip_low, clip_high=settings.clip_high)
 
-WEIGHTS = {"dapo": token_weight, "grpo": token_weight, "gspo": sequence_weight}
 
-
-def token_loss(
-    settings: Cispo | Dapo | Grpo | Gspo,
-    logprobs_BT: Tensor,
-    behaviour_BT: Tensor,
-    advantage_BT: Tensor,
-    mask_BT: Tensor,
-    start_BT: Tensor | None = None,
-) -> TokenLoss:
-    """The per-token loss selected by `settings`, with its parameters.
+def token_loss(settings: Cispo | Dapo | Grpo | Gspo, given: LossInputs) -> LossOutputs:
+    """The per-token loss that `settings` describe.
 
     With a `max_weight` the ratio is pi_train / pi_start, and the loss is multiplied by the truncated weight
     pi_start / pi_gen. The clip of the ratio then bounds the trainer's own change, not its mismatch with the generator
     (decoupled PPO, arXiv 2505.24298; truncated importance sampling, Yao et al. 2025).
     """
-    parameters = settings.model_dump(exclude={"type", "max_weight"})
-    loss = LOSSES[settings.type]
-    advantage_BT = torch.where(mask_BT, advantage_BT, advantage_BT.new_zeros(()))
+    mask_BT, start_BT = given.mask_BT, given.start_BT
+    advantage_BT = torch.where(mask_BT, given.advantage_BT, given.advantage_BT.new_zeros(()))
+    given = replace(given, advantage_BT=advantage_BT)
     if settings.type == "cispo" or settings.max_weight is None:
-        return loss(logprobs_BT, behaviour_BT, advantage_BT, mask_BT, **parameters)
+        return named_loss(settings, given)
     assert start_BT is not None, "max_weight needs the log-probabilities of the start of the round"
-    weight = WEIGHTS[settings.type](start_BT, behaviour_BT, mask_BT, settings.max_weight)
-    loss_BT, clipped_BT = loss(logprobs_BT, start_BT, advantage_BT, mask_BT, **parameters)
-    return weight * loss_BT, clipped_BT
+    truncated = sequence_weight if settings.type == "gspo" else token_weight
+    weight = truncated(start_BT, given.behaviour_BT, mask_BT, settings.max_weight)
+    found = named_loss(settings, replace(given, behaviour_BT=start_BT))
+    return replace(found, loss_BT=weight * found.loss_BT)

@@ -48,12 +48,11 @@ Generators decode on their own during a step. On the virtual clock only the rank
 
 from scalerl.processes.agent_launcher import AgentLauncher
 from scalerl.processes.coordinator import Coordinator
-from scalerl.processes.crew import GeneratorDied, WeightsRefused
 from scalerl.processes.evaluator_process import EvaluatorWork, Meter
 from scalerl.processes.generator_process import GeneratorWork
 from scalerl.processes.launch import LocalLauncher
 from scalerl.processes.process_cluster import WallCluster
-from scalerl.processes.remote_evaluator import EvaluatorDied, RemoteEvaluator
+from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.processes.remote_learner import RemoteLearner
 from scalerl.processes.trainer_process import LOCAL, TrainerWork
 from scalerl.processes.units import local_units, units_of
@@ -62,9 +61,7 @@ __all__ = [
     "LOCAL",
     "AgentLauncher",
     "Coordinator",
-    "EvaluatorDied",
     "EvaluatorWork",
-    "GeneratorDied",
     "GeneratorWork",
     "LocalLauncher",
     "Meter",
@@ -72,7 +69,6 @@ __all__ = [
     "RemoteLearner",
     "TrainerWork",
     "WallCluster",
-    "WeightsRefused",
     "local_units",
     "units_of",
 ]

@@ -23,6 +23,7 @@ from pathlib import Path
 import torch
 
 from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.errors import Interrupted
 from scalerl.processes.agent_messages import (
     EndUnit,
     Exited,
@@ -48,12 +49,8 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.
 """What Slurm, its users and terminals send to all processes of a job; those that the agent starts ignore them too."""
 
 
-class NoCoordinator(RuntimeError):
-    """The coordinator of the run was not found in time."""
-
-
 def serve_node(run: Path, place: NodeOfRun, *, begin: Callable[[int], None] = lambda _: None) -> bool:
-    """Be the agent of a node until the attempt is over. NoCoordinator where it does not begin.
+    """Be the agent of a node until the attempt is over. Interrupted where it does not begin.
 
     Returns whether the coordinator has ended it; else that is gone. `begin` is called with the number of the attempt,
     before anything is started.
@@ -95,7 +92,7 @@ def _meet(run: Path, place: NodeOfRun) -> Met:
                 else:
                     return Met(connection=connection, point=point, host=host)
         time.sleep(LOOK_EVERY_S)
-    raise NoCoordinator(
+    raise Interrupted(
         f"node {place.node} ({place.name}) did not find the coordinator of {run} within {MEET_LIMIT_S:.0f} s: {said}"
     )
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 
 from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.errors import Interrupted
 from scalerl.processes.agent_messages import (
     MOST_MESSAGE_BYTES,
     Called,
@@ -41,10 +42,6 @@ LEAVE_LIMIT_S = 30.0
 """For an agent to end its processes and itself."""
 CALL_LIMIT_S = 300.0
 """For a process that has been started to call: it imports torch first."""
-
-
-class NodesMissing(RuntimeError):
-    """Not every node of the run has an agent; the run can be resumed from its last checkpoint."""
 
 
 @dataclass(kw_only=True)
@@ -124,13 +121,13 @@ class Coordinator:
     # --- nodes ------------------------------------------------------------------------------------------------------
 
     def await_agents(self) -> None:
-        """Wait until every node has one; NodesMissing where one does not come, or has come and died."""
+        """Wait until every node has one; Interrupted where one does not come, or has come and died."""
         with self._state:
             self._state.wait_for(lambda: len(self._posts) == self.place.nodes - 1, AGENTS_LIMIT_S)
             missing = [node for node in range(1, self.place.nodes) if not self.reaches(node)]
         if missing:
             names = ", ".join(map(str, missing))
-            raise NodesMissing(
+            raise Interrupted(
                 f"of {self.place.nodes} nodes these have no agent: {names}; those that come do so within "
                 f"{AGENTS_LIMIT_S:.0f} s"
             )

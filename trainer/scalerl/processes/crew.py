@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.cluster.probe import WeightProbe
 from scalerl.cluster.unit_state import UnitState
+from scalerl.errors import Interrupted
 from scalerl.generator.request import Request
 from scalerl.processes.accounts import Accounts
 from scalerl.processes.fleet import Fleet
@@ -26,15 +27,6 @@ MOST_STARTS_AGAIN = 3
 """Of a generator, in one attempt of a run."""
 MOST_REFUSALS = 3
 """Publications in a row that a generator may refuse; each is published again at once."""
-
-
-class GeneratorDied(RuntimeError):
-    """No generator process is left, or one ended itself before it began; the run can be resumed from its last
-    checkpoint."""
-
-
-class WeightsRefused(RuntimeError):
-    """A generator could not use what was published; the run can be resumed from its last checkpoint."""
 
 
 class Crew:
@@ -156,7 +148,7 @@ class Crew:
             del groups[group]
 
     def note_refusal(self, number: int, refused: Refused) -> None:
-        """WeightsRefused where it happens too often."""
+        """Interrupted where it happens too often."""
         member = self.members[number]
         member.seen = refused.publication
         member.refusals += 1
@@ -164,13 +156,13 @@ class Crew:
             f"generator {number} refused new weights and went on with version {member.version}: {refused.reason}"
         )
         if member.refusals == MOST_REFUSALS:
-            raise WeightsRefused(f"generator {number} refused {MOST_REFUSALS} publications in a row: {refused.reason}")
+            raise Interrupted(f"generator {number} refused {MOST_REFUSALS} publications in a row: {refused.reason}")
 
     def note_death(self, number: int, death: Death) -> list[int]:
         """It is started again unless it dies too often; returns its groups, which are to be generated again."""
         member = self.members[number]
         if death.by_itself and not member.has_begun:
-            raise GeneratorDied(f"generator process {number} {death.how}; it had not begun")
+            raise Interrupted(f"generator process {number} {death.how}; it had not begun")
         groups = list(member.groups)
         self.accounts.generators[number].switch("dead", self.accounts.now())
         member.deaths += 1
@@ -186,7 +178,7 @@ class Crew:
         lost = f"its {len(groups)} unfinished groups are generated again"
         self.news.append(f"generator process {number} {death.how}; {lost}, and {then}")
         if all(each.stage == "gone" for each in self.members):
-            raise GeneratorDied(f"generator process {number} {death.how}; no generator is left")
+            raise Interrupted(f"generator process {number} {death.how}; no generator is left")
         return groups
 
     def admit(self, number: int) -> bool:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scalerl.errors import Internal
+
 MEETING_FILE = "meeting.json"
 
 
@@ -29,7 +31,7 @@ class MeetingPoint:
     """Of the run, which names its logs."""
 
 
-class MeetingIsOver(RuntimeError):
+class MeetingIsOver(Internal):
     """The attempt that an agent came for has ended."""
 
 

@@ -20,7 +20,7 @@ from scalerl.cluster.probe import WeightProbe
 from scalerl.durable import Part
 from scalerl.generator.request import Finished, Request, StepWork
 from scalerl.learner.learner import Diverged, Update
-from scalerl.model.device import UnfitMachine
+from scalerl.model.device import Rejected
 from scalerl.rollout import Group
 
 
@@ -158,7 +158,7 @@ class Obeyed:
 class CannotTrain:
     """Training cannot begin on this machine, or cannot go on."""
 
-    error: UnfitMachine | Diverged
+    error: Rejected | Diverged
 
 
 @dataclass(frozen=True, kw_only=True)

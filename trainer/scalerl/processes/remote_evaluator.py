@@ -7,6 +7,7 @@ import time
 
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.cluster.unit_state import UnitState
+from scalerl.errors import Interrupted
 from scalerl.processes.accounts import Accounts
 from scalerl.processes.crew import MOST_STARTS_AGAIN, SILENCE_LIMIT_S, START_LIMIT_S
 from scalerl.processes.evaluator_account import EvaluatorAccount
@@ -18,11 +19,6 @@ from scalerl.prompts.judge import VerifierFailed
 
 JUDGE_LIMIT_S = 3600.0
 """For the evaluator to judge the answers of one evaluation, or to score them by the start's weights."""
-
-
-class EvaluatorDied(RuntimeError):
-    """The evaluator died too often, or ended itself before it began; the run can be resumed from its last
-    checkpoint, and what was not measured is measured then."""
 
 
 class RemoteEvaluator:
@@ -73,7 +69,7 @@ class RemoteEvaluator:
         return answer
 
     def look(self) -> None:
-        """Take in what it has said; start it again where it died. EvaluatorDied where it is not, VerifierFailed where
+        """Take in what it has said; start it again where it died. Interrupted where it is not, VerifierFailed where
         it cannot judge."""
         while True:
             try:
@@ -141,13 +137,13 @@ class RemoteEvaluator:
     def _note_death(self, death: Death) -> None:
         name = self._unit.name
         if death.by_itself and not self._has_begun:
-            raise EvaluatorDied(f"the {name}'s process {death.how}; it had not begun")
+            raise Interrupted(f"the {name}'s process {death.how}; it had not begun")
         self._deaths += 1
         self.is_there = False
         self._account.switch("dead", self._accounts.now())
         if self._deaths > MOST_STARTS_AGAIN or not self._launcher.reaches(self._unit):
             why = "too often" if self._deaths > MOST_STARTS_AGAIN else "with its node"
-            raise EvaluatorDied(f"the {name}'s process {death.how}, {why}; what was not measured is kept")
+            raise Interrupted(f"the {name}'s process {death.how}, {why}; what was not measured is kept")
         lost = "; what it was measuring is measured again from the start" if self._order and not self._answer else ""
         self._news.append(
             f"the {name}'s process {death.how}{lost}; it is started again ({self._deaths} of {MOST_STARTS_AGAIN} times)"

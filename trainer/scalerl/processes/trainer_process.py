@@ -14,7 +14,7 @@ from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsa
 from scalerl.cluster.device_seconds import Activity
 from scalerl.learner.learner import Diverged, Learner
 from scalerl.learner.ranks import LIMIT, Ranks, join
-from scalerl.model.device import UnfitMachine
+from scalerl.model.device import Rejected
 from scalerl.processes.messages import (
     AwaitEvaluator,
     CannotTrain,
@@ -64,7 +64,7 @@ class TrainerWork:
         ranks = join(meeting, rank=self.rank, world=self.world, are_together=self.host == LOCAL)
         try:
             learner = self.maker(ranks)
-        except UnfitMachine as error:
+        except Rejected as error:
             connection.send_bytes(to_bytes(CannotTrain(error=error)))
             raise
         TrainerProcess(learner, ranks, self, connection).work()

@@ -6,7 +6,7 @@ import torch
 
 from scalerl.cluster.placement import PlacedUnit, place_run
 from scalerl.cluster.unit_state import UnitState
-from scalerl.model.device import UnfitMachine, device_of
+from scalerl.model.device import Rejected, device_of
 from scalerl.processes.time_sheet import Pastime
 from scalerl.recipe import ResolvedRecipe
 
@@ -19,16 +19,14 @@ def units_of(recipe: ResolvedRecipe, gpus_of_nodes: Sequence[int]) -> tuple[Plac
 def local_units(recipe: ResolvedRecipe) -> tuple[PlacedUnit, ...]:
     """The units of a run on this machine alone; GPUs beyond what it needs are left to others.
 
-    On the virtual clock these are the learner's ranks alone. UnfitMachine if there are GPUs, but not one for each.
+    On the virtual clock these are the learner's ranks alone. Rejected if there are GPUs, but not one for each.
     """
     gpus = 0 if device_of(recipe).type == "cpu" else min(torch.cuda.device_count(), recipe.most_gpus)
     if recipe.cluster.type == "wall":
         return units_of(recipe, [gpus])
     ranks = recipe.learner.ranks
     if 0 < gpus < ranks:
-        raise UnfitMachine(
-            f"learner.ranks: {ranks} ranks need a GPU each, and this machine has {gpus}; use fewer ranks"
-        )
+        raise Rejected(f"learner.ranks: {ranks} ranks need a GPU each, and this machine has {gpus}; use fewer ranks")
     return tuple(PlacedUnit(role="trainer", index=rank, node=0, devices=(rank,)) for rank in range(ranks))
 
 

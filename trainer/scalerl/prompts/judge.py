@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, get_args
 
+from scalerl.errors import Rejected
 from scalerl.objective.rewards import reward
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group, Judgement, Outcome, Prompt, Rollout
@@ -20,7 +21,7 @@ MAX_LOST_GROUPS = 16
 """Consecutive groups of one task with fewer than two judged answers after which the run stops."""
 
 
-class VerifierFailed(RuntimeError):
+class VerifierFailed(Rejected):
     """The verifier of a task no longer judges any answer."""
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from scalerl.errors import Internal
 from scalerl.recipe import NoPositiveResampling, Ordered, Uniform
 from scalerl.rollout import Group, Prompt
 
@@ -17,7 +18,7 @@ def key(prompt: Prompt) -> Key:
     return prompt.task, prompt.id
 
 
-class AllRetired(RuntimeError):
+class AllRetired(Internal):
     """The policy has mastered every training prompt, so the curriculum has none to draw."""
 
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from pydantic import model_validator
 
+from scalerl.errors import Rejected
 from scalerl.recipe.axes import Recipe
 from scalerl.recipe.generator import refuse_on_cpu, refuse_split
 from scalerl.recipe.scale import Scale
@@ -202,7 +203,7 @@ class ResolvedRecipe(Recipe, Scale):
         if schedule.type == "constant" or schedule.unit == "steps" or schedule.final > 0:
             return
         if schedule.horizon < compute * (1 - 1e-9):
-            raise ValueError(
+            raise Rejected(
                 f"optimiser.schedule.horizon {schedule.horizon:g} is below the budget of {compute:g}: the learning "
                 f"rate is 0 after the horizon, so later steps have no effect; use a horizon of at least {compute:g}, a "
                 f"final share above 0, or a budget of at most {schedule.horizon:g}"

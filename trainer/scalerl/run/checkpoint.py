@@ -24,9 +24,9 @@ import safetensors.numpy
 import safetensors.torch
 
 from scalerl.durable import Part, file_sha256, part_of_rank, sync_file, write_part
+from scalerl.errors import CannotResume
 from scalerl.rollout import Prompt
 from scalerl.run.encoding import Encoded, decode, encode
-from scalerl.run.errors import CannotResume
 from scalerl.run.metrics import LogMark
 from scalerl.run.run_folder import replace_folder, write_atomically
 from scalerl.run.sealed_json import read_sealed, seal
@@ -76,7 +76,7 @@ class Found:
     """Why a newer one is not used."""
 
 
-class _Damaged(ValueError):
+class Damaged(CannotResume):
     """A file is not what was written; says which."""
 
 
@@ -129,8 +129,8 @@ def read_checkpoint(
             manifest = _read_manifest(folder / name, code_versions)
             encoded = _read_parts(folder, manifest)
             if fault := manifest.log.fault(log):
-                raise _Damaged(fault)
-        except _Damaged as fault:
+                raise Damaged(fault)
+        except Damaged as fault:
             faults.append(str(fault))
             continue
         try:
@@ -175,7 +175,7 @@ def _read_manifest(path: Path, code_versions: Sequence[str]) -> Manifest:
         if content["form"] != CHECKPOINT_FORM:
             raise other_form(path.parent, content["form"], code_versions)
         if not is_sealed:
-            raise _Damaged(f"{path} is damaged (its SHA-256 is missing)")
+            raise Damaged(f"{path} is damaged (its SHA-256 is missing)")
         parts = content["parts"]
         num_ranks = len(parts) - len(PARTS)
         expected = {*PARTS, *(part_of_rank(rank, num_ranks) for rank in range(num_ranks))}
@@ -183,11 +183,11 @@ def _read_manifest(path: Path, code_versions: Sequence[str]) -> Manifest:
             raise KeyError("parts")
         return Manifest(parts=parts, log=LogMark(**content["log"]))
     except FileNotFoundError:
-        raise _Damaged(f"{path} is missing") from None
+        raise Damaged(f"{path} is missing") from None
     except CannotResume:
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise error if isinstance(error, _Damaged) else _Damaged(f"{path} is damaged ({error})") from error
+        raise Damaged(f"{path} is damaged ({error})") from error
 
 
 def _write_parts(folder: Path, state: dict[str, Any], kept: Sequence[Part]) -> dict[str, Part]:
@@ -217,13 +217,13 @@ def _read_parts(folder: Path, manifest: Manifest) -> Encoded:
 
 
 def _checked(folder: Path, part: Part) -> Path:
-    """The file of a part; _Damaged unless it is the one that was written."""
+    """The file of a part; Damaged unless it is the one that was written."""
     path = folder / part["file"]
     if not path.is_file():
-        raise _Damaged(f"{path} is missing")
+        raise Damaged(f"{path} is missing")
     size = path.stat().st_size
     if size != part["bytes"]:
-        raise _Damaged(f"{path} has {size} bytes instead of {part['bytes']}")
+        raise Damaged(f"{path} has {size} bytes instead of {part['bytes']}")
     if file_sha256(path) != part["sha256"]:
-        raise _Damaged(f"{path} has changed since it was written: its SHA-256 is not the one in the manifest")
+        raise Damaged(f"{path} has changed since it was written: its SHA-256 is not the one in the manifest")
     return path

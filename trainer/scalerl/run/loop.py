@@ -20,13 +20,14 @@ from typing import Any
 import torch
 
 from scalerl.cluster.cluster import TrainedStep
+from scalerl.errors import Cancelled
 from scalerl.model.device import device_of, device_text
 from scalerl.processes import WallCluster
 from scalerl.processes.coordinator import Coordinator
+from scalerl.prompts.pool import AllRetired
 from scalerl.rollout import Group
 from scalerl.run.assemble import assemble
 from scalerl.run.checkpoint import Manifest, damaged, other_form, read_checkpoint, write_checkpoint
-from scalerl.run.errors import Cancelled
 from scalerl.run.health import Health
 from scalerl.run.metrics import EMPTY_LOG, DownstreamRow, EvalRow, LogMark, MetricsLog, Progress, read_rows
 from scalerl.run.model_folder import write_model
@@ -113,7 +114,8 @@ class Run:
         self.cluster.close()
 
     def advance(self, budget_gpu_hours: float) -> None:
-        """Optimiser steps, evaluations and checkpoints until the budget is reached; then the model is written."""
+        """Optimiser steps, evaluations and checkpoints until the budget is reached or no prompt is left; then the model
+        is written."""
         schedule = SCHEDULES[self.recipe.off_policy.type]
         self._stop_if_asked()
         if self.evaluations == 0:
@@ -121,8 +123,14 @@ class Run:
         if self.cluster.compute_gpu_hours < budget_gpu_hours:
             with self._off_clock("start"):
                 self.cluster.start()
+        exhausted = ""
         while self.cluster.compute_gpu_hours < budget_gpu_hours:
-            self._log(schedule(self.cluster))
+            try:
+                step = schedule(self.cluster)
+            except AllRetired as reason:
+                exhausted = str(reason)
+                break
+            self._log(step)
             self._write_measured()
             self._evaluate_if_due()
             self._stop_if_asked()
@@ -137,7 +145,7 @@ class Run:
         write_model(self.folder.model, self.cluster.learner, self.parts.start)
         if self.pending is not None:
             self.pending.clear()
-        self.status.write("done")
+        self.status.write("stopped" if exhausted else "done", exhausted)
 
     def _stop_if_asked(self) -> None:
         if self.stop_asked.is_set():

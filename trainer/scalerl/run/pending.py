@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from scalerl.cluster.probe import refuse_to_disagree
+from scalerl.errors import Interrupted
 from scalerl.processes import WallCluster
 from scalerl.processes.messages import Measure, MeasuredWeights, Refused
 from scalerl.processes.remote_evaluator import RemoteEvaluator
@@ -22,10 +23,6 @@ MOST_PENDING = 2
 """With more, training waits."""
 MOST_PUBLISHED = 3
 """Times that the weights of one evaluation are published, where the evaluator refuses them."""
-
-
-class EvaluationLost(RuntimeError):
-    """The weights of an evaluation cannot be read, and the learner has others by now."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +62,7 @@ class PendingEvaluations:
         self._ask()
 
     def take_measured(self) -> Iterator[tuple[Due, MeasuredWeights]]:
-        """Those whose numbers have come since, in order. EvaluationLost where one cannot be measured any more, and
+        """Those whose numbers have come since, in order. Interrupted where one cannot be measured any more, and
         CannotResume where that is so for one that was pending when the run resumed."""
         answer = self._evaluator.take()
         match answer:
@@ -119,9 +116,9 @@ class PendingEvaluations:
         if present != due.progress.step and due.index in self._resumed:
             raise damaged([f"{what}; the learner is at step {present}"], self._store.folder.parent / "checkpoint")
         if present != due.progress.step:
-            raise EvaluationLost(f"{what}; the learner is at step {present} and cannot publish them again")
+            raise Interrupted(f"{what}; the learner is at step {present} and cannot publish them again")
         self._published += 1
         if self._published == MOST_PUBLISHED:
-            raise EvaluationLost(f"{what}; they were published {MOST_PUBLISHED} times")
+            raise Interrupted(f"{what}; they were published {MOST_PUBLISHED} times")
         self._cluster.news.append(f"{what}; they are published again")
         self._publish(due)

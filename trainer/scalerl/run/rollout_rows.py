@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from scalerl.evaluation.kept_rollouts import NUM_KEPT, evenly_placed, kept_rollout
-from scalerl.objective.advantages import advantages, padded
+from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group, Judgement
@@ -71,9 +71,9 @@ def known_advantages(recipe: ResolvedRecipe, groups: Sequence[Group]) -> list[fl
     rewards = [group.rewards for group, survives in zip(groups, survive, strict=True) if survives]
     if not rewards:
         return [None for group in groups for _ in group.rollouts]
-    rewards_PG, mask_PG = padded(rewards)
-    advantages_PG, _ = advantages(rewards_PG, recipe.advantage, RunningStatistics(), mask_PG)
-    found = iter(advantages_PG[mask_PG].tolist())
+    given = Rewards.of(rewards)
+    advantages_PG, _ = advantages(given, recipe.advantage, RunningStatistics())
+    found = iter(advantages_PG[given.mask_PG].tolist())
     return [
         next(found) if survives else None
         for group, survives in zip(groups, survive, strict=True)

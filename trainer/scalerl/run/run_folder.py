@@ -15,8 +15,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from scalerl.durable import sync_file
+from scalerl.errors import CannotResume
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run.errors import CannotResume
 from scalerl.run.metrics import LOG_FILE
 from scalerl.run.status import RunStatus
 

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from scalerl.cluster.unit_state import UnitState
 from scalerl.run.sealed_json import read_sealed, seal
 
-STATES = ("running", "done", "failed", "cancelled", "requeued", "preempted")
+STATES = ("running", "done", "failed", "cancelled", "stopped", "requeued", "preempted")
 """What a run may be doing once it has started; the last two are written by a Slurm job."""
 
 

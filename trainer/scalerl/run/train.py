@@ -9,9 +9,9 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.errors import Busy, Cancelled, Rejected, ScaleRLError
 from scalerl.processes.coordinator import Coordinator
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run.errors import Busy, Cancelled
 from scalerl.run.loop import Run
 from scalerl.run.run_folder import RunFolder, remove_leftovers
 from scalerl.run.status_file import StatusFile
@@ -32,9 +32,8 @@ def train(
 
     Of several nodes this is the first, `place`; agents of the others (`scalerl.processes.agent`) start processes there.
 
-    Raises Busy when another process holds the run, Cancelled after SIGTERM or Ctrl-C, CannotResume when its files are
-    damaged, learner.Diverged when the loss stays not finite. Whatever is raised, status.json says why, and a later call
-    resumes from the last checkpoint.
+    Raises what `scalerl.errors` lists, Busy when another process holds the run. Whatever is raised, status.json says
+    why, and a later call resumes from the last checkpoint.
     """
     folder = RunFolder(path)
     try:
@@ -45,17 +44,25 @@ def train(
                 recipe, _ = folder.read_recipe()
                 recipe.check_budget(budget_gpu_hours / recipe.compute_unit_gpu_hours)
                 nodes = coordinator_of(recipe, path, place, status.attempt)
-                with nodes as others, closing(Run(folder, warm_starts, status, stop_asked, others)) as run:
-                    run.advance(budget_gpu_hours)
+                with nodes as others:
+                    try:
+                        run = Run(folder, warm_starts, status, stop_asked, others)
+                    except Rejected:
+                        raise
+                    except ValueError as error:  # a model, a tokenizer or the placement does not fit
+                        raise Rejected(str(error)) from error
+                    with closing(run):
+                        run.advance(budget_gpu_hours)
             except Cancelled:
                 status.write("cancelled", "asked to stop")
                 raise
             except BaseException as error:
                 with suppress(OSError):
-                    status.write("failed", f"{type(error).__name__}: {error}")
+                    is_ours = isinstance(error, ScaleRLError)
+                    status.write("failed", str(error) if is_ours else f"{type(error).__name__}: {error}")
                 raise
     except Timeout:
-        raise Busy(f"{path}: another process is training this run") from None
+        raise Busy(f"{path}: another process is training this run; wait for it, or stop it") from None
 
 
 def coordinator_of(
@@ -63,12 +70,15 @@ def coordinator_of(
 ) -> AbstractContextManager[Coordinator | None]:
     """Where the agents of the other nodes come to; None where there is one node alone.
 
-    ValueError where a run cannot use several.
+    Rejected if a run cannot use several.
     """
     if place is None or place.nodes == 1:
         return nullcontext()
     if recipe.cluster.type != "wall":
-        raise ValueError(f"{path}: cluster: one process plays all devices of a virtual cluster; {place.nodes} nodes")
+        raise Rejected(
+            f"{path}: cluster: one process plays all devices of a virtual cluster, and the job has {place.nodes} "
+            "nodes; ask for one node"
+        )
     return Coordinator(path, place, attempt=attempt)
 
 

@@ -20,6 +20,7 @@ import torch
 from filelock import FileLock, Timeout
 from torch import Tensor
 
+from scalerl.errors import Cancelled, CannotResume
 from scalerl.learner.learner import Diverged
 from scalerl.model.build import empty_policy
 from scalerl.model.packing import padded_micro_batches
@@ -29,7 +30,6 @@ from scalerl.recipe import PretrainedModel, ResolvedRecipe
 from scalerl.recipe.models import model_sha256
 from scalerl.recipe.scale import Optimiser
 from scalerl.run.checkpoint import Manifest, read_checkpoint, write_checkpoint
-from scalerl.run.errors import Cancelled, CannotResume
 from scalerl.run.metrics import MetricsLog, read_rows
 from scalerl.run.run_folder import remove_leftovers, replace_folder, write_atomically
 from scalerl.run.save_interval import SaveInterval

@@ -2,7 +2,6 @@
 
     sandbox        runs one program, watches it, and ends it with everything it started
     limits         limits of a program, and its result
-    errors         failures of the sandbox itself
 behind it
     isolation      bubblewrap, else namespaces of our own, else resource limits only
     inside         code of the interpreter in the sandbox: launcher, supervisor, program
@@ -13,7 +12,7 @@ A program can still read the clock, learn about the machine and slow its neighbo
 not stop is in `docs/design.md`, under "Code that the policy writes".
 """
 
-from scalerl.sandbox.errors import SandboxError, SandboxFailed, SandboxTimedOut, SandboxUnavailable
+from scalerl.errors import SandboxFailed, SandboxTimedOut, SandboxUnavailable
 from scalerl.sandbox.limits import LimitName, Limits, ProgramEnd
 from scalerl.sandbox.sandbox import Sandbox
 
@@ -22,7 +21,6 @@ __all__ = [
     "Limits",
     "ProgramEnd",
     "Sandbox",
-    "SandboxError",
     "SandboxFailed",
     "SandboxTimedOut",
     "SandboxUnavailable",

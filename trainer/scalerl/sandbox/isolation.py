@@ -27,7 +27,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
-from scalerl.sandbox.errors import SandboxUnavailable
+from scalerl.errors import SandboxUnavailable
 from scalerl.sandbox.limits import Limits
 from scalerl.sandbox.processes import num_threads_of_user
 from scalerl.sandbox.system_calls import seccomp_filter

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import IO
 
-from scalerl.sandbox.errors import SandboxError, SandboxFailed, SandboxTimedOut, SandboxUnavailable
+from scalerl.errors import SandboxFailed, SandboxTimedOut, SandboxUnavailable
 from scalerl.sandbox.isolation import STRONGEST_FIRST, IsolationName, prepared
 from scalerl.sandbox.limits import LimitName, Limits, ProgramEnd
 from scalerl.sandbox.processes import descendants, shared_out_bytes
@@ -50,7 +50,7 @@ class Sandbox:
             self.isolation = isolation
             try:
                 self._probe()
-            except SandboxError as error:
+            except SandboxFailed as error:
                 reasons.append(f"  {isolation}: {error}")
             else:
                 return
@@ -72,7 +72,7 @@ class Sandbox:
         """Run Python text as `__main__`; returns once the program and all its processes are gone.
 
         `stdin` is text or a descriptor. Output is in `Finished`, or goes uncounted to the descriptor `stdout`. Raises
-        SandboxError only if the sandbox itself fails; anything the program does is in `Finished`.
+        SandboxFailed only if the sandbox itself fails; anything the program does is in `Finished`.
         """
         with ExitStack() as stack:
             program_file = stack.enter_context(_text_file("program", program))

@@ -8,13 +8,14 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scalerl.errors import Rejected
 from scalerl.recipe.template import fill
 from scalerl.tasks.files import TaskRow, is_missing
 
 _LIKE_A_NAME = re.compile(r"\s*(?P<name>[^\W\d]\w*)\s*(?:[!:.\[].*)?")
 
 
-class TemplateFault(ValueError):
+class TemplateFault(Rejected):
     """A template asks for something that the rows lack; the first row shows it."""
 
 

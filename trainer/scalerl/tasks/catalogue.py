@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from scalerl.recipe import AnyTask, Code, KSmallest, Math, Modular, MultipleChoice, Qa
 from scalerl.recipe.tasks import Downstream, Measured
-from scalerl.sandbox import SandboxUnavailable
 from scalerl.tasks.choices import choice_task
 from scalerl.tasks.coding import code_task
 from scalerl.tasks.file_task import FileTask
@@ -71,7 +70,7 @@ def make_task(settings: AnyTask | Downstream, tokenizer: Tokenizer, *, readable_
             task.refuse_unreadable()
     except UnreadableRows as error:
         raise TaskError(f"task {settings.title!r}: {error}", error.rows) from error
-    except (ValueError, SandboxUnavailable) as error:
+    except ValueError as error:
         raise TaskError(str(error)) from error
     if len(task.validation) < 2 and not isinstance(settings, Measured):
         raise TaskError(

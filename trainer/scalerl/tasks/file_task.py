@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from scalerl.errors import Rejected
 from scalerl.recipe import FileSettings
 from scalerl.recipe.file_hash import content_sha256
 from scalerl.rollout import Judgement, Outcome, Prompt
@@ -25,7 +26,7 @@ from scalerl.tasks.written import Written
 from scalerl.tokens import Tokenizer
 
 
-class UnusableError(ValueError):
+class UnusableError(Rejected):
     """A problem that no verifier here can judge; it is left out and counted."""
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from scalerl.errors import Rejected
+
 Reason = Literal["unreadable", "cannot be judged", "duplicate", "held out", "downstream", "too long"]
 """unreadable        the row, or a column that the task needs, has no usable value; makes the file unusable
 cannot be judged  no verifier here can judge the problem
@@ -32,7 +34,7 @@ class LeftOut:
     """File and line of the problem that it repeats."""
 
 
-class UnreadableRows(ValueError):
+class UnreadableRows(Rejected):
     """A task file has unusable rows; names all of them, so that one does not hide the next."""
 
     def __init__(self, rows: Sequence[LeftOut]) -> None:

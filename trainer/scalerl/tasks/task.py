@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from scalerl.errors import Rejected
 from scalerl.rollout import Judgement, Prompt
 from scalerl.tasks.left_out import LeftOut
 from scalerl.tasks.written import Written
@@ -43,7 +44,7 @@ class Task(Protocol):
         ...
 
 
-class TaskError(ValueError):
+class TaskError(Rejected):
     """A task cannot be built, or has no demonstrations; `rows` are the rows at fault."""
 
     def __init__(self, message: str, rows: Sequence[LeftOut] = ()) -> None:

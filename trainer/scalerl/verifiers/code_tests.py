@@ -22,7 +22,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from scalerl.sandbox import Limits, Sandbox, SandboxError, SandboxTimedOut
+from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut
 from scalerl.verifiers.code_harness import MAX_DEPTH, MAX_INT_BITS, plain
 
 if TYPE_CHECKING:  # batch loads torch
@@ -120,7 +120,7 @@ def judge_code(
         finished = sandbox.run(HARNESS, stdin=request, limits=limits)
     except SandboxTimedOut:
         return "timed_out"
-    except (SandboxError, OSError):
+    except (SandboxFailed, OSError):
         return "crashed"
     ready, *lines = finished.stdout.splitlines() or [""]
     if ready != "ready":

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scalerl.sandbox import Limits, ProgramEnd, Sandbox, SandboxError, SandboxTimedOut
+from scalerl.sandbox import Limits, ProgramEnd, Sandbox, SandboxFailed, SandboxTimedOut
 
 if TYPE_CHECKING:  # batch loads torch
     from scalerl.rollout import Outcome
@@ -63,7 +63,7 @@ def judge_python(program: str, test: PythonTest, *, sandbox: Sandbox, limits: Li
         return _outcome(examined, served.result())
     except SandboxTimedOut:
         return "timed_out"
-    except SandboxError:
+    except SandboxFailed:
         return "crashed"
 
 

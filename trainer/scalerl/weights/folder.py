@@ -78,8 +78,6 @@ class FolderStore:
                 weights |= safetensors.torch.load_file(tensors)
                 checksums |= manifest["checksums"]
             refuse_damaged(publication, weights, self._forms, checksums)
-        except UnusablePublication:
-            raise
         except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
             raise UnusablePublication(f"cannot read publication {publication} in {place}: {error!r}") from error
         return weights

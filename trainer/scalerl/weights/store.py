@@ -10,10 +10,11 @@ n - 2 or a later one, so nobody reads what is being overwritten.
 
 from typing import Protocol
 
+from scalerl.errors import Internal
 from scalerl.weights.hugging_face import Weights
 
 
-class UnusablePublication(ValueError):
+class UnusablePublication(Internal):
     """An incomplete, damaged or deleted publication, or one of another model or version; the message says which."""
 
 
