@@ -1,10 +1,10 @@
-"""What a comparison asks of every variant, and what it answers: an estimate, its intervals and a verdict.
+"""The questions a comparison asks of every variant, and the answers: an estimate, its intervals and a verdict.
 
 >>> Answer.of(LEVEL, JointInterval(estimate=-0.049, lo=-0.071, hi=-0.027, joint_lo=-0.08, joint_hi=-0.018)).verdict
 'level down'
 
-A `Question` holds all that is particular to it: how it is measured, the rule that turns an interval into a verdict, the
-value of no difference, its words, and its keys in JSON and CSV. `questions` lists the questions that are asked.
+A `Question` holds its measurement, the rule that turns an interval into a verdict, the value of no difference, its
+words, and its keys in JSON and CSV. `questions` lists the questions of every comparison.
 """
 
 import math
@@ -17,70 +17,71 @@ from ablations.answers.run_to_run import NO_OTHERS, OtherSweeps, Repeats, RunToR
 from ablations.fit.result import Fit
 
 REFERENCE, NO_DIFFERENCE, CANNOT_TELL = "reference", "no difference seen", "cannot tell"
-"""Verdicts that every question has."""
+"""Verdicts common to all questions."""
 ROUNDING = 1e-12
-"""An interval is as wide as the widest up to this share, which logarithms lose."""
+"""Relative tolerance for comparing a half-width with `widest`, since logarithms round."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Question:
-    """One thing that is asked of a variant against the reference; see `questions.LEVEL` for an example."""
+    """A question about a variant against the reference; see `questions.LEVEL` for an example."""
 
     name: str
-    """Heads columns and names tags: "level"."""
+    """Name in column headings and tags: "level"."""
     key: str
-    """Of the estimate in JSON and CSV, "delta_level"; the ends are `delta_level_lo`, `delta_level_joint_lo`, ..."""
+    """Key of the estimate in JSON and CSV, "delta_level"; the ends are `delta_level_lo`, `delta_level_joint_lo`, ..."""
     verdict_key: str
     spread: str
-    """What `measured` is told the spread of: "level"; two questions may share one."""
+    """Name of the run-to-run spread that `measured` receives: "level"; two questions may share one."""
     higher: str
-    """The verdict on an interval above no difference: "level up"."""
+    """The verdict if the interval lies above no difference: "level up"."""
     lower: str
     lower_is_better: bool = False
     is_ratio: bool = False
-    """True for the variant's value over the reference's, false for their difference."""
+    """True if the number is the variant's value divided by the reference's; False if it is their difference."""
     widest: float
-    """The largest half-width of an interval that says "no difference seen": in pass rate, or in ln of a ratio."""
+    """Largest half-width for the verdict "no difference seen", in pass rate or in ln of a ratio."""
     measured: Callable[[Sequence[Fit], Sequence[Fit], RunToRun, int], JointInterval | None]
-    """Seeds of the variant, seeds of the reference, spread of runs, number of comparisons; None without an answer."""
+    """Function of the variant's seeds, the reference's seeds, the run-to-run spread and the number of comparisons; None
+    if there is no answer."""
     repeats: Callable[[Sequence[Fit], Sequence[Fit]], Repeats | None]
-    """What the seeds of a variant say of the spread of runs, compared with these of the reference."""
+    """Evidence on the run-to-run spread from a variant's seeds, when compared with the reference's."""
     form: str
-    """Format of its numbers in tables: "+.3f"."""
+    """Format of the numbers in tables: "+.3f"."""
     heading: str
-    """Heads the column of its numbers: "level less {reference}'s"."""
+    """Heading of the column of numbers: "level less {reference}'s"."""
     axis: str
-    """Title of the axis of its figure."""
+    """Title of the figure's axis."""
     noun: str
-    """In sentences: "the difference in level"."""
+    """Noun for sentences: "the difference in level"."""
     spread_noun: str
-    """In sentences, before a standard deviation: "of levels"."""
+    """Noun for sentences after "standard deviation": "of levels"."""
     too_wide: str
-    """What "cannot tell" means."""
+    """Meaning of "cannot tell"."""
     said: dict[str, str]
-    """Verdicts in a sentence, if they read otherwise than in a table."""
+    """Verdicts in sentences, if they differ from those in tables."""
     sentence: str
-    """Its numbers in a sentence: "{number} against {reference}"; may name {own}, {seeds} and {reference_seeds} too."""
+    """The numbers in a sentence: "{number} against {reference}"; may also use {own}, {seeds} and {reference_seeds}."""
 
     @property
     def no_difference(self) -> float:
-        """1 of a ratio, 0 of a difference."""
+        """The value of no difference: 1 for a ratio, 0 for a difference."""
         return 1.0 if self.is_ratio else 0.0
 
     @property
     def better(self) -> str:
-        """The verdict on a variant that is better than the reference."""
+        """The verdict on a variant that beats the reference."""
         return self.lower if self.lower_is_better else self.higher
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Of an answer in JSON and CSV, in the order of `Answer.to_json`."""
+        """Keys of an answer in JSON and CSV, in the order of `Answer.to_json`."""
         numbers = (f"{self.key}{end}" for end in ("", "_lo", "_hi", "_joint_lo", "_joint_hi"))
         return (*numbers, self.verdict_key, f"{self.verdict_key}_joint")
 
     @property
     def meanings(self) -> dict[str, str]:
-        """What each verdict means, the better one first."""
+        """The meaning of each verdict, the better one first."""
         null = f"{self.no_difference:g}"
         sides = {
             self.higher: f"the 95 % interval of {self.noun} lies above {null}",
@@ -96,25 +97,25 @@ class Question:
     def spread_of_runs(
         self, variants: Iterable[Sequence[Fit]], baseline: Sequence[Fit], others: OtherSweeps = NO_OTHERS
     ) -> RunToRun:
-        """The difference between runs of one recipe, from the seeds of every variant and from other sweeps."""
+        """The run-to-run spread, from the seeds of every variant and from other sweeps."""
         repeated = (fits for fits in variants if len(fits) > 1)
         return run_to_run(
             [found for fits in repeated if (found := self.repeats(fits, baseline))], others.of(self.spread)
         )
 
     def scaled(self, value: float | None) -> float | None:
-        """A value in the unit of `widest`: itself, or the ln of a ratio."""
+        """The value in the unit of `widest`: unchanged for a difference, its ln for a ratio."""
         if value is None or not self.is_ratio:
             return value
         return math.log(value) if value > 0 else -math.inf
 
     def half_width(self, lo: float | None, hi: float | None) -> float:
-        """Of an interval in the unit of `widest`; infinite if an end is missing."""
+        """Half-width of an interval in the unit of `widest`; infinite if an end is missing."""
         low, high = self.scaled(lo), self.scaled(hi)
         return math.inf if low is None or high is None else (high - low) / 2
 
     def verdict(self, interval: Interval | None) -> str:
-        """What an interval says: it leaves out no difference, or holds it and is narrow or too wide to tell."""
+        """The verdict on an interval: a difference if it excludes "no difference", else by its half-width."""
         if interval is None:
             return CANNOT_TELL
         if interval.lo is not None and interval.lo > self.no_difference:
@@ -127,7 +128,7 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a comparison found of a variant; None stands for a number that the runs do not bound or do not give.
+    """The answer of a comparison for one variant; None marks a number that the runs leave unbounded or undefined.
 
     Answer(question=LEVEL, estimate=-0.049, lo=-0.071, hi=-0.027, joint_lo=-0.080, joint_hi=-0.018,
            verdict="level down", joint_verdict="level down")
@@ -135,18 +136,18 @@ class Answer:
 
     question: Question
     estimate: float | None
-    """None if it means nothing by itself, though an end may be known."""
+    """None if the estimate has no meaning by itself, though an end may be known."""
     lo: float | None
     hi: float | None
     joint_lo: float | None
-    """The joint interval is corrected for all comparisons of the study (Bonferroni), so that all hold at once."""
+    """The joint interval has a Bonferroni correction for all comparisons of the study, so that all hold at once."""
     joint_hi: float | None
     verdict: str
     joint_verdict: str
 
     @classmethod
     def of(cls, question: Question, found: JointInterval | None) -> "Answer":
-        """The answer that an interval gives."""
+        """Build the answer from an interval."""
         return cls(
             question=question,
             estimate=found.estimate if found and found.is_shown else None,
@@ -160,14 +161,14 @@ class Answer:
 
     @classmethod
     def of_reference(cls, question: Question) -> "Answer":
-        """No difference from itself."""
+        """The reference's answer about itself: no difference."""
         null = question.no_difference
         numbers = {"estimate": null, "lo": null, "hi": null, "joint_lo": null, "joint_hi": null}
         return cls(question=question, **numbers, verdict=REFERENCE, joint_verdict=REFERENCE)
 
     @classmethod
     def written(cls, question: Question, *, estimate: float | None, lo: float | None, hi: float | None) -> "Answer":
-        """An answer as a card has it: its joint interval was not written."""
+        """An answer read from a card, which has no joint interval."""
         verdict = question.verdict(Interval(estimate=math.nan, lo=lo, hi=hi))
         ends = {"joint_lo": None, "joint_hi": None}
         return cls(
@@ -181,7 +182,7 @@ class Answer:
 
     @property
     def is_held(self) -> bool:
-        """True if it differs, and still does by the joint interval."""
+        """True if the variant differs by the joint interval too."""
         return self.differs and self.verdict == self.joint_verdict
 
     def to_json(self) -> dict[str, Any]:

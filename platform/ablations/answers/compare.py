@@ -1,4 +1,6 @@
-"""Every variant against the reference: level at equal compute, ceiling, compute to a target; a verdict on each."""
+"""The comparison of every variant with the reference: level at equal compute, ceiling, compute to a target, and
+verdicts.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,12 +24,12 @@ PLAIN_KEYS = (
     *("curve", "num_seeds", "A", "A_lo", "A_hi", "A_eq1", "A_eq1_lo", "A_eq1_hi", "eq1_p", "B", "C_mid", "R_0"),
     *("verdict", "points", "window", "cost", "level", "paper_rule", "asymptote", "asymptote_under_eq1"),
 )
-"""Of a variant in JSON; each question adds its own."""
+"""Keys of a variant in JSON; each question adds its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VariantResult:
-    """One variant against the reference. None stands for a number that the runs do not bound or do not give.
+    """One variant against the reference; None marks a number that the runs leave unbounded or undefined.
 
     VariantResult(name="loo-loss", num_seeds=1, asymptote=AsymptoteEstimate(A=0.552, lo=0.540, hi=0.566, rises=True),
                   asymptote_under_eq1=AsymptoteEstimate(A=0.552, lo=0.543, hi=0.561, rises=True), eq1_p=0.41, B=1.8,
@@ -40,36 +42,36 @@ class VariantResult:
     asymptote: AsymptoteEstimate
     """Mean A over seeds, averaged over the families that fit."""
     asymptote_under_eq1: AsymptoteEstimate
-    """The same if eq. 1 is the law."""
+    """Mean A over seeds if eq. 1 is the law."""
     eq1_p: float
-    """p-value of the test whether eq. 1 fits, over all seeds (Fisher's method); under 0.05 it is doubted."""
+    """p-value of the test of eq. 1 over all seeds (Fisher's method); below 0.05 the fit is in doubt."""
     B: float | None
     """Geometric mean over seeds, like C_mid; None for a curve that does not rise."""
     C_mid: float | None
     R_0: float
     verdict: Verdict
-    """On the fits of its seeds."""
+    """The verdict on the fits of all seeds."""
     points: int
-    """Readings fitted, over all seeds."""
+    """Number of fitted readings, over all seeds."""
     window: tuple[float, float]
     cost: float
     level: float | None
-    """Pass rate over the last third of the compute that the variant and the reference have spent, mean over seeds."""
+    """Pass rate over the last third of the compute that variant and reference have both spent, mean over seeds."""
     paper_rule: str
-    """What the paper's own rule says of it: a difference in A over 0.02 is one (ScaleRL §4)."""
+    """Verdict of the paper's own rule: two A differ if they lie more than 0.02 apart (ScaleRL §4)."""
     answers: Mapping[str, Answer]
-    """By the name of the question."""
+    """Answers by the name of their question."""
 
     @property
     def doubts_eq1(self) -> bool:
-        """True if the residuals of its seeds speak against eq. 1."""
+        """True if the residuals of the seeds speak against eq. 1."""
         return self.verdict != "no rise" and self.eq1_p < DOUBTED
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON, null for a number that means nothing by itself.
+        """Plain data for JSON, with null for a number without meaning.
 
-        These are A, its upper end, B and C_mid of a variant whose A has no upper end or that does not rise, and A under
-        eq. 1, its upper end and C_mid if that A has none.
+        Null are A, its upper end, B and C_mid if A has no upper end or the curve does not rise; likewise A under eq. 1,
+        its upper end and C_mid if A under eq. 1 has no upper end.
         """
         A, eq1 = self.asymptote, self.asymptote_under_eq1
         plain = (
@@ -86,26 +88,26 @@ class VariantResult:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Comparison:
-    """The variants of a sweep, the reference among them, in the order in which they were given."""
+    """All compared variants of a sweep, including the reference, in the order given."""
 
     reference: str
     variants: tuple[VariantResult, ...]
     spreads: Mapping[str, RunToRun]
-    """The differences between runs of one recipe, in pass rate: in "level", in A ("ceiling"), at the "target"."""
+    """Run-to-run spreads in pass rate: of "level", of A ("ceiling"), and at the "target"."""
     others: OtherSweeps = NO_OTHERS
-    """What runs of other sweeps have said of the spreads."""
+    """Evidence on the spreads from runs of other sweeps."""
     questions: tuple[Question, ...] = QUESTIONS
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: {"reference": "scalerl", "variants": [{"curve": "scalerl", "A": 0.61, ...}, ...], ...}.
 
-        "run_to_run" has the standard deviations between runs of one recipe that the intervals hold.
+        "run_to_run" has the run-to-run standard deviations that the intervals include.
         """
         variants = [variant.to_json() for variant in self.variants]
         return {"reference": self.reference, "variants": variants, "run_to_run": self.run_to_run_json()}
 
     def run_to_run_json(self) -> dict[str, Any]:
-        """The spreads, and the other sweeps that have said so: {"level": {"sd": 0.0098, ...}, ..., "left_out": []}."""
+        """The spreads and the other sweeps behind them: {"level": {"sd": 0.0098, ...}, ..., "left_out": []}."""
         spreads = {name: spread.to_json() for name, spread in self.spreads.items()}
         return spreads | {"other_sweeps": list(self.others.sweeps), "left_out": list(self.others.left_out)}
 
@@ -117,9 +119,9 @@ def compare(
     others: OtherSweeps = NO_OTHERS,
     questions: Sequence[Question] = QUESTIONS,
 ) -> Comparison:
-    """Compare every variant, one fit per seed, with the variant called `reference`; `costs` is in any one unit.
+    """Compare every variant, one fit per seed, with the variant called `reference`; `costs` may have any common unit.
 
-    `others` holds the differences between runs of one recipe in other sweeps of the scale; they count if seeds are few.
+    `others` is the run-to-run evidence of other sweeps of the scale; the comparison uses it if seeds are few.
 
     Raises AblationsError if the reference, a fit or a cost is missing.
     """
@@ -172,7 +174,7 @@ def _variant_result(
     is_reference: bool,
     answers: Mapping[str, Answer],
 ) -> VariantResult:
-    """`spread` is that of A."""
+    """Build the result of one variant; `spread` is the run-to-run spread of A."""
     ceiling, under_eq1 = mean_ceiling(fits, spread), mean_ceiling_under_eq1(fits, spread)
     assert ceiling.lo is not None  # every fit bounds A from below
     assert under_eq1.lo is not None
@@ -204,7 +206,7 @@ def _variant_result(
 
 
 def fishers_p(p_values: Sequence[float]) -> float:
-    """One p-value of m independent ones: P(chi-squared with 2 m degrees of freedom > -2 sum ln p) (Fisher 1925)."""
+    """Combine m independent p-values: P(chi-squared with 2 m degrees of freedom > -2 sum ln p) (Fisher 1925)."""
     return float(chdtrc(2 * len(p_values), -2 * float(np.sum(np.log(p_values)))))
 
 
@@ -213,7 +215,7 @@ def _geometric_mean(values: Sequence[float]) -> float:
 
 
 def _verdict(fits: Sequence[Fit], ceiling_lo: float, ceiling_hi: float | None) -> Verdict:
-    """The verdict on all seeds: what one of them did wrong, else what their common interval of A says."""
+    """The verdict on all seeds: the failure of any one of them, else the verdict on their common interval of A."""
     verdicts = {fit.verdict for fit in fits}
     for verdict in ("collapsed", "no rise"):
         if verdict in verdicts:

@@ -1,10 +1,10 @@
-"""What a variant's fits differ by from the reference's: ceilings, and the compute that a common target takes.
+"""Differences between the fits of a variant and of the reference: in ceiling, and in compute to a common target.
 
-A difference is uncertain for three reasons: each fit is, nobody knows under which law the curves end, and two runs of
-one recipe differ. The draws of the fits' posteriors hold the first. Draws of a ceiling hold the second too: draw i of
-all fits of a difference is of one family (`one_law`), so doubt that all seeds share does not average out. The third is
-one standard deviation for all variants of a sweep, smaller between runs that begin alike, see `run_to_run`. Compute to
-a target within the readings is eq. 1's: there the families that fit agree.
+A difference is uncertain for three reasons: each fit is uncertain, the law of the curves beyond the readings is
+unknown, and two runs of one recipe differ. Draws from the fits' posteriors cover the first. Draws of a ceiling cover
+the second too: draw i of all fits of a difference comes from one family (`one_law`), so doubt that all seeds share does
+not average out. The third is one standard deviation for all variants of a sweep, smaller between runs with the same
+start (`run_to_run`). Compute to a target within the readings comes from eq. 1, since the families that fit agree there.
 """
 
 import math
@@ -29,9 +29,9 @@ def starts_of(fits: Sequence[Fit]) -> list[str]:
 
 
 def ceiling_repeats(fits: Sequence[Fit]) -> Repeats:
-    """What the seeds of a variant say of how far the ceilings of its runs lie apart; nothing where one has no end.
+    """Evidence on the run-to-run spread of ceilings from a variant's seeds; empty if a seed has no upper end.
 
-    All ceilings are taken under eq. 1: another law moves those of all seeds alike.
+    All ceilings are taken under eq. 1, since another law moves those of all seeds alike.
     """
     if not all(fit.A_hi is not None for fit in fits):
         return Repeats(squares=0.0, freedom=0, own_variance=0.0)
@@ -39,22 +39,23 @@ def ceiling_repeats(fits: Sequence[Fit]) -> Repeats:
 
 
 def mean_ceiling(fits: Sequence[Fit], spread: RunToRun | None = None) -> Interval:
-    """Mean A over seeds. One seed has its fit's interval; that of more holds how far runs of one recipe lie apart,
-    `spread`, or what these seeds alone say of it.
+    """Mean A over seeds. One seed has the interval of its fit; several seeds include the run-to-run `spread`, by
+    default from these seeds alone.
     """
     if len(fits) == 1:
         ceiling = fits[0].ceiling
         return Interval(estimate=ceiling.A, lo=ceiling.lo, hi=ceiling.hi)
     estimate = _estimated(fits)
     if not _is_bounded(fits):
-        # The lower bound of an open fit is less than its posterior says, see `ablations.fit`: the mean of them holds.
+        # The lower bound of an open fit lies below its posterior's (see `ablations.fit`), so the mean uses these
+        # bounds.
         lo = float(np.mean([fit.ceiling.lo for fit in fits]))
         return Interval(estimate=estimate, lo=min(lo, estimate), hi=None)
     return _with_spread(estimate, fits, [fit.ceiling.draws for fit in fits], spread)
 
 
 def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun | None = None) -> Interval:
-    """The same as `mean_ceiling` if eq. 1 is the law."""
+    """Mean A over seeds if eq. 1 is the law; otherwise like `mean_ceiling`."""
     estimate = float(np.mean([fit.A for fit in fits]))
     if len(fits) == 1:
         return Interval(estimate=estimate, lo=fits[0].A_lo, hi=fits[0].A_hi)
@@ -66,11 +67,11 @@ def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun | None = None) 
 def ceiling_difference(
     fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun, *, comparisons: int = 1
 ) -> JointInterval:
-    """A of `fits` less A of `baseline`; `spread` is that of A between runs of one recipe.
+    """A of `fits` minus A of `baseline`; `spread` is the run-to-run spread of A.
 
-    The estimate is eq. 1's where it gives both ceilings, else the median over all families, which weigh the same for
-    all runs. What an unbounded fit says of A beyond its readings rests on the law alone: only the level that it has
-    reached counts as its lower end.
+    The estimate comes from eq. 1 if eq. 1 gives both ceilings, else from the median over all families, weighted alike
+    for all runs. Beyond its readings, A of an unbounded fit rests on the law alone, so only the level it has reached
+    counts as its lower end.
     """
     draws = ceilings_under_one_law([*fits, *baseline])
     sides = ((fits, draws[: len(fits)]), (baseline, draws[len(fits) :]))
@@ -96,9 +97,9 @@ def ceiling_difference(
 
 
 def common_target(fits: Sequence[Fit]) -> float | None:
-    """80 % of the way from R_0 (mean over the fits) to the lowest level that any curve has at the end of its window.
+    """The target: 80 % of the way from R_0 (mean over the fits) to the lowest level at the end of any curve's window.
 
-    None where a curve does not rise to it within its window.
+    None if a curve does not rise to it within its window.
     """
     R_0 = float(np.mean([fit.R_0 for fit in fits]))
     lowest = min(float(fit.predict(fit.window[1])[0]) for fit in fits)
@@ -112,9 +113,9 @@ def common_target(fits: Sequence[Fit]) -> float | None:
 
 
 def target_repeats(fits: Sequence[Fit], target: float) -> Repeats:
-    """What the seeds of a variant say of how far its runs lie apart where they pass the target, in pass rate.
+    """Evidence on the run-to-run spread from a variant's seeds where their curves pass the target, in pass rate.
 
-    Compute is made pass rate by the slope of each curve there, dR / d ln C.
+    The slope of each curve there, dR / d ln C, converts compute to pass rate.
     """
     needed = [_reaches(fit, target) for fit in fits]
     slope = float(np.mean([_slope(fit, C) for fit, C in zip(fits, needed, strict=True)]))
@@ -125,10 +126,10 @@ def target_repeats(fits: Sequence[Fit], target: float) -> Repeats:
 def compute_ratio(
     fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun, *, comparisons: int = 1
 ) -> JointInterval | None:
-    """Compute that `fits` need to reach the common target over the compute that `baseline` needs.
+    """Compute that `fits` need to reach the common target, divided by the compute that `baseline` needs.
 
-    `spread` is that of the pass rate at the target between runs of one recipe. None where there is no common target.
-    Seeds count by geometric mean.
+    `spread` is the run-to-run spread of the pass rate at the target. None if there is no common target. Seeds are
+    averaged by geometric mean.
     """
     target = common_target([*fits, *baseline])
     if target is None:
@@ -142,7 +143,7 @@ def compute_ratio(
 
 
 def _reaches(fit: Fit, target: float) -> float:
-    """Compute at which the fitted curve passes the target; 0 where it never does."""
+    """Compute at which the fitted curve passes the target; 0 if it never does."""
     return fit.compute_at(target) or 0.0
 
 
@@ -153,7 +154,7 @@ def _slope(fit: Fit, compute: float) -> float:
 
 
 def _geometric_ratio(top: Sequence[Sided], bottom: Sequence[Sided], *, comparisons: int = 1) -> JointInterval:
-    """Ratio of geometric means of (estimate, draws) with its interval from the draws."""
+    """Ratio of geometric means of (estimate, draws), with its interval from the draws."""
     logs, baseline_logs = (np.log([estimate for estimate, _ in side]) for side in (top, bottom))
     found = _log_ratio_interval(float(logs.mean() - baseline_logs.mean()), top, bottom, comparisons)
     lo, hi, joint_lo, joint_hi = (
@@ -165,8 +166,8 @@ def _geometric_ratio(top: Sequence[Sided], bottom: Sequence[Sided], *, compariso
 def _log_ratio_interval(
     estimate: float, top: Sequence[Sided], bottom: Sequence[Sided], comparisons: int
 ) -> JointInterval:
-    """The interval of the draws' log ratio. A curve that never reaches the target needs infinite compute, one that
-    starts above it none; where both sides say so the ratio may be anything, and counts against either end.
+    """The interval of the draws' log ratio. A curve that never reaches the target needs infinite compute; one that
+    starts above the target needs none. If both sides say so, the ratio may be anything and counts against either end.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         sides = [np.mean([np.log(draws) for _, draws in side], axis=0) for side in (top, bottom)]
@@ -182,7 +183,7 @@ def _is_bounded(fits: Sequence[Fit]) -> bool:
 
 
 def _is_by_eq1(fits: Sequence[Fit]) -> bool:
-    """Whether eq. 1 gives the estimate of a variant's ceiling, by its mean weight over the seeds."""
+    """True if eq. 1 gives the estimate of a variant's ceiling, by its mean weight over the seeds."""
     return float(np.mean([fit.alternatives.eq1_weight for fit in fits])) >= EQ1_LEADS
 
 
@@ -196,12 +197,12 @@ def _estimated(fits: Sequence[Fit]) -> float:
 def _with_spread(
     estimate: float, fits: Sequence[Fit], draws: Sequence[np.ndarray], spread: RunToRun | None
 ) -> Interval:
-    """The interval of a mean over seeds, with how far their runs lie apart."""
+    """The interval of a mean over seeds, including the run-to-run spread."""
     between = run_to_run([ceiling_repeats(fits)]) if spread is None else spread
     apart = between.mean_offsets(starts_of(fits), draws[0].size)
     return interval_of(estimate, np.clip(np.mean(draws, axis=0) + apart, 0, 1))
 
 
 def _at_least(fit: Fit, draws: np.ndarray) -> np.ndarray:
-    """Draws of A for the lower end of a comparison: of an unbounded fit, the level at the end of its readings."""
+    """Draws of A for the lower end of a comparison; for an unbounded fit, the level at the end of its readings."""
     return draws if fit.ceiling.hi is not None else fit.predict_draws(fit.window[1])[:, 0]

@@ -1,11 +1,11 @@
-"""What more compute would buy: pass rates at any compute, compute to a target, crossings, and who is likely to win.
+"""Forecasts for more compute: pass rates at any compute, compute to a target, crossings, and the likely winner.
 
 Every function takes the fits of one variant, one per seed, and works on joint draws: draw i of a variant is the mean
-over its seeds of draw i of each. Readings of different seeds are never pooled. Intervals and probabilities hold model
-error beyond the fitted range (`ablations.fit.averaging`). An estimate is the median of eq. 1's draws as long as the 80
-% interval holds it, else that of all draws, so that an estimate never contradicts its interval; with a fifth of the
-weight or more eq. 1 always lies within. How far runs of one recipe lie apart, `spread`, is what the verdicts have of
-levels (`ablations.answers.run_to_run`): it is in differences and chances to win, and from two seeds on in predictions.
+over its seeds of draw i of each. Readings of different seeds are never pooled. Intervals and probabilities include
+model error beyond the fitted range (`ablations.fit.averaging`). An estimate is the median of eq. 1's draws if the 80 %
+interval contains it, else the median of all draws, so an estimate never contradicts its interval; with a fifth of the
+weight or more, eq. 1 always lies within. The run-to-run `spread` is that of the verdicts on levels
+(`ablations.answers.run_to_run`). Differences and chances to win include it, and so do predictions from two seeds on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,16 +24,16 @@ from ablations.fit.result import Fit
 from ablations.text import compute_text
 
 FURTHEST = 100.0
-"""Nothing is looked for beyond this many times the largest compute fitted."""
+"""Limit of every search, as a multiple of the largest fitted compute."""
 NUM_GRID = 400
 NUM_BEYOND = 40
 INNER = (0.1, 0.9)
 OUTER = (0.025, 0.975)
 UNTOLD = (0.1, 0.9)
-"""Between these shares of the draws nobody can tell which of two curves leads."""
+"""The leader of two curves is undecided if its share of the draws lies between these."""
 ONE_POINT = 0.01
 SLOPE_STEP = 0.01
-"""Of ln C; the slope over it differs from the derivative by a share of about (B * 0.01)^2."""
+"""Step in ln C for slopes; the slope over it differs from the derivative by a share of about (B * 0.01)^2."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,48 +46,48 @@ class Prediction:
     compute: float
     estimate: float
     lo: float
-    """End of the 95 % interval."""
+    """Lower end of the 95 % interval."""
     hi: float
     lo_80: float
     hi_80: float
     extrapolation: float
-    """Compute over the largest one fitted (the least of the seeds')."""
+    """Compute divided by the largest fitted compute (the smallest of the seeds')."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Crossing:
-    """Where two curves cross for the last time, and which of them leads from there on.
+    """The last crossing of two curves, and the leader beyond it.
 
     Crossing(compute=5200.0, lo=3900.0, hi=11000.0, probability=0.83, leads_after=0.97)
 
-    Looked for from the start of the windows to 100 times the largest compute fitted.
+    The search runs from the start of the windows to 100 times the largest fitted compute.
     """
 
     compute: float | None
-    """Median over the draws that cross; None when none does."""
+    """Median over the draws that cross; None if no draw does."""
     lo: float | None
-    """End of the 95 % interval of those draws, or of eq. 1's own that cross where that reaches further."""
+    """Lower end of the 95 % interval of those draws, or of eq. 1's own crossing draws if that reaches further."""
     hi: float | None
     probability: float
-    """That they cross at all: the share of the draws that do."""
+    """Probability that the curves cross: the share of draws that do."""
     leads_after: float
-    """Share of the draws that cross in which the first of the two leads beyond; of all draws when none crosses."""
+    """Share of the crossing draws in which the first of the two leads beyond; of all draws if none crosses."""
 
     @property
     def leads(self) -> bool | None:
-        """Whether the first of the two leads beyond; None where nobody can tell."""
+        """True if the first of the two leads beyond; None if undecided."""
         least, most = UNTOLD
         return None if least < self.leads_after < most else self.leads_after >= most
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chance:
-    """How likely a variant is the best of all at one compute: `Chance(variant="loo-loss", wins=0.62, rule=...)`."""
+    """The probability that a variant is the best at one compute: `Chance(variant="loo-loss", wins=0.62, rule=...)`."""
 
     variant: str
     wins: float
     rule: str
-    """How far runs of one recipe lie apart, and how that is known."""
+    """The run-to-run spread in words, and its source."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -99,7 +99,7 @@ def joint_draws(
 ) -> np.ndarray:
     """Draws of the pass rate of a variant at each compute, shape (num_draws, num_compute).
 
-    They are for the very runs that were made; with two seeds or more and a `spread`, for their recipe.
+    The draws describe the given runs; with two seeds or more and a `spread`, they describe the recipe.
     """
     fits = _some(fits)
     compute = np.atleast_1d(np.asarray(compute, dtype=float))
@@ -111,11 +111,12 @@ def joint_draws(
 
 
 def is_by_eq1(fits: Sequence[Fit]) -> bool:
-    """Whether the estimated curve is eq. 1's: its median lies in the 80 % band up to 100 times the largest compute
-    fitted. One law for all of a curve, so that it has no jumps.
+    """True if eq. 1 gives the estimated curve: its median lies in the 80 % band up to 100 times the largest fitted
+    compute. One law serves the whole curve, so the curve has no jumps.
 
-    The weight of eq. 1 would judge badly: of nine readings AICc favours families with fewer parameters whatever they
-    say. Forecasts of nine laptop runs from their first 30 % err by .107 under a least weight of 1/4, and by .057 here.
+    The weight of eq. 1 would be a bad criterion: with nine readings AICc favours families with fewer parameters
+    whatever the readings say. Forecasts of nine laptop runs from their first 30 % err by .107 with a least weight of
+    1/4, and by .057 with this rule.
     """
     return _lies_within(tuple(_some(fits)))
 
@@ -134,9 +135,9 @@ def estimated(fits: Sequence[Fit], compute: np.ndarray | float) -> np.ndarray:
 
 
 def predict(fits: Sequence[Fit], compute: float, spread: RunToRun) -> Prediction:
-    """The pass rate at any compute with its 80 % and 95 % interval.
+    """The pass rate at any compute with its 80 % and 95 % intervals.
 
-    It is that of the run with one seed and of the recipe from two on, like A in a comparison.
+    One seed gives the forecast of that run; two or more give the forecast of the recipe, like A in a comparison.
     """
     drawn = joint_draws(fits, _positive(compute), spread=spread)
     (lo, hi), (lo_80, hi_80) = (map(float, np.quantile(drawn, levels)) for levels in (OUTER, INNER))
@@ -152,7 +153,7 @@ def predict(fits: Sequence[Fit], compute: float, spread: RunToRun) -> Prediction
 
 
 def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float, spread: RunToRun) -> Interval:
-    """Pass rate of `fits` less that of `baseline` at one compute, run-to-run differences included in the interval."""
+    """Pass rate of `fits` minus that of `baseline` at one compute; the interval includes run-to-run differences."""
     _positive(compute)
 
     def drawn(*, eq1_alone: bool) -> np.ndarray:
@@ -163,10 +164,10 @@ def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float, 
 
 
 def compute_to_reach(fits: Sequence[Fit], score: float, spread: RunToRun) -> Interval | None:
-    """Compute at which the variant reaches a pass rate; None where half of the curves or more never do.
+    """Compute at which the variant reaches a pass rate; None if half of the curves or more never do.
 
-    "Never" is not up to 100 times the largest compute fitted; an end of the interval is None in the same sense, and 0
-    where R_0 is `score` or more.
+    "Never" means not up to 100 times the largest fitted compute. An end of the interval is None in the same sense, and
+    0 if R_0 is `score` or more.
     """
     grid = _grid(fits, start=0.01)
 
@@ -179,9 +180,9 @@ def compute_to_reach(fits: Sequence[Fit], score: float, spread: RunToRun) -> Int
 
 
 def crossing(fits: Sequence[Fit], other: Sequence[Fit], spread: RunToRun) -> Crossing:
-    """Where the curves of two variants cross for the last time, and how likely they cross at all.
+    """The last crossing of the curves of two variants, and its probability.
 
-    With one seed of a variant it describes these runs: it does not include how much other runs would differ.
+    If a variant has one seed, the crossing describes these runs and leaves out how much other runs would differ.
     """
     grid = _grid((*fits, *other), start=1.0)
     averaged, of_eq1 = (
@@ -197,8 +198,8 @@ def crossing(fits: Sequence[Fit], other: Sequence[Fit], spread: RunToRun) -> Cro
         leads = float(np.mean((averaged > 0).any(axis=1)))
         return Crossing(compute=None, lo=None, hi=None, probability=0.0, leads_after=leads)
     at, at_eq1, ahead = at[crosses], at_eq1[np.isfinite(at_eq1)], averaged[crosses]
-    # Where the families disagree on who leads, curves pass from one side to the other while the law does, and their
-    # crossings gather there: the averaged band may be narrower than that of eq. 1.
+    # If the families disagree on the leader, curves change sides while the law changes, and their crossings gather
+    # there: the averaged band may be narrower than that of eq. 1.
     lo, hi = np.quantile(at, OUTER)
     if at_eq1.size:
         lo, hi = min(lo, np.quantile(at_eq1, OUTER[0])), max(hi, np.quantile(at_eq1, OUTER[1]))
@@ -213,11 +214,11 @@ def crossing(fits: Sequence[Fit], other: Sequence[Fit], spread: RunToRun) -> Cro
 
 
 def cost_of_a_point(fits: Sequence[Fit], compute: float) -> Interval | None:
-    """Compute for 0.01 more of pass rate at one compute, 0.01 / (dR/dC); None where half of the curves do not rise.
+    """Compute for another 0.01 of pass rate at one compute, 0.01 / (dR/dC); None if half of the curves do not rise.
 
-    "Do not rise" is over 100 times the largest compute fitted for the point; an end of the interval is None in the same
-    sense. The share of other families is held while the slope is taken: it is a slope of laws, not of the passage from
-    one to the other.
+    A curve does not rise if the point would cost over 100 times the largest fitted compute; an end of the interval is
+    None in the same sense. The slope holds the share of the other families fixed: it is a slope of laws, not of the
+    passage from one law to another.
     """
     ends = _positive(compute) * np.exp(SLOPE_STEP * np.array([-0.5, 0.5]))
 
@@ -236,9 +237,10 @@ def cost_of_a_point(fits: Sequence[Fit], compute: float) -> Interval | None:
 
 
 def leaderboard(groups: Mapping[str, Sequence[Fit]], compute: float, spread: RunToRun) -> tuple[Chance, ...]:
-    """P(variant wins) at one compute, the likeliest winner first: the share of joint draws in which it is highest.
+    """P(variant wins) at one compute, the likeliest winner first: the share of joint draws in which the variant is
+    highest.
 
-    Run-to-run differences are included. Its Monte Carlo sd is at most 0.5 / sqrt(num_draws): 0.011 with 2000 draws.
+    Run-to-run differences are included. The Monte Carlo sd is at most 0.5 / sqrt(num_draws): 0.011 with 2000 draws.
     """
     if not groups:
         raise AblationsError("no variant has a fit; a leaderboard needs one")
@@ -254,14 +256,14 @@ def leaderboard(groups: Mapping[str, Sequence[Fit]], compute: float, spread: Run
 
 
 def _grid(fits: Sequence[Fit], *, start: float) -> np.ndarray:
-    """Compute from `start` times the first reading fitted to 100 times the last, evenly spaced in ln C."""
+    """Compute from `start` times the first fitted reading to 100 times the last, evenly spaced in ln C."""
     fits = _some(fits)
     first, last = min(fit.window[0] for fit in fits), max(fit.window[1] for fit in fits)
     return np.geomspace(start * first, FURTHEST * last, NUM_GRID)
 
 
 def _first_crossings(above: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """Compute at which each row first is 0 or more, linear in ln C between nodes; infinite where it never is."""
+    """Compute at which each row first is 0 or more, linear in ln C between nodes; infinite if it never is."""
     reached = above >= 0
     node = np.argmax(reached, axis=1)
     at = _root(above, grid, np.maximum(node, 1))
@@ -271,7 +273,7 @@ def _first_crossings(above: np.ndarray, grid: np.ndarray) -> np.ndarray:
 
 
 def _last_crossings(ahead: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """Compute at which each row changes its sign for the last time; infinite where it never does."""
+    """Compute at which each row changes sign for the last time; infinite if it never does."""
     changes = np.sign(ahead[:, 1:]) * np.sign(ahead[:, :-1]) < 0
     node = changes.shape[1] - np.argmax(changes[:, ::-1], axis=1)
     at = _root(ahead, grid, node)
@@ -280,14 +282,14 @@ def _last_crossings(ahead: np.ndarray, grid: np.ndarray) -> np.ndarray:
 
 
 def _last_sign(ahead: np.ndarray) -> np.ndarray:
-    """The last sign of each row that is not 0: curves that end at 1 together are level there."""
+    """The last nonzero sign of each row, since curves that end at 1 together are level there."""
     signs = np.sign(ahead)
     last = signs.shape[1] - 1 - np.argmax(signs[:, ::-1] != 0, axis=1)
     return signs[np.arange(last.size), last]
 
 
 def _root(values: np.ndarray, grid: np.ndarray, node: np.ndarray) -> np.ndarray:
-    """Where each row is 0 between the nodes `node` - 1 and `node`, linear in ln C."""
+    """The root of each row between the nodes `node` - 1 and `node`, linear in ln C."""
     rows = np.arange(node.size)
     before, after = values[rows, node - 1], values[rows, node]
     share = np.divide(before, before - after, out=np.zeros_like(before), where=before != after).clip(0, 1)
@@ -295,7 +297,9 @@ def _root(values: np.ndarray, grid: np.ndarray, node: np.ndarray) -> np.ndarray:
 
 
 def _interval(central: np.ndarray, drawn: np.ndarray) -> Interval:
-    """The 95 % interval of all draws; the median of the central ones, or of all where the 80 % interval lacks it."""
+    """The 95 % interval of all draws, with the median of the central ones, or of all if that median lies outside the 80
+    % interval.
+    """
     (lo, hi), (lo_80, hi_80) = (np.quantile(drawn, levels, method="closest_observation") for levels in (OUTER, INNER))
     estimate, averaged = (np.quantile(values, 0.5, method="closest_observation") for values in (central, drawn))
     if not lo_80 <= estimate <= hi_80:
@@ -304,7 +308,9 @@ def _interval(central: np.ndarray, drawn: np.ndarray) -> Interval:
 
 
 def _finite_interval(central: np.ndarray, drawn: np.ndarray) -> Interval | None:
-    """The same of draws that may be infinite: an infinite end is None, and so is all with an infinite estimate."""
+    """The interval of draws that may be infinite: an infinite end becomes None, and an infinite estimate gives no
+    interval.
+    """
     found = _interval(central, drawn)
     if not np.isfinite(found.estimate):
         return None
@@ -324,12 +330,12 @@ def _positive(compute: float) -> float:
 
 
 def or_dots(compute: float | None) -> str:
-    """The compute as text; `…` for none."""
+    """The compute as text; `…` if there is none."""
     return "…" if compute is None else compute_text(compute)
 
 
 def no_forecast(fit: Fit) -> str:
-    """Why nothing is forecast from a fit; empty where something is."""
+    """The reason why a fit gives no forecast; empty if it gives one."""
     end = or_dots(fit.window[1])
     if fit.verdict == "collapsed":
         return f"the pass rate fell for good after compute {end}; nothing is forecast from the part before"

@@ -1,19 +1,19 @@
-"""The half-width that each verdict's interval would have, and the difference that the verdict would see.
+"""The expected half-width of each verdict's interval, and the smallest difference that the verdict detects.
 
-A verdict sees a difference where its interval leaves out 0. The estimate e of a true difference d scatters with a
-standard deviation s, and the end on the side of 0 lies h away from it, h from one study to the next:
+A verdict sees a difference if its interval excludes 0. The estimate e of a true difference d scatters with a standard
+deviation s, and its interval's end towards 0 lies h away from it, with h varying from study to study:
 
     P(seen) = mean over h of Phi((d - h) / s)
 
-The smallest difference seen is the d at which this is POWER. For the level s and h are closed forms. For ceiling and
-compute they come from runs of the reference and of a variant that differs by d itself, simulated with the known law
-and noise, fitted and compared as a study's own are (`simulated_runs`): d is found by going from one to the next until
-it stays. Compute looks for a variant that is slower, the ceiling for one that ends lower.
+The smallest difference seen is the d at which this probability is POWER. For the level, s and h have closed forms. For
+ceiling and compute they come from simulated runs (`simulated_runs`): runs of the reference and of a variant that
+differs by d, with the known law and noise, fitted and compared as in a study. An iteration over d finds the fixed
+point. For compute the variant is slower; for the ceiling it ends lower.
 
-A study does not know beforehand of which kind its variants are, so the half-width that is foretold is the wider of
-those against either kind, each of which differs by what is looked for.
-How runs of one recipe that begin alike differ enters twice: in s by what is known of the scale, in h by what the study
-itself would find of it from its own seeds, a scaled chi-squared.
+A study does not know beforehand which kind its variants are, so the predicted half-width is the wider one over both
+kinds, each with the difference that is looked for. The spread of runs with the same start enters twice: s uses the
+spread known for the scale, and h uses the spread that the study itself would estimate from its seeds, a scaled
+chi-squared.
 """
 
 import math
@@ -41,36 +41,35 @@ from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 
 OfLaw = Literal["ceiling", "compute"]
-"""Questions whose answer a fitted law gives."""
+"""Questions that a fitted law answers."""
 
 POWER = 0.8
 NUM_STUDIES = 24
-"""Studies that are simulated of each design."""
+"""Number of simulated studies per design."""
 ENDLESS = math.inf
 FARTHEST: dict[OfLaw, float] = {"ceiling": 0.25, "compute": math.log(4)}
-"""A larger difference is not looked for."""
+"""Largest difference in the search."""
 LOOKED_AT_FIRST: dict[OfLaw, float] = {"ceiling": CEILING.widest, "compute": 2 * COMPUTE.widest}
-"""The search begins here, at what a verdict of "no difference seen" may leave in; the half-width is foretold for it
-where no difference is seen."""
+"""Start of the search, and the difference for which the half-width is predicted if no difference would be seen."""
 KIND_OF: dict[OfLaw, DifferenceKind] = {"ceiling": "ends lower", "compute": "slower"}
 MOST_LOOKS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sight:
-    """What one verdict would see: Sight(half_width=0.017, seen=0.024, open=0.04); in ln for compute.
+    """The resolution of one verdict: Sight(half_width=0.017, seen=0.024, open=0.04); in ln for compute.
 
-    None where it cannot.
+    None stands for a number that does not exist.
     """
 
     half_width: float | None
     seen: float | None
     """The smallest difference that is seen with a probability of POWER."""
     open: float = 0.0
-    """Share of studies that would have an interval without an end."""
+    """Share of studies whose interval lacks an end."""
 
     def to_json(self, question: str) -> dict[str, float | None]:
-        """Plain data for JSON; of compute half-width and difference are factors."""
+        """Plain data for JSON; for compute, half-width and difference are factors."""
         in_unit = {
             name: None if value is None else math.exp(value) if question == "compute" else value
             for name, value in (("half_width", self.half_width), ("seen", self.seen))
@@ -82,12 +81,12 @@ BLIND = Sight(half_width=None, seen=None, open=1.0)
 
 
 def smallest_seen(half_widths: np.ndarray, sd: float) -> float | None:
-    """The d at which the mean of Phi((d - h) / sd) over half-widths h is POWER; None where too many h are infinite."""
+    """The d at which the mean of Phi((d - h) / sd) over half-widths h is POWER; None if too many h are infinite."""
     finite = half_widths[np.isfinite(half_widths)]
     if finite.size < POWER * half_widths.size or not finite.size:
         return None
     lo, hi = 0.0, float(finite.max()) + 10 * sd
-    if finite.size / half_widths.size - POWER < 1e-9:  # only then is hi not far enough for certain
+    if finite.size / half_widths.size - POWER < 1e-9:  # the only case in which hi may be too small
         return hi
     for _ in range(60):
         d = (lo + hi) / 2
@@ -97,18 +96,18 @@ def smallest_seen(half_widths: np.ndarray, sd: float) -> float | None:
 
 
 def sight_of(half_widths: np.ndarray, sd: float) -> Sight:
-    """The median half-width and the smallest difference seen; no half-width where half of the studies have none."""
+    """The median half-width and the smallest difference seen; no half-width if half of the studies have none."""
     return Sight(half_width=widest([half_widths]), seen=smallest_seen(half_widths, sd), open=_open(half_widths))
 
 
 def found_spread(
     variance: float, own_variance: float, freedom: int, quantile: float, others: Sequence[Repeats] = ()
 ) -> RunToRun:
-    """What a study finds of the run-to-run sd from `freedom` degrees of freedom, at a quantile of its chi-squared.
+    """The run-to-run sd that a study estimates with `freedom` degrees of freedom, at a quantile of its chi-squared.
 
-    `variance` is that of one run's number about its recipe's, errors of its readings included: squares ~ variance
-    chi^2(freedom). The comparison takes `own_variance` of it for errors of the readings.
-    `others` is what other sweeps say beside it.
+    `variance` is the variance of one run's number about its recipe's, including reading errors: squares ~ variance
+    chi^2(freedom). The comparison attributes `own_variance` of it to reading errors. `others` is the evidence of other
+    sweeps.
     """
     if freedom < 1:
         return run_to_run([], others)
@@ -117,12 +116,12 @@ def found_spread(
 
 
 def quantiles_of(number: int) -> np.ndarray:
-    """So many equally likely quantiles: their midpoints, shape (number,)."""
+    """Equally likely quantiles: their midpoints, shape (number,)."""
     return (np.arange(number) + 0.5) / number
 
 
 def level_sight(curve: Curve, known: KnownScale, *, num_variants: int, num_seeds: int, compute: float) -> Sight:
-    """Of the level at `compute`; `curve` has the readings that a run is expected to have, without noise."""
+    """The resolution for the level at `compute`; `curve` has the expected readings of a run, without noise."""
     level = level_of(curve, compute)
     if level is None:
         return BLIND
@@ -138,14 +137,14 @@ def level_sight(curve: Curve, known: KnownScale, *, num_variants: int, num_seeds
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sizes:
-    """How large a study is: Sizes(num_variants=9, num_seeds=3), the reference counted."""
+    """The size of a study, including the reference: Sizes(num_variants=9, num_seeds=3)."""
 
     num_variants: int
     num_seeds: int
 
 
 def curve_sights(runs: SimulatedRuns, *, num_variants: int, num_seeds: int) -> dict[str, Sight]:
-    """Of ceiling and compute, from simulated runs that each study draws its two sides from."""
+    """The resolution for ceiling and compute; each study draws its two sides from the simulated runs."""
     sizes = Sizes(num_variants=num_variants, num_seeds=num_seeds)
     seen: dict[OfLaw, float | None] = {question: looked_for(question, runs, sizes) for question in KIND_OF}
     variants = [
@@ -158,15 +157,15 @@ def curve_sights(runs: SimulatedRuns, *, num_variants: int, num_seeds: int) -> d
 def _sight(
     question: OfLaw, runs: SimulatedRuns, variants: Sequence[Sequence[Fit]], sizes: Sizes, seen: float | None
 ) -> Sight:
-    """Against every variant; the widest counts."""
+    """The resolution against every kind of variant; the widest counts."""
     found = [[half_width(one) for one in studied(question, runs, each, sizes)] for each in variants]
     return Sight(half_width=widest(found), seen=seen, open=max(_open(half_widths) for half_widths in found))
 
 
 def looked_for(question: OfLaw, runs: SimulatedRuns, sizes: Sizes) -> float | None:
-    """The smallest difference that is seen where the variant does differ by it; None where there is none.
+    """The smallest detectable difference, for a variant that differs by that amount; None if there is none.
 
-    The variant of each look differs by what the look before has found.
+    Each iteration simulates a variant with the difference that the previous one found.
     """
     seen, looks = LOOKED_AT_FIRST[question], set[float]()
     while grid_difference(seen) not in looks and len(looks) < MOST_LOOKS:
@@ -187,10 +186,10 @@ def looked_for(question: OfLaw, runs: SimulatedRuns, sizes: Sizes) -> float | No
 def ends_and_sd(
     question: OfLaw, found: Sequence[Interval], difference: float, between: float
 ) -> tuple[np.ndarray, float]:
-    """How far the end that has to leave 0 out lies from the estimate, by study, and the sd of the estimate.
+    """Distance from the estimate to the interval's end towards 0, per study, and the sd of the estimate.
 
-    A slower variant has a ratio above 1, one that ends lower a ceiling below 0. `between` is the variance that runs
-    of one recipe add to a difference; the estimates have that of the fits.
+    A slower variant has a ratio above 1; a variant that ends lower has a ceiling difference below 0. `between` is the
+    variance that run-to-run differences add; the estimates already have that of the fits.
     """
     truth, name = (difference, "lo") if question == "compute" else (-difference, "hi")
     ends = [(one.estimate, getattr(one, name)) for one in found]
@@ -201,7 +200,7 @@ def ends_and_sd(
 
 
 def widest(half_widths: Iterable[Sequence[float] | np.ndarray]) -> float | None:
-    """The largest median; None where half of those of one kind are infinite."""
+    """The largest median; None if half of the values of one kind are infinite."""
     medians = [float(np.median(of_kind)) for of_kind in half_widths]
     return max(medians) if all(math.isfinite(median) for median in medians) else None
 
@@ -211,14 +210,14 @@ def _open(half_widths: Sequence[float] | np.ndarray) -> float:
 
 
 def half_width(interval: Interval) -> float:
-    """Infinite where an end is missing."""
+    """Half-width of an interval; infinite if an end is missing."""
     return ENDLESS if interval.lo is None or interval.hi is None else (interval.hi - interval.lo) / 2
 
 
 def studied(question: OfLaw, runs: SimulatedRuns, variant: Sequence[Fit], sizes: Sizes) -> list[Interval]:
-    """What NUM_STUDIES studies find of a variant's difference from the reference, of compute in ln.
+    """Differences of a variant from the reference that NUM_STUDIES studies find, in ln for compute.
 
-    All variants of a study are taken to be like this one where they say how far runs lie apart.
+    For the run-to-run evidence, all variants of a study are taken to be like this one.
     """
     rng = np.random.default_rng([SEED, sizes.num_seeds])
     quantiles = rng.permutation(quantiles_of(NUM_STUDIES))
@@ -233,9 +232,9 @@ def studied(question: OfLaw, runs: SimulatedRuns, variant: Sequence[Fit], sizes:
 
 
 def between_runs(question: OfLaw, runs: SimulatedRuns, variant: Sequence[Fit], sizes: Sizes) -> float | None:
-    """The variance of a difference, of compute in ln, that is there because runs of one recipe differ.
+    """The variance of a difference due to run-to-run differences, in ln for compute.
 
-    None where there is no target that all runs pass.
+    None if there is no target that all runs pass.
     """
     if question == "ceiling":
         return 2 * runs.known.spread.ceiling**2 / sizes.num_seeds
@@ -247,17 +246,17 @@ def between_runs(question: OfLaw, runs: SimulatedRuns, variant: Sequence[Fit], s
 
 
 def _drawn(rng: np.random.Generator, fits: Sequence[Fit], num_seeds: int) -> list[Fit]:
-    """So many, each with the start of its seed: both sides of a study have the same seeds."""
+    """Draw `num_seeds` fits, each with the start of its seed, so that both sides of a study have the same seeds."""
     drawn = rng.choice(len(fits), num_seeds, replace=num_seeds > len(fits))
     return [replace(fits[i], curve=replace(fits[i].curve, start=f"seed {seed}")) for seed, i in enumerate(drawn)]
 
 
 Groups = Sequence[tuple[Sequence[Fit], int]]
-"""Fits of runs of one recipe, and of how many variants they are like."""
+"""Fits of runs of one recipe, with the number of variants they represent."""
 
 
 def _ceiling_spreads(groups: Groups, known: KnownScale, sizes: Sizes, quantiles: np.ndarray) -> list[RunToRun]:
-    """Only variants of which every seed has an upper end say how far ceilings lie apart."""
+    """Spreads of ceilings; only variants whose seeds all have an upper end give evidence."""
     bounded = [([fit for fit in fits if fit.A_hi is not None], len(fits), number) for fits, number in groups]
     saying = [
         (ceiling_repeats(some), number * (len(some) / num_all) ** sizes.num_seeds)
@@ -280,7 +279,9 @@ def _target_spreads(groups: Groups, known: KnownScale, sizes: Sizes, quantiles: 
 def _found_spreads(
     saying: Sequence[tuple[Repeats, float]], tau: float, sizes: Sizes, quantiles: np.ndarray, others: Sequence[Repeats]
 ) -> list[RunToRun]:
-    """`saying` has the errors of the fits of each kind of run, and how many variants of that kind say something."""
+    """Spreads that studies find; `saying` has the fits' errors for each kind of run, and the number of variants that
+    give evidence.
+    """
     number = sum(number for _, number in saying)
     freedom = round(number) * (sizes.num_seeds - 1)
     if not freedom:

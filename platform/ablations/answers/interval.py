@@ -1,4 +1,4 @@
-"""An estimate with its 95 % interval, and with the wider one that holds for all comparisons of a study at once."""
+"""An estimate with its 95 % interval, and the wider joint interval over all comparisons of a study."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ TAIL = 0.025
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """An estimate with its 95 % interval; an end that is None is not bounded.
+    """An estimate with its 95 % interval; an end of None is unbounded.
 
     Interval(estimate=0.61, lo=0.59, hi=None)
     """
@@ -22,7 +22,8 @@ class Interval:
 
 @dataclass(frozen=True, kw_only=True)
 class JointInterval(Interval):
-    """The same with the ends that are corrected for several comparisons: all of them hold in 95 % of the studies.
+    """An interval with additional ends corrected for several comparisons: all of them hold at once in 95 % of the
+    studies.
 
     JointInterval(estimate=0.61, lo=0.59, hi=None, joint_lo=0.58, joint_hi=None)
     """
@@ -30,7 +31,7 @@ class JointInterval(Interval):
     joint_lo: float | None
     joint_hi: float | None
     is_shown: bool = True
-    """False for an estimate that means nothing by itself, though an end may be known: of a ceiling without one."""
+    """False for an estimate without meaning by itself, though an end may be known: a ceiling without an upper end."""
 
     @property
     def joint(self) -> Interval:
@@ -39,13 +40,13 @@ class JointInterval(Interval):
 
 
 def interval_of(estimate: float, draws: np.ndarray, *, has_lo: bool = True, comparisons: int = 1) -> JointInterval:
-    """The 95 % interval of draws, and the one corrected for so many comparisons; an end that is infinite or that
-    nothing bounds is None.
+    """The 95 % interval of draws, and the interval corrected for the number of `comparisons`; an infinite or unbounded
+    end is None.
 
-    The correction is Bonferroni's, tails of 0.025 / m: m intervals of which each fails in 0.05 / m of the studies fail
-    together in 0.05 at most, however they depend on each other. Dunnett's, which knows that all share the reference, is
-    2 % narrower for eight normal differences, and not exact where the standard deviation between runs is uncertain.
-    n draws know no tail under 1 / n: 2,000 of them do for forty comparisons.
+    The correction is Bonferroni's, with tails of 0.025 / m: m intervals that each fail in 0.05 / m of the studies fail
+    together in 0.05 at most, whatever their dependence. Dunnett's, which uses the shared reference, is 2 % narrower for
+    eight normal differences, and not exact with an uncertain run-to-run standard deviation. n draws resolve no tail
+    below 1 / n; 2,000 draws suffice for forty comparisons.
     """
     tails = (TAIL, 1 - TAIL, TAIL / comparisons, 1 - TAIL / comparisons)
     lo, hi, joint_lo, joint_hi = (float(end) for end in np.quantile(draws, tails, method="closest_observation"))

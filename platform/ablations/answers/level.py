@@ -1,8 +1,8 @@
-"""The level at equal compute: the pass rate that runs have when they have spent the same, without any law.
+"""The level at equal compute: the pass rate of runs that have spent the same, without a fitted law.
 
-It is the mean pass rate over the last third of the compute that all runs of a comparison have spent, where the readings
-are joined by straight lines. The law has no say in it, so it holds where eq. 1 does not, and it is known far better
-than a ceiling is.
+The level is the mean pass rate over the last third of the compute that all runs of a comparison have spent, with
+readings joined by straight lines. No law enters, so the level holds even if eq. 1 does not, and it is known far better
+than a ceiling.
 """
 
 import math
@@ -18,35 +18,35 @@ from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 
 LAST_SHARE = 1 / 3
-"""Of the common compute: late enough to be what the budget buys, long enough to hold several readings."""
+"""Share of the common compute: late enough to be what the budget buys, long enough to hold several readings."""
 NUM_DRAWS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """The level of one run: Level(value=0.5931, variance=3.1e-6), the variance that of its finite samples."""
+    """The level of one run, with the variance of its finite samples: Level(value=0.5931, variance=3.1e-6)."""
 
     value: float
     variance: float
     start: str = UNKNOWN
-    """What the run began with, see `Curve`."""
+    """The start of the run, see `Curve`."""
 
 
 def common_compute(fits: Sequence[Fit]) -> float:
-    """The compute that every run has reached, no more than is fitted."""
+    """The compute that every run has reached, at most what is fitted."""
     return min(min(float(fit.curve.compute[-1]), fit.settings.fit_to) for fit in fits)
 
 
 def levels_of(fits: Sequence[Fit], compute: float) -> list[Level]:
-    """The level of each run at this compute; none where the readings of one begin too late for it."""
+    """The level of each run at this compute; empty if the readings of one begin too late."""
     levels = [level_of(fit.curve, compute) for fit in fits]
     return [level for level in levels if level is not None] if None not in levels else []
 
 
 def level_of(curve: Curve, compute: float) -> Level | None:
-    """The mean of the readings, joined by lines, over the last third of `compute`; None where they begin later.
+    """The mean of the readings, joined by lines, over the last third of `compute`; None if they begin later.
 
-    The variance of a reading is that of its finite samples, 0 where nothing is known of them.
+    The variance of a reading is that of its finite samples, 0 if unknown.
     """
     start = (1 - LAST_SHARE) * compute
     if not curve.compute[0] <= start < compute <= curve.compute[-1]:
@@ -58,7 +58,7 @@ def level_of(curve: Curve, compute: float) -> Level | None:
 
 
 def mean_weights(compute: np.ndarray, start: float, end: float) -> np.ndarray:
-    """Weight of each reading, shape (num_points,), in the mean from `start` to `end` of the lines that join them.
+    """Weight of each reading, shape (num_points,), in the mean from `start` to `end` of the lines joining them.
 
     The trapezoid rule is exact on lines. The weights add up to 1.
     """
@@ -66,14 +66,14 @@ def mean_weights(compute: np.ndarray, start: float, end: float) -> np.ndarray:
     ends = np.concatenate([[start], inside, [end]])
     left = np.clip(np.searchsorted(compute, ends, side="right") - 1, 0, compute.size - 2)
     share = (ends - compute[left]) / (compute[left + 1] - compute[left])
-    at_ends = np.zeros((compute.size, ends.size))  # of the readings in turn: the height of the lines with it alone at 1
+    at_ends = np.zeros((compute.size, ends.size))  # height of the lines with one reading in turn at 1, the others at 0
     at_ends[left, np.arange(ends.size)] = 1 - share
     at_ends[left + 1, np.arange(ends.size)] = share
     return np.asarray(np.trapezoid(at_ends, ends, axis=1)) / (end - start)
 
 
 def level_repeats(levels: Sequence[Level]) -> Repeats:
-    """What the seeds of a variant say of how far the levels of its runs lie apart."""
+    """Evidence on the run-to-run spread of levels from a variant's seeds."""
     starts = [level.start for level in levels]
     return Repeats.of([level.value for level in levels], [level.variance for level in levels], starts)
 
@@ -81,9 +81,9 @@ def level_repeats(levels: Sequence[Level]) -> Repeats:
 def level_difference(
     levels: Sequence[Level], baseline: Sequence[Level], spread: RunToRun, *, comparisons: int = 1
 ) -> JointInterval:
-    """Mean level of the seeds less that of the baseline's; `spread` is that of levels between runs of one recipe.
+    """Mean level of the seeds minus that of the baseline's; `spread` is the run-to-run spread of levels.
 
-    The interval is also corrected for so many `comparisons`.
+    The joint interval is corrected for the number of `comparisons`.
     """
     estimate = float(np.mean([level.value for level in levels]) - np.mean([level.value for level in baseline]))
     variance = sum(sum(level.variance for level in side) / len(side) ** 2 for side in (levels, baseline))

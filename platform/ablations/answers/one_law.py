@@ -1,12 +1,12 @@
-"""Ceilings of several runs under one law: which one it is nobody knows, but it is the same for all of them.
+"""Ceilings of several runs under one law, unknown but the same for all of them.
 
-The weight of a family differs from run to run, and not because the runs have different laws: readings that end nearer
-to the bend say less of it. Where each fit keeps its own weights, a slower variant is left with the families that its
-readings do not refuse, ends higher under them, and passes for a higher ceiling. So the families weigh the same for all
-runs of a difference: what they weigh on average. What that changes: benchmarks/law_doubt.py, `pairs`.
+The weight of a family differs from run to run, though the runs share a law: readings that end nearer to the bend say
+less about it. If each fit kept its own weights, a slower variant would keep the families that its readings do not
+reject, end higher under them, and pass for a higher ceiling. So each family has one weight for all runs of a
+difference, the average of their weights. The benchmark `pairs` in benchmarks/law_doubt.py shows the effect.
 
-A run without an upper end counts with the level that it has reached, which rests on no law (`differences`). So it has
-no say in which law the others end under: it would give families without a ceiling to a reference that refuses them.
+A run without an upper end counts with the level it has reached, which rests on no law (`differences`). Such a run has
+no say in the law of the others, since it would give families without a ceiling to a reference that rejects them.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from ablations.fit.result import Fit
 
 
 def ceilings_under_one_law(fits: Sequence[Fit]) -> list[np.ndarray]:
-    """Draws of A of each fit, shape (num_draws,) each; draw i of all of them is of one family.
+    """Draws of A of each fit, shape (num_draws,) each; draw i of all fits comes from one family.
 
-        w_k = mean of the weight of family k over the fits that have an upper end, over all where none has
+        w_k = mean of the weight of family k over the fits that have an upper end, over all if none has
 
-    Family k has a share w_k of the draws, each fit's own under that family. A fit that refuses a family has draws of
+    Family k has a share w_k of the draws, each fit's own under that family. A fit that rejects a family has draws of
     eq. 1 in its place.
     """
     having = [fit for fit in fits if fit.ceiling.hi is not None] or fits
@@ -39,5 +39,5 @@ def _drawn(fit: Fit, rows: dict[str, slice]) -> np.ndarray:
     draws = fit.draws.A.copy()
     for other in fit.alternatives.others:
         share = rows[other.family.name]
-        draws[share] = np.resize(other.ceilings, share.stop - share.start)  # again from the first where it has fewer
+        draws[share] = np.resize(other.ceilings, share.stop - share.start)  # repeats draws if there are too few
     return draws

@@ -1,11 +1,11 @@
-"""The fit exactly as the ScaleRL paper makes it: a grid of asymptotes and midpoints, and the best B for each pair.
+"""The fit exactly as in the ScaleRL paper: a grid of asymptotes and midpoints, and the best B for each pair.
 
-The paper calls SciPy's `curve_fit` for all 7,100 pairs. Nearly all of them are far from the best, and eq. 1 is linear
-in A - R_0, so that three sums over the readings give the squared error of any A at a given (C_mid, B). Those sums on a
-grid of B say which pairs can be best at all; only for these B is made exact. The least pair is the literal one
+The paper calls SciPy's `curve_fit` for all 7,100 pairs. Nearly all pairs are far from the best. Eq. 1 is linear in A -
+R_0, so three sums over the readings give the squared error of any A at a given (C_mid, B). These sums on a grid of B
+show which pairs can be best; only for those is B refined. The best pair equals that of the literal procedure
 (`benchmarks/paper_grid.py`).
 
-For reproduction only: the grid is coarse, it caps A, and it trusts the one reading before RL. `fit_curve` does not.
+For reproduction only: the grid is coarse, caps A, and trusts the one reading before RL. `fit_curve` does none of this.
 """
 
 from dataclasses import dataclass
@@ -19,25 +19,25 @@ from ablations.fit.curve import Curve
 PaperGrid = Literal["stated", "finer"]
 
 EARLY_CUTOFF_GPU_HOURS = 1500.0
-"""Readings up to here are left out: early learning is nearly linear and noisy (ScaleRL §2.1, A.6)."""
+"""Readings up to this compute are left out: early learning is nearly linear and noisy (ScaleRL §2.1, A.6)."""
 PAPER_BUDGET_GPU_HOURS = 16_000.0
-"""Budget of a run in the paper's ablations; what its cut-off and its midpoints are in proportion to."""
+"""Budget of a run in the paper's ablations; cut-off and midpoints are in proportion to it."""
 LEAST_C_MID, LARGEST_C_MID = 1 / 160, 2.5
 """Midpoints of the grid in budgets: 100 to 40,000 of 16,000 GPU-hours (ScaleRL A.5)."""
 STATED_A = np.arange(450, 801, 5) / 1000
 NUM_STATED_C_MID, NUM_FINER_C_MID = 100, 400
 FINER_STEPS_OF_A = 1000
 LEAST_B, LARGEST_B = 0.05, 12.0
-"""The paper asks for B > 0 only; table 1 has 1.09 to 2.44."""
+"""Limits of B; the paper requires B > 0 only, and its table 1 has 1.09 to 2.44."""
 MIN_READINGS = 5
-"""Two more than A, B and C_mid."""
+"""Least number of readings: two more than the parameters A, B and C_mid."""
 
 B_NODES = np.geomspace(LEAST_B, LARGEST_B, 61)
 LARGEST_EXPONENT = 700.0
 LEAST_SUM = 1e-300
-"""Keeps divisions finite where g vanishes at every reading."""
+"""Lower bound of a divisor, for a g that vanishes at every reading."""
 RESIDUAL_ROUNDING = 1e-12
-"""Of sums that nearly cancel where a curve goes through its readings exactly."""
+"""Relative rounding error of sums that nearly cancel if a curve goes through its readings exactly."""
 PAIRS_AT_ONCE = 256
 MAX_NEWTON_STEPS = 40
 
@@ -48,7 +48,7 @@ class PaperFit:
 
         PaperFit(curve=..., A=0.610, B=1.94, C_mid=2518.2, R_0=0.31, grid="stated", edges=(), ...)
 
-    The paper takes +-0.02 for the uncertainty of every A (ScaleRL §4, A.5).
+    The paper takes +-0.02 as the uncertainty of every A (ScaleRL §4, A.5).
     """
 
     curve: Curve
@@ -59,19 +59,19 @@ class PaperFit:
     """The reading at compute 0."""
     grid: PaperGrid
     edges: tuple[str, ...]
-    """Which of A, B, C_mid lie on the end of what was searched: there the grid decides and not the readings."""
+    """Those of A, B and C_mid that lie at an end of their search range, where the grid decides and not the readings."""
     window: tuple[float, float]
-    """Compute of the first and of the last reading fitted."""
+    """Compute of the first and of the last fitted reading."""
     residuals: np.ndarray
 
     @property
     def points(self) -> int:
-        """Readings fitted."""
+        """Number of fitted readings."""
         return self.residuals.size
 
     @property
     def sse(self) -> float:
-        """Sum of squared residuals, what the grid minimises."""
+        """Sum of squared residuals, which the grid search minimises."""
         return float(self.residuals @ self.residuals)
 
     def predict(self, compute: np.ndarray | float) -> np.ndarray:
@@ -98,7 +98,7 @@ class PaperFit:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PaperReadings:
-    """What is fitted: compute, pass rate less R_0, and R_0."""
+    """The fitted readings: compute, pass rate minus R_0, and R_0."""
 
     compute: np.ndarray
     gained: np.ndarray
@@ -107,7 +107,7 @@ class PaperReadings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pairs:
-    """Pairs (A, C_mid) worth a closer look, one per entry, with ln B of the best node.
+    """Candidate pairs (A, C_mid), one per entry, with ln B of the best node.
 
     `least` is a bound: no B brings the pair's squared error below it.
     """
@@ -118,7 +118,7 @@ class Pairs:
     least: np.ndarray
 
     def of(self, rows: np.ndarray) -> "Pairs":
-        """Some of them."""
+        """The pairs of the given rows."""
         return Pairs(A=self.A[rows], C_mid=self.C_mid[rows], log_B=self.log_B[rows], least=self.least[rows])
 
 
@@ -131,14 +131,14 @@ def paper_fit(
     budget: float = PAPER_BUDGET_GPU_HOURS,
     A: float | None = None,
 ) -> PaperFit:
-    """The pair (A, C_mid) of the grid whose best B leaves the least squared error over (fit_from, fit_to].
+    """The grid pair (A, C_mid) whose best B gives the smallest squared error over (fit_from, fit_to].
 
     "stated" is the paper's grid (ScaleRL A.5): A in {0.450, 0.455, ..., 0.800}, C_mid in 100 evenly spaced values.
     "finer" has A from R_0 to 1 in steps of 0.001 and C_mid in 400 values evenly spaced in ln C_mid. The midpoints reach
     from budget / 160 to 2.5 budget, in the unit of the curve: 100 to 40,000 with the paper's 16,000 GPU-hours. With `A`
-    given, it is fixed, and C_mid and B are fitted.
+    given, A is fixed, and C_mid and B are fitted.
 
-    Raises AblationsError without a reading at compute 0, which is R_0, or with fewer than MIN_READINGS to fit.
+    Raises AblationsError if there is no reading at compute 0, which is R_0, or fewer than MIN_READINGS to fit.
     """
     readings = _readings(curve, fit_from, fit_to)
     A_nodes = _asymptotes(grid, readings.R_0) if A is None else np.array([A])
@@ -198,19 +198,19 @@ def _gain_share(log_ratio: np.ndarray, B: np.ndarray | float) -> np.ndarray:
 
 
 def _screen(readings: PaperReadings, A_nodes: np.ndarray, C_mid_nodes: np.ndarray) -> tuple[Pairs, float]:
-    """The pairs that can be best, and the least squared error at a node.
+    """The pairs that can be best, and the smallest squared error at a node.
 
-    With y' = R - R_0 and h = A - R_0 the squared error at (C_mid, B) is
-    sum y'^2 - 2 h sum g y' + h^2 sum g^2, least at h = sum g y' / sum g^2.
+    With y' = R - R_0 and h = A - R_0 the squared error at (C_mid, B) is sum y'^2 - 2 h sum g y' + h^2 sum g^2, smallest
+    at h = sum g y' / sum g^2.
     """
     log_ratio = np.log(C_mid_nodes[:, None] / readings.compute)
     g = _gain_share(log_ratio[:, None, :], B_NODES[:, None])
-    # einsum, as BLAS would wake all its threads for this.
+    # einsum, since BLAS would wake all its threads for this.
     sum_gy = np.einsum("kbi,i->kb", g, readings.gained)
     sum_gg = np.maximum(np.einsum("kbi,kbi->kb", g, g), LEAST_SUM)
     sum_yy, gains = float(readings.gained @ readings.gained), A_nodes - readings.R_0
 
-    # The best h may be any number here, so this is no more than any node of the grid of A can reach.
+    # h is unrestricted here, so this is a lower bound for every node of the grid of A.
     _, least = _least_over_B(sum_yy - sum_gy**2 / sum_gg)
     nearest = gains[np.searchsorted((gains[1:] + gains[:-1]) / 2, sum_gy / sum_gg)]
     best_node = float(np.min(sum_yy + nearest * (nearest * sum_gg - 2 * sum_gy))) + RESIDUAL_ROUNDING * sum_yy
@@ -224,7 +224,7 @@ def _screen(readings: PaperReadings, A_nodes: np.ndarray, C_mid_nodes: np.ndarra
 
 
 def _least_over_B(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The best node of B on the last axis, and a bound below the least error between the nodes around it.
+    """The best node of B on the last axis, and a lower bound for the error between the nodes around it.
 
     A parabola through three nodes lies below the middle one, if that is the best, by an eighth of their second
     difference at most. The bound allows for twice as much.
@@ -240,7 +240,7 @@ def _least_over_B(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _best_pair(pairs: Pairs, best_node: float, readings: PaperReadings) -> tuple[float, float, float]:
-    """A, C_mid and B of least squared error: the likeliest pairs first, until no other can be better."""
+    """A, C_mid and B of smallest squared error; tries the likeliest pairs first until no other can be better."""
     order = np.argsort(pairs.least, kind="stable")
     log_B, errors = np.empty(order.size), np.full(order.size, np.inf)
     for start in range(0, order.size, PAIRS_AT_ONCE):
@@ -254,10 +254,11 @@ def _best_pair(pairs: Pairs, best_node: float, readings: PaperReadings) -> tuple
 
 
 def _polish(pairs: Pairs, readings: PaperReadings) -> tuple[np.ndarray, np.ndarray]:
-    """ln B of least squared error for each pair, between the nodes beside its best one, and that error.
+    """ln B of smallest squared error for each pair, between the nodes beside its best one, and that error.
 
-    Newton's method inside a bracket that the sign of the slope narrows, as residuals may be too large for Gauss-Newton.
-    With u = B ln(C_mid / C): dg / d ln B = -u g (1 - g), and its derivative is u (u (1 - 2 g) - 1) g (1 - g).
+    Newton's method inside a bracket that the sign of the slope narrows, since residuals may be too large for
+    Gauss-Newton. With u = B ln(C_mid / C): dg / d ln B = -u g (1 - g), and its derivative is u (u (1 - 2 g) - 1) g (1 -
+    g).
     """
     log_ratio = np.log(pairs.C_mid[:, None] / readings.compute)
     gain, step_of_nodes = pairs.A[:, None] - readings.R_0, np.log(B_NODES[1] / B_NODES[0])
@@ -274,7 +275,7 @@ def _polish(pairs: Pairs, readings: PaperReadings) -> tuple[np.ndarray, np.ndarr
         lo, hi = np.where(slope < 0, log_B, lo), np.where(slope > 0, log_B, hi)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             newton = log_B - slope / curvature
-        # At the solution rounding decides which end of the bracket it is: to step there must stay allowed.
+        # Rounding makes the solution either end of the bracket, so a step there must stay allowed.
         inside = (curvature > 0) & (lo <= newton) & (newton <= hi)
         step = np.where(inside, newton, (lo + hi) / 2) - log_B
         step[slope == 0] = 0

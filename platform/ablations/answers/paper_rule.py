@@ -3,7 +3,7 @@
 from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE
 
 PAPER_MARGIN = 0.02
-"""What the paper takes for the error of A (ScaleRL §4)."""
+"""The paper's error of A (ScaleRL §4)."""
 PAPER_RULE = f"±{PAPER_MARGIN} rule"
 
 

@@ -1,6 +1,6 @@
-"""The questions that a comparison asks: level at equal compute, ceiling, compute to a common target.
+"""The questions of every comparison: level at equal compute, ceiling, compute to a common target.
 
-Another question is another entry here: every table, figure, file and page asks `Comparison.questions`.
+A new question is a new entry here: every table, figure, file and page reads `Comparison.questions`.
 """
 
 import math
@@ -48,7 +48,7 @@ LEVEL = Question(
     spread="level",
     higher="level up",
     lower="level down",
-    widest=0.025,  # one seed each gives 0.021, with the run-to-run sd assumed
+    widest=0.025,  # one seed each gives 0.021 with the assumed run-to-run sd
     measured=_level,
     repeats=_level_repeats,
     form="+.3f",

@@ -1,26 +1,27 @@
-"""How much two runs of one recipe differ: one standard deviation for all variants of a sweep, in pass rate.
+"""The run-to-run difference: one standard deviation for all variants of a sweep, in pass rate.
 
-Verdicts, forecasts and stop rules all take it from here, and draw from it with the methods of `RunToRun`.
+Verdicts, forecasts and stop rules all get this spread here, and draw from it with the methods of `RunToRun`.
 
-The seeds of one variant say little of it, those of nine say enough. So all of them count, with a prior, and where they
-are few the repeated runs of other sweeps of the scale too. Where no recipe has a second seed, tau is assumed to be
-PRIOR_SD:
+The seeds of one variant say little about the spread; those of nine say enough. So all seeds count, with a prior, and if
+they are few, so do the repeated runs of other sweeps of the scale. If no recipe has a second seed, tau is assumed to be
+PRIOR_SD. The model for seed i of variant v is
 
     y_vi = mu_v + u_b(v,i) + e_vi    u_b ~ N(0, omega^2), e_vi ~ N(0, tau^2 + s_vi^2)
 
-of seed i of variant v; s_vi is the error of its own readings. u_b is what a run has of the start b that it shares with
-the runs of other variants: the same model, warm start, tasks and seed. It is not there in a difference of variants that
-have the same starts, which is why seeds are best the same. Where nobody knows what runs began with, or no two variants
-share it, omega is 0 and tau holds all.
+with s_vi the error of its own readings. u_b is the effect of the start b that a run shares with runs of other variants:
+the same model, warm start, tasks and seed. It cancels in a difference of variants with the same starts, which is why
+variants should share seeds. If the starts are unknown, or no two variants share one, omega is 0 and tau holds
+everything.
 
     tau ~ half-Cauchy(PRIOR_SCALE),  omega = 0 with a probability of NO_EFFECT, else ~ half-Cauchy(PRIOR_SCALE)
 
-The half-Cauchy is flat up to its scale and has a long tail, so that it holds back neither a small tau nor a large one
-that the seeds show (Gelman 2006, Prior distributions for variance parameters in hierarchical models; its scale is best
-taken somewhat above what is expected). An inverse chi-squared prior of tau^2 about .0075^2 counts as two seeds more
-that lie .0075 apart, whatever the others say: with nine degrees of freedom and a tau of .03 intervals left out 7.5 %
-instead of 5, with five 9.5 %. What each costs and gives: benchmarks/spread_prior.py. Without its half at 0, omega would
-take up chance differences of two variants' seeds, and tau be too small: benchmarks/seed_pairing.py.
+The half-Cauchy is flat up to its scale and has a long tail, so it suppresses neither a small tau nor a large one that
+the seeds show (Gelman 2006, Prior distributions for variance parameters in hierarchical models; the scale is best taken
+somewhat above the expected value). An inverse chi-squared prior of tau^2 about .0075^2 counts as two more seeds that
+lie .0075 apart, whatever the others say: with nine degrees of freedom and a tau of .03, intervals missed the truth in
+7.5 % of cases instead of 5 %, with five in 9.5 %. benchmarks/spread_prior.py shows the cost and gain of each prior.
+Without its half at 0, omega would absorb chance differences of two variants' seeds, and tau would be too small:
+benchmarks/seed_pairing.py.
 
 The posterior is a sum over a grid of ln tau and ln omega, see `variance_components`.
 """
@@ -43,39 +44,39 @@ from ablations.answers.variance_components import (
 )
 
 PRIOR_SD = 0.0075
-"""Half the +-0.015 within which three ScaleRL runs lay (ScaleRL §4)."""
+"""Half of the +-0.015 that spans three ScaleRL runs (ScaleRL §4)."""
 PRIOR_SCALE = 0.015
-"""The +-0.015 itself: the prior's median, twice what is assumed."""
+"""The +-0.015 itself: the prior's median, twice the assumed sd."""
 ENOUGH_FREEDOM = 18
-"""Degrees of freedom beyond which other sweeps say no more: three seeds of nine variants; tau is known to 17 %."""
+"""Degrees of freedom beyond which other sweeps do not count: three seeds of nine variants, which give tau to 17 %."""
 NO_EFFECT = 0.5
-"""Prior probability that seeds have no effect which variants share."""
+"""Prior probability that variants share no seed effect."""
 GRID = np.geomspace(5e-4, 0.2, 241)
-"""Of tau."""
+"""Grid of tau."""
 SHARED_GRID = np.concatenate([[0.0], np.geomspace(5e-4, 0.2, 61)])
-"""Of omega."""
+"""Grid of omega."""
 UNKNOWN = ""
-"""The start of a run of which nobody knows what it began with: it shares it with none."""
+"""An unknown start, which no other run shares."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Repeats:
-    """What the seeds of one variant say of tau: Repeats(squares=0.00031, freedom=2, own_variance=0.00004)."""
+    """Evidence on tau from the seeds of one variant: Repeats(squares=0.00031, freedom=2, own_variance=0.00004)."""
 
     squares: float
-    """Sum of squared differences from their mean."""
+    """Sum of squared differences from the mean of the seeds."""
     freedom: int
-    """Seeds less one."""
+    """Number of seeds minus one."""
     own_variance: float
     """Mean variance of one seed's number given its readings, s^2."""
     num_here: int = 0
-    """Of a recipe of other sweeps: its seeds in the sweep that is compared, where they are not repeated."""
+    """For a recipe of other sweeps: its number of seeds in the compared sweep, if it is not repeated there."""
     runs: tuple[tuple[str, float], ...] = ()
-    """What each seed began with and its number; none where that is not known of all."""
+    """Start and number of each seed; empty if the start of any is unknown."""
 
     @property
     def num_runs(self) -> int:
-        """Seeds that say something; 0 where there is one alone."""
+        """Number of seeds that give evidence; 0 if there is only one."""
         return self.freedom + 1 if self.freedom else 0
 
     @classmethod
@@ -87,7 +88,7 @@ class Repeats:
     def of(
         cls, values: Sequence[float] | np.ndarray, own_variances: Sequence[float], starts: Sequence[str] = ()
     ) -> "Repeats":
-        """The seeds of a variant: a number, its variance and what it began with of each."""
+        """Build the evidence from the number, its variance and the start of each seed."""
         y = np.asarray(values, dtype=float)
         is_known = len(starts) == y.size and all(starts)
         return cls(
@@ -100,27 +101,27 @@ class Repeats:
 
 @dataclass(frozen=True, kw_only=True)
 class OtherSweeps:
-    """What repeated runs of other sweeps of the scale say of tau, an entry per recipe; empty where there are none.
+    """Evidence on tau from repeated runs of other sweeps of the scale, one entry per recipe; empty if there are none.
 
     OtherSweeps(says={"level": (Repeats(...),), "target": (Repeats(...),)}, sweeps=("pilot",))
     """
 
     says: Mapping[str, tuple[Repeats, ...]] = field(default_factory=dict)
-    """By the spread that it is about."""
+    """Evidence by the name of the spread."""
     sweeps: tuple[str, ...] = ()
-    """Whose runs they are."""
+    """Names of the sweeps."""
     left_out: tuple[str, ...] = ()
-    """Runs that could not be read, and why."""
+    """Runs that could not be read, with the reason."""
     unkept: str = ""
-    """Why this could not be kept; empty where it was."""
+    """The reason why the evidence could not be kept; empty if it was."""
 
     def of(self, spread: str) -> tuple[Repeats, ...]:
-        """What is said of a spread."""
+        """The evidence on one spread."""
         return self.says.get(spread, ())
 
 
 NO_OTHERS = OtherSweeps()
-"""A sweep that stands alone."""
+"""No evidence from other sweeps."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -128,54 +129,55 @@ class RunToRun:
     """The posterior of tau and omega: RunToRun(values=GRID, shared=zeros, weights=array([...]), freedom=18)."""
 
     values: np.ndarray
-    """Of tau, shape (num_points,), ascending where every omega is 0."""
+    """Values of tau, shape (num_points,), ascending if every omega is 0."""
     shared: np.ndarray
-    """Of omega at the same points."""
+    """Values of omega at the same points."""
     weights: np.ndarray
     freedom: int
-    """Degrees of freedom that the seeds have given it; with none it is assumed."""
+    """Degrees of freedom from the seeds; tau is assumed if 0."""
     num_runs: int = 0
-    """Repeated runs that have given them."""
+    """Number of repeated runs behind the posterior."""
     num_other_runs: int = 0
-    """How many of these are of other sweeps."""
+    """Number of these from other sweeps."""
 
     @property
     def sd(self) -> float:
-        """The median of what runs of one recipe lie apart by, sqrt(tau^2 + omega^2)."""
+        """Posterior median of the run-to-run sd, sqrt(tau^2 + omega^2)."""
         return float(self._quantiles(np.hypot(self.values, self.shared), np.array([0.5]))[0])
 
     @property
     def paired_sd(self) -> float:
-        """The median of tau: what is left of it where variants with the same starts are compared."""
+        """Posterior median of tau, the run-to-run sd left once shared seed effects cancel."""
         return float(self._quantiles(self.values, np.array([0.5]))[0])
 
     @property
     def has_shared(self) -> bool:
-        """Whether starts have an effect, rather than none."""
+        """True if starts have an effect."""
         return float(self.weights[self.shared > 0].sum()) > 0.5
 
     def differences(self, starts: Sequence[str], baseline: Sequence[str], num_draws: int) -> np.ndarray:
-        """Draws of what the means of two variants differ by because runs of one recipe do, given the starts of each.
+        """Draws of the difference between the means of two variants due to run-to-run differences, given the starts of
+        each.
 
         N(0, tau^2 (1 / m + 1 / n) + omega^2 sum_b (m_b / m - n_b / n)^2), with m_b of the m runs having start b.
         """
         return _mean_offsets(self, 1 / len(starts) + 1 / len(baseline), _unshared(starts, baseline), num_draws)
 
     def mean_offsets(self, starts: Sequence[str], num_draws: int) -> np.ndarray:
-        """Draws of how far the mean of runs with these starts lies off their recipe."""
+        """Draws of the deviation from the recipe of the mean of runs with these starts."""
         return _mean_offsets(self, 1 / len(starts), _unshared(starts, ()), num_draws)
 
     def offsets(self, num_draws: int, seed: int, start: int | None = None) -> np.ndarray:
-        """Draws of how far one run lies off its recipe, shuffled by `seed`; not to be written to.
+        """Draws of the deviation of one run from its recipe, shuffled by `seed`; the array must not be written to.
 
-        What runs with one number of their start share is the same draws; None is a start that no other run has.
+        Runs with the same `start` number share the draws of its effect; None is a start that no other run has.
         """
         return _run_offsets(self, num_draws, seed, start)
 
     def run_offsets(self, sides: Sequence[Sequence[str]], num_draws: int) -> list[list[np.ndarray]]:
-        """Draws of how far every run of every side lies off its recipe, given what each began with.
+        """Draws of the deviation of every run of every side from its recipe, given the start of each.
 
-        All are joint draws: runs with the same start share its effect, whichever side they are on.
+        All draws are joint: runs with the same start share its effect, on either side.
         """
         numbers = {start: number for number, start in enumerate(dict.fromkeys(chain.from_iterable(sides)))}
         return [
@@ -187,7 +189,7 @@ class RunToRun:
         ]
 
     def _quantiles(self, values: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        """Of a function of the points."""
+        """Weighted quantiles of a function of the grid points."""
         order = np.argsort(values, kind="stable")
         return np.interp(shares, np.cumsum(self.weights[order]), values[order])
 
@@ -214,7 +216,7 @@ def _midpoints(number: int) -> np.ndarray:
 
 
 def _unshared(starts: Sequence[str], baseline: Sequence[str]) -> float:
-    """sum_b (m_b / m - n_b / n)^2; an unknown start is one that no other run has."""
+    """sum_b (m_b / m - n_b / n)^2; no other run has an unknown start."""
     sides = Counter(starts), Counter(baseline)
     alone = sum(side[UNKNOWN] / side.total() ** 2 for side in sides if side)
     named = [start for start in dict.fromkeys([*starts, *baseline]) if start != UNKNOWN]
@@ -222,7 +224,7 @@ def _unshared(starts: Sequence[str], baseline: Sequence[str]) -> float:
     return alone + sum((of_one - of_other) ** 2 for of_one, of_other in shares)
 
 
-@lru_cache(maxsize=64)  # every variant of a comparison asks for the same
+@lru_cache(maxsize=64)  # every variant of a comparison asks for the same draws
 def _mean_offsets(spread: RunToRun, of_run: float, of_start: float, num_draws: int) -> np.ndarray:
     """Draws of N(0, of_run tau^2 + of_start omega^2), shuffled."""
     sds = np.sqrt(of_run * spread.values**2 + of_start * spread.shared**2)
@@ -250,7 +252,7 @@ def _run_offsets(spread: RunToRun, num_draws: int, seed: int, start: int | None)
 
 
 def run_to_run(repeats: Sequence[Repeats], others: Sequence[Repeats] = ()) -> RunToRun:
-    """The posterior of tau and omega given the seeds of every variant, and recipes of `others` as far as wanted."""
+    """The posterior of tau and omega given the seeds of every variant and as many recipes of `others` as needed."""
     own = sum(variant.freedom for variant in repeats)
     added = _wanted(others, own)
     freedom = own + sum(recipe.freedom for recipe in added)
@@ -259,7 +261,7 @@ def run_to_run(repeats: Sequence[Repeats], others: Sequence[Repeats] = ()) -> Ru
     every = [recipe for recipe in (*repeats, *added) if recipe.freedom]
     begun = _that_share_starts(every)
     tau, omega = GRID[:, None], SHARED_GRID[None] if begun else np.zeros((1, 1))
-    log_density = log_half_cauchy(tau, PRIOR_SCALE)  # of ln tau and ln omega
+    log_density = log_half_cauchy(tau, PRIOR_SCALE)  # density in ln tau and ln omega
     if begun:
         own_variance = float(np.average([one.own_variance for one in begun], weights=[one.freedom for one in begun]))
         log_density = log_density + log_spike_and_slab(omega, PRIOR_SCALE, NO_EFFECT)
@@ -281,9 +283,10 @@ def run_to_run(repeats: Sequence[Repeats], others: Sequence[Repeats] = ()) -> Ru
 
 
 def _that_share_starts(every: Sequence[Repeats]) -> list[Repeats]:
-    """The recipes whose runs' starts are known, if any start is that of runs of two recipes; else none.
+    """The recipes whose starts are known, if runs of two recipes share any start; else none.
 
-    Recipes with the same numbers to the bit are one: what they differ in has never acted, and says nothing of tau.
+    Recipes with bit-identical numbers count as one: their difference in settings has never taken effect, and they say
+    nothing about tau.
     """
     distinct = list({recipe.runs: recipe for recipe in every if recipe.runs}.values())
     counts = Counter(start for recipe in distinct for start in {start for start, _ in recipe.runs})

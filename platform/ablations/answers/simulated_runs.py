@@ -1,8 +1,8 @@
-"""Runs that a study could have, simulated and fitted: those of its reference, and those of a variant that differs.
+"""Simulated and fitted runs of a possible study: of its reference, and of a variant that differs.
 
 A variant is slower, or ends lower, by a difference d:
 
-    slower        R(C) = R_ref(C / e^d)                                        as much more compute to every pass rate
+    slower        R(C) = R_ref(C / e^d)                                        e^d times the compute to every pass rate
     ends lower    R(C) = R_0 + (R_ref(C) - R_0) (A - d - R_0) / (A - R_0)      as fast towards a ceiling d lower
 
 Such a variant is known less well than the reference: its readings end nearer to the bend, or rise less.
@@ -24,21 +24,21 @@ from ablations.fit.result import Fit
 DifferenceKind = Literal["slower", "ends lower"]
 
 NUM_CURVES = 20
-"""Runs that are simulated of the reference, and as many of each variant."""
+"""Number of simulated runs of the reference, and of each variant."""
 LEAST_DIFFERENCE = 0.01
-"""Variants are simulated at differences of this times powers of 2, so that designs share them."""
+"""Variants are simulated at this difference times powers of 2, so that designs share them."""
 SEED = 16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SimulatedRuns:
-    """Fits of runs with the known law and noise; how runs of one recipe differ is left out."""
+    """Fits of runs with the known law and noise, without run-to-run differences."""
 
     known: KnownScale
     compute: np.ndarray
-    """Of the readings of one run, step 0 first."""
+    """Compute of the readings of one run, step 0 first."""
     samples: float | None
-    """Per reading, as many as independent ones would have."""
+    """Effective number of independent samples per reading."""
     settings: FitSettings
     _fits: dict[tuple[DifferenceKind, float], list[Fit]] = field(default_factory=dict)
 
@@ -48,13 +48,15 @@ class SimulatedRuns:
         return self._simulated("slower", 0.0, self.known.law)
 
     def variant(self, kind: DifferenceKind, difference: float) -> list[Fit]:
-        """NUM_CURVES runs of a variant that differs by about `difference`, in ln for one that is slower."""
+        """NUM_CURVES runs of a variant that differs by about `difference`, in ln for a slower one."""
         d = grid_difference(difference)
         law = slower(self.known.law, d) if kind == "slower" else lower(self.known.law, d)
         return self._simulated(kind, d, law)
 
     def _simulated(self, kind: DifferenceKind, difference: float, law: Law) -> list[Fit]:
-        """All variants have the same noise, so that a larger difference is one with less chance in it."""
+        """Simulate a variant. All variants have the same noise, so that comparisons between differences contain less
+        chance.
+        """
         key = (kind, difference)
         if key not in self._fits:
             seed = SEED if difference == 0 else [SEED, 1]
@@ -69,26 +71,26 @@ def slower(law: Law, difference: float) -> Law:
 
 
 def lower(law: Law, difference: float) -> Law:
-    """The law of a variant whose ceiling lies d lower, no lower than R_0."""
+    """The law of a variant with a ceiling d lower, no lower than R_0."""
     R_0, A = (float(end) for end in law(np.array([0.0, np.inf])))
     share = max(A - difference - R_0, 0.0) / (A - R_0)
     return lambda compute: R_0 + (law(compute) - R_0) * share
 
 
 def grid_difference(difference: float) -> float:
-    """The difference next to this one at which variants are simulated."""
+    """The nearest difference at which variants are simulated."""
     return LEAST_DIFFERENCE * 2.0 ** max(round(math.log2(difference / LEAST_DIFFERENCE)), 0)
 
 
 def expected_curve(law: Law, compute: np.ndarray, samples: float | None) -> Curve:
-    """The readings of a run without noise; `samples` per reading, as many as independent ones would have."""
+    """The readings of a run without noise; `samples` is the effective number of independent samples per reading."""
     score = np.clip(law(compute), 0.0, 1.0)
     of_reading = None if samples is None else np.full(compute.size, samples)
     return Curve(name="expected", compute=compute, score=score, samples=of_reading)
 
 
 def simulated_fits(expected: Curve, known: KnownScale, settings: FitSettings, rng: np.random.Generator) -> list[Fit]:
-    """Fits of NUM_CURVES runs whose readings scatter about those expected as is known of the scale."""
+    """Fits of NUM_CURVES runs whose readings scatter about the expected ones with the known noise."""
     sampling = 0.0 if expected.samples is None else expected.score * (1 - expected.score) / expected.samples
     fits = []
     for _ in range(NUM_CURVES):
@@ -101,7 +103,9 @@ def simulated_fits(expected: Curve, known: KnownScale, settings: FitSettings, rn
 
 
 def _fitted(curve: Curve, settings: FitSettings) -> Fit:
-    """Without the ceiling of the task where a curve lies above it: by chance, or as the law was only assumed."""
+    """Fit a curve, without the task's ceiling if the curve lies above it, by chance or because the law was only
+    assumed.
+    """
     try:
         return fit_with(curve, settings, through_collapse=True)
     except AblationsError:
