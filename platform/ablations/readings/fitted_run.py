@@ -1,4 +1,4 @@
-"""The curve of a run with its fit, or the reason why it has no fit: one bad run hides no other."""
+"""The curve of a run with its fit, or the reason why it has none, so that one bad run hides no other."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -18,7 +18,7 @@ from ablations.readings.run_reading import RunReading, kept_reading
 from scalerl.run.run_folder import RunFolder
 
 FIT_KEYS = ("curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "verdict", "points", "window")
-"""What every line of `platform fit --json` has, null where there is no number."""
+"""Keys in every line of `platform fit --json`, null without a number."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,7 +48,7 @@ class FittedCurve:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedRun(FittedCurve):
-    """The same for one run of a sweep."""
+    """The fitted curve of one run of a sweep."""
 
     variant: str
     seed: int
@@ -56,32 +56,32 @@ class FittedRun(FittedCurve):
     cost_gpu_hours: float
     """Compute spent so far."""
     code_versions: tuple[str, ...]
-    """Of all its attempts, in order."""
+    """Code versions of all attempts, in order."""
     warnings: tuple[str, ...] = ()
-    """What its trainer last said of its health and its files."""
+    """The last warnings of the trainer about its health and its files."""
     hours: Hours | None = None
-    """Where its hours went; None if its log does not say."""
+    """Device time by role and activity; None if the log does not say."""
     counts: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """What its evaluations counted besides compute: `{"compute_gpu_hours": ..., "step": ..., "tokens": ...}`."""
+    """Counters of the evaluations besides compute: `{"compute_gpu_hours": ..., "step": ..., "tokens": ...}`."""
     unkept: str = ""
-    """Why its reading could not be kept; see `RunReading`."""
+    """The reason why the reading could not be kept; see `RunReading`."""
 
 
 def curve_name(variant: str, seed: int) -> str:
-    """`scalerl-s0`."""
+    """The name of a run's curve: `scalerl-s0`."""
     return f"{variant}-s{seed}"
 
 
 def read_run(folder: RunFolder, variant: str, run: PlannedRun, settings: FitSettings) -> FittedRun:
-    """The run as its log and status say; a reason instead of a fit where it has none.
+    """The run as its log and status say; without a fit, the reason.
 
-    What was read before is kept beside the log, and taken from there as long as log, checkpoint and code are the same.
+    Readings are kept beside the log and reused while log, checkpoint and code stay the same.
     """
     return fitted_run(folder, variant, run, kept_reading(folder, curve_name(variant, run.seed), settings))
 
 
 def fitted_run(folder: RunFolder, variant: str, run: PlannedRun, reading: RunReading) -> FittedRun:
-    """What was read of a run's log, with what its status says."""
+    """Join the reading of a run's log with its status."""
     status = folder.read_status()
     is_empty = reading.curve is None and not reading.reason
     return FittedRun(

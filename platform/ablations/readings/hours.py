@@ -1,6 +1,7 @@
-"""Where the hours of a run or a variant went: device-seconds by role and activity, tokens a second, MFU.
+"""Device time of a run or a variant: device-seconds by role and activity, tokens per second, MFU.
 
-The trainer books them (`scalerl.cluster.device_seconds`); here they are read from run logs and put side by side.
+The trainer records them (`scalerl.cluster.device_seconds`); this module reads them from run logs and puts them side by
+side.
 """
 
 from collections import defaultdict
@@ -26,7 +27,7 @@ HOURS_HEADINGS = {
     ("evaluator", "wait_weights"): "evaluator waits for weights",
     ("evaluator", "dead"): "evaluator dead",
 }
-"""Of a table, by role and activity, in its order."""
+"""Rows of a table, by role and activity, in this order."""
 NOTE = (
     "Shares of each role's device time; checkpoints stop the clock and are in none, and so do evaluations where no "
     "evaluator measures. "
@@ -36,20 +37,16 @@ NOTE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Hours:
-    """What was spent up to the last step.
-
-    Hours(device_s={"generator": {"decode": 37.2, "wait_weights": 53.2}, "trainer": {"forward_backward": 45.2}},
-          tokens_per_s=0.71, mfu={"generator": 0.06, "trainer": 0.48})
-    """
+    """Device time spent up to the last step."""
 
     device_s: Mapping[str, Mapping[str, float]]
     tokens_per_s: float
     mfu: Mapping[str, float] | None
-    """None where it is not known."""
+    """None if unknown."""
 
     @classmethod
     def of_rows(cls, rows: Iterable[Mapping[str, Any]]) -> Self | None:
-        """Those of the last step in a run log; None if it has no account, as those of earlier versions."""
+        """The account of the last step in a run log; None if there is none, as in logs of earlier versions."""
         last = None
         for row in rows:
             if row["kind"] == "train":
@@ -60,7 +57,7 @@ class Hours:
 
     @classmethod
     def of_runs(cls, runs: Sequence[Self]) -> Self | None:
-        """Those of several runs together; rates are means over all of their device time. None without a run."""
+        """The joint account of several runs, with rates averaged over all of their device time; None without a run."""
         if not runs:
             return None
         device_s: dict[str, dict[str, float]] = {}
@@ -81,12 +78,12 @@ class Hours:
 
     @property
     def total_s(self) -> float:
-        """Device-seconds in all."""
+        """Total device-seconds."""
         return sum(sum(seconds.values()) for seconds in self.device_s.values())
 
     @property
     def shares(self) -> dict[tuple[str, str], float]:
-        """Shares of each role's device time, by role and activity."""
+        """The share of each role's device time, by role and activity."""
         return {
             (role, activity): spent / sum(seconds.values())
             for role, seconds in self.device_s.items()
@@ -94,7 +91,7 @@ class Hours:
         }
 
     def numbers(self) -> dict[str, float]:
-        """Flat names for a tracking server: `hours_generator_decode` is a share."""
+        """Numbers under flat names for a tracking server: `hours_generator_decode` is a share."""
         rates = {f"mfu_{role}": share for role, share in (self.mfu or {}).items()}
         shares = {f"hours_{role}_{activity}": share for (role, activity), share in self.shares.items()}
         return {**shares, **rates, "tokens_per_s": self.tokens_per_s}
@@ -105,7 +102,7 @@ class Hours:
 
 
 def hours_cells(hours: Mapping[str, Hours | None]) -> list[dict[str, str]]:
-    """One line per variant that has an account, cells by heading; only activities that took time in some variant."""
+    """One line per variant with an account, cells by heading; activities that took no time anywhere are left out."""
     known = {name: spent for name, spent in hours.items() if spent is not None}
     seen = {place for spent in known.values() for place, share in spent.shares.items() if share > 0}
     lines = []

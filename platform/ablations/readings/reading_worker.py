@@ -1,7 +1,7 @@
-"""A process that reads and fits runs for another: `python -m ablations.readings.reading_worker`.
+"""A worker process that reads and fits runs for another: `python -m ablations.readings.reading_worker`.
 
-It takes a line of JSON for each run from standard input, and writes the length and the bytes of each reading to
-standard output. It ends with its input, and so with whoever started it.
+The worker takes a line of JSON per run from standard input, and writes the length and the bytes of each reading to
+standard output. It ends with its input, and so with its parent process.
 """
 
 import json
@@ -17,10 +17,10 @@ from scalerl.run.run_folder import RunFolder
 
 
 def main() -> None:
-    """Answer until the input ends; Ctrl-C is for whoever started this."""
+    """Answer until the input ends; Ctrl-C is left to the parent process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever a library prints is no answer
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keep what libraries print out of the answers
     for line in sys.stdin.buffer:
         asked = json.loads(line)
         reading = kept_reading(RunFolder(Path(asked["folder"])), asked["name"], FitSettings(**asked["settings"]))

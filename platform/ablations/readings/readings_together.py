@@ -1,7 +1,7 @@
-"""Readings of many runs: what is kept is taken; the rest is read and fitted by as many processes as there are cores.
+"""Readings of many runs: kept readings are reused; the rest is read and fitted by one process per core.
 
-What a process finds is equal to the bit to what this one would: each fit uses one thread of the BLAS wherever it runs.
-A worker that dies takes nothing with it; what it had in hand is done again here, where errors are said.
+A worker's result is bit-identical to this process's own, since each fit uses one BLAS thread everywhere. If a worker
+dies, its run is done again here, where errors are reported.
 """
 
 import json
@@ -20,25 +20,25 @@ from ablations.terminal.progress_bar import Done
 from scalerl.run.run_folder import RunFolder
 
 FEWEST = 12
-"""Runs that must be fitted before processes are started for it: their start takes as long as some of the fits."""
+"""Least number of runs to fit that justifies starting workers, which takes as long as some of the fits."""
 MOST_WORKERS = 16
-"""A login node has more cores, and other users."""
+"""Limit on workers: a login node has more cores, but also other users."""
 LENGTH_BYTES = 8
 MOST_BYTES = 1 << 30
-"""Of one reading; those of 200 evaluations have 130 kB."""
+"""Size limit of one reading; a reading of 200 evaluations has 130 kB."""
 WORKER = ["-m", "ablations.readings.reading_worker"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """`Wanted(folder=home.run("3f0c9a1b2d4e"), name="scalerl-s0", settings=settings)`: one run, and how it is read."""
+    """A run and how to read it: `Wanted(folder=home.run("3f0c9a1b2d4e"), name="scalerl-s0", settings=settings)`."""
 
     folder: RunFolder
     name: str
     settings: FitSettings
 
     def line(self) -> bytes:
-        """As a worker is asked for it."""
+        """The request as a line for a worker."""
         content = {"folder": str(self.folder.path), "name": self.name, "settings": asdict(self.settings)}
         return json.dumps(content).encode() + b"\n"
 
@@ -46,9 +46,9 @@ class Wanted:
 def readings_of_runs(
     wanted: Sequence[Wanted], *, done: Done | None = None, workers: int | None = None
 ) -> list[RunReading]:
-    """One for each of `wanted`, in order; `done` is called only where some must be fitted.
+    """One reading for each of `wanted`, in order; `done` is called only if some must be fitted.
 
-    `workers` is the number of processes, by default that of the cores that this process may use.
+    `workers` is the number of processes, by default the number of cores that this process may use.
     """
     kept = [read_kept(one.folder, one.name, one.settings) for one in wanted]
     missing = [number for number, reading in enumerate(kept) if reading is None]
@@ -68,7 +68,7 @@ def _num_workers(num_missing: int, asked: int | None) -> int:
 
 
 def _fitted(wanted: Sequence[Wanted], missing: Sequence[int], num_workers: int) -> Iterator[tuple[int, RunReading]]:
-    """Each missing one with its number, in the order in which they are done."""
+    """Each missing reading with its index, in order of completion."""
     left = dict.fromkeys(missing)
     if num_workers > 1:
         for number, reading in _by_workers(wanted, missing, num_workers):
@@ -80,7 +80,7 @@ def _fitted(wanted: Sequence[Wanted], missing: Sequence[int], num_workers: int) 
 
 
 def _by_workers(wanted: Sequence[Wanted], missing: Sequence[int], num_workers: int) -> Iterator[tuple[int, RunReading]]:
-    """As far as the workers live."""
+    """The readings of the workers, until all are done or all workers have died."""
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     for number in missing:
         todo.put(number)
@@ -103,7 +103,7 @@ def _by_workers(wanted: Sequence[Wanted], missing: Sequence[int], num_workers: i
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """A process that finds the packages where this one does, and runs nothing of this one's main module."""
+    """Start a worker that finds the same packages as this process and runs nothing of this one's main module."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return subprocess.Popen(
         [sys.executable, *WORKER],
@@ -120,7 +120,7 @@ def _feed(
     todo: "queue.SimpleQueue[int]",
     answers: "queue.SimpleQueue[tuple[int, RunReading] | None]",
 ) -> None:
-    """Give a worker one run after the other until none is left, or the worker is gone."""
+    """Give a worker one run after another until none is left or the worker has died."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:

@@ -1,11 +1,10 @@
-"""What a run log says, with its fit: read once, and kept beside the run.
+"""The contents of a run log with its fit: read once, and kept beside the run.
 
-A reading is kept in the run's folder `readings/`, in a file named by all that it comes from: the run, its log, the
-checkpoint that vouches for it and its recipe (size and time of each), the settings of the fit, the name, and the code
-of the fit. Whatever of these changes, the log is read again; a file that cannot be read is made again. A log that is
-damaged is read each time, as what is said of it names the file. The folder may be deleted at any time. Where it cannot
-be written, in the home folder of another user or on a full disk, the log is read and fitted each time, and `unkept`
-says why.
+A reading is kept in the run's folder `readings/`, in a file named by everything it depends on: the run, its log, the
+checkpoint that vouches for the log, and its recipe (size and time of each), the settings of the fit, the name, and the
+code of the fit. If any of these changes, the log is read again; an unreadable file is replaced. A damaged log is read
+each time, since its message names the file. The folder may be deleted at any time. If it cannot be written, in the home
+folder of another user or on a full disk, the log is read and fitted each time, and `unkept` says why.
 """
 
 import hashlib
@@ -43,41 +42,41 @@ from scalerl.run.run_folder import RunFolder
 
 JUST_NOW_NS = 100_000_000
 MOST_KEPT = 6
-"""Readings of one run, those made last: of other settings, tasks, and names in other sweeps."""
+"""Limit on kept readings of one run, the newest ones: readings differ by settings, tasks, and names in other sweeps."""
 SECONDS_OF_A_WRITE = 3600.0
-"""A temporary file that is older was left by a process that died."""
+"""Age in seconds from which a temporary file belongs to a dead process."""
 LOCKS = tuple(Lock() for _ in range(64))
-"""By the hash of a reading's file: of threads that ask for one reading the first makes it, and the others wait for it.
-Two that made it at once might differ in the last bit, as BLAS splits its sums by the threads that are free."""
+"""Locks by the hash of a reading's file: the first thread to ask makes the reading, and the others wait. Two made at
+once might differ in the last bit, as BLAS splits its sums by the free threads."""
 RECIPE = "recipe.json"
 BEGUN_WITH = ("model", "tasks", "warm_start")
 EVERY_ROW = ("kind", "step", "compute_gpu_hours")
 COUNTED = ("compute_gpu_hours", "step", "wall_s", "flops", "tokens")
-"""What evaluations count, where it was logged."""
+"""Counters of evaluations, if logged."""
 DECIDING = (
     *("fit/**/*.py", "answers/*.py", "readings/*.py", "findings/repeated_runs.py"),
     *("files/trees.py", "errors.py", "text.py"),
 )
-"""What of the platform decides a reading."""
+"""Platform source files that decide a reading."""
 DECIDING_OF_TRAINER = ("run/metrics.py", "run/log_fault.py", "run/sealed_json.py", "evaluation/prompt_counts.py")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunReading:
-    """What a run log says: `RunReading(curve=curve, fit=fit, reason="", cost_gpu_hours=1500.0, hours=hours)`."""
+    """The contents of a run log: `RunReading(curve=curve, fit=fit, reason="", cost_gpu_hours=1500.0, hours=hours)`."""
 
     curve: Curve | None
     fit: Fit | None
     reason: str
-    """Why there is no fit; empty also of a log without an evaluation."""
+    """The reason why there is no fit; also empty for a log without an evaluation."""
     cost_gpu_hours: float
     hours: Hours | None
     counts: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """Of `COUNTED` what each evaluation has, one number per evaluation and one evaluation per compute."""
+    """The counters of `COUNTED` that every evaluation has, one number per evaluation and one evaluation per compute."""
     is_sound: bool = True
-    """False where the log cannot be used, so that nothing of it is kept."""
+    """False if the log cannot be used, so that nothing of it is kept."""
     unkept: str = ""
-    """Why it could not be kept, "No space left on device"; of what is kept, empty."""
+    """The reason why the reading could not be kept, "No space left on device"; empty in a kept reading."""
 
 
 CLASSES = (
@@ -98,7 +97,7 @@ NAMED = {family.name: family for family in FAMILIES}
 
 
 def kept_reading(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
-    """What is kept of the log, or else what is read of it now and kept."""
+    """The kept reading of the log, or else a new one that is then kept."""
     if (kept := read_kept(folder, name, settings)) is not None:
         return kept
     path = _path(folder, name, settings)
@@ -114,13 +113,13 @@ def kept_reading(folder: RunFolder, name: str, settings: FitSettings) -> RunRead
             return found
         except OSError as error:
             return replace(found, unkept=error.strerror or str(error))
-        with suppress(OSError):  # another process forgets the same
+        with suppress(OSError):  # another process removes the same files
             _forget_old(path.parent, now=time.time())
         return found
 
 
 def read_kept(folder: RunFolder, name: str, settings: FitSettings) -> RunReading | None:
-    """What is kept of the log as it is now; None where that is nothing, or no reading."""
+    """The kept reading of the log as it is now; None if there is none or it cannot be read."""
     try:
         return reading_from_bytes(_path(folder, name, settings).read_bytes())
     except (OSError, NotATree):
@@ -128,12 +127,12 @@ def read_kept(folder: RunFolder, name: str, settings: FitSettings) -> RunReading
 
 
 def reading_bytes(reading: RunReading) -> bytes:
-    """A reading as it is kept, and as one process gives it to another."""
+    """A reading as bytes, for the kept file and between processes."""
     return tree_bytes(reading, named=NAMED)
 
 
 def reading_from_bytes(content: bytes) -> RunReading:
-    """The inverse of `reading_bytes`; NotATree where the content is something else."""
+    """The inverse of `reading_bytes`; NotATree for any other content."""
     found = tree_from_bytes(content, classes=CLASSES, named=NAMED)
     if not isinstance(found, RunReading):
         raise NotATree(f"found {type(found).__name__}, not a reading")
@@ -141,12 +140,12 @@ def reading_from_bytes(content: bytes) -> RunReading:
 
 
 def _path(folder: RunFolder, name: str, settings: FitSettings) -> Path:
-    """Named by all that decides a reading."""
+    """The path of a reading, named by everything that decides it."""
     return folder.path / "readings" / f"{_key(folder, name, settings)}.npz"
 
 
 def read_log(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
-    """The curve `name` with its fit, cost and hours; a reason instead of a fit where the log cannot be used."""
+    """The curve `name` with its fit, cost and hours; if the log cannot be used, the reason instead of a fit."""
     rows: list[dict[str, Any]] = []
     curve, fit, reason, is_sound = None, None, "", True
     try:
@@ -175,19 +174,19 @@ def read_log(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
 
 
 def start_of(folder: RunFolder) -> str:
-    """Names what the run began with: equal for runs with the same model, tasks, warm start and seed; "" if unknown."""
+    """The start of a run: equal for runs with the same model, tasks, warm start and seed; "" if unknown."""
     try:
         recipe, seed = folder.read_recipe()
-    except (OSError, ValueError):  # who needs the recipe says so
+    except (OSError, ValueError):  # callers that need the recipe report the error
         return ""
     content = [recipe.canonical(*BEGUN_WITH), recipe.generation.thinks, seed]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def counts_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
-    """What the evaluations among these rows counted: compute, and what else all of them have.
+    """The counters of the evaluations among these rows: compute, and the others that all of them have.
 
-    Of evaluations at one compute, which are those of several tasks, the first counts.
+    If several evaluations share one compute, as those of several tasks do, the first counts.
     """
     evaluations: dict[float, Mapping[str, Any]] = {}
     for row in rows:
@@ -199,13 +198,13 @@ def counts_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
 
 
 def _reading_at(curve: Curve, compute: float) -> float:
-    """Compute of the reading that is due at `compute`: it is taken at the first step that reaches its point."""
+    """Compute of the reading due at `compute`: the reading is taken at the first step that reaches its point."""
     due = curve.compute[curve.compute >= compute]
     return float(due[0]) if due.size else compute
 
 
 def try_fit(curve: Curve, settings: FitSettings) -> tuple[Fit | None, str]:
-    """The fit, or why the curve has none."""
+    """The fit, or the reason why there is none."""
     try:
         return fit_with(curve, settings), ""
     except AblationsError as error:
@@ -213,20 +212,20 @@ def try_fit(curve: Curve, settings: FitSettings) -> tuple[Fit | None, str]:
 
 
 def is_at_rest(log: Path) -> bool:
-    """Whether a change from now on would show in the file's time, which some file systems round to milliseconds."""
+    """True if any further change would show in the file's time, which some file systems round to milliseconds."""
     stamp = _stamp(log)
     return stamp is not None and time.time_ns() - stamp[1] > JUST_NOW_NS
 
 
 def _key(folder: RunFolder, name: str, settings: FitSettings) -> str:
-    """SHA-256 of all that decides a reading, shortened."""
+    """SHA-256, shortened, of everything that decides a reading."""
     stamps = [_stamp(path) for path in (folder.metrics, folder.checkpoint / "manifest.json", folder.path / RECIPE)]
     content = [code_of_readings(), folder.path.name, name, asdict(settings), stamps]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """Size and time of a file: a new one means new content."""
+    """Size and time of a file, which change with its content."""
     try:
         found = path.stat()
     except OSError:
@@ -236,7 +235,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 @cache
 def code_of_readings() -> str:
-    """SHA-256 of the source that turns logs into readings, and readings into verdicts, and of what it computes with."""
+    """SHA-256 of the source that turns logs into readings and readings into verdicts, and of its numeric libraries."""
     digest = hashlib.sha256(f"{np.__version__} {scipy.__version__}".encode())
     for root, patterns in ((Path(__file__).parents[1], DECIDING), (Path(scalerl.__path__[0]), DECIDING_OF_TRAINER)):
         for path in sorted(path for pattern in patterns for path in root.glob(pattern)):
@@ -245,7 +244,7 @@ def code_of_readings() -> str:
 
 
 def _forget_old(folder: Path, *, now: float) -> None:
-    """Of too many readings keep those made last; of writes that were killed keep nothing."""
+    """Delete readings beyond the newest ones, and files of interrupted writes."""
     kept = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime_ns)
     torn = [path for path in folder.glob(".*.tmp") if now - path.stat().st_mtime > SECONDS_OF_A_WRITE]
     for path in (*kept[:-MOST_KEPT], *torn):

@@ -1,10 +1,10 @@
-"""The curve that a run log holds of one of its tasks, or of all of them together.
+"""The curve in a run log of one of its tasks, or of all tasks together.
 
-An evaluation of a mix leaves a row for each task, which has its share, and one for all, which has none. Downstream rows
-make a curve only where their task is asked for by name.
+An evaluation of a mix leaves a row for each task, with its share, and one row for all, without a share. Downstream rows
+make a curve only if their task is requested by name.
 
-Rows with `prompt_counts` give the variance of their pass rate given its prompts. Those of earlier versions have none,
-and their `num_samples` give it as if prompts were drawn anew.
+Rows with `prompt_counts` give the variance of their pass rate given its prompts. Rows of earlier versions lack them,
+and their `num_samples` gives the variance as if prompts were drawn anew.
 """
 
 import math
@@ -25,9 +25,9 @@ from scalerl.run.metrics import read_rows
 
 
 def curve_of(rows: Iterable[dict[str, Any]], name: str, task: str | None = None) -> Curve | None:
-    """The readings of `task` among the rows of a run log, by default those of its only task or of all tasks together.
+    """The readings of `task` in the rows of a run log, by default of its only task or of all tasks together.
 
-    None when there are no evaluations, AblationsError when they make no curve or `task` is none of those measured.
+    None if there are no evaluations; AblationsError if they make no curve or `task` was not measured.
     """
     measured = [row for row in rows if row["kind"] in ("eval", "downstream")]
     if not measured:
@@ -59,7 +59,7 @@ def curve_of(rows: Iterable[dict[str, Any]], name: str, task: str | None = None)
 
 
 def _with_parts(measured: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Every row with those that count its answers: itself, or the tasks of a mix, whose rows come before their own."""
+    """Every row with the rows that count its answers: itself, or for a mix the rows of its tasks, which come first."""
     parts: list[dict[str, Any]] = []
     for row in measured:
         if "share" in row:
@@ -73,7 +73,7 @@ def _with_parts(measured: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, 
 
 
 def _variances(parts: Sequence[dict[str, Any]]) -> tuple[float, float]:
-    """Of a pass rate: due to its answers and due to its prompts, sum share^2 variance over tasks; NaN where unknown."""
+    """Variances of a pass rate due to answers and to prompts, sum share^2 variance over tasks; NaN if unknown."""
     answers = prompts = 0.0
     for part in parts:
         if "prompt_counts" not in part:
@@ -89,15 +89,15 @@ def _variances(parts: Sequence[dict[str, Any]]) -> tuple[float, float]:
 
 
 def _is_of(row: dict[str, Any], task: str | None) -> bool:
-    """Whether a row is a reading of `task`; a row of one task of a mix has its share, so the one for all has none."""
+    """True if a row is a reading of `task`. Rows of one task of a mix have a share; the row for all tasks has none."""
     return row.get("task") == task if task is not None else row["kind"] == "eval" and "share" not in row
 
 
 def measured_tasks(sweep: StartedSweep) -> list[str]:
-    """Names of the tasks that the runs of a sweep have readings of, the first reading of each being enough."""
+    """Names of the tasks measured in a sweep, by the first evaluation of each run."""
     names: dict[str, None] = {}
     for run in sweep.plan.runs:
-        with suppress(ValueError):  # a broken log has no curve, and the result says why
+        with suppress(ValueError):  # a damaged log has no curve; its result says why
             readings = (row for row in read_rows(sweep.run(run.id).metrics) if row["kind"] != "train")
             first = takewhile(lambda row: row["step"] == 0, readings)
             names |= dict.fromkeys(str(row.get("task")) for row in first)
@@ -105,7 +105,7 @@ def measured_tasks(sweep: StartedSweep) -> list[str]:
 
 
 def with_task(sweep: StartedSweep, task: str | None) -> StartedSweep:
-    """The sweep with its curves those of `task`; AblationsError where no run has measured it."""
+    """The sweep with the curves of `task`; AblationsError if no run has measured it."""
     if task is None:
         return sweep
     names = measured_tasks(sweep)
