@@ -1,8 +1,8 @@
 """Steering: a sweep that decides while it trains. A map of the room:
 
-    stopping     when a run may end early, from posterior draws
+    stopping     rules for ending a run early, from posterior draws
     live_fits    fits of runs that still grow
     steering     both while the pool trains
 
-What was decided is in `ablations.home.stops`. Off unless a sweep file has `stop:`.
+`ablations.home.stops` keeps the decisions. Steering is off unless a sweep file has `stop:`.
 """

@@ -1,4 +1,4 @@
-"""Fits of a sweep's runs while they grow: a run log is read again, and fitted again, when it has a new evaluation."""
+"""Fits of a sweep's runs while they grow: a run log is read and fitted again once it has a new evaluation."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from scalerl.run.metrics import read_rows
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Log:
-    """What a run log said when it was last read."""
+    """The contents of a run log at its last reading."""
 
     size: int
     curve: Curve | None
@@ -35,7 +35,7 @@ class LiveFits:
         self._fits: dict[tuple[str, int], Fit | None] = {}
 
     def refresh(self, run: SweepRun) -> bool:
-        """Read the log again if an evaluation is due in it; whether there is one more than before."""
+        """Read the log again if it is due an evaluation; True if there is a new one."""
         folder, before = self._home.run(run.id), self._logs.get(run.id)
         size = folder.metrics.stat().st_size if folder.metrics.exists() else 0
         if (before and before.size == size) or not self._is_due(run, before):
@@ -44,14 +44,14 @@ class LiveFits:
             rows = list(read_rows(folder.metrics))
             curve = curve_of(rows, f"{run.variant}-s{run.seed}", self._settings.task)
             curve = curve and replace(curve, start=start_of(folder))
-        except ValueError:  # a broken log has no curve; `platform compare` says what is wrong with it
+        except ValueError:  # a damaged log has no curve; `platform compare` reports the damage
             rows, curve = [], None
         truncated = [row["truncated"] for row in rows if row["kind"] == "train" and "truncated" in row]
         self._logs[run.id] = _Log(size=size, curve=curve, truncation=recent_truncation(truncated))
         return num_readings(curve) > num_readings(before.curve if before else None)
 
     def _is_due(self, run: SweepRun, before: _Log | None) -> bool:
-        """Whether the run has passed a point of its grid of evaluations that the curve read last does not have."""
+        """True if the run has passed a point of its evaluation grid that the last read curve lacks."""
         if before is None or before.curve is None:
             return True
         every = run.recipe.evaluation.every * run.recipe.compute_unit_gpu_hours
@@ -59,7 +59,7 @@ class LiveFits:
         return math.floor(compute / every) > math.floor(before.curve.compute[-1] / every)
 
     def curve(self, run: SweepRun) -> Curve | None:
-        """The readings when the log was last read."""
+        """The curve at the last reading of the log; None without readings."""
         return self._logs[run.id].curve if run.id in self._logs else None
 
     def truncation(self, run: SweepRun) -> float | None:
@@ -67,7 +67,7 @@ class LiveFits:
         return self._logs[run.id].truncation if run.id in self._logs else None
 
     def newest(self, run: SweepRun, count: int) -> tuple[list[Fit], list[float]]:
-        """The fits after each of the last `count` evaluations and their compute; none where readings are too few."""
+        """The fits after each of the last `count` evaluations, and their compute; empty with too few readings."""
         curve = self.curve(run)
         if curve is None:
             return [], []
@@ -76,12 +76,12 @@ class LiveFits:
         return [fit for fit, _ in fitted], [compute for _, compute in fitted]
 
     def fits(self, runs: Sequence[SweepRun]) -> list[Fit]:
-        """The newest fit of each run that has one; a curve that collapsed predicts nothing and is left out."""
+        """The newest fit of each run that has one; a collapsed curve predicts nothing and is left out."""
         newest = [fit for run in runs for fit in self.newest(run, 1)[0]]
         return [fit for fit in newest if fit.verdict != "collapsed"]
 
     def _fit(self, run: SweepRun, curve: Curve, size: int) -> Fit | None:
-        """The fit of the first `size` readings, made once."""
+        """The fit of the first `size` readings, cached."""
         key = (run.id, size)
         if key not in self._fits:
             try:
@@ -92,7 +92,7 @@ class LiveFits:
 
 
 def num_readings(curve: Curve | None) -> int:
-    """Evaluations beyond step 0."""
+    """Number of evaluations after step 0."""
     return 0 if curve is None else int((curve.compute > 0).sum())
 
 

@@ -1,7 +1,7 @@
-"""A sweep that decides while it trains which runs end early.
+"""A sweep that decides during training which runs end early.
 
-The rules are in `stopping`; here they meet run folders, files and the pool. Every decision is on disk before it takes
-effect, so that the same command, started again, resumes with the same ones.
+`stopping` has the rules; this module applies them to run folders, files and the pool. Every decision is on disk before
+it takes effect, so the same command, restarted, resumes with the same decisions.
 """
 
 import math
@@ -23,13 +23,13 @@ from ablations.study.expand import Study, SweepRun
 
 
 class Steering:
-    """Stops of one sweep; its process is the only one that writes their file."""
+    """Stops of one sweep; only its process writes their file."""
 
     def __init__(self, study: Study, sweep: StartedSweep) -> None:
         self._study, self._sweep, self._plan = study, sweep, sweep.plan
         self._stop = study.sweep.stop
         self._stops = sweep.read_stops()
-        # What is left of a run is foretold from all that it has shown, beyond fit_on too.
+        # Forecasts use everything that a run has shown, also beyond fit_on.
         self._fits = LiveFits(sweep.home, replace(sweep.plan.fit_settings, fit_to=math.inf))
         self._runs = {run.id: run for run in study.runs}
 
@@ -39,19 +39,19 @@ class Steering:
         return [run_id for run_id in self._runs if self._is_stopped(run_id)]
 
     def begin(self) -> list[str]:
-        """Judge what is there; then the runs to train."""
+        """Judge the runs so far; returns the ids of the runs to train."""
         self.steer()
         return [run_id for run_id in self._runs if not self._is_stopped(run_id) and not self._is_done(run_id)]
 
     def steer(self, pool: Pool | None = None) -> list[str]:
-        """Judge the runs that have a new evaluation and stop those that are to end; returns what to say."""
+        """Judge the runs with a new evaluation and stop those that are to end; returns messages."""
         if self._stop is None:
             return []
         said = []
         for run in [run for run in self._study.runs if self._fits.refresh(run)]:
             was_stopped = self._is_stopped(run.id)
             said += self._judged(run)
-            # Once: another sweep without the rule may train it on.
+            # Only once, since another sweep without the rule may resume the run.
             if pool and self._is_stopped(run.id) and not was_stopped:
                 pool.stop(run.id)
         return said
@@ -63,7 +63,7 @@ class Steering:
         return read_state(self._sweep.run(run_id), self._plan.budget_gpu_hours).state.is_finished
 
     def _judged(self, run: SweepRun) -> list[str]:
-        """Judge a run and write down what was found; returns what to say of it."""
+        """Judge a run and record the result; returns messages."""
         reason = self._stop_reason(run)
         if reason is None:
             return []
@@ -74,7 +74,7 @@ class Steering:
         before = self._stops.get(run.id)
         is_flagged = before is not None and (before.rule == "collapse" or reason.rule != "collapse")
         if is_flagged and not ends_run:
-            return []  # for this, or for something that a collapse would follow
+            return []  # the run was already judged for this reason, or for one that a collapse would follow
         fits, _ = self._fits.newest(run, 1)
         curve, stop = self._fits.curve(run), self._stop
         assert curve is not None
@@ -114,13 +114,13 @@ class Steering:
         )
 
     def _spread(self, reference_fits: Sequence[Fit]) -> RunToRun:
-        """How far runs of one recipe lie apart, as the sweep's verdicts would have it of the readings so far."""
+        """The run-to-run spread that the sweep's verdicts would use, given the readings so far."""
         fits_of_variants = [self._fits_of(variant.name) for variant in self._plan.variants]
         return LEVEL.spread_of_runs(fits_of_variants, reference_fits, self._others)
 
     @cached_property
     def _others(self) -> OtherSweeps:
-        """What other sweeps say of it; nothing without a rule that compares runs."""
+        """Evidence of other sweeps; empty without a rule that compares runs."""
         if self._stop is None or self._stop.dominated is None:
             return NO_OTHERS
         repeated = [variant.runs for variant in self._plan.variants if len(variant.runs) > 1]

@@ -1,8 +1,8 @@
-"""When a run may end before its budget: probabilities from the posterior draws of its fit, and the rules on them.
+"""Rules for ending a run before its budget, on probabilities from the posterior draws of its fit.
 
-Pure functions; `steering` carries out what they decide, and `ablations.home.stops` keeps it. A rule that ends runs by
-their own readings ends unlucky ones more often, so a stopped run is shown as stopped, with the interval of A that it
-had, and never as one that was trained to the end.
+Pure functions; `steering` carries out their decisions, and `ablations.home.stops` keeps them. A rule that ends runs by
+their own readings ends unlucky ones more often. A stopped run is therefore shown as stopped, with the interval of A
+that it had, and never as trained to the end.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from ablations.home.stops import Rule
 from ablations.study.sweep import Stop
 
 TRUNCATION_STEPS = 20
-"""Training steps over which the share of truncated answers is averaged."""
+"""Number of training steps over which the share of truncated answers is averaged."""
 NUM_PAIRS = 20_000
-"""Pairs of draws behind a probability: its Monte Carlo sd is at most 0.5 / sqrt(20000) = 0.0035."""
+"""Number of pairs of draws behind a probability; its Monte Carlo sd is at most 0.5 / sqrt(20000) = 0.0035."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,26 +30,25 @@ class StopReason:
     value: float
     """The probability, or the share of truncated answers; 1 for a collapse."""
     ends_run: bool
-    """Else the run is only flagged."""
+    """True if the run ends; False if it is only flagged."""
 
 
 def gain_probability(fit: Fit, *, compute_now: float, budget: float, gain_below: float) -> float:
-    """P(R(budget) - R(compute_now) < gain_below): share of the posterior's curves that rise by less than that."""
+    """P(R(budget) - R(compute_now) < gain_below): the share of posterior curves that rise by less."""
     now, end = fit.predict_draws(np.array([compute_now, budget])).T
     return float(np.mean(end - now < gain_below))
 
 
 def dominated_probability(fit: Fit, reference_fits: Sequence[Fit], *, budget: float, spread: RunToRun) -> float:
-    """P(the run's pass rate at the budget lies below the reference's, averaged over its seeds), for recipes."""
+    """P(the run's pass rate at the budget lies below the reference's mean over its seeds), for their recipes."""
     run, *reference = (one.predict_draws(np.array([budget]))[:, 0] for one in (fit, *reference_fits))
     return probability_below(run, reference, spread.differences(starts_of([fit]), starts_of(reference_fits), NUM_PAIRS))
 
 
 def probability_below(a: np.ndarray, b: Sequence[np.ndarray], offsets: np.ndarray) -> float:
-    """P(a - mean of b + e < 0): `a` and each of `b` are the draws of one run, `offsets` those of e.
+    """P(a - mean of b + e < 0): `a` and each of `b` are the draws of one run, `offsets` the draws of e.
 
-    The draws of different runs are independent, so they are paired at random, whatever order they come in, with a seed
-    of its own.
+    Draws of different runs are independent, so they are paired at random, in an order fixed by a seed.
     """
     rng = np.random.default_rng(0)
     drawn, *others = (rng.choice(draws, offsets.size) for draws in (a, *b))
@@ -57,7 +56,7 @@ def probability_below(a: np.ndarray, b: Sequence[np.ndarray], offsets: np.ndarra
 
 
 def twice_running(probabilities: Sequence[float], threshold: float) -> bool:
-    """Whether the last two of a run's probabilities, one an evaluation, both exceed the threshold."""
+    """True if both of a run's last two probabilities, one per evaluation, exceed the threshold."""
     return len(probabilities) >= 2 and min(probabilities[-2:]) > threshold
 
 
@@ -76,11 +75,11 @@ def stop_reason(
     reference_fits: Sequence[Fit] | None,
     spread: RunToRun,
 ) -> StopReason | None:
-    """What the rules say of a run after an evaluation, or None.
+    """The reason to stop or flag a run after an evaluation, or None.
 
-    `fits` are those after its last evaluations, the newest last, and `compute_now` the compute of each; empty while
-    there are too few readings. `reference_fits` is None for the reference itself, which is only ever flagged. `spread`
-    is how far runs of one recipe lie apart. A fit through the part before a collapse predicts nothing: such a run is
+    `fits` are the fits after its last evaluations, the newest last, and `compute_now` the compute of each; both are
+    empty while there are too few readings. `reference_fits` is None for the reference itself, which is only ever
+    flagged. `spread` is the run-to-run spread. A fit to the part before a collapse predicts nothing, so such a run is
     not judged by its predictions.
     """
     is_reference = reference_fits is None
