@@ -1,4 +1,4 @@
-"""Would the forecasts have held? Every finished run, fitted on its first part, against what was measured at its end."""
+"""Backtest of the forecasts: every finished run, fitted on its first part, against the measurements at its end."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,14 +16,14 @@ from ablations.terminal.progress_bar import Done, counted_off
 from ablations.text import compute_text
 
 FRACTIONS = (0.3, 0.5, 0.7)
-"""Of a run's compute, fitted; the paper forecasts from the first half (ScaleRL §2.1)."""
+"""Fitted shares of a run's compute; the paper forecasts from the first half (ScaleRL §2.1)."""
 NUM_LAST = 3
-"""Readings at the end of a run whose mean is predicted."""
+"""Number of readings at the end of a run whose mean is predicted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One run forecast from a part of itself, or the reason why it could not be.
+    """One run forecast from a part of itself, or the reason why there is no forecast.
 
     Check(curve="loo-loss-s0", fraction=0.5, fitted_to=741.0, compute=1453.0, measured=0.771, predicted=0.776,
           lo=0.752, hi=0.801, carried=0.744, reason="")
@@ -32,40 +32,40 @@ class Check:
     curve: str
     fraction: float
     fitted_to: float | None = None
-    """Compute of the last reading fitted."""
+    """Compute of the last fitted reading."""
     compute: float | None = None
     """Mean compute of the last readings."""
     measured: float | None = None
     """Mean pass rate of the last readings."""
     predicted: float | None = None
-    """The forecast's estimate of it."""
+    """The forecast of that mean."""
     lo: float | None = None
-    """End of the 95 % interval for that mean: the curve's, with the noise of the readings."""
+    """Lower end of the 95 % interval for that mean: of the curve, with the noise of the readings."""
     hi: float | None = None
     carried: float | None = None
-    """Mean of the last readings fitted: the forecast of who expects no more gain."""
+    """Mean of the last fitted readings: the naive forecast of no further gain."""
     reason: str = ""
 
     @property
     def error(self) -> float | None:
-        """Predicted less measured."""
+        """Prediction minus measurement."""
         return None if self.predicted is None or self.measured is None else self.predicted - self.measured
 
     @property
     def is_held(self) -> bool | None:
-        """Whether the interval held what was measured."""
+        """True if the interval contains the measurement."""
         if self.lo is None or self.hi is None or self.measured is None:
             return None
         return self.lo <= self.measured <= self.hi
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON, `error` and `is_held` among it."""
+        """Plain data for JSON, including `error` and `is_held`."""
         return asdict(self) | {"error": self.error, "is_held": self.is_held}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """How the forecasts from one fraction did over all runs that have one.
+    """The accuracy of the forecasts from one fraction over all runs that have one.
 
     Score(fraction=0.5, num_runs=9, mean_error=0.004, mean_absolute_error=0.009, coverage=0.89,
           carried_mean_absolute_error=0.031)
@@ -74,12 +74,12 @@ class Score:
     fraction: float
     num_runs: int
     mean_error: float | None
-    """The bias: over 0 the forecasts promised too much."""
+    """The bias; above 0 the forecasts were too high."""
     mean_absolute_error: float | None
     coverage: float | None
-    """Share of the 95 % intervals that held."""
+    """Share of the 95 % intervals that contain the measurement."""
     carried_mean_absolute_error: float | None
-    """The same of the forecast that nothing is gained any more."""
+    """Mean absolute error of the naive forecast of no further gain."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,7 @@ def backtest(
 
 
 def check_curve(curve: Curve, fraction: float, *, fit_from: float = 0.0) -> Check:
-    """Forecast a curve's last readings from the first part of it."""
+    """Forecast a curve's last readings from its first part."""
     fit_to = fraction * float(curve.compute[-1])
     if (found := int(np.sum(curve.compute > fit_to))) < NUM_LAST:
         needed = f"{found} readings beyond {compute_text(fit_to)}; a check needs {NUM_LAST}"
@@ -140,7 +140,7 @@ def check_curve(curve: Curve, fraction: float, *, fit_from: float = 0.0) -> Chec
 
 
 def score(fraction: float, checks: Sequence[Check]) -> Score:
-    """Bias, mean absolute error and coverage over the checks that were made."""
+    """Bias, mean absolute error and coverage over the checks with a forecast."""
     made = [one for one in checks if one.error is not None]
     if not made:
         return Score(
@@ -166,7 +166,9 @@ def score(fraction: float, checks: Sequence[Check]) -> Score:
 
 
 def mean_reading_draws(fit: Fit, compute: np.ndarray) -> np.ndarray:
-    """Draws of the mean of readings that are to be taken at these computes: of the curve, and of their own noise."""
+    """Draws of the mean of future readings at these computes, with the uncertainty of the curve and the readings'
+    noise.
+    """
     drawn = joint_draws([fit], compute).mean(axis=1)
     rng = np.random.default_rng(crc32(fit.readings.score.tobytes()))
     noise = rng.standard_normal(drawn.size) * np.sqrt(mean_noise_variance(fit, compute.size))
@@ -174,9 +176,9 @@ def mean_reading_draws(fit: Fit, compute: np.ndarray) -> np.ndarray:
 
 
 def mean_noise_variance(fit: Fit, num: int) -> float:
-    """Variance of the noise of the mean of `num` readings in a row, as the fit knows it.
+    """Variance of the noise of the mean of `num` consecutive readings, as estimated by the fit.
 
-    sampling / n + run / n^2 sum_ij rho^|i - j|: sampling noise is each reading's own, run noise is AR(1) with
+    sampling / n + run / n^2 sum_ij rho^|i - j|: sampling noise is independent between readings, run noise is AR(1) with
     rho = autocorrelation noise_sd^2 / run.
     """
     sampling = fit.readings.sampling_variance

@@ -1,4 +1,4 @@
-"""The card of a study: each claim of the paper, what was measured of it here, and what follows.
+"""The card of a study: each claim of the paper, its measurement here, and the outcome.
 
 >>> card = card_of(open_sweep("fig4a"))
 >>> [(judged.claim.variant, judged.outcome) for judged in card.claims]
@@ -15,12 +15,12 @@ from ablations.findings.results import Results, compared
 from ablations.study.claims import Claim
 
 CARD_FILE = "card.json"
-"""In the folder of its sweep."""
+"""File name in the folder of its sweep."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedClaim:
-    """A claim and what was found of it.
+    """A claim with its answer and outcome.
 
     JudgedClaim(claim=claim, found=Answer(question=CEILING, estimate=0.03, lo=0.01, hi=0.05, ...), outcome="holds")
     """
@@ -40,40 +40,40 @@ class JudgedClaim:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedVariant:
-    """A variant whose ceiling the paper publishes, and the ceiling here.
+    """A variant with a published ceiling, and its ceiling here.
 
     PublishedVariant(variant="bs2048", A=0.645, A_here=0.71, A_lo=0.69, A_hi=None)
     """
 
     variant: str
     A: float | None
-    """As published."""
+    """The published ceiling."""
     A_here: float | None
-    """None where its interval has no upper end: the estimate then means nothing."""
+    """None if its interval has no upper end, since the estimate then has no meaning."""
     A_lo: float | None
     A_hi: float | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Card:
-    """What a study says of the claims that its sweep file makes; the first is the study's own question."""
+    """The outcomes of the claims in a study's sweep file; the first claim is the study's own question."""
 
     results: Results
     claims: tuple[JudgedClaim, ...]
 
     @property
     def outcome(self) -> ClaimOutcome:
-        """That of the first claim."""
+        """The outcome of the first claim."""
         return self.claims[0].outcome
 
     @property
     def num_seeds(self) -> int:
-        """The fewest seeds that a variant was fitted with."""
+        """The smallest number of fitted seeds of any variant."""
         return min(len(variant.fits) for variant in self.results.variants)
 
     @property
     def published(self) -> tuple[PublishedVariant, ...]:
-        """The variants that the file has published fits of."""
+        """The variants with published fits."""
         found = []
         for variant, fit in self.results.plan.published.items():
             line = self.results.compared(variant)
@@ -89,7 +89,7 @@ class Card:
         return sum(variant.cost_gpu_hours for variant in self.results.variants)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON, `card.json`."""
+        """Plain data for JSON, the content of `card.json`."""
         plan = self.results.plan
         return {
             "study": plan.sweep,
@@ -107,9 +107,9 @@ class Card:
 
 
 def card_of(results: Results) -> Card:
-    """The card of a sweep that was planned with claims; AblationsError where it has none.
+    """The card of a sweep planned with claims; AblationsError if it has none.
 
-    A claim against another variant than the reference is judged by a comparison with that one.
+    A claim against a variant other than the reference is judged by a comparison with that variant.
     """
     plan, sweep = results.plan, results.sweep
     claims = [Claim(**written) for written in sweep.plan.claims] if sweep else []

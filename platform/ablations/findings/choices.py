@@ -1,4 +1,4 @@
-"""What a study may change before it is paid for: seeds, budget, samples of an evaluation; what each choice costs."""
+"""Choices of a study before any compute is spent: seeds, budget and samples per evaluation, with the cost of each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,19 +25,19 @@ class StudyDesign:
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """What a design costs: `Costs(whole=18.0, left=12.0, num_runs=18)`, in the scale's unit."""
+    """The cost of a design: `Costs(whole=18.0, left=12.0, num_runs=18)`, in the scale's unit."""
 
     whole: float
     left: float
-    """Without what is trained already."""
+    """Cost without the compute already spent."""
     num_runs: int
     left_share: float
-    """Share of the evaluations that is not measured yet, as of the compute."""
+    """Share of the compute still to be spent, and so of the evaluations."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Blueprint:
-    """What a sweep file says of its design, each number in the scale's unit."""
+    """The design in a sweep file, each number in the scale's unit."""
 
     study: Study
     home: Home
@@ -45,19 +45,19 @@ class Blueprint:
 
     @property
     def as_written(self) -> StudyDesign:
-        """The file as it is."""
+        """The design of the file itself."""
         samples = self.study.reference.recipe.evaluation.samples
         return StudyDesign(seeds=self.study.sweep.seeds, budget=self.budget, samples=samples)
 
     @property
     def num_variants(self) -> int:
-        """The reference, the variants, and the trials of a search."""
+        """Number of variants: the reference, the others, and the trials of a search."""
         search = self.study.sweep.search
         return len(self.study.variants) + (search.trials if search else 0)
 
     @property
     def unit(self) -> float:
-        """GPU-hours of one compute unit."""
+        """GPU-hours per compute unit."""
         return self.study.reference.recipe.compute_unit_gpu_hours
 
     @property
@@ -66,7 +66,7 @@ class Blueprint:
         return self.study.reference.recipe.evaluation.every
 
     def choices(self) -> Iterator[StudyDesign]:
-        """The file as it is, then every other design that is looked at."""
+        """The file's own design, then every alternative design."""
         own = self.as_written
         yield own
         for factor in BUDGET_FACTORS:
@@ -79,26 +79,26 @@ class Blueprint:
                         yield choice
 
     def costs(self, choice: StudyDesign) -> Costs:
-        """What a design costs, and what of it is left to pay with what this home folder has."""
+        """The cost of a design, in all and left to pay given the runs of this home folder."""
         num_runs = self.num_variants * len(choice.seeds)
         whole = num_runs * choice.budget
-        is_own = choice.samples == self.as_written.samples  # a run with other evaluations is another run
+        is_own = choice.samples == self.as_written.samples  # other evaluations make another run
         left = whole - (self._trained(choice) if is_own else 0.0)
         return Costs(whole=whole, left=left, num_runs=num_runs, left_share=left / whole)
 
     def num_evaluations(self, choice: StudyDesign) -> int:
-        """Evaluations of one run after step 0."""
+        """Number of evaluations of one run after step 0."""
         return readings_before(choice.budget, self.every)
 
     def _trained(self, choice: StudyDesign) -> float:
-        """Compute of this design's runs that is spent already."""
+        """Compute already spent on this design's runs."""
         ids = (variant.recipe.identity(seed) for variant in self.study.variants for seed in choice.seeds)
         spent = (self.home.run(run_id).read_status().compute_gpu_hours / self.unit for run_id in ids)
         return sum(min(one, choice.budget) for one in spent)
 
 
 def seeds_of(seeds: Sequence[int], count: int) -> tuple[int, ...]:
-    """So many seeds: those that are there, then the smallest that are not."""
+    """`count` seeds: the given ones first, then the smallest unused ones."""
     others = (seed for seed in range(len(seeds) + count) if seed not in seeds)
     kept = tuple(seeds[:count])
     return kept + tuple(next(others) for _ in range(count - len(kept)))

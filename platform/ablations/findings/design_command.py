@@ -1,4 +1,4 @@
-"""The command that shows the designs of a sweep. Light, as a dry run names it."""
+"""The command that lists the designs of a sweep. Imports little, since a dry run prints this command."""
 
 import shlex
 
@@ -11,7 +11,7 @@ KEPT_OPTIONS, WITH_VALUE = (
 
 
 def design_command(plan: Labels) -> str:
-    """The command that shows the designs of a sweep: its own command with another verb and without other options."""
+    """The sweep's own command with the verb `design`, reduced to the options in `KEPT_OPTIONS`."""
     words = shlex.split(plan.command)
     if words[:2] != ["platform", "sweep"]:
         return "platform design FILE"

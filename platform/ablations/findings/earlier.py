@@ -1,4 +1,4 @@
-"""What the runs of a home folder say of a scale, all sweeps together."""
+"""Knowledge of a scale from the runs of all sweeps of a home folder."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 
 MOST_RUNS = 48
-"""Runs that are read, the sweep last started first: a fit takes some 40 ms."""
+"""Limit on the runs that are read, the last started sweep first: a fit takes some 40 ms."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,16 +33,16 @@ class EarlierRun:
     fit: Fit
     folder: RunFolder
     unkept: str
-    """Why its fit could not be kept; empty where it was."""
+    """The reason why its fit could not be kept; empty if it was."""
 
 
 def known_of_home(home: Home, scale: str, reference: ResolvedRecipe, task: str | None) -> KnownScale | None:
-    """What earlier runs of the scale say; None where there is none that can be fitted."""
+    """Knowledge of the scale from earlier runs; None if none can be fitted."""
     runs = list(islice(_earlier_runs(home, scale, reference, task), MOST_RUNS))
     usable = [run for run in runs if run.fit.verdict not in UNUSABLE]
     if not usable:
         return None
-    # Noise too is that of the reference where it is known: a recipe that eq. 1 fits badly has more.
+    # Noise too is the reference's if known, since a recipe that eq. 1 fits badly has more noise.
     own = [run for run in usable if run.recipe.canonical_json() == reference.canonical_json()]
     middle = _middle([run.fit for run in own or usable])
     return KnownScale(
@@ -59,7 +59,7 @@ def known_of_home(home: Home, scale: str, reference: ResolvedRecipe, task: str |
 
 
 def _earlier_runs(home: Home, scale: str, reference: ResolvedRecipe, task: str | None) -> Iterator[EarlierRun]:
-    """Every run once, as far as it has a fit; one after the other, so that no more are fitted than are wanted."""
+    """Every run with a fit, once; lazily, so that no more runs are fitted than needed."""
     like, seen = reference.canonical(*SAME), set[str]()
     for plan in plans_of(home, scale):
         of_task = replace(plan, fit={**plan.fit, "task": task})
@@ -79,7 +79,7 @@ def _earlier_runs(home: Home, scale: str, reference: ResolvedRecipe, task: str |
 
 
 def _recipe_of(folder: RunFolder) -> ResolvedRecipe | None:
-    """None where the run has not started, or another version has written what cannot be read."""
+    """The recipe of a run; None if the run has not started or another version wrote it unreadably."""
     try:
         return folder.read_recipe()[0]
     except CannotResume:
@@ -87,18 +87,18 @@ def _recipe_of(folder: RunFolder) -> ResolvedRecipe | None:
 
 
 def _middle(fits: Sequence[Fit]) -> Fit:
-    """The fit whose pass rate at the compute that all have reached is the one in the middle."""
+    """The fit with the median pass rate at the compute that all have reached."""
     compute = common_compute(fits)
     return sorted(fits, key=lambda fit: float(fit.predict(compute)[0]))[len(fits) // 2]
 
 
 def _run_variance(fit: Fit) -> float:
-    """Of readings about their curve, without what finite samples do."""
+    """Variance of readings about their curve, without the sampling noise of finite samples."""
     return max(fit.noise_sd**2 - fit.readings.sampling_variance, 0.0)
 
 
 def _prompts(runs: Sequence[EarlierRun]) -> int:
-    """Held-out prompts: as many as the samples of a reading say."""
+    """Number of held-out prompts, derived from the samples of the readings."""
     counts = [
         float(np.median(run.fit.curve.samples)) / run.recipe.evaluation.samples
         for run in runs
@@ -108,7 +108,7 @@ def _prompts(runs: Sequence[EarlierRun]) -> int:
 
 
 def _sampling_share(fits: Sequence[Fit]) -> float:
-    """Sampling variance of levels over what p (1 - p) / n gives; 1 where no run says how many samples it has."""
+    """Sampling variance of levels divided by p (1 - p) / n; 1 if no run records its number of samples."""
     shares = []
     for fit in fits:
         curve, compute = fit.curve, common_compute([fit])
@@ -125,9 +125,10 @@ def _binomial(curve: Curve, compute: float) -> float:
 
 
 def _spread(runs: Sequence[EarlierRun]) -> RunSpread:
-    """Seeds of each recipe, pooled; where no ceiling or target has a second seed, what their levels say.
+    """The run-to-run spread, pooled over recipes. If no ceiling or target has a second seed, the levels give their
+    spread.
 
-    What runs share that begin alike is left out: it is not there in a difference of variants with the same seeds.
+    Effects that runs with the same start share are left out, since they cancel between variants with the same seeds.
     """
     groups: dict[str, list[Fit]] = {}
     for run in runs:
@@ -145,7 +146,7 @@ def _spread(runs: Sequence[EarlierRun]) -> RunSpread:
 
 
 def _speed(runs: Iterable[EarlierRun], samples: int) -> Speed | None:
-    """From the clocks of run logs, for evaluations of so many samples; None where none says how long they took."""
+    """The speed by the clocks of run logs, for evaluations with this many samples; None if no log has the times."""
     paces, evaluations = [], []
     for run in runs:
         rows = list(read_rows(run.folder.metrics))

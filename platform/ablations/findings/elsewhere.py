@@ -1,4 +1,4 @@
-"""Runs of other trainers, of which only the curves are known, as the results of a sweep: the same tables and words."""
+"""Runs of other trainers, known by their curves alone, as the results of a sweep with the same tables and words."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from ablations.readings.run_reading import try_fit
 from ablations.text import compute_text, counted
 
 MOST_APART = 1.1
-"""Runs whose last computes differ by more than this factor are said to."""
+"""Factor between the runs' last computes from which a note reports the difference."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,18 +36,18 @@ class MeasuredRun:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MeasuredStudy:
-    """Runs that are to be compared: `MeasuredStudy(name="curves", compute_name="compute", runs=(...))`."""
+    """Runs to compare: `MeasuredStudy(name="curves", compute_name="compute", runs=(...))`."""
 
     name: str
     compute_name: str
-    """What compute is counted in, as tables say it."""
+    """Name of the compute in tables."""
     runs: tuple[MeasuredRun, ...]
     notes: tuple[str, ...] = ()
-    """What could not be read of it."""
+    """Messages about runs that could not be read."""
 
 
 def study_of_file(path: Path) -> MeasuredStudy:
-    """The runs of a CSV file, the column `curve` naming the variant; FileError when the file cannot be used."""
+    """The runs of a CSV file, whose column `curve` names the variant; FileError if the file cannot be used."""
     runs = tuple(
         MeasuredRun(variant=run.variant, seed=run.seed, id=run.curve.name, curve=run.curve)
         for run in read_seed_curves(path)
@@ -56,9 +56,9 @@ def study_of_file(path: Path) -> MeasuredStudy:
 
 
 def compare_elsewhere(study: MeasuredStudy, reference: str | None, settings: FitSettings) -> Results:
-    """Every variant of the study against the one called `reference`; what a run has cost is its last compute.
+    """Compare every variant with the variant called `reference`; the cost of a run is its last compute.
 
-    Raises AblationsError when there is no such variant.
+    Raises AblationsError if there is no such variant.
     """
     names = list(dict.fromkeys(run.variant for run in study.runs))
     if reference not in names:
@@ -93,7 +93,7 @@ def _fitted(run: MeasuredRun, settings: FitSettings) -> FittedRun:
 
 
 def _labels(study: MeasuredStudy, reference: str, settings: FitSettings, runs: Sequence[FittedRun]) -> Labels:
-    """The budget is the least compute of the runs that have a fit."""
+    """Labels in place of a plan; the budget is the smallest compute of the runs with a fit."""
     is_auto = settings.fit_from == "auto"
     return Labels(
         sweep=study.name,
@@ -120,7 +120,7 @@ def _labels(study: MeasuredStudy, reference: str, settings: FitSettings, runs: S
 
 
 def _ends(runs: Sequence[FittedRun], compute_name: str) -> list[str]:
-    """Whether the runs were trained for different computes."""
+    """A note if the runs were trained to different computes."""
     ends = [run.cost_gpu_hours for run in runs if run.curve is not None]
     if not ends or max(ends) <= MOST_APART * max(min(ends), math.ulp(0.0)):
         return []

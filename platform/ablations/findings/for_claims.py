@@ -1,4 +1,4 @@
-"""The cheapest design in which every claim of a study would be seen, if it were as large as published."""
+"""The cheapest design that would decide every claim of a study, if the effects were as large as published."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ class ClaimDesign:
 
 
 def design_for(prospect: Prospect, claims: Sequence[Claim]) -> ClaimDesign:
-    """The cheapest design that decides every claim, with the file's own samples; the file's own where none does.
+    """The cheapest design with the file's own samples that decides every claim; the file's own design if none does.
 
-    Designs with other seeds and budgets are looked at: other samples would be other runs.
+    The search covers other seeds and budgets, but not other samples, which would make other runs.
     """
     own = prospect.own
     for one in prospect.by_cost:
@@ -39,7 +39,8 @@ def _unseen(one: Foreseen, claims: Sequence[Claim]) -> tuple[Claim, ...]:
 
 
 def would_decide(sight: Sight, claim: Claim) -> bool:
-    """Whether a difference of the claimed size would be seen with a probability of POWER; of "the same", whether the
-    interval of two that are equal would lie within the margin with that probability."""
+    """True if the claim would be decided with a probability of POWER: a difference of the claimed size is seen, or for
+    "the same" the interval of two equal variants lies within the margin.
+    """
     known = sight.half_width if claim.says == "same" else sight.seen
     return known is not None and known * (ROOM_OF_SAME if claim.says == "same" else 1.0) <= claim.size

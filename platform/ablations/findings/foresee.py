@@ -1,4 +1,4 @@
-"""What a study could see, for its file as it is and for other designs, and the cheapest for a wanted difference."""
+"""The resolution of a study, for its own and for other designs, and the cheapest design for a wanted difference."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -26,19 +26,19 @@ from scalerl.recipe import ResolvedRecipe
 
 @dataclass(frozen=True, kw_only=True)
 class Foreseen:
-    """One design: what it costs and what it would see."""
+    """One design with its cost and its resolution."""
 
     choice: StudyDesign
     costs: Costs
     seconds: float | None
-    """Of all runs that are left to train, one after the other, as fast as earlier runs; None where none says."""
+    """Duration of all runs left to train, one after the other, at the speed of earlier runs; None if unknown."""
     num_readings: int
-    """After step 0, of one run, that are fitted."""
+    """Number of fitted readings of one run, after step 0."""
     sights: dict[str, Sight]
 
     @property
     def can_be_fitted(self) -> bool:
-        """Whether there are readings enough."""
+        """True if there are enough readings for a fit."""
         return self.num_readings >= MIN_POINTS
 
     def to_json(self, unit_gpu_hours: float) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class Foreseen:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prospect:
-    """Every design that was looked at, the file's own first, and what they rest on."""
+    """Every considered design, the file's own first, and the knowledge behind the numbers."""
 
     blueprint: Blueprint
     known: KnownScale
@@ -68,20 +68,20 @@ class Prospect:
 
     @property
     def own(self) -> Foreseen:
-        """The file as it is."""
+        """The file's own design."""
         return self.designs[0]
 
     @property
     def by_cost(self) -> list[Foreseen]:
-        """The cheapest to train first; of equal ones what costs less in all, then fewer samples."""
+        """The designs by the cost left to pay, then by total cost, then by samples."""
         return sorted(self.designs, key=lambda one: (one.costs.left, one.costs.whole, one.choice.samples))
 
     def cheapest(self, question: str, detect: float) -> Foreseen | None:
-        """The cheapest design that sees this difference, in ln for compute; None where none of them does."""
+        """The cheapest design that sees this difference, in ln for compute; None if no design does."""
         return next((one for one in self.by_cost if _sees(one, question, detect)), None)
 
     def finest(self, question: str) -> Foreseen | None:
-        """The design that sees the smallest difference; None where none sees any."""
+        """The design that sees the smallest difference; None if no design sees any."""
         seeing = [one for one in self.designs if one.sights[question].seen is not None]
         return min(seeing, key=lambda one: one.sights[question].seen or 0.0, default=None)
 
@@ -105,10 +105,10 @@ def foresee(
     only_own: bool = False,
     done: Callable[[int, int], None] | None = None,
 ) -> Prospect:
-    """What every design would see, by earlier runs of the scale in the home folder, else by what is assumed.
+    """The resolution of every design, from earlier runs of the scale in the home folder, else from assumptions.
 
-    `noise` is a run-to-run standard deviation that replaces what they say. With `only_own` the file as it is alone.
-    `done` is told after each design how many are done, and of how many.
+    `noise` is a run-to-run standard deviation that replaces theirs. With `only_own`, only the file's own design is
+    computed. After each design, `done` receives the number of finished designs and the total.
     """
     study = blueprint.study
     reference = study.reference.recipe
@@ -126,7 +126,7 @@ def foresee(
 
 
 def _others(blueprint: Blueprint) -> OtherSweeps:
-    """What `platform compare` will take from other sweeps of the home: all of it that it may ask for."""
+    """All the evidence that `platform compare` may take from other sweeps of the home folder."""
     study = blueprint.study
     seeds = Counter(run.variant for run in study.runs)
     return repeats_of_home(
@@ -143,7 +143,7 @@ def _others(blueprint: Blueprint) -> OtherSweeps:
 def _foreseen(
     blueprint: Blueprint, known: KnownScale, choice: StudyDesign, simulated: dict[tuple[float, int], SimulatedRuns]
 ) -> Foreseen:
-    """`simulated` has the runs that were simulated before: all numbers of seeds draw from the same."""
+    """One design; `simulated` caches the simulated runs, which all numbers of seeds share."""
     window = blueprint.study.sweep.budget
     number = num_fittable(budget=choice.budget, every=blueprint.every, fit_from=window.fit_from, fit_on=window.fit_on)
     compute = due(blueprint, choice)
@@ -174,7 +174,7 @@ def due(blueprint: Blueprint, choice: StudyDesign) -> np.ndarray:
 
 
 def settings_of(blueprint: Blueprint, choice: StudyDesign) -> FitSettings:
-    """How a curve of this design would be fitted; the window ends with the reading that is due at its end."""
+    """Fit settings for a curve of this design; the window ends with the reading due at its end."""
     sweep, compute = blueprint.study.sweep, due(blueprint, choice)
     budget = choice.budget * blueprint.unit
     fit_to = sweep.budget.fit_on * budget

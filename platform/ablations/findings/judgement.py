@@ -1,14 +1,14 @@
-"""What an interval says of a claim: it holds, its opposite does, no difference is that large, or nobody can tell.
+"""The outcome of a claim, given an interval: holds, opposite, no difference of that size, or cannot tell.
 
-A claim "up by d" of a difference whose 95 % interval is [lo, hi]:
+A claim "up by d" about a difference with the 95 % interval [lo, hi]:
 
     holds                          lo > 0: the sign is the claimed one
     opposite                       hi < 0
-    no difference of that size     otherwise, where hi < d
+    no difference of that size     otherwise, if hi < d
     cannot tell                    otherwise
 
-A claim "the same within d" holds where -d < lo and hi < d, is opposite where lo > d or hi < -d, and else cannot be
-told. So each wrong verdict needs an interval that misses the truth. Ratios of compute are taken as logarithms.
+A claim "the same within d" holds if -d < lo and hi < d, is opposite if lo > d or hi < -d, and otherwise stays
+undecided. So each wrong verdict needs an interval that misses the truth. Ratios of compute are taken as logarithms.
 """
 
 import math
@@ -21,9 +21,9 @@ ClaimOutcome = Literal["holds", "opposite", "no difference of that size", "canno
 
 
 def judged_claim(claim: Claim, answer: Answer | None) -> ClaimOutcome:
-    """The outcome of a claim, given the answer to what it is `of`; None if the variant is not compared.
+    """The outcome of a claim, given the answer to its question; None if the variant is not compared.
 
-    A claim `ceiling up by 0.09` of which the interval is [-0.01, 0.06]: "no difference of that size".
+    A claim `ceiling up by 0.09` with the interval [-0.01, 0.06] gives "no difference of that size".
     """
     if answer is None:
         return "cannot tell"

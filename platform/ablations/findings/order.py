@@ -11,11 +11,11 @@ OrderBy = Literal["level", "ceiling", "compute", "name"]
 
 
 def in_order(results: "Results", by: OrderBy) -> "Results":
-    """The same with its variants best first, or by name; the reference in its own place among them.
+    """The results with the variants best first, or by name; the reference keeps its own place among them.
 
-    By `level` the highest level less the reference's comes first; by `ceiling` the highest A, or its lower end where A
-    has no upper one, then those that do not rise; by `compute` the least compute to the common target. Variants of
-    which that is not known come last, in the plan's order.
+    `level` puts the largest difference in level first. `ceiling` puts the highest A first, or its lower end if A has no
+    upper end, and then the variants that do not rise. `compute` puts the smallest compute to the common target first.
+    Variants without that number come last, in the plan's order.
     """
     ranked = sorted(results.variants, key=lambda variant: _rank(results, variant, by))
     return replace(results, variants=tuple(ranked))

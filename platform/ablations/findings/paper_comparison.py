@@ -1,8 +1,8 @@
-"""The comparison as the ScaleRL paper makes it, for reproduction: its grid, its margin of 0.02, its B at a common A.
+"""The comparison as in the ScaleRL paper, for reproduction: its grid, its margin of 0.02, its B at a common A.
 
-Two ceilings within 0.02 of each other are equal (ScaleRL §4, A.5). Only where they are is B compared, after a refit
-with A fixed at the mean of all that are equal to the reference's. The comparison to act on is
-`ablations.answers.compare`: between runs of one recipe this one sees differences where there are none, see `WARNING`.
+Two ceilings within 0.02 of each other are equal (ScaleRL §4, A.5). Only for equal ceilings is B compared, after a refit
+with A fixed at the mean of all that equal the reference's. For decisions use `ablations.answers.compare`: between runs
+of one recipe the paper's rule sees differences that do not exist, see `WARNING`.
 """
 
 import math
@@ -20,7 +20,7 @@ from ablations.fit.curve import Curve
 from ablations.terminal.progress_bar import Done, counted_off
 
 DIGITS = 9
-"""0.61 - 0.59 is a little over 0.02 in floating point; both are nodes of the grid."""
+"""Rounding digits: 0.61 - 0.59 is a little over 0.02 in floating point, though both are nodes of the grid."""
 RULE = f"paper's {PAPER_RULE}"
 WARNING = (
     "Paper mode reproduces arXiv 2510.13786; do not decide by it. Of all pairs of runs of one recipe, one seed each, "
@@ -31,7 +31,7 @@ WARNING = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PaperRun:
-    """The readings of one run, and the last compute that is fitted: `PaperRun(curve=curve, fit_to=8000.0)`."""
+    """The readings of one run, and the end of its fit window: `PaperRun(curve=curve, fit_to=8000.0)`."""
 
     curve: Curve
     fit_to: float = math.inf
@@ -39,7 +39,7 @@ class PaperRun:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PaperVariant:
-    """One variant by the paper's rule, a fit for each seed; numbers are means over seeds.
+    """One variant by the paper's rule, with a fit for each seed; numbers are means over seeds.
 
     PaperVariant(name="loo-loss", fits=(fit,), delta_A=-0.06, difference="ceiling down")
     """
@@ -47,13 +47,13 @@ class PaperVariant:
     name: str
     fits: tuple[PaperFit, ...]
     delta_A: float
-    """A less the reference's A."""
+    """A minus the reference's A."""
     difference: str
-    """By `paper_rule`; "no difference seen" is the paper's "equal"."""
+    """Verdict of `paper_rule`; "no difference seen" is the paper's "equal"."""
     refits: tuple[PaperFit, ...] = ()
-    """The fits with A fixed at the common A; empty where A is not the reference's within PAPER_MARGIN."""
+    """The fits with A fixed at the common A; empty if A is further than PAPER_MARGIN from the reference's."""
     delta_B: float | None = None
-    """B at the common A less the reference's; None without refits."""
+    """B at the common A minus the reference's; None without refits."""
 
     @property
     def A(self) -> float:
@@ -72,16 +72,16 @@ class PaperVariant:
 
     @property
     def B_at_common_A(self) -> float | None:
-        """Mean B of the refits; None without them."""
+        """Mean B of the refits; None without refits."""
         return mean_exponent(self.refits) if self.refits else None
 
     @property
     def edges(self) -> tuple[str, ...]:
-        """Which of A, B, C_mid any seed has at the end of the grid."""
+        """Those of A, B and C_mid that any seed has at the end of the grid."""
         return tuple(name for name in ("A", "B", "C_mid") if any(name in fit.edges for fit in self.fits))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON, every seed's fit among it."""
+        """Plain data for JSON, including every seed's fit."""
         return {
             "curve": self.name,
             "num_seeds": len(self.fits),
@@ -101,7 +101,7 @@ class PaperVariant:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PaperComparison:
-    """Every variant by the paper's rule, the reference among them, in the order in which they were given."""
+    """Every variant by the paper's rule, including the reference, in the order given."""
 
     reference: str
     variants: tuple[PaperVariant, ...]
@@ -109,11 +109,11 @@ class PaperComparison:
     """Mean A of the reference and of all variants equal to it."""
     grid: PaperGrid
     fit_from: float
-    """Readings up to this compute were left out."""
+    """Compute up to which readings were left out."""
     budget: float
-    """What the grid of C_mid is in proportion to."""
+    """Budget to which the grid of C_mid is in proportion."""
     reasons: tuple[str, ...] = ()
-    """Why runs have no fit."""
+    """Reasons why runs have no fit."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: {"mode": "paper", "rule": ..., "common_A": 0.61, "variants": [...], "warning": ...}."""
@@ -143,8 +143,8 @@ def paper_compare(
 ) -> PaperComparison:
     """Compare every variant, one run per seed, with the variant called `reference` by the paper's rule.
 
-    A variant is left out with a reason where a run of it cannot be fitted; `left_out` are the reasons there are
-    already. Raises AblationsError when the reference is left out.
+    A variant is left out with a reason if one of its runs cannot be fitted; `left_out` are earlier reasons. Raises
+    AblationsError if the reference is left out.
     """
     fit_runs = partial(_fits, fit_from=fit_from, budget=budget, grid=grid)
     fits_by_variant: dict[str, tuple[PaperFit, ...]] = {}
@@ -185,7 +185,7 @@ def paper_compare(
 
 
 def _against(baseline: float, name: str, fits: tuple[PaperFit, ...]) -> PaperVariant:
-    """The variant beside the reference's mean A."""
+    """Compare a variant with the reference's mean A."""
     delta = round(mean_asymptote(fits) - baseline, DIGITS)
     return PaperVariant(name=name, fits=fits, delta_A=delta, difference=paper_rule(delta))
 
@@ -193,10 +193,10 @@ def _against(baseline: float, name: str, fits: tuple[PaperFit, ...]) -> PaperVar
 def paper_comparison(results: Results, *, done: Done | None = None) -> PaperComparison:
     """The variants of a sweep by the paper's rule, on the paper's grid.
 
-    The early cut-off is the plan's own, else the paper's share of the budget, 1.5k of 16k; midpoints are in the same
-    proportion to the budget. A run is fitted up to where `fit_curve` fitted it, so not through a collapse. Where an A
-    lies on the end of the stated grid, which ends at 0.8, all runs are fitted on the finer one. `done` is told how many
-    variants are fitted on a grid, and of how many.
+    The early cut-off is the plan's own, else the paper's share of the budget, 1.5k of 16k; midpoints have the same
+    proportion to the budget. The window of a run ends where that of `fit_curve` ended, so it excludes a collapse. If an
+    A lies at the end of the stated grid, which ends at 0.8, all runs are fitted on the finer grid. `done` receives the
+    number of fitted variants and the total.
     """
     plan = results.plan
     runs_by_variant = {

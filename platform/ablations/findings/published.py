@@ -12,7 +12,7 @@ from importlib.resources import files
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedFit:
-    """A fit of eq. 1 as published; None for a number that is not.
+    """A published fit of eq. 1; None for an unpublished number.
 
     PublishedFit(run="ScaleRL", A=0.61, B=1.92, C_mid=2542.0, source="table 1")
     """
@@ -21,7 +21,7 @@ class PublishedFit:
     A: float | None
     B: float | None
     C_mid: float | None
-    """GPU-hours."""
+    """Midpoint in GPU-hours."""
     source: str
 
 

@@ -1,10 +1,10 @@
-"""Runs of other sweeps in the home folder that repeat a recipe: they too say how far runs of one recipe lie apart.
+"""Runs of other sweeps in the home folder that repeat a recipe: further evidence on the run-to-run spread.
 
-A run counts if it has the scale of the sweep that is compared (name, model, tasks and with them the held-out prompts,
-compute unit), as many generations per held-out prompt, and readings over two thirds of that sweep's window; it is
-fitted in that window. Runs repeat each other if they have one recipe and were trained by one version of the code. The
-recipes that differ least from the sweep's own count first, whenever they were trained: how far runs lie apart is the
-recipe's too. What a group of them says is kept beside the sweep, under a key of all that it came from.
+A run counts if it shares the scale of the compared sweep (name, model, tasks and with them the held-out prompts,
+compute unit), has as many generations per held-out prompt, and has readings over two thirds of that sweep's window; it
+is fitted in that window. Runs repeat each other if they share a recipe and a version of the code. The recipes nearest
+to the sweep's own count first, whenever they were trained, since the spread depends on the recipe too. The evidence of
+each group is kept beside the sweep, under a key of everything it came from.
 """
 
 import hashlib
@@ -31,38 +31,38 @@ from scalerl.recipe import ResolvedRecipe
 from scalerl.run.run_folder import RunFolder, write_atomically
 
 SAME = ("model", "tasks", "compute_unit_gpu_hours")
-"""What runs of one scale have in common; `--set` may have changed it."""
+"""Settings that runs of one scale share; `--set` may have changed them."""
 REACHED = 2 / 3
-"""Of the window that a run must have readings over: its spread may differ where it has learned less."""
+"""Share of the window that a run must have readings over, since a run that has learned less may have another spread."""
 MOST_RUNS_READ = 400
-"""Runs whose recipe is looked at, those of the sweep last started first: one takes a millisecond."""
+"""Limit on the runs whose recipe is read, the last started sweep first: one takes a millisecond."""
 UNUSABLE = ("no rise", "collapsed")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatedRun:
-    """A run of one of the groups: RepeatedRun(name="scalerl", run=PlannedRun(...), sweep="pilot", folder=...)."""
+    """A run of a group: RepeatedRun(name="scalerl", run=PlannedRun(...), sweep="pilot", folder=...)."""
 
     name: str
-    """Of its variant."""
+    """Name of its variant."""
     run: PlannedRun
     sweep: str
     folder: RunFolder
 
     @property
     def stamp(self) -> tuple[str, str, int, int]:
-        """Its sweep and id with size and time of its log; a new one means new content."""
+        """The run's sweep and id with the size and time of its log, which change with its content."""
         found = self.folder.metrics.stat()
         return self.sweep, self.run.id, found.st_size, found.st_mtime_ns
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupFinding:
-    """What a group of repeated runs says of each spread that it knows, and the runs that it leaves out."""
+    """The evidence of a group of repeated runs on each spread, and the runs that were left out."""
 
     says: Mapping[str, Repeats] = field(default_factory=dict)
     used: tuple[str, ...] = ()
-    """Ids of runs."""
+    """Ids of the runs used."""
     left_out: tuple[str, ...] = ()
 
     @classmethod
@@ -73,9 +73,9 @@ class GroupFinding:
 
 
 def of_other_sweeps(sweep: StartedSweep, own: Collection[str], freedom: int) -> OtherSweeps:
-    """What other sweeps of the home add to a sweep whose own seeds give `freedom` degrees of freedom.
+    """The evidence of other sweeps of the home folder for a sweep with `freedom` degrees of freedom of its own.
 
-    `own` are the ids of the runs that count there. What cannot be read is left out and named.
+    `own` are the ids of the runs that count there. Unreadable runs are left out and named.
     """
     like = None if freedom >= ENOUGH_FREEDOM else _some_recipe(sweep)
     if like is None:
@@ -93,9 +93,9 @@ def of_other_sweeps(sweep: StartedSweep, own: Collection[str], freedom: int) -> 
 
 
 def _some_recipe(sweep: StartedSweep) -> ResolvedRecipe | None:
-    """That of its first run that can be read, which says what the scale is."""
+    """The recipe of the first readable run, which defines the scale."""
     for run in sweep.plan.variants[0].runs if sweep.plan.variants else ():
-        with suppress(OSError, ValueError):  # the run itself is said to be unreadable where it is fitted
+        with suppress(OSError, ValueError):  # the fit of the run reports the error
             return sweep.run(run.id).read_recipe()[0]
     return None
 
@@ -111,7 +111,7 @@ def repeats_of_home(
     freedom: int,
     kept: Path | None = None,
 ) -> OtherSweeps:
-    """As many repeated runs of the scale as bring `freedom` to ENOUGH_FREEDOM, fitted as runs of `sweep` are.
+    """Enough repeated runs of the scale to bring `freedom` to ENOUGH_FREEDOM, fitted like runs of `sweep`.
 
     `like` is a recipe of that sweep. `kept` is the file in which findings are kept.
     """
@@ -154,7 +154,9 @@ def repeats_of_home(
 def _groups(
     runs: Sequence[RepeatedRun], like: ResolvedRecipe, own: Collection[str]
 ) -> tuple[list[list[RepeatedRun]], list[str]]:
-    """Runs of one recipe and one version of the code, two and more, nearest to `like` first; what cannot be read."""
+    """Groups of two or more runs with one recipe and code version, nearest to `like` first; messages about unreadable
+    runs.
+    """
     alike, seen, unreadable = like.canonical(*SAME), set(own), list[str]()
     groups: dict[tuple[int, str, tuple[str, ...]], list[RepeatedRun]] = {}
     for one in runs:
@@ -178,7 +180,7 @@ def _groups(
 
 
 def _runs_of_scale(home: Home, scale: str, sweep: str) -> Iterator[RepeatedRun]:
-    """Of every sweep of the scale, `sweep` itself last: a run that it shares with another counts as the other's."""
+    """The runs of every sweep of the scale, `sweep` itself last, so that a shared run counts as the other sweep's."""
     for plan in sorted(plans_of(home, scale), key=lambda plan: plan.sweep == sweep):
         for variant in plan.variants:
             for run in variant.runs:
@@ -210,7 +212,7 @@ def _finding(group: Sequence[RepeatedRun], settings: FitSettings, sweep: str) ->
 
 
 def says_of_group(fits: Sequence[Fit]) -> dict[str, Repeats]:
-    """What runs of one recipe say of each spread that they know."""
+    """The evidence of runs of one recipe on each spread."""
     return {one.spread: found for one in QUESTIONS if (found := one.repeats(fits, ()))}
 
 
@@ -219,20 +221,20 @@ def _is_usable(read: FittedRun, settings: FitSettings) -> bool:
 
 
 def _reaches(read: FittedRun, settings: FitSettings) -> bool:
-    """Whether its readings go on long enough in the window."""
+    """True if the readings cover enough of the window."""
     if read.curve is None or not np.isfinite(settings.fit_to):
         return read.curve is not None
     return float(read.curve.compute[-1]) >= REACHED * settings.fit_to
 
 
 def _key(group: Sequence[RepeatedRun], settings: FitSettings) -> str:
-    """Of the logs, the settings and the code that decide what the group says."""
+    """Hash of the logs, the settings and the code that decide the evidence of a group."""
     content = [code_of_readings(), asdict(settings), sorted(one.stamp for one in group)]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def _read_kept(path: Path) -> dict[str, GroupFinding]:
-    """What was found before; nothing where there is no such file, or another version wrote it."""
+    """The kept findings; empty if there is no such file or another version wrote it."""
     try:
         return {key: GroupFinding.from_json(one) for key, one in json.loads(path.read_bytes()).items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -1,4 +1,4 @@
-"""What a sweep has found so far: run logs made into curves, fits and the comparison with the reference.
+"""The results of a sweep so far: curves from run logs, fits, and the comparison with the reference.
 
 A run that cannot be fitted has a reason instead of a fit, so that one bad run hides no other.
 """
@@ -40,7 +40,7 @@ class FittedVariant:
 
     @property
     def fits(self) -> list[Fit]:
-        """The fits of those runs that have one."""
+        """The fits of the runs that have one."""
         return [run.fit for run in self.runs if run.fit is not None]
 
     @property
@@ -50,17 +50,17 @@ class FittedVariant:
 
     @property
     def hours(self) -> Hours | None:
-        """Where the hours of all seeds went, as far as their logs say."""
+        """Device time of all seeds, as far as their logs have it."""
         return Hours.of_runs([run.hours for run in self.runs if run.hours is not None])
 
     @property
     def reasons(self) -> list[str]:
-        """Why runs have no fit, one sentence per run."""
+        """Reasons why runs have no fit, one sentence per run."""
         return [f"{self.name}, seed {run.seed}: {run.reason}" for run in self.runs if run.reason]
 
     @property
     def asymptote(self) -> AsymptoteEstimate | None:
-        """The mean A of all seeds as it may be shown; None without a fit. It rises only if every seed does."""
+        """The mean A of all seeds for display; None without a fit. It rises only if every seed does."""
         if not self.fits:
             return None
         ceiling = mean_ceiling(self.fits)
@@ -71,10 +71,10 @@ class FittedVariant:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Results:
-    """All variants of a sweep, in the plan's order, and the comparison of those that have a fit."""
+    """All variants of a sweep, in the plan's order, and the comparison of those with a fit."""
 
     plan: Labels
-    """The sweep's plan, or the labels of curves that another trainer left."""
+    """The sweep's plan, or labels for curves of another trainer."""
     sweep: StartedSweep | None = None
     """None for curves of another trainer."""
     variants: tuple[FittedVariant, ...]
@@ -83,21 +83,21 @@ class Results:
     stops: Mapping[str, Stopped] = field(default_factory=dict)
     """Runs that a rule of the sweep has stopped or flagged, by id."""
     notes: tuple[str, ...] = ()
-    """What could not be read of runs that other trainers have left."""
+    """Messages about unreadable runs of other trainers."""
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Sweeps that are compared with it."""
+        """Names of the sweeps compared with this one."""
         return self.sweep.beside if self.sweep else ()
 
     @property
     def report_folder(self) -> Path:
-        """The folder that its reports are written into; the current one for curves of another trainer."""
+        """The folder for its reports; the current folder for curves of another trainer."""
         return self.sweep.report_folder if self.sweep else Path()
 
     @property
     def title(self) -> str:
-        """The name of the sweep, file or experiment, and of the sweeps beside it."""
+        """The name of the sweep, file or experiment, followed by the sweeps beside it."""
         return self.sweep.title if self.sweep else self.plan.sweep
 
     @property
@@ -107,23 +107,23 @@ class Results:
 
     @property
     def stopped(self) -> dict[str, Stopped]:
-        """Runs that a rule has ended before the budget, and that no other sweep has trained on since, by id."""
+        """Runs that a rule ended before the budget and that no other sweep has resumed, by id."""
         short = {run.id for run in self.runs if run.cost_gpu_hours < self.plan.budget_gpu_hours}
         return {run_id: stop for run_id, stop in self.stops.items() if stop.ends_run and run_id in short}
 
     @property
     def reasons(self) -> list[str]:
-        """Why runs have no fit, or are not there."""
+        """Reasons why runs have no fit, or are missing."""
         return [*self.notes, *(reason for variant in self.variants for reason in variant.reasons)]
 
     @property
     def code_versions(self) -> list[str]:
-        """Versions of the code that the runs were trained with; more than one may mean more than one trainer."""
+        """Code versions of the runs; more than one may mean more than one trainer."""
         return sorted({version for run in self.runs for version in run.code_versions})
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The questions that are asked of each variant."""
+        """The questions of the comparison."""
         return self.comparison.questions if self.comparison else QUESTIONS
 
     def variant(self, name: str) -> FittedVariant:
@@ -131,23 +131,23 @@ class Results:
         return next(variant for variant in self.variants if variant.name == name)
 
     def compared(self, name: str) -> VariantResult | None:
-        """The variant's line of the comparison; None when it or the reference has no fit."""
+        """The variant's result in the comparison; None if it or the reference has no fit."""
         lines = self.comparison.variants if self.comparison else ()
         return next((line for line in lines if line.name == name), None)
 
     def asymptote(self, variant: FittedVariant) -> AsymptoteEstimate | None:
-        """The mean A of its seeds: as compared, where all seeds of the sweep say how far runs lie apart."""
+        """The mean A of its seeds; in a comparison, with the run-to-run spread from all seeds of the sweep."""
         line = self.compared(variant.name)
         return line.asymptote if line else variant.asymptote
 
     def verdict(self, name: str) -> str:
-        """What is known of a variant in few words: "weak; level down; ceiling down; cannot tell", or "no fit"."""
+        """The verdicts on a variant in few words: "weak; level down; ceiling down; cannot tell", or "no fit"."""
         line = self.compared(name)
         said = "; ".join([line.verdict, *(one.verdict for one in line.answers.values())]) if line else "no fit"
         return f"{said}; stopped" if any(stop.variant == name for stop in self.stopped.values()) else said
 
     def fit_numbers(self, name: str) -> dict[str, float]:
-        """The numbers of a variant that the comparison has, its cost and where that went; no A without an upper end."""
+        """The numbers of a variant in the comparison, its cost and its device time; no A without an upper end."""
         line = self.compared(name)
         shown = line.to_json() if line else {}
         wanted = ("A", "A_lo", "A_hi", "B", "C_mid", "R_0", "level", "num_seeds")
@@ -192,20 +192,20 @@ class Results:
 def open_sweep(
     sweep: str | None = None, home: Path | str | None = None, *, task: str | None = None, alone: bool = False
 ) -> Results:
-    """Curves, fits and comparison of a sweep as it stands; by default the one last started.
+    """Curves, fits and comparison of a sweep in its current state; by default the last started sweep.
 
-    `home` is the home folder, else ABLATIONS_HOME, else ./ablation-runs. `task` is the task whose curves are fitted,
-    else the only one, or all of a mix. `alone` leaves out what other sweeps say of how far runs lie apart.
+    `home` is the home folder, else ABLATIONS_HOME, else ./ablation-runs. `task` selects the task to fit, else the only
+    task, or all tasks of a mix. `alone` estimates the run-to-run spread from this sweep only.
     """
     folder = find_home(None if home is None else Path(home))
     return read_results(with_task(read_sweep(folder, folder.find_sweep(sweep)), task), alone=alone)
 
 
 def read_results(sweep: StartedSweep, *, alone: bool = False, done: Done | None = None) -> Results:
-    """The runs of a sweep as they are, fitted in the plan's window and compared.
+    """The runs of a sweep in their current state, fitted in the plan's window and compared.
 
-    `alone` leaves out what other sweeps of the home say of how far runs of one recipe lie apart. `done` is told how
-    many runs are fitted, of those that must be.
+    `alone` estimates the run-to-run spread from this sweep only. `done` receives the number of fitted runs and the
+    number to fit.
     """
     runs = iter(_read_runs(sweep, sweep.plan.fit_settings, done))
     variants = (
@@ -216,7 +216,7 @@ def read_results(sweep: StartedSweep, *, alone: bool = False, done: Done | None 
 
 
 def compared(sweep: StartedSweep, variants: tuple[FittedVariant, ...], *, alone: bool = False) -> Results:
-    """Fitted variants of a sweep beside each other, with what the sweep decided of them."""
+    """Results of a sweep from its fitted variants, with their comparison and the sweep's stops."""
     others = NO_OTHERS if alone else _others(sweep, variants)
     return Results(
         plan=sweep.plan,
@@ -228,7 +228,7 @@ def compared(sweep: StartedSweep, variants: tuple[FittedVariant, ...], *, alone:
 
 
 def _others(sweep: StartedSweep, variants: Sequence[FittedVariant]) -> OtherSweeps:
-    """What other sweeps add to the seeds of this one; nothing where nothing is compared yet."""
+    """Evidence of other sweeps beside this one's seeds; empty while nothing is compared."""
     fitted = {variant.name: variant for variant in variants if variant.fits}
     if sweep.plan.reference not in fitted or len(fitted) < 2:
         return NO_OTHERS
@@ -238,7 +238,7 @@ def _others(sweep: StartedSweep, variants: Sequence[FittedVariant]) -> OtherSwee
 
 
 def fit_file(path: Path, settings: FitSettings) -> list[FittedCurve]:
-    """A fit of every curve of a CSV file; AblationsError when the file cannot be used."""
+    """A fit of every curve of a CSV file; AblationsError if the file cannot be used."""
     fitted = []
     for curve in read_curves(path):
         fit, reason = try_fit(curve, settings)
@@ -247,16 +247,16 @@ def fit_file(path: Path, settings: FitSettings) -> list[FittedCurve]:
 
 
 def fit_sweep(sweep: StartedSweep, *, done: Done | None = None, **changes: Any) -> list[FittedRun]:
-    """A fit of every run of a sweep, with the plan's settings or those of `FitSettings` that are given.
+    """A fit of every run of a sweep, with the plan's settings or the given ones of `FitSettings`.
 
-    `done` is told how many runs are fitted, of those that must be.
+    `done` receives the number of fitted runs and the number to fit.
     """
     settings = replace(with_task(sweep, changes.get("task")).plan.fit_settings, **changes)
     return _read_runs(sweep, settings, done)
 
 
 def _read_runs(sweep: StartedSweep, settings: FitSettings, done: Done | None) -> list[FittedRun]:
-    """In the plan's order."""
+    """The runs in the plan's order."""
     runs = [(sweep.run(run.id), variant.name, run) for variant in sweep.plan.variants for run in variant.runs]
     wanted = [
         Wanted(folder=folder, name=curve_name(variant, run.seed), settings=settings) for folder, variant, run in runs
@@ -271,7 +271,7 @@ def _read_runs(sweep: StartedSweep, settings: FitSettings, done: Done | None) ->
 def compare_variants(
     variants: Sequence[FittedVariant], reference: str, others: OtherSweeps = NO_OTHERS
 ) -> Comparison | None:
-    """Those that have a fit against the reference; None while the reference has none."""
+    """Compare the variants with a fit with the reference; None while the reference has none."""
     fitted = {variant.name: variant.fits for variant in variants if variant.fits}
     if reference not in fitted:
         return None

@@ -1,4 +1,4 @@
-"""The forecast of a sweep: every variant at every budget asked for, and against the reference."""
+"""The forecast of a sweep: every variant at every requested budget, and against the reference."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -32,7 +32,7 @@ from ablations.readings.fitted_run import FittedRun
 from ablations.terminal.progress_bar import Done, counted_off
 
 DEFAULT_BUDGETS = (1.0, 2.0, 10.0)
-"""Times the plan's budget."""
+"""Multiples of the plan's budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +46,12 @@ class Outlook:
     prediction: Prediction
     chance: Chance
     difference: Interval | None
-    """Pass rate less the reference's; None for the reference and where that has no forecast."""
+    """Pass rate minus the reference's; None for the reference, and if the reference has no forecast."""
     cost_of_a_point: Interval | None
-    """Compute for 0.01 more of pass rate; None where the curve may well be flat."""
+    """Compute for another 0.01 of pass rate; None if the curve may well be flat."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON, the prediction's numbers at the top."""
+        """Plain data for JSON, with the prediction's numbers at the top level."""
         return asdict(self.prediction) | {
             "wins": self.chance.wins,
             "rule": self.chance.rule,
@@ -68,13 +68,13 @@ class VariantForecast:
     num_seeds: int
     outlooks: tuple[Outlook, ...]
     reach: Interval | None
-    """Compute to the pass rate asked for; None where it is not asked or half of the curves never get there."""
+    """Compute to the requested pass rate; None if none is requested or half of the curves never reach it."""
     crossing: Crossing | None
-    """With the reference; None for the reference itself and where that has no forecast."""
+    """The crossing with the reference; None for the reference, and if the reference has no forecast."""
     weights: dict[str, float]
     """Akaike weights of the families, mean over the seeds."""
     is_by_eq1: bool
-    """Whether the estimated curve is eq. 1's, and not the median over all families."""
+    """True if the estimated curve is eq. 1's; False if it is the median over all families."""
 
     @property
     def eq1_weight(self) -> float:
@@ -96,13 +96,13 @@ class VariantForecast:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepForecast:
-    """Every variant that has a forecast, in the plan's order, and why the others have none."""
+    """Every variant with a forecast, in the plan's order, and the reasons for those without."""
 
     sweep: str
     reference: str
     budgets_gpu_hours: tuple[float, ...]
     score: float | None
-    """The pass rate whose compute was asked for."""
+    """The pass rate whose compute was requested."""
     variants: tuple[VariantForecast, ...]
     reasons: tuple[str, ...]
 
@@ -131,9 +131,9 @@ def forecast_sweep(
     score: float | None = None,
     done: Done | None = None,
 ) -> SweepForecast:
-    """Forecast all variants at these computes, by default at the plan's budget and at 2 and 10 times as much.
+    """Forecast all variants at these computes, by default at 1, 2 and 10 times the plan's budget.
 
-    `done` is told how many variants are forecast, and of how many.
+    `done` receives the number of variants forecast and the total.
     """
     plan = results.plan
     budgets = tuple(budgets_gpu_hours) or tuple(times * plan.budget_gpu_hours for times in DEFAULT_BUDGETS)
@@ -176,24 +176,24 @@ def forecast_sweep(
 
 
 def forecast_groups(results: Results) -> dict[str, list[Fit]]:
-    """The fits of each variant that something is forecast from.
+    """The fits of each variant that has a forecast.
 
-    A run that has collapsed follows no law. A variant with a run that does not rise is left out as a whole: the law
-    must rise, so that what it says of such a run is the law's alone, and the other runs would flatter the variant.
+    A collapsed run follows no law. A variant with a run that does not rise is left out as a whole: every law rises, so
+    a forecast of such a run would come from the law alone, and the other runs would flatter the variant.
     """
     groups = {variant.name: _forecastable(variant) for variant in results.variants}
     return {name: fits for name, fits in groups.items() if fits}
 
 
 def spread_of(results: Results) -> RunToRun:
-    """How far runs of one recipe lie apart, as the verdicts on the sweep's levels have it."""
+    """The run-to-run spread of levels, as in the sweep's verdicts."""
     if results.comparison is not None and LEVEL.spread in results.comparison.spreads:
         return results.comparison.spreads[LEVEL.spread]
     return LEVEL.spread_of_runs([variant.fits for variant in results.variants], [])
 
 
 def backtest_sweep(results: Results, *, done: Done | None = None) -> Backtest:
-    """The forecasts that every finished run would have had; `done` is told how many are made, and of how many."""
+    """Backtest the forecasts of every finished run; `done` receives the number of forecasts made and the total."""
     curves = [run.curve for run in results.runs if run.curve is not None and _is_finished(run, results)]
     if not curves:
         raise AblationsError(

@@ -4,7 +4,7 @@
 >>> [variant.name for variant in together(loo, [more]).plan.variants]
 ['scalerl', 'loo-loss', 'loo-curriculum', 'loo-loss (more)']
 
-A run counts once: what a variant of another sweep shares with those before it is left out of it. All runs are fitted in
+A run counts once: runs that a variant of another sweep shares with earlier sweeps are left out. All runs are fitted in
 the window of the first sweep.
 """
 
@@ -22,13 +22,13 @@ from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.resolved import OUTSIDE
 
 ACCOUNT = ("type", "device", "parameters_stand_for", "tokens_stand_for", "attention")
-"""Settings of `cluster` that decide how much compute the same work is charged."""
+"""Settings of `cluster` that decide the compute charged for the same work."""
 
 
 def together(sweep: StartedSweep, others: Iterable[StartedSweep]) -> StartedSweep:
-    """The sweep with the variants of others added, as `name (sweep)`; a run that is there already is not added again.
+    """The sweep with the variants of others added, as `name (sweep)`; shared runs are not added again.
 
-    Where another sweep has another reference, its variants change what differs from the reference of the first.
+    If another sweep has another reference, the changes of its variants are relative to the reference of the first.
     """
     others = tuple(others)
     variants = [*sweep.plan.variants]
@@ -43,7 +43,7 @@ def together(sweep: StartedSweep, others: Iterable[StartedSweep]) -> StartedSwee
 
 
 def with_baseline(sweep: StartedSweep, baseline: str) -> StartedSweep:
-    """The sweep with another of its variants as the one that all are compared with; AblationsError if it has none."""
+    """The sweep with another variant as the reference; AblationsError if there is no such variant."""
     names = [variant.name for variant in sweep.plan.variants]
     if baseline not in names:
         raise AblationsError(
@@ -53,7 +53,7 @@ def with_baseline(sweep: StartedSweep, baseline: str) -> StartedSweep:
 
 
 def check_together(sweeps: Sequence[StartedSweep]) -> None:
-    """AblationsError where one stands there twice, or cannot be compared with the first."""
+    """Raise AblationsError if a sweep is named twice or cannot be compared with the first."""
     names = [sweep.name for sweep in sweeps]
     if twice := [name for number, name in enumerate(names) if name in names[:number]]:
         raise AblationsError(f"sweep '{twice[0]}' is named twice; name each sweep once")
@@ -63,16 +63,16 @@ def check_together(sweeps: Sequence[StartedSweep]) -> None:
 
 
 def why_apart(sweep: StartedSweep, other: StartedSweep) -> str:
-    """Why readings of two sweeps mean different things; empty where they can be compared.
+    """The reason why readings of two sweeps mean different things; empty if they can be compared.
 
-    What their recipes say counts once a run of each reference was started.
+    Recipes are compared once a run of each reference has started.
     """
     ours, theirs = sweep.plan, other.plan
     if ours.scale != theirs.scale:
         return f"its scale is {theirs.scale}, and not {ours.scale}"
     if ours.compute_name != theirs.compute_name:
         return f"its compute is counted in {theirs.compute_name}, and not in {ours.compute_name}"
-    # Plans of earlier versions lack younger settings.
+    # Plans of earlier versions lack newer settings.
     options, others = (FitOptions(**plan.fit).model_dump() for plan in (ours, theirs))
     if unlike := [f"fit.{name}" for name, value in options.items() if others[name] != value]:
         return f"its curves are fitted otherwise ({', '.join(unlike)})"
@@ -90,7 +90,7 @@ def _why_recipes_apart(ours: ResolvedRecipe, theirs: ResolvedRecipe) -> str:
 
 
 def _told_of(sweep: StartedSweep, other: StartedSweep) -> Iterable[PlannedVariant]:
-    """The variants of `other`, each with what it changes of the reference of `sweep`."""
+    """The variants of `other`, each with its changes relative to the reference of `sweep`."""
     ours, theirs = _recipe(sweep, sweep.plan.reference), _recipe(other, other.plan.reference)
     if ours is None or theirs is None or ours.canonical_json() == theirs.canonical_json():
         return other.plan.variants
@@ -98,7 +98,7 @@ def _told_of(sweep: StartedSweep, other: StartedSweep) -> Iterable[PlannedVarian
 
 
 def _overrides(reference: ResolvedRecipe, sweep: StartedSweep, variant: PlannedVariant) -> dict[str, Any]:
-    """Setting by setting; what the plan says while no run of the variant can be read."""
+    """The changed settings of a variant; those in the plan while no run of the variant can be read."""
     recipe = _recipe_of_runs(sweep, variant.runs)
     if recipe is None:
         return variant.overrides
@@ -112,7 +112,9 @@ def _recipe(sweep: StartedSweep, variant: str) -> ResolvedRecipe | None:
 
 
 def _recipe_of_runs(sweep: StartedSweep, runs: Iterable[PlannedRun]) -> ResolvedRecipe | None:
-    """That of the first that can be read; None while none can, which its own line of a comparison says."""
+    """The recipe of the first readable run; None while there is none, which the variant's own line of a comparison
+    reports.
+    """
     for run in runs:
         with suppress(OSError, ValueError):
             return sweep.run(run.id).read_recipe()[0]

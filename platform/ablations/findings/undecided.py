@@ -1,7 +1,7 @@
-"""What would settle the questions that a comparison leaves open, from the intervals that it has.
+"""Advice for settling the open questions of a comparison, from its intervals.
 
 An interval with both ends shrinks at least with the square root of the number of seeds. An interval without an end
-needs more compute: the readings end too near the bend.
+needs more compute, since the readings end too near the bend.
 """
 
 import math
@@ -13,11 +13,11 @@ from ablations.findings.design_command import design_command
 from ablations.findings.results import Results
 
 MOST_SEEDS = 10
-"""More are not proposed: compute buys more."""
+"""Limit on proposed seeds, since compute helps more beyond it."""
 
 
 def seeds_needed(answer: Answer, num_seeds: int) -> int | None:
-    """The m with h sqrt(n / m) <= widest; None if no number of seeds is enough, since an end is missing for example."""
+    """The m with h sqrt(n / m) <= widest; None if no number of seeds suffices, for example if an end is missing."""
     half_width = answer.question.half_width(answer.lo, answer.hi)
     if math.isinf(half_width):
         return None
@@ -26,7 +26,7 @@ def seeds_needed(answer: Answer, num_seeds: int) -> int | None:
 
 
 def undecided(line: VariantResult) -> list[Answer]:
-    """The answers of a variant that cannot tell."""
+    """The undecided answers of a variant."""
     return [answer for answer in line.answers.values() if answer.verdict == CANNOT_TELL]
 
 
@@ -51,13 +51,13 @@ def what_would_tell(results: Results) -> str:
 
 
 def what_would_tell_of(line: VariantResult) -> str:
-    """The same of one variant, for its line of a table: `level: 5 seeds; ceiling: twice the budget`."""
+    """Advice for one variant, for its line of a table: `level: 5 seeds; ceiling: twice the budget`."""
     needed = [(one.question.name, seeds_needed(one, line.num_seeds)) for one in undecided(line)]
     return "; ".join(f"{question}: {f'{seeds} seeds' if seeds else 'twice the budget'}" for question, seeds in needed)
 
 
 def _seeds_by_question(open_ones: Sequence[Answer], num_seeds: int) -> dict[str, int | None]:
-    """The seeds that its widest interval needs, by question; None where one of its intervals needs compute."""
+    """The number of seeds that the widest interval needs, by question; None if one of its intervals needs compute."""
     found: dict[str, int | None] = {}
     for one in open_ones:
         needed, name = seeds_needed(one, num_seeds), one.question.name

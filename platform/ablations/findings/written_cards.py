@@ -1,4 +1,4 @@
-"""Cards as studies have written them into their sweeps' folders, `card.json`: the paper's numbers beside those here."""
+"""Cards that studies have written into their sweeps' folders, `card.json`: the paper's numbers beside those here."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from ablations.study.claims import Claim
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenCard:
-    """A card that was written: `WrittenCard(sweep="fig4a@smoke", study="fig4a", scale="smoke", ...)`."""
+    """A written card: `WrittenCard(sweep="fig4a@smoke", study="fig4a", scale="smoke", ...)`."""
 
     sweep: str
     scale: str
@@ -30,12 +30,12 @@ class WrittenCard:
 
     @property
     def study(self) -> str:
-        """The name of its file: a sweep at another scale has `@scale` behind it."""
+        """The name of the study's file; the sweep's name also has `@scale` at another scale."""
         return self.sweep.partition("@")[0]
 
 
 def read_card(folder: Path) -> WrittenCard | None:
-    """The card in a sweep's folder; None without one, AblationsError where it is damaged or of an earlier form."""
+    """The card in a sweep's folder; None if there is none, AblationsError if it is damaged or of an earlier form."""
     path = folder / CARD_FILE
     try:
         data = json.loads(path.read_bytes())
@@ -64,7 +64,7 @@ def _judged(data: dict[str, Any]) -> JudgedClaim:
 
 
 def read_cards(home: Home) -> Iterator[WrittenCard | AblationsError]:
-    """Every card of a home folder, the last started first; of one that cannot be read why not."""
+    """Every card of a home folder, the last started sweep first; for an unreadable card, the error."""
     for name in home.sweep_names():
         try:
             card = read_card(home.sweep(name))
@@ -76,7 +76,9 @@ def read_cards(home: Home) -> Iterator[WrittenCard | AblationsError]:
 
 
 def sign_text(judged: JudgedClaim) -> str:
-    """Whether the estimate lies on the side that is claimed: `same` or `other`; empty of "the same" and without one."""
+    """`same` or `other`: the side of the estimate against the claim; empty for a claim of "the same" and without an
+    estimate.
+    """
     claim, found = judged.claim, judged.found
     if claim.says == "same" or found is None or found.estimate is None:
         return ""
@@ -85,9 +87,9 @@ def sign_text(judged: JudgedClaim) -> str:
 
 
 def order_text(published: Sequence[PublishedVariant]) -> str:
-    """Whether variants stand in the paper's order of ceilings: `same order`, or that here; empty of fewer than two.
+    """`same order` if the variants follow the paper's order of ceilings, else the order here; empty for fewer than two.
 
-    Of two that the paper has equal either order is the same.
+    Variants with equal ceilings in the paper may stand in either order.
     """
     both = [one for one in published if one.A is not None and one.A_here is not None]
     if len(both) < 2:
