@@ -16,7 +16,7 @@ from ablations.readings.run_reading import try_fit
 from ablations.text import compute_text, counted
 
 MOST_APART = 1.1
-"""Factor between the runs' last computes from which a note reports the difference."""
+"""Factor between the runs' last computes beyond which a note reports the difference."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

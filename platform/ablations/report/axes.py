@@ -1,4 +1,4 @@
-"""The part of compute and pass rate that a figure of curves shows."""
+"""The range of compute and pass rate in a figure of curves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from ablations.findings.results import FittedVariant, Results
 from ablations.readings.fitted_run import FittedRun
 
 EXTRAPOLATED_TO = 2.0
-"""End of the dashes, in budgets."""
+"""End of the dashed lines, in budgets."""
 NUM_LINE_POINTS = 100
 ASYMPTOTES_ABOVE = 0.5
-"""The most that the axis of pass rates is drawn longer to hold asymptotes, as a share of its length without them."""
+"""Limit on lengthening the pass-rate axis for asymptotes, as a share of its length without them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,15 +21,15 @@ class ComputeAxis:
     """The horizontal axis: compute from `first` to `last`, linear or logarithmic."""
 
     first: float
-    """Least compute above 0 that was measured."""
+    """Smallest measured compute above 0."""
     last: float
     log: bool
     compute_name: str
-    """What compute is counted in."""
+    """Name of the compute."""
 
     @property
     def hours_name(self) -> str:
-        """`GPU-hours` or `device-hours`: `compute_name` without how they are counted."""
+        """`GPU-hours` or `device-hours`: `compute_name` without the way they are counted."""
         return self.compute_name.rpartition(" ")[2]
 
     def grid(self, start: float, end: float) -> np.ndarray:
@@ -45,7 +45,7 @@ class ComputeAxis:
         return share * self.last
 
     def drawn(self, compute: np.ndarray) -> np.ndarray:
-        """Which readings have a place on the axis: compute 0 has none on a logarithmic one."""
+        """A mask of the readings on the axis, since compute 0 has no place on a logarithmic one."""
         return compute > 0 if self.log else np.full(compute.shape, True)
 
     @property
@@ -58,7 +58,7 @@ class ComputeAxis:
 
 
 def compute_axis(results: Results, *, log: bool) -> ComputeAxis:
-    """From the first reading to `EXTRAPOLATED_TO` budgets."""
+    """The axis from the first reading to `EXTRAPOLATED_TO` budgets."""
     last = EXTRAPOLATED_TO * results.plan.budget_gpu_hours
     measured = [run.curve.compute[run.curve.compute > 0] for run in results.runs if run.curve is not None]
     first = min((float(compute[0]) for compute in measured if compute.size), default=last / 100)
@@ -68,7 +68,7 @@ def compute_axis(results: Results, *, log: bool) -> ComputeAxis:
 def score_range_of(
     variants: Sequence[FittedVariant], axis: ComputeAxis, *, asymptotes: Sequence[float] = ()
 ) -> tuple[float, float]:
-    """From the lowest reading to the highest reading, fitted curve or asymptote that is near, with some air."""
+    """The range from the lowest reading to the highest reading, fitted curve or nearby asymptote, with a margin."""
     values = [value for variant in variants for run in variant.runs for value in _extremes(run, axis)]
     low, high = min(values, default=0.0), max(values, default=1.0)
     highest = low + (1 + ASYMPTOTES_ABOVE) * (high - low)

@@ -1,4 +1,4 @@
-"""The colour and marker of each variant, the same in every figure, on the page and on the dashboard."""
+"""The colour and marker of each variant, the same in every figure, page and dashboard."""
 
 from dataclasses import dataclass
 
@@ -6,27 +6,27 @@ from ablations.home.labels import Labels
 
 REFERENCE_COLOUR = "#1a1a1a"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
-"""Told apart with any kind of colour vision (Okabe and Ito 2008, Tol 2021) and dark enough on white."""
+"""Distinguishable with any colour vision (Okabe and Ito 2008, Tol 2021) and dark enough on white."""
 BLUE, ORANGE, GREEN = COLOURS[:3]
 MARKER_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "pentagon")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """How one variant is drawn everywhere: `Style(colour="#0072B2", symbol="square")`."""
+    """The look of one variant in every figure: `Style(colour="#0072B2", symbol="square")`."""
 
     colour: str
     symbol: str
 
     def tint(self, opacity: float) -> str:
-        """The colour, see-through."""
+        """The colour with this opacity."""
         red, green, blue = (int(self.colour[start : start + 2], 16) for start in (1, 3, 5))
         return f"rgba({red},{green},{blue},{opacity})"
 
 
 def styles(plan: Labels) -> dict[str, Style]:
-    """Colour and marker of each variant, by its place in the plan; the sweep's reference is dark, whatever a page
-    compares with.
+    """Colour and marker of each variant, by its place in the plan. The sweep's own reference is dark, whatever the
+    baseline of a page.
     """
     own = own_reference(plan)
     others = [variant.name for variant in plan.variants if variant.name != own]
@@ -37,11 +37,11 @@ def styles(plan: Labels) -> dict[str, Style]:
 
 
 def own_reference(plan: Labels) -> str:
-    """The variant of a sweep that changes nothing; where none changes anything, the one that all are compared with."""
+    """The variant of a sweep that changes nothing; the plan's reference if none or all change nothing."""
     unchanged = [variant.name for variant in plan.variants if not variant.overrides]
     return unchanged[0] if 0 < len(unchanged) < len(plan.variants) else plan.reference
 
 
 def _symbol(place: int) -> str:
-    """Shifted by one in every round of the colours, so that no two of 64 variants share colour and marker."""
+    """A marker, shifted by one in every round of the colours, so that no two of 64 variants share colour and marker."""
     return MARKER_SYMBOLS[1 + (place + place // len(COLOURS)) % (len(MARKER_SYMBOLS) - 1)]

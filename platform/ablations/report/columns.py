@@ -1,6 +1,6 @@
-"""The columns of a comparison: what each is headed, what stands in it, and which of them each output shows.
+"""The columns of a comparison: heading and cell of each, and the selection for each output.
 
-Every table, page and file reads its columns here. Those of a question are made from the question.
+Every table, page and file reads its columns here. The columns of a question are made from the question.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from ablations.terminal.listing import Column, Kind
 from ablations.text import changes_text, compute_text
 
 HELD_MARK = "*"
-"""Behind a verdict that still holds for all variants at once."""
+"""Mark behind a verdict that also holds by the joint interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class ResultColumn(Column):
 
 
 def _below(*texts: str) -> str:
-    """Lines of one cell, without those that are empty."""
+    """Lines of one cell, without the empty ones."""
     return "\n".join(filter(None, texts))
 
 
@@ -85,7 +85,7 @@ ColumnPart = Literal["verdict", "number", "joint", "stacked", "stacked with join
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """The columns that an output shows: those before the questions, of each question, beside the ceiling, behind."""
+    """The columns of an output: before the questions, of each question, beside the ceiling, and behind."""
 
     before: Sequence[str]
     of_question: Sequence[ColumnPart]
@@ -121,7 +121,7 @@ MLFLOW = Selection(
 
 
 def columns(results: Results, selection: Selection) -> list[ResultColumn]:
-    """The columns of an output, headed; without those that would be empty in every row."""
+    """The columns of an output with their headings, without those that would be empty in every row."""
     plan = results.plan
     names = {"reference": plan.reference, "hours_name": plan.hours_name}
     empty = {"changes"} if not any(one.overrides for one in plan.variants) else set()
@@ -144,7 +144,7 @@ def rows_of(results: Results, shown: Sequence[ResultColumn], digits: Digits) -> 
 
 
 def _column(question: Question, part: ColumnPart) -> ResultColumn:
-    """One of the columns of a question."""
+    """A column of a question."""
 
     def stacked(row: ResultRow) -> str:
         is_held = _many(row.results) and row.line is not None and row.line.answers[question.name].is_held
@@ -169,7 +169,7 @@ def _column(question: Question, part: ColumnPart) -> ResultColumn:
 
 
 def _verdicts(row: ResultRow) -> str:
-    """All in one cell: "level down; ceiling: cannot tell; more compute"."""
+    """All verdicts in one cell: "level down; ceiling: cannot tell; more compute"."""
     if row.is_reference:
         return "reference"
     said = ((one.name, row.verdict(one)) for one in row.results.questions)

@@ -1,8 +1,8 @@
 """The report as CSV files for other programs: numbers in full, not rounded.
 
-curves.csv        every reading of every run, with the fitted pass rate and whether the reading was fitted
-fits.csv          the fit of every run, or why it has none
-comparison.csv    every variant against the reference, with what it changes
+curves.csv        every reading of every run, its fitted pass rate, and a flag for fitted readings
+fits.csv          the fit of every run, or the reason why it has none
+comparison.csv    every variant against the reference, with its changes
 """
 
 import json
@@ -18,7 +18,7 @@ from ablations.text import changes_text
 
 
 def csv_files(results: Results) -> dict[str, bytes]:
-    """The files by name; `platform fit` and `platform compare` read the curves."""
+    """The files by name; `platform fit` and `platform compare` can read the curves."""
     sheets = {
         "curves.csv": sheet_text([row for run in results.runs for row in _readings(run, results)]),
         "fits.csv": sheet_text([_fit_row(run) for run in results.runs]),
@@ -48,7 +48,7 @@ def _readings(run: FittedRun, results: Results) -> Iterator[dict[str, Any]]:
 
 
 def _fit_row(run: FittedRun) -> dict[str, Any]:
-    """The keys of `platform fit --json`; lists and mappings as JSON."""
+    """The keys of `platform fit --json`, with lists and mappings as JSON."""
     plain = {
         name: json.dumps(value) if isinstance(value, dict | list | tuple) else value
         for name, value in run.to_json().items()
@@ -58,9 +58,9 @@ def _fit_row(run: FittedRun) -> dict[str, Any]:
 
 
 def comparison_sheet(results: Results) -> str:
-    """A row per variant as CSV: what it changes, then the numbers and verdicts of `compare --json` under its keys.
+    """A CSV row per variant: its changes, then the numbers and verdicts of `compare --json` under its keys.
 
-    A number that a comparison does not support is empty. The window of the fit is in two columns.
+    A number that the comparison does not support is empty. The window of the fit has two columns.
     """
     return sheet_text([_sheet_row(line) for line in results.to_json()["variants"]])
 

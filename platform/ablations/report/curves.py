@@ -1,7 +1,7 @@
-"""The curves on a screen: a few variants in colour, the others grey, against compute or anything else that runs count.
+"""The curves on a screen: a few variants in colour, the others grey, against compute or another counter of the runs.
 
-Unlike the picture for a paper (`static`), the figure has no labels at its right edge, for which a narrow screen has no
-room: the legend says what each A is. Readings are thinned to what a screen can show, and seeds of a variant share one
+Unlike the picture for a paper (`static`), the figure has no labels at its right edge, since a narrow screen has no
+room: the legend gives each A. Readings are thinned to the resolution of a screen, and the seeds of a variant share one
 line, their mean.
 """
 
@@ -32,41 +32,41 @@ SCREEN_LEGEND = (
     "at the right edge is A with its 95 % interval; an A without an upper end has none. A click on a name in the "
     "legend hides a variant, a double click all others."
 )
-"""What `curves_figure` shows, for the caption below it."""
+"""Caption of `curves_figure`."""
 CURVES_LEGEND = (
     "Filled points were fitted, hollow ones were not; lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), dashes are "
     "extrapolated to twice the budget, bands are 95 % intervals of the fitted curve. At the right edge a stroke is at "
     "A; an arrow says that A lies there or higher."
 )
-"""What `static.curves_picture` shows."""
+"""Caption of `static.curves_picture`."""
 LEGEND_LINE_PX = 20
 OTHERS_COLOUR = "#b0b6bd"
 NUM_GRID_POINTS = 80
 Along = Callable[[np.ndarray], np.ndarray]
-"""Compute to what a figure is drawn against, in one run or variant."""
+"""Function from compute to the horizontal axis, for one run or variant."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """What the horizontal axis counts: `Counted(title="training tokens", name="tokens", along={"scalerl": ...})`."""
+    """The counter on the horizontal axis: `Counted(title="training tokens", name="tokens", along={"scalerl": ...})`."""
 
     title: str
     name: str
-    """The unit, for what is shown on hovering."""
+    """The unit, for hover texts."""
     along: Mapping[str, Along]
-    """By variant; a variant without is left out."""
+    """Functions by variant; a variant without one is left out."""
 
 
 def counted_compute(results: Results) -> Counted:
-    """Compute itself."""
+    """Compute itself as the counter."""
     plan = results.plan
     title = f"compute ({plan.compute_name})"
     return Counted(title=title, name=plan.hours_name, along={one.name: lambda C: C for one in results.variants})
 
 
 def along_rows(compute: np.ndarray, counted: np.ndarray) -> Along:
-    """What the evaluations of a run counted at each compute: linear between two of them, and beyond the last at the
-    mean rate.
+    """A function from compute to a counter of a run: linear between two evaluations, and at the mean rate beyond the
+    last.
 
         along_rows(np.array([0, 10]), np.array([0, 500]))(np.array([5, 20])) is [250, 1000]
     """
@@ -85,8 +85,8 @@ def curves_figure(
 ) -> "Figure":
     """Pass rate against compute with fits, forecasts to twice the budget and asymptotes.
 
-    `shown` are the variants drawn in colour (all by default), `banded` those of them with their uncertainty (the
-    reference by default), `others` are grey lines. A click on a name in the legend hides everything of that variant.
+    `shown` are the variants drawn in colour (all by default), `banded` those with an uncertainty band (the reference by
+    default), and `others` the grey lines. A click on a name in the legend hides everything of that variant.
     """
     from plotly.graph_objects import Figure
 
@@ -124,7 +124,7 @@ def curves_figure(
 
 
 def _grid(low: float, high: float) -> np.ndarray:
-    """Denser near the beginning, where curves bend, on either kind of axis."""
+    """Compute points that are dense near the beginning, where curves bend, on either kind of axis."""
     return np.unique(np.concatenate([np.geomspace(low, high, NUM_GRID_POINTS // 2), np.linspace(low, high, 40)]))
 
 
@@ -133,7 +133,7 @@ def _mean(fits: Sequence[Fit], compute: np.ndarray) -> np.ndarray:
 
 
 def _grey_lines(variants: Sequence[FittedVariant], first: float, budget: float, counted: Counted) -> "Scatter":
-    """All others in one trace, told apart on hovering."""
+    """All other variants in one trace, told apart by hover texts."""
     from plotly.graph_objects import Scatter
 
     x, y, names = [], [], []
@@ -154,7 +154,7 @@ def _grey_lines(variants: Sequence[FittedVariant], first: float, budget: float, 
 
 
 def _mean_lines(variant: FittedVariant, style: Style, first: float, budget: float, along: Along) -> list["Scatter"]:
-    """The mean of the seeds' curves: solid where all were fitted, dashed before and beyond."""
+    """The mean of the seeds' curves: solid if all were fitted there, dashed before and beyond."""
     from plotly.graph_objects import Scatter
 
     fits = variant.fits
@@ -202,7 +202,7 @@ def _interval(
 
 
 def _readings(variant: FittedVariant, style: Style, most: int, counted: Counted, axis: ComputeAxis) -> list["Scatter"]:
-    """The readings of all seeds, filled where they were fitted, in one trace."""
+    """The readings of all seeds in one trace, filled if they were fitted."""
     from plotly.graph_objects import Scatter
 
     found: list[tuple[float, float, str, str]] = []
@@ -224,7 +224,7 @@ def _readings(variant: FittedVariant, style: Style, most: int, counted: Counted,
 
 
 def _ceiling(results: Results, variant: FittedVariant, style: Style, budget: float, along: Along) -> list["Scatter"]:
-    """A stroke at A at the right edge, with its interval; nothing where A has no upper end."""
+    """A stroke at A at the right edge, with its interval; nothing if A has no upper end."""
     from plotly.graph_objects import Scatter
 
     found = results.asymptote(variant)
@@ -252,7 +252,7 @@ def _ceiling(results: Results, variant: FittedVariant, style: Style, budget: flo
 
 
 def _entry(results: Results, variant: FittedVariant, style: Style) -> "Scatter":
-    """What stands for a variant in the legend, with its A; it draws nothing."""
+    """The legend entry of a variant, with its A; it draws nothing."""
     from plotly.graph_objects import Scatter
 
     found = results.asymptote(variant)

@@ -1,4 +1,4 @@
-"""A figure on a dark page: the same drawing with the ink and the few colours changed that would not be seen there."""
+"""A figure on a dark page: the same drawing, with the colours changed that would be invisible there."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,12 @@ ON_DARK = {
     "#1a1a1a": "#f2f2f2",  # the reference
     "#0072b2": "#3d9bd6",
     "#882255": "#cf5b95",
-    "#b0b6bd": "#59606b",  # variants that are not looked at
+    "#b0b6bd": "#59606b",  # variants out of focus
 }
-"""By colour on white; all others are seen on both. Contrast to #0e1117 is at least 3 (WCAG 2.1, 1.4.11)."""
+"""Colours by colour on white; all others are visible on both. Contrast to #0e1117 is at least 3 (WCAG 2.1, 1.4.11)."""
 
 CLEAR = "rgba(0,0,0,0)"
-"""What lies under a figure is the page's."""
+"""Transparent, so that the page's own background shows."""
 
 
 def in_dark(figure: "Figure") -> "Figure":
@@ -31,7 +31,7 @@ def in_dark(figure: "Figure") -> "Figure":
 
 
 def _recoloured(part: Any, *, is_colour: bool = False) -> Any:
-    """Everything below a key that ends in `color` changed; a variant may be named `white`."""
+    """Recolour everything below a key that ends in `color`, and nothing else, since a variant may be named `white`."""
     match part:
         case dict():
             return {key: _recoloured(value, is_colour=key.endswith("color")) for key, value in part.items()}
@@ -43,7 +43,7 @@ def _recoloured(part: Any, *, is_colour: bool = False) -> Any:
 
 
 def _tint(text: str) -> str:
-    """`rgba(26,26,26,0.13)` as it is on dark; any other text as it is."""
+    """`rgba(26,26,26,0.13)` for a dark page; any other text unchanged."""
     if not text.startswith("rgba("):
         return text
     *channels, opacity = text[5:-1].split(",")

@@ -1,4 +1,4 @@
-"""What the report says in every format, as plain data; the formats differ in how they write it."""
+"""The content of the report as plain data, which each format writes in its own way."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ DIFFERENCES_LEGEND = (
     "Differences from the reference with 95 % intervals; the dotted line is no difference. An arrow is an interval "
     "without an end on that side."
 )
-"""What `verdicts_figure` shows, for the caption below it."""
+"""Caption of `verdicts_figure`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,17 +31,17 @@ class DocumentRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A report. All text is as people wrote it, control characters made visible; each format escapes it its own way."""
+    """The content of a report. All text is as written, with control characters visible; each format escapes it."""
 
     title: str
     doc: str
     warnings: tuple[str, ...]
     findings: tuple[str, ...]
-    """A sentence per variant."""
+    """One sentence per variant."""
     advice: str
-    """What would decide what is undecided; empty where nothing is."""
+    """Advice for settling open questions; empty if none is open."""
     changes: tuple[tuple[str, str], ...]
-    """Each variant but the reference, and what it changes."""
+    """Each variant except the reference, with its changes."""
     headings: tuple[str, ...]
     rows: tuple[DocumentRow, ...]
     curves_legend: str
@@ -52,7 +52,7 @@ class Document:
 
 
 def document_of(results: Results, *, now: datetime) -> Document:
-    """The report of a sweep; `now` is the date that it shows."""
+    """The report of a sweep; `now` is the date it shows."""
     plan = results.plan
     return Document(
         title=made_visible(results.title),
@@ -72,12 +72,12 @@ def document_of(results: Results, *, now: datetime) -> Document:
 
 
 def document_headings(results: Results) -> tuple[str, ...]:
-    """Of the table."""
+    """Headings of the table."""
     return tuple(column.heading for column in columns(results, DOCUMENT))
 
 
 def document_rows(results: Results) -> tuple[DocumentRow, ...]:
-    """Of the table, in the order of the results."""
+    """Rows of the table, in the order of the results."""
     look, rows = styles(results.plan), rows_of(results, columns(results, DOCUMENT), ROUNDED)
     return tuple(
         DocumentRow(colour=look[variant.name].colour, cells=_seen(row))

@@ -1,4 +1,4 @@
-"""What more compute would buy: every variant's forecast, and how likely each leads at the end of it."""
+"""Figures of forecasts: every variant at more compute, and its chance to lead there."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 FORECAST_TO = 10.0
 """End of the curves, in budgets."""
 LEGEND = {"orientation": "h", "yanchor": "top", "y": -0.17, "x": 0, "itemsizing": "constant"}
-"""Of the figure, below it."""
+"""Layout of the legend, below the figure."""
 FORECAST_LEGEND = (
     "Points were measured, lines are forecasts, mean over seeds, dashed where they are extrapolated: by ScaleRL eq. 1 "
     "(arXiv 2510.13786), or beyond the fitted range by the median over several families of curves where eq. 1 leaves "
     "their 80 % band. Bands are 95 % intervals, which hold those families too. Bars: the share of joint draws in which "
     "a variant is highest at the compute named above them."
 )
-"""What `forecast_figure` shows, for the caption below it."""
+"""Caption of `forecast_figure`."""
 
 
 def forecast_figure(
@@ -36,7 +36,7 @@ def forecast_figure(
 ) -> "Figure":
     """Left pass rate against log compute to ten budgets, right P(variant wins) at `compute`, by default ten budgets.
 
-    `banded` are the variants with their uncertainty (the reference by default).
+    `banded` are the variants with an uncertainty band (the reference by default).
     """
     from plotly.subplots import make_subplots
 
@@ -56,7 +56,7 @@ def forecast_figure(
 
 
 def forecast_curves_figure(results: Results, *, banded: Collection[str] | None = None) -> "Figure":
-    """The left half of `forecast_figure` alone, for a page that may be narrow."""
+    """The left half of `forecast_figure`, for a page that may be narrow."""
     from plotly.graph_objects import Figure
 
     figure, groups = Figure(), forecast_groups(results)
@@ -69,7 +69,7 @@ def forecast_curves_figure(results: Results, *, banded: Collection[str] | None =
 
 
 def chances_figure(results: Results, *, compute: float | None = None) -> "Figure":
-    """The right half of `forecast_figure` alone: P(variant wins) at `compute`, by default ten budgets."""
+    """The right half of `forecast_figure`: P(variant wins) at `compute`, by default ten budgets."""
     from plotly.graph_objects import Figure
 
     groups = forecast_groups(results)
@@ -82,14 +82,14 @@ def chances_figure(results: Results, *, compute: float | None = None) -> "Figure
 
 
 def wins_title(results: Results, compute: float | None = None) -> str:
-    """What the bars are: `P(wins) at 4,000 GPU-hours`."""
+    """Title of the bars: `P(wins) at 4,000 GPU-hours`."""
     return f"P(wins) at {compute_text(compute or _last(results))} {results.plan.hours_name}"
 
 
 def _draw_curves(
     figure: "Figure", results: Results, groups: Mapping[str, list[Fit]], banded: Collection[str] | None
 ) -> None:
-    """Every variant that has a forecast, and where the budget is."""
+    """Draw every variant with a forecast, and the budget."""
     plan, look, axis = results.plan, styles(results.plan), _axis(results)
     banded, spread = [plan.reference] if banded is None else banded, spread_of(results)
     for variant in results.variants:
@@ -121,8 +121,8 @@ def _first_reading(results: Results, last: float) -> float:
 def _curves(
     variant: FittedVariant, fits: Sequence[Fit], style: Style, axis: ComputeAxis, *, band: RunToRun | None
 ) -> list["Scatter"]:
-    """Line (solid to the largest compute fitted, dashed beyond) and readings of a variant, with its band if `band` says
-    how far runs of one recipe lie apart.
+    """Line (solid to the largest fitted compute, dashed beyond) and readings of a variant; with a band if `band` gives
+    the run-to-run spread.
     """
     from plotly.graph_objects import Scatter
 

@@ -1,4 +1,4 @@
-"""What forest plots draw, as plain data: the differences from the reference in level, ceiling and compute."""
+"""Data of forest plots: the differences from the reference in level, ceiling and compute."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from ablations.report.rounding import ROUNDED
 from ablations.report.words.comparison import ResultRow
 
 NOT_KNOWN = "not known"
-"""Of a difference that the readings do not bound on either side."""
+"""Text for a difference that the readings do not bound on either side."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForestRow:
-    """One variant's difference with its 95 % interval; an end that is None is not bounded.
+    """One variant's difference with its 95 % interval; an end of None is unbounded.
 
     ForestRow(variant="loo-loss", style=style, estimate=-0.058, lo=-0.087, hi=-0.029, text="-0.058 [-0.087, -0.029]")
     """
@@ -25,19 +25,19 @@ class ForestRow:
     variant: str
     style: Style
     estimate: float | None
-    """None where it means nothing by itself: an end or both may still be known."""
+    """None if the estimate has no meaning by itself; one or both ends may still be known."""
     lo: float | None
     hi: float | None
     text: str
 
     @property
     def drawn_at(self) -> float | None:
-        """Where its marker is: the estimate, else the end that is known; None where nothing is."""
+        """The place of its marker: the estimate, else a known end; None if nothing is known."""
         return next((value for value in (self.estimate, self.lo, self.hi) if value is not None), None)
 
     @property
     def arrow(self) -> str:
-        """`right` where it is known to lie at `drawn_at` or above, `left` where at it or below, else empty."""
+        """`right` if the difference is at `drawn_at` or above, `left` if at or below, else empty."""
         if self.estimate is not None or (self.lo is None) == (self.hi is None):
             return ""
         return "right" if self.lo is not None else "left"
@@ -45,15 +45,15 @@ class ForestRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ForestPanel:
-    """One question, every variant's answer."""
+    """The answers of every variant to one question."""
 
     title: str
     axis_title: str
     null: float
-    """No difference."""
+    """The value of no difference."""
     log: bool
     rows: tuple[ForestRow, ...]
-    """Every variant that is compared, in the plan's order; the reference is not among them."""
+    """Every compared variant, in the plan's order, without the reference."""
 
 
 def forest_panels(results: Results) -> tuple[ForestPanel, ...]:
@@ -71,7 +71,7 @@ def _panel(results: Results, question: Question, lines: Sequence[VariantResult])
             line.answers[question.name],
         )
         estimate, lo, hi, said = answer.estimate, answer.lo, answer.hi, row.number(question) or NOT_KNOWN
-        if question is CEILING and line.verdict == "no rise":  # it has no ceiling
+        if question is CEILING and line.verdict == "no rise":  # a variant that does not rise has no ceiling
             estimate, lo, hi, said = None, None, None, "no rise"
         rows.append(ForestRow(variant=line.name, style=look[line.name], estimate=estimate, lo=lo, hi=hi, text=said))
     return ForestPanel(

@@ -1,10 +1,9 @@
-"""The report of a sweep in every format, each in one step: `report.html`, or a folder of files beside it.
+"""The report of a sweep in every format: `report.html`, or a folder of files beside it.
 
-html     report.html                     one file that opens anywhere
-md       report-md/report.md             with its figures as PNG
-csv      report-csv/curves.csv, ...      numbers in full, for other programs
-latex    report-latex/report.tex, ...    a booktabs table, a methods paragraph, figures as PDF and SVG
-pdf      report.pdf                      report.html as Chromium prints it on A4
+html     report.html                     one file that opens anywhere md       report-md/report.md             with its
+figures as PNG csv      report-csv/curves.csv, ...      numbers in full, for other programs latex
+report-latex/report.tex, ...    a booktabs table, a methods paragraph, figures as PDF and SVG pdf      report.pdf
+report.html as Chromium prints it on A4
 """
 
 import os
@@ -29,14 +28,14 @@ from scalerl.run.run_folder import write_atomically
 ReportFormat = Literal["html", "md", "csv", "latex", "pdf"]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PAGE_WIDTH_IN = 6.9
-"""Of a figure in Markdown, over both columns of a paper."""
+"""Width of a figure in Markdown, over both columns of a paper."""
 PRINT_LIMIT_S = 120
 
 
 def write_in_format(results: Results, form: ReportFormat, *, now: datetime, folder: Path | None = None) -> Path:
-    """Write the report into a folder, by default the sweep's; the file to open, or the folder of the files.
+    """Write the report into a folder, by default the sweep's; returns the file to open, or the folder of the files.
 
-    `now` is the date that it shows. Raises AblationsError for a PDF without Chromium.
+    `now` is the date it shows. Raises AblationsError for a PDF without Chromium.
     """
     folder = folder or results.report_folder
     if form == "html":
@@ -70,7 +69,7 @@ def _written(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def printed(page: Path) -> Path:
-    """The page as PDF beside it, printed on A4 by a Chromium that is installed."""
+    """The page as a PDF beside it, printed on A4 by an installed Chromium."""
     browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if browser is None:
         raise AblationsError(
@@ -83,7 +82,7 @@ def printed(page: Path) -> Path:
         command = [
             browser,
             "--headless",
-            *(["--no-sandbox"] if os.geteuid() == 0 else []),  # Chromium does not start for root with it
+            *(["--no-sandbox"] if os.geteuid() == 0 else []),  # Chromium does not start for root with its sandbox
             "--disable-gpu",
             "--no-pdf-header-footer",
             "--virtual-time-budget=20000",

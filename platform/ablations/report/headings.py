@@ -11,12 +11,12 @@ from ablations.report.words.paper import PaperLine
 
 
 def under(headings: Mapping[str, str], lines: Sequence[PaperLine | BudgetLine | CurveLine]) -> list[dict[str, str]]:
-    """The cells of each line by their heading; `headings` are by field, and choose the columns and their order."""
+    """The cells of each line by heading; `headings` maps fields to headings and sets the columns and their order."""
     return [{heading: asdict(line)[field] for field, heading in headings.items()} for line in lines]
 
 
 def paper_headings(comparison: PaperComparison) -> dict[str, str]:
-    """Of a comparison as the paper makes it, by field of `PaperLine`."""
+    """Headings of the paper's comparison, by field of `PaperLine`."""
     return {
         "variant": "variant",
         "seeds": "seeds",
@@ -32,7 +32,7 @@ def paper_headings(comparison: PaperComparison) -> dict[str, str]:
 
 
 def budget_headings(found: SweepForecast) -> dict[str, str]:
-    """Of a forecast at one budget, by field of `BudgetLine`."""
+    """Headings of a forecast at one budget, by field of `BudgetLine`."""
     return {
         "variant": "variant",
         "pass_rate": "pass rate",
@@ -43,7 +43,7 @@ def budget_headings(found: SweepForecast) -> dict[str, str]:
 
 
 def curve_headings(found: SweepForecast) -> dict[str, str]:
-    """Of a forecast at any budget, by field of `CurveLine`."""
+    """Headings of a forecast at any budget, by field of `CurveLine`."""
     reach = {} if found.score is None else {"reach": f"reaches {found.score:g} at"}
     return {
         "variant": "variant",

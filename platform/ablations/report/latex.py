@@ -1,11 +1,11 @@
 """The report for LaTeX: a booktabs table, the text, and figures as PDF and SVG.
 
-    report.tex         compiles by itself (pdflatex, lualatex, tectonic) and shows what a paper may take over
+    report.tex         compiles by itself (pdflatex, lualatex, tectonic) and shows everything for a paper
     table.tex          the table alone, for \\input; needs booktabs
     methods.tex        the methods paragraph alone
     curves.pdf, curves.svg, differences.pdf, differences.svg
 
-Text that people wrote is escaped letter by letter; a letter that plain LaTeX cannot set is written as its code point.
+User-written text is escaped character by character; a character that plain LaTeX cannot set becomes its code point.
 """
 
 import re
@@ -42,7 +42,7 @@ LONGEST_LATEX_NAME = 40
 
 
 def latex_files(document: Document, figures: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files by name; `figures` are those that stand beside them."""
+    """The files by name; `figures` are the figure files beside them."""
     texts = {
         "report.tex": _report(document),
         "table.tex": latex_table(document.headings, document.rows),
@@ -52,21 +52,21 @@ def latex_files(document: Document, figures: Mapping[str, bytes]) -> dict[str, b
 
 
 def latex_text(text: str) -> str:
-    """`text` as LaTeX sets it letter by letter."""
+    """`text` escaped so that LaTeX sets it literally."""
     return "".join(_letter(one) for one in text)
 
 
 def _letter(one: str) -> str:
     if one in SPECIAL:
         return SPECIAL[one]
-    # What Latin-1 and the accents of Latin Extended-A hold has a letter in font encoding T1.
+    # Latin-1 and accented Latin Extended-A have characters in font encoding T1.
     if " " <= one <= "~" or ("\u00c0" <= one <= "\u017f" and one not in "×÷ĿŀŉĦħŦŧſĸ"):
         return one
     return rf"\texttt{{U+{ord(one):04X}}}"
 
 
 def latex_number(cell: str) -> str:
-    """A number with its interval as mathematics: `$-0.049$ $[-0.071, -0.027]$`; any other cell as text."""
+    """A number with its interval in math mode: `$-0.049$ $[-0.071, -0.027]$`; any other cell as text."""
     if not (found := CELL.fullmatch(cell)) or not cell:
         return latex_text(cell)
     bound, estimate, interval, lo, hi = found.groups()
@@ -82,7 +82,7 @@ def _mathematics(number: str) -> str:
 
 
 def latex_table(headings: Sequence[str], rows: Sequence[DocumentRow]) -> str:
-    """The table of a comparison by booktabs, text that people wrote escaped."""
+    """The table of a comparison by booktabs, with user-written text escaped."""
     *numbers, verdicts = headings
     align = "l" + "r" * (len(numbers) - 1) + "l"
     lines = [

@@ -19,11 +19,11 @@ LINEARISED_LEGEND = (
     "slope B (ScaleRL figure 7, arXiv 2510.13786). Filled points were fitted, hollow ones were not; dashes are "
     "extrapolated. Variants with the reference's A within 0.02 are drawn at the common A."
 )
-"""What `linearised_figure` shows, for the caption below it."""
+"""Caption of `linearised_figure`."""
 
 
 def linearised_score(fit: PaperFit, score: np.ndarray) -> np.ndarray:
-    """F(R) of each pass rate; NaN where it has none, R <= R_0 or R >= A.
+    """F(R) of each pass rate; NaN if undefined, for R <= R_0 or R >= A.
 
     F(R) = C_mid^B / ((A - R_0) / (R - R_0) - 1). By eq. 1 (A - R_0) / (R - R_0) - 1 = (C_mid / C)^B, so F = C^B.
     """
@@ -57,7 +57,9 @@ def linearised_figure(comparison: PaperComparison, plan: Labels) -> "Figure":
 
 
 def linearised_note(comparison: PaperComparison) -> str:
-    """How many readings have no place in `linearised_figure`: "6 of 117 readings have no F: 1 with R <= R_0, ..."."""
+    """Number of readings without a place in `linearised_figure`: "6 of 117 readings ... have no F: 1 with R <= R_0,
+    ...".
+    """
     num_readings, num_low, num_high = 0, 0, 0
     for variant in comparison.variants:
         for fit in _drawn(variant):
@@ -73,7 +75,7 @@ def linearised_note(comparison: PaperComparison) -> str:
 
 
 def _drawn(variant: PaperVariant) -> tuple[PaperFit, ...]:
-    """The fits at the common A where there are, as only those are compared by slope."""
+    """The fits at the common A if there are any, since only those are compared by slope, else the plain fits."""
     return variant.refits or variant.fits
 
 
@@ -97,7 +99,7 @@ def _points(fit: PaperFit, style: Style, hours_name: str, most: int) -> "Scatter
 
 
 def _lines(fit: PaperFit, style: Style) -> list["Scatter"]:
-    """F = C^B, solid inside the window, dashed on both sides of it."""
+    """The line F = C^B, solid inside the window and dashed on both sides."""
     from plotly.graph_objects import Scatter
 
     start, end = fit.window
@@ -117,7 +119,7 @@ def _lines(fit: PaperFit, style: Style) -> list["Scatter"]:
 
 
 def _legend_entry(variant: PaperVariant, style: Style) -> "Scatter":
-    """What stands for a variant in the legend, with its slope; it draws nothing."""
+    """The legend entry of a variant, with its slope; it draws nothing."""
     from plotly.graph_objects import Scatter
 
     drawn = _drawn(variant)

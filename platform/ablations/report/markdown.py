@@ -1,6 +1,6 @@
-"""The report as Markdown, with its figures as PNG beside it: it is shown on GitHub and in editors.
+"""The report as Markdown, with its figures as PNG beside it, for GitHub and editors.
 
-Text that people wrote is escaped, so that it cannot load an image or become a link or HTML.
+User-written text is escaped, so that it cannot load an image or become a link or HTML.
 """
 
 import re
@@ -9,23 +9,23 @@ from collections.abc import Mapping, Sequence
 from ablations.report.document import Document
 
 BACKSLASHED = "\\`*[]|~_"
-"""What a backslash stops from being markup; a bracket begins every link and image. Other marks become entities."""
+"""Characters escaped by a backslash; a bracket begins every link and image. Other marks become entities."""
 MARKUP = re.compile(
     r"[\\`*\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"
     r"|^[-+#=>]|^\d(?=\d*[.)])"  # a list, a heading, a quotation
     r"|[&<$@]"  # HTML, mathematics, mentions
-    r"|(?<=[A-Za-z]):(?=//)|(?<=www)\.",  # an address, which becomes a link by itself
+    r"|(?<=[A-Za-z]):(?=//)|(?<=www)\.",  # an address, which would become a link by itself
     re.IGNORECASE,
 )
 
 
 def markdown_files(document: Document, figures: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files by name: `report.md`, and the figures that it shows."""
+    """The files by name: `report.md` and its figures."""
     return {"report.md": _report_text(document).encode()} | dict(figures)
 
 
 def markdown_text(text: str) -> str:
-    """`text` as Markdown shows it letter by letter, on one line; plain words and numbers are as they were."""
+    """`text` on one line, escaped so that Markdown shows it literally; plain words and numbers stay unchanged."""
     line = " ".join(text.split())
     if _is_bound(line):
         return line
@@ -37,7 +37,9 @@ def _stopped(mark: str) -> str:
 
 
 def _is_bound(text: str) -> bool:
-    """A number with its interval, which is not a link without an address behind it: `>= 0.59`, `-0.05 [-0.1, 0.1]`."""
+    """True for a number with its interval, which is no link without an address behind it: `>= 0.59`, `-0.05 [-0.1,
+    0.1]`.
+    """
     return re.fullmatch(r"(>= )?[+-]?[\d,.]*( ?\[[-+\d.,… ]*\])?", text) is not None
 
 
@@ -74,7 +76,7 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def markdown_grid(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table, its text escaped; "None." where it has no row."""
+    """A table with escaped text; "None." without rows."""
     if not rows:
         return "None."
     lines = [headings, ["---"] * len(headings)]

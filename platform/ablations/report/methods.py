@@ -1,4 +1,4 @@
-"""How the runs of a sweep were trained, measured, fitted and compared: a paragraph for a paper."""
+"""A methods paragraph for a paper: how the runs of a sweep were trained, measured, fitted and compared."""
 
 from ablations.answers.paper_rule import PAPER_MARGIN
 from ablations.findings.results import Results
@@ -15,7 +15,7 @@ LOSS_SAID = {"squares": "by least squares", "huber": "by Huber's loss at 1.345 s
 
 
 def methods_paragraphs(results: Results) -> list[str]:
-    """Training and measurement; the fit; the statistics of the comparison; the code."""
+    """Sentences on training and measurement, the fit, the statistics of the comparison, and the code."""
     paragraphs = (_training(results), _fit(results), _statistics(results), _code(results))
     return [paragraph for paragraph in paragraphs if paragraph]
 
@@ -40,7 +40,7 @@ def _training(results: Results) -> str:
 
 
 def _measured(results: Results) -> str:
-    """How often and on how many prompts the runs were measured, as far as their logs say."""
+    """The interval of evaluations and the number of prompts, as far as the run logs have them."""
     curves = [run.curve for run in results.runs if run.curve is not None]
     if not curves:
         return ""

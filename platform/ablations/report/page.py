@@ -1,7 +1,7 @@
 """The report of a sweep: one HTML file with figures, table and verdicts that opens anywhere, without a network.
 
-`page.html.jinja` is the page; Jinja escapes every text in it, with control characters made visible. Its words and
-numbers are those of Markdown and LaTeX, its figures can be zoomed, and its table has more columns.
+`page.html.jinja` is the page; Jinja escapes every text in it, with control characters made visible. The page has the
+words and numbers of Markdown and LaTeX, figures that can be zoomed, and a table with more columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 FIGURE_SETTINGS = {"displaylogo": False, "responsive": True, "showSendToCloud": False}
-"""Without a button that uploads the figure to Plotly's cloud."""
+"""Settings without the button that uploads the figure to Plotly's cloud."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class TableRow:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperMode:
-    """The comparison as the paper makes it."""
+    """The paper's comparison, for the page."""
 
     warning: str
     notes: list[str]
@@ -61,13 +61,13 @@ class PaperMode:
 
 @dataclass(frozen=True, kw_only=True)
 class NoPaperMode:
-    """Why the paper would not compare these runs."""
+    """The reason why the paper would not compare these runs."""
 
     reason: str
 
 
 def write_report(results: Results, *, now: datetime, folder: Path | None = None) -> Path:
-    """Write `report.html` into a folder, by default the sweep's; `now` is the date that it shows."""
+    """Write `report.html` into a folder, by default the sweep's; `now` is the date it shows."""
     path = (folder or results.report_folder) / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, report_page(results, now=now).encode())
@@ -103,7 +103,7 @@ def report_page(results: Results, *, now: datetime) -> str:
 
 
 def _shown(value: object) -> object:
-    """What Jinja writes for a value; markup is ours."""
+    """The value for Jinja to write; `Markup` is our own and passes unchanged."""
     return made_visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -126,14 +126,14 @@ def _paper_mode(results: Results) -> PaperMode | NoPaperMode:
 
 
 def _hours(results: Results) -> list[TableRow]:
-    """Where the hours of each variant went; nothing if no run says."""
+    """Device time of each variant; empty if no run has it."""
     look = styles(results.plan)
     lines = hours_cells({variant.name: variant.hours for variant in results.variants})
     return [TableRow(colour=look[cells["variant"]].colour, cells=cells) for cells in lines]
 
 
 def _comparison(results: Results) -> list[TableRow]:
-    """A row per variant; below a verdict stands the interval that it comes from, so that a page of paper has room."""
+    """A row per variant; each interval stands below its verdict, to save width on a printed page."""
     look, shown = styles(results.plan), columns(results, PAGE)
     found = []
     for variant, texts in zip(results.variants, rows_of(results, shown, ROUNDED), strict=True):
@@ -146,9 +146,9 @@ def _comparison(results: Results) -> list[TableRow]:
 
 
 def _html(figure: "Figure", *, narrow: "Figure | None" = None, with_plotly: bool = False) -> Markup:
-    """A figure as HTML; `narrow` has its layout on a narrow screen. The first figure of a page brings the library.
+    """A figure as HTML; `narrow` is its layout on a narrow screen. The first figure of a page loads Plotly.
 
-    A screen needs no more than single precision.
+    Single precision suffices for a screen.
     """
     import numpy as np
     from plotly.io.json import to_json_plotly

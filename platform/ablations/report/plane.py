@@ -1,4 +1,6 @@
-"""The plane of ceiling and efficiency: which variants move the ceiling, and which only shape the way to it."""
+"""The plane of ceiling and efficiency, which separates variants that move the ceiling from those that change the way to
+it.
+"""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -19,13 +21,13 @@ PLANE_LEGEND = (
     "the ceiling; one far left or right shapes the way to it. Bars are 95 % intervals; one without an end stops at the "
     "frame, and what has neither number is not drawn."
 )
-"""What `plane_figure` shows, for the caption below it."""
+"""Caption of `plane_figure`."""
 FAR_DOWN, FAR_UP = 0.02, 50.0
-"""Where a bar without an end stops, as a ratio of compute; the axis ends before."""
+"""Ratios of compute at which a bar without an end stops; the axis ends before them."""
 
 
 def plane_figure(results: Results, *, focus: Collection[str] | None = None) -> "Figure":
-    """A less the baseline's against compute over the baseline's, each with its interval; `focus` is in colour."""
+    """A minus the baseline's against compute over the baseline's, each with its interval; `focus` is in colour."""
     from plotly.graph_objects import Figure, Scatter
 
     look, reference = styles(results.plan), results.plan.reference
@@ -62,14 +64,14 @@ def plane_figure(results: Results, *, focus: Collection[str] | None = None) -> "
 
 
 def is_placed(line: VariantResult) -> bool:
-    """Whether a variant has both a difference of ceilings and a ratio of compute."""
+    """True if a variant has both a difference of ceilings and a ratio of compute."""
     answers = line.answers
     is_known = answers["compute"].estimate is not None and answers["ceiling"].estimate is not None
     return is_known and line.asymptote.is_bounded
 
 
 def _ends(lines: list[VariantResult]) -> tuple[float, float]:
-    """The lowest and highest end of the differences of ceilings, for bars that have none."""
+    """The lowest and the highest end of the differences of ceilings, for bars without an end."""
     answers = [line.answers["ceiling"] for line in lines]
     known = [end for one in answers for end in (one.lo, one.hi, one.estimate) if end is not None]
     low, high = min(known, default=-0.05), max(known, default=0.05)

@@ -1,18 +1,18 @@
-"""Numbers rounded to their uncertainty: what every format of the report and every figure writes.
+"""Numbers rounded to their uncertainty, for every format of the report and every figure.
 
-Tables on the terminal and on the pages, and what other programs read, keep their fixed number of digits, and so do
-counts, costs and the numbers of paper mode, which are steps of a grid.
+Tables on the terminal and on the pages, and files for other programs, keep a fixed number of digits. So do counts,
+costs and the numbers of paper mode, which are steps of a grid.
 
-The rule is the Particle Data Group's (Review of Particle Physics, Introduction, section 5.3): where the three leading
-digits of the uncertainty lie between 100 and 354 it has two digits, from 355 to 949 one, above 949 it is rounded up to
-1000 and has two. The uncertainty is half the width of the 95 % interval.
+The rule is the Particle Data Group's (Review of Particle Physics, Introduction, section 5.3). If the three leading
+digits of the uncertainty lie between 100 and 354, it keeps two digits; from 355 to 949, one; above 949 it is rounded up
+to 1000 and keeps two. The uncertainty is half the width of the 95 % interval.
 
 >>> rounded(0.61234, 0.59, 0.6331), rounded(-0.0581, -0.13, 0.02, signed=True)
 ('0.612 [0.590, 0.633]', '-0.06 [-0.13, +0.02]')
 >>> rounded(1.57, 1.21, None), rounded(10384.0, 9512.0, 12040.0)
 ('1.6 [1.2, …]', '10,400 [9,500, 12,000]')
 
-An end that lies beside "no difference" never reads as if it lay on it: it has as many digits as that takes.
+An end beside "no difference" gets enough digits never to read as if it lay on it.
 
 >>> rounded(0.051, 0.0012, 0.1, signed=True), rounded(0.051, 0.0012, 0.1, signed=True, null=0.0)
 ('+0.05 [+0.00, +0.10]', '+0.051 [+0.001, +0.100]')
@@ -27,11 +27,11 @@ from ablations.fit.asymptote import AsymptoteEstimate
 LONE_DIGITS = 3
 """Significant digits of a number without an interval."""
 MOST_MORE = 4
-"""Digits that may be added to tell an end from "no difference"."""
+"""Limit on added digits that tell an end from "no difference"."""
 
 
 def places_of(uncertainty: float) -> int:
-    """Decimal places of a number with this uncertainty, above 0; negative left of the point."""
+    """Decimal places for a number with this uncertainty, above 0; negative left of the point."""
     power = math.floor(math.log10(uncertainty))
     leading = round(uncertainty / 10.0 ** (power - 2))
     return (1 if leading < 355 else 0) - power if leading < 950 else -power
@@ -40,9 +40,10 @@ def places_of(uncertainty: float) -> int:
 def rounded(
     estimate: float | None, lo: float | None, hi: float | None, *, signed: bool = False, null: float | None = None
 ) -> str:
-    """`0.612 [0.590, 0.633]`; an end that is not bounded reads `…`, an estimate that is not given is left out.
+    """`0.612 [0.590, 0.633]`; an unbounded end reads `…`, a missing estimate is left out.
 
-    Where one end alone is bounded the uncertainty is its distance from the estimate. Nothing given is empty.
+    If only one end is bounded, the uncertainty is its distance from the estimate. The text is empty if nothing is
+    given.
     """
     if all(value is None for value in (estimate, lo, hi)):
         return ""
@@ -54,7 +55,7 @@ def rounded(
 
 
 def _places(estimate: float | None, lo: float | None, hi: float | None, null: float | None) -> int:
-    """Of a number of which one at least is known."""
+    """Decimal places for numbers of which at least one is known."""
     known = [value for value in (lo, estimate, hi) if value is not None]
     width = (hi - lo) / 2 if lo is not None and hi is not None else max(known) - min(known)
     if width > 0:
@@ -63,7 +64,7 @@ def _places(estimate: float | None, lo: float | None, hi: float | None, null: fl
 
 
 def _told_from(null: float | None, ends: tuple[float | None, float | None], places: int) -> int:
-    """`places`, or more where an end would be rounded onto `null`."""
+    """`places`, or more if an end would be rounded onto `null`."""
     beside = [end for end in ends if null is not None and end is not None and end != null]
     enough = (more for more in range(places, places + MOST_MORE) if all(round(end, more) != null for end in beside))
     return next(enough, places + MOST_MORE)
@@ -75,17 +76,17 @@ def _fixed(value: float, places: int, signed: bool) -> str:
 
 
 def rounded_asymptote(estimate: AsymptoteEstimate) -> str:
-    """A as `AsymptoteEstimate.cell` has it, rounded to its interval."""
+    """A like `AsymptoteEstimate.cell`, rounded to its interval."""
     return rounded(estimate.A, estimate.lo, estimate.hi) if estimate.is_bounded else estimate.cell()
 
 
 def label_of_asymptote(estimate: AsymptoteEstimate) -> str:
-    """The same for a label, which names A: `A 0.612 [0.590, 0.633]`, `A >= 0.59`, `no rise`."""
+    """A for a label, with its name: `A 0.612 [0.590, 0.633]`, `A >= 0.59`, `no rise`."""
     return f"A {rounded_asymptote(estimate)}" if estimate.rises else estimate.cell()
 
 
 class RoundedDigits:
-    """Numbers of a comparison rounded to their intervals, one without an interval to three digits."""
+    """Numbers of a comparison rounded to their intervals; without an interval, to three digits."""
 
     def interval(self, question: Question, estimate: float | None, lo: float | None, hi: float | None) -> str:
         return rounded(estimate, lo, hi, signed=not question.is_ratio, null=question.no_difference)
@@ -94,7 +95,7 @@ class RoundedDigits:
         return rounded_asymptote(estimate)
 
     def level(self, level: float, difference: Answer) -> str:
-        """With as many digits as what it differs by."""
+        """A level with as many digits as its difference from the reference's."""
         if difference.estimate is None or difference.verdict == REFERENCE:
             return f"{level:.3f}"
         return _fixed(level, _places(difference.estimate, difference.lo, difference.hi, null=0.0), signed=False)

@@ -1,4 +1,4 @@
-"""What a picture of curves shows, as plain data that `static` draws."""
+"""The content of a picture of curves as plain data, which `static` draws."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ablations.report.axes import ComputeAxis, compute_axis, score_range_of
 from ablations.report.colours import Style, styles
 
 LABEL_GAP = 0.042
-"""Distance of two labels, as a share of the axis, where there is room."""
+"""Distance of two labels as a share of the axis, if there is room."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,7 +23,7 @@ class PointSeries:
     compute: np.ndarray
     score: np.ndarray
     fitted: np.ndarray
-    """Whether each reading was fitted; the others are drawn hollow."""
+    """Mask of fitted readings; the others are drawn hollow."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,7 +33,7 @@ class LineSeries:
     compute: np.ndarray
     score: np.ndarray
     is_fitted: bool
-    """Inside the window: solid. Outside it: dashed."""
+    """True inside the window (solid), False outside it (dashed)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,28 +47,28 @@ class BandSeries:
 
 @dataclass(frozen=True, kw_only=True)
 class AsymptoteMark:
-    """Where a variant's asymptote is drawn at the right edge, and its label.
+    """The place of a variant's asymptote at the right edge, and of its label.
 
     AsymptoteMark(estimate=estimate, height=0.612, label_height=0.62, is_above=False)
     """
 
     estimate: AsymptoteEstimate
     height: float
-    """A; its lower bound where it has no upper one; the end of the curve where it does not rise. Within the axis."""
+    """A; its lower bound if A has no upper one; the end of the curve if it does not rise. Always within the axis."""
     label_height: float
-    """The same, moved so that no label covers another."""
+    """The height of the label, moved so that no label covers another."""
     is_above: bool
-    """Whether A lies above the axis: `height` is then its upper end."""
+    """True if A lies above the axis, so that `height` is its upper end."""
 
     @property
     def is_open(self) -> bool:
-        """Whether the asymptote lies at `height` or above it, so that an arrow is drawn instead of a stroke."""
+        """True if the asymptote lies at `height` or above, so that an arrow replaces the stroke."""
         return self.is_above or (self.estimate.rises and self.estimate.hi is None)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class VariantSeries:
-    """Everything of one variant; nothing but its name where it has no reading."""
+    """All series of one variant; only its name if it has no readings."""
 
     name: str
     style: Style
@@ -85,10 +85,10 @@ class CurveSeries:
     axis: ComputeAxis
     score_range: tuple[float, float]
     variants: tuple[VariantSeries, ...]
-    """Those that have a reading, in the plan's order."""
+    """Variants with readings, in the plan's order."""
     budget: float
     fitted_to: float | None
-    """End of the window; None where it is the budget."""
+    """End of the window; None if that is the budget."""
 
 
 def curve_series(
@@ -98,7 +98,7 @@ def curve_series(
     banded: Collection[str] | None = None,
     log_compute: bool = False,
 ) -> CurveSeries:
-    """What `curves_picture` draws, with its arguments."""
+    """The content of `curves_picture`, with the same arguments."""
     plan = results.plan
     banded = [plan.reference] if banded is None else banded
     drawn = [variant for variant in results.variants if shown is None or variant.name in shown]
@@ -134,7 +134,7 @@ def _points(run: FittedRun, axis: ComputeAxis) -> PointSeries:
 
 
 def is_fitted(fit: Fit | None, compute: np.ndarray) -> np.ndarray:
-    """Whether the reading at each compute was fitted: in the window, or before RL unless R_0 is free."""
+    """A mask of fitted readings: those in the window, and the one before RL unless R_0 is free."""
     if fit is None:
         return np.full(compute.shape, False)
     before_rl = (compute == 0) & (fit.r0 != "free")
@@ -165,7 +165,7 @@ def _marks(
     axis: ComputeAxis,
     score_range: tuple[float, float],
 ) -> dict[str, AsymptoteMark]:
-    """The asymptotes at the right edge, their labels in the order of their values."""
+    """The asymptotes at the right edge, with labels in the order of their values."""
     values = {
         variant.name: _right_end(variant, estimates[variant.name], axis)
         for variant in drawn
@@ -193,9 +193,9 @@ def _right_end(variant: FittedVariant, asymptote: AsymptoteEstimate, axis: Compu
 
 
 def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """`values` moved as little as need be, in squares, to lie `gap` apart and, where they fit, within [low, high].
+    """`values` moved as little as possible (least squares) to lie `gap` apart and, if they fit, within [low, high].
 
-    Isotonic regression by pooling adjacent violators (Ayer et al. 1955) of the values less the gaps below them.
+    Isotonic regression by pooling adjacent violators (Ayer et al. 1955) of the values minus the gaps below them.
     """
     order = np.argsort(values, kind="stable")
     blocks: list[tuple[float, int]] = []

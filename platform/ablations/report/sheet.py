@@ -1,4 +1,4 @@
-"""CSV for other programs, spreadsheets among them, whoever named what stands in it.
+"""CSV for other programs, including spreadsheets, safe whatever the users' names contain.
 
 >>> sheet_text([{"variant": "=1+1", "A": 0.612}])
 "variant,A\\n'=1+1,0.612\\n"
@@ -12,11 +12,11 @@ from typing import Any
 from ablations.terminal.visible import made_visible
 
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "|")
-"""Text that begins so a spreadsheet computes, or sends to another program."""
+"""First characters of a text that a spreadsheet computes or sends to another program."""
 
 
 def sheet_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A header and a line per row; a column that a row does not have is empty there. No rows are an empty text."""
+    """A header and a line per row; a missing column is an empty cell. Without rows the text is empty."""
     target = io.StringIO()
     if rows:
         writer = csv.DictWriter(target, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
@@ -26,7 +26,7 @@ def sheet_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def safe_cell(value: Any) -> Any:
-    """A number as it is; text that is a formula behind an apostrophe, its control characters visible."""
+    """A number unchanged; a text with its control characters visible, and an apostrophe before a formula."""
     if not isinstance(value, str):
         return value
     text = made_visible(value)

@@ -1,13 +1,13 @@
-"""The figures for a paper: what the Plotly figures draw, drawn by matplotlib as SVG, PDF or PNG.
+"""The figures for a paper: the Plotly figures redrawn by matplotlib as SVG, PDF or PNG.
 
-Fonts are embedded (in SVG as outlines), the width is that of a column, and the colours are those of every other figure.
-A small PNG, as for an artifact of MLflow:
+Fonts are embedded (in SVG as outlines), the width is one column, and the colours match all other figures. A small PNG,
+for example for an artifact of MLflow:
 
     picture = curves_picture(results, "png", dpi=150)  # bytes, about 500 x 480 pixels and 40 kB
     Path("curves.png").write_bytes(picture)
 
-`shown={plan.reference, "loo-loss"}` draws a variant beside the reference alone. matplotlib is imported when something
-is drawn; pyplot, which keeps figures of its own, is not.
+`shown={plan.reference, "loo-loss"}` draws a variant beside the reference alone. matplotlib is imported on the first
+drawing; pyplot, which keeps figures of its own, is not imported.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PictureFormat = Literal["svg", "pdf", "png"]
 COLUMN_IN = 3.35
-"""Width of a column of a paper in two columns; a figure over both has 6.9."""
+"""Width of a column in a two-column paper; a figure over both has 6.9."""
 MARKERS = {
     "circle": "o",
     "square": "s",
@@ -49,12 +49,13 @@ DASHES = (0, (4, 2.5))
 LINE_IN = 0.135
 """Height of a line of the legend."""
 CHARACTER_IN = 0.052
-"""Width of a character of `SMALL_PT`, about."""
+"""Approximate width of a character of `SMALL_PT`."""
 MOST_OUTLINES = 3000
-"""Points of a figure that are drawn one by one; more of them are an image in the SVG or PDF, which stays small."""
+"""Limit on the points of a figure that are drawn as vectors; beyond it they become an image in the SVG or PDF, which
+keeps the file small."""
 OPTIONS: dict[Any, Any] = {"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "ablations"}
 _SAVING = Lock()
-"""matplotlib's options are those of the whole process."""
+"""Held while saving, since matplotlib's options are global to the process."""
 
 
 def curves_picture(
@@ -69,14 +70,14 @@ def curves_picture(
 ) -> bytes:
     """`curves_figure` as a picture: curves on the left, asymptotes with their 95 % intervals on the right.
 
-    `shown`, `banded` and `log_compute` are those of `curves_figure`; `dpi` is that of a PNG.
+    `shown`, `banded` and `log_compute` are as in `curves_figure`; `dpi` applies to a PNG.
     """
     series = curve_series(results, shown=shown, banded=banded, log_compute=log_compute)
     return _saved(curves_drawing(series, width_in=width_in), kind, dpi)
 
 
 def differences_picture(results: Results, kind: PictureFormat, *, width_in: float = COLUMN_IN, dpi: int = 300) -> bytes:
-    """`verdicts_figure` as a picture: panels beside each other, in a column below each other."""
+    """`verdicts_figure` as a picture, with the panels side by side, or stacked within one column."""
     return _saved(differences_drawing(forest_panels(results), width_in=width_in), kind, dpi)
 
 
@@ -117,7 +118,7 @@ def differences_drawing(panels: Sequence[ForestPanel], *, width_in: float) -> "F
     names_in = 0.12 + CHARACTER_IN * 1.1 * max(map(len, names), default=0)
     text_in = 0.1 + CHARACTER_IN * max((len(row.text) for panel in panels for row in panel.rows), default=0)
     rows_in = 0.17 * max(len(names), 1) + 0.1
-    # Panels stand beside each other where each has three quarters of an inch for itself.
+    # Panels stand side by side if each has three quarters of an inch for itself.
     is_wide = width_in - names_in - len(panels) * text_in >= len(panels) * 0.75
     num_down = 1 if is_wide else len(panels)
     height_in = num_down * (rows_in + 0.62) + 0.05
@@ -278,7 +279,7 @@ def _draw_panel(axes: "Axes", panel: ForestPanel, names: Sequence[str], num_tick
     left, right = axes.get_xlim()
     for place, row in enumerate(panel.rows):
         for end, edge, arrow in ((row.lo, left, "<"), (row.hi, right, ">")):
-            if row.drawn_at is not None and end is None:  # as far as the axis goes, and on
+            if row.drawn_at is not None and end is None:  # to the end of the axis and beyond
                 axes.plot([row.drawn_at, edge], [place, place], color=row.style.colour, linewidth=1.1)
                 axes.plot([edge], [place], marker=arrow, markersize=3.2, color=row.style.colour, clip_on=False)
     axes.set_xlim(left, right)
@@ -291,7 +292,7 @@ def _draw_panel(axes: "Axes", panel: ForestPanel, names: Sequence[str], num_tick
 
 
 def _set_ticks(axes: "Axes", num_ticks: int) -> None:
-    """As plain numbers, as many as there is room for."""
+    """Set plain numbers as ticks, as many as fit."""
     from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLocator
 
     if axes.get_xscale() != "log":
@@ -309,13 +310,13 @@ def _set_ticks(axes: "Axes", num_ticks: int) -> None:
 
 
 def _write(text: "Text", written: str) -> None:
-    """Letter by letter: `$` is no mathematics, and a character that the font lacks is a box."""
+    """Write literally: `$` is no mathematics, and a character that the font lacks is a box."""
     text.set_parse_math(False)
     text.set_text(drawable(written))
 
 
 def drawable(text: str) -> str:
-    """`text` with a box for every character that matplotlib's own font does not have."""
+    """`text` with a box for every character that matplotlib's own font lacks."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     font = get_font(findfont(FontProperties(family="DejaVu Sans")))

@@ -1,4 +1,4 @@
-"""The look that all figures share: frame, font, grid, dotted lines at values, and text that people wrote."""
+"""The common look of all figures: frame, font, grid, dotted lines at values, and literal user-written text."""
 
 import html
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-
 
 
 def dress(figure: "Figure", *, height: int) -> None:
-    """Give a figure the look that all share."""
+    """Give a figure the common look."""
     figure.update_layout(
         height=height, template="none", font=FONT, paper_bgcolor="white", plot_bgcolor="white", hovermode="closest"
     )
@@ -25,7 +25,9 @@ def dress(figure: "Figure", *, height: int) -> None:
 def mark(
     figure: "Figure", value: float, *, axis: str = "x", height_of: str = "paper", text: str = "", log: bool = False
 ) -> None:
-    """A dotted line at a value of a horizontal axis, named at its foot; `height_of` is what it is as high as."""
+    """Draw a dotted line at a value of a horizontal axis, named at its foot; `height_of` is the reference for its
+    height.
+    """
     line = {"color": GREY, "width": 1, "dash": "dot"}
     figure.add_shape(type="line", x0=value, x1=value, y0=0, y1=1, xref=axis, yref=height_of, layer="below", line=line)
     if text:
@@ -36,7 +38,7 @@ def mark(
 
 
 def elided(text: str, most: int) -> str:
-    """`text` with its middle left out where it is longer than `most` characters: `loss.type=…prompts=32`."""
+    """`text` without its middle if it is longer than `most` characters: `loss.type=…prompts=32`."""
     if len(text) <= most:
         return text
     head = most // 2
@@ -44,10 +46,10 @@ def elided(text: str, most: int) -> str:
 
 
 def plain(text: str) -> str:
-    """`text` as Plotly shows it letter by letter: its labels understand some HTML, links among it."""
+    """`text` escaped so that Plotly shows it literally, since its labels interpret some HTML, including links."""
     return html.escape(text, quote=False)
 
 
 def in_hover(text: str) -> str:
-    """The same in a template of what is shown on hovering, in which `%{` begins a number."""
+    """`text` escaped for a hover template, in which `%{` begins a number."""
     return plain(text).replace("{", "&#123;")

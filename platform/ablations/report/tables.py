@@ -1,4 +1,6 @@
-"""Fits and comparisons in a terminal: never an asymptote without its interval, no difference without its baseline."""
+"""Fits and comparisons for the terminal: never an asymptote without its interval, nor a difference without its
+baseline.
+"""
 
 from collections.abc import Sequence
 
@@ -28,7 +30,7 @@ HELD = f"{HELD_MARK}: also differs with intervals"
 
 
 def comparison_table(results: Results) -> Listing:
-    """One line per variant: its ceiling, how it differs from the reference, how fast it gets there, what it cost."""
+    """One line per variant: its ceiling, its differences from the reference, and its cost."""
     plan, joint = results.plan, joint_note(results)
     below = ", ".join(one.heading.format(reference=plan.reference) for one in results.questions)
     curves, scale = sparklines(results)
@@ -65,7 +67,9 @@ def _style(line: VariantResult | None) -> str:
 
 
 def sparklines(results: Results) -> tuple[dict[str, str], str]:
-    """The curve of each variant, the mean of its seeds, and a note with the scale of all; no note without a reading."""
+    """The curve of each variant, as the mean of its seeds, and a note with their common scale; no note without
+    readings.
+    """
     points = {
         variant.name: [
             point
@@ -95,7 +99,7 @@ def _title(results: Results) -> str:
 
 
 def hours_table(results: Results) -> Listing | None:
-    """Where the hours of each variant went; None if no run says."""
+    """Device time of each variant; None if no run has it."""
     lines = hours_cells({variant.name: variant.hours for variant in results.variants})
     if not lines:
         return None
@@ -112,11 +116,11 @@ def hours_table(results: Results) -> Listing | None:
 
 
 PAPER_KINDS: dict[str, Kind] = {"variant": "name", "paper_rule": "words", "edges": "words"}
-"""Fields of `PaperLine` that are words; all others are numbers."""
+"""Word fields of `PaperLine`; all others are numbers."""
 
 
 def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -> Listing:
-    """One line per variant as the paper compares, with the warning below."""
+    """One line per variant of the paper's comparison, with the warning below."""
     headings = paper_headings(comparison)
     names = shown_names(variant.name for variant in comparison.variants)
     table = Listing(
@@ -141,7 +145,7 @@ FIT_COLUMNS = (
 
 
 def fit_table(fitted: Sequence[FittedCurve]) -> Listing:
-    """One line per curve, or why it has no fit; below, what looks wrong with readings."""
+    """One line per curve, or the reason why it has no fit; below, warnings about suspicious readings."""
     odd = [f"{one.name}: {text}." for one in fitted if one.fit for text in one.fit.oddities]
     table = Listing(columns=FIT_COLUMNS, notes=odd)
     for one in fitted:
@@ -166,7 +170,7 @@ def fit_table(fitted: Sequence[FittedCurve]) -> Listing:
 
 
 def fit_words(one: FittedCurve) -> Group:
-    """What a fit says in words, and the table of A against the cut-off."""
+    """The fit in words, and the table of A against the cut-off."""
     if one.fit is None:
         return Group(Text(made_visible(f"\n{one.name}: {one.reason}")))
     headings: dict[str, Kind] = {"from compute": "number", "points": "number", "A [95 %]": "number", "verdict": "words"}

@@ -1,4 +1,4 @@
-"""Readings thinned to what a screen can show: each point is the mean of neighbours."""
+"""Readings thinned for a screen: each point is the mean of neighbours."""
 
 from collections.abc import Sequence
 
@@ -7,17 +7,17 @@ import numpy as np
 from ablations.findings.results import Results
 
 MOST_POINTS = 2400
-"""Markers of a figure; more cannot be told apart on a screen."""
+"""Limit on the markers of a figure; more cannot be told apart on a screen."""
 LEAST_POINTS_OF_RUN = 12
 
 
 def most_points_of_run(num_runs: int) -> int:
-    """How many points each of so many runs has in a figure."""
+    """Limit on the points of each run in a figure with this number of runs."""
     return max(LEAST_POINTS_OF_RUN, MOST_POINTS // max(num_runs, 1))
 
 
 def thinned(compute: np.ndarray, score: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """At most so many readings: the means of neighbours, as many in each as can be, and how many each is of.
+    """At most `most` points: means of neighbouring readings in groups of nearly equal size, and the size of each group.
 
     thinned([1, 2, 3, 4], [.1, .3, .5, .7], 2) is ([1.5, 3.5], [.2, .6], [2, 2])
     """
@@ -28,7 +28,7 @@ def thinned(compute: np.ndarray, score: np.ndarray, most: int) -> tuple[np.ndarr
 
 
 def thinned_note(results: Results, focus: Sequence[str]) -> str:
-    """What a point of a figure of these variants is, where it is not one reading; empty where it is."""
+    """A note if the points of a figure of these variants are means of readings; else empty."""
     runs = [run for name in focus for run in results.variant(name).runs if run.curve is not None]
     most = most_points_of_run(len(runs))
     sizes = [run.curve.compute.size / most for run in runs if run.curve is not None]

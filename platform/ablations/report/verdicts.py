@@ -1,4 +1,4 @@
-"""The answer of every variant to each question, with its interval, as a figure."""
+"""A figure of the answers of every variant to each question, with intervals."""
 
 from typing import TYPE_CHECKING
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 ARROWS = {"right": "arrow-right", "left": "arrow-left"}
 LONGEST_NAME_OF_ROW = 28
-"""Characters of a variant's name at its row."""
+"""Limit on the characters of a variant's name beside its row."""
 
 
 def verdicts_figure(results: Results, *, stacked: bool = False) -> "Figure":
     """A panel for each question.
 
-    An interval without an end on one side is an arrow at the end that is known. `stacked` panels stand one below the
-    other, as a narrow screen has room for one beside its names.
+    An interval with one end missing is an arrow at the known end. `stacked` panels stand one below the other, since a
+    narrow screen has room for one beside its names.
     """
     from plotly.subplots import make_subplots
 
@@ -60,7 +60,7 @@ def _row_names(panel: ForestPanel, *, with_name: bool) -> list[str]:
 
 
 def _bar(row: ForestRow, place: int) -> "Scatter":
-    """A point with its interval in row `place`; an end that is not bounded has no bar."""
+    """A point with its interval in row `place`; an unbounded end has no bar."""
     from plotly.graph_objects import Scatter
 
     at, colour = row.drawn_at, row.style.colour

@@ -1,7 +1,7 @@
-"""What is found, in words and cells of tables. A map of the room:
+"""Findings in words and in cells of tables. A map of the room:
 
-comparison  a comparison: its cells, its sentences, what each verdict means
-design      what a study could see
+comparison  a comparison: its cells, its sentences, the meaning of each verdict
+design      the resolution of a study's designs
 forecast    the lines of a forecast
 paper       the paper's comparison
 card        a card

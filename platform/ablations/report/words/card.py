@@ -1,4 +1,4 @@
-"""A card in words: a line per claim, the sentence of its outcome, and what was not as in the paper."""
+"""A card in words: a line per claim, a sentence on the outcome, and the differences from the paper's setup."""
 
 import math
 from collections import Counter
@@ -23,7 +23,7 @@ UNKNOWN_QUANTITY: dict[Quantity, str] = {
     "ceiling": "no upper end",
     "compute": "no common target",
 }
-"""Why the runs give no difference at all."""
+"""Reasons why the runs give no difference at all."""
 PAPER_PARAMETERS = "8 billion"
 
 
@@ -41,7 +41,7 @@ class CardLine:
 
 
 def card_line(judged: JudgedClaim) -> CardLine:
-    """A claim, what was found of it, and what follows."""
+    """The text of a claim, its answer and its outcome."""
     return CardLine(
         claim=claim_text(judged.claim), here=found_text(judged), outcome=judged.outcome, source=judged.claim.source
     )
@@ -60,7 +60,7 @@ def claim_text(claim: Claim) -> str:
 
 
 def found_text(judged: JudgedClaim) -> str:
-    """`+0.031 [+0.010, +0.052]`, of compute `x 1.31 [1.10, 1.62]`; why there is none where the runs give none."""
+    """`+0.031 [+0.010, +0.052]`, or for compute `x 1.31 [1.10, 1.62]`; the reason if the runs give none."""
     found = judged.found
     if found is None or (found.lo is None and found.hi is None):
         return UNKNOWN_QUANTITY[judged.claim.of]
@@ -70,7 +70,7 @@ def found_text(judged: JudgedClaim) -> str:
 
 
 def tally_text(claims: Sequence[JudgedClaim]) -> str:
-    """What came of all claims: `cannot tell` of one, `1 holds, 2 cannot tell` of three."""
+    """The outcomes of all claims: `cannot tell` for one, `1 holds, 2 cannot tell` for three."""
     counts = Counter(one.outcome for one in claims)
     if len(claims) == 1:
         return claims[0].outcome
@@ -87,10 +87,11 @@ def cost_sentence(card: Card) -> str:
 
 
 def unlike_the_paper(recipe: ResolvedRecipe, parameters: int) -> list[str]:
-    """What of a run was not as in the paper, a sentence for each thing; `parameters` are those of its model.
+    """Differences of a run from the paper's setup, one sentence each; `parameters` is the number of its model's
+    parameters.
 
     The paper trains a model of 8 billion parameters on mathematics with answers of up to 14k tokens, 48 x 16 rollouts a
-    step, on 80 GPUs, and measures 1,000 held-out prompts 16 times (ScaleRL §2, A.3, A.5).
+    step, on 80 GPUs, and evaluates 1,000 held-out prompts 16 times (ScaleRL §2, A.3, A.5).
     """
     said = []
     if parameters < 1e9:
@@ -121,6 +122,6 @@ def unlike_the_paper(recipe: ResolvedRecipe, parameters: int) -> list[str]:
 
 
 def card_notes(card: Card, unlike: Sequence[str]) -> list[str]:
-    """Cost and seeds, what of the runs must be known first, and what was `unlike` the paper."""
+    """Cost and seeds, the warnings about the runs, and the sentences `unlike` the paper."""
     results = card.results
     return [cost_sentence(card), *warnings(results), *results.reasons, f"Not as in the paper: {' '.join(unlike)}"]

@@ -1,4 +1,4 @@
-"""A comparison in words: one line of cells and one sentence per variant, and what each verdict means.
+"""A comparison in words: a line of cells and a sentence per variant, and the meaning of each verdict.
 
 The report and the page show the same words.
 """
@@ -19,7 +19,7 @@ from ablations.text import changes_text, compute_text, counted, interval_text
 
 NO_FIT = "no fit"
 MOST_CHANGES = 16
-"""With more changing variants, the notes below the table name the command that lists their changes."""
+"""Limit on changed variants; beyond it the notes below the table name the command that lists the changes."""
 LEVEL_NOTE = (
     "The level is the mean pass rate over the last third of the compute that both have spent. "
     "It comes directly from the evaluations; no curve is fitted."
@@ -38,10 +38,10 @@ SAID_BY_THE_PAPER_RULE = {
 
 
 class Digits(Protocol):
-    """The way in which numbers are written."""
+    """A format for numbers."""
 
     def interval(self, question: Question, estimate: float | None, lo: float | None, hi: float | None) -> str:
-        """`-0.049 [-0.071, -0.027]`; an unbounded end reads `…`, an estimate that is None is left out."""
+        """`-0.049 [-0.071, -0.027]`; an unbounded end reads `…`, a missing estimate is left out."""
         ...
 
     def asymptote(self, estimate: AsymptoteEstimate) -> str:
@@ -58,7 +58,7 @@ class Digits(Protocol):
 
 
 class FixedDigits:
-    """As tables show them: each column has its number of digits."""
+    """The format of tables: each column has a fixed number of digits."""
 
     def interval(self, question: Question, estimate: float | None, lo: float | None, hi: float | None) -> str:
         return interval_text(estimate, lo, hi, question.form)
@@ -78,7 +78,7 @@ FIXED = FixedDigits()
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ResultRow:
-    """One variant of a comparison, with its cells as text; a cell without a number is empty.
+    """The cells of one variant in a comparison, as text; a cell without a number is empty.
 
     ResultRow(results=results, variant=results.variant("loo-loss")).number(LEVEL)    -0.049 [-0.071, -0.027]
     """
@@ -89,7 +89,7 @@ class ResultRow:
 
     @property
     def line(self) -> VariantResult | None:
-        """Its line of the comparison; None when it or the reference has no fit."""
+        """The variant's result in the comparison; None if it or the reference has no fit."""
         return self.results.compared(self.variant.name)
 
     @property
@@ -99,7 +99,7 @@ class ResultRow:
 
     @property
     def seeds(self) -> str:
-        """Seeds with a fit: `2 of 3`."""
+        """Number of seeds with a fit: `2 of 3`."""
         return f"{len(self.variant.fits)} of {len(self.variant.runs)}"
 
     @property
@@ -120,14 +120,14 @@ class ResultRow:
 
     @property
     def level(self) -> str:
-        """The level itself, not less the reference's."""
+        """The level itself, without subtracting the reference's."""
         if self.line is None or self.line.level is None:
             return ""
         return self.digits.level(self.line.level, self.line.answers["level"])
 
     @property
     def fit(self) -> str:
-        """The verdict on its fits, and how many of its runs a rule has stopped."""
+        """The verdict on its fits, and the number of runs that a rule has stopped."""
         said = self.line.verdict if self.line else NO_FIT
         if self.line and self.line.doubts_eq1:
             said += f"; {EQ1_DOUBTED}"
@@ -154,7 +154,7 @@ class ResultRow:
         return "" if value is None else self.digits.lone(value, fixed)
 
     def verdict(self, question: Question) -> str:
-        """The verdict, or that there is no fit."""
+        """The verdict, or a note that there is no fit."""
         return self.line.answers[question.name].verdict if self.line else NO_FIT
 
     def number(self, question: Question) -> str:
@@ -165,7 +165,7 @@ class ResultRow:
         return self.digits.interval(question, one.estimate, one.lo, one.hi)
 
     def joint(self, question: Question) -> str:
-        """The joint interval alone, `[-0.080, -0.018]`; empty for the reference and without one."""
+        """The joint interval alone, `[-0.080, -0.018]`; empty for the reference and if there is none."""
         if self.line is None or self.is_reference:
             return ""
         one = self.line.answers[question.name]
@@ -173,7 +173,7 @@ class ResultRow:
 
 
 def sentence(row: ResultRow) -> str:
-    """What was found of a variant, with its baseline and numbers of seeds."""
+    """The finding on a variant in one sentence, with its baseline and numbers of seeds."""
     results, variant, compared = row.results, row.variant, row.line
     reference = results.plan.reference
     if compared is None:
@@ -198,7 +198,7 @@ def verdicts_said(line: VariantResult) -> str:
 
 
 def answers(results: Results) -> list[str]:
-    """The question that the sweep file asks and, after how much compute, a line per variant: its verdicts in words."""
+    """The sweep file's question and the compute spent, then a line per variant with its verdicts in words."""
     plan = results.plan
     lines = results.comparison.variants if results.comparison else ()
     said = [
@@ -209,9 +209,9 @@ def answers(results: Results) -> list[str]:
 
 
 def changes_said(results: Results, names: Mapping[str, str] | None = None) -> list[str]:
-    """A line for every variant that says what it changes; of many, and of curves from elsewhere, none.
+    """A line of changes for every variant; empty for many variants, and for curves of other trainers.
 
-    `names` are other names of variants, as a table shows them.
+    `names` are alternative names of variants, as a table shows them.
     """
     called = names or {}
     changing = [variant for variant in results.variants if variant.overrides]
@@ -227,7 +227,9 @@ def changes_said(results: Results, names: Mapping[str, str] | None = None) -> li
 
 
 def method(results: Results) -> str:
-    """What a level is, what the intervals hold and what they leave out; empty when nothing is compared."""
+    """The meaning of a level, and the sources of uncertainty inside and outside the intervals; empty if nothing is
+    compared.
+    """
     if results.comparison is None or len(results.comparison.variants) < 2:
         return ""
     spreads = results.comparison.spreads
@@ -242,7 +244,7 @@ def method(results: Results) -> str:
 
 
 def together_said(results: Results) -> str:
-    """Which sweeps stand beside the first, which of them add nothing, and what holds for all; empty for one sweep."""
+    """The sweeps beside the first, those of them that add nothing, and the common conditions; empty for one sweep."""
     beside, plan = results.beside, results.plan
     if not beside:
         return ""
@@ -257,7 +259,7 @@ def together_said(results: Results) -> str:
 
 
 def _other_sweeps(others: OtherSweeps) -> str:
-    """Whose runs are counted beside the sweep's own, and which could not be read; empty where there are none."""
+    """The other sweeps whose runs count, and those that could not be read; empty if there are none."""
     said = []
     if others.sweeps:
         said.append(f"Repeated runs of {', '.join(others.sweeps)} count too; --alone leaves them out.")
@@ -268,7 +270,7 @@ def _other_sweeps(others: OtherSweeps) -> str:
 
 
 def glossary(results: Results) -> list[tuple[str, str]]:
-    """Every verdict that the table shows, by its column, with its meaning."""
+    """The meaning of every verdict in the table, by its column."""
     lines = results.comparison.variants if results.comparison else ()
     said = {one.name: {line.answers[one.name].verdict for line in lines} for one in results.questions}
     meanings = [
@@ -282,7 +284,7 @@ def glossary(results: Results) -> list[tuple[str, str]]:
 
 
 def warnings(results: Results) -> list[str]:
-    """What a reader must know before trusting the numbers."""
+    """Warnings that a reader needs before trusting the numbers."""
     found = []
     versions = results.code_versions
     if len(versions) > 1:
@@ -302,14 +304,14 @@ def warnings(results: Results) -> list[str]:
 
 
 def unkept_note(home: Home, reasons: Iterable[str]) -> str:
-    """That fits are not kept in the home folder, and what follows; empty where none of the reasons says so."""
+    """A note that fits are not kept in the home folder, and its consequence; empty if no reason says so."""
     if not (why := next(filter(None, reasons), "")):
         return ""
     return f"Fits are not cached because {home.path} is not writable ({why}); every command fits again."
 
 
 def unkept_results_note(results: Results) -> str:
-    """The same of what was read of a sweep."""
+    """A note that readings of a sweep are not kept."""
     if results.sweep is None:
         return ""
     others = results.comparison.others.unkept if results.comparison else ""
@@ -317,7 +319,7 @@ def unkept_results_note(results: Results) -> str:
 
 
 def joint_note(results: Results) -> str:
-    """What the corrected intervals are; empty where one variant alone is compared."""
+    """The meaning of the joint intervals; empty if only one variant is compared."""
     comparisons = len(results.comparison.variants) - 1 if results.comparison else 0
     if comparisons < 2:
         return ""

@@ -1,4 +1,4 @@
-"""What a study could see, in words: a line per design, and what the numbers rest on."""
+"""The resolution of a study in words: a line per design, and the basis of the numbers."""
 
 import math
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ NOT_SEEN = "-"
 class DesignLine:
     """One design as text: DesignLine(seeds="3", budget="1", samples="8", runs="18", cost="18,900", left="6,300", ...).
 
-    What is not known or not seen is "-"; the file's own design has a mark.
+    An unknown or undetectable number is "-"; the file's own design has a mark.
     """
 
     mark: str
@@ -53,17 +53,17 @@ def design_line(prospect: Prospect, one: Foreseen) -> DesignLine:
 
 
 def seen_text(question: str, sight: Sight) -> str:
-    """`0.024`; for compute a factor, `x 1.31`; `-` where no difference is seen."""
+    """`0.024`; for compute a factor, `x 1.31`; `-` if no difference is seen."""
     return NOT_SEEN if sight.seen is None else difference_text_of(question, sight.seen)
 
 
 def difference_text_of(question: str, difference: float) -> str:
-    """A difference in pass rate, or in ln compute as the factor that it is."""
+    """A difference in pass rate; for compute, the factor of a difference in ln."""
     return f"x {math.exp(difference):.2f}" if question == "compute" else f"{difference:.3f}"
 
 
 def own_sentence(prospect: Prospect) -> str:
-    """What the file as it is would see: one sentence."""
+    """The resolution of the file's own design, in one sentence."""
     own = prospect.own
     if not own.can_be_fitted:
         return f"As written no run can be fitted: {counted(own.num_readings, 'reading')} after step 0, of {MIN_POINTS}."
@@ -89,7 +89,7 @@ def _half(question: str, half_width: float) -> str:
 
 
 def source_sentence(prospect: Prospect) -> str:
-    """What the numbers rest on, and how much of it is assumed: one sentence."""
+    """The basis of the numbers, and the share of assumptions, in one sentence."""
     known, scale = prospect.known, prospect.blueprint.study.scale
     spread = known.spread
     sds = (spread.level, spread.ceiling, spread.target)
@@ -111,12 +111,12 @@ def source_sentence(prospect: Prospect) -> str:
 
 
 def dry_run_sentences(prospect: Prospect, command: str) -> list[str]:
-    """Three sentences at most: what the file would see, what that rests on, and how to see what else it could be."""
+    """At most three sentences: the resolution of the file, its basis, and the command that shows other designs."""
     return [own_sentence(prospect), source_sentence(prospect), f"`{command}` shows other designs and their cost."]
 
 
 def answer(prospect: Prospect, question: str, detect: float) -> str:
-    """The cheapest design that sees a wanted difference, with what to write; or that none of them does."""
+    """The cheapest design that sees a wanted difference, with the settings to write; or a note that no design does."""
     wanted = _wanted(question, detect)
     found = prospect.cheapest(question, detect)
     if found is None:
@@ -143,7 +143,9 @@ def _wanted(question: str, difference: float) -> str:
 
 
 def settings_text(prospect: Prospect, one: Foreseen) -> str:
-    """What to write: "`seeds: [0, 1, 2]` and `budget: {compute: 2}` in the file, `--set evaluation.samples=32`"."""
+    """The settings to write: "`seeds: [0, 1, 2]` and `budget: {compute: 2}` in the file, `--set
+    evaluation.samples=32`".
+    """
     choice = one.choice
     written = f"`seeds: {list(choice.seeds)}` and `budget: {{compute: {choice.budget:g}}}` in the file"
     if choice.samples == prospect.own.choice.samples:
@@ -152,7 +154,7 @@ def settings_text(prospect: Prospect, one: Foreseen) -> str:
 
 
 def notes(prospect: Prospect) -> list[str]:
-    """What a reader of the table must know."""
+    """Notes for a reader of the table."""
     blueprint = prospect.blueprint
     name = blueprint.study.reference.recipe.cluster.compute_name
     found = [

@@ -1,4 +1,4 @@
-"""Forecasts in words: the lines that the command and the page show, and what a reader must know to read them."""
+"""Forecasts in words: the lines of the command and of the page, and notes for their readers."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def computes_text(interval: Interval | None) -> str:
-    """`410 [300, 620]`; `…` for an end without a number, and for an estimate without one."""
+    """`410 [300, 620]`; `…` for a missing end or estimate."""
     if interval is None:
         return "…"
     return f"{or_dots(interval.estimate)} [{or_dots(interval.lo)}, {or_dots(interval.hi)}]"
@@ -36,7 +36,7 @@ class BudgetLine:
 
 @dataclass(frozen=True, kw_only=True)
 class CurveLine:
-    """What does not depend on the budget as text.
+    """The text of a forecast that does not depend on the budget.
 
     CurveLine(variant="loo-loss", seeds="1", reach="812.1 [700.2, 950.3]", crosses_at="", crosses="0.00",
               leads="no, 0.00", estimates_by="eq. 1", eq1_weight="0.62")
@@ -88,7 +88,7 @@ def _curve_line(one: "VariantForecast") -> CurveLine:
 
 
 def crossing_texts(crossing: "Crossing | None") -> tuple[str, str, str]:
-    """Where, how likely at all, and who leads afterwards with its share of the draws; all empty for no crossing."""
+    """The place, the probability, and the leader beyond with its share of the draws; all empty without a crossing."""
     if crossing is None:
         return "", "", ""
     leads = {True: "yes", False: "no", None: "cannot tell"}[crossing.leads]
@@ -100,7 +100,7 @@ def crossing_texts(crossing: "Crossing | None") -> tuple[str, str, str]:
 
 
 def forecast_notes(found: "SweepForecast") -> list[str]:
-    """Model error, the run-to-run difference, and what a crossing is."""
+    """Notes on model error, the run-to-run difference, and crossings."""
     from ablations.answers.forecasts import UNTOLD
 
     if not found.variants:

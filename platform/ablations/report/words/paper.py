@@ -1,4 +1,4 @@
-"""The paper's comparison in words: one line of cells per variant, and what to think of the numbers."""
+"""The paper's comparison in words: a line of cells per variant, and notes on the numbers."""
 
 from dataclasses import dataclass
 
@@ -52,7 +52,7 @@ def paper_line(comparison: PaperComparison, variant: PaperVariant) -> PaperLine:
 
 
 def paper_notes(comparison: PaperComparison, compute_name: str) -> list[str]:
-    """How the numbers came about, what to think of them, and why runs have no fit."""
+    """Notes on the origin and limits of the numbers, and the reasons why runs have no fit."""
     return [
         f"Least squares on {GRIDS[comparison.grid]}, readings beyond {compute_text(comparison.fit_from)} "
         f"{compute_name}, R_0 the reading at compute 0. B is refitted at A {comparison.common_A:.3f}, the mean of all "
