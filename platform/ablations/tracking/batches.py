@@ -1,7 +1,8 @@
-"""A run folder in the form a tracking server takes: flat names, single numbers in batches, milliseconds.
+"""A run folder in the form of a tracking server: flat names, single numbers in batches, milliseconds.
 
-Series are thinned for MLflow, whose page draws at most 320 points of each. All evaluations are sent; of the training
-steps the first 64, and 32 for each doubling after them (`is_sent`): 295 of 10,000 steps. The run log has every step.
+Series are thinned for MLflow, whose page draws at most 320 points of each. All evaluations are sent. Of the training
+steps, the first 64 are sent, and 32 for each doubling after them (`is_sent`): 295 of 10,000 steps. The run log has
+every step.
 """
 
 from collections.abc import Iterator
@@ -14,9 +15,9 @@ from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 
 NUM_ROWS_METRIC = "system/rows"
-"""Comes with every batch: how many rows of the run log the server has dealt with. MLflow shows it apart."""
+"""Name of the metric in every batch with the number of run-log rows processed so far. MLflow shows it apart."""
 STEPS_SENT_ALL = 64
-"""Training steps before this are all sent."""
+"""Training steps before this one are all sent."""
 
 
 class MetricPoint(NamedTuple):
@@ -31,10 +32,10 @@ class MetricPoint(NamedTuple):
 def row_batches(
     folder: RunFolder, num_pushed: int, *, started_ms: int, max_points: int, problems: list[str]
 ) -> Iterator[tuple[int, list[MetricPoint]]]:
-    """What follows the first `num_pushed` rows of a run log, as points of whole rows in batches.
+    """The rows of a run log after the first `num_pushed`, as points of whole rows in batches.
 
-    Each batch comes with the number of rows that the server has after it, and has that number as its last point. A line
-    that cannot be read ends the run log; the reason is added to `problems`.
+    Each batch comes with the number of rows that the server has after it, and its last point has that number. An
+    unreadable line ends the run log; the reason is added to `problems`.
     """
     count, batch, at = num_pushed, [], started_ms
     marked = num_pushed
@@ -54,9 +55,9 @@ def row_batches(
 
 
 def is_sent(row: dict[str, Any]) -> bool:
-    """Whether MLflow gets a row: every row but those of training steps that are too many.
+    """True if MLflow gets a row: every row except those of surplus training steps.
 
-    Of the steps in [64 * 2^k, 64 * 2^(k + 1)) every 2^(k + 1)-th one is sent, which are 32; before 64, all are.
+    Of the steps in [64 * 2^k, 64 * 2^(k + 1)) every 2^(k + 1)-th one is sent, 32 in all; before 64, all are.
     """
     return row["kind"] != "train" or row["step"] % (1 << (row["step"] // STEPS_SENT_ALL).bit_length()) == 0
 
@@ -64,7 +65,7 @@ def is_sent(row: dict[str, Any]) -> bool:
 def row_points(row: dict[str, Any], started_ms: int) -> list[MetricPoint]:
     """A row of a run as points such as `train/loss`, at its step and `wall_s` seconds after `started_ms`.
 
-    Rows of one task of a mix and downstream rows go by its name as well: `downstream/aime/pass_at_1`.
+    Points of one task of a mix and of downstream rows also have the task's name: `downstream/aime/pass_at_1`.
     """
     at, step = _time_ms(row, started_ms), row["step"]
     of_one = row["kind"] == "downstream" or "share" in row
@@ -81,11 +82,11 @@ def _mark(count: int, at: int) -> MetricPoint:
 
 
 def started_ms(folders: list[RunFolder]) -> int | None:
-    """When the first of the runs was planned, in milliseconds since 1970; None when none was."""
+    """Time at which the first of the runs was planned, in milliseconds since 1970; None if none was."""
     recipes = [folder.path / "recipe.json" for folder in folders]
     return min((int(1000 * recipe.stat().st_mtime) for recipe in recipes if recipe.exists()), default=None)
 
 
 def ended_ms(folders: list[RunFolder]) -> int:
-    """When the last of the runs gave a sign of life."""
+    """Time of the last sign of life of any of the runs, in milliseconds since 1970."""
     return int(1000 * max(folder.read_status().heartbeat for folder in folders))

@@ -1,4 +1,4 @@
-"""`platform sync` beside a sweep: in processes of its own, so that MLflow never slows or stops a training."""
+"""`platform sync` beside a sweep, in processes of its own, so that MLflow never slows or stops a training."""
 
 import subprocess
 import sys
@@ -11,11 +11,11 @@ from ablations.status.progress import run_rows
 from ablations.tracking.ledger import read_ledger
 
 SYNC_LIMIT_S = 120.0
-"""Seconds the sweep command waits for MLflow at its end; `platform sync` resumes where that stopped."""
+"""Seconds that the sweep command waits for MLflow at its end; `platform sync` resumes there."""
 
 
 class Tracker:
-    """One synchroniser at a time, started when a run has ended since the last."""
+    """Runs one synchroniser at a time, started if a run has ended since the last one."""
 
     def __init__(self, sweep: StartedSweep, tracking_uri: str | None) -> None:
         self._sweep, self._uri = sweep, tracking_uri
@@ -27,11 +27,11 @@ class Tracker:
         return sum(state.is_finished or state == State.FAILED for state in states)
 
     def follow(self, sweep: StartedSweep) -> None:
-        """Take a sweep whose plan has grown in place of the one before."""
+        """Replace the sweep by its newer version with a longer plan."""
         self._sweep = sweep
 
     def tick(self) -> None:
-        """Start a synchroniser if there is something new and none is at work."""
+        """Start a synchroniser if there is something new and none is running."""
         if self._process and self._process.poll() is None:
             return
         ended = self._count_ended()
@@ -48,7 +48,7 @@ class Tracker:
         )
 
     def finish(self, console: Console) -> None:
-        """Bring MLflow up to date if it is not, and say what is left."""
+        """Bring MLflow up to date and report the remaining rows."""
         if read_ledger(self._sweep).is_current(self._sweep, self._uri):
             return
         console.print(f"pushing the last results to MLflow, for at most {2 * SYNC_LIMIT_S:g} s", soft_wrap=True)

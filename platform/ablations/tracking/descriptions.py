@@ -1,4 +1,4 @@
-"""What MLflow is told of a variant and of its runs: tags, params, data sets; names in the form that it accepts.
+"""The description of a variant and of its runs in MLflow: tags, params, data sets, and names that MLflow accepts.
 
 >>> description_of_variant(plan, loo_loss, code_versions=["4f1c2d"]).tags
 {'kind': 'variant', 'sweep': 'loo', 'scale': 'laptop', 'reference': 'scalerl', 'variant': 'loo-loss', 'axis': 'loss',
@@ -19,11 +19,11 @@ from ablations.terminal.visible import made_visible
 OF_A_VARIANT, OF_A_SEED = "variant", "seed"
 """Values of the tag `kind`."""
 MAX_NAME = 250
-"""Characters that MLflow allows in the name of a metric or param."""
+"""Limit of MLflow on the characters in the name of a metric or param."""
 MAX_DATASET_NAME = 500
 TRAINED_ON, MEASURED_ON = "training", "evaluation"
 MARKDOWN = re.compile(r"[\\`*_{}\[\]()#!|~]")
-"""What MLflow's page would take for Markdown; an image would be loaded from wherever it is."""
+"""Characters that MLflow's page would read as Markdown, which could load an image from anywhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,18 +35,18 @@ class Description:
 
     @property
     def name(self) -> str:
-        """Of the variant."""
+        """Name of the variant."""
         return self.tags["variant"]
 
     @property
     def fingerprint(self) -> str:
-        """12 hex digits that change when anything of it does."""
+        """12 hex digits that change with any of the content."""
         return fingerprint(asdict(self))
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribedDataset:
-    """A task that a run is trained or measured on: its name, its settings as JSON, and what it is for."""
+    """A task on which a run is trained or evaluated: its name, its settings as JSON, and its purpose."""
 
     name: str
     source: str
@@ -54,12 +54,12 @@ class DescribedDataset:
 
     @property
     def digest(self) -> str:
-        """12 hex digits of the settings: two runs have the same data if they have the same digest."""
+        """12 hex digits of the settings: two runs have the same data if their digests are equal."""
         return fingerprint({"source": self.source})
 
 
 def description_of_variant(plan: Plan, variant: PlannedVariant, code_versions: Iterable[str]) -> Description:
-    """Of the run in MLflow that holds the seeds of a variant together."""
+    """The description of the run in MLflow that groups the seeds of a variant."""
     seeds = ", ".join(str(run.seed) for run in variant.runs)
     return _description(plan, variant, code_versions, {"kind": OF_A_VARIANT, "seed": seeds})
 
@@ -67,7 +67,7 @@ def description_of_variant(plan: Plan, variant: PlannedVariant, code_versions: I
 def description_of_run(
     plan: Plan, variant: PlannedVariant, run: PlannedRun, code_versions: Iterable[str]
 ) -> Description:
-    """Of the run in MLflow that has the curves of one seed."""
+    """The description of the run in MLflow with the curves of one seed."""
     return _description(plan, variant, code_versions, {"kind": OF_A_SEED, "seed": str(run.seed)})
 
 
@@ -88,12 +88,12 @@ def _description(plan: Plan, variant: PlannedVariant, code_versions: Iterable[st
 
 
 def axis_of(variant: PlannedVariant) -> str:
-    """What a variant varies: `loss`, `batch.prompts, curriculum`, or `none` for the reference."""
+    """The settings that a variant varies: `loss`, `batch.prompts, curriculum`, or `none` for the reference."""
     return ", ".join(sorted({path.removesuffix(".type") for path in variant.overrides})) or "none"
 
 
 def datasets_of(recipe: Mapping[str, Any]) -> list[DescribedDataset]:
-    """The tasks of a resolved recipe and those of its downstream evaluations."""
+    """The tasks of a resolved recipe and of its downstream evaluations."""
     downstream = recipe.get("evaluation", {}).get("downstream", [])
     told = [(task, TRAINED_ON) for task in recipe.get("tasks", [])] + [(task, MEASURED_ON) for task in downstream]
     return [
@@ -119,9 +119,9 @@ def flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def metric_name(name: str) -> str:
-    """A name that MLflow accepts for a metric or param: `_` for what it refuses, cut to 250 characters.
+    """A name that MLflow accepts for a metric or param: rejected characters become `_`, and the name is cut to 250.
 
-    Two names stay two: one that had to be changed ends with eight hex digits of what it was.
+    Different names stay different: a changed name ends with eight hex digits of the original.
     """
     parts = (re.sub(r"[^\w.\- :]", "_", part, flags=re.ASCII) for part in name.split("/"))
     accepted = "/".join("_" if part in ("", ".", "..") else part for part in parts)
@@ -131,11 +131,11 @@ def metric_name(name: str) -> str:
 
 
 def as_markdown(text: str) -> str:
-    """Text that MLflow's page shows as it is written: no link, image or HTML is made of it."""
+    """Text escaped so that MLflow's page shows it literally, without links, images or HTML."""
     plain = made_visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return MARKDOWN.sub(r"\\\g<0>", plain)
 
 
 def fingerprint(content: Mapping[str, Any]) -> str:
-    """12 hex digits that change when plain data does."""
+    """12 hex digits that change with the content."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]

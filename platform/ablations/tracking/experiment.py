@@ -1,4 +1,4 @@
-"""The curves of an MLflow experiment, whoever made it: metrics are named, and so is what tells variants and seeds."""
+"""The curves of any MLflow experiment, given the names of its metrics and of what identifies variants and seeds."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 STEP = "step"
-"""As the name of the compute: MLflow's own step."""
+"""Name of the compute that selects MLflow's own step."""
 FINISHED = "FINISHED"
 HEALTHY_STATES = (FINISHED, "SCHEDULED")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentNames:
-    """How an experiment says what a run is: the names of two metrics, and of a param or tag for variant and seed.
+    """The meaning of an experiment's names: two metrics, and a param or tag for variant and for seed.
 
     ExperimentNames(experiment="grpo", metric="pass_rate", compute="gpu_hours", variant="loss", seed="seed")
     """
@@ -36,24 +36,24 @@ class ExperimentNames:
     """A metric logged at the same steps, or `step`."""
     variant: str = "variant"
     seed: str | None = None
-    """Without it the runs of a variant are numbered in the order in which they began."""
+    """Without a name, the runs of a variant are numbered in order of their start."""
     samples: str | None = None
-    """A metric, or a number: all generations behind a score."""
+    """A metric or a number: the number of generations behind a score."""
 
 
 def study_of_experiment(tracking_uri: str, names: ExperimentNames) -> MeasuredStudy:
-    """The runs of an experiment; those that cannot be read are in the notes, with the reason.
+    """The runs of an experiment; unreadable runs are in the notes, with the reason.
 
-    A run has the params and tags of its parents too. A parent whose children have the metric is no run of its own: it
-    may hold their mean. Of several attempts with one variant and seed the last that finished counts.
-    Raises AblationsError when the server or the experiment cannot be read.
+    A run inherits the params and tags of its parents. A parent whose children have the metric does not count as a run,
+    since it may hold their mean. Of several attempts with one variant and seed, the last finished one counts. Raises
+    AblationsError if the server or the experiment cannot be read.
     """
     set_up_client()
     from mlflow import MlflowClient
 
     try:
         path = sqlite_path(tracking_uri)
-        if path is not None and not path.exists():  # MLflow would make one
+        if path is not None and not path.exists():  # MLflow would create the file
             escaped = "; in a URL ? is %3F and % is %25" if {"?", "%"} & {*tracking_uri} else ""
             raise AblationsError(f"--mlflow {tracking_uri}: there is no file {path}{escaped}")
         return _read_study(MlflowClient(tracking_uri), names)
@@ -106,20 +106,20 @@ def _read_study(client: "MlflowClient", names: ExperimentNames) -> MeasuredStudy
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attempt:
-    """One of the runs with one variant and seed: `Attempt(state="FAILED", run=MeasuredRun(variant="dapo", ...))`."""
+    """An attempt at one variant and seed: `Attempt(state="FAILED", run=MeasuredRun(variant="dapo", ...))`."""
 
     state: str
     run: MeasuredRun
 
 
 def _counting(attempts: Sequence[Attempt]) -> MeasuredRun:
-    """The last attempt that finished, or the last one if none has."""
+    """The last finished attempt, or the last one if none has finished."""
     finished = [attempt for attempt in attempts if attempt.state == FINISHED]
     return (finished or attempts)[-1].run
 
 
 def _on_attempts(attempts: Sequence[Attempt]) -> str:
-    """Which of several attempts counts, and which do not."""
+    """A message naming the attempt that counts and those that do not."""
     counting = _counting(attempts)
     which = "the last that finished" if any(one.state == FINISHED for one in attempts) else "the last, as none finished"
     others = ", ".join(f"{one.run.id} ({one.state})" for one in attempts if one.run is not counting)
@@ -130,7 +130,7 @@ def _on_attempts(attempts: Sequence[Attempt]) -> str:
 
 
 def _runs(client: "MlflowClient", experiment_id: str) -> Iterator["Run"]:
-    """All runs in the order in which they began, deleted ones too: a parent is known by children that are gone."""
+    """All runs in order of their start, including deleted ones, whose children identify a parent."""
     from mlflow.entities import ViewType
 
     token = None
@@ -145,7 +145,7 @@ def _runs(client: "MlflowClient", experiment_id: str) -> Iterator["Run"]:
 
 
 def _parents_of_measured(every: Mapping[str, "Run"], metric: str) -> set[str]:
-    """The ids of all runs above one that has the metric."""
+    """The ids of all ancestors of runs with the metric."""
     return {
         above.info.run_id for run in every.values() if metric in run.data.metrics for above in _lineage(run, every)[1:]
     }
@@ -160,7 +160,7 @@ def _lineage(run: "Run", every: Mapping[str, "Run"]) -> list["Run"]:
 
 
 def _named(run: "Run", every: Mapping[str, "Run"], name: str, option: str) -> str:
-    """The param or tag of a run or of the nearest run above that has it."""
+    """The param or tag of a run or of its nearest ancestor that has it."""
     for one in _lineage(run, every):
         for values in (one.data.params, one.data.tags):
             if values.get(name):
@@ -206,7 +206,7 @@ def _measured(client: "MlflowClient", run: "Run", names: ExperimentNames, varian
 
 
 def _history(client: "MlflowClient", run: "Run", metric: str) -> dict[int, float]:
-    """The values of a metric by step, the last one logged where a step has several."""
+    """The values of a metric by step; if a step has several, the last one logged."""
     if metric not in run.data.metrics:
         raise AblationsError(
             f"it has no metric {metric!r}; {did_you_mean(metric, run.data.metrics, 'metrics in this run')}"

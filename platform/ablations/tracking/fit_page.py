@@ -1,6 +1,6 @@
-"""The fit of a variant as a picture and as one small HTML page for MLflow's own viewer, which loads nothing.
+"""The fit of a variant as a picture and as a small HTML page for MLflow's own viewer, which loads nothing else.
 
-The page of a Plotly figure would bring the whole of Plotly along, 4.9 MB for every variant.
+The page of a Plotly figure would include all of Plotly, 4.9 MB for every variant.
 """
 
 from base64 import b64encode
@@ -26,7 +26,7 @@ def fit_picture(results: Results, name: str) -> bytes:
 
 
 def fit_page(results: Results, name: str, picture: bytes) -> str:
-    """The variant beside the reference: a picture (PNG), and the words and numbers of `platform compare`."""
+    """The variant beside the reference: the picture (PNG), and the words and numbers of `platform compare`."""
     plan = results.plan
     shown = [results.variant(one) for one in dict.fromkeys((name, plan.reference))]
     said = [ResultRow(results=results, variant=variant) for variant in shown]

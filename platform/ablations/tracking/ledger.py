@@ -1,4 +1,4 @@
-"""What MLflow has of a sweep as far as is known here: `sync.json`, and how it compares with the run folders.
+"""The contents of MLflow for a sweep as known here, `sync.json`, and a comparison with the run folders.
 
 {"tracking_uri": "sqlite:///...",
  "experiment_id": "1",
@@ -22,22 +22,22 @@ from ablations.tracking.descriptions import Description, description_of_run, des
 from scalerl.run.run_folder import RunFolder, write_atomically
 
 FIT_FORM = 2
-"""Of what MLflow has of a fit; a fit in an earlier form is pushed again."""
+"""Version of a fit's contents in MLflow; a fit of an earlier version is pushed again."""
 NOTHING_YET = ""
 UNKNOWN_STATE = "unknown"
-"""The state of a run that MLflow was not told of yet."""
+"""The state of a run not yet reported to MLflow."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SyncedRun:
-    """A run of a seed: its id and its parent's in MLflow, the rows of its run log and the state that MLflow has."""
+    """The run of a seed in MLflow: its id, its parent's id, the rows of the run log and the state that MLflow has."""
 
     mlflow_id: str
     parent_id: str
     num_rows: int
     state: str
     described: str = NOTHING_YET
-    """Fingerprint of the tags and params that it has."""
+    """Fingerprint of its tags and params in MLflow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,16 +46,16 @@ class SyncedVariant:
 
     mlflow_id: str
     overrides: str
-    """`fingerprint` of the overrides it has as parameters."""
+    """`fingerprint` of the overrides among its params."""
     described: str = NOTHING_YET
-    """Fingerprint of the tags and params that it has."""
+    """Fingerprint of its tags and params in MLflow."""
     fit: str = NOTHING_YET
-    """Of the fit that MLflow has: `fit_bases` had this of it."""
+    """The basis (`fit_bases`) of the fit in MLflow."""
 
 
 @dataclass(kw_only=True)
 class Ledger:
-    """The content of `sync.json`, runs by run id and variants by name; it is of one server."""
+    """The content of `sync.json` for one server, with runs by run id and variants by name."""
 
     path: Path
     tracking_uri: str = ""
@@ -65,7 +65,7 @@ class Ledger:
 
     @classmethod
     def read(cls, path: Path) -> "Ledger":
-        """The ledger in a file; an empty one when the file is missing or broken, since MLflow can be asked again."""
+        """The ledger in a file; empty if the file is missing or damaged, since MLflow can be queried again."""
         try:
             content = json.loads(path.read_bytes())
             return cls(
@@ -79,17 +79,17 @@ class Ledger:
             return cls(path=path)
 
     def of(self, tracking_uri: str) -> "Ledger":
-        """What is known of a server: this ledger, or an empty one in its place when this is of another server."""
+        """The ledger of a server: this ledger, or an empty one if this belongs to another server."""
         return self if self.tracking_uri == tracking_uri else Ledger(path=self.path, tracking_uri=tracking_uri)
 
     def note_run(self, run_id: str, run: SyncedRun) -> None:
-        """Keep what is known of a run."""
+        """Record the state of a run."""
         if self.runs.get(run_id) != run:
             self.runs[run_id] = run
             self._write()
 
     def note_variant(self, name: str, variant: SyncedVariant) -> None:
-        """Keep what is known of a variant."""
+        """Record the state of a variant."""
         if self.variants.get(name) != variant:
             self.variants[name] = variant
             self._write()
@@ -104,18 +104,18 @@ class Ledger:
         write_atomically(self.path, json.dumps(content, indent=1).encode())
 
     def num_left(self, sweep: StartedSweep) -> int:
-        """Rows of the sweep's run logs that MLflow has not."""
+        """Number of rows in the sweep's run logs that MLflow lacks."""
         return sum(self._num_left(sweep.run(run.id)) for run in sweep.plan.runs)
 
     def _num_left(self, folder: RunFolder) -> int:
         known = self.runs.get(folder.path.name)
-        # A run that resumes from its last checkpoint has fewer rows than before until it is there again.
+        # A run that resumes from its last checkpoint has fewer rows than before until it catches up.
         return max(num_rows(folder) - (known.num_rows if known else 0), 0)
 
     def is_current(self, sweep: StartedSweep, tracking_uri: str | None) -> bool:
-        """Whether a server has every row and state of the plan's runs, and the fit of every variant that has ended.
+        """True if a server has every row and state of the plan's runs, and the fit of every variant that has ended.
 
-        The server is the home folder's own store when no URI is given.
+        Without a URI, the server is the home folder's own store.
         """
         known = self.of(tracking_uri or default_tracking_uri(sweep.home))
         return (
@@ -125,7 +125,7 @@ class Ledger:
         )
 
     def _has_told(self, sweep: StartedSweep, variant: PlannedVariant) -> bool:
-        """Whether MLflow has the tags of a variant that it knows, and tags and state of the variant's runs."""
+        """True if the tags that MLflow has of a variant and of its runs, and the states of the runs, are up to date."""
         synced = self.variants.get(variant.name)
         if synced is not None and synced.described != describe_variant(sweep, variant).fingerprint:
             return False
@@ -137,13 +137,13 @@ class Ledger:
         )
 
     def has_fit(self, name: str, basis: str) -> bool:
-        """Whether MLflow has the fit of a variant on that basis."""
+        """True if MLflow has the fit of a variant on this basis."""
         known = self.variants.get(name)
         return known is not None and known.fit == basis
 
 
 def compared_runs(sweep: StartedSweep, variant: PlannedVariant) -> list[RunFolder]:
-    """The runs that a variant's fit and its difference from the reference rest on."""
+    """The runs behind a variant's fit and its difference from the reference."""
     return [sweep.run(run.id) for side in _sides(sweep.plan, variant) for run in side.runs]
 
 
@@ -152,10 +152,10 @@ def _sides(plan: Plan, variant: PlannedVariant) -> list[PlannedVariant]:
 
 
 def fit_bases(sweep: StartedSweep) -> dict[str, str]:
-    """What the fit of each variant rests on, if its runs and the reference's have finished.
+    """The basis of each variant's fit, for variants whose runs and reference have finished.
 
-    That is 12 hex digits that change when its fit, comparison or figure may: with its window, budget and rows. All
-    seeds of a sweep say how far runs of one recipe lie apart; so once the last has ended, every fit rests on all rows.
+    A basis is 12 hex digits that change whenever fit, comparison or figure may: with window, budget and rows. All seeds
+    of a sweep are evidence on the run-to-run spread, so once the last has ended, every fit rests on all rows.
     """
     plan = sweep.plan
     rows = {run.id: num_rows(sweep.run(run.id)) for run in plan.runs if has_ended(sweep.run(run.id), plan)}
@@ -175,7 +175,7 @@ def fit_bases(sweep: StartedSweep) -> dict[str, str]:
 
 
 def default_tracking_uri(home: Home) -> str:
-    """The SQLite store in the home folder."""
+    """URI of the SQLite store in the home folder."""
     return sqlite_url(home.path / "mlflow.db")
 
 
@@ -185,12 +185,12 @@ def read_ledger(sweep: StartedSweep) -> Ledger:
 
 
 def written_state(folder: RunFolder) -> str:
-    """The state a run has written of itself; empty before it has started."""
+    """The state that a run has written about itself; empty before it has started."""
     return folder.read_status().state
 
 
 def has_ended(folder: RunFolder, plan: Plan) -> bool:
-    """Whether a run writes no more; a run that is done with less than the budget resumes."""
+    """True if a run writes no more; a run that finished below the budget resumes."""
     status = folder.read_status()
     if not status.has_started or not State(status.state).ends_attempt:
         return False
@@ -198,7 +198,7 @@ def has_ended(folder: RunFolder, plan: Plan) -> bool:
 
 
 def num_rows(folder: RunFolder) -> int:
-    """Whole lines of the run log."""
+    """Number of whole lines in the run log."""
     try:
         with folder.metrics.open("rb") as file:
             return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
@@ -207,12 +207,12 @@ def num_rows(folder: RunFolder) -> int:
 
 
 def describe_variant(sweep: StartedSweep, variant: PlannedVariant) -> Description:
-    """The tags and params of a variant as they are now."""
+    """The current tags and params of a variant."""
     return description_of_variant(sweep.plan, variant, _code_versions(sweep, variant.runs))
 
 
 def describe_run(sweep: StartedSweep, variant: PlannedVariant, run: PlannedRun) -> Description:
-    """The tags and params of a run as they are now."""
+    """The current tags and params of a run."""
     return description_of_run(sweep.plan, variant, run, _code_versions(sweep, [run]))
 
 

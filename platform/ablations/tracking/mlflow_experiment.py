@@ -1,7 +1,7 @@
-"""What a synchroniser asks of MLflow's client: one experiment, found or made, and its runs.
+"""The requests of a synchroniser to MLflow's client: one experiment, found or created, and its runs.
 
-MLflow is imported inside functions: the command line must start quickly. Everything here raises what MLflow raises:
-`failures_of_mlflow` are the errors of a server that is down, slow, full or old.
+MLflow is imported inside functions, since the command line must start quickly. Errors of MLflow pass through:
+`failures_of_mlflow` are those of a server that is down, slow, full or old.
 """
 
 import os
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from mlflow.entities import Experiment, Run
 
 MAX_BATCH_METRICS = 1000
-"""MLflow refuses more metrics in one request."""
+"""MLflow's limit on the metrics in one request."""
 MAX_BATCH_PARAMS = 100
-"""MLflow refuses more params or tags in one request."""
+"""MLflow's limit on the params or tags in one request."""
 PAGE_OF_RUNS = 1000
 PARENT_TAG = "mlflow.parentRunId"
 MLFLOW_STATES: dict[str, str] = {
@@ -42,14 +42,14 @@ CLIENT_SETTINGS = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_LOGGING_LEVEL": "WARNING",
 }
-"""Left to itself an MLflow client waits four minutes for a dead server and reports its use over the internet."""
+"""By default an MLflow client waits four minutes for a dead server and sends telemetry over the internet."""
 OF_ONE_RUN = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE", "INVALID_STATE")
-"""Codes of errors that speak of one run, such as one that was deleted on MLflow's page, and not of the server."""
+"""Error codes about one run, for example one deleted on MLflow's page, and not about the server."""
 UNKNOWN_TO_OLD_SERVERS = "ENDPOINT_NOT_FOUND"
 
 
 def set_up_client() -> None:
-    """What every process that uses MLflow's client does first."""
+    """Apply the client settings; called first by every process that uses MLflow's client."""
     os.environ.update({name: os.environ.get(name, value) for name, value in CLIENT_SETTINGS.items()})
 
 
@@ -62,15 +62,15 @@ def failures_of_mlflow() -> tuple[type[Exception], ...]:
 
 
 def is_of_one_run(error: Exception) -> bool:
-    """Whether the other runs of the experiment can be pushed all the same."""
+    """True if the other runs of the experiment can still be pushed."""
     return getattr(error, "error_code", None) in OF_ONE_RUN
 
 
 def rename_experiment(tracking_uri: str, old: str, new: str, *, known_id: str = "") -> bool:
-    """Give the experiment of a sweep another name; False where the server has none of the old name.
+    """Rename the experiment of a sweep; False if the server has none of the old name.
 
-    AblationsError where another experiment has the new one. `known_id` is what the ledger has: a command that was
-    interrupted may have given the name already.
+    AblationsError if another experiment has the new name. `known_id` is the id in the ledger, since an interrupted
+    command may have renamed the experiment already.
     """
     from mlflow import MlflowClient
 
@@ -92,14 +92,14 @@ def rename_experiment(tracking_uri: str, old: str, new: str, *, known_id: str = 
 
 
 class MlflowExperiment:
-    """The experiment of a sweep on one server, made if it is not there."""
+    """The experiment of a sweep on one server, created if missing."""
 
     def __init__(self, tracking_uri: str, home: Home, *, name: str, doc: str) -> None:
         from mlflow import MlflowClient
 
         is_default = tracking_uri == default_tracking_uri(home)
         folder = home.path.absolute() / "mlartifacts"
-        # Processes that make the tables of a fresh SQLite store at the same time crash.
+        # Processes that create the tables of a fresh SQLite store at the same time crash.
         with FileLock(home.path / "mlflow.lock"):
             self._client = MlflowClient(tracking_uri)
             found: Experiment | None = self._client.get_experiment_by_name(name)
@@ -111,7 +111,7 @@ class MlflowExperiment:
             else:
                 self.id = found.experiment_id
         self.files_elsewhere = ""
-        """Where the store keeps the files of a home folder that was moved or copied since; no file is written there."""
+        """The store's file location if the home folder was moved or copied since, else empty; no file goes there."""
         if found is not None and is_default and not str(found.artifact_location).startswith(folder.as_uri()):
             self.files_elsewhere = str(found.artifact_location)
 
@@ -126,15 +126,15 @@ class MlflowExperiment:
                 return found
 
     def run(self, mlflow_id: str) -> "Run":
-        """One run as MLflow has it now."""
+        """The current state of one run in MLflow."""
         return self._client.get_run(mlflow_id)
 
     def create_run(self, name: str, tags: Mapping[str, str], started_ms: int | None) -> "Run":
-        """A new run."""
+        """Create a run."""
         return self._client.create_run(self.id, start_time=started_ms, tags=dict(tags), run_name=name)
 
     def describe(self, run: "Run", description: Description) -> None:
-        """Tags as they are now; params that it lacks, as MLflow lets nobody change one."""
+        """Update the tags, and add missing params, since MLflow lets nobody change a param."""
         from mlflow.entities import Param, RunTag
 
         told = run.data.tags
@@ -146,14 +146,14 @@ class MlflowExperiment:
             self._client.log_batch(run.info.run_id, params=chunk)
 
     def log_points(self, mlflow_id: str, points: Sequence[MetricPoint], tags: Mapping[str, str] | None = None) -> None:
-        """At most `MAX_BATCH_METRICS` numbers, in one transaction; a number that is there already changes nothing."""
+        """Log at most `MAX_BATCH_METRICS` numbers in one transaction; repeated numbers change nothing."""
         from mlflow.entities import Metric, RunTag
 
         metrics = [Metric(point.name, point.value, point.timestamp_ms, point.step) for point in points]
         self._client.log_batch(mlflow_id, metrics, tags=[RunTag(*tag) for tag in (tags or {}).items()])
 
     def log_datasets(self, mlflow_id: str, datasets: Iterable[DescribedDataset]) -> None:
-        """Data sets as inputs of a run; a server from before MLflow 2.4 has no place for them and gets none."""
+        """Log data sets as inputs of a run; a server older than MLflow 2.4 cannot hold them and gets none."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
         from mlflow.exceptions import MlflowException
 
@@ -171,23 +171,23 @@ class MlflowExperiment:
                 raise
 
     def log_file(self, mlflow_id: str, path: Path) -> None:
-        """A file under its own name."""
+        """Log a file under its own name."""
         if not self.files_elsewhere:
             self._client.log_artifact(mlflow_id, str(path))
 
     def log_bytes(self, mlflow_id: str, content: bytes, name: str) -> None:
-        """A file that is on no disk yet."""
+        """Log a file from memory."""
         with TemporaryDirectory() as folder:
             path = Path(folder) / name
             path.write_bytes(content)
             self.log_file(mlflow_id, path)
 
     def set_tag(self, mlflow_id: str, name: str, value: Any) -> None:
-        """One tag."""
+        """Set one tag."""
         self._client.set_tag(mlflow_id, name, value)
 
     def set_state(self, mlflow_id: str, state: str, ended_ms: int) -> None:
-        """The state of a run; it runs until it has ended."""
+        """Set the state of a run; an unfinished run counts as running."""
         if state in MLFLOW_STATES:
             self._client.set_terminated(mlflow_id, MLFLOW_STATES[state], ended_ms)
         else:
@@ -195,6 +195,6 @@ class MlflowExperiment:
 
 
 def short_reason(error: Exception) -> str:
-    """An error on one line: MLflow names the request first and what went wrong last."""
+    """An error on one line: MLflow names the request first and the cause last."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text if len(text) <= 300 else f'{text[:100]} ... {text[-200:]}'}"

@@ -1,16 +1,16 @@
-"""The numbers of a run-log row under flat names, for whatever draws them one by one: MLflow and the page."""
+"""The numbers of a run-log row under flat names, for MLflow and the page."""
 
 from typing import Any
 
 NOT_SCALARS = frozenset({"step", "wall_s"})
-"""Fields that say where a row is drawn."""
+"""Fields that give the position of a row."""
 
 
 def row_scalars(row: dict[str, Any]) -> dict[str, float]:
-    """{"loss": -0.012, "skipped": 0.0, "staleness_mean": 2.4, "staleness_max": 8.0, ...} of one row.
+    """The numbers of one row: {"loss": -0.012, "skipped": 0.0, "staleness_mean": 2.4, "staleness_max": 8.0, ...}.
 
-    A histogram gives its mean and its largest value, numbers under names each their own (`outcomes_right`); what is
-    none of these nor a number is left out.
+    A histogram gives its mean and its largest value; a mapping of names to numbers gives each number
+    (`outcomes_right`); anything else that is no number is left out.
     """
     scalars: dict[str, float] = {}
     for name, value in row.items():

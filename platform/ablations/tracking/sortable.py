@@ -1,8 +1,8 @@
-"""The numbers and verdicts of a fit for a table that is sorted by them: none without A, A_lo, A_hi and level.
+"""The numbers and verdicts of a fit for a sortable table: no row lacks A, A_lo, A_hi or level.
 
-A table sorted by a number drops, or puts anywhere, the rows that lack it. So A is the estimate where the readings bound
-it on both sides, and its lower end where they do not, which is what `platform compare` prints then ("A >= 0.53"); A_hi
-is then the highest that A can be. The tag `A_is` says which. NaN stands for what no reading says and is sorted last.
+A table sorted by a number drops or misplaces rows that lack it. So A is the estimate if the readings bound it on both
+sides, and otherwise its lower end, as in the output of `platform compare` ("A >= 0.53"); A_hi is then the highest
+possible A. The tag `A_is` records the case. NaN stands for an unknown number and is sorted last.
 """
 
 import math
@@ -18,13 +18,13 @@ from ablations.readings.fitted_run import FittedRun
 from ablations.report.words.comparison import NO_FIT
 
 HIGHEST = 1.0
-"""No pass rate is higher."""
+"""The highest possible pass rate."""
 ESTIMATE, LOWER_BOUND, NO_RISE = "estimate", "lower bound only", "no rise: its lower bound"
-"""Values of the tag `A_is`; without a fit it is `NO_FIT`."""
+"""Values of the tag `A_is`; without a fit the value is `NO_FIT`."""
 
 
 def numbers_of_variant(results: Results, name: str) -> dict[str, float]:
-    """Everything that is known of a variant, with A, A_lo, A_hi and level in any case."""
+    """All numbers of a variant, always including A, A_lo, A_hi and level."""
     variant = results.variant(name)
     known = results.fit_numbers(name)
     always = _of_asymptote(results.asymptote(variant), results.plan) | {"level": level_so_far(variant.runs, results)}
@@ -37,7 +37,7 @@ def numbers_of_run(results: Results, run: FittedRun) -> dict[str, float]:
 
 
 def verdicts_of_variant(results: Results, name: str) -> dict[str, str]:
-    """Tags: every verdict by itself, all of them in one line, and what the number A is."""
+    """Tags of a variant: every verdict by itself, all of them in one line, and the kind of its A."""
     variant, line = results.variant(name), results.compared(name)
     return {
         "verdict": results.verdict(name),
@@ -48,7 +48,7 @@ def verdicts_of_variant(results: Results, name: str) -> dict[str, str]:
 
 
 def verdicts_of_run(results: Results, variant: FittedVariant, run: FittedRun) -> dict[str, str]:
-    """The verdicts on its variant, with what A of this seed is."""
+    """The verdicts on a seed's variant, with the kind of this seed's A."""
     return verdicts_of_variant(results, variant.name) | {"A_is": kind_of_asymptote(run.fit and run.fit.asymptote)}
 
 
@@ -70,9 +70,9 @@ def _of_asymptote(asymptote: AsymptoteEstimate | None, plan: Labels) -> dict[str
 
 
 def level_so_far(runs: Sequence[FittedRun], results: Results) -> float:
-    """The mean over the runs of each one's level at its own last reading; NaN without readings.
+    """The mean over the runs of the level at each one's own last reading; NaN without readings.
 
-    Of a variant that is compared, `level` of the comparison takes its place, which is read at equal compute.
+    If the variant is compared, the comparison's `level`, taken at equal compute, replaces this one.
     """
     levels = []
     for run in runs:

@@ -1,11 +1,11 @@
-"""MLflow, made from the run folders: one experiment a sweep, one parent run a variant, one child run a seed.
+"""MLflow, filled from the run folders: one experiment per sweep, one parent run per variant, one child run per seed.
 
-The run folder is the truth, so a tracking server may be down, slow or full: a synchroniser pushes what is missing,
-batch by batch, and says what is left. Nothing is pushed twice: with every batch MLflow gets the number of rows that it
-has (metric `system/rows`), and is asked for it before the next push, whatever became of the process in between.
-`sync.json` (`ablations.tracking.ledger`) keeps MLflow's own ids; when it is lost, or of another server, they are
-found again by tag. A later fit of a variant has a greater step (metric `system/fits`), so that MLflow shows it and
-keeps the earlier.
+The run folder is the truth, so a tracking server may be down, slow or full: a synchroniser pushes missing data batch by
+batch and reports what is left. Nothing is pushed twice: every batch tells MLflow the number of rows it has (metric
+`system/rows`), and the next push asks for that number first, whatever happened to the process in between. `sync.json`
+(`ablations.tracking.ledger`) keeps MLflow's own ids; if the file is lost, or belongs to another server, the ids are
+found again by tag. A later fit of a variant has a greater step (metric `system/fits`), so that MLflow shows the newest
+fit and keeps the earlier ones.
 """
 
 import json
@@ -57,26 +57,29 @@ RUN_TAG = "ablations.run_id"
 VARIANT_TAG = "ablations.variant"
 OVERRIDES_TAG = "ablations.overrides"
 FIT_TAG = "ablations.fit"
-"""What the fit that MLflow shows rests on, as `fit_bases` has it."""
+"""The basis of the fit that MLflow shows, as in `fit_bases`."""
 
 SayProgress = Callable[[int, int], None]
-"""Told after every batch how many of how many rows this push has dealt with."""
+"""Function called after every batch with the number of rows done and the total of this push."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SyncReport:
-    """`SyncReport(tracking_uri="http://mlflow:5000", rows_pushed=120, rows_left=40, reason="... timed out")`."""
+    """The outcome of a push.
+
+    SyncReport(tracking_uri="http://mlflow:5000", rows_pushed=120, rows_left=40, reason="... timed out")
+    """
 
     tracking_uri: str
     rows_pushed: int
     rows_left: int
     reason: str = ""
-    """Why rows are left, or something else is; empty when MLflow has all there is."""
+    """The reason why rows or anything else is left; empty if MLflow has everything."""
     outcome: Literal["pushed", "silent", "busy"] = "pushed"
-    """Whether the server answered to the end (a damaged run log may leave rows all the same); else it could not be
-    used, or another process is pushing."""
+    """The end of the push: "pushed" if the server answered throughout (a damaged run log may still leave rows), "silent"
+    if the server could not be used, "busy" if another process is pushing."""
     note: str = ""
-    """What should be known of a push that left nothing."""
+    """A remark on a push that left nothing."""
 
     def __str__(self) -> str:
         because = f", because {self.reason}" if self.reason else ""
@@ -87,14 +90,14 @@ class SyncReport:
 def push_sweep(
     sweep: StartedSweep, tracking_uri: str | None = None, say_progress: SayProgress | None = None
 ) -> SyncReport:
-    """Push everything of a sweep that MLflow has not, by default into `mlflow.db` of the home folder.
+    """Push everything of a sweep that MLflow lacks, by default into `mlflow.db` of the home folder.
 
-    Whatever is wrong with the server is said in the report, never raised.
+    Problems of the server appear in the report and are never raised.
     """
     uri = tracking_uri or default_tracking_uri(sweep.home)
     try:
         with FileLock(sweep.folder / "sync.lock", timeout=0):
-            # To load MLflow takes seconds, and a store on this disk loses nothing by itself.
+            # Loading MLflow takes seconds, and a store on this disk loses nothing by itself.
             own_store = sweep.home.path / "mlflow.db"
             is_own = uri == default_tracking_uri(sweep.home)
             if is_own and own_store.exists() and read_ledger(sweep).is_current(sweep, uri):
@@ -107,7 +110,7 @@ def push_sweep(
 
 
 class Synchroniser:
-    """Pushes one sweep to one server; whoever makes one holds the sweep's lock."""
+    """Pushes one sweep to one server; the caller holds the sweep's lock."""
 
     def __init__(self, sweep: StartedSweep, tracking_uri: str, say_progress: SayProgress | None = None) -> None:
         self.sweep, self.tracking_uri = sweep, tracking_uri
@@ -119,7 +122,7 @@ class Synchroniser:
         self._listed: dict[tuple[str, ...], Run] | None = None
 
     def push(self) -> SyncReport:
-        """Rows and states of every run, then the fits of variants that have ended; ends where the server fails."""
+        """Push rows and states of every run, then the fits of variants that have ended; stops if the server fails."""
         set_up_client()
         outcome = "pushed"
         try:
@@ -152,7 +155,7 @@ class Synchroniser:
 
     @contextmanager
     def _noting(self, name: str) -> Iterator[None]:
-        """What MLflow has against one run, which its user has deleted there, holds up no other."""
+        """Note an error of MLflow about one run, such as a run deleted there, and go on with the others."""
         try:
             yield
         except failures_of_mlflow() as error:
@@ -161,7 +164,7 @@ class Synchroniser:
             self.problems.append(f"{name}: {short_reason(error)}")
 
     def _take_experiment(self) -> None:
-        """Begin anew if the server has lost what the ledger speaks of."""
+        """Start over if the server has lost the experiment in the ledger."""
         experiment = self.experiment
         if self.ledger.experiment_id != experiment.id:
             self.ledger = Ledger(path=self.ledger.path, tracking_uri=self.tracking_uri)
@@ -173,7 +176,7 @@ class Synchroniser:
             )
 
     def _parent(self, variant: PlannedVariant) -> SyncedVariant:
-        """The variant's run in MLflow; with other overrides it is another, as MLflow's parameters cannot change."""
+        """The variant's run in MLflow; other overrides get a new run, since MLflow's params cannot change."""
         overrides = fingerprint(variant.overrides)
         known = self.ledger.variants.get(variant.name)
         described = describe_variant(self.sweep, variant)
@@ -194,9 +197,9 @@ class Synchroniser:
         return known
 
     def _child(self, variant: PlannedVariant, run: PlannedRun, parent_id: str) -> tuple[SyncedRun, "Run | None"]:
-        """The seed's run in MLflow, under its variant even where the sweep has given that another name.
+        """The seed's run in MLflow, under its variant even if the sweep has renamed that variant.
 
-        With it what MLflow has of it, where that was asked for.
+        The second value is the contents of the run in MLflow, if they were requested.
         """
         known, found = self.ledger.runs.get(run.id), None
         described = describe_run(self.sweep, variant, run)
@@ -218,7 +221,7 @@ class Synchroniser:
         return known, found
 
     def _log_recipe(self, mlflow_id: str, run: PlannedRun) -> None:
-        """The whole recipe as a file, its tasks as data sets; a run without one that can be read has neither."""
+        """Log the whole recipe as a file and its tasks as data sets; neither if the recipe cannot be read."""
         path = self.sweep.run(run.id).path / "recipe.json"
         try:
             datasets = datasets_of(json.loads(path.read_bytes())["recipe"])
@@ -228,7 +231,7 @@ class Synchroniser:
         self.experiment.log_file(mlflow_id, path)
 
     def _push_rows(self, run: PlannedRun, synced: SyncedRun, shown: "Run | None") -> None:
-        """The rows and the state of one run; `shown` is what MLflow has of it, where that is known."""
+        """Push the rows and the state of one run; `shown` is its state in MLflow, if known."""
         folder = self.sweep.run(run.id)
         if synced.num_rows < num_rows(folder):
             # A process killed after a batch, before the ledger was written, has pushed more than the ledger knows.
@@ -256,7 +259,7 @@ class Synchroniser:
         self.ledger.note_run(run.id, synced)
 
     def _push_fits(self) -> None:
-        # Rows that are written while they are fitted make the next push fit again.
+        # Rows written during the fit make the next push fit again.
         bases = fit_bases(self.sweep)
         lacking = [
             variant
@@ -272,7 +275,7 @@ class Synchroniser:
                     self._push_fit(results, variant, bases[variant.name])
 
     def _push_fit(self, results: Results, variant: PlannedVariant, basis: str) -> None:
-        """The fit as metrics of the variant's run and of its seeds, its verdicts as tags, pictures as files."""
+        """Push the fit: metrics of the variant's run and of its seeds, verdicts as tags, pictures as files."""
         parent = self.ledger.variants[variant.name]
         ended = ended_ms(compared_runs(self.sweep, variant))
         self._log_fit(parent.mlflow_id, results, variant, basis, ended)
@@ -288,9 +291,9 @@ class Synchroniser:
         self.ledger.note_variant(variant.name, replace(parent, fit=basis))
 
     def _log_fit(self, mlflow_id: str, results: Results, variant: PlannedVariant, basis: str, ended: int) -> None:
-        """Numbers and verdicts, unless MLflow shows them already; NaN for what only an earlier fit gave.
+        """Log numbers and verdicts, unless MLflow shows them already; NaN for numbers that only an earlier fit gave.
 
-        Those of the variant come last: once it has them, MLflow has all.
+        The variant's own come last: once MLflow has them, it has everything.
         """
         shown = self.experiment.run(mlflow_id).data
         if shown.tags.get(FIT_TAG) == basis:
@@ -310,7 +313,7 @@ class Synchroniser:
         self.experiment.log_points(mlflow_id, as_points(numbers | {NUM_FITS_METRIC: number}), tags)
 
     def _find(self, *key: str) -> "Run | None":
-        """The run of the experiment that was made for a run (its id) or a variant (its name and overrides)."""
+        """The run of the experiment that was created for a run (its id) or a variant (its name and overrides)."""
         if self.experiment.is_new:
             return None
         if self._listed is None:

@@ -1,7 +1,7 @@
-"""`platform sync --watch`: MLflow gets what is new of a sweep again and again, from a machine that can reach it.
+"""`platform sync --watch`: pushes new data of a sweep to MLflow repeatedly, from a machine that can reach the server.
 
-Each push is a process of its own: whatever MLflow's client keeps, leaks or hangs on ends with it, and a server that was
-away is asked afresh. Between two pushes only the run logs are looked at.
+Each push is a separate process: anything that MLflow's client keeps, leaks or hangs on ends with that process, and a
+server that was away is tried afresh. Between two pushes only the run logs are read.
 """
 
 import json
@@ -18,12 +18,12 @@ from ablations.text import cause
 from ablations.tracking.ledger import read_ledger
 
 PUSH_LIMIT_S = 600.0
-"""Seconds after which a push is ended; the next one starts after its last batch."""
+"""Seconds until a push is killed; the next one starts after its last batch."""
 
 
 @dataclass(kw_only=True)
 class SyncWatch:
-    """Pushes one sweep until it has ended and nothing is left; what changed is told in one line.
+    """Pushes one sweep until it has ended and nothing is left; reports changes in one line each.
 
     >>> SyncWatch(sweep=read_sweep(home, "loo"), tracking_uri=None, every_s=30.0, say=print).run()
     """
@@ -34,31 +34,31 @@ class SyncWatch:
     every_s: float
     say: Callable[[str], None]
     _problem: str = field(default="", init=False)
-    """What was wrong with the last push, so that it is told once."""
+    """The cause of the last push's failure, so that it is reported once."""
     _is_silent: bool = field(default=False, init=False)
-    """Whether the server could not be used at the last push."""
+    """True if the server could not be used at the last push."""
 
     def run(self) -> bool:
-        """Returns, once nothing of the sweep trains or waits any more, whether MLflow has everything."""
+        """Push until nothing of the sweep trains or waits any more; True if MLflow then has everything."""
         while True:
             sweep = self.sweep.reread()
-            # Asked before the push: what a run writes until it ends is then pushed after it has ended.
+            # Checked before the push, so that rows written until the end are pushed after it.
             is_over = not is_still_going(sweep, run_rows(sweep))
             is_stuck = not self.has_everything() and not self._push() and not self._is_silent
             if is_over and self.has_everything():
                 self.say(f"{self.sweep.name}: the sweep has ended, and MLflow has everything")
                 return True
-            if is_over and is_stuck:  # what is left cannot be pushed, such as the rows after a damaged line
+            if is_over and is_stuck:  # the rest cannot be pushed, such as the rows after a damaged line
                 return False
             time.sleep(self.every_s)
 
     def has_everything(self) -> bool:
-        """Whether MLflow has all that the run folders have now."""
+        """True if MLflow has everything in the run folders now."""
         sweep = self.sweep.reread()
         return read_ledger(sweep).is_current(sweep, self.tracking_uri)
 
     def _push(self) -> bool:
-        """One push; whether a later one may bring more: it pushed rows, or somebody else is pushing."""
+        """Push once; True if a later push may bring more, because rows were pushed or another process is pushing."""
         report = self._report()
         outcome, reason, left = report["outcome"], report["reason"], report["rows_left"]
         if outcome == "busy":
@@ -73,11 +73,11 @@ class SyncWatch:
         return report["rows_pushed"] > 0
 
     def _report(self) -> dict[str, Any]:
-        """What `platform sync --json` says of one push."""
+        """The output of `platform sync --json` for one push."""
         name, home = self.sweep.name, self.sweep.home.path
         command = [sys.executable, "-m", "ablations.cli", "sync", name, "--home", str(home), "--json"]
         command += ["--tracking-uri", self.tracking_uri] if self.tracking_uri else []
-        # A session of its own: Ctrl-C is for the watch, which ends the push.
+        # In a session of its own, since Ctrl-C is for the watch, which ends the push.
         with subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -91,7 +91,7 @@ class SyncWatch:
             except subprocess.TimeoutExpired:
                 return self._no_report(f"a push did not end within {PUSH_LIMIT_S:g} s")
             finally:
-                push.kill()  # what it had not pushed yet, the next one does
+                push.kill()  # the next push sends the rest
         try:
             return json.loads(printed)
         except ValueError:
