@@ -76,8 +76,8 @@ class SyncReport:
     reason: str = ""
     """The reason why rows or anything else is left; empty if MLflow has everything."""
     outcome: Literal["pushed", "silent", "busy"] = "pushed"
-    """The end of the push: "pushed" if the server answered throughout (a damaged run log may still leave rows), "silent"
-    if the server could not be used, "busy" if another process is pushing."""
+    """How the push ended: "pushed" if the server kept answering (a damaged run log may still leave rows), "silent" if
+    the server could not be used, "busy" if another process is pushing."""
     note: str = ""
     """A remark on a push that left nothing."""
 
