@@ -1,14 +1,14 @@
-"""The pages of `platform dashboard`: what a sweep has found, and how its runs are doing.
+"""The pages of `platform dashboard`: the findings of a sweep, and the progress of its runs.
 
 The rooms by height; each imports only what stands below it:
 
-    app         the list of pages and the chosen one; what Streamlit runs
-    server      the token, and what is imported and read before anybody asks
+    app         the list of pages and the chosen one; run by Streamlit
+    server      the token, and the imports and readings ahead of the first request
     views       one file per page
     sections    the parts of the page Compare
     widgets     figures, tables and messages on a page
-    selection   what is chosen, in the URL and kept over a change of page
-    drawings    figures that only the pages have      reading   what is on disk, cached      text   never markup
+    selection   the reader's selection, in the URL and kept across pages
+    drawings    figures that only the pages have      reading   cached readings from disk      text   never markup
 
-The home folder is ABLATIONS_HOME, else ./ablation-runs. The pages only read. Its selection is in the URL.
+The home folder is ABLATIONS_HOME, else ./ablation-runs. The pages only read. The selection of a page is in the URL.
 """

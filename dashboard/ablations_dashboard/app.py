@@ -1,4 +1,4 @@
-"""What Streamlit runs: the token, the list of pages, and the chosen one."""
+"""The script that Streamlit runs: the token, the list of pages, and the chosen one."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Drawings that only the page has, without Streamlit."""
+"""Drawings of training metrics, without Streamlit."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -14,7 +14,7 @@ RAW_OPACITY = 0.25
 
 
 def axis_titles(compute_name: str) -> dict[Axis, str]:
-    """What a training metric is drawn against; `compute_name` is what the sweep counts compute in."""
+    """Axis titles for a training metric; `compute_name` is the sweep's name for compute."""
     return {
         "compute_gpu_hours": f"compute ({compute_name})",
         "step": "optimiser step",
@@ -30,7 +30,7 @@ def metric_figure(
     smoothed: int,
     compute_name: str,
 ) -> Figure:
-    """One training metric of several runs, by label; a mean over `smoothed` steps lies over the faint measured line."""
+    """One training metric of several runs, by label: the measured line faint, a mean over `smoothed` steps on top."""
     figure = Figure()
     for label, (rows, style) in runs.items():
         if metric not in rows:

@@ -12,7 +12,7 @@ from ablations.report.style import dress
 from ablations_dashboard.drawings.metrics import Axis
 
 MOST_DRAWN = 600
-"""Points of a line: more than a figure has columns of pixels to tell apart."""
+"""Limit on the points of a line; a figure has too few columns of pixels to tell more apart."""
 MOST_BINS = 120
 """Columns of a heat map."""
 IDLE = frozenset({"wait_prompts", "wait_weights", "wait_rollouts", "wait_evaluator", "dead"})
@@ -20,7 +20,9 @@ IDLE = frozenset({"wait_prompts", "wait_weights", "wait_rollouts", "wait_evaluat
 
 
 def thinned_rows(rows: pd.DataFrame, axis: Axis, metric: str, most: int = MOST_DRAWN) -> pd.DataFrame:
-    """Mean, least and most of a metric over neighbouring steps, at most so many points, with the mean of the axis."""
+    """Mean, minimum and maximum of a metric over groups of neighbouring steps, at most `most`, with the mean of the
+    axis.
+    """
     known = pd.DataFrame(rows[[axis, metric]]).dropna()
     bins = np.arange(len(known)) * min(most, len(known)) // max(1, len(known))
     places = [np.flatnonzero(bins == place) for place in np.unique(bins)]
@@ -36,8 +38,9 @@ def thinned_rows(rows: pd.DataFrame, axis: Axis, metric: str, most: int = MOST_D
 
 
 def run_metric_figure(rows: pd.DataFrame, metric: str, *, axis: Axis, title: str, smoothed: int) -> Figure:
-    """One metric over the steps of a run: measured faintly, or the range of thinned steps, and a mean over `smoothed`
-    steps."""
+    """One metric over the steps of a run: the measured line (or the range of thinned steps) faint, and a mean over
+    `smoothed` steps.
+    """
     drawn, figure = thinned_rows(rows, axis, metric), Figure()
     if len(drawn) < len(rows):
         edge = {"x": drawn[axis], "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
@@ -53,7 +56,7 @@ def run_metric_figure(rows: pd.DataFrame, metric: str, *, axis: Axis, title: str
 
 
 def staleness_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Share of tokens by lag, the trainer's version minus the token's, over the steps: the columns add up to 1."""
+    """Share of tokens by lag, the trainer's version minus the token's, over the steps; the columns add up to 1."""
     steps = [row["step"] for row in rows if row.get("staleness")]
     histograms = [{int(lag): count for lag, count in row["staleness"].items()} for row in rows if row.get("staleness")]
     lags = list(range(max((max(one) for one in histograms), default=0) + 1))
@@ -77,7 +80,7 @@ def staleness_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def hours_figure(device_s: Mapping[str, Mapping[str, float]]) -> Figure:
-    """Shares of each role's device time by activity; time in which devices wait is hatched."""
+    """Shares of each role's device time by activity; waiting time is hatched."""
     activities = list(dict.fromkeys(activity for of_role in device_s.values() for activity in of_role))
     activities.sort(key=lambda activity: activity in IDLE)
     figure = Figure()
@@ -106,7 +109,7 @@ def hours_figure(device_s: Mapping[str, Mapping[str, float]]) -> Figure:
 
 
 def tasks_figure(rows: Sequence[Mapping[str, Any]], compute_name: str) -> Figure:
-    """Pass rate of each task that evaluations measured, downstream files dashed."""
+    """Pass rate of each evaluated task, with downstream files dashed."""
     figure = Figure()
     names = list(dict.fromkeys((row["kind"], row["task"]) for row in rows))
     for place, (kind, task) in enumerate(names):
@@ -130,7 +133,7 @@ def tasks_figure(rows: Sequence[Mapping[str, Any]], compute_name: str) -> Figure
 
 
 def _laid_out(figure: Figure, *, height: int, x: str, y: str) -> Figure:
-    """The frame that they share."""
+    """Give a figure the frame that all share."""
     dress(figure, height=height)
     figure.update_layout(margin={"l": 60, "r": 15, "t": 15, "b": 45}, showlegend=False)
     figure.update_xaxes(title=x)

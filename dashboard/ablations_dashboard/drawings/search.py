@@ -13,7 +13,7 @@ from ablations.search.tables import BEST, PARETO_FRONT
 
 
 def history_figure(record: SearchRecord, objective: int = 0) -> Figure:
-    """Value of each trial in the order in which they were proposed, and the best so far."""
+    """Value of each trial in the order of proposal, and the best so far."""
     done = [trial for trial in record.trials if trial.state == "done" and trial.values[objective] is not None]
     numbers = [record.trials.index(trial) for trial in done]
     values = [_value(trial, objective) for trial in done]
@@ -39,7 +39,7 @@ def history_figure(record: SearchRecord, objective: int = 0) -> Figure:
 
 
 def importances_figure(found: Mapping[str, float]) -> Figure:
-    """The share that each setting accounts for, the largest on top."""
+    """The share of each setting's importance, the largest on top."""
     ordered = sorted(found.items(), key=lambda pair: pair[1])
     figure = Figure(
         Bar(
@@ -58,7 +58,7 @@ def importances_figure(found: Mapping[str, float]) -> Figure:
 
 
 def pareto_figure(record: SearchRecord) -> Figure:
-    """Trials by their first two objectives; those that no other beats in all objectives are joined."""
+    """Trials by their first two objectives; a line joins those that no other trial beats in all objectives."""
     able = [trial for trial in record.ranked if None not in trial.values]
     best = [trial.name for trial in record.best]
     front = sorted((trial for trial in able if trial.name in best), key=lambda trial: _value(trial, 0))
@@ -86,7 +86,7 @@ def pareto_figure(record: SearchRecord) -> Figure:
 
 
 def hover_text(record: SearchRecord, trial: SearchTrial) -> str:
-    """`trial-004: A 0.612`, and a line for each setting; Plotly reads markup, so `<` becomes `‹`."""
+    """`trial-004: A 0.612`, and a line for each setting; `<` becomes `‹`, since Plotly interprets markup."""
     found = [
         f"{title(one)} {value_text(one, value)}" for one, value in zip(record.objectives, trial.values, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""What the page reads, kept until what it came from changes."""
+"""Readings for the pages, cached until their sources change."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -26,29 +26,29 @@ from scalerl.run.run_folder import RunFolder
 REFRESH_S = 10
 """Seconds after which a page that may change is read again."""
 MAX_FITS = 2048
-"""Kept in memory, 0.2 MB each."""
+"""Limit on fits in memory, at 0.2 MB each."""
 STATUS_FIELDS = ("state", "message", "code_versions")
-"""What of status.json is in the results of a run; its heartbeat changes every second."""
+"""Fields of status.json in the results of a run; the heartbeat is left out, since it changes every second."""
 Stamp = tuple[int, int]
-"""Time and size of a file: a new one means new content."""
+"""Time and size of a file, which change with its content."""
 
 
 def load_results(sweep: StartedSweep) -> Results:
-    """Curves, fits and comparison of a sweep; a run is read and fitted again when its run log has grown."""
+    """Curves, fits and comparison of a sweep; a run is read and fitted again once its run log has grown."""
     # As text, since Streamlit takes a second to hash the plan of 2,000 runs.
     return _results(sweep.home.path, repr((sweep.plan, sweep.beside, _state_of(sweep))), sweep)
 
 
-@st.cache_resource(show_spinner=False)  # in it no spinner is drawn, for which a thread of no session has no place
+@st.cache_resource(show_spinner=False)  # no spinner, since a thread without a session has no place for one
 def read_ahead(home: Path, name: str) -> None:
-    """Into memory what is kept of a sweep, and its comparison; where a run is still to be fitted that is not begun."""
+    """Load the kept readings of a sweep into memory, and compare its variants unless a run still needs a fit."""
     sweep = read_sweep(Home(home), name)
     if _take_kept(home, name, sweep):
         load_results(sweep)
 
 
 def may_change(sweep: StartedSweep, rows: Sequence[RunRow], *, now: float) -> bool:
-    """Whether a run trains, or is still to be trained by a sweep that shows signs of life; `now` is a Unix time."""
+    """True if a run trains, or waits in a sweep that shows signs of life; `now` is a Unix time."""
     if any(row.state.pid is not None for row in rows):
         return True
     states = {row.state.state for row in rows}
@@ -59,9 +59,9 @@ def may_change(sweep: StartedSweep, rows: Sequence[RunRow], *, now: float) -> bo
 
 
 def load_metrics(home: Home, run_id: str) -> pd.DataFrame:
-    """The optimiser steps of a run, one per row, with columns step, wall_s and every number that was logged.
+    """The optimiser steps of a run, one per row, with columns step, wall_s and every logged number.
 
-    ValueError when the run log is damaged.
+    ValueError if the run log is damaged.
     """
     path = home.run(run_id).metrics
     return _metrics(path, stamp(path))
@@ -77,7 +77,7 @@ def stamp(path: Path) -> Stamp:
 
 
 def _state_of(sweep: StartedSweep) -> tuple[Any, ...]:
-    """What the results come from, apart from the plan: a new state means new results."""
+    """The sources of the results apart from the plan; a new state means new results."""
     own = [(stamp(sweep.run(run.id).metrics), _known(sweep, run)) for run in sweep.plan.runs]
     elsewhere = {run.id for plan in plans_of(sweep.home, sweep.plan.scale) for run in plan.runs}
     elsewhere -= {run.id for run in sweep.plan.runs}
@@ -96,7 +96,7 @@ def _status_said(folder: RunFolder, written: Stamp) -> dict[str, Any]:
     return {field: getattr(status, field) for field in STATUS_FIELDS}
 
 
-# Only the arguments without a leading underscore are the key; what they leave out is made from them.
+# Only the arguments without a leading underscore form the key; the others follow from them.
 @st.cache_resource(max_entries=16, show_spinner="Fitting and comparing the variants …")
 def _results(home: Path, plan_and_state: str, _sweep: StartedSweep) -> Results:
     runs = iter(_fitted_runs(_sweep))
@@ -105,19 +105,19 @@ def _results(home: Path, plan_and_state: str, _sweep: StartedSweep) -> Results:
 
 
 def _variant_of(variant: PlannedVariant, runs: tuple[FittedRun, ...]) -> FittedVariant:
-    """A variant of the plan with what was found of its runs."""
+    """A variant of the plan with its fitted runs."""
     return FittedVariant(name=variant.name, overrides=variant.overrides, runs=runs)
 
 
 @st.cache_resource
 def _in_memory() -> dict[Hashable, FittedRun]:
-    """Runs by all that they come from, those used last at the end."""
+    """Runs by all their sources, the last used at the end."""
     return {}
 
 
 def _fitted_runs(sweep: StartedSweep) -> list[FittedRun]:
-    """Every run in the plan's order; those that have changed are read together, by as many processes as pay."""
-    _take_kept(sweep.home.path, sweep.name, sweep)  # or wait for the server, which may be at it
+    """Every run in the plan's order; changed runs are read together, by as many processes as pay off."""
+    _take_kept(sweep.home.path, sweep.name, sweep)  # or wait for the server, which may be doing so
     held, plan = _in_memory(), sweep.plan
     runs = [(variant, run, _key(sweep, variant, run)) for variant in plan.variants for run in variant.runs]
     known = {key: held.get(key) for _, _, key in runs}
@@ -136,7 +136,7 @@ def _fitted_runs(sweep: StartedSweep) -> list[FittedRun]:
 
 @st.cache_resource(show_spinner=False)
 def _take_kept(home: Path, name: str, _sweep: StartedSweep) -> bool:
-    """Take once into memory what is kept of a sweep's runs; whether that was all of them."""
+    """Load the kept readings of a sweep's runs into memory, once; True if that covers all runs."""
     held, settings, is_all = _in_memory(), _sweep.plan.fit_settings, True
     for variant in _sweep.plan.variants:
         for run in variant.runs:
@@ -149,7 +149,7 @@ def _take_kept(home: Path, name: str, _sweep: StartedSweep) -> bool:
 
 
 def _key(sweep: StartedSweep, variant: PlannedVariant, run: PlannedRun) -> Hashable:
-    """All that a run is made of: once its log, its status or the settings have changed, it is never used again."""
+    """All sources of a run: once its log, status or settings have changed, the cached run is never used again."""
     written = stamp(sweep.run(run.id).metrics)
     return sweep.home.path, sweep.plan.fit_settings, variant.name, run, written, *_known(sweep, run).values()
 

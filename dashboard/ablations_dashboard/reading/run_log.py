@@ -1,4 +1,4 @@
-"""What the page of a run reads: its log and its kept rollouts, kept in memory until a file changes."""
+"""The log and the kept rollouts of a run for its page, cached until a file changes."""
 
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,12 @@ Rows = list[dict[str, Any]]
 
 
 def load_log(folder: RunFolder) -> Rows:
-    """Every row of the run log; AblationsError where it is damaged."""
+    """Every row of the run log; AblationsError if the log is damaged."""
     return _read(folder.metrics)
 
 
 def load_rollouts(folder: RunFolder) -> Rows:
-    """Every kept rollout; none of a run of an earlier version. AblationsError where the file is damaged."""
+    """Every kept rollout; empty for a run of an earlier version. AblationsError if the file is damaged."""
     return _read(folder.rollouts)
 
 

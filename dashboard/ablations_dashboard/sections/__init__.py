@@ -1,7 +1,7 @@
-"""The parts of the page Compare, each a fragment that runs again alone.
+"""The parts of the page Compare, each a fragment that reruns alone.
 
-progress    how far the runs are
-verdicts    what each variant changed, what was found of it, and what would decide
+progress    progress of the runs
+verdicts    changes of each variant, the findings, and advice for settling open questions
 curves      readings, fits and forecasts
 planes      forest plots, the plane of ceiling and efficiency, the linearised view
 metrics     one training metric of all runs

@@ -1,4 +1,4 @@
-"""The curves of a sweep, or of several: readings, fits, forecasts and asymptotes."""
+"""The curves of one or several sweeps: readings, fits, forecasts and asymptotes."""
 
 import streamlit as st
 
@@ -17,11 +17,11 @@ CURVE_AXES = {
     "step": "optimiser steps",
     "wall_s": "seconds",
 }
-"""What a curve may be drawn against, by the URL's word."""
+"""Counters for the horizontal axis, by the URL's word."""
 
 
 def show_curves(results: Results, shown: Shown) -> None:
-    """The chosen variants in colour, the others grey."""
+    """Draw the chosen variants in colour and the others in grey."""
     plan = results.plan
     st.header("Curves", anchor="curves")
     first, second, third = st.columns([2, 1, 3])
@@ -54,7 +54,7 @@ def show_curves(results: Results, shown: Shown) -> None:
 
 
 def counted_along(results: Results, shown: Shown, against: str) -> Counted | None:
-    """What to draw against instead of compute, from the first seed of each variant whose log has it."""
+    """A counter to replace compute, from the first seed of each variant whose log has it."""
     if against == "compute":
         return None
     found: dict[str, Along] = {}

@@ -13,12 +13,12 @@ from ablations_dashboard.text.escape import in_code, in_markdown
 from ablations_dashboard.widgets.figure import show_figure
 
 FIRST_METRICS = ("entropy", "reward_mean", "mismatch", "staleness_mean", "generator_idle", "trainer_idle")
-"""Shown at the head of the list of metrics."""
+"""Metrics at the head of the list."""
 SMOOTHED = ("1", "5", "10", "25", "50")
 
 
 def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
-    """Against compute, steps or time."""
+    """Show a metric against compute, steps or time."""
     st.header("Training metrics", anchor="metrics")
     plan, runs = sweep.plan, drawn_runs(sweep, shown)
     if not runs:
@@ -42,7 +42,7 @@ def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
 
 
 def drawn_runs(sweep: StartedSweep, shown: Shown) -> dict[str, tuple[pd.DataFrame, Style]]:
-    """Optimiser steps and style of every run of the focus that has any, by label."""
+    """Optimiser steps and style of every run in focus that has any, by label."""
     look, runs = styles(sweep.plan), {}
     for variant in sweep.plan.variants:
         for run in variant.runs if variant.name in shown.focus else ():

@@ -1,4 +1,4 @@
-"""Differences from the baseline as pictures: forest plots, the plane of ceiling and efficiency, the linearised view."""
+"""Pictures of differences from the baseline: forest plots, the plane of ceiling and efficiency, the linearised view."""
 
 import streamlit as st
 
@@ -14,11 +14,11 @@ from ablations_dashboard.text.escape import in_markdown
 from ablations_dashboard.widgets.figure import show_figure
 
 MOST_FOREST_ROWS = 24
-"""Of a forest plot; more are not read."""
+"""Limit on the rows of a readable forest plot."""
 
 
 def show_differences(results: Results, shown: Shown) -> None:
-    """What moves the ceiling, what only shapes the way to it, and how sure that is."""
+    """Show which variants move the ceiling, which only change the way to it, and the uncertainty of both."""
     if results.comparison is None or len(results.comparison.variants) < 2:
         return
     plan = results.plan
@@ -51,7 +51,7 @@ def show_differences(results: Results, shown: Shown) -> None:
 
 
 def show_linearised(results: Results, shown: Shown) -> None:
-    """Readings on axes on which eq. 1 is a straight line; the grid of the paper takes some seconds, so on demand."""
+    """Show readings on axes on which eq. 1 is a straight line; on demand, since the paper's grid takes some seconds."""
     if not switch("linearised", "Linearised view (fits the paper's grid)"):
         return
     few = only(results, shown.focus[:MOST_FOREST_ROWS])

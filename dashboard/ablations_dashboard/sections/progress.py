@@ -1,4 +1,4 @@
-"""How far the runs of a sweep are."""
+"""Progress of the runs of a sweep."""
 
 import pandas as pd
 import streamlit as st
@@ -23,7 +23,7 @@ PROGRESS_COLUMNS = {
 
 
 def show_progress(sweep: StartedSweep, rows: list[RunRow]) -> None:
-    """A bar for the whole sweep; its runs and their processes to open, opened where one is in trouble."""
+    """Show a bar for the whole sweep, and a list of its runs and their processes, open if one is in trouble."""
     plan = sweep.plan
     done = sum(share(row.state, plan) for row in rows) / max(len(rows), 1)
     left = rows_seconds_left(plan, rows)
@@ -57,7 +57,7 @@ def progress_frame(plan: Plan, rows: list[RunRow]) -> pd.DataFrame:
 
 
 def show_trials(sweep: StartedSweep) -> None:
-    """The trials of a search, best first."""
+    """Show the trials of a search, best first."""
     record = read_search(sweep)
     if record is None:
         return

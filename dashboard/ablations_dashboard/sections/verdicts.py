@@ -1,4 +1,4 @@
-"""What each variant changed, what was found of it, and what would decide what is open."""
+"""The changes of each variant, the findings, and advice for settling open questions."""
 
 import pandas as pd
 import streamlit as st
@@ -18,11 +18,11 @@ from ablations_dashboard.text.escape import in_markdown, visible
 from ablations_dashboard.widgets.table import show_table
 
 MOST_SENTENCES = 16
-"""More are not read; the table has them all."""
+"""Limit on the sentences shown; the table has all variants."""
 
 
 def show_verdicts(results: Results, shown: Shown) -> None:
-    """In words, as a table, and what the words mean."""
+    """Show the verdicts in words, as a table, and with the meaning of the words."""
     plan = results.plan
     if results.comparison is None:
         st.info(in_markdown(f"No comparison yet: {plan.reference} has no fit. {'; '.join(results.reasons)}."))
@@ -47,7 +47,7 @@ def show_verdicts(results: Results, shown: Shown) -> None:
         )
         if corrected := joint_note(results):
             st.caption(f'Intervals under "corrected" are {corrected}.')
-    # A toggle, as its words are worth half a second where there are 200 runs, and few readers want them.
+    # A toggle, since the words take half a second with 200 runs, and few readers want them.
     if st.toggle("How far each fit can be believed", key="believed"):
         for run in results.runs:
             if run.variant in shown.focus:
@@ -59,7 +59,7 @@ def show_verdicts(results: Results, shown: Shown) -> None:
 
 
 def said_of(results: Results, name: str) -> str:
-    """What was found of a variant, and what it changes."""
+    """The finding on a variant, and its changes."""
     variant = results.variant(name)
     changes = changes_text(variant.overrides)
     said = sentence(ResultRow(results=results, variant=variant))
@@ -67,7 +67,7 @@ def said_of(results: Results, name: str) -> str:
 
 
 def show_changes(results: Results, shown: Shown) -> None:
-    """What each variant changes, where nothing is compared yet."""
+    """Show the changes of each variant while nothing is compared yet."""
     lines = [
         {"variant": visible(name), "changes": visible(changes_text(results.variant(name).overrides))}
         for name in shown.names
@@ -76,7 +76,7 @@ def show_changes(results: Results, shown: Shown) -> None:
 
 
 def table_of(results: Results, selection: Selection, shown: Shown) -> pd.DataFrame:
-    """A row per variant that is shown, with the columns of a selection."""
+    """A row per shown variant, with the columns of a selection."""
     headed = columns(results, selection)
     rows = (ResultRow(results=results, variant=results.variant(name)) for name in shown.names)
     table = [[visible(column.cell(row)) for column in headed] for row in rows]
@@ -84,7 +84,7 @@ def table_of(results: Results, selection: Selection, shown: Shown) -> pd.DataFra
 
 
 def verdict_table(results: Results, shown: Shown) -> Styler:
-    """One line per variant, its name in its colour: what it changed, its verdicts, and what would decide."""
+    """One line per variant, its name in its colour: its changes, its verdicts, and advice for open questions."""
     look, frame = styles(results.plan), table_of(results, VERDICTS, shown)
     colours = {visible(name): style.colour for name, style in look.items() if name in shown.focus}
     is_dark = st.context.theme.type == "dark"

@@ -1,5 +1,5 @@
-"""What is chosen.
+"""The selection of a page.
 
-url         kept in the URL and over a change of page
+url         the selection in the URL, kept across pages
 variants    the sweep, others beside it, the baseline and the variants
 """

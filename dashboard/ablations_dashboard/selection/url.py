@@ -1,8 +1,8 @@
-"""What is chosen, kept in the URL, so that a reload or a colleague sees the same.
+"""The selection in the URL, so that a reload or a colleague sees the same page.
 
-A change of page empties the URL; what it held is kept in the session too and comes back with `restore`.
-A widget starts with what the URL says and, from then on, holds its value itself: a refresh does not touch it. It holds
-it on one page only: a page has widgets of its own, and they begin with what the URL says.
+A change of page empties the URL; its content is also kept in the session and comes back with `restore`. A widget starts
+with the value in the URL and then holds its value itself, untouched by a refresh. This lasts for one page only: each
+page has its own widgets, which start from the URL.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,19 +11,20 @@ from typing import Any
 import streamlit as st
 
 SELECTION_KEY = "selection"
-"""Key of the session's state: the URL's parameters by name, each a list."""
+"""Session key of the URL's parameters by name, each a list."""
 PAGE_KEY = "page of the selection"
-"""Key of the session's state: the page whose widgets the session holds."""
+"""Session key of the page whose widgets the session holds."""
 WIDGETS_KEY = "widgets of the selection"
-"""Key of the session's state: the keys of these widgets."""
+"""Session key of the keys of these widgets."""
 Widget = Callable[..., Any]
 
 
 def restore(page: str) -> None:
-    """Bring back what the URL held before a change to this page, which empties it; the first thing that a page does.
+    """Bring back the URL's content from before a change to this page, which empties the URL; every page calls this
+    first.
 
-    Where a page is left while it still works, Streamlit keeps its widgets' values under their keys, and gives widgets
-    of the next page none. They are forgotten here, so that the next page begins with the URL.
+    If a page is left while it is still running, Streamlit keeps its widgets' values under their keys and gives the next
+    page's widgets none. These values are dropped here, so that the next page starts from the URL.
     """
     if st.session_state.get(PAGE_KEY) != page:
         for key in st.session_state.pop(WIDGETS_KEY, ()):
@@ -37,12 +38,12 @@ def restore(page: str) -> None:
 
 
 def in_url(name: str) -> list[str]:
-    """The values of this parameter of the URL; none where it is not there."""
+    """The values of this parameter in the URL; empty if the URL lacks it."""
     return st.query_params.get_all(name)
 
 
 def put_in_url(name: str, values: Sequence[str]) -> None:
-    """Write a parameter of the URL, or remove it where there are no values."""
+    """Write a parameter into the URL, or remove it if there are no values."""
     kept: dict[str, list[str]] = st.session_state.setdefault(SELECTION_KEY, {})
     if list(values) == in_url(name):
         return
@@ -54,7 +55,7 @@ def put_in_url(name: str, values: Sequence[str]) -> None:
 
 
 def widget_key(key: str) -> str:
-    """The key of a widget, noted: the session forgets its value when another page is opened."""
+    """The key of a widget, recorded so that the session drops its value when another page is opened."""
     st.session_state.setdefault(WIDGETS_KEY, set()).add(key)
     return key
 
@@ -70,9 +71,9 @@ def pick(
     is_kept: bool = False,
     **looks: Any,
 ) -> str:
-    """One of the options; the URL has it unless it is the default and not `is_kept`.
+    """Choose one of the options; the URL has the choice unless it is the default and not `is_kept`.
 
-    `scope` is what the choice belongs to: that of another sweep is another choice.
+    `scope` separates choices: another sweep has another choice.
     """
     key = widget_key(f"{name} {scope}")
     if st.session_state.get(key) not in options:
@@ -88,11 +89,11 @@ def pick(
 def pick_several(
     name: str, label: str, options: Sequence[str], *, scope: str = "", widget: Widget = st.multiselect, **looks: Any
 ) -> list[str]:
-    """Any of the options, in their order; none is the default. Options that are gone are no longer chosen."""
+    """Choose any of the options, in their order; none by default. Options that no longer exist are dropped."""
     key = widget_key(f"{name} {scope}")
     before = st.session_state[key] if key in st.session_state else in_url(name)
     left = [option for option in dict.fromkeys(before) if option in options]
-    # A value that a script sets goes to the browser and takes back what was clicked in the meantime: set only new ones.
+    # A value set by a script goes to the browser and undoes clicks made in the meantime, so only new values are set.
     if left != st.session_state.get(key):
         st.session_state[key] = left
     chosen = widget(label, options, key=key, **looks)
@@ -101,7 +102,7 @@ def pick_several(
 
 
 def switch(name: str, label: str, *, widget: Widget = st.toggle, **looks: Any) -> bool:
-    """Off unless the URL has `name=1`."""
+    """A switch that is off unless the URL has `name=1`."""
     key = widget_key(f"{name} switch")
     if key not in st.session_state:
         st.session_state[key] = in_url(name) == ["1"]

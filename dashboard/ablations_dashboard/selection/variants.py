@@ -1,4 +1,4 @@
-"""What the pages let one choose: the sweep, others beside it, the baseline, and the variants that are in colour."""
+"""The choices on the pages: the sweep, others beside it, the baseline, and the variants in colour."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -16,11 +16,11 @@ from ablations_dashboard.selection.url import in_url, pick, pick_several
 from ablations_dashboard.text.escape import in_code, in_markdown
 
 MOST_PILLS = 16
-"""Variants that are chosen by a click each; more are searched for."""
+"""Limit on variants to choose by a click each; beyond it they are searched for."""
 IN_COLOUR = ("4", "8", "12", "16")
-"""How many of many variants may be in colour."""
+"""Choices for the number of variants in colour."""
 VERDICT_FILTERS = ("up", "down", "less compute", "more compute", "no difference seen", "cannot tell", "no fit")
-"""What may be asked of a variant's three verdicts; `up` and `down` are of level or ceiling."""
+"""Filters on a variant's three verdicts; `up` and `down` apply to level or ceiling."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,18 +28,18 @@ class Shown:
     """The variants of a page: `Shown(focus=("scalerl", "loo-loss"), others=("loo-batch",))`."""
 
     focus: tuple[str, ...]
-    """In colour."""
+    """Variants in colour."""
     others: tuple[str, ...]
-    """In grey."""
+    """Variants in grey."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them."""
+        """All variants of the page."""
         return self.focus + self.others
 
 
 def choose_sweep() -> StartedSweep:
-    """The sweep named in the URL, or the one last started; without any, the page ends here."""
+    """The sweep named in the URL, or the last started one; the page ends here if there is none."""
     home = find_home(None)
     names = home.sweep_names()
     if not names:
@@ -60,13 +60,13 @@ def choose_sweep() -> StartedSweep:
 
 
 def no_sweep(home: Home) -> str:
-    """What to do in a home folder without any."""
+    """Advice for a home folder without a sweep."""
     command = f"platform sweep sweeps/loo.yaml {home.option}"
     return f"No sweep in {in_code(str(home.path))}. {in_code(command)} makes one."
 
 
 def opened(home: Home, name: str) -> StartedSweep:
-    """The sweep; the page ends where its plan cannot be read."""
+    """The sweep; the page ends if its plan cannot be read."""
     try:
         return read_sweep(home, name)
     except AblationsError as error:
@@ -75,7 +75,7 @@ def opened(home: Home, name: str) -> StartedSweep:
 
 
 def choose_others(sweep: StartedSweep) -> list[StartedSweep]:
-    """Sweeps that are shown together with this one, of those that can be compared with it."""
+    """Choose sweeps to show together with this one, among those comparable with it."""
     found = {one.name: one for one in _comparable(sweep)}
     if not found:
         return []
@@ -85,20 +85,20 @@ def choose_others(sweep: StartedSweep) -> list[StartedSweep]:
 
 def _comparable(sweep: StartedSweep) -> Iterator[StartedSweep]:
     for name in sweep.home.sweep_names():
-        with suppress(AblationsError):  # a sweep that cannot be read; the page of sweeps says so
+        with suppress(AblationsError):  # an unreadable sweep, which the page of sweeps reports
             other = read_sweep(sweep.home, name)
             if name != sweep.name and not why_apart(sweep, other):
                 yield other
 
 
 def choose_baseline(plan: Plan) -> str:
-    """The variant that all others are compared with; the plan's reference by default."""
+    """Choose the variant that all others are compared with; the plan's reference by default."""
     names = [variant.name for variant in plan.variants]
     return pick("baseline", "Baseline", names, default=plan.reference, scope=plan.sweep, widget=st.sidebar.selectbox)
 
 
 def choose_variants(results: Results) -> Shown:
-    """Those that are clicked or searched for, or the best; all that pass the filters are shown."""
+    """Choose variants by click or search; by default all that pass the filters, or the best of them if there are many."""
     plan = results.plan
     names = [variant.name for variant in results.variants]
     if len(names) <= MOST_PILLS:
@@ -142,12 +142,12 @@ def _filtered(results: Results, names: Sequence[str]) -> list[str]:
 
 
 def axes_of(overrides: dict[str, object]) -> list[str]:
-    """The blocks of the recipe that a variant changes: `loss` of `loss.type`."""
+    """The blocks of the recipe that a variant changes: `loss` for `loss.type`."""
     return list(dict.fromkeys(path.partition(".")[0] for path in overrides))
 
 
 def verdicts_of(results: Results, name: str) -> list[str]:
-    """What is said of a variant, by the words of `VERDICT_FILTERS`."""
+    """The verdicts on a variant, in the words of `VERDICT_FILTERS`."""
     line = results.compared(name)
     if line is None:
         return ["no fit"]
@@ -155,7 +155,7 @@ def verdicts_of(results: Results, name: str) -> list[str]:
 
 
 def best_of(results: Results, names: Sequence[str], number: int) -> list[str]:
-    """The baseline and those with the highest level, `number` in all, in the plan's order."""
+    """The baseline and the variants with the highest level, `number` in all, in the plan's order."""
     levels = {name: level for name in names if (level := _height(results, name)) is not None}
     best = sorted(levels, key=levels.__getitem__, reverse=True)
     chosen = {results.plan.reference, *[name for name in best if name != results.plan.reference][: number - 1]}
@@ -170,7 +170,7 @@ def _height(results: Results, name: str) -> float | None:
 
 
 def only(results: Results, names: Sequence[str]) -> Results:
-    """The results of these variants and of the baseline; colours stay those of the whole plan."""
+    """The results of these variants and of the baseline, in the colours of the whole plan."""
     kept = {*names, results.plan.reference}
     comparison = results.comparison and replace(
         results.comparison, variants=tuple(line for line in results.comparison.variants if line.name in kept)

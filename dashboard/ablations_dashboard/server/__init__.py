@@ -1,5 +1,5 @@
-"""What the server does around the pages.
+"""The server around the pages.
 
-admission   a page opened without the token shows nothing
-preload     what the server imports and reads before anybody asks
+admission   the token, without which a page shows nothing
+preload     imports and readings ahead of the first request
 """

@@ -1,8 +1,8 @@
-"""Who may see the pages: whoever has the token of the URL that `platform dashboard` printed.
+"""Admission to the pages by the token in the URL that `platform dashboard` printed.
 
 Any user of a login node can reach 127.0.0.1, so a page without the token shows nothing: no name of a sweep, no list of
-pages. The token is in the URL, where a reload finds it, and what it opened stays open in the session, as a change of
-page empties the URL.
+pages. The token is in the URL, so that a reload has it. A session once admitted stays admitted, since a change of page
+empties the URL.
 """
 
 import hmac
@@ -13,11 +13,11 @@ import streamlit as st
 from ablations.cli.serve import TOKEN_VARIABLE
 
 ADMITTED = "admitted"
-"""Key of the session's state."""
+"""Session key of the admission."""
 
 
 def require_token() -> None:
-    """End the page here unless the URL has the token, or had it when this session began."""
+    """End the page unless the URL has the token, or had it earlier in this session."""
     expected = os.environ.get(TOKEN_VARIABLE)
     if expected is None:
         st.error("These pages are served by `platform dashboard`, which prints a URL with a token.")
@@ -33,5 +33,5 @@ def require_token() -> None:
 
 
 def is_same(given: str, expected: str) -> bool:
-    """Whether two tokens are the same, in a time that does not tell how much of them is."""
+    """True if two tokens are equal; the duration does not reveal the length of their common part."""
     return hmac.compare_digest(given.encode(errors="replace"), expected.encode(errors="replace"))

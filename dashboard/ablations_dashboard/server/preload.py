@@ -1,7 +1,7 @@
-"""What the server does before anybody asks: it imports what pages are drawn with, and reads what is kept of a sweep.
+"""Work of the server ahead of the first request: imports of the drawing libraries, and the kept readings of a sweep.
 
-Plotly, pandas and SciPy take more than a second to import, and 2,000 runs some seconds to read and compare. Both begin
-in a thread when the server does, while the browser still loads Streamlit's own scripts.
+Plotly, pandas and SciPy take more than a second to import, and 2,000 runs some seconds to read and compare. A thread
+does both from the server's start, while the browser still loads Streamlit's own scripts.
 
     python -m ablations_dashboard.server.preload APP_FILE [FLAGS OF STREAMLIT ...]
 """
@@ -13,11 +13,11 @@ from threading import Lock, Thread
 from ablations.errors import AblationsError
 
 IMPORTING = Lock()
-"""Held while the thread imports: two threads that import at once may see half of a module."""
+"""Held during the thread's imports, since two threads that import at once may see a half-loaded module."""
 
 
 def work_ahead() -> Thread:
-    """Begin in a thread that ends with this process; `IMPORTING` is held until its imports are done."""
+    """Start the work in a thread that ends with this process; `IMPORTING` is held until its imports are done."""
     IMPORTING.acquire()
     thread = Thread(target=_work, daemon=True)
     thread.start()
@@ -32,8 +32,8 @@ def _work() -> None:
     finally:
         IMPORTING.release()
     home = find_home(None)
-    with suppress(AblationsError, OSError, ValueError):  # the page of whoever asks for it says what is wrong
-        for name in home.sweep_names()[:1]:  # the one last started, which pages show by default
+    with suppress(AblationsError, OSError, ValueError):  # the page that needs it reports the error
+        for name in home.sweep_names()[:1]:  # the last started one, the default of the pages
             read_ahead(home.path, name)
 
 

@@ -1,4 +1,4 @@
-"""Text that people wrote, shown letter by letter: names, questions and messages are never markup on a page."""
+"""User-written text shown literally: names, questions and messages are never markup on a page."""
 
 import re
 
@@ -8,7 +8,7 @@ CONTROL = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}
 
 
 def in_markdown(text: str) -> str:
-    r"""`text` as Streamlit's Markdown shows it: no markup, no HTML, no image. `a*b` is `a\*b`."""
+    r"""`text` escaped so that Streamlit's Markdown shows it without markup, HTML or images. `a*b` is `a\*b`."""
     return MARKDOWN_SIGNS.sub(r"\\\1", visible(text))
 
 
@@ -18,7 +18,7 @@ def visible(text: str) -> str:
 
 
 def in_code(text: str) -> str:
-    """`text` between backticks, whatever stands in it."""
+    """`text` between backticks, whatever characters it has."""
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{visible(text)}{pad}{fence}"

@@ -1,6 +1,6 @@
-"""A kept rollout as HTML: every token in the colour of its weights, forced ones underlined, control characters shown.
+"""A kept rollout as HTML: tokens coloured by their weights, forced tokens underlined, control characters shown.
 
-What a policy writes is never trusted: all of it is escaped, and nothing of it is markup or obeyed by a terminal.
+The output of a policy is never trusted: all of it is escaped, so that no browser or terminal interprets any of it.
 """
 
 import html
@@ -11,11 +11,11 @@ from typing import Any
 KeptRow = Mapping[str, Any]
 
 SHOWN_AS_WRITTEN = frozenset("\n\t")
-"""Control characters that are shown by what they do."""
+"""Control characters shown by their effect."""
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Unicode's categories of characters that have no look of their own, or change that of others."""
+"""Unicode categories of characters without a look of their own, or that change the look of others."""
 TINTS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
-"""Of weights, newest first, and again from the start; see-through, so that they do on light and on dark pages."""
+"""Colours of weights, newest first and then repeated; translucent, so that they suit light and dark pages."""
 OPACITY = "2e"
 
 ROLLOUT_STYLE = f"""<style>
@@ -34,14 +34,14 @@ ROLLOUT_STYLE = f"""<style>
 
 
 def in_html(text: str) -> str:
-    """The text as HTML; characters that would be obeyed or hidden are shown by their number: ESC as `\\x1b`."""
+    """The text as HTML; control and hidden characters are shown by their number: ESC as `\\x1b`."""
     return "".join(
         f'<span class="hidden">{_number(one)}</span>' if _is_hidden(one) else html.escape(one) for one in text
     )
 
 
 def rollout_html(row: KeptRow) -> str:
-    """One row of `rollouts.jsonl`: what came of it, then prompt, thinking and answer."""
+    """One row of `rollouts.jsonl`: its outcome, then prompt, thinking and answer."""
     newest = max(
         (span["version"] for part in ("thinking", "answer") for span in row[part] if "version" in span), default=0
     )
@@ -71,7 +71,7 @@ def outcome_text(row: KeptRow) -> str:
 
 
 def versions_of(rows: Sequence[KeptRow]) -> list[int]:
-    """The weights that chose a token of these rollouts, newest first."""
+    """The weight versions that chose tokens of these rollouts, newest first."""
     spans = (span for row in rows for part in ("thinking", "answer") for span in row[part])
     return sorted({span["version"] for span in spans if "version" in span}, reverse=True)
 

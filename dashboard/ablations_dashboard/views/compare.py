@@ -1,4 +1,4 @@
-"""Compare: the variants of a sweep, or of several, against one of them."""
+"""Compare: the variants of one or several sweeps against one of them."""
 
 import time
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ MOST_WARNINGS = 8
 
 @errors_on_page()
 def show() -> None:
-    """Choose, and show each section; while runs train, each is read again every few seconds."""
+    """Choose, and show each section; while runs train, each section is read again every few seconds."""
     own = choose_sweep()
     others = choose_others(own)
     sweep = together(own, others)
@@ -43,14 +43,14 @@ def show() -> None:
 
 @errors_on_page()
 def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep] = ()) -> None:
-    """Name, question, progress, trials, and what to know before trusting the numbers."""
+    """Show name, question, progress, trials, and warnings about the numbers."""
     st.title(in_markdown(sweep.name))
     sweep = sweep.reread()  # a search adds trials
     rows = run_rows(sweep)
     st.text(visible(sweep.plan.doc))
     is_changing = any(may_change(one, run_rows(one), now=time.time()) for one in (sweep, *others))
     if is_live and not is_changing:
-        st.rerun()  # the whole page, which then is read no more
+        st.rerun()  # the whole page, which then is not refreshed any more
     show_progress(sweep, rows)
     results = load_results(sweep)
     found = [*filter(None, [unkept_results_note(results)]), *warnings(results)]
@@ -63,29 +63,29 @@ def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep]
 
 
 def current(own: StartedSweep, others: Sequence[StartedSweep], baseline: str) -> Results:
-    """The results with the plans that are on disk: a search adds trials."""
+    """The results for the current plans on disk, since a search adds trials."""
     return load_results(with_baseline(together(own.reread(), others), baseline))
 
 
 @errors_on_page()
 def verdicts(own: StartedSweep, others: Sequence[StartedSweep], baseline: str, shown: Shown) -> None:
-    """The section of verdicts, read anew."""
+    """Show the section of verdicts, read anew."""
     show_verdicts(current(own, others, baseline), shown)
 
 
 @errors_on_page()
 def curves(own: StartedSweep, others: Sequence[StartedSweep], baseline: str, shown: Shown) -> None:
-    """The section of curves, read anew."""
+    """Show the section of curves, read anew."""
     show_curves(current(own, others, baseline), shown)
 
 
 @errors_on_page()
 def differences(own: StartedSweep, others: Sequence[StartedSweep], baseline: str, shown: Shown) -> None:
-    """The section of differences, read anew."""
+    """Show the section of differences, read anew."""
     show_differences(current(own, others, baseline), shown)
 
 
 @errors_on_page()
 def metrics(sweep: StartedSweep, shown: Shown) -> None:
-    """The section of training metrics, read anew."""
+    """Show the section of training metrics, read anew."""
     show_metrics(sweep, shown)

@@ -1,4 +1,4 @@
-"""What more compute would buy: forecasts of every variant, who would lead, and how such forecasts have held."""
+"""Forecasts of every variant at more compute, the likely leader, and the accuracy of such forecasts so far."""
 
 import pandas as pd
 import streamlit as st
@@ -21,7 +21,7 @@ from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
 
 BUDGET_TIMES = ("1", "1.25", "1.5", "2", "2.5", "3", "4", "5", "7", "10")
-"""Budgets that may be chosen, in budgets of the sweep."""
+"""Budgets to choose from, in multiples of the sweep's budget."""
 
 
 @errors_on_page()
@@ -41,7 +41,7 @@ def show() -> None:
 
 @errors_on_page()
 def show_forecast(results: Results) -> None:
-    """The forecasts at a budget, and to a target."""
+    """Show the forecasts at a budget, and to a target."""
     plan = results.plan
     unit = plan.hours_name
 
@@ -80,7 +80,7 @@ def show_forecast(results: Results) -> None:
 
 
 def choose_target() -> float | None:
-    """The pass rate whose compute is asked for, from the URL."""
+    """The pass rate, from the URL, whose compute is wanted."""
     key = widget_key("target")
     if key not in st.session_state:
         given = next(iter(in_url("target")), "")
@@ -91,7 +91,7 @@ def choose_target() -> float | None:
 
 
 def show_forecast_tables(found: SweepForecast, results: Results) -> None:
-    """Every variant at the chosen budget and at any, and what has no forecast."""
+    """Show every variant at the chosen budget and at any budget, and the variants without a forecast."""
     plan = results.plan
     for name, lines in (
         ("at-budget", under(budget_headings(found), budget_lines(found, 0))),
@@ -107,7 +107,7 @@ def show_forecast_tables(found: SweepForecast, results: Results) -> None:
 
 
 def show_backtest(results: Results) -> None:
-    """How the forecasts from the first part of each finished run have held; some seconds per run, so on demand."""
+    """Show the accuracy of forecasts from the first part of each finished run; on demand, at some seconds per run."""
     if not switch("backtest", "Backtest: how such forecasts have held"):
         return
     try:
@@ -145,5 +145,5 @@ def show_backtest(results: Results) -> None:
 
 @st.cache_resource(max_entries=8, show_spinner="Forecasting each run from its first part …")
 def cached_backtest(runs: tuple[tuple[str, float], ...], _results: Results) -> Backtest:
-    """By the runs and how far they are."""
+    """The backtest, cached by the runs and their progress."""
     return backtest_sweep(_results)

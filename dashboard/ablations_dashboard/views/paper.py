@@ -1,4 +1,4 @@
-"""The paper beside here: what the studies of a home folder found of each claim, and ceilings beside published ones."""
+"""The paper's results beside those of the studies in a home folder: claims with their outcomes, and ceilings."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ ANY_OUTCOME = "all"
 
 @errors_on_page()
 def show() -> None:
-    """Every card that `platform reproduce` has written into this home folder."""
+    """Show every card that `platform reproduce` has written into this home folder."""
     home = find_home(None)
     found = list(read_cards(home))
     st.title("The paper beside here")
@@ -43,7 +43,7 @@ def show() -> None:
 
 
 def show_claim_table(cards: Sequence[WrittenCard], outcome: str) -> None:
-    """A line per claim, the studies in the order of their names."""
+    """Show a line per claim, with the studies in the order of their names."""
     st.header("Claims")
     lines = [
         {
@@ -69,7 +69,7 @@ def show_claim_table(cards: Sequence[WrittenCard], outcome: str) -> None:
 
 
 def show_ceilings(cards: Sequence[WrittenCard]) -> None:
-    """Published ceilings beside those here, and whether variants stand in the paper's order."""
+    """Show published ceilings beside those here, and the variants' order against the paper's."""
     with_fits = [card for card in sorted(cards, key=lambda card: card.sweep) if card.published]
     if not with_fits:
         return

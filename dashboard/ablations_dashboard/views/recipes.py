@@ -1,4 +1,4 @@
-"""Two recipes side by side, what differs first, each setting with its meaning and source."""
+"""Two recipes side by side, differences first, each setting with its meaning and source."""
 
 from functools import partial
 from typing import Any
@@ -21,11 +21,11 @@ from scalerl.recipe import Recipe, ResolvedRecipe
 from scalerl.recipe.meaning import Meaning, meaning_of
 
 FILE, VARIANT = "recipe", "variant"
-"""What a name begins with: `recipe scalerl`, `variant loo/loo-loss`."""
+"""First word of a name: `recipe scalerl`, `variant loo/loo-loss`."""
 ROW_HEIGHT = 104
-"""Pixels: five lines of a meaning; Streamlit wraps no text in lower rows."""
+"""Pixels for five lines of a meaning, since Streamlit wraps no text in lower rows."""
 VISIBLE_ROWS = 8
-"""Seen at once."""
+"""Rows visible at once."""
 SETTING_COLUMNS = {
     "differs": None,
     "setting": st.column_config.TextColumn("setting", width="medium"),
@@ -35,7 +35,7 @@ SETTING_COLUMNS = {
 
 @errors_on_page()
 def show() -> None:
-    """Choose two; show the settings in which they differ, or all."""
+    """Choose two recipes; show the settings in which they differ, or all settings."""
     st.title("Recipes")
     home = find_home(None)
     names = [f"{FILE} {name}" for name in sorted(files_of(FILE))] + variant_names(home)
@@ -77,43 +77,43 @@ def show() -> None:
 
 
 def default_pair(names: list[str]) -> tuple[str, str]:
-    """ScaleRL's and the one that it is compared with, where the files are there."""
+    """ScaleRL's recipe and the baseline recipe, if their files exist."""
     wanted = [name for name in (f"{FILE} scalerl", f"{FILE} baseline") if name in names]
     first, second = (*wanted, *names, *names)[:2]
     return first, second
 
 
 def variant_names(home: Home) -> list[str]:
-    """Variants of the sweeps of the home folder, the sweep last started first; of sweeps that cannot be read none."""
+    """Variants of the readable sweeps of the home folder, the last started sweep first."""
     found = []
     for name in home.sweep_names():
         try:
             found += [f"{VARIANT} {name}/{variant.name}" for variant in read_sweep(home, name).plan.variants]
         except AblationsError:
-            continue  # the page of sweeps says so
+            continue  # the page of sweeps reports the error
     return found
 
 
 def recipe_named(home: Home, name: str, scale: str) -> ResolvedRecipe:
-    """The file of this name at a scale, or what the runs of a variant train."""
+    """The recipe file of this name at a scale, or the recipe of a variant's runs."""
     kind, _, rest = name.partition(" ")
     return load_resolved(rest, scale) if kind == FILE else recipe_of(home.run(run_of(home, rest)))
 
 
 def run_of(home: Home, name: str) -> str:
-    """The first run of `sweep/variant`."""
+    """The id of the first run of `sweep/variant`."""
     sweep, _, variant = name.partition("/")
     return next(one for one in read_sweep(home, sweep).plan.variants if one.name == variant).runs[0].id
 
 
 def word_of(home: Home, name: str) -> str:
-    """What `platform diff` takes."""
+    """The recipe's argument for `platform diff`."""
     kind, _, rest = name.partition(" ")
     return rest if kind == FILE else run_of(home, rest)
 
 
 def setting_lines(left: ResolvedRecipe, right: ResolvedRecipe) -> list[dict[str, Any]]:
-    """A line for every setting of either, those that differ first, otherwise in the order of a recipe."""
+    """A line for every setting of either recipe, differing ones first, otherwise in the order of a recipe."""
     ours, theirs = recipe_settings(left), recipe_settings(right)
     lines = []
     for path in {**ours, **theirs}:

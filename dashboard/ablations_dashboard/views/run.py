@@ -1,4 +1,4 @@
-"""One run: its health, its metrics, where its hours went, what its policy writes, its log and its recipe."""
+"""One run: its health, metrics, hours, rollouts, log and recipe."""
 
 import json
 import shlex
@@ -34,7 +34,7 @@ from scalerl.recipe import ResolvedRecipe
 from scalerl.run.run_folder import RunFolder
 
 USUAL = ("reward_mean", "entropy", "truncated", "staleness_mean", "mismatch", "generator_idle")
-"""Drawn where no metric is chosen."""
+"""Metrics drawn by default."""
 MEANS_OVER = ("1", "5", "10", "25", "50")
 LOG_LINES = 25
 LATEST = "latest"
@@ -43,7 +43,7 @@ ROLLOUT_KINDS = {"held_out": "held-out prompts, the same each time", "trained": 
 
 @errors_on_page()
 def show() -> None:
-    """Choose a sweep and a run; it is read again every few seconds while it trains."""
+    """Choose a sweep and a run; the page is read again every few seconds while the run trains."""
     sweep = choose_sweep()
     rows = run_rows(sweep)
     run_id = choose_run(sweep, rows)
@@ -52,14 +52,14 @@ def show() -> None:
 
 
 def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
-    """The run named in the URL, by id; one that the sweep does not have is said, and the page ends."""
+    """The id of the run named in the URL; if the sweep lacks it, a message, and the page ends."""
     names = {row.id: row.name for row in rows}
     if not names:
         st.title("Run")
         st.info(f"Sweep {in_code(sweep.name)} has no run yet. {in_code(sweep.plan.command)} starts them.")
         st.stop()
     wanted = in_url("run")
-    # The sweep may have been changed, here or on another page, which leaves the run of the other in the URL.
+    # The URL may name a run of another sweep if the sweep was changed, here or on another page.
     if wanted and wanted[0] not in names and wanted[0] not in sweep.home.run_ids():
         st.title("Run")
         near = did_you_mean(wanted[0], list(names), "runs")
@@ -79,7 +79,7 @@ def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
 
 @errors_on_page()
 def show_run(sweep: StartedSweep, run_id: str) -> None:
-    """Everything about one run; a section that cannot be read says so and leaves the others as they are."""
+    """Show everything about one run; an unreadable section says so and leaves the others as they are."""
     sweep = sweep.reread()
     row = next((row for row in run_rows(sweep) if row.id == run_id), None)
     if row is None:
@@ -100,7 +100,7 @@ def show_run(sweep: StartedSweep, run_id: str) -> None:
 
 
 def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
-    """How far it is, what is wrong with it, and the command for that."""
+    """Show the progress of a run, its problem, and the command to fix it."""
     plan, state = sweep.plan, row.state
     st.caption(f"Run {in_code(row.id)} of sweep {in_code(sweep.name)}")
     rate = "none yet" if state.pass_rate is None else f"{state.pass_rate:.3f}"
@@ -118,7 +118,9 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
 
 
 def what_to_do(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> str:
-    """Why the run does not train or is not done, and the command for that; empty where nothing is to do."""
+    """The reason why the run does not train or is unfinished, and the command to fix it; empty if there is nothing to
+    do.
+    """
     state = row.state
     said = f" {in_markdown(state.message)}." if state.message else ""
     again = in_code(sweep.plan.command)
@@ -141,7 +143,7 @@ def what_to_do(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> str:
 
 
 def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
-    """Several training metrics, each in a figure of its own."""
+    """Show several training metrics, each in a figure of its own."""
     rows = load_metrics(sweep.home, folder.path.name)
     if rows.empty:
         command = f"platform status {sweep.name} --watch {sweep.home.option}"
@@ -162,7 +164,9 @@ def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     )
     smoothed = int(pick("mean", "Mean over steps", MEANS_OVER, default="10", widget=right.select_slider))
     drawn = chosen or [name for name in USUAL if name in names] or names[:6]
-    columns = [column for _ in drawn[::2] for column in st.columns(2)]  # in pairs: a narrow screen keeps their order
+    columns = [
+        column for _ in drawn[::2] for column in st.columns(2)
+    ]  # in pairs, so that a narrow screen keeps their order
     for metric, column in zip(drawn, columns, strict=False):
         with column:
             figure = run_metric_figure(rows, metric, axis=axis, title=titles[axis], smoothed=smoothed)
@@ -173,7 +177,7 @@ def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
 
 
 def show_staleness(sweep: StartedSweep, folder: RunFolder) -> None:
-    """How old the weights were that made the tokens trained on."""
+    """Show the age of the weights that made the training tokens."""
     rows = [row for row in load_log(folder) if row.get("staleness")]
     if not rows:
         st.info("No optimiser step yet.")
@@ -186,7 +190,7 @@ def show_staleness(sweep: StartedSweep, folder: RunFolder) -> None:
 
 
 def show_hours(sweep: StartedSweep, folder: RunFolder) -> None:
-    """What the devices of each role did."""
+    """Show the device time of each role by activity."""
     rows = [row for row in load_log(folder) if row.get("device_s")]
     if not rows:
         st.info("Its log does not say yet, or is of a version that did not log it.")
@@ -197,7 +201,7 @@ def show_hours(sweep: StartedSweep, folder: RunFolder) -> None:
 
 
 def show_tasks(sweep: StartedSweep, folder: RunFolder) -> None:
-    """Pass rate of each task at every evaluation."""
+    """Show the pass rate of each task at every evaluation."""
     rows = [row for row in load_log(folder) if row["kind"] in ("eval", "downstream")]
     if not rows:
         st.info("No evaluation yet.")
@@ -210,7 +214,7 @@ def show_tasks(sweep: StartedSweep, folder: RunFolder) -> None:
 
 
 def show_rollouts(sweep: StartedSweep, folder: RunFolder) -> None:
-    """What the policy wrote at one evaluation."""
+    """Show the policy's rollouts at one evaluation."""
     rows = load_rollouts(folder)
     if not rows:
         st.info("No sample rollouts yet: nothing has been evaluated, or an older version trained this run.")
@@ -247,7 +251,7 @@ def show_rollouts(sweep: StartedSweep, folder: RunFolder) -> None:
 
 
 def legend_html(rows: Rows) -> str:
-    """What the looks of tokens mean; nothing where no token was chosen."""
+    """The legend of the tokens' looks; empty if no token was chosen."""
     versions = versions_of(rows)
     if not versions:
         return ""
@@ -264,7 +268,7 @@ def legend_html(rows: Rows) -> str:
 
 
 def show_log(sweep: StartedSweep, folder: RunFolder) -> None:
-    """The last lines of what an attempt printed."""
+    """Show the last lines of an attempt's output."""
     attempts = [str(number) for number in reversed(attempt_numbers(folder))]
     paths = {f"attempt {number}": folder.log(int(number)) for number in attempts}
     paths |= {f"job, {path.name}": path for path in reversed(job_logs(sweep.home, folder.path.name))}
@@ -279,7 +283,7 @@ def show_log(sweep: StartedSweep, folder: RunFolder) -> None:
 
 
 def show_recipe_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
-    """What it trains, and where that differs from the reference."""
+    """Show the recipe of the run, and its differences from the reference."""
     recipe = recipe_of(folder)
     (reference,) = [variant for variant in sweep.plan.variants if variant.name == sweep.plan.reference]
     beside = next((run.id for run in reference.runs if sweep.run(run.id).path.exists()), None)
@@ -300,7 +304,7 @@ def show_recipe_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
 
 
 def recipe_of(folder: RunFolder) -> ResolvedRecipe:
-    """What a run trains; AblationsError where its recipe.json cannot be used."""
+    """The recipe of a run; AblationsError if its recipe.json cannot be used."""
     try:
         return folder.read_recipe()[0]
     except CannotResume as error:
@@ -308,7 +312,7 @@ def recipe_of(folder: RunFolder) -> ResolvedRecipe:
 
 
 def show_tracking(sweep: StartedSweep, folder: RunFolder) -> None:
-    """Where MLflow has it."""
+    """Show the location of the run in MLflow."""
     ledger = read_ledger(sweep)
     known = ledger.runs.get(folder.path.name)
     if known is None:

@@ -1,4 +1,4 @@
-"""A search: how its trials came along, which settings matter, the Pareto front, the best trials."""
+"""A search: the history of its trials, the settings' importances, the Pareto front, the best trials."""
 
 import time
 
@@ -25,7 +25,7 @@ from ablations_dashboard.widgets.table import show_table
 
 @errors_on_page()
 def show() -> None:
-    """Choose a sweep; it is read again every few seconds while it goes on."""
+    """Choose a sweep; the page is read again every few seconds while the search goes on."""
     sweep = choose_sweep()
     is_live = may_change(sweep, run_rows(sweep), now=time.time())
     st.fragment(show_search, run_every=REFRESH_S if is_live else None)(sweep)
@@ -33,7 +33,7 @@ def show() -> None:
 
 @errors_on_page()
 def show_search(sweep: StartedSweep) -> None:
-    """Everything about one search."""
+    """Show everything about one search."""
     sweep = sweep.reread()
     st.title(f"Search {in_markdown(sweep.name)}")
     record = read_search(sweep)
@@ -58,7 +58,7 @@ def show_search(sweep: StartedSweep) -> None:
 
 
 def is_search(sweep: StartedSweep, name: str) -> bool:
-    """Whether another sweep of the home folder is a search that can be read."""
+    """True if another sweep of the home folder is a readable search."""
     try:
         return read_search(read_sweep(sweep.home, name)) is not None
     except AblationsError:
@@ -66,7 +66,7 @@ def is_search(sweep: StartedSweep, name: str) -> bool:
 
 
 def show_found(sweep: StartedSweep, record: SearchRecord) -> None:
-    """What trials that are done say."""
+    """Show the findings of finished trials."""
     st.markdown(in_markdown(f"{note(record, sweep.plan.reference)}."))
     titles = [title(one) for one in record.objectives]
     chosen = titles[0]
@@ -96,7 +96,7 @@ def show_found(sweep: StartedSweep, record: SearchRecord) -> None:
 
 
 def importances_of(sweep: StartedSweep, record: SearchRecord, objective: int) -> dict[str, float]:
-    """Of every setting of the space, by the trials that are done."""
+    """The importance of every setting of the space, from the finished trials."""
     search = load_sweep(sweep.folder / "sweep.yaml").search
     if search is None:
         raise AblationsError(f"{sweep.folder / 'sweep.yaml'}: has no search, and search.json beside it is of one")
@@ -109,7 +109,7 @@ def importances_of(sweep: StartedSweep, record: SearchRecord, objective: int) ->
 
 
 def show_trial_table(record: SearchRecord, sweep: StartedSweep) -> None:
-    """The trials, best first, and what may be tried."""
+    """Show the trials, best first, and the settings of the search space."""
     st.header("Trials")
     lines = pd.DataFrame(trial_lines(record))
     if lines.empty:

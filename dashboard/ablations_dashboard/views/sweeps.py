@@ -1,4 +1,4 @@
-"""Sweeps: all of the home folder, each with its progress, cost, end and leader; read again while one is at work."""
+"""All sweeps of the home folder, each with progress, cost, end and leader; read again while one is running."""
 
 import time
 from collections import defaultdict
@@ -24,12 +24,12 @@ from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
 
 MOST_CARDS = 12
-"""Sweeps with a card; the table has all."""
+"""Limit on sweeps with a card; the table has all."""
 NO_LEADER = "no reading yet"
 
 
 def page_of_compare() -> "st.Page":
-    """Where a card leads."""
+    """The page that a card links to."""
     from ablations_dashboard.views import compare
 
     return st.Page(compare.show, title="Compare", url_path="compare")
@@ -37,7 +37,7 @@ def page_of_compare() -> "st.Page":
 
 @errors_on_page()
 def show() -> None:
-    """A card for each of the latest sweeps and a table of all."""
+    """Show a card for each of the latest sweeps and a table of all."""
     home = find_home(None)
     st.title("Sweeps")
     st.caption(f"Home folder {in_code(str(home.path))}")
@@ -50,7 +50,7 @@ def show() -> None:
 
 
 def search_words() -> str:
-    """Part of a name or a question, from the URL."""
+    """The search words from the URL: parts of a name or a question."""
     key = widget_key("find")
     if key not in st.session_state:
         st.session_state[key] = next(iter(in_url("find")), "")
@@ -60,7 +60,7 @@ def search_words() -> str:
 
 
 def is_changing(home: Home, name: str) -> bool:
-    """Whether a run of it trains; one that cannot be read does not."""
+    """True if a run of the sweep trains; False for an unreadable sweep."""
     try:
         sweep = read_sweep(home, name)
         return may_change(sweep, run_rows(sweep), now=time.time())
@@ -70,7 +70,7 @@ def is_changing(home: Home, name: str) -> bool:
 
 @errors_on_page()
 def show_sweeps(home: Home, words: str) -> None:
-    """Those whose name or question has the words."""
+    """Show the sweeps whose name or question has the words."""
     found = [one for name in home.sweep_names() if words in (one := read_listed(home, name)).searched]
     if not found:
         st.info("No sweep has these words.")
@@ -96,17 +96,17 @@ class ListedSweep:
 
     @property
     def searched(self) -> str:
-        """What words are looked for in."""
+        """The text for the search."""
         return f"{self.line.name} {self.line.question}".lower()
 
     @property
     def left(self) -> str:
-        """`40 min`; empty where it is not known."""
+        """`40 min`; empty if unknown."""
         return "" if self.seconds_left is None else time_left_text(self.seconds_left)
 
 
 def read_listed(home: Home, name: str) -> ListedSweep:
-    """A sweep; one that cannot be read says why."""
+    """A sweep of the list; for an unreadable sweep, the reason."""
     try:
         sweep = read_sweep(home, name)
         rows = run_rows(sweep)
@@ -121,7 +121,7 @@ def read_listed(home: Home, name: str) -> ListedSweep:
 
 
 def show_sweep_card(one: ListedSweep) -> None:
-    """Name, question, progress, cost, end and leader of a sweep."""
+    """Show name, question, progress, cost, end and leader of a sweep."""
     line = one.line
     with st.container(border=True):
         if line.problem:
@@ -153,7 +153,7 @@ def leader_of(rows: list[RunRow]) -> str:
 
 
 def table_line(one: ListedSweep, *, now: float) -> dict[str, object]:
-    """The same as a line of the table."""
+    """A sweep as a line of the table."""
     line = one.line
     return {
         "sweep": visible(line.name),

@@ -1,7 +1,7 @@
-"""The elements that pages are made of.
+"""The elements of the pages.
 
-figure          a figure in the colours of the theme, to download
-plotly_figure   a figure that changes in place, its zoom kept
-table           a table, to download
-message         a damaged file of the home folder becomes one message on the page
+figure          a figure in the colours of the theme, with downloads
+plotly_figure   a figure that changes in place, with its zoom kept
+table           a table, with a download
+message         one message on the page for a damaged file of the home folder
 """

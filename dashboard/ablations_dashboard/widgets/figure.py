@@ -1,4 +1,4 @@
-"""A figure on a page: in the colours of the theme, and to download.
+"""A figure on a page, in the colours of the theme and with downloads.
 
 The camera of Plotly's bar makes a PNG or an SVG in the browser; nothing is sent anywhere.
 """
@@ -17,13 +17,13 @@ PICTURES = ("PNG", "SVG")
 
 
 def choose_pictures() -> None:
-    """What the camera of every figure makes."""
+    """Choose the file format that every figure's camera makes."""
     looks = {"widget": st.sidebar.radio, "horizontal": True}
     pick("pictures", "Pictures of the camera", PICTURES, default="PNG", **looks)
 
 
 def show_figure(figure: Figure, *, key: str, name: str, alt: str) -> None:
-    """Draw it. `key` stays the same over refreshes, `name` is that of files, `alt` what a screen reader says."""
+    """Draw a figure. `key` stays the same over refreshes, `name` is for file names, `alt` is for screen readers."""
     is_dark = st.context.theme.type == "dark"
     draw_in_place(in_dark(figure) if is_dark else figure, key=key, config=camera(name), alt=alt)
     st.download_button(
@@ -39,7 +39,7 @@ def show_figure(figure: Figure, *, key: str, name: str, alt: str) -> None:
 
 
 def camera(name: str) -> dict[str, Any]:
-    """Plotly's settings: no logo, no upload, a picture of twice the size of the screen."""
+    """Plotly's settings: no logo, no upload, a picture of twice the size on screen."""
     wanted = st.query_params.get("pictures", "PNG").lower()
     return {
         "displaylogo": False,
@@ -51,7 +51,7 @@ def camera(name: str) -> dict[str, Any]:
 
 
 def as_html(figure: Figure, name: str) -> bytes:
-    """The figure as a page of its own that needs no network, always in light colours."""
+    """The figure as a separate page that needs no network, always in light colours."""
     settings = {"displaylogo": False, "showSendToCloud": False}
     page = figure.to_html(include_plotlyjs=True, full_html=True, config=settings, div_id="figure")
     return page.encode()

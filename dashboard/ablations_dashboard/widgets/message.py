@@ -1,4 +1,4 @@
-"""What a file of the home folder has wrong is one message on the page."""
+"""One message on the page for a damaged file of the home folder."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from ablations_dashboard.text.escape import in_markdown
 
 @contextmanager
 def errors_on_page() -> Iterator[None]:
-    """Around a page, and around each fragment of it, which runs again alone; the page ends at the message."""
+    """Wraps a page, and each of its fragments that rerun alone; an error becomes a message, and the page ends there."""
     try:
         yield
     except AblationsError as error:

@@ -1,8 +1,8 @@
-"""A Plotly figure that changes in place: its zoom, and which traces are hidden, stay when new readings come.
+"""A Plotly figure that changes in place: its zoom and hidden traces stay when new readings come.
 
-Streamlit's own `plotly_chart` makes a figure from scratch whenever its data change. Here `Plotly.react` draws the new
-data into the old figure, and `uirevision` keeps what a reader has done to it. The browser asks this server for Plotly's
-library, 5 MB, once; nothing is asked of any other.
+Streamlit's own `plotly_chart` makes a new figure whenever its data change. Here `Plotly.react` draws the new data into
+the old figure, and `uirevision` keeps the reader's changes. The browser loads Plotly's library, 5 MB, once from this
+server and nothing from any other.
 """
 
 from collections import Counter
@@ -46,19 +46,19 @@ PLACE = '<div class="ablations-figure" style="width: 100%"></div>'
 
 @cache
 def _component() -> Any:
-    """Registered once: the folder of the library, which is served, and what draws."""
+    """Registered once: the folder of the library, which is served, and the drawing script."""
     served = declare_component(LIBRARY, path=str(Path(plotly.__file__).parent / "package_data"))
     js = DRAW.replace("LIBRARY_NAME", served.name)
     return v2.component(COMPONENT_NAME, html=PLACE, js=js, isolate_styles=False)
 
 
 def draw_in_place(figure: Figure, *, key: str, config: dict[str, Any], alt: str) -> None:
-    """Draw a figure, or its new data into the one drawn with this `key`; `alt` is read to whoever cannot see it."""
+    """Draw a figure, or its new data into the one drawn with this `key`; `alt` is for screen readers."""
     figure.update_layout(uirevision=key)
     traces: Any = figure.data
     same_name: Counter[str] = Counter()
     for trace in traces:
         called = f"{trace.type} {trace.name} {trace.mode if 'mode' in trace else ''}"
-        trace.uid = f"{called} {same_name[called]}"  # a trace is known again by it, whatever its place
+        trace.uid = f"{called} {same_name[called]}"  # identifies a trace whatever its place
         same_name[called] += 1
     _component()(key=key, data={"spec": figure.to_json(), "config": config, "alt": alt})

@@ -1,4 +1,4 @@
-"""A table on a page, and the same as CSV."""
+"""A table on a page, with a download as CSV."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -16,7 +16,9 @@ def show_table(
     columns: Mapping[str, Any] | None = None,
     csv: bytes | None = None,
 ) -> None:
-    """Draw a data frame, styled or plain. `csv` is what is downloaded instead of what is shown, such as all digits."""
+    """Draw a data frame, styled or plain. `csv` replaces the shown table in the download, for example to include all
+    digits.
+    """
     st.dataframe(table, hide_index=True, column_config=dict(columns or {}), key=key)
     plain = table if isinstance(table, pd.DataFrame) else table.data
     st.download_button(
@@ -32,5 +34,5 @@ def show_table(
 
 
 def as_csv(table: pd.DataFrame) -> bytes:
-    """The table with a line of headings."""
+    """The table as CSV, with a line of headings."""
     return table.to_csv(index=False).encode()
