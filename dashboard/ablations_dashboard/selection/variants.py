@@ -98,7 +98,7 @@ def choose_baseline(plan: Plan) -> str:
 
 
 def choose_variants(results: Results) -> Shown:
-    """Choose variants by click or search; by default all that pass the filters, or the best of them if there are many."""
+    """Choose variants by click or search; by default all that pass the filters, or the best of many."""
     plan = results.plan
     names = [variant.name for variant in results.variants]
     if len(names) <= MOST_PILLS:

@@ -11,7 +11,7 @@
     compare         every variant against the reference
     paper_rule      the paper's rule for ceilings; paper_grid: the paper's grid fit
     forecasts       pass rate at any compute, compute to a score, crossings, cost of a point, chances to lead
-    known           what is known of a scale: law, noise, run-to-run spread and speed
+    known           earlier knowledge of a scale: law, noise, run-to-run spread and speed
     simulated_runs  simulated and fitted runs of the reference and of slower or lower variants
     half_widths     expected half-widths of a study's intervals, and the smallest differences they detect
 

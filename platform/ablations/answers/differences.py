@@ -24,7 +24,7 @@ Sided = tuple[float, np.ndarray]
 
 
 def starts_of(fits: Sequence[Fit]) -> list[str]:
-    """What each run began with."""
+    """The start of each run."""
     return [fit.curve.start for fit in fits]
 
 
@@ -113,7 +113,7 @@ def common_target(fits: Sequence[Fit]) -> float | None:
 
 
 def target_repeats(fits: Sequence[Fit], target: float) -> Repeats:
-    """Evidence on the run-to-run spread from a variant's seeds where their curves pass the target, in pass rate.
+    """Evidence on the run-to-run spread at the target from a variant's seeds, in pass rate.
 
     The slope of each curve there, dR / d ln C, converts compute to pass rate.
     """

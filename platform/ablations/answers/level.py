@@ -18,7 +18,7 @@ from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 
 LAST_SHARE = 1 / 3
-"""Share of the common compute: late enough to be what the budget buys, long enough to hold several readings."""
+"""Share of the common compute: late enough to show the effect of the budget, long enough for several readings."""
 NUM_DRAWS = 20_000
 
 
@@ -33,7 +33,7 @@ class Level:
 
 
 def common_compute(fits: Sequence[Fit]) -> float:
-    """The compute that every run has reached, at most what is fitted."""
+    """The compute that every run has reached, within the fitted window."""
     return min(min(float(fit.curve.compute[-1]), fit.settings.fit_to) for fit in fits)
 
 

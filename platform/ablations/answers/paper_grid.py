@@ -59,7 +59,7 @@ class PaperFit:
     """The reading at compute 0."""
     grid: PaperGrid
     edges: tuple[str, ...]
-    """Those of A, B and C_mid that lie at an end of their search range, where the grid decides and not the readings."""
+    """Parameters among A, B and C_mid at an end of their search range, where the grid decides, not the readings."""
     window: tuple[float, float]
     """Compute of the first and of the last fitted reading."""
     residuals: np.ndarray

@@ -9,8 +9,8 @@ PRIOR_SD. The model for seed i of variant v is
     y_vi = mu_v + u_b(v,i) + e_vi    u_b ~ N(0, omega^2), e_vi ~ N(0, tau^2 + s_vi^2)
 
 with s_vi the error of its own readings. u_b is the effect of the start b that a run shares with runs of other variants:
-the same model, warm start, tasks and seed. It cancels in a difference of variants with the same starts, which is why
-variants should share seeds. If the starts are unknown, or no two variants share one, omega is 0 and tau holds
+the same model, warm start, tasks and seed. This effect cancels in a difference of variants with the same starts, which
+is why variants should share seeds. If the starts are unknown, or no two variants share one, omega is 0 and tau holds
 everything.
 
     tau ~ half-Cauchy(PRIOR_SCALE),  omega = 0 with a probability of NO_EFFECT, else ~ half-Cauchy(PRIOR_SCALE)
@@ -294,7 +294,7 @@ def _that_share_starts(every: Sequence[Repeats]) -> list[Repeats]:
 
 
 def _wanted(others: Sequence[Repeats], freedom: int) -> list[Repeats]:
-    """The first of them, until there are ENOUGH_FREEDOM degrees of freedom in all."""
+    """The first entries of `others`, until there are ENOUGH_FREEDOM degrees of freedom in all."""
     wanted: list[Repeats] = []
     for recipe in others:
         if freedom >= ENOUGH_FREEDOM:

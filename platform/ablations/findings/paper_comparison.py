@@ -77,7 +77,7 @@ class PaperVariant:
 
     @property
     def edges(self) -> tuple[str, ...]:
-        """Those of A, B and C_mid that any seed has at the end of the grid."""
+        """The parameters among A, B and C_mid that any seed has at the end of the grid."""
         return tuple(name for name in ("A", "B", "C_mid") if any(name in fit.edges for fit in self.fits))
 
     def to_json(self) -> dict[str, Any]:

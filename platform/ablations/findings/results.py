@@ -60,7 +60,7 @@ class FittedVariant:
 
     @property
     def asymptote(self) -> AsymptoteEstimate | None:
-        """The mean A of all seeds for display; None without a fit. It rises only if every seed does."""
+        """The mean A of all seeds for display; None without a fit. The estimate rises only if every seed does."""
         if not self.fits:
             return None
         ceiling = mean_ceiling(self.fits)

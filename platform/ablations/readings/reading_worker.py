@@ -1,7 +1,7 @@
 """A worker process that reads and fits runs for another: `python -m ablations.readings.reading_worker`.
 
 The worker takes a line of JSON per run from standard input, and writes the length and the bytes of each reading to
-standard output. It ends with its input, and so with its parent process.
+standard output. The worker ends with its input, and so with its parent process.
 """
 
 import json

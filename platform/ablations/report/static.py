@@ -204,7 +204,7 @@ def _draw_points(
 
 
 def _draw_asymptotes(axes: "Axes", series: CurveSeries) -> None:
-    """A with its interval for every variant; an arrow where it lies above the mark or above the axis."""
+    """A with its interval for every variant; an arrow if A lies above the mark or above the axis."""
     low, high = series.score_range
     marked = [(one, one.asymptote) for one in series.variants if one.asymptote is not None]
     for place, (variant, mark) in enumerate(marked):

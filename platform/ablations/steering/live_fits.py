@@ -27,7 +27,10 @@ class _Log:
 
 
 class LiveFits:
-    """>>> if fits.refresh(run): fits.newest(run, 2)"""
+    """The fits of a sweep's growing runs.
+
+    >>> if fits.refresh(run): fits.newest(run, 2)
+    """
 
     def __init__(self, home: Home, settings: FitSettings) -> None:
         self._home, self._settings = home, settings
