@@ -14,9 +14,9 @@ from ablations_dashboard.drawings.metrics import Axis
 MOST_DRAWN = 600
 """Limit on the points of a line; a figure has too few columns of pixels to tell more apart."""
 MOST_BINS = 120
-"""Columns of a heat map."""
+"""Limit on the columns of a heat map."""
 IDLE = frozenset({"wait_prompts", "wait_weights", "wait_rollouts", "wait_evaluator", "dead"})
-"""Activities in which a device does nothing for the result."""
+"""Activities in which a device contributes nothing."""
 
 
 def thinned_rows(rows: pd.DataFrame, axis: Axis, metric: str, most: int = MOST_DRAWN) -> pd.DataFrame:

@@ -39,7 +39,7 @@ def history_figure(record: SearchRecord, objective: int = 0) -> Figure:
 
 
 def importances_figure(found: Mapping[str, float]) -> Figure:
-    """The share of each setting's importance, the largest on top."""
+    """The importance of each setting as a share, the largest on top."""
     ordered = sorted(found.items(), key=lambda pair: pair[1])
     figure = Figure(
         Bar(
@@ -86,7 +86,7 @@ def pareto_figure(record: SearchRecord) -> Figure:
 
 
 def hover_text(record: SearchRecord, trial: SearchTrial) -> str:
-    """`trial-004: A 0.612`, and a line for each setting; `<` becomes `‹`, since Plotly interprets markup."""
+    """The text `trial-004: A 0.612`, and a line for each setting; `<` becomes `‹`, since Plotly interprets markup."""
     found = [
         f"{title(one)} {value_text(one, value)}" for one, value in zip(record.objectives, trial.values, strict=True)
     ]

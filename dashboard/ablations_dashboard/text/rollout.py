@@ -56,7 +56,7 @@ def rollout_html(row: KeptRow) -> str:
 
 
 def outcome_text(row: KeptRow) -> str:
-    """`right, reward 1, advantage +0.34, 9 tokens`."""
+    """The outcome of a rollout: `right, reward 1, advantage +0.34, 9 tokens`."""
     said = [str(row["verdict"]), f"reward {row['reward']:.3g}"]
     if row.get("dropped"):
         said.append(f"read without {row['dropped']}")

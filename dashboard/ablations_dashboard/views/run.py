@@ -164,9 +164,7 @@ def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     )
     smoothed = int(pick("mean", "Mean over steps", MEANS_OVER, default="10", widget=right.select_slider))
     drawn = chosen or [name for name in USUAL if name in names] or names[:6]
-    columns = [
-        column for _ in drawn[::2] for column in st.columns(2)
-    ]  # in pairs, so that a narrow screen keeps their order
+    columns = [column for _ in drawn[::2] for column in st.columns(2)]  # in pairs: a narrow screen keeps their order
     for metric, column in zip(drawn, columns, strict=False):
         with column:
             figure = run_metric_figure(rows, metric, axis=axis, title=titles[axis], smoothed=smoothed)

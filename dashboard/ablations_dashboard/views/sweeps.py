@@ -96,12 +96,12 @@ class ListedSweep:
 
     @property
     def searched(self) -> str:
-        """The text for the search."""
+        """The text that a search looks through."""
         return f"{self.line.name} {self.line.question}".lower()
 
     @property
     def left(self) -> str:
-        """`40 min`; empty if unknown."""
+        """The time left, `40 min`; empty if unknown."""
         return "" if self.seconds_left is None else time_left_text(self.seconds_left)
 
 
@@ -140,7 +140,7 @@ def show_sweep_card(one: ListedSweep) -> None:
 
 
 def leader_of(rows: list[RunRow]) -> str:
-    """`loo-loss, 0.612`: the highest mean over seeds of the last pass rates."""
+    """The leader, `loo-loss, 0.612`, with the highest mean over seeds of the last pass rates."""
     rates: defaultdict[str, list[float]] = defaultdict(list)
     for row in rows:
         if row.state.pass_rate is not None:

@@ -46,7 +46,7 @@ PLACE = '<div class="ablations-figure" style="width: 100%"></div>'
 
 @cache
 def _component() -> Any:
-    """Registered once: the folder of the library, which is served, and the drawing script."""
+    """Register the folder of the library, which is served, and the drawing script, once."""
     served = declare_component(LIBRARY, path=str(Path(plotly.__file__).parent / "package_data"))
     js = DRAW.replace("LIBRARY_NAME", served.name)
     return v2.component(COMPONENT_NAME, html=PLACE, js=js, isolate_styles=False)

@@ -54,9 +54,7 @@ class SimulatedRuns:
         return self._simulated(kind, d, law)
 
     def _simulated(self, kind: DifferenceKind, difference: float, law: Law) -> list[Fit]:
-        """Simulate a variant. All variants have the same noise, so that comparisons between differences contain less
-        chance.
-        """
+        """Simulate a variant; all share one noise, so that differences between them contain less chance."""
         key = (kind, difference)
         if key not in self._fits:
             seed = SEED if difference == 0 else [SEED, 1]

@@ -42,9 +42,8 @@ def restricted_log_likelihood(
     column: dict[str, int] = {}  # in order of appearance, so that names do not matter
     for start in (start for group in groups for start, _ in group):
         column.setdefault(start, len(column))
-    products = np.zeros(
-        (len(column) + 1, len(column) + 1)
-    )  # of each member's start indicators and number, minus the means
+    # Products of each member's start indicators and number, minus the means.
+    products = np.zeros((len(column) + 1, len(column) + 1))
     for group in groups:
         rows = np.zeros((len(group), len(column) + 1))
         for row, (start, value) in zip(rows, group, strict=True):

@@ -76,7 +76,7 @@ def read_cards(home: Home) -> Iterator[WrittenCard | AblationsError]:
 
 
 def sign_text(judged: JudgedClaim) -> str:
-    """`same` or `other`: the side of the estimate against the claim; empty for a claim of "the same" and without an
+    """The side of the estimate against the claim, `same` or `other`; empty for a claim of "the same" and without an
     estimate.
     """
     claim, found = judged.claim, judged.found

@@ -76,7 +76,7 @@ class RunReading:
     is_sound: bool = True
     """False if the log cannot be used, so that nothing of it is kept."""
     unkept: str = ""
-    """The reason why the reading could not be kept, "No space left on device"; empty in a kept reading."""
+    """The reason why the reading could not be kept, such as "No space left on device"; empty in a kept reading."""
 
 
 CLASSES = (

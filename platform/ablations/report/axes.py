@@ -29,7 +29,7 @@ class ComputeAxis:
 
     @property
     def hours_name(self) -> str:
-        """`GPU-hours` or `device-hours`: `compute_name` without the way they are counted."""
+        """The unit of `compute_name`: `GPU-hours` or `device-hours`."""
         return self.compute_name.rpartition(" ")[2]
 
     def grid(self, start: float, end: float) -> np.ndarray:

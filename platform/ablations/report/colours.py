@@ -6,7 +6,7 @@ from ablations.home.labels import Labels
 
 REFERENCE_COLOUR = "#1a1a1a"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
-"""Distinguishable with any colour vision (Okabe and Ito 2008, Tol 2021) and dark enough on white."""
+"""Colours distinguishable with any colour vision (Okabe and Ito 2008, Tol 2021) and dark enough on white."""
 BLUE, ORANGE, GREEN = COLOURS[:3]
 MARKER_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "pentagon")
 

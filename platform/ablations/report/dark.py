@@ -43,7 +43,7 @@ def _recoloured(part: Any, *, is_colour: bool = False) -> Any:
 
 
 def _tint(text: str) -> str:
-    """`rgba(26,26,26,0.13)` for a dark page; any other text unchanged."""
+    """The colour `rgba(26,26,26,0.13)` for a dark page; any other text unchanged."""
     if not text.startswith("rgba("):
         return text
     *channels, opacity = text[5:-1].split(",")

@@ -37,7 +37,7 @@ class ForestRow:
 
     @property
     def arrow(self) -> str:
-        """`right` if the difference is at `drawn_at` or above, `left` if at or below, else empty."""
+        """The direction `right` if the difference is at `drawn_at` or above, `left` if at or below, else empty."""
         if self.estimate is not None or (self.lo is None) == (self.hi is None):
             return ""
         return "right" if self.lo is not None else "left"

@@ -40,7 +40,7 @@ def places_of(uncertainty: float) -> int:
 def rounded(
     estimate: float | None, lo: float | None, hi: float | None, *, signed: bool = False, null: float | None = None
 ) -> str:
-    """`0.612 [0.590, 0.633]`; an unbounded end reads `…`, a missing estimate is left out.
+    """The text `0.612 [0.590, 0.633]`; an unbounded end reads `…`, a missing estimate is left out.
 
     If only one end is bounded, the uncertainty is its distance from the estimate. The text is empty if nothing is
     given.

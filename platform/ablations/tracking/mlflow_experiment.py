@@ -134,7 +134,7 @@ class MlflowExperiment:
         return self._client.create_run(self.id, start_time=started_ms, tags=dict(tags), run_name=name)
 
     def describe(self, run: "Run", description: Description) -> None:
-        """Update the tags, and add missing params, since MLflow lets nobody change a param."""
+        """Update the tags and add missing params, since MLflow does not let a param change."""
         from mlflow.entities import Param, RunTag
 
         told = run.data.tags

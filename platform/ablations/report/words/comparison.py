@@ -41,11 +41,11 @@ class Digits(Protocol):
     """A format for numbers."""
 
     def interval(self, question: Question, estimate: float | None, lo: float | None, hi: float | None) -> str:
-        """`-0.049 [-0.071, -0.027]`; an unbounded end reads `…`, a missing estimate is left out."""
+        """The text `-0.049 [-0.071, -0.027]`; an unbounded end reads `…`, a missing estimate is left out."""
         ...
 
     def asymptote(self, estimate: AsymptoteEstimate) -> str:
-        """`0.552 [0.540, 0.566]`, `>= 0.54` or `no rise`."""
+        """The text `0.552 [0.540, 0.566]`, `>= 0.54` or `no rise`."""
         ...
 
     def level(self, level: float, difference: Answer) -> str:

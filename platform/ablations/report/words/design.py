@@ -53,7 +53,7 @@ def design_line(prospect: Prospect, one: Foreseen) -> DesignLine:
 
 
 def seen_text(question: str, sight: Sight) -> str:
-    """`0.024`; for compute a factor, `x 1.31`; `-` if no difference is seen."""
+    """The smallest difference seen, `0.024`; for compute a factor, `x 1.31`; `-` if no difference is seen."""
     return NOT_SEEN if sight.seen is None else difference_text_of(question, sight.seen)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def computes_text(interval: Interval | None) -> str:
-    """`410 [300, 620]`; `…` for a missing end or estimate."""
+    """The text `410 [300, 620]`; `…` for a missing end or estimate."""
     if interval is None:
         return "…"
     return f"{or_dots(interval.estimate)} [{or_dots(interval.lo)}, {or_dots(interval.hi)}]"
