@@ -1,8 +1,8 @@
 """The selection in the URL, so that a reload or a colleague sees the same page.
 
 A change of page empties the URL; its content is also kept in the session and comes back with `restore`. A widget starts
-with the value in the URL and then holds its value itself, untouched by a refresh. The value lasts for one page only: each
-page has its own widgets, which start from the URL.
+with the value in the URL and then holds its value itself, untouched by a refresh. The value lasts for one page only,
+since each page has its own widgets, which start from the URL.
 """
 
 from collections.abc import Callable, Sequence

@@ -48,7 +48,10 @@ def card_line(judged: JudgedClaim) -> CardLine:
 
 
 def claim_text(claim: Claim) -> str:
-    """A claim as text: `fp32: ceiling up by 0.09`, `gspo-1e-4 against gspo-1e-3: ceiling down`, `bs512: same ceiling within 0.02`."""
+    """A claim as text.
+
+    `fp32: ceiling up by 0.09`, `gspo-1e-4 against gspo-1e-3: ceiling down`, `bs512: same ceiling within 0.02`
+    """
     who = claim.variant if claim.against is None else f"{claim.variant} against {claim.against}"
     size = f"a factor of {math.exp(claim.size):.3g}" if claim.of == "compute" else f"{claim.size:g}"
     if claim.says == "same":
@@ -60,7 +63,7 @@ def claim_text(claim: Claim) -> str:
 
 
 def found_text(judged: JudgedClaim) -> str:
-    """A finding as text: `+0.031 [+0.010, +0.052]`, or for compute `x 1.31 [1.10, 1.62]`; the reason if the runs give none."""
+    """A finding as text, `+0.031 [+0.010, +0.052]`, for compute `x 1.31 [1.10, 1.62]`; if there is none, the reason."""
     found = judged.found
     if found is None or (found.lo is None and found.hi is None):
         return UNKNOWN_QUANTITY[judged.claim.of]
