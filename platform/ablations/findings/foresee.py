@@ -107,7 +107,7 @@ def foresee(
 ) -> Prospect:
     """The resolution of every design, from earlier runs of the scale in the home folder, else from assumptions.
 
-    `noise` is a run-to-run standard deviation that replaces it. With `only_own`, only the file's own design is
+    `noise` replaces the run-to-run standard deviation of either. With `only_own`, only the file's own design is
     computed. After each design, `done` receives the number of finished designs and the total.
     """
     study = blueprint.study
