@@ -142,7 +142,7 @@ def test_a_torn_record_is_named_with_what_to_do(study, file, content):
     path.write_text(content)
     refused = study.platform("cancel", "small", "--variant", "loo-loss", code=2)
     assert str(path) in refused
-    assert "remove" in refused
+    assert "delete" in refused
     assert json.loads(study.home.joinpath("sweeps", "small", "plan.json").read_text())
 
 
