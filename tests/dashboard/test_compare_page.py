@@ -252,7 +252,7 @@ def test_a_decision_that_cannot_be_read_is_an_error_on_the_page(monkeypatch, tmp
     (sweep.folder / name).write_text("{")
     (error,) = open_page(monkeypatch, tmp_path, "compare").error
     assert f"{name}: not " in plain(error.value)
-    assert "delete it" in error.value
+    assert "elete the file" in error.value
 
 
 def fragment(path: str) -> None:
@@ -453,7 +453,7 @@ def test_a_home_that_cannot_be_written_is_shown_and_said_once(monkeypatch, tmp_p
         os.utime(sweep.run(run.id).metrics, (1e9, 1e9))
         (sweep.run(run.id).path / "readings").touch()
     page = open_page(monkeypatch, tmp_path, "compare")
-    assert [one.value.replace("\\", "") for one in page.warning if "not kept" in one.value] == [
+    assert [one.value.replace("\\", "") for one in page.warning if "not cached" in one.value] == [
         f"Fits are not cached because {tmp_path} is not writable (File exists); every command fits again."
     ]
     assert not page.exception

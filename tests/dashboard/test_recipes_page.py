@@ -25,7 +25,7 @@ def test_settings_that_differ_have_both_values_meaning_and_source(monkeypatch, t
     assert row["source"] == "arXiv 2506.13585"  # MiniMax-M1, where CISPO comes from
     row = table.loc["loss.max_ratio"]
     assert (row[f"{NAMES[0]} (left)"], row[f"{NAMES[1]} (right)"]) == ("5", "-")
-    assert row["meaning"].startswith("Importance weights above this are truncated")
+    assert row["meaning"].startswith("Upper bound of importance weights")
     assert page.markdown[0].value == f"{len(table)} of {len(table_of(all_of(page)))} settings differ\\."
 
 

@@ -223,7 +223,7 @@ def test_mlflow_is_linked_where_it_has_the_run(monkeypatch, tmp_path):
     run = planned_run("scalerl", 0).id
     assert "`platform sync loo --home" in messages(open_run(monkeypatch, sweep))
     known = {"mlflow_id": "8c1f", "parent_id": "02ab", "num_rows": 120, "state": "done"}
-    content = {"tracking_uri": "https://mlflow.example", "runs": {run: known}, "variants": {}}
+    content = {"tracking_uri": "https://mlflow.example", "experiment_id": "7", "runs": {run: known}, "variants": {}}
     (sweep.folder / "sync.json").write_text(json.dumps(content))
     page = open_run(monkeypatch, sweep)
     assert page.get("link_button")[0].proto.url == "https://mlflow.example/#/runs/8c1f"

@@ -38,10 +38,10 @@ def test_which_variant_leads(monkeypatch, sweep):
 
 def test_by_how_much_is_it_decided_what_did_it_change_and_what_would_decide(monkeypatch, sweep):
     text = said(open_page(monkeypatch, sweep.home.path, "compare", sweep="loo"))
-    (line,) = re.findall(r"loo-curriculum: [^.]+\. Level .*? It changes curriculum.type = uniform", text)
+    (line,) = re.findall(r"loo-curriculum: [^.]+\. A .*? Changes: curriculum.type = uniform", text)
     assert "more compute to the common target" in line
-    assert re.search(r"Level 0\.\d+, [+-]0\.\d+ \[[^]]+\] against scalerl", line)
-    assert "It changes" in TOUR
+    assert re.search(r"level 0\.\d+, [+-]0\.\d+ \[[^]]+\] against scalerl", line)
+    assert "Changes: " in TOUR
     undecided = re.findall("cannot be told apart|cannot tell which", text)
     assert bool(undecided) == ("To settle " in text)
     assert "To settle " in TOUR
