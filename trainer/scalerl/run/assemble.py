@@ -81,7 +81,7 @@ class Parts:
 
 @dataclass(frozen=True, kw_only=True)
 class _Processes:
-    """Where the run starts its processes, if it has any: on the wall clock, or with a sharded learner."""
+    """Launcher, units and store of a run with processes: on the wall clock, or with a sharded learner."""
 
     launcher: Launcher
     units: Sequence[PlacedUnit]

@@ -114,7 +114,7 @@ class Run:
         self.cluster.close()
 
     def advance(self, budget_gpu_hours: float) -> None:
-        """Run steps, evaluations and checkpoints until the budget is spent or no prompt is left; then write the model."""
+        """Run steps, evaluations and checkpoints until the budget is spent or prompts run out; then write the model."""
         schedule = SCHEDULES[self.recipe.off_policy.type]
         self._stop_if_asked()
         if self.evaluations == 0:

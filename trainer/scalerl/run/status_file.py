@@ -58,7 +58,7 @@ class StatusFile:
 
 
 def processor() -> str:
-    """Name of the processor, since bit-exact results hold for one processor only."""
+    """Name of the processor; bit-exact results hold for one kind of processor only."""
     with suppress(OSError), open("/proc/cpuinfo") as file:
         for line in file:
             if line.startswith("model name"):

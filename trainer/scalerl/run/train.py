@@ -30,7 +30,8 @@ def train(
 ) -> None:
     """Train the run in folder `path` up to its budget, from its last checkpoint if it has one.
 
-    This node is the first of several, `place`; agents of the others (`scalerl.processes.agent`) start processes there.
+    If `place` is given, this node is the first of several; agents of the others (`scalerl.processes.agent`) start
+    processes there.
 
     Raises the errors of `scalerl.errors`; Busy if another process holds the run. After any error, status.json gives the
     reason, and a later call resumes from the last checkpoint.
