@@ -115,7 +115,7 @@ class WallCluster(Cluster):
 
     @property
     def is_generating(self) -> bool:
-        """True if rollouts are missing."""
+        """True if requested rollouts are unfinished."""
         return self._missing() > 0
 
     def submit(self, requests: list[Request]) -> None:
@@ -348,7 +348,7 @@ class WallCluster(Cluster):
         self.start()
 
     def close(self) -> None:
-        """End the evaluator, the generators, the trainer's processes and what carried weights between them."""
+        """End the evaluator, the generators and the trainer's processes, and close the weight store."""
         if self.evaluator:
             self.evaluator.close()
         self.crew.close()

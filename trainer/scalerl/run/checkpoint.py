@@ -115,8 +115,8 @@ def read_checkpoint(
 ) -> Found | None:
     """The newest whole checkpoint in `folder` whose log still matches; None if there is no such folder.
 
-    The checkpoint may refer to `prompts`, the task's training prompts. CannotResume names the damage if neither
-    checkpoint is usable; so it does if one has another format, written by one of `code_versions`.
+    The checkpoint may refer to `prompts`, the task's training prompts. Raises CannotResume, naming the damage, if
+    neither checkpoint is usable, or if one has another format, written by one of `code_versions`.
     """
     if not folder.exists():
         return None

@@ -56,7 +56,7 @@ def encode(state: Any) -> Encoded:
 
 
 def decode(encoded: Encoded, prompts: Iterable[Prompt]) -> Any:
-    """Rebuild the state, each tensor in its own memory; it may refer to `prompts`.
+    """Rebuild the state, each tensor in its own memory; the state may refer to `prompts`.
 
     ValueError names a prompt that is not among them.
     """
