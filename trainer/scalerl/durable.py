@@ -1,4 +1,4 @@
-"""Files that last: their bytes and names are on the disk, also after a power cut. Nothing here imports torch."""
+"""Durable files: contents and names survive a power cut. This module does not import torch."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ import safetensors
 
 
 class Part(TypedDict):
-    """What a manifest says of a file: `{"file": "state-3f0c9a1b2d4e.json", "bytes": 48211, "sha256": "..."}`."""
+    """A manifest's entry for a file: `{"file": "state-3f0c9a1b2d4e.json", "bytes": 48211, "sha256": "..."}`."""
 
     file: str
     bytes: int
@@ -18,12 +18,12 @@ class Part(TypedDict):
 
 
 def part_of_rank(rank: int, ranks: int) -> str:
-    """The name of what one rank of a sharded learner writes: `rank-0-of-2`."""
+    """Name of the part that one rank of a sharded learner writes: `rank-0-of-2`."""
     return f"rank-{rank}-of-{ranks}"
 
 
 def sync_file(path: Path) -> None:
-    """Make a file, or the names in a folder, durable."""
+    """Flush a file, or the names in a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -32,26 +32,26 @@ def sync_file(path: Path) -> None:
 
 
 def file_sha256(path: Path) -> str:
-    """Of a file's content, in hex digits."""
+    """SHA-256 of a file's content, in hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_part(folder: Path, name: str, suffix: str, write: Callable[[Path], Any]) -> Part:
-    """Write a part of a checkpoint under a temporary name, make it durable, and name it by its content."""
+    """Write a part of a checkpoint to a temporary file, flush it to disk, and rename it after its content."""
     temporary = folder / f".{name}.{os.getpid()}.tmp"
     try:
         temporary.touch()
         mode = temporary.stat().st_mode
         write(temporary)
-        temporary.chmod(mode)  # safetensors lets only the owner read, and a home folder may be shared
+        temporary.chmod(mode)  # safetensors lets only the owner read, but a home folder may be shared
         sync_file(temporary)
         content, size = file_sha256(temporary), temporary.stat().st_size
         path = folder / f"{name}-{content[:12]}{suffix}"
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, safetensors.SafetensorError):  # its word for a full disk
+        if isinstance(error, safetensors.SafetensorError):  # how safetensors reports a full disk
             raise OSError(f"{folder / name}: {error}") from error
         raise
     return {"file": path.name, "bytes": size, "sha256": content}

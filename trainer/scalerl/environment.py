@@ -1,4 +1,4 @@
-"""Variables of this process's environment, set for a time."""
+"""Temporary changes to this process's environment variables."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def environment_with(variables: Mapping[str, str]) -> Iterator[None]:
-    """Processes started inside have these variables too: `with environment_with({"OMP_NUM_THREADS": "2"}): ...`."""
+    """Set variables for processes started in the block: `with environment_with({"OMP_NUM_THREADS": "2"}): ...`."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

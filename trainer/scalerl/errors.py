@@ -1,62 +1,62 @@
-"""Everything that the trainer raises on purpose. The command line prints one line for it, without a traceback.
+"""Every exception that the trainer raises on purpose; the command line prints each as one line, without a traceback.
 
 ScaleRLError
-├── Rejected(ValueError)         exit code 2: recipe, data, files or machine do not fit; the message names what would
+├── Rejected(ValueError)         exit code 2: bad recipe, data, files or machine; the message names what would fit
 │   ├── Busy                        another process is training the run
-│   ├── CannotResume                recipe, checkpoint or log are not what the run left
-│   │   └── Damaged                     one checkpoint of two is not whole
-│   ├── Diverged                    loss or gradient stayed not finite
-│   ├── SandboxFailed                the sandbox did not do its work
+│   ├── CannotResume                recipe, checkpoint or log has changed since the run stopped
+│   │   └── Damaged                     one of the two checkpoints is damaged
+│   ├── Diverged                    the loss or gradient stayed non-finite
+│   ├── SandboxFailed                the sandbox itself failed
 │   │   ├── SandboxTimedOut             a program was not started in time
-│   │   └── SandboxUnavailable          this machine cannot isolate as strongly as was asked for
+│   │   └── SandboxUnavailable          this machine cannot isolate as strongly as requested
 │   ├── TaskError                   a task cannot be built, or has no demonstrations
-│   ├── TemplateFault               a template asks for what the rows do not have
-│   ├── UnreadableRows              a task file has rows that cannot be used
+│   ├── TemplateFault               a template uses a column that the rows lack
+│   ├── UnreadableRows              a task file has unusable rows
 │   ├── UnusableError               a problem that no verifier can judge
-│   └── VerifierFailed              a verifier no longer judges any answer
-├── Interrupted                 exit code 3: a process or a node is gone; the same command resumes the run
+│   └── VerifierFailed              a verifier has stopped judging answers
+├── Interrupted                 exit code 3: a process or node is gone; the same command resumes the run
 │   ├── Cancelled                   the run was asked to stop
-│   └── RankDied                    a rank of the learner ended on its own
-└── Internal                    exit code 1: parts of the trainer tell each other; a bug of ours if a user sees it
-    ├── AllRetired                  the curriculum has no prompt left, and the run ends as `stopped`
-    ├── MeetingIsOver               the attempt that an agent came for has ended
-    └── UnusablePublication         weights that are torn, damaged, gone, or of another model or version
+│   └── RankDied                    a rank of the learner died
+└── Internal                    exit code 1: signals between parts of the trainer; a bug if a user sees one
+    ├── AllRetired                  the curriculum has no prompts left; the run ends as `stopped`
+    ├── MeetingIsOver               the attempt that an agent was to join has ended
+    └── UnusablePublication         weights are torn, damaged, missing, or from another model or version
 
-What the processes inside the sandbox raise is not here: they import nothing of the trainer.
+Exceptions raised inside the sandbox are not listed: processes there import nothing from the trainer.
 """
 
 from typing import ClassVar
 
 
 class ScaleRLError(Exception):
-    """Why a run ends, or does not begin."""
+    """The reason why a run ends or does not start."""
 
     exit_code: ClassVar[int] = 1
-    """Of the command that ends with it."""
+    """Exit code of the command that ends with this error."""
     remedy: ClassVar[str] = ""
-    """What to do next; empty if every message names it."""
+    """The next step for the user; empty if every message names it."""
 
     @property
     def advice(self) -> str:
-        """The message and what to do next, in one line."""
+        """The message and the remedy, in one line."""
         return f"{self}; {self.remedy}" if self.remedy else str(self)
 
 
 class Rejected(ScaleRLError, ValueError):
-    """Recipe, data, files or machine do not fit; the message names what would."""
+    """Bad recipe, data, files or machine; the message names what would fit."""
 
     exit_code = 2
 
 
 class Interrupted(ScaleRLError):
-    """A process or a node that the run needs is gone, or does not answer."""
+    """A process or node that the run needs is gone or does not answer."""
 
     exit_code = 3
     remedy = "the same command resumes the run from its last checkpoint"
 
 
 class Internal(ScaleRLError):
-    """What one part of the trainer tells another; a bug of ours if a user sees it."""
+    """A signal between parts of the trainer; a bug if a user sees one."""
 
     remedy = "this is a bug of the trainer: please report it with the log of the run"
 
@@ -66,20 +66,20 @@ class Busy(Rejected):
 
 
 class CannotResume(Rejected):
-    """Recipe, checkpoint or log in the run folder are not what the run left."""
+    """The recipe, checkpoint or log in the run folder has changed since the run stopped."""
 
 
 class Cancelled(Interrupted):
-    """The run was asked to stop; its checkpoint is written."""
+    """The run was asked to stop; its checkpoint has been written."""
 
 
 class SandboxFailed(Rejected):
-    """The sandbox did not do its work; nothing is known of the program."""
+    """The sandbox itself failed, so the program was not judged."""
 
 
 class SandboxUnavailable(SandboxFailed):
-    """This machine cannot isolate as strongly as was asked for."""
+    """This machine cannot isolate as strongly as requested."""
 
 
 class SandboxTimedOut(SandboxFailed):
-    """A program was not started in time, as on a machine with far too much to do."""
+    """A program could not be started in time, for example on an overloaded machine."""

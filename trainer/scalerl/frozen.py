@@ -1,4 +1,4 @@
-"""The base of everything a human types: frozen, exact, documented field by field; bounds that many fields have."""
+"""Base class for everything a user writes: frozen, strict, documented field by field; also bounds fields share."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 @dataclass(frozen=True)
 class Unit:
-    """What a number counts, for the page of settings: `Annotated[int, Field(ge=1), Unit("tokens")]`."""
+    """The unit of a number, for the settings page: `Annotated[int, Field(ge=1), Unit("tokens")]`."""
 
     name: str
 
@@ -19,6 +19,6 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Frozen(BaseModel):
-    """A pydantic model that cannot change, refuses unknown keys and takes field meanings from the strings below."""
+    """An immutable pydantic model that rejects unknown keys and reads descriptions from docstrings below fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)

@@ -1,4 +1,4 @@
-"""What travels between prompts, generator, verifier and learner: numpy only, so that it can be sent anywhere."""
+"""Records passed between prompts, generator, verifier and learner; numpy only, so they can be sent to any process."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -7,21 +7,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 Outcome = Literal["right", "wrong", "unparsable", "timed_out", "crashed"]
-"""Verdict on one answer. The last two say that the verifier failed: the answer was not judged."""
+"""Verdict on one answer. The last two mean that the verifier failed, so the answer was not judged."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a verifier says of one answer: `Judgement("right", dropped="the unit 'apples'")`."""
+    """A verifier's judgement of one answer: `Judgement("right", dropped="the unit 'apples'")`."""
 
     outcome: Outcome
     dropped: str = ""
-    """What was left out of the answer to read it, which makes the outcome doubtful; empty if it was read whole."""
+    """Text ignored when reading the answer, which makes the outcome doubtful; empty if the whole answer was read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """One question, known by its task and id.
+    """One question, identified by its task and id.
 
     Prompt(task="k_smallest", id="3:k9a2", tokens=(8, 4, 25, 14, 15, 2), answer="29a", difficulty=4)
     """
@@ -30,36 +30,36 @@ class Prompt:
     id: str
     tokens: tuple[int, ...] = field(compare=False)
     answer: Any = field(compare=False)
-    """What the task's verifier compares a response with."""
+    """Reference that the task's verifier compares a response with."""
     difficulty: float = field(compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rollout:
-    """One sampled answer, token by token: who chose each token, how likely it was, and which weights were in use."""
+    """One sampled answer, token by token: who chose each token, its log-probability, and the weights in use."""
 
     prompt: Prompt
     tokens: NDArray[np.int64]
     logprobs: NDArray[np.float32]
-    """Behaviour log-probability of each token, 0 where forced."""
+    """Behaviour log-probability of each token; 0 for forced tokens."""
     versions: NDArray[np.int32]
     """Weight version that chose each token."""
     forced: NDArray[np.bool_]
-    """True for tokens the interruption wrote, which are not the policy's own."""
+    """True for tokens forced by the interruption rather than sampled from the policy."""
     truncated: bool
-    """The token limit came before the end of the sequence."""
+    """True if the token limit came before the end of the sequence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """All rollouts of one drawing of a prompt, with rewards and outcomes in the same order."""
+    """All rollouts from one draw of a prompt, with rewards and outcomes in the same order."""
 
     prompt: Prompt
     rollouts: tuple[Rollout, ...]
     rewards: tuple[float, ...]
     outcomes: tuple[Outcome, ...]
     dropped: tuple[str, ...] = ()
-    """What was left out of each answer in order to read it (`Judgement`); no entries if every answer was read whole."""
+    """Text ignored in each answer (see `Judgement`); no entries if every answer was read whole."""
 
     @property
     def start_version(self) -> int:
@@ -73,5 +73,5 @@ class Group:
 
     @property
     def zero_variance(self) -> bool:
-        """Every rollout got the same reward."""
+        """True if every rollout got the same reward."""
         return len(set(self.rewards)) == 1

@@ -1,6 +1,6 @@
-"""Advantages: rewards of a prompt's generations, centred on their mean, over a standard deviation (ScaleRL §3.2).
+"""Advantages: each prompt's rewards, centred on their mean and divided by a standard deviation (ScaleRL §3.2).
 
-Prompts may have different numbers of generations; where one does not exist, its advantage is 0.
+Prompts may have different numbers of generations; the advantage of a missing generation is 0.
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ STD_EPS = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Rewards(Shaped):
-    """Rewards of P prompts with at most G generations, on the host; `Rewards.of([[1, -1], [1, 0.5, -1]])` is 2 x 3."""
+    """Rewards of P prompts with up to G generations each, on the host; `Rewards.of([[1, -1], [1, 0.5, -1]])` is 2x3."""
 
     rewards_PG: Tensor
     mask_PG: Tensor
-    """Whether the generation exists."""
+    """True if the generation exists."""
 
     @classmethod
     def of(cls, rewards: Sequence[Sequence[float]]) -> Self:
-        """Rows of each prompt's rewards, with zeros after the last of each."""
-        # Float64: equal fractional rewards must stay exactly centred, or prompt-level division makes noise of them.
+        """Rewards from one list per prompt; shorter lists are padded with zeros."""
+        # Float64: equal fractional rewards must centre to exactly 0, or prompt-level division amplifies rounding noise.
         rewards_PG = torch.zeros(len(rewards), max(map(len, rewards)), dtype=torch.float64, device="cpu")
         mask_PG = torch.zeros_like(rewards_PG, dtype=torch.bool)
         for row, of_prompt in enumerate(rewards):
@@ -44,7 +44,7 @@ def centred(given: Rewards) -> Tensor:
 
 
 def normalise_none(given: Rewards) -> Tensor:
-    """A_i as it is (Dr. GRPO, arXiv 2503.20783)."""
+    """A_i unchanged (Dr. GRPO, arXiv 2503.20783)."""
     return centred(given)
 
 
@@ -55,7 +55,7 @@ def normalise_prompt(given: Rewards) -> Tensor:
 
 
 def normalise_batch(given: Rewards) -> Tensor:
-    """A_i / (std A + eps) with the population std of all advantages given (ScaleRL §3.2).
+    """A_i / (std A + eps) with the population std of all given advantages (ScaleRL §3.2).
 
     Pass only prompts that survive the zero-variance filter: the others would shrink the std.
     """
@@ -64,7 +64,7 @@ def normalise_batch(given: Rewards) -> Tensor:
 
 
 def normalise_running(given: Rewards, so_far: RunningStatistics) -> tuple[Tensor, RunningStatistics]:
-    """A_i / (std + eps) with the population std of all advantages up to and including these, and their statistics."""
+    """A_i / (std + eps) with the population std of all advantages so far, and the updated statistics."""
     advantages_PG = centred(given)
     statistics = so_far.including(advantages_PG[given.mask_PG])
     return advantages_PG / (statistics.std + STD_EPS), statistics
@@ -74,8 +74,8 @@ ADVANTAGES = {"batch": normalise_batch, "prompt": normalise_prompt, "none": norm
 
 
 def advantages(given: Rewards, normalisation: str, so_far: RunningStatistics) -> tuple[Tensor, RunningStatistics]:
-    """Advantages [P, G] of prompts that stay in the loss, and the running statistics; these change only if they are
-    used."""
+    """Advantages [P, G] of the prompts that stay in the loss, and the running statistics, updated only if the
+    normalisation uses them."""
     if normalisation == "running":
         return normalise_running(given, so_far)
     return ADVANTAGES[normalisation](given), so_far

@@ -1,9 +1,9 @@
-"""Weights that turn per-token losses into one number: loss = sum over tokens of weight x loss.
+"""Weights that reduce per-token losses to one number: loss = sum over tokens of weight x loss.
 
-There are three averages, whose weights sum to 1, and the sum.
+Three averages have weights that sum to 1; the fourth choice is the plain sum.
 
-The weights come from the whole batch, so micro-batches add up exactly to the whole batch's loss and gradient. Tokens
-off the mask have weight 0; a sample or prompt without own tokens does not count in the mean.
+The weights come from the whole batch, so the losses and gradients of micro-batches add up exactly to those of the
+batch. Tokens off the mask have weight 0. Samples and prompts without own tokens do not count in the mean.
 """
 
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Entropy of the policy: logged, and used with its gradient in an entropy bonus (PPO, arXiv 1707.06347)."""
+"""Entropy of the policy, for the log and for an entropy bonus with its gradient (PPO, arXiv 1707.06347)."""
 
 from torch import Tensor
 

@@ -1,6 +1,6 @@
 """Advantages from a value network: GAE (arXiv 1506.02438) and PPO's clipped value loss (arXiv 1707.06347).
 
-The states of a rollout are those in which the policy chose a token. Forced tokens and padding are skipped, so the
+The states of a rollout are those in which the policy chose a token. Forced tokens and padding are skipped: the
 successor of an own token is the next own token, and the last one ends the episode. V_t is the value of the state in
 which token t was chosen, so it depends only on the tokens before t.
 """
@@ -21,7 +21,7 @@ def at_last_own_token(rewards_B: Tensor, mask_BT: Tensor) -> Tensor:
 def gae(rewards_BT: Tensor, values_BT: Tensor, mask_BT: Tensor, gamma: float, gae_lambda: float) -> Tensor:
     """A_t = delta_t + gamma lambda A_t',  delta_t = r_t + gamma V_t' - V_t, with t' the next own token; 0 off the mask.
 
-    After the last own token V and A are 0.
+    After the last own token, V and A are 0.
     """
     advantage_BT = torch.zeros_like(values_BT)
     value_B, advantage_B = torch.zeros_like(values_BT[:, 0]), torch.zeros_like(values_BT[:, 0])
@@ -42,9 +42,9 @@ def standardised(advantage_BT: Tensor, mask_BT: Tensor, own_M: Tensor) -> Tensor
 def value_loss(
     values_BT: Tensor, old_BT: Tensor, returns_BT: Tensor, mask_BT: Tensor, *, clip: float | None
 ) -> LossOutputs:
-    """max((V - R)^2, (V_old + clip(V - V_old, -c, c) - R)^2) / 2 and where the second decided.
+    """max((V - R)^2, (V_old + clip(V - V_old, -c, c) - R)^2) / 2, and True for each token whose second term is larger.
 
-    Without a clip only the first term is used. Off the mask both are 0 and carry no gradient.
+    Without a clip, only the first term is used. Off the mask both are 0 and carry no gradient.
     """
     values_BT, old_BT, returns_BT = (torch.where(mask_BT, x, 0.0) for x in (values_BT, old_BT, returns_BT))
     free_BT = (values_BT - returns_BT).square()
@@ -52,7 +52,7 @@ def value_loss(
         return LossOutputs(loss_BT=free_BT / 2, clipped_BT=torch.zeros_like(mask_BT))
     moved_BT = values_BT - old_BT
     clipped_BT = (old_BT + moved_BT.clamp(-clip, clip) - returns_BT).square()
-    # Within the clip both are the same number, but for rounding.
+    # Within the clip both terms are equal up to rounding.
     decided_BT = (clipped_BT > free_BT) & (moved_BT.abs() > clip)
     return LossOutputs(loss_BT=torch.maximum(free_BT, clipped_BT) / 2, clipped_BT=decided_BT)
 
@@ -64,5 +64,5 @@ def variances(values_M: Tensor, returns_M: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def explained_variance(residual: float, spread: float) -> float | None:
-    """1 - Var(R - V) / Var(R): 1 if V predicts every return, 0 if no better than a constant; None for constant R."""
+    """1 - Var(R - V) / Var(R): 1 if V predicts every return, 0 if no better than a constant; None if R is constant."""
     return 1 - residual / spread if spread > 0 else None

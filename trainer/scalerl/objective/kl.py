@@ -2,7 +2,7 @@
 
     r_t = pi_ref(y_t) / pi(y_t)
 
-k1 and k3 have the mean KL(pi || pi_ref) if tokens are drawn from pi; k3 and k2 are never negative.
+For tokens drawn from pi, k1 and k3 are unbiased estimates of KL(pi || pi_ref). k2 and k3 are never negative.
 """
 
 import torch
@@ -23,7 +23,7 @@ def k2(log_r_BT: Tensor) -> Tensor:
 
 def k3(log_r_BT: Tensor) -> Tensor:
     """r - 1 - log r, [B, T] (the penalty of GRPO, arXiv 2402.03300)."""
-    # expm1: near the reference r - 1 is a difference of almost equal numbers.
+    # expm1: near the reference, r - 1 subtracts two almost equal numbers.
     return torch.expm1(log_r_BT) - log_r_BT
 
 
@@ -31,5 +31,5 @@ ESTIMATORS = {"k1": k1, "k2": k2, "k3": k3}
 
 
 def token_kl(estimator: str, logprobs_BT: Tensor, reference_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """Estimate at each token of the policy's own and 0 elsewhere, [B, T]; its gradient goes to `logprobs_BT`."""
+    """The estimate at each of the policy's own tokens and 0 elsewhere, [B, T]; the gradient goes to `logprobs_BT`."""
     return ESTIMATORS[estimator](log_ratio(reference_BT, logprobs_BT, mask_BT))

@@ -1,7 +1,7 @@
-"""Policy losses to be minimised, one value per token; `aggregation` reduces them to one number.
+"""Policy losses to minimise, one value per token; `aggregation` reduces them to one number.
 
-Every loss is a function from `LossInputs` and its own parameters to `LossOutputs`. Off the mask loss and clip are 0 and
-carry no gradient, whatever stood there: values are masked before they are multiplied, because 0 x NaN is NaN.
+Every loss is a function from `LossInputs` and its own parameters to `LossOutputs`. Off the mask, loss and clip are 0
+and carry no gradient, whatever the inputs hold: values are masked before they are multiplied, because 0 x NaN is NaN.
 
     rho_t = pi_train(y_t) / pi_gen(y_t)
 """
@@ -17,23 +17,24 @@ from scalerl.recipe import Cispo, Dapo, Grpo, Gspo
 
 @dataclass(frozen=True, kw_only=True)
 class LossInputs(Shaped):
-    """What a policy loss is computed from, for B rollouts of T tokens."""
+    """Inputs of a policy loss, for B rollouts of T tokens."""
 
     logprobs_BT: Tensor
-    """log pi_train; the gradient goes here."""
+    """log pi_train; receives the gradient."""
     behaviour_BT: Tensor
-    """log pi_gen: the weights that chose the tokens."""
+    """log pi_gen, from the weights that chose the tokens."""
     advantage_BT: Tensor
-    """One number for all tokens of a rollout may be expanded; anything off the mask until `token_loss` makes it 0."""
+    """Advantage of each token; one number per rollout may be expanded. Values off the mask are arbitrary until
+    `token_loss` sets them to 0."""
     mask_BT: Tensor
-    """Whether the policy chose the token itself."""
+    """True if the policy chose the token itself."""
     start_BT: Tensor | None = None
-    """log pi_start: the weights at the start of the round; None unless the recipe needs them."""
+    """log pi_start, from the weights at the start of the round; None unless the recipe needs it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LossOutputs(Shaped):
-    """A loss for every token, and whether its clip decided."""
+    """The loss of every token, and True for each token whose clip is active."""
 
     loss_BT: Tensor
     clipped_BT: Tensor
@@ -53,7 +54,7 @@ def effective_share(mean: float, mean_square: float) -> float:
 def clipped_surrogate(
     ratio_BT: Tensor, advantage_BT: Tensor, mask_BT: Tensor, *, low: float, high: float
 ) -> LossOutputs:
-    """-min(rho A, clip(rho, 1 - low, 1 + high) A) and where the clip decided (PPO, arXiv 1707.06347)."""
+    """-min(rho A, clip(rho, 1 - low, 1 + high) A), and True if the clip is active (PPO, arXiv 1707.06347)."""
     free = ratio_BT * advantage_BT
     clipped = ratio_BT.clamp(1 - low, 1 + high) * advantage_BT
     return LossOutputs(loss_BT=-torch.minimum(free, clipped) * mask_BT, clipped_BT=(clipped < free) & mask_BT)
@@ -68,13 +69,13 @@ def cispo(given: LossInputs, *, min_ratio: float, max_ratio: float) -> LossOutpu
 
 
 def dapo(given: LossInputs, *, clip_low: float, clip_high: float) -> LossOutputs:
-    """The clipped surrogate with its own bound on either side (arXiv 2503.14476)."""
+    """The clipped surrogate with separate lower and upper bounds (arXiv 2503.14476)."""
     ratio = log_ratio(given.logprobs_BT, given.behaviour_BT, given.mask_BT).exp()
     return clipped_surrogate(ratio, given.advantage_BT, given.mask_BT, low=clip_low, high=clip_high)
 
 
 def grpo(given: LossInputs, *, clip: float) -> LossOutputs:
-    """The clipped surrogate with one bound for both sides (arXiv 2402.03300)."""
+    """The clipped surrogate with the same bound on both sides (arXiv 2402.03300)."""
     return dapo(given, clip_low=clip, clip_high=clip)
 
 
@@ -101,7 +102,7 @@ def sequence_weight(start_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor, max
 
 
 def named_loss(settings: Cispo | Dapo | Grpo | Gspo, given: LossInputs) -> LossOutputs:
-    """The loss that `settings` name, with their parameters but for `max_weight`."""
+    """The loss named by `settings`, with all their parameters except `max_weight`."""
     match settings:
         case Cispo():
             return cispo(given, min_ratio=settings.min_ratio, max_ratio=settings.max_ratio)
@@ -114,11 +115,11 @@ def named_loss(settings: Cispo | Dapo | Grpo | Gspo, given: LossInputs) -> LossO
 
 
 def token_loss(settings: Cispo | Dapo | Grpo | Gspo, given: LossInputs) -> LossOutputs:
-    """The per-token loss that `settings` describe.
+    """The per-token loss described by `settings`.
 
-    With a `max_weight` the ratio is pi_train / pi_start, and the loss is multiplied by the truncated weight
-    pi_start / pi_gen. The clip of the ratio then bounds the trainer's own change, not its mismatch with the generator
-    (decoupled PPO, arXiv 2505.24298; truncated importance sampling, Yao et al. 2025).
+    With a `max_weight`, the ratio is pi_train / pi_start, and the loss is multiplied by the truncated weight pi_start /
+    pi_gen. The clip then bounds the trainer's own change rather than its mismatch with the generator (decoupled PPO,
+    arXiv 2505.24298; truncated importance sampling, Yao et al. 2025).
     """
     mask_BT, start_BT = given.mask_BT, given.start_BT
     advantage_BT = torch.where(mask_BT, given.advantage_BT, given.advantage_BT.new_zeros(()))

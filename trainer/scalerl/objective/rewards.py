@@ -10,7 +10,7 @@ def length_penalty(length: int, max_length: float, cache: float) -> float:
 
 
 def reward(outcome: Outcome, length: int, recipe: ResolvedRecipe) -> float:
-    """1 for a right answer, plus the length penalty if the recipe has one; -1 for any other."""
+    """1 for a right answer, plus the length penalty if the recipe has one; -1 for any other answer."""
     if outcome != "right":
         return -1.0
     if recipe.length_control.type != "penalty":

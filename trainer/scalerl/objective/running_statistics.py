@@ -1,4 +1,4 @@
-"""Mean and spread of all numbers seen so far, stored in three numbers (Welford 1962; merging: Chan et al. 1979)."""
+"""Running mean and spread, kept in three numbers (Welford 1962; merging: Chan et al. 1979)."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -8,7 +8,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, kw_only=True)
 class RunningStatistics:
-    """Statistics of all numbers so far: `RunningStatistics(count=3, mean=2.0, squares=2.0)` has seen 1, 2 and 3.
+    """Statistics of all numbers so far: `RunningStatistics(count=3, mean=2.0, squares=2.0)` after 1, 2 and 3.
 
     `squares` is the sum of squares about the mean.
     """

@@ -1,4 +1,4 @@
-"""Records of tensors whose shapes are checked when they are made: the letters after a field's last "_" are its axes.
+"""Records of tensors whose shapes are checked at construction: the letters after a field's last "_" are its axes.
 
 LossOutputs(loss_BT=torch.zeros(4, 7), clipped_BT=torch.zeros(4, 1))
 Rejected: LossOutputs: clipped_BT has shape (4, 1); its axes are B=4, T=7
@@ -12,7 +12,7 @@ from scalerl.errors import Rejected
 
 
 class Shaped:
-    """Base of a dataclass of tensors. Equal letters mean equal sizes; a field that is None has none."""
+    """Base of a dataclass of tensors. Equal letters mean equal sizes; fields that are None are not checked."""
 
     def __post_init__(self) -> None:
         sizes: dict[str, int] = {}
@@ -28,6 +28,6 @@ class Shaped:
 
 @cache
 def named_axes(record: type) -> tuple[tuple[str, str], ...]:
-    """`(("loss_BT", "BT"), ("clipped_BT", "BT"))`: the fields of a record that have axes."""
+    """Fields with axes in their names: `(("loss_BT", "BT"), ("clipped_BT", "BT"))`."""
     names = [name for name in record.__annotations__ if name.rpartition("_")[2].isupper()]
     return tuple((name, name.rpartition("_")[2]) for name in names)

@@ -1,4 +1,4 @@
-"""The wall clock: generators, trainer and evaluator as processes of one or several nodes, time and idle time measured.
+"""The wall clock: generators, trainer and evaluator as processes on one or more nodes, with measured and idle time.
 
         schedule (scalerl.schedules)
             |  calls
@@ -13,37 +13,37 @@
             | fetch the newest              | publish, each its share       | fetch the named one
             +-------- weight store <--------+       +--> evaluator's store -+
 
-Orders and answers are messages of `messages`, one line (`line`) to each process. Weights never pass along a line: they
-are put into a store (`scalerl.weights`: shared memory on one node, a folder on several) and fetched from there. Without
-a sharded learner there are no ranks: the coordinator trains and publishes. Without an evaluator the coordinator
-evaluates. On node 0 processes are children of the coordinator; on each other node an agent starts them.
+Orders and answers are messages (`messages`), with one line (`line`) to each process. Weights never pass along a line:
+they go through a store (`scalerl.weights`: shared memory on one node, a folder on several). Without a sharded learner
+there are no ranks: the coordinator trains and publishes. Without an evaluator the coordinator evaluates. On node 0,
+processes are children of the coordinator; on every other node, an agent starts them.
 
-time_sheet          how a process spends its time, by itself and as it reports
+time_sheet          time spent by a process, measured by the process itself and as reported
 accounts            the clock, and the accounts of all devices
-messages            what the coordinator and a generator process say to each other
+messages            messages between the coordinator and the processes of units
 units               the processes of a run and their devices
-launch              where they are started: on this machine
-agent_launcher      or on several nodes, each of which has an agent
-agent               what an agent executes: it starts, watches and ends processes of its node
-agent_messages      what it and the coordinator say to each other
-coordinator         the agents as the coordinator sees them: who has come, who is gone
-meeting_file        how they find it
-authenticated       the connections between nodes
-started             what a process executes that an agent has started
-generator_process   what a generator process executes
+launch              starts the processes on this machine
+agent_launcher      starts the processes on several nodes, by their agents
+agent               the program of an agent: starts, watches and ends processes on its node
+agent_messages      messages between an agent and the coordinator
+coordinator         the coordinator's side: agents that have connected and agents that are gone
+meeting_file        the file by which agents find the coordinator
+authenticated       connections between nodes
+started             the program of a process started by an agent
+generator_process   the program of a generator process
 line                the line to the process of one unit
-fleet               the lines to all generators: start, talk, notice a death, start again, end
-member              what the coordinator knows of one generator
-crew                of all of them: who is at work, who has which groups and weights
-trainer_process     what the process of a trainer rank executes, where the learner is sharded
-remote_learner      all ranks, as the coordinator orders them about
-evaluator_process   what the evaluator's process executes, where there is one: it measures published weights
-evaluator_account   how that process spends its time
-remote_evaluator    the evaluator, as the coordinator sees it
-process_cluster     the cluster that schedules work with
+fleet               the lines to all generators: start, send, notice a death, restart, end
+member              the coordinator's record of one generator
+crew                the records of all generators: their stages, groups and weights
+trainer_process     the program of a trainer rank, if the learner is sharded
+remote_learner      the coordinator's side of all ranks
+evaluator_process   the program of the evaluator, if there is one: measures published weights
+evaluator_account   time spent by the evaluator
+remote_evaluator    the coordinator's side of the evaluator
+process_cluster     the cluster used by schedules
 
-Generators decode on their own during a step. On the virtual clock only the ranks of a sharded learner are processes.
-`docs/design.md` says what the wall clock promises.
+Generators keep decoding during a step. On the virtual clock only the ranks of a sharded learner are processes.
+`docs/design.md` states the guarantees of the wall clock.
 """
 
 from scalerl.processes.agent_launcher import AgentLauncher

@@ -1,4 +1,4 @@
-"""The clock of a run on the wall clock, and how each of its devices has spent the time on it."""
+"""The wall clock of a run, and the time that each device has spent on each activity."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,39 +11,39 @@ from scalerl.processes.time_sheet import ReportedAccount, TimeSheet
 
 TRAINER_WORKS: tuple[Activity, ...] = ("forward_backward", "coordinate")
 GENERATOR_WORKS: tuple[Activity, ...] = ("decode", "sync")
-"""The activities in which a device is not idle."""
+"""Activities that count as busy."""
 
 
 class Accounts:
-    """The coordinator's time sheet, which is the clock, and the accounts of generators and of trainer ranks.
+    """The coordinator's time sheet, which is the clock, and the accounts of generators and trainer ranks.
 
-    Where the coordinator trains, its time sheet is the trainer's account as well.
+    If the coordinator trains, its time sheet is also the trainer's account.
     """
 
     def __init__(
         self, num_generators: int, ranks: Sequence[ReportedAccount] = (), *, has_evaluator: bool = False
     ) -> None:
-        """`ranks` are those of processes that train, if the coordinator does not."""
+        """`ranks` are the training processes, if the coordinator does not train itself."""
         self.sheet = TimeSheet()
         self.generators = [ReportedAccount() for _ in range(num_generators)]
         self.ranks = ranks
         self.evaluator = EvaluatorAccount() if has_evaluator else None
         self._before = 0.0
-        """The clock at a resume."""
+        """Reading of the clock at a resume."""
         self._more_s = 0.0
-        """Device-seconds before the resume beyond those that the present devices would have spent."""
+        """Device-seconds before the resume in excess of what the present devices would have spent."""
         self._earlier: Mapping[Activity, float] = {}
-        """The trainers' time before a resume."""
+        """Time of the trainers before a resume."""
         self._trainer: dict[Activity, float] = {}
-        """The trainers' time, at the last look at the clock."""
+        """Time of the trainers at the last reading of the clock."""
 
     @property
     def num_devices(self) -> int:
-        """That compute counts: those of generators and trainers."""
+        """Number of devices charged as compute: those of generators and trainers."""
         return len(self.generators) + max(1, len(self.ranks))
 
     def device_s(self, moment: float) -> float:
-        """Device-seconds up to a moment of this attempt; an earlier one may have had another number of ranks."""
+        """Device-seconds up to a moment of this attempt; earlier attempts may have had another number of ranks."""
         return self.num_devices * moment + self._more_s
 
     def now(self) -> float:
@@ -51,7 +51,7 @@ class Accounts:
         return self._before + self.sheet.elapsed()
 
     def bring_up(self, clock: Clock) -> None:
-        """Set the clock by the time sheets."""
+        """Read the time sheets and set the clock."""
         own = self.sheet.seconds()
         elapsed = sum(own.values())
         trainers = [rank.at(elapsed) for rank in self.ranks] or [own]
@@ -62,7 +62,7 @@ class Accounts:
         clock.generator_busy = sum(generators.get(name, 0.0) for name in GENERATOR_WORKS)
 
     def by_role(self, now: float) -> dict[Role, dict[Activity, float]]:
-        """Device-seconds up to the last look at the clock, which said `now`."""
+        """Device-seconds up to the last reading of the clock, `now`."""
         spent: dict[Role, dict[Activity, float]] = {
             "generator": _sum(account.at(now) for account in self.generators),
             "trainer": self._trainer,
@@ -70,7 +70,7 @@ class Accounts:
         return {**spent, "evaluator": self.evaluator.at(now)} if self.evaluator else spent
 
     def state_dict(self, now: float) -> dict[str, Any]:
-        """Seconds of each device up to the last look at the clock, which said `now`."""
+        """Seconds of each device up to the last reading of the clock, `now`."""
         return {
             "generators": [account.at(now) for account in self.generators],
             "trainer": self._trainer,
@@ -80,7 +80,7 @@ class Accounts:
         }
 
     def load_state_dict(self, saved: dict[str, Any], clock: Clock) -> None:
-        """Go on from a checkpoint."""
+        """Continue from a checkpoint."""
         self._before, self._earlier = clock.now, saved["trainer"]
         self._more_s = saved["more_s"] + (saved["num_devices"] - self.num_devices) * clock.now
         self.generators = [ReportedAccount(earlier=seconds) for seconds in saved["generators"]]

@@ -1,10 +1,10 @@
-"""The agent of a node: starts, watches and ends processes there, as the coordinator of the run says.
+"""The agent of a node: starts, watches and ends processes there on the coordinator's orders.
 
 python -m scalerl.processes.agent '{"run": "...", "node": 1, "nodes": 4, "allocation": "17.0", "name": "n2"}'
 
-It finds the coordinator by the meeting file of the run folder. Signals do not end it: the coordinator, which gets them
-too, writes its checkpoint first and then lets its agents go. When the connection to the coordinator closes, for
-whatever reason, the agent ends all that it has started, and then itself.
+The agent finds the coordinator through the meeting file in the run folder. Signals do not end the agent: the
+coordinator, which also receives them, writes its checkpoint first and then dismisses its agents. Whenever the
+connection to the coordinator closes, the agent ends all processes it has started, and exits.
 """
 
 import json
@@ -41,19 +41,19 @@ from scalerl.processes.launch import VISIBLE, end_group
 from scalerl.processes.meeting_file import MeetingIsOver, MeetingPoint, read_meeting
 
 MEET_LIMIT_S = 900.0
-"""For the coordinator to be there: its node may start later than this one."""
+"""Time to wait for the coordinator: its node may start later than this one."""
 LOOK_EVERY_S = 0.2
 CANNOT_START = 127
-"""The exit code of a process that the system does not start, as a shell would say."""
+"""Exit code of a process that cannot be started, as in a shell."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""What Slurm, its users and terminals send to all processes of a job; those that the agent starts ignore them too."""
+"""Signals sent to all processes of a job by Slurm, its users and terminals; the agent's processes ignore them too."""
 
 
 def serve_node(run: Path, place: NodeOfRun, *, begin: Callable[[int], None] = lambda _: None) -> bool:
-    """Be the agent of a node until the attempt is over. Interrupted where it does not begin.
+    """Serve as the agent of a node until the attempt is over; Interrupted if the attempt does not begin.
 
-    Returns whether the coordinator has ended it; else that is gone. `begin` is called with the number of the attempt,
-    before anything is started.
+    Returns True if the coordinator ended the attempt, False if the coordinator is gone. `begin` is called with the
+    number of the attempt before anything is started.
     """
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
@@ -72,7 +72,7 @@ def serve_node(run: Path, place: NodeOfRun, *, begin: Callable[[int], None] = la
 
 @dataclass(frozen=True, kw_only=True)
 class Met:
-    """The coordinator, and how it was reached."""
+    """Coordinator that was found, and the connection to it."""
 
     connection: Connection
     point: MeetingPoint
@@ -87,7 +87,7 @@ def _meet(run: Path, place: NodeOfRun) -> Met:
             for host in dict.fromkeys((*place.hosts, *point.hosts)):
                 try:
                     connection = call(host, point.port, point.key)
-                except Exception as error:  # not there, another program, or another attempt's: the next, then again
+                except Exception as error:  # nothing there, another program, or another attempt's: try the next
                     said = f"{host}:{point.port}: {type(error).__name__}: {error}"
                 else:
                     return Met(connection=connection, point=point, host=host)
@@ -98,7 +98,7 @@ def _meet(run: Path, place: NodeOfRun) -> Met:
 
 
 class Agent:
-    """The processes of this node, and the connection to the coordinator."""
+    """Processes of this node, and the connection to the coordinator."""
 
     def __init__(self, met: Met, place: NodeOfRun) -> None:
         self._met = met
@@ -118,9 +118,9 @@ class Agent:
         )
 
     def work(self) -> bool:
-        """Obey until the coordinator says that it is over, or is gone; then nothing that was started is left.
+        """Obey until the coordinator dismisses this agent or is gone; no started process is left running.
 
-        Returns whether it has said so.
+        Returns True if the coordinator dismissed the agent.
         """
         try:
             while not isinstance(order := unpacked(self._connection.recv_bytes()), Leave):
@@ -155,7 +155,7 @@ class Agent:
             print(f"{order.ticket}: cannot be started: {error}", flush=True)
             self._say(Exited(ticket=order.ticket, code=CANNOT_START))
             return
-        # By its input and not as an argument: arguments can be read by everybody on the node.
+        # On stdin rather than as an argument: every user of the node can read arguments.
         card = {
             "host": self._met.host,
             "port": point.port,
@@ -164,7 +164,7 @@ class Agent:
             "devices": order.devices,
         }
         assert unit.stdin is not None
-        with suppress(BrokenPipeError):  # it has ended already, which the watcher tells
+        with suppress(BrokenPipeError):  # the process has ended already, which the watcher reports
             unit.stdin.write(json.dumps(card).encode() + b"\n")
             unit.stdin.flush()
         self._units[order.ticket] = unit
@@ -174,9 +174,9 @@ class Agent:
         watcher.start()
 
     def _watch(self, ticket: str, unit: subprocess.Popen[bytes]) -> None:
-        """Wait for its end, and end what it leaves behind."""
+        """Wait for the process to end, then end whatever it has started."""
         os.waitid(os.P_PID, unit.pid, os.WEXITED | os.WNOWAIT)
-        kill_group(unit)  # before it is reaped: afterwards its number may be another's
+        kill_group(unit)  # before it is reaped: afterwards its id may be another's
         code = unit.wait()
         assert unit.stdin is not None
         with suppress(OSError):
@@ -190,19 +190,19 @@ class Agent:
 
 
 def kill_group(leader: subprocess.Popen[bytes]) -> None:
-    """Kill a process that leads a group, and the group; nothing once it has been reaped."""
+    """Kill a process group and its leader; does nothing once the leader has been reaped."""
     if leader.returncode is None:
         end_group(leader.pid)
 
 
 def num_devices(variables: Mapping[str, str]) -> int:
-    """GPUs that this process may give away: those that CUDA_VISIBLE_DEVICES names, else all of the node."""
+    """Number of GPUs available to this agent: those in CUDA_VISIBLE_DEVICES, or else all of the node."""
     named = variables.get(VISIBLE)
     return torch.cuda.device_count() if named is None else sum(map(bool, named.split(",")))
 
 
 def environment_between_nodes(address: str) -> dict[str, str]:
-    """This process's, for processes that talk to other nodes by the network that has `address`."""
+    """This process's environment, for processes that reach other nodes through the network interface of `address`."""
     found = interface_of(address)
     own = {"GLOO_SOCKET_IFNAME": found} if found else {}
     paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

@@ -1,4 +1,4 @@
-"""Where units are started that lie on several nodes: on node 0 as children of this process, elsewhere by agents."""
+"""Launcher for units on several nodes: children of this process on node 0, children of agents elsewhere."""
 
 import itertools
 import os
@@ -12,51 +12,51 @@ from scalerl.processes.launch import BURIAL_LIMIT_S, Body, LocalLauncher
 
 
 class AgentLauncher:
-    """Starts the processes of units on the nodes of a coordinator, whose agents have come."""
+    """Starts units on the nodes of a coordinator whose agents have connected."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator, self._local = coordinator, LocalLauncher()
         self._counts = itertools.count(1)
         if interface := coordinator.interface:
-            # Its own processes talk to those of other nodes, not only to each other.
+            # Processes of this node talk to those of other nodes, not only to each other.
             os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
 
     def start(self, unit: PlacedUnit, work: bytes) -> Body:
-        """A new process on the unit's node; without an agent there it is dead from the start."""
+        """Start a process on the unit's node; if the node has no agent, the process is dead from the start."""
         if unit.node == 0:
             return self._local.start(unit, work)
         ticket = f"{unit.name} ({next(self._counts)})"
         return AgentBody(self._coordinator, ticket, self._coordinator.start(ticket, unit.node, unit.devices, work))
 
     def reaches(self, unit: PlacedUnit) -> bool:
-        """Whether the unit's node has an agent."""
+        """True if the unit's node has an agent."""
         return self._coordinator.reaches(unit.node)
 
     def node_name(self, unit: PlacedUnit) -> str:
-        """What people call the node of the unit."""
+        """Name of the unit's node, for people."""
         return self._coordinator.node_name(unit.node)
 
     def close(self) -> None:
-        """Nothing to do: the agents go when the coordinator lets them."""
+        """Does nothing: the coordinator dismisses the agents."""
 
 
 class AgentBody:
-    """A child of an agent."""
+    """A process started by an agent."""
 
     def __init__(self, coordinator: Coordinator, ticket: str, errand: Errand) -> None:
         self._coordinator, self._ticket, self._errand = coordinator, ticket, errand
 
     @property
     def process_id(self) -> int:
-        """On its own node."""
+        """Process id on its own node."""
         return self._errand.process_id
 
     def connect(self) -> Connection:
-        """As soon as it has called."""
+        """Return the connection once the process has called."""
         return self._coordinator.connection(self._errand)
 
     def kill(self) -> None:
-        """By its agent; where that does not act, the connection is cut, which the process takes for its end."""
+        """Have the agent kill the process; if that fails, cut the connection, at which the process ends itself."""
         self._coordinator.end(self._ticket)
         if self._errand.code is None:
             last_resort = threading.Timer(BURIAL_LIMIT_S, self._hang_up)
@@ -68,5 +68,5 @@ class AgentBody:
             hang_up(self._errand.connection)
 
     def bury(self) -> int | None:
-        """What its agent says; the agent has ended what it had started."""
+        """Return the exit code reported by the agent, which has ended the whole process group."""
         return self._coordinator.code(self._errand, BURIAL_LIMIT_S)

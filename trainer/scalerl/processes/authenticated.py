@@ -1,7 +1,7 @@
-"""Connections between nodes: TCP, both ends must know the key (HMAC), and a node that is gone is noticed.
+"""Connections between nodes: TCP, a shared key at both ends (HMAC), and prompt detection of dead nodes.
 
-What travels afterwards is pickled and not encrypted, as between the processes of every cluster job; without the key
-nothing is unpickled. A message may be larger than 2 GiB.
+Later messages are pickled and unencrypted, as is usual between processes of a cluster job; nothing is unpickled from a
+caller without the key. A message may be larger than 2 GiB.
 """
 
 import fcntl
@@ -12,22 +12,22 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 
 HANDSHAKE_LIMIT_S = 5
-"""For a connection to one address to be made, and for each word of the handshake."""
+"""Time limit for connecting to one address, and for each message of the handshake."""
 IDLE_S, AGAIN_S, KEEPALIVE_TIMES = 3, 2, 3
-"""A silent connection is looked at after 3 s and given up after three looks 2 s apart: a node without power is noticed
+"""Keepalive: probe a silent connection after 3 s and give up after three probes 2 s apart, so a dead node is noticed
 within 9 s."""
 GET_ADDRESS = 0x8915
 """The kernel's request for the IPv4 address of a network interface (SIOCGIFADDR)."""
 
 
 def listen_on(host: str) -> socket.socket:
-    """A free port of that address; "" is every address of this node."""
+    """Listen on a free port of the address; "" means every address of this node."""
     return socket.create_server((host, 0), backlog=1024)
 
 
 def let_in(caller: socket.socket, key: bytes) -> Connection:
-    """The connection to someone who has called and knows the key; any other raises: AuthenticationError, OSError,
-    EOFError, AssertionError."""
+    """Return the connection to a caller that knows the key; otherwise AuthenticationError, OSError, EOFError or
+    AssertionError."""
     connection = _connection(caller)
     try:
         deliver_challenge(connection, key)
@@ -40,7 +40,7 @@ def let_in(caller: socket.socket, key: bytes) -> Connection:
 
 
 def call(host: str, port: int, key: bytes) -> Connection:
-    """A connection to whoever listens there and knows the key; any other raises, as in `let_in`."""
+    """Return a connection to a listener that knows the key; raises the errors of `let_in`."""
     connection = _connection(socket.create_connection((host, port), timeout=HANDSHAKE_LIMIT_S))
     try:
         answer_challenge(connection, key)
@@ -53,14 +53,14 @@ def call(host: str, port: int, key: bytes) -> Connection:
 
 
 def give_up_soon(connection: Connection) -> None:
-    """Also notice that the other node is gone where something is being sent to it: only for one that reads at once."""
+    """Also notice a dead node while data is being sent to it; use this only if the other side reads promptly."""
     with socket.socket(fileno=os.dup(connection.fileno())) as ours:
         limit_ms = 1000 * (IDLE_S + AGAIN_S * KEEPALIVE_TIMES)
         ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit_ms)
 
 
 def hang_up(connection: Connection) -> None:
-    """End a connection in the middle of whatever either side does with it; `close` it afterwards."""
+    """Shut down a connection, even in the middle of a transfer; `close` it afterwards."""
     with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as ours:
         ours.shutdown(socket.SHUT_RDWR)
 
@@ -72,10 +72,10 @@ def own_address(connection: Connection) -> str:
 
 
 def interface_of(address: str) -> str | None:
-    """The network interface with that IPv4 address: `eth0`; None where none has it."""
+    """Network interface with that IPv4 address: `eth0`; None if there is none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for _, name in socket.if_nameindex():
-            with suppress(OSError):  # it has no address
+            with suppress(OSError):  # the interface has no address
                 request = struct.pack("256s", name.encode()[:15])
                 answer = fcntl.ioctl(any_socket.fileno(), GET_ADDRESS, request)
                 if socket.inet_ntoa(answer[20:24]) == address:
@@ -84,7 +84,7 @@ def interface_of(address: str) -> str | None:
 
 
 def _connection(raw: socket.socket) -> Connection:
-    """Of the socket, which it takes over, with a limit on every wait."""
+    """Wrap the socket, and take it over, with a limit on every wait."""
     raw.settimeout(None)
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, IDLE_S)
@@ -97,6 +97,6 @@ def _connection(raw: socket.socket) -> Connection:
 
 
 def _wait(connection: Connection, limit_s: int) -> None:
-    """Let every read of the connection fail after so long; 0 is never."""
+    """Set the time limit of each read; 0 means none."""
     with socket.socket(fileno=os.dup(connection.fileno())) as ours:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", limit_s, 0))

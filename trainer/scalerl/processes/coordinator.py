@@ -1,11 +1,11 @@
-"""The coordinator's side of the agents: who has come, what they have started, and who is gone.
+"""The coordinator's side of the agents: which have connected, their processes, and which are gone.
 
-    with Coordinator(run, place) as coordinator:         it listens, and the meeting file says where
+    with Coordinator(run, place) as coordinator:         listens at the address in the meeting file
         coordinator.await_agents()
         AgentLauncher(coordinator).start(unit, work)     on node 0 a child of this process, elsewhere an agent's
 
-An agent that dies takes its processes with it: each sees that and ends itself, and their connections are cut here, so
-that the death of a node is noticed at once. No agent comes back.
+If an agent dies, its processes notice and end themselves. Their connections are cut here too, so the death of a node
+is noticed at once. A dead agent never reconnects.
 """
 
 import secrets
@@ -37,24 +37,24 @@ from scalerl.processes.authenticated import give_up_soon, hang_up, interface_of,
 from scalerl.processes.meeting_file import MeetingPoint, write_ended, write_meeting
 
 AGENTS_LIMIT_S = 900.0
-"""For all agents to come: the first import of torch on a node can take minutes."""
+"""Time limit for all agents to connect: the first import of torch on a node can take minutes."""
 LEAVE_LIMIT_S = 30.0
-"""For an agent to end its processes and itself."""
+"""Time limit for an agent to end its processes and itself."""
 CALL_LIMIT_S = 300.0
-"""For a process that has been started to call: it imports torch first."""
+"""Time limit for a started process to call: importing torch comes first."""
 
 
 @dataclass(kw_only=True)
 class Errand:
-    """A process on another node: what it is to do, and what is known of it."""
+    """A process on another node: its work and its state."""
 
     work: bytes
-    """Sent when the process calls."""
+    """Work to send when the process calls."""
     node: int
     process_id: int = 0
     connection: Connection | None = None
     code: int | None = None
-    """How it ended."""
+    """Exit code; None while the process runs."""
 
 
 @dataclass(kw_only=True)
@@ -67,22 +67,21 @@ class Post:
     sending: threading.Lock = field(default_factory=threading.Lock)
 
     def say(self, message: ToAgent) -> None:
-        """Nothing where the agent is gone: whoever asked is told of that."""
+        """Send a message; does nothing if the agent is gone, since callers learn that elsewhere."""
         with suppress(OSError), self.sending:
             self.connection.send_bytes(packed(message))
 
 
 class Coordinator:
-    """Listens for agents and for the processes that they have started."""
+    """Listens for agents and for the processes they have started."""
 
     def __init__(self, run: Path, place: NodeOfRun, *, attempt: int = 1, listen: str = "") -> None:
-        """For one attempt of the run in this folder. `listen` is the only address to listen on; "" is all of this
-        node's."""
+        """Serve one attempt of the run in this folder. `listen` is the only address to listen on; "" means all."""
         assert place.node == 0, place
         self.run, self.place = run, place
         self._key, self._socket = secrets.token_bytes(32), listen_on(listen)
         self._state = threading.Condition()
-        """Held by whoever reads or changes what is below; notified of every change."""
+        """Lock for all fields below; notified of every change."""
         self._posts: dict[int, Post] = {}
         self._errands: dict[str, Errand] = {}
         self._is_over = False
@@ -102,7 +101,7 @@ class Coordinator:
         self.close()
 
     def close(self) -> None:
-        """Let the agents go, with all that they have started; whoever comes later is told by the meeting file."""
+        """Dismiss the agents and end their processes; the meeting file turns late agents away."""
         with self._state:
             if self._is_over:
                 return
@@ -121,7 +120,7 @@ class Coordinator:
     # --- nodes ------------------------------------------------------------------------------------------------------
 
     def await_agents(self) -> None:
-        """Wait until every node has one; Interrupted where one does not come, or has come and died."""
+        """Wait for an agent on every node; Interrupted if one does not connect, or has died."""
         with self._state:
             self._state.wait_for(lambda: len(self._posts) == self.place.nodes - 1, AGENTS_LIMIT_S)
             missing = [node for node in range(1, self.place.nodes) if not self.reaches(node)]
@@ -133,31 +132,30 @@ class Coordinator:
             )
 
     def reaches(self, node: int) -> bool:
-        """Whether processes can be started there."""
+        """True if processes can be started on the node."""
         with self._state:
             return node == 0 or (node in self._posts and self._posts[node].is_there)
 
     def node_name(self, node: int) -> str:
-        """For people."""
+        """Name of the node, for people."""
         with self._state:
             return self._posts[node].hello.name if node in self._posts else self.place.name if node == 0 else ""
 
     @property
     def devices(self) -> list[int]:
-        """GPUs of the other nodes, in order."""
+        """Number of GPUs of each other node, in order."""
         with self._state:
             return [self._posts[node].hello.devices for node in range(1, self.place.nodes)]
 
     @property
     def host(self) -> str:
-        """Under which other nodes reach this one."""
+        """Address of this node for other nodes."""
         with self._state:
             return next(post.hello.host for post in self._posts.values())
 
     @property
     def interface(self) -> str | None:
-        """The network interface of this node by which other nodes reach it; None where it has no IPv4 address, and
-        where no other node is there."""
+        """This node's network interface towards other nodes; None without an IPv4 address or without other nodes."""
         with self._state:
             connections = [post.connection for post in self._posts.values() if post.is_there]
         return interface_of(own_address(connections[0])) if connections else None
@@ -165,7 +163,7 @@ class Coordinator:
     # --- processes --------------------------------------------------------------------------------------------------
 
     def start(self, ticket: str, node: int, devices: tuple[int, ...], work: bytes) -> Errand:
-        """Have an agent start a process; on a node without one it is as if it had died."""
+        """Have an agent start a process; on a node without an agent the process counts as dead."""
         errand = Errand(work=work, node=node)
         with self._state:
             assert ticket not in self._errands, ticket
@@ -176,7 +174,7 @@ class Coordinator:
         return errand
 
     def end(self, ticket: str) -> None:
-        """Have a process killed with all that it has started."""
+        """Have an agent kill a process and all that it has started."""
         with self._state:
             errand = self._errands[ticket]
             post = self._posts.get(errand.node)
@@ -184,14 +182,14 @@ class Coordinator:
             post.say(EndUnit(ticket=ticket))
 
     def connection(self, errand: Errand) -> Connection:
-        """The connection to a process, as soon as it has called; EOFError where it ends before that."""
+        """Return the connection to a process once it has called; EOFError if the process ends first."""
         self._wait(lambda: errand.connection is not None or self._is_gone(errand), CALL_LIMIT_S)
         if errand.connection is None:
             raise EOFError("the process did not call")
         return errand.connection
 
     def code(self, errand: Errand, limit_s: float) -> int | None:
-        """How a process ended; None where its node is gone, or where it does not end within the limit."""
+        """Return a process's exit code; None if its node is gone, or the process does not end within the limit."""
         self._wait(lambda: self._is_gone(errand), limit_s)
         return errand.code
 
@@ -211,10 +209,10 @@ class Coordinator:
                 threading.Thread(target=self._admit, args=(caller,), daemon=True).start()
 
     def _admit(self, caller: socket.socket) -> None:
-        """Hear who it is, and serve it; any program may call, and only those who know the key get so far."""
+        """Identify and serve a caller; any program may call, but only one that knows the key gets past `let_in`."""
         try:
             connection = let_in(caller, self._key)
-        except Exception as error:  # garbage, the key of another attempt, or nobody any more
+        except Exception as error:  # garbage, another attempt's key, or a closed connection
             print(f"a caller was not let in: {type(error).__name__}: {error}", flush=True)
             return
         with suppress(EOFError, OSError):
@@ -234,11 +232,11 @@ class Coordinator:
             self._state.notify_all()
 
     def _serve_agent(self, post: Post) -> None:
-        """Until it is gone."""
+        """Receive an agent's messages until it is gone."""
         node = post.hello.node
         with self._state:
             if self._is_over or node in self._posts:
-                post.say(Leave())  # one that had been given up, and comes again, has no processes any more
+                post.say(Leave())  # an agent given up earlier, whose processes are gone
                 post.connection.close()
                 return
             self._posts[node] = post
@@ -269,7 +267,7 @@ class Coordinator:
 
 
 def _addresses() -> tuple[str, ...]:
-    """IPv4 addresses of this node, those of the loopback interface left out."""
+    """IPv4 addresses of this node, without those of the loopback interface."""
     with suppress(OSError):
         found = socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET, socket.SOCK_STREAM)
         return tuple(dict.fromkeys(str(one[4][0]) for one in found if not str(one[4][0]).startswith("127.")))

@@ -1,7 +1,7 @@
-"""What the coordinator knows of its generators: who is at work, who has which groups, who has taken which weights.
+"""The coordinator's records of its generators: their stages, groups and weights.
 
-It sends orders and notes answers. What concerns prompts and rollouts it leaves to the cluster: it says which groups are
-to be generated again.
+The crew sends orders and notes answers. Prompts and rollouts are left to the cluster, which is told the groups to
+generate again.
 """
 
 import time
@@ -20,66 +20,66 @@ from scalerl.processes.member import Member
 from scalerl.processes.messages import NewRequests, NewWeights, Order, Refused, Reply, Report, Resume
 
 START_LIMIT_S = 900.0
-"""For a process to start: an engine may load and compile a large model."""
+"""Time limit for a process to start: an engine may load and compile a large model."""
 SILENCE_LIMIT_S = 300.0
-"""For a process to say something while it owes something; at work it does so every few seconds."""
+"""Time limit for a process that owes an answer to send any message; at work it sends one every few seconds."""
 MOST_STARTS_AGAIN = 3
-"""Of a generator, in one attempt of a run."""
+"""Restarts of one generator in one attempt of a run."""
 MOST_REFUSALS = 3
-"""Publications in a row that a generator may refuse; each is published again at once."""
+"""Publications in a row that a generator may reject; each is published again at once."""
 
 
 class Crew:
-    """The generators of a run, started with the object; none is at work yet."""
+    """The generators of a run, started on construction; none is at work yet."""
 
     def __init__(
         self, launcher: Launcher, units: Sequence[PlacedUnit], work: bytes, accounts: Accounts, news: list[str]
     ) -> None:
-        """`work` is what each generator executes; what befalls one is added to `news`."""
+        """Start generators that execute `work`; events of theirs are added to `news`."""
         self.accounts, self.news = accounts, news
         self.members = [Member() for _ in units]
         self.homeless: list[int] = []
-        """Groups that no generator could be given yet."""
+        """Groups waiting for a generator."""
         self.newest = NewWeights(publication=0, version=0)
-        """The last publication, or the weights that the generators began with."""
+        """Last publication, or the weights that the generators began with."""
         self.fleet = Fleet(launcher, units, work)
 
     @property
     def at_work(self) -> list[int]:
-        """Those that may be given groups."""
+        """Numbers of the generators that accept groups."""
         return [number for number, member in enumerate(self.members) if member.stage == "at work"]
 
     @property
     def version(self) -> int:
-        """The oldest weights that a generator was last known to decode with, of those that may be given groups."""
+        """Oldest weights last known to be in use by a generator that accepts groups."""
         return min((self.members[number].version for number in self.at_work), default=self.newest.version)
 
     @property
     def all_have_taken(self) -> bool:
-        """Whether all that may be given groups have the last publication."""
+        """True if all generators that accept groups have the last publication."""
         return all(self.members[number].taken >= self.newest.publication for number in self.at_work)
 
     @property
     def some_come(self) -> bool:
-        """Whether one has still to start or to take its first weights."""
+        """True if a generator has yet to start or to take its first weights."""
         return any(member.stage in ("starting", "catching up") for member in self.members)
 
     @property
     def refused_by_some(self) -> bool:
-        """Whether the last publication was seen and not taken: who has seen it will not take it any more."""
+        """True if a generator saw the last publication without taking it; it will not take that one later."""
         newest = self.newest.publication
         return any(member.reads and member.taken < member.seen == newest for member in self.members)
 
     def may_write(self, publication: int) -> bool:
-        """Whether nobody reads any more what this publication overwrites."""
+        """True if nobody still reads what this publication overwrites."""
         return all(member.seen >= publication - 2 for member in self.members if member.reads)
 
     def missing(self, generations: int) -> int:
-        """Rollouts asked for and not finished; a group has so many `generations`."""
+        """Number of rollouts requested and unfinished; a group has `generations` of them."""
         return len(self.homeless) * generations + sum(member.missing for member in self.members)
 
     def units(self) -> list[UnitState]:
-        """What each generator was last known to do."""
+        """Last known activity of each generator."""
         return [
             UnitState(
                 unit=f"generator {number}",
@@ -94,7 +94,7 @@ class Crew:
     # --- orders -----------------------------------------------------------------------------------------------------
 
     def submit(self, requests: list[Request]) -> None:
-        """The group goes to the generator with the fewest rollouts to do, as soon as there is one."""
+        """Give the group to the generator with the fewest rollouts left, as soon as there is one."""
         group, candidates = requests[0].group, self.at_work
         if not candidates:
             self.homeless.append(group)
@@ -106,19 +106,19 @@ class Crew:
         self.send(number, NewRequests(requests=requests))
 
     def published(self, publication: int, version: int, probe: WeightProbe | None) -> None:
-        """Tell everybody who reads what can be fetched."""
+        """Announce a publication to every generator that reads weights."""
         self.newest = NewWeights(publication=publication, version=version, probe=probe)
         for number, member in enumerate(self.members):
             if member.reads:
                 self._tell_newest(number)
 
     def wake(self, number: int) -> None:
-        """Let it go on."""
+        """Tell a waiting generator to continue."""
         self.members[number].is_awake = True
         self.send(number, Resume())
 
     def send(self, number: int, order: Order) -> None:
-        """Give a generator an order; one that is dead does not get it, and its death is told by `answers`."""
+        """Send a generator an order; a dead generator does not receive it, and `answers` reports its death."""
         self.fleet.send(number, order)
 
     def _tell_newest(self, number: int) -> None:
@@ -128,11 +128,11 @@ class Crew:
     # --- answers ----------------------------------------------------------------------------------------------------
 
     def answers(self, *, wait_s: float) -> Iterator[tuple[int, Reply | Death]]:
-        """All that has come, each with the number of its generator; the first is waited for."""
+        """Yield all answers, each with the number of its generator; waits for the first."""
         return self.fleet.answers(wait_s=wait_s)
 
     def note(self, number: int, report: Report) -> None:
-        """What it has done; call `put_to_work` then for one that was catching up and has taken weights."""
+        """Note a generator's report; afterwards call `put_to_work` if it was catching up and has taken weights."""
         member = self.members[number]
         if report.publication > member.taken:
             member.refusals = 0
@@ -141,14 +141,14 @@ class Crew:
         self.accounts.generators[number].report(report.seconds, report.doing)
 
     def note_finished(self, number: int, group: int) -> None:
-        """A rollout of one of its groups has ended."""
+        """Note the end of a rollout in one of the generator's groups."""
         groups = self.members[number].groups
         groups[group] -= 1
         if groups[group] == 0:
             del groups[group]
 
     def note_refusal(self, number: int, refused: Refused) -> None:
-        """Interrupted where it happens too often."""
+        """Note a rejected publication; Interrupted if that happens too often."""
         member = self.members[number]
         member.seen = refused.publication
         member.refusals += 1
@@ -159,7 +159,7 @@ class Crew:
             raise Interrupted(f"generator {number} refused {MOST_REFUSALS} publications in a row: {refused.reason}")
 
     def note_death(self, number: int, death: Death) -> list[int]:
-        """It is started again unless it dies too often; returns its groups, which are to be generated again."""
+        """Restart a dead generator unless it dies too often; return its groups, which must be generated again."""
         member = self.members[number]
         if death.by_itself and not member.has_begun:
             raise Interrupted(f"generator process {number} {death.how}; it had not begun")
@@ -182,8 +182,10 @@ class Crew:
         return groups
 
     def admit(self, number: int) -> bool:
-        """A process has said its first word. Returns whether it may be given groups at once; if others have newer
-        weights it takes them first, and where nothing was published it waits for the next publication."""
+        """Note a process's first message; return True if it accepts groups at once.
+
+        If others have newer weights, it takes those first. If nothing was published, it waits for the next publication.
+        """
         member = self.members[number]
         if member.deaths:
             self.accounts.generators[number].replaced(self.accounts.now())
@@ -191,13 +193,13 @@ class Crew:
             return True
         member.stage = "catching up"
         if self.newest.publication:
-            # The last but one may be overwritten, whatever this one has not read.
+            # The last publication but one may be overwritten, whatever this generator has not read.
             member.seen = self.newest.publication - 1
             self._tell_newest(number)
         return False
 
     def put_to_work(self, number: int, *, is_running: bool) -> list[int]:
-        """It may be given groups from here on; returns those that wait for a generator."""
+        """Let a generator accept groups; return the groups waiting for one."""
         member = self.members[number]
         member.stage, member.has_begun = "at work", True
         if is_running:
@@ -207,7 +209,7 @@ class Crew:
         return homeless
 
     def end_silent(self) -> None:
-        """Kill whoever owes something and has said nothing for too long; then it is dead, and treated so."""
+        """Kill each process that owes an answer but has been silent too long; it is then handled as dead."""
         now = time.monotonic()
         for number, member in enumerate(self.members):
             if not member.owes:

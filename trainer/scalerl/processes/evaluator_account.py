@@ -1,7 +1,7 @@
-"""How the evaluator's device spends its time, as the coordinator sees it: the clock of the run is not the evaluator's.
+"""Time spent by the evaluator's device, on the clock of the run, which is not the evaluator's own.
 
-It goes on measuring while the clock stands still, in a checkpoint. What it took for an evaluation is booked when its
-answer is heard, at most the time on the clock since it was asked; the rest it waited.
+The evaluator keeps measuring while the clock stands still, in a checkpoint. Its time for an evaluation is booked when
+the answer is read, up to the clock time since the request; the rest of that time counts as waiting.
 """
 
 from collections.abc import Mapping
@@ -10,21 +10,21 @@ from scalerl.cluster.device_seconds import Account, Activity
 
 
 class EvaluatorAccount:
-    """The account of one evaluator, whatever process has its place."""
+    """Account of one evaluator across restarts of its process."""
 
     def __init__(self, earlier: Mapping[Activity, float] | None = None) -> None:
-        """`earlier` is what was spent before a resume."""
+        """`earlier` is the time spent before a resume."""
         seconds = dict(earlier or {})
         self._account = Account(until=sum(seconds.values()), seconds=seconds)
         self.doing: Activity = "wait_weights"
 
     def switch(self, activity: Activity, now: float) -> None:
-        """From here on it does something else."""
+        """Switch to another activity."""
         self._account.book(self.doing, max(now, self._account.until))
         self.doing = activity
 
     def measured(self, took: Mapping[Activity, float], now: float) -> None:
-        """An evaluation has taken so long, and its answer is heard now."""
+        """Book the time `took` for an evaluation whose answer is read now."""
         passed, whole = max(0.0, now - self._account.until), sum(took.values())
         share = min(1.0, passed / whole) if whole else 0.0
         spent: dict[Activity, float] = {name: share * seconds for name, seconds in took.items()}

@@ -1,4 +1,4 @@
-"""What the evaluator's process executes: fetch the weights that an order names, measure them, answer."""
+"""The program of the evaluator's process: fetch the weights named by an order, measure them, answer."""
 
 import time
 from collections.abc import Callable
@@ -31,26 +31,26 @@ from scalerl.weights.store import UnusablePublication, WeightStore
 
 @dataclass(frozen=True, kw_only=True)
 class Meter:
-    """What an evaluation needs."""
+    """The parts needed for an evaluation."""
 
     generator: Generator
     held_out: Evaluator
     downstream: Evaluator
     kept: KeptRollouts | None = None
-    """Some of the rollouts of the last evaluation of held-out prompts."""
+    """Sample rollouts of the last evaluation of held-out prompts."""
 
 
 MeterMaker = Callable[[], Meter]
-"""Builds it where it is called; it can be pickled."""
+"""Builds a meter in the process that calls it; can be pickled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluatorWork:
-    """The Work of the evaluator: what its process needs before the first order."""
+    """The evaluator's Work: everything its process needs before the first order."""
 
     maker: MeterMaker
     store: WeightStore
-    """Of weights that are to be measured."""
+    """Store of the weights to measure."""
     threads: int
 
     def __call__(self, connection: Connection) -> None:
@@ -60,7 +60,7 @@ class EvaluatorWork:
 
 
 class EvaluatorProcess:
-    """A sampler that decodes with the weights of the order it obeys."""
+    """A sampler that decodes with the weights named by the current order."""
 
     def __init__(self, work: EvaluatorWork, connection: Connection) -> None:
         self.connection, self.store = connection, work.store
@@ -70,7 +70,7 @@ class EvaluatorProcess:
         self._said = time.monotonic()
 
     def work(self) -> None:
-        """Say that it is there, then obey, one order after the other."""
+        """Send the first message, then obey orders one by one."""
         self._answer(Paused())
         while True:
             while not self.connection.poll(LOOK_AT_ENGINE_EVERY_S):
@@ -78,7 +78,7 @@ class EvaluatorProcess:
             self._answer(self._measure(from_bytes(self.connection.recv_bytes())))
 
     def sample(self, requests: list[Request]) -> list[Finished]:
-        """Decode them, with a sign of life now and then."""
+        """Decode the requests, sending a sign of life now and then."""
         generator = self.meter.generator
         if generator.version != self._version:
             generator.set_weights(self._weights, self._version)

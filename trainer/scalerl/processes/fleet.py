@@ -1,4 +1,4 @@
-"""The generator processes as the coordinator sees them: started, talked to, started again and ended."""
+"""The lines to the generator processes: start, send, restart, end."""
 
 import atexit
 import queue
@@ -14,7 +14,7 @@ class Fleet:
     """A line to each generator process."""
 
     def __init__(self, launcher: Launcher, units: Sequence[PlacedUnit], work: bytes) -> None:
-        """Starts the units, generators with numbers from 0; each executes `work`."""
+        """Start the units, generators numbered from 0; each executes `work`."""
         self._launcher, self._units, self._work = launcher, tuple(units), work
         self._inbox: queue.SimpleQueue[UnitLine] = queue.SimpleQueue()
         self._lines: list[UnitLine] = []
@@ -27,24 +27,24 @@ class Fleet:
         return len(self._lines)
 
     def node_name(self, number: int) -> str:
-        """What people call the node of generator `number`."""
+        """Name of the node of generator `number`, for people."""
         return self._launcher.node_name(self._units[number])
 
     @property
     def process_ids(self) -> list[int]:
-        """Of the processes, in order; of one that is not started again its last."""
+        """Process ids in order; a generator that is not restarted keeps its last."""
         return [line.body.process_id for line in self._lines]
 
     def heard(self, number: int) -> float:
-        """When generator `number` last said something, by the monotonic clock."""
+        """Time of generator `number`'s last message, by the monotonic clock."""
         return self._lines[number].heard
 
     def send(self, number: int, order: Order) -> None:
-        """Give generator `number` an order; one that is dead does not get it, and its death is told by `answers`."""
+        """Send generator `number` an order; a dead generator does not receive it, and `answers` reports its death."""
         self._lines[number].send(order)
 
     def answers(self, *, wait_s: float = 0.0) -> Iterator[tuple[int, Reply | Death]]:
-        """All that has come, each with the number of its generator; the first is waited for."""
+        """Yield all answers, each with the number of its generator; waits for the first."""
         while True:
             try:
                 line = self._inbox.get(timeout=wait_s) if wait_s else self._inbox.get_nowait()
@@ -52,26 +52,26 @@ class Fleet:
                 return
             wait_s = 0.0
             said = line.hear()
-            if line is self._lines[line.unit.index]:  # else it speaks of one whose place another has taken
+            if line is self._lines[line.unit.index]:  # else from a process that has been replaced
                 yield line.unit.index, said
 
     def kill(self, number: int, why: str) -> None:
-        """End generator `number`; `answers` then tells its death, and `why`."""
+        """Kill generator `number`; `answers` then reports its death, with the reason `why`."""
         self._lines[number].kill(why)
 
     def can_start_again(self, number: int) -> bool:
-        """Whether the node of generator `number` is there."""
+        """True if the node of generator `number` is reachable."""
         return self._launcher.reaches(self._units[number])
 
     def start_again(self, number: int) -> None:
-        """Another process in the place of generator `number`, which is dead; it begins with the first weights."""
+        """Replace the dead generator `number` by a new process, which begins with the first weights."""
         old = self._lines[number]
         old.kill()
         old.close()
         self._lines[number] = self._start(number)
 
     def close(self) -> None:
-        """End the processes; there is nothing in them that a checkpoint has not."""
+        """End the processes; everything needed later is in the checkpoint."""
         atexit.unregister(self.close)
         for line in self._lines:
             line.kill()

@@ -1,4 +1,4 @@
-"""What a generator process executes: decode, obey between two decode steps, report."""
+"""The program of a generator process: decode, obey orders between two decode steps, report."""
 
 import time
 from dataclasses import dataclass
@@ -28,18 +28,18 @@ from scalerl.processes.time_sheet import TimeSheet
 from scalerl.weights.store import UnusablePublication, WeightStore
 
 LOOK_AT_ENGINE_EVERY_S = 1.0
-"""A generator without work looks that often whether its engine is alive."""
+"""Interval at which an idle generator checks that its engine is alive."""
 BEAT_S = 5.0
-"""A generator at work says something at least that often, if its decode steps are shorter."""
+"""Interval within which a working generator sends a message, if its decode steps are shorter."""
 NO_WORK = StepWork(sequences=0, prefill_tokens=0, prefill_context_tokens=0, context_tokens=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratorWork:
-    """The Work of a generator: what its process needs before the first order."""
+    """A generator's Work: everything its process needs before the first order."""
 
     maker: Maker
-    """Called there; what it makes has version 0."""
+    """Makes the generator in its process, with weights of version 0."""
     store: WeightStore
     threads: int
 
@@ -50,7 +50,7 @@ class GeneratorWork:
 
 
 class GeneratorProcess:
-    """The generator with its orders, its time sheet and what it has not reported yet."""
+    """A generator with its orders, its time sheet and its unreported results."""
 
     def __init__(self, work: GeneratorWork, connection: Connection) -> None:
         self.connection, self.store = connection, work.store
@@ -62,7 +62,7 @@ class GeneratorProcess:
         self._said = time.monotonic()
 
     def work(self) -> None:
-        """Obey what has come, wait where there is nothing to decode, else take a decode step."""
+        """Obey pending orders, then take a decode step, or wait if there is nothing to decode."""
         self._answer(Paused())
         while True:
             if self.paused or not self.generator.busy:

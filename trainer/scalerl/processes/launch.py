@@ -1,4 +1,4 @@
-"""Where the units of a run are started as processes, and what the coordinator can do with one that has been started."""
+"""Launcher of a run's units as processes, and the operations on a started process."""
 
 import os
 import pickle
@@ -22,31 +22,31 @@ from scalerl.environment import environment_with
 from scalerl.left_names import SILENT_TRACKER, members_of_group, take_names_away
 
 Work = Callable[[Connection], None]
-"""What a unit's process executes, with its connection to the coordinator; it can be pickled."""
+"""Function executed by a unit's process, given its connection to the coordinator; can be pickled."""
 SPAWN = torch.multiprocessing.get_context("spawn")
-"""Not forked: torch's threads do not survive that. Not by a fork server: these are to be our own children."""
+"""Start method: torch's threads do not survive a fork, and a fork server's processes would not be our own children."""
 BURIAL_LIMIT_S = 5.0
-"""A process whose connection has closed is gone within an instant; its exit code may come a little later."""
+"""Time limit for an exit code: a process whose connection has closed ends at once, but its code may arrive later."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class Body(Protocol):
-    """A process that has been started, here or elsewhere."""
+    """A started process, here or elsewhere."""
 
     @property
     def process_id(self) -> int:
-        """Of the process, on its own machine; 0 while it is not known."""
+        """Process id on its own machine; 0 while unknown."""
         ...
 
     def connect(self) -> Connection:
-        """The connection to it, as soon as there is one; EOFError where the process ends before that."""
+        """Return the connection once there is one; EOFError if the process ends first."""
         ...
 
     def kill(self) -> None:
-        """End it and all that it has started."""
+        """Kill the process and all that it has started."""
 
     def bury(self) -> int | None:
-        """Its exit code, negative for a signal; None where that is not known within a short while."""
+        """Exit code, negative for a signal; None if it does not become known within a short while."""
         ...
 
 
@@ -54,26 +54,26 @@ class Launcher(Protocol):
     """Starts the processes of units."""
 
     def start(self, unit: PlacedUnit, work: bytes) -> Body:
-        """A new process that executes `work`, a pickled Work, and sees the devices of the unit alone."""
+        """Start a process that executes `work`, a pickled Work, and sees only the unit's devices."""
         ...
 
     def reaches(self, unit: PlacedUnit) -> bool:
-        """Whether a process can be started on the unit's node."""
+        """True if a process can be started on the unit's node."""
         ...
 
     def node_name(self, unit: PlacedUnit) -> str:
-        """What people call the unit's node."""
+        """Name of the unit's node, for people."""
         ...
 
     def close(self) -> None:
-        """Nothing is started any more."""
+        """Start no more processes."""
 
 
 class LocalLauncher:
-    """Starts them on this machine, each with a pipe; all units are taken to be on its node."""
+    """Starts units on this machine, each with a pipe; treats all units as being on this node."""
 
     def start(self, unit: PlacedUnit, work: bytes) -> "LocalBody":
-        """A child of this process."""
+        """Start a child of this process."""
         ours, theirs = SPAWN.Pipe()
         process = SPAWN.Process(target=begin, args=(theirs, unit.devices, work), name=unit.name)
         with no_signals():
@@ -82,15 +82,15 @@ class LocalLauncher:
         return LocalBody(process, ours)
 
     def reaches(self, unit: PlacedUnit) -> bool:
-        """Always."""
+        """True for every unit."""
         return True
 
     def node_name(self, unit: PlacedUnit) -> str:
-        """That of this machine."""
+        """Name of this machine."""
         return socket.gethostname()
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Does nothing."""
 
 
 class LocalBody:
@@ -103,22 +103,22 @@ class LocalBody:
 
     @property
     def process_id(self) -> int:
-        """Of the child."""
+        """Process id of the child."""
         return self._process.pid or 0
 
     def connect(self) -> Connection:
-        """It was there before the process was."""
+        """Return the connection, which is made before the process."""
         return self._connection
 
     def kill(self) -> None:
-        """At once; after its burial nothing happens, for its number may be another's."""
+        """Kill the child at once; does nothing after `bury`, because its id may then be another's."""
         with self._lock:
             if not self._is_buried:
                 end_group(self.process_id)
                 self._process.kill()
 
     def bury(self) -> int | None:
-        """Its exit code; what it has started itself is ended."""
+        """Return the exit code, after ending whatever the child has started."""
         with self._lock:
             self._process.join(BURIAL_LIMIT_S)
             if not self._is_buried:
@@ -128,18 +128,18 @@ class LocalBody:
 
 
 def begin(connection: Connection, devices: tuple[int, ...], work: bytes) -> None:
-    """What a started process executes: its work, until the coordinator closes the connection or dies.
+    """Execute a started process's work until the coordinator closes the connection or dies.
 
-    What the process starts is in a process group with it; whoever has started it ends the group. Devices are hidden
-    before `work` is unpickled, since tensors in it could begin CUDA.
+    Whatever the process starts shares its process group, which its starter ends. Devices are hidden before `work` is
+    unpickled, because tensors in it could initialise CUDA.
     """
     os.setpgid(0, 0)
     os.environ[VISIBLE] = visible_devices(devices, os.environ.get(VISIBLE))
     try:
         pickle.loads(work)(connection)
     except Exception as error:
-        # Nothing here needs an orderly end, taking torch down takes a busy machine ten seconds, and a death is not
-        # noticed before the process has ended.
+        # Nothing here needs an orderly exit. Taking torch down takes ten seconds on a busy machine, and a death is
+        # only noticed once the process has ended.
         if isinstance(error, EOFError | OSError) and is_closed(connection):
             end_group(os.getpid())
         with suppress(OSError):  # nobody reads it
@@ -150,7 +150,7 @@ def begin(connection: Connection, devices: tuple[int, ...], work: bytes) -> None
 
 
 def is_closed(connection: Connection) -> bool:
-    """Whether the other end is gone; what it has said before is dropped."""
+    """True if the other end is gone; its earlier messages are dropped."""
     try:
         while connection.poll():
             connection.recv_bytes()
@@ -160,7 +160,7 @@ def is_closed(connection: Connection) -> bool:
 
 
 def visible_devices(devices: tuple[int, ...], outer: str | None) -> str:
-    """What `CUDA_VISIBLE_DEVICES` says to a process of these devices, counted among those that are visible here.
+    """`CUDA_VISIBLE_DEVICES` for a process with these devices, given as indices into those visible here.
 
     >>> visible((0, 1), "4,5,6")
     "4,5"
@@ -171,7 +171,7 @@ def visible_devices(devices: tuple[int, ...], outer: str | None) -> str:
 
 
 def end_group(process_id: int) -> None:
-    """Kill the process group that a started process leads, if anything is left of it and of its shared memory."""
+    """Kill the process group led by a started process and remove its shared memory, if any is left."""
     take_names_away(members_of_group(process_id))
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process_id, signal.SIGKILL)
@@ -179,13 +179,13 @@ def end_group(process_id: int) -> None:
 
 @contextmanager
 def no_signals() -> Iterator[None]:
-    """Processes started inside never see Ctrl-C or SIGTERM: the coordinator does, writes its checkpoint, ends them."""
-    # Slurm's signal before a time limit reaches all processes of a job.
+    """Hide Ctrl-C and SIGTERM from processes started in the block: the coordinator saves and then ends them."""
+    # Slurm sends its signal before a time limit to all processes of a job.
     before = pthread_sigmask(SIG_BLOCK, {SIGUSR2})
     try:
         warnings = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), SILENT_TRACKER)))
         with environment_with({"PYTHONWARNINGS": warnings}):
-            resource_tracker.ensure_running()  # the first start would do it, and leave the other signals unblocked
+            resource_tracker.ensure_running()  # else the first start would, and leave the other signals unblocked
         pthread_sigmask(SIG_BLOCK, {SIGINT, SIGTERM})
         yield
     finally:

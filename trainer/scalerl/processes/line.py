@@ -1,7 +1,7 @@
-"""The line to the process of one unit: orders out and answers in, so that neither side holds up the other.
+"""The line to the process of one unit: orders out, answers in, without either side blocking the other.
 
-Two threads only move bytes. A unit is never kept waiting because the coordinator is in the middle of something, such as
-an optimiser step, and the coordinator never because a unit does not read.
+Two threads only move bytes. A unit never waits while the coordinator is busy, for example with an optimiser step, and
+the coordinator never waits for a unit to read.
 """
 
 import queue
@@ -18,21 +18,21 @@ from scalerl.processes.messages import Order, Reply, from_bytes, to_bytes
 
 @dataclass(frozen=True, kw_only=True)
 class Death:
-    """The last word of a line: `Death(how="died (signal 9)", by_itself=False)`."""
+    """Last message of a line: `Death(how="died (signal 9)", by_itself=False)`."""
 
     how: str
     by_itself: bool
-    """The program ended itself; otherwise someone ended it, or the kernel for want of memory, or its node is gone."""
+    """True if the program ended itself; False if it was killed, by someone or for lack of memory, or its node died."""
 
 
 class UnitLine:
-    """What is said to a process that has just been started, and what it says."""
+    """Orders to a process that has just been started, and its answers."""
 
     def __init__(self, unit: PlacedUnit, body: Body, inbox: "queue.SimpleQueue[UnitLine]") -> None:
-        """Puts itself into `inbox` whenever `hear` has something."""
+        """Put this line into `inbox` whenever `hear` has a message."""
         self.unit, self.body = unit, body
         self.heard = time.monotonic()
-        """When it last said something."""
+        """Time of the last message."""
         self._inbox, self._answers = inbox, queue.SimpleQueue[bytes | None]()
         self._orders: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._ended_for = ""
@@ -40,21 +40,21 @@ class UnitLine:
         threading.Thread(target=self._receive, daemon=True).start()
 
     def send(self, order: Order) -> None:
-        """Give it an order, which is lost if the process is dead: its death is in the inbox then, or will be."""
+        """Send an order; a dead process never receives it, and its death is, or soon will be, in the inbox."""
         self._orders.put(to_bytes(order))
 
     def hear(self) -> Reply | Death:
-        """The next of what it has said; its death comes last."""
+        """Return the next message; the death comes last."""
         content = self._answers.get()
         return self._death() if content is None else from_bytes(content)
 
     def kill(self, why: str = "") -> None:
-        """End the process and all that it has started; `why` is told as the manner of its death."""
+        """Kill the process and all that it has started; `why` becomes the reported cause of death."""
         self._ended_for = self._ended_for or why
         self.body.kill()
 
     def close(self) -> None:
-        """Wait for the end of a killed process."""
+        """Wait for a killed process to end."""
         self.body.bury()
         self._orders.put(None)
         if self._connection:
@@ -75,7 +75,7 @@ class UnitLine:
         self._inbox.put(self)
 
     def _send(self, connection: Connection) -> None:
-        with suppress(OSError):  # the reader sees the same, and says it
+        with suppress(OSError):  # the reader sees the same error, and reports it
             while (content := self._orders.get()) is not None:
                 connection.send_bytes(content)
 

@@ -1,11 +1,11 @@
-"""Where the agents of a run's nodes find its coordinator: a file of the run folder.
+"""The file in the run folder by which agents find the coordinator.
 
     meeting.json
     {"allocation": "17.0", "attempt": 1, "hosts": ["10.0.0.11", "n1"], "port": 41873, "key": "9f0c..."}
 
-Only its owner can read it, for the key in it opens every connection of the attempt. `allocation` names the attempt of
-a job, so that agents never meet the coordinator of an earlier one. When the attempt is over the file says so, and
-agents that come late go home: {"allocation": "17.0", "ended": true}.
+Only the owner can read the file, because its key opens every connection of the attempt. `allocation` names the attempt
+of a job, so agents never connect to the coordinator of an earlier one. Once the attempt is over, the file turns late
+agents away: {"allocation": "17.0", "ended": true}.
 """
 
 import json
@@ -21,33 +21,33 @@ MEETING_FILE = "meeting.json"
 
 @dataclass(frozen=True, kw_only=True)
 class MeetingPoint:
-    """Where a coordinator listens."""
+    """The address on which a coordinator listens."""
 
     hosts: tuple[str, ...]
     """Names or addresses, the likeliest first."""
     port: int
     key: bytes
     attempt: int
-    """Of the run, which names its logs."""
+    """Number of the run's attempt, which names its logs."""
 
 
 class MeetingIsOver(Internal):
-    """The attempt that an agent came for has ended."""
+    """The attempt that an agent was to join has ended."""
 
 
 def write_meeting(folder: Path, allocation: str, point: MeetingPoint) -> None:
-    """Say where the coordinator of this attempt listens."""
+    """Write the address of this attempt's coordinator."""
     where = {"hosts": point.hosts, "port": point.port, "key": point.key.hex()}
     _replace(folder / MEETING_FILE, {"allocation": allocation, "attempt": point.attempt, **where})
 
 
 def write_ended(folder: Path, allocation: str) -> None:
-    """Say that this attempt is over."""
+    """Mark this attempt as over."""
     _replace(folder / MEETING_FILE, {"allocation": allocation, "ended": True})
 
 
 def read_meeting(folder: Path, allocation: str) -> MeetingPoint | None:
-    """Where to go; None while this attempt's coordinator has not written it. MeetingIsOver where it has ended."""
+    """The coordinator's address; None until this attempt's coordinator writes it; MeetingIsOver once it has ended."""
     try:
         content = json.loads((folder / MEETING_FILE).read_bytes())
         if content["allocation"] != allocation:
@@ -58,11 +58,11 @@ def read_meeting(folder: Path, allocation: str) -> MeetingPoint | None:
         port, key, attempt = int(content["port"]), bytes.fromhex(content["key"]), int(content["attempt"])
         return MeetingPoint(hosts=hosts, port=port, key=key, attempt=attempt)
     except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return None  # an earlier attempt's, or what a power cut left of it: this one's coordinator writes another
+        return None  # from an earlier attempt or a power cut: this attempt's coordinator writes another
 
 
 def _replace(path: Path, content: dict[str, Any]) -> None:
-    """In one step; nobody else can ever read it."""
+    """Replace the file atomically; nobody else can ever read it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

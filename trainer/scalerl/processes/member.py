@@ -1,54 +1,54 @@
-"""What the trainer's process knows of one generator process."""
+"""The coordinator's record of one generator process."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Stage = Literal["starting", "catching up", "at work", "gone"]
-"""Has said nothing yet; takes the newest weights; may be given groups; is dead and not started again."""
+"""Stages in order: silent so far; taking the newest weights; accepting groups; dead and not to be restarted."""
 
 
 @dataclass(kw_only=True)
 class Member:
-    """One of the fleet: `Member(stage="at work", version=12, told=12, seen=12, taken=12, groups={331: 16})`."""
+    """A generator's record: `Member(stage="at work", version=12, told=12, seen=12, taken=12, groups={331: 16})`."""
 
     stage: Stage = "starting"
     version: int = 0
-    """Weights it was last known to decode with."""
+    """Weights last known to be in use for decoding."""
     told: int = 0
-    """The last publication it was told of."""
+    """Last publication announced to the generator."""
     seen: int = 0
-    """The last it was known to have or to have refused: it reads none before that any more."""
+    """Last publication known to be taken or rejected; the generator no longer reads earlier ones."""
     taken: int = 0
-    """The last it was known to have."""
+    """Last publication known to be taken."""
     refusals: int = 0
-    """How many in a row."""
+    """Number of rejections in a row."""
     groups: dict[int, int] = field(default_factory=dict)
-    """Its groups that are not finished, with the rollouts missing."""
+    """Unfinished groups, with the number of missing rollouts."""
     is_awake: bool = False
     is_to_pause: bool = False
     is_to_tell_state: bool = False
     state: dict[str, Any] | None = None
-    """The last it told."""
+    """Last state received."""
     has_begun: bool = False
-    """Whether it, or one before it in its place, was ever at work."""
+    """True if this generator or a predecessor was ever at work."""
     deaths: int = 0
-    """Of those in its place, in this attempt."""
+    """Number of deaths in this attempt, including those of predecessors."""
     patient_since: float = 0.0
-    """When it last owed nothing, by the monotonic clock."""
+    """Time when the generator last owed nothing, by the monotonic clock."""
 
     @property
     def missing(self) -> int:
-        """Rollouts it was asked for and has not finished."""
+        """Number of rollouts requested and unfinished."""
         return sum(self.groups.values())
 
     @property
     def reads(self) -> bool:
-        """Whether it may be reading what it was told of."""
+        """True if the generator may be reading an announced publication."""
         return self.stage in ("catching up", "at work")
 
     @property
     def owes(self) -> str:
-        """What it is waited for to do; empty where it may be silent."""
+        """The answer that the generator owes; empty if it may be silent."""
         if self.stage == "gone":
             return ""
         if self.stage == "starting":
@@ -62,5 +62,5 @@ class Member:
         return f"had {self.missing} rollouts to do" if self.groups and self.is_awake else ""
 
     def successor(self) -> "Member":
-        """The process that takes its place."""
+        """Record of the process that replaces this one."""
         return Member(has_begun=self.has_begun, deaths=self.deaths)

@@ -1,10 +1,10 @@
-"""What the coordinator tells the process of a unit, and what that answers; pickled, in order, nothing is lost.
+"""Messages between the coordinator and the process of a unit: pickled, in order, none lost.
 
 to a generator          NewRequests, NewWeights, Pause, Resume, HandOver, TakeOver
 from a generator        Report, Refused, Paused, GeneratorState
 to a trainer rank       Step, Publish, AwaitEvaluator, Pause, Resume, HandOver, TakeOver, WriteKept
-from a trainer rank     Obeyed, first without an order, then one for each; CannotTrain instead if the run ends with it
-to the evaluator        Measure, when it has answered the last
+from a trainer rank     Obeyed, once at the start and once per order; CannotTrain instead if it ends the run
+to the evaluator        Measure, once the last has been answered
 from the evaluator      Paused, then for each order signs of life, Measuring, and one of MeasuredWeights, Refused and
                         CannotMeasure
 """
@@ -26,46 +26,46 @@ from scalerl.rollout import Group
 
 @dataclass(frozen=True, kw_only=True)
 class NewRequests:
-    """The rollouts of one group."""
+    """Request for the rollouts of one group."""
 
     requests: list[Request]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewWeights:
-    """Weights can be fetched; sent also to wake a generator that waits: `NewWeights(publication=7, version=6)`."""
+    """Notice of weights to fetch, also sent to wake a waiting generator: `NewWeights(publication=7, version=6)`."""
 
     publication: int
     version: int
     probe: WeightProbe | None = None
-    """What the learner makes of some tokens with these weights, for generators of another engine."""
+    """The learner's log-probs of some tokens under these weights, for generators of another engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pause:
-    """Stop between two decode steps; the answer is Paused."""
+    """Order to stop between two decode steps; answered by Paused."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resume:
-    """Go on."""
+    """Order to continue."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HandOver:
-    """Tell your state; the answer is GeneratorState. Only while paused."""
+    """Order to send the state, only while paused; answered by GeneratorState."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TakeOver:
-    """Go on from this state. Only while paused."""
+    """Order to continue from this state, only while paused."""
 
     state: dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a generator did since its last report.
+    """A generator's results since its last report.
 
     Report(finished=[one], work=StepWork(sequences=128, prefill_tokens=6, prefill_context_tokens=21,
            context_tokens=1290), version=12, publication=12, first_waiting=331,
@@ -75,23 +75,23 @@ class Report:
     finished: list[Finished]
     work: StepWork
     version: int
-    """Weights it decodes with."""
+    """Version of the weights in use."""
     publication: int
-    """The last it has taken."""
+    """Last publication taken."""
     first_waiting: int | None
-    """Lowest number of a group none of whose rollouts has begun; it and all later ones will begin under `version` or
-    newer weights. None if every group has begun."""
+    """Lowest number of a group with no rollout begun; None if every group has begun. This group and all later ones will
+    begin under `version` or newer weights."""
     seconds: dict[Activity, float]
-    """How this process has spent its time since it was started, pauses left out."""
+    """Time spent by this process since its start, without pauses."""
     doing: Activity
-    """What it goes on with."""
+    """Activity that continues after the report."""
     probe_gap: float | None = None
-    """Nats between its log-probs and those of the probe that came with its last weights."""
+    """Gap in nats between the generator's log-probs and those of the probe that came with its last weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refused:
-    """A publication cannot be used; the generator goes on with the weights it has."""
+    """Rejection of an unusable publication; the sender keeps the weights it has."""
 
     publication: int
     reason: str
@@ -99,19 +99,19 @@ class Refused:
 
 @dataclass(frozen=True, kw_only=True)
 class Paused:
-    """Nothing is decoded until Resume; also the first word of a new process."""
+    """Notice that nothing is decoded until Resume; also the first message of a new process."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratorState:
-    """All that the generator's next step depends on."""
+    """Everything that the generator's next step depends on."""
 
     state: dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """Take an optimiser step on these groups, together with the other ranks."""
+    """Order to take an optimiser step on these groups, together with the other ranks."""
 
     groups: Sequence[Group]
     compute_gpu_hours: float | None
@@ -119,86 +119,86 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Publish:
-    """Publish your share of the present weights under this number; all ranks gather them."""
+    """Order to publish this rank's share of the present weights under this number; all ranks gather them."""
 
     publication: int
     is_to_measure: bool = False
-    """Into the store of the evaluator, not that of the generators."""
+    """True for the evaluator's store, False for that of the generators."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AwaitEvaluator:
-    """From here to the next order training waits for the evaluator."""
+    """Notice that training waits for the evaluator until the next order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WriteKept:
-    """Write what you keep of the learner into this folder; all ranks do. Only while paused."""
+    """Order to write this rank's learner state into the folder; sent to all ranks, only while paused."""
 
     folder: Path
 
 
 @dataclass(frozen=True, kw_only=True)
 class Obeyed:
-    """An order is done: `Obeyed(seconds={"forward_backward": 3.1, "wait_rollouts": 0.2}, doing="wait_rollouts")`."""
+    """Order completed: `Obeyed(seconds={"forward_backward": 3.1, "wait_rollouts": 0.2}, doing="wait_rollouts")`."""
 
     seconds: dict[Activity, float]
-    """How this process has spent its time since it was started, pauses left out."""
+    """Time spent by this process since its start, without pauses."""
     doing: Activity
-    """What it goes on with."""
+    """Activity that continues after the order."""
     update: Update | None = None
-    """The first rank's, after a step."""
+    """Update after a step, from the first rank only."""
     state: dict[str, Any] | None = None
-    """The first rank's, asked for by HandOver: what all of them have alike."""
+    """State common to all ranks after HandOver, from the first rank only."""
     kept: list[Part] | None = None
-    """The first rank's, after WriteKept: the files of all of them."""
+    """Files of all ranks after WriteKept, from the first rank only."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CannotTrain:
-    """Training cannot begin on this machine, or cannot go on."""
+    """Notice that training cannot begin, or cannot continue, on this machine."""
 
     error: Rejected | Diverged
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """Measure a publication: `Measure(publication=12, version=300, reading=12)`."""
+    """Order to measure a publication: `Measure(publication=12, version=300, reading=12)`."""
 
     publication: int
-    """Numbered as the evaluations are: it decides what is drawn."""
+    """Number of the evaluation, which decides what is sampled."""
     version: int
     reading: int
-    """Evaluations taken before it: what is drawn for downstream files, and whether they are due."""
+    """Number of earlier evaluations, which decides if downstream files are due and what is sampled for them."""
     probe: WeightProbe | None = None
-    """As for a generator of another engine."""
+    """Probe as in `NewWeights`, for an evaluator with another engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measuring:
-    """The evaluator is at work: `Measuring(doing="decodes")`."""
+    """Notice of the evaluator's current activity: `Measuring(doing="decodes")`."""
 
     doing: Literal["decodes", "judges"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredWeights:
-    """What was found: `MeasuredWeights(publication=12, held_out=[{"pass_rate": .48}], seconds={"evaluate": 9.0})`."""
+    """Result: `MeasuredWeights(publication=12, held_out=[{"pass_rate": .48}], seconds={"evaluate": 9.0})`."""
 
     publication: int
     held_out: list[dict[str, Any]]
     downstream: list[dict[str, Any]]
     seconds: dict[Activity, float]
-    """That this evaluation took."""
+    """Time spent on this evaluation."""
     probe_gap: float | None = None
-    """Nats between its log-probs and those of the probe."""
+    """Gap in nats between the evaluator's log-probs and those of the probe."""
     rollouts: list[dict[str, Any]] = field(default_factory=list)
-    """Some of those of the held-out prompts, for people to read."""
+    """Sample rollouts of the held-out prompts, for people to read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CannotMeasure:
-    """No evaluation can be taken, for this reason, which is the verifier's."""
+    """Notice that no evaluation is possible, with the verifier's reason."""
 
     reason: str
 
@@ -220,10 +220,10 @@ Reply = Report | Refused | Paused | GeneratorState | Obeyed | CannotTrain | Meas
 
 
 def to_bytes(message: Order | Reply) -> bytes:
-    """For `Connection.send_bytes`: its own `send` would pass tensors as files, one a tensor."""
+    """Encode a message for `Connection.send_bytes`; `Connection.send` would pass each tensor as a file."""
     return pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def from_bytes(content: bytes) -> Any:
-    """The message."""
+    """Decode a message."""
     return pickle.loads(content)

@@ -1,7 +1,6 @@
-"""The wall cluster: what schedules ask for, done by generator processes while this process or trainer ranks train.
+"""The wall cluster: generator processes decode for the schedule while this process or trainer ranks train.
 
-Times are measured. The clock stands still while the cluster is paused and moves at all other times, whether or not
-anybody has something to do.
+Times are measured. The clock stands still while the cluster is paused and runs at all other times, busy or idle.
 """
 
 import pickle
@@ -40,11 +39,11 @@ from scalerl.rollout import Group
 from scalerl.tasks import Task
 
 LATE_S = 60.0
-"""A process that takes longer to start than the others by more than this does not hold them up."""
+"""Time to wait at the start for processes that are later than the others."""
 
 
 class WallCluster(Cluster):
-    """Generator processes beside this one, which trains or has its ranks train; it starts paused."""
+    """Generator processes beside this process, which trains or has its ranks train; the cluster starts paused."""
 
     def __init__(
         self,
@@ -60,28 +59,27 @@ class WallCluster(Cluster):
         rng: np.random.Generator,
         off_clock: Generator,
     ) -> None:
-        """`launcher` starts the generators among the placed `units`, each executes `work`; and the evaluator among
-        them, if there is one."""
+        """Start the generators among the placed `units`, each executing `work`, and the evaluator if there is one."""
         super().__init__(recipe=recipe, learner=learner, pool=pool, task=task, rng=rng, off_clock=off_clock)
         assert isinstance(recipe.cluster, Wall)
         self.processes, self.store = recipe.cluster, work.store
         self._spent: dict[Role, dict[Activity, float]] = {}
-        """By the end of the last optimiser step."""
+        """Device-seconds by the end of the last optimiser step."""
         self.peak_flops_per_s = peak_rates(
             recipe, {"generator": self.processes.generator_threads, "trainer": recipe.threads}
         )
         self._has_started = self._is_running = False
         generators = generators_among(units)
         self.ranks = learner if isinstance(learner, RemoteLearner) else None
-        """The trainer's processes, if it is not this one."""
+        """The trainer's processes, unless this process trains."""
         unit = evaluator_among(units)
         self.accounts = Accounts(
             len(generators), self.ranks.accounts if self.ranks else (), has_evaluator=unit is not None
         )
         self._trainers = [(unit, launcher.node_name(unit)) for unit in units if unit.role == "trainer"]
-        """Each with the name of its node."""
+        """Trainer units with the names of their nodes."""
         self.evaluator: RemoteEvaluator | None = None
-        """The process that measures, if it is not this one."""
+        """The process that measures, unless this process does."""
         if unit is not None:
             assert evaluator is not None, "the units have an evaluator"
             self.evaluator = RemoteEvaluator(launcher, unit, evaluator, self.accounts, self.news)
@@ -89,43 +87,43 @@ class WallCluster(Cluster):
 
     @property
     def members(self) -> list[Member]:
-        """What is known of each generator."""
+        """Record of each generator."""
         return self.crew.members
 
     @property
     def fleet(self) -> Fleet:
-        """A line to each generator."""
+        """Lines to the generators."""
         return self.crew.fleet
 
     @property
     def publication(self) -> int:
-        """Sets of weights published so far."""
+        """Number of publications so far."""
         return self.crew.newest.publication
 
     # --- generators -------------------------------------------------------------------------------------------------
 
     @property
     def generator_version(self) -> int:
-        """The oldest weights that a generator was last known to decode with, of those that may be given groups."""
+        """Oldest weights last known to be in use by a generator that accepts groups."""
         return self.crew.version
 
     @property
     def has_room(self) -> bool:
-        """Whether less than one optimiser step's rollouts wait for a slot: generators are on their own during one."""
+        """True if less than one step's rollouts wait for a slot, since generators run unattended during a step."""
         ahead = self.recipe.batch.prompts * self.recipe.batch.generations
         return self._missing() < len(self.crew.at_work) * self.processes.slots + ahead
 
     @property
     def is_generating(self) -> bool:
-        """Whether rollouts are missing."""
+        """True if requested rollouts are unfinished."""
         return self._missing() > 0
 
     def submit(self, requests: list[Request]) -> None:
-        """The group goes to the generator with the fewest rollouts to do, as soon as there is one."""
+        """Give the group to the generator with the fewest rollouts left, as soon as there is one."""
         self.crew.submit(requests)
 
     def catch_up(self) -> None:
-        """Take in what generators have reported."""
+        """Process the generators' reports."""
         self._take_in(wait=False)
         self._publish_again_if_refused()
 
@@ -136,21 +134,21 @@ class WallCluster(Cluster):
         self._publish_again_if_refused()
 
     def push_weights(self) -> None:
-        """Publish the trainer's weights; should a generator still read the last but one, wait for that."""
+        """Publish the trainer's weights, once no generator reads the last publication but one."""
         number = self.publication + 1
         self._until(lambda: self.crew.may_write(number), waiting="sync")
         self.learner.publish(self.store, number)
         self.crew.published(number, self.learner.version, self.probe())
 
     def synchronise(self) -> None:
-        """Publish, and wait until every generator that may be given groups has taken it, and one may."""
+        """Publish, and wait until all generators that accept groups, and at least one, have the weights."""
         self.push_weights()
         while not (self.crew.at_work and self.crew.all_have_taken):
             self._take_in(wait=True, waiting="sync")
             self._publish_again_if_refused()
 
     def _missing(self) -> int:
-        """Rollouts asked for and not finished."""
+        """Number of rollouts requested and unfinished."""
         return self.crew.missing(self.recipe.batch.generations)
 
     # --- what generators say ----------------------------------------------------------------------------------------
@@ -160,8 +158,7 @@ class WallCluster(Cluster):
             self._take_in(wait=True, waiting=waiting)
 
     def _take_in(self, *, wait: bool, waiting: Activity = "wait_rollouts") -> None:
-        """Note all that generators have said; the time until they say something, a moment at most, is spent
-        `waiting`."""
+        """Note all messages from generators; the time until the first, a moment at most, is booked as `waiting`."""
         sheet = self.accounts.sheet
         activity = sheet.activity
         if wait and activity != "off":
@@ -191,15 +188,17 @@ class WallCluster(Cluster):
         self.accounts.bring_up(self.clock)
 
     def probe_of_present(self) -> WeightProbe | None:
-        """That of the learner's present weights, as it was published; made where nothing runs, since weights may be
-        published for it; else None."""
+        """Probe of the learner's present weights, as published.
+
+        Without one, a new probe is made while nothing runs, since the weights may be published for it; None otherwise.
+        """
         newest = self.crew.newest
         if newest.publication > 0 and newest.version == self.learner.version:
             return newest.probe
         return None if self._is_running else self.probe()
 
     def await_evaluator(self, is_so: Callable[[], bool]) -> None:
-        """Until that is so, with the cluster at work or paused; the trainers wait for the evaluator."""
+        """Wait until `is_so()`, with the cluster at work or paused; trainers count as waiting for the evaluator."""
         if is_so():
             return
         if not self._is_running:
@@ -239,8 +238,7 @@ class WallCluster(Cluster):
         self._generate_again(self.crew.put_to_work(number, is_running=self._is_running))
 
     def _generate_again(self, groups: Sequence[int]) -> None:
-        """All rollouts of a group from their start, also those that were finished: those that were not are the long
-        ones, and a group is of one kind."""
+        """Generate whole groups again, with finished rollouts: the others are long, and a group must not mix both."""
         for group in groups:
             assembly = self.assembling[group]
             assembly.rollouts = [None] * len(assembly.rollouts)
@@ -248,36 +246,36 @@ class WallCluster(Cluster):
             self.submit(self._requests(group, assembly.prompt))
 
     def _publish_again_if_refused(self) -> None:
-        """What a generator has seen and not taken it will not take: it gets the same weights as a new publication."""
+        """Publish rejected weights again: a generator never takes a publication it has seen and rejected."""
         if self.crew.refused_by_some:
             self.push_weights()
 
     # --- the clock --------------------------------------------------------------------------------------------------
 
     def train(self, groups: list[Group], start: float) -> TrainedStep:
-        """As in every cluster; the time of the step is measured."""
+        """Train as every cluster does; the time of the step is measured."""
         self.accounts.sheet.switch("forward_backward")
         step = super().train(groups, start)
         self.accounts.sheet.switch("coordinate")
         return step
 
     def trained(self, update: Update, start: float) -> None:
-        """The step has just ended."""
+        """Note the end of a step."""
         self.accounts.bring_up(self.clock)
         self.clock.trainer_free = self.clock.now
         self._spent = self.accounts.by_role(self.clock.now)
 
     @property
     def compute_gpu_hours(self) -> float:
-        """Device-hours up to the end of the last optimiser step, also of ranks that an earlier attempt had more of."""
+        """Device-hours up to the end of the last optimiser step, including ranks that only an earlier attempt had."""
         return self.accounts.device_s(self.elapsed_s) / 3600
 
     def device_seconds(self) -> dict[Role, dict[Activity, float]]:
-        """As the coordinator measured, if it trains, and as the other processes have reported."""
+        """Device-seconds as measured by the coordinator, if it trains, and as reported by the other processes."""
         return self._spent
 
     def model_flops_utilisation(self) -> dict[Role, float]:
-        """Of what the devices reached in large matrix products when the run began."""
+        """Share of the rate that the devices reached in large matrix products at the start of the run."""
         clock = self.clock
         flops: dict[Role, int] = {"generator": clock.flops - clock.trainer_flops, "trainer": clock.trainer_flops}
         return {
@@ -285,7 +283,7 @@ class WallCluster(Cluster):
         }
 
     def units(self) -> tuple[UnitState, ...]:
-        """The trainer, which is this process, or the ranks that train for it, the evaluator and the generators."""
+        """State of the trainer (this process, or the ranks that train for it), the evaluator and the generators."""
         generators = self.crew.units()
         if not self._is_running:
             generators = [replace(unit, doing="paused") if unit.doing else unit for unit in generators]
@@ -297,7 +295,7 @@ class WallCluster(Cluster):
         return *trainers, *([self.evaluator.unit_state()] if self.evaluator else []), *generators
 
     def idle_shares(self) -> tuple[float, float]:
-        """Shares of the generators' and of the trainers' time so far in which they waited for work."""
+        """Idle shares of the generators' and of the trainers' time so far."""
         self.accounts.bring_up(self.clock)
         clock = self.clock
         if clock.now == 0.0:
@@ -309,7 +307,7 @@ class WallCluster(Cluster):
     # --- start, pause, checkpoint, end ------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Let generators generate and the clock run; the first time once the processes are there."""
+        """Let generators decode and the clock run; the first time, once the processes are there."""
         if not self._has_started:
             self._until_there()
             self._has_started = True
@@ -321,7 +319,7 @@ class WallCluster(Cluster):
             self.crew.wake(number)
 
     def _until_there(self) -> None:
-        """Wait for the processes to start; for one that is late only a while, it joins the others when it is ready."""
+        """Wait for the processes to start; a late one is awaited only a while, and joins when it is ready."""
         if self.ranks:
             self.ranks.wait_until_there()
         late = time.monotonic() + LATE_S
@@ -333,7 +331,7 @@ class WallCluster(Cluster):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Generators stand between two decode steps and the clock stands; both go on afterwards if they were going."""
+        """Stop generators between two decode steps and stop the clock; afterwards both continue if they were going."""
         if not self._is_running:
             yield
             return
@@ -350,7 +348,7 @@ class WallCluster(Cluster):
         self.start()
 
     def close(self) -> None:
-        """End the evaluator, the generators, the trainer's processes and what carried weights between them."""
+        """End the evaluator, the generators and the trainer's processes, and close the weight store."""
         if self.evaluator:
             self.evaluator.close()
         self.crew.close()
@@ -358,12 +356,12 @@ class WallCluster(Cluster):
         self.store.close()
 
     def state_dict(self) -> dict[str, Any]:
-        """With every generator's own, but of those that are not at work; only while paused."""
+        """State including that of every generator, except generators not at work; only while paused."""
         assert not self._is_running, "a state is taken only while the cluster is paused"
         if not self._has_started:
             self._until_there()
         deaths = -1
-        while deaths != (deaths := sum(member.deaths for member in self.members)):  # the dead leave groups to others
+        while deaths != (deaths := sum(member.deaths for member in self.members)):  # groups of the dead move on
             for number, member in enumerate(self.members):
                 member.state = None
                 if member.stage == "at work":
@@ -380,7 +378,7 @@ class WallCluster(Cluster):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from where `state_dict` was taken; only before the start."""
+        """Continue from `state_dict`; only before the start."""
         assert not self._has_started, "a state is loaded only before the start"
         super().load_state_dict(state)
         self.accounts.load_state_dict(state["accounts"], self.clock)

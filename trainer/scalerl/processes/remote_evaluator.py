@@ -1,4 +1,4 @@
-"""The evaluator as the coordinator sees it: one order at a time, started again where it dies."""
+"""The coordinator's side of the evaluator: one order at a time, with restarts."""
 
 import atexit
 import pickle
@@ -18,16 +18,16 @@ from scalerl.processes.messages import CannotMeasure, Measure, MeasuredWeights, 
 from scalerl.prompts.judge import VerifierFailed
 
 JUDGE_LIMIT_S = 3600.0
-"""For the evaluator to judge the answers of one evaluation, or to score them by the start's weights."""
+"""Time limit for judging the answers of one evaluation, or scoring them by the start's weights."""
 
 
 class RemoteEvaluator:
-    """The process of the evaluator, started with the object."""
+    """The evaluator's process, started on construction."""
 
     def __init__(
         self, launcher: Launcher, unit: PlacedUnit, work: EvaluatorWork, accounts: Accounts, news: list[str]
     ) -> None:
-        """What befalls it is added to `news`."""
+        """Start the evaluator; its events are added to `news`."""
         assert accounts.evaluator is not None
         self.store = work.store
         self._launcher, self._unit, self._work = launcher, unit, pickle.dumps(work)
@@ -35,7 +35,7 @@ class RemoteEvaluator:
         self._order: Measure | None = None
         self._answer: MeasuredWeights | Refused | None = None
         self.is_there = self._has_begun = False
-        """Whether its process has said its first word."""
+        """True if its process has sent its first message."""
         self._judges = False
         self._deaths = 0
         self._patient_since = time.monotonic()
@@ -45,44 +45,45 @@ class RemoteEvaluator:
 
     @property
     def process_id(self) -> int:
-        """Of its process."""
+        """Process id of the evaluator."""
         return self._line.body.process_id
 
     @property
     def is_free(self) -> bool:
-        """Whether it can be asked: the last answer has been taken."""
+        """True if the evaluator accepts an order: the last answer has been taken."""
         return self._order is None
 
     def ask(self, order: Measure) -> None:
-        """Have something measured, as soon as the process is there; whatever happens to that, there will be an
-        answer."""
+        """Order an evaluation, sent once the process is there; an answer always follows, even after a death."""
         assert self.is_free, "the evaluator is asked one thing at a time"
         self._order, self._answer = order, None
         if self.is_there:
             self._send()
 
     def take(self) -> MeasuredWeights | Refused | None:
-        """The answer, once; None while there is none."""
+        """Return the answer, once; None if there is none."""
         if self._answer is None:
             return None
         answer, self._answer, self._order = self._answer, None, None
         return answer
 
     def look(self) -> None:
-        """Take in what it has said; start it again where it died. Interrupted where it is not, VerifierFailed where
-        it cannot judge."""
+        """Process messages and restart a dead evaluator.
+
+        Interrupted if it is not restarted, VerifierFailed if it cannot judge.
+        """
         while True:
             try:
                 line = self._inbox.get_nowait()
             except queue.Empty:
                 break
             said = line.hear()
-            if line is self._line:  # else it speaks of one whose place another has taken
+            if line is self._line:  # else from a process that has been replaced
                 self._take_in(said)
         self._end_silent()
 
     def unit_state(self) -> UnitState:
-        """Where it is and what it was last known to do."""
+        """Node and last known activity of the evaluator."""
         return UnitState(
             unit=self._unit.name,
             node=self._launcher.node_name(self._unit),
@@ -92,7 +93,7 @@ class RemoteEvaluator:
         )
 
     def close(self) -> None:
-        """End it; what it was at is measured again."""
+        """End the process; an unfinished evaluation is measured again."""
         atexit.unregister(self.close)
         self._line.kill()
         self._line.close()
@@ -153,7 +154,7 @@ class RemoteEvaluator:
         self._line = self._start()
 
     def _end_silent(self) -> None:
-        """Kill it where it owes something and has said nothing for too long; then it is dead, and treated so."""
+        """Kill the process if it owes an answer but has been silent too long; it is then handled as dead."""
         owes, limit = self._owed()
         silent = time.monotonic() - max(self._patient_since, self._line.heard)
         if owes and silent > limit:
@@ -161,7 +162,7 @@ class RemoteEvaluator:
             self._patient_since = time.monotonic()
 
     def _owed(self) -> tuple[str, float]:
-        """What it is waited for to do, and for how long; empty where it may be silent."""
+        """The answer that the evaluator owes and its time limit; empty if it may be silent."""
         if not self.is_there:
             return "was starting", START_LIMIT_S
         if self._order is None or self._answer is not None:

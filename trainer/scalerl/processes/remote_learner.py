@@ -1,7 +1,7 @@
-"""A sharded learner as the run's process sees it, on either clock: orders to all ranks, one answer from each.
+"""The run's side of a sharded learner, on either clock: orders to all ranks, one answer from each.
 
-Ranks publish their weights themselves. What needs them whole in the run's process, a modelled generator, an evaluation
-or the model's folder, fetches a publication.
+Ranks publish their weights themselves. A modelled generator, an evaluation or the model's folder needs whole weights in
+the run's process, and fetches a publication.
 """
 
 import atexit
@@ -44,15 +44,15 @@ from scalerl.weights.hugging_face import Weights
 from scalerl.weights.store import WeightStore
 
 OBEY_LIMIT_S = 3600.0
-"""For an order; the ranks' own limit for one of their messages is shorter."""
+"""Time limit for an order; the ranks' own limit for a message to each other is shorter."""
 LOOK_S = 1.0
-"""The longest wait for an answer before limits are looked at again."""
+"""Longest wait for an answer before limits are checked again."""
 CAUSE_S = 2.0
-"""A rank that dies takes the others with it; which was killed is seen within this time."""
+"""Time to find the cause when ranks die: one rank's death takes the others with it."""
 
 
 class RemoteLearner:
-    """The ranks of a learner, started with the object; every order waits until all have obeyed."""
+    """The ranks of a learner, started on construction; every order waits until all have obeyed."""
 
     def __init__(
         self,
@@ -63,45 +63,45 @@ class RemoteLearner:
         work: TrainerWork,
         size: ModelSize,
     ) -> None:
-        """`launcher` starts the trainer ranks among `units`; each executes `work` with its rank, all meet here."""
+        """`launcher` starts the trainer ranks among `units`; each executes `work` with its rank. All meet here."""
         self.recipe, self.size, self.store, self.evaluations = recipe, size, work.store, work.evaluations
         self.version = 0
         self.publication = 0
-        """The last that generators were told of, or are about to be."""
+        """Last publication that generators were told of, or are about to be."""
         self._published: tuple[int, int] | None = None
-        """Number and version of what was published last."""
+        """Number and version of the last publication."""
         self._inbox: queue.SimpleQueue[UnitLine] = queue.SimpleQueue()
         self._meeting = TCPStore(work.host, 0, is_master=True, wait_for_workers=False)
         ranks = [unit for unit in units if unit.role == "trainer"]
         self.accounts = [ReportedAccount(doing="wait_rollouts") for _ in ranks]
-        """How each rank has spent its time in this attempt."""
+        """Time spent by each rank in this attempt."""
         self._lines: list[UnitLine] = []
         atexit.register(self.close)
         for rank, unit in enumerate(ranks):
             own = replace(work, rank=rank, world=len(ranks), port=self._meeting.port)
             self._lines.append(UnitLine(unit, launcher.start(unit, pickle.dumps(own)), self._inbox))
         self._owed = len(ranks)
-        """Answers that have not come yet: of each its first word."""
+        """Number of missing answers; at first, one first message per rank."""
         self.is_there = False
-        """Whether every rank has said its first word."""
+        """True if every rank has sent its first message."""
 
     @property
     def policy(self) -> None:
-        """It lies in no single process."""
+        """None: no single process holds the policy."""
         return None
 
     def wait_until_there(self) -> None:
-        """Until every rank has said its first word."""
+        """Wait for every rank's first message."""
         list(self._answers())
         self.is_there = True
 
     @property
     def process_ids(self) -> list[int]:
-        """Of the ranks, in order."""
+        """Process ids of the ranks, in order."""
         return [line.body.process_id for line in self._lines]
 
     def step(self, groups: Sequence[Group], compute_gpu_hours: float | None = None) -> Update:
-        """As every learner; RankDied where a rank does."""
+        """Take an optimiser step; RankDied if a rank dies."""
         (update,) = (
             answer.update
             for answer in self._order(Step(groups=groups, compute_gpu_hours=compute_gpu_hours))
@@ -111,7 +111,7 @@ class RemoteLearner:
         return update
 
     def publish(self, store: WeightStore, publication: int) -> None:
-        """Each rank publishes its share."""
+        """Have each rank publish its share."""
         if store is self.evaluations:
             self._order(Publish(publication=publication, is_to_measure=True))
             return
@@ -120,10 +120,10 @@ class RemoteLearner:
         self._publish(publication)
 
     def weights(self) -> Weights:
-        """The policy's weights, fetched from the store; they are published first, unless the last publication is it.
+        """The policy's weights, fetched from the store, after publishing them if the last publication is older.
 
-        That is never told to generators, and its number is used again: no generator reads its place. Only where none
-        is about to take the last but one, as in a pause.
+        Generators are never told of this publication, and its number is used again, so none reads its place. Call this
+        only if no generator is about to take the last publication but one, as in a pause.
         """
         if self._published is None or self._published[1] != self.version:
             self._publish(self.publication + 1)
@@ -137,19 +137,19 @@ class RemoteLearner:
         policy.save_weights(folder)
 
     def pause(self) -> None:
-        """From here on the time of the ranks is not counted."""
+        """Stop counting the time of the ranks."""
         self._order(Pause())
 
     def resume(self) -> None:
-        """Their time is counted again."""
+        """Count the time of the ranks again."""
         self._order(Resume())
 
     def await_evaluator(self) -> None:
-        """From here to `resume` they wait for the evaluator."""
+        """Book the ranks as waiting for the evaluator until `resume`."""
         self._order(AwaitEvaluator())
 
     def refuse_dead(self) -> None:
-        """RankDied where a rank has died that owes nothing."""
+        """RankDied if a rank that owes nothing has died."""
         while True:
             try:
                 line = self._inbox.get_nowait()
@@ -158,24 +158,24 @@ class RemoteLearner:
             self._take(line)
 
     def state_dict(self) -> dict[str, Any]:
-        """What all ranks have alike; only while paused."""
+        """State common to all ranks; only while paused."""
         (state,) = (answer.state for answer in self._order(HandOver()) if answer.state is not None)
         return state
 
     def write_kept(self, folder: Path) -> list[Part]:
-        """Each rank writes its own; only while paused."""
+        """Have each rank write its own state; only while paused."""
         order = WriteKept(folder=folder.resolve())
         (kept,) = (answer.kept for answer in self._order(order) if answer.kept is not None)
         return kept
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Every rank takes its share, whatever their number was; where `kept` names files, it reads it there."""
+        """Have every rank load its share, from any number of ranks; files named by `kept` are read by the ranks."""
         self._order(TakeOver(state=state))
         self.version = state["version"]
         self._published = None
 
     def close(self) -> None:
-        """End the ranks; there is nothing in them that a checkpoint has not."""
+        """End the ranks; everything needed later is in the checkpoint."""
         atexit.unregister(self.close)
         for line in self._lines:
             line.kill()
@@ -187,7 +187,7 @@ class RemoteLearner:
         self._published = publication, self.version
 
     def _order(self, order: Order) -> list[Obeyed]:
-        """All obey; their answers in the order in which they came."""
+        """Send an order to all ranks; return their answers in the order of arrival."""
         self.wait_until_there()
         for line in self._lines:
             line.send(order)
@@ -222,7 +222,7 @@ class RemoteLearner:
                 raise AssertionError(f"{type(answer).__name__} is no answer of a trainer rank")
 
     def _cause(self, line: UnitLine, death: Death) -> str:
-        """Which rank died and how: the one that did not end by itself, if there is one."""
+        """The rank that died, and how: the one that did not end by itself, if there is one."""
         limit = time.monotonic() + CAUSE_S
         while death.by_itself and time.monotonic() < limit:
             try:

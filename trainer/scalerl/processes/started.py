@@ -1,6 +1,6 @@
-"""What a process executes that an agent has started: it calls the coordinator, gets its work and does it.
+"""The program of a process started by an agent: call the coordinator, receive the work, do it.
 
-Its input says where the coordinator is, and closes when the agent dies: then this process ends, with all that it has
+The process's input names the coordinator and closes when the agent dies. The process then ends, with all that it has
 started.
 """
 
@@ -16,7 +16,7 @@ from scalerl.processes.launch import begin, end_group
 
 
 def do_work() -> None:
-    """Do what the coordinator sends, for as long as the agent lives."""
+    """Do the coordinator's work for as long as the agent lives."""
     card = json.loads(sys.stdin.buffer.readline())
     current_process().name = card["ticket"]
     threading.Thread(target=_end_with_the_agent, daemon=True).start()
@@ -26,7 +26,7 @@ def do_work() -> None:
 
 
 def _end_with_the_agent() -> None:
-    sys.stdin.buffer.read(1)  # it never writes again: this returns at the end of the input
+    sys.stdin.buffer.read(1)  # no more is written: this returns at the end of the input
     end_group(os.getpid())
 
 

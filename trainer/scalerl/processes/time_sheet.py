@@ -1,4 +1,4 @@
-"""How a process spends its time, and how the trainer's process keeps the account of a generator process."""
+"""Time spent by a process, and the coordinator's account of another process's time."""
 
 import time
 from collections import Counter
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from scalerl.cluster.device_seconds import Account, Activity
 
 Pastime = Activity | Literal["off"]
-"""An activity, or not counted: before the start, during evaluations and checkpoints."""
+"""An activity, or time that is not counted: before the start, during evaluations and checkpoints."""
 
 
 class TimeSheet:
@@ -25,9 +25,9 @@ class TimeSheet:
         self.activity: Pastime = "off"
 
     def switch(self, activity: Pastime, *, was: Activity | None = None) -> Pastime:
-        """Spend the time from here on with `activity`; returns the one before.
+        """Switch to `activity`; returns the previous one.
 
-        `was` is what the one before has turned out to be, where that is seen only at its end.
+        `was` relabels the time of the previous activity, if its kind is known only at the end.
         """
         now = self._clock()
         if self.activity != "off":
@@ -36,18 +36,18 @@ class TimeSheet:
         return before
 
     def seconds(self) -> dict[Activity, float]:
-        """Spent so far, by activity."""
+        """Seconds spent so far, by activity."""
         self.switch(self.activity)
         return dict(self._account.seconds)
 
     def elapsed(self) -> float:
-        """Seconds so far in which it was not off."""
+        """Seconds so far, without time that is not counted."""
         return sum(self.seconds().values())
 
 
 @dataclass(kw_only=True)
 class ReportedAccount:
-    """The account of a process that reports its own now and then; in between it does what it was last known to do.
+    """Account of a process that reports now and then; in between, its last known activity is assumed to continue.
 
     >>> account = ReportedAccount()
     >>> account.report({"decode": 2.0}, doing="wait_prompts")
@@ -56,25 +56,25 @@ class ReportedAccount:
     """
 
     earlier: Mapping[Activity, float] = field(default_factory=dict)
-    """What the process has not in its own account: before a resume, and of those that had its place before it died."""
+    """Time missing from the process's own account: before a resume, and of dead predecessors."""
     doing: Activity = "wait_prompts"
 
     def __post_init__(self) -> None:
         self._account = _account_of(self.earlier)
 
     def report(self, seconds: Mapping[Activity, float], doing: Activity) -> None:
-        """The process has spent its time so, and goes on with `doing`."""
+        """Book the time reported by the process, which continues with `doing`."""
         sums: Counter[Any] = Counter(self.earlier)
         sums.update(seconds)
         self._account, self.doing = _account_of(sums), doing
 
     def switch(self, activity: Activity, now: float) -> None:
-        """From here on the process is known to do something else."""
+        """Note the process's switch to another activity."""
         self._account.book(self.doing, max(now, self._account.until))
         self.doing = activity
 
     def replaced(self, now: float) -> None:
-        """Another process has taken the place of this one; it begins its own account."""
+        """Note that another process has replaced this one and begins its own account."""
         self.switch("wait_prompts", now)
         self.earlier = dict(self._account.seconds)
 

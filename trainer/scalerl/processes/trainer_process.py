@@ -1,6 +1,6 @@
-"""What the process of a trainer rank executes: it meets the other ranks and obeys orders, one after the other.
+"""The program of a trainer rank: meet the other ranks and obey orders, one by one.
 
-All ranks are given the same orders in the same order, so whatever is collective in one finds the others.
+All ranks get the same orders in the same order, so collective operations match.
 """
 
 import os
@@ -35,30 +35,30 @@ from scalerl.processes.time_sheet import TimeSheet
 from scalerl.weights.store import WeightStore
 
 LOCAL = "127.0.0.1"
-"""Where ranks of one machine meet."""
+"""Meeting address for ranks of one machine."""
 LearnerMaker = Callable[[Ranks], Learner]
-"""Builds a rank's learner where it is called; collective, and it can be pickled."""
+"""Builds a rank's learner in the process that calls it; a collective operation; can be pickled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainerWork:
-    """The Work of one rank: `TrainerWork(rank=1, world=2, host="127.0.0.1", port=40123, ...)`."""
+    """One rank's Work: `TrainerWork(rank=1, world=2, host="127.0.0.1", port=40123, ...)`."""
 
     rank: int = 0
     world: int = 1
-    """`RemoteLearner` fills in rank, world and port."""
+    """Number of ranks; `RemoteLearner` fills in rank, world and port."""
     host: str
     port: int = 0
-    """Where the coordinator keeps the ranks' meeting."""
+    """Port of the ranks' meeting, served by the coordinator."""
     maker: LearnerMaker
     store: WeightStore
     threads: int
     evaluations: WeightStore | None = None
-    """Where weights that are to be measured are published, if there is an evaluator."""
+    """Store for weights to be measured, if there is an evaluator."""
 
     def __call__(self, connection: Connection) -> None:
         """Obey until the coordinator closes its end of the connection or dies."""
-        os.environ["LOCAL_RANK"] = "0"  # DeepSpeed asks: the process sees one device
+        os.environ["LOCAL_RANK"] = "0"  # for DeepSpeed: the process sees one device
         torch.set_num_threads(self.threads)
         meeting = TCPStore(self.host, self.port, is_master=False, timeout=LIMIT)
         ranks = join(meeting, rank=self.rank, world=self.world, are_together=self.host == LOCAL)
@@ -71,14 +71,14 @@ class TrainerWork:
 
 
 class TrainerProcess:
-    """The learner of one rank with its orders and its time sheet."""
+    """The learner of one rank, with its orders and its time sheet."""
 
     def __init__(self, learner: Learner, ranks: Ranks, work: TrainerWork, connection: Connection) -> None:
         self.learner, self.ranks, self.orders, self.connection = learner, ranks, work, connection
         self.sheet = TimeSheet()
 
     def work(self) -> None:
-        """Say that it is there, then obey."""
+        """Send the first message, then obey orders."""
         self._answer(self._obeyed())
         while True:
             self._answer(self._obey(from_bytes(self.connection.recv_bytes())))

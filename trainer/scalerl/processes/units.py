@@ -1,4 +1,4 @@
-"""The units of a run on the wall clock, and the devices they have."""
+"""The units of a run on the wall clock, and their devices."""
 
 from collections.abc import Sequence
 
@@ -12,14 +12,14 @@ from scalerl.recipe import ResolvedRecipe
 
 
 def units_of(recipe: ResolvedRecipe, gpus_of_nodes: Sequence[int]) -> tuple[PlacedUnit, ...]:
-    """Every unit of the run, on nodes with so many GPUs each, which a run on CPUs leaves alone; see `place_run`."""
+    """All units of the run, on nodes with so many GPUs each; a run on CPUs uses no GPUs. See `place_run`."""
     return place_run(recipe, [0] * len(gpus_of_nodes) if device_of(recipe).type == "cpu" else gpus_of_nodes)
 
 
 def local_units(recipe: ResolvedRecipe) -> tuple[PlacedUnit, ...]:
-    """The units of a run on this machine alone; GPUs beyond what it needs are left to others.
+    """The units of a run on this machine alone; surplus GPUs are left free.
 
-    On the virtual clock these are the learner's ranks alone. Rejected if there are GPUs, but not one for each.
+    On the virtual clock these are the learner's ranks only. Rejected if there are GPUs, but fewer than ranks.
     """
     gpus = 0 if device_of(recipe).type == "cpu" else min(torch.cuda.device_count(), recipe.most_gpus)
     if recipe.cluster.type == "wall":
@@ -41,7 +41,7 @@ def evaluator_among(units: Sequence[PlacedUnit]) -> PlacedUnit | None:
 
 
 def trainer_states(trainers: Sequence[tuple[PlacedUnit, str]], doing: Pastime | None) -> list[UnitState]:
-    """Of trainers with the names of their nodes, which all do the same; None while they start."""
+    """States of trainers with the names of their nodes, all doing the same; `doing` is None while they start."""
     return [
         UnitState(
             unit=unit.name,

@@ -1,4 +1,4 @@
-"""The parts of one run, put together from its recipe and seed. Another engine is put in here and nowhere else."""
+"""The parts of one run, built from its recipe and seed. This is the only place to plug in another engine."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ from scalerl.weights.store import WeightStore
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What the training loop works with."""
+    """Parts that the training loop works with."""
 
     cluster: Cluster
     """Learner, prompts and generators."""
@@ -68,30 +68,30 @@ class Parts:
     held_out: Evaluator
     downstream: Evaluator
     kept_rollouts: KeptRollouts
-    """Some rollouts of the last evaluation that this process took."""
+    """Sample rollouts of the last evaluation taken by this process."""
     reader: Reader
-    """Of what the policy writes."""
+    """Reader of the policy's output."""
     pending: PendingEvaluations | None
-    """Evaluations on their way, where an evaluator measures instead of this process."""
+    """Evaluations in progress, if an evaluator measures instead of this process."""
     start: Path
-    """Folder of the model that the run starts from, in Hugging Face's format, with its tokenizer."""
+    """Folder of the model that the run starts from, in Hugging Face format, with its tokenizer."""
     start_sha256: str
-    """Of that folder."""
+    """SHA-256 of that folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Processes:
-    """Where the processes of a run are started: on the wall clock, or because its learner is sharded."""
+    """Launcher, units and store of a run with processes: on the wall clock, or with a sharded learner."""
 
     launcher: Launcher
     units: Sequence[PlacedUnit]
     store: WeightStore
     host: str
-    """Where trainer ranks meet."""
+    """Host where trainer ranks meet."""
 
 
 def _processes(recipe: ResolvedRecipe, weights: Weights, coordinator: Coordinator | None) -> _Processes | None:
-    """On this machine, or on the nodes whose agents come to the coordinator; None if this process is the whole run."""
+    """Processes of this machine or of the nodes whose agents join the coordinator; None for a run in one process."""
     if recipe.cluster.type == "virtual" and recipe.learner.type == "torch":
         return None
     if coordinator is None:
@@ -115,10 +115,10 @@ def assemble(
     coordinator: Coordinator | None = None,
     evaluations: Path | None = None,
 ) -> Parts:
-    """The parts as they stand before the first step; trains the warm start if `warm_starts` does not hold it.
+    """Build the parts as they stand before the first step; train the warm start if `warm_starts` lacks it.
 
-    Agents of other nodes come to the `coordinator`. In the folder `evaluations` lie the weights that an evaluator is to
-    measure, if there is one.
+    Agents of other nodes connect to the `coordinator`. The folder `evaluations` holds the weights that an evaluator, if
+    any, has yet to measure.
     """
     shape = shape_of(recipe.model)
     refuse_unservable(recipe, head_size=shape.head_size, heads=shape.heads, kv_heads=shape.kv_heads, mlp=shape.mlp)
@@ -141,7 +141,7 @@ def assemble(
         decoding.head_parts = recipe.generator.head_parts
         return partial(make_generator, recipe, decoding, slots=slots, max_prompt=prompts.trained)
 
-    # One copy of the weights that the run starts from, for whoever compares with them.
+    # One copy of the initial weights, shared by everything that compares with them.
     origin = frozen_copy(policy)
     drift, kept_rollouts = PolicyDrift(recipe=recipe, start=origin), KeptRollouts(tokenizer.reader, recipe)
     held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, drift=drift, kept=kept_rollouts)
@@ -164,7 +164,7 @@ def assemble(
     else:
         learner = TorchLearner(policy, recipe, origin=origin)
     measured_policy = learner.policy or new_policy(recipe)
-    rows = 1 if kept else evaluation_rows(recipe, shape, prompts)  # then it only scores
+    rows = 1 if kept else evaluation_rows(recipe, shape, prompts)  # with an evaluator, only scoring is left
     parts: dict[str, Any] = {
         "recipe": recipe,
         "learner": learner,

@@ -1,17 +1,17 @@
-"""Checkpoints: a folder with everything that decides a run's future, in parts, at the last two moments it was saved.
+"""Checkpoints: everything that decides a run's future, in parts, as of the last two saves.
 
-    manifest.json                 the form's number, how the log was, of each part its file, bytes and SHA-256, and the
-                                  SHA-256 of all this; written last
-    previous.json                 the manifest of the checkpoint before
-    state-<hash>.json             plain values, and where tensors and arrays belong: `scalerl.run.encoding`
-    tensors-<hash>.safetensors    weights, each once, the optimiser's moments, keys and values, random state
+    manifest.json                 format number, mark of the log, file, bytes and SHA-256 of each part, and the
+                                  SHA-256 of all the above; written last
+    previous.json                 the manifest of the previous checkpoint
+    state-<hash>.json             plain values, and the places of tensors and arrays: `scalerl.run.encoding`
+    tensors-<hash>.safetensors    weights (each once), optimiser moments, keys and values, random state
     arrays-<hash>.safetensors     tokens and log-probabilities of rollouts in flight
-    rank-<r>-of-<n>-<hash>.safetensors   what rank r of a sharded learner keeps, written by it: `scalerl.learner.pieces`
+    rank-<r>-of-<n>-<hash>.safetensors   state of rank r of a sharded learner, written by it: `scalerl.learner.pieces`
 
-Parts are named by their content, so those of a new checkpoint stand beside those of the last two until its manifest
-takes the place of the old one, in one step; only then are parts deleted that neither manifest names. A crash at any
-instant leaves a whole checkpoint. If one is damaged, or the log is not what it was then, the one before is used.
-Nothing in it is unpickled.
+Parts are named by their content, so new parts lie beside those of the last two checkpoints until the new manifest
+replaces the old one atomically. Only then are parts deleted that neither manifest names. A crash at any instant leaves
+a whole checkpoint. If a checkpoint is damaged, or the log no longer matches it, the previous one is used. Nothing is
+unpickled.
 """
 
 import json
@@ -32,21 +32,21 @@ from scalerl.run.run_folder import replace_folder, write_atomically
 from scalerl.run.sealed_json import read_sealed, seal
 
 CHECKPOINT_FORM = 4
-"""Changes with every change of the code that could not resume from older checkpoints, or would train on other data."""
+"""Checkpoint format, raised by each code change that cannot resume older checkpoints or trains on other data."""
 MANIFEST, PREVIOUS = "manifest.json", "previous.json"
 PARTS = ("state", "tensors", "arrays")
 KeptWriter = Callable[[Path], Sequence[Part]]
-"""Has the learner's ranks write what they keep into a folder; what the manifest says of their files, in order."""
+"""Function that has the learner's ranks write their state into a folder and returns the manifest's entries."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What one checkpoint is made of."""
+    """Contents of one checkpoint."""
 
     parts: Mapping[str, Part]
-    """By name, those of ranks as `rank-0-of-2`."""
+    """Parts by name; those of ranks are named `rank-0-of-2`."""
     log: LogMark
-    """How the log was."""
+    """Mark of the log at the time of the checkpoint."""
 
     def to_json(self) -> bytes:
         """The content of manifest.json."""
@@ -54,7 +54,7 @@ class Manifest:
 
     @property
     def files(self) -> set[str]:
-        """Names of its parts."""
+        """Names of all part files."""
         return {part["file"] for part in self.parts.values()}
 
     @property
@@ -66,18 +66,18 @@ class Manifest:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The newest checkpoint that is whole."""
+    """The newest whole checkpoint."""
 
     state: dict[str, Any]
     manifest: Manifest
     kept: tuple[Path, ...] = ()
-    """Files that the ranks of a sharded learner wrote."""
+    """Files written by the ranks of a sharded learner."""
     faults: tuple[str, ...] = ()
-    """Why a newer one is not used."""
+    """Reasons why a newer checkpoint is not used."""
 
 
 class Damaged(CannotResume):
-    """A file is not what was written; says which."""
+    """A file differs from what was written; the message names it."""
 
 
 def write_checkpoint(
@@ -87,18 +87,17 @@ def write_checkpoint(
     before: Manifest | None = None,
     write_kept: KeptWriter = lambda _: (),
 ) -> Manifest:
-    """Write a checkpoint to `folder` and keep the one `before`, which is whole; all other files there are deleted.
+    """Write a checkpoint to `folder`, keep the whole one `before`, and delete all other files there.
 
-    A sharded learner's ranks write theirs first, where `write_kept` has them do so: all are there before any manifest
-    names one.
+    The ranks of a sharded learner write their files first, by `write_kept`: all exist before any manifest names one.
     """
-    if not folder.exists():  # made in one step, so that parts without a manifest are damage, never a crash
+    if not folder.exists():  # made in one step, so parts without a manifest mean damage, never a crash
         with replace_folder(folder) as partial:
             manifest = Manifest(parts=_write_parts(partial, state, write_kept(partial)), log=log)
             write_atomically(partial / MANIFEST, manifest.to_json())
         return manifest
     manifest = Manifest(parts=_write_parts(folder, state, write_kept(folder)), log=log)
-    sync_file(folder)  # the parts' names are durable before the manifest's
+    sync_file(folder)  # the parts' names reach the disk before the manifest's
     if before is not None:
         write_atomically(folder / PREVIOUS, before.to_json())
     write_atomically(folder / MANIFEST, manifest.to_json())
@@ -114,10 +113,10 @@ def write_checkpoint(
 def read_checkpoint(
     folder: Path, log: Path, prompts: Iterable[Prompt], code_versions: Sequence[str] = ()
 ) -> Found | None:
-    """The newest checkpoint in `folder` that is whole, with the log as it was then; None if there is no such folder.
+    """The newest whole checkpoint in `folder` whose log still matches; None if there is no such folder.
 
-    `prompts` are the task's training prompts, which it names. Raises CannotResume with what is damaged if neither
-    checkpoint can be used, or if one has another form, which one of `code_versions` wrote.
+    The checkpoint may refer to `prompts`, the task's training prompts. Raises CannotResume, naming the damage, if
+    neither checkpoint is usable, or if one has another format, written by one of `code_versions`.
     """
     if not folder.exists():
         return None
@@ -146,13 +145,13 @@ def read_checkpoint(
 
 
 def damaged(faults: Iterable[str], checkpoint: Path) -> CannotResume:
-    """The error when a run can resume from nothing that `checkpoint` holds."""
+    """The error for a run that cannot resume from anything in `checkpoint`."""
     found = "; ".join(dict.fromkeys(faults))
     return CannotResume(f"{found}. The run cannot resume. Restore what is damaged, or {_anew(checkpoint)}")
 
 
 def other_form(checkpoint: Path, form: object, code_versions: Sequence[str]) -> CannotResume:
-    """The error when a run's checkpoint has a form that this code does not resume from."""
+    """The error for a checkpoint whose format this code cannot resume from."""
     written = f", written by code version {' or '.join(code_versions)}" if code_versions else ""
     return CannotResume(
         f"{checkpoint} has form {form}{written}; this version resumes from form {CHECKPOINT_FORM} alone. The run "
@@ -162,7 +161,7 @@ def other_form(checkpoint: Path, form: object, code_versions: Sequence[str]) -> 
 
 
 def _anew(checkpoint: Path) -> str:
-    """How a run is trained again."""
+    """How to train the run again from the start."""
     return (
         f"delete the checkpoint, `rm -r {checkpoint}`, and repeat the command (`platform sweep` or `platform train`): "
         "the run is then trained again from its start"
@@ -191,7 +190,7 @@ def _read_manifest(path: Path, code_versions: Sequence[str]) -> Manifest:
 
 
 def _write_parts(folder: Path, state: dict[str, Any], kept: Sequence[Part]) -> dict[str, Part]:
-    """Write the state in parts; returns the manifest's entries, those of the learner's ranks among them."""
+    """Write the state in parts; return the manifest's entries, including those of the learner's ranks."""
     encoded = encode(state)
     text = json.dumps(encoded.tree, separators=(",", ":"))
     return {
@@ -207,7 +206,7 @@ def _write_parts(folder: Path, state: dict[str, Any], kept: Sequence[Part]) -> d
 
 
 def _read_parts(folder: Path, manifest: Manifest) -> Encoded:
-    """Those of the state; all of them are checked, the ranks' too."""
+    """Read the parts of the state, after checking every part, including those of the ranks."""
     files = {name: _checked(folder, part) for name, part in manifest.parts.items()}
     return Encoded(
         tree=json.loads(files["state"].read_bytes()),
@@ -217,7 +216,7 @@ def _read_parts(folder: Path, manifest: Manifest) -> Encoded:
 
 
 def _checked(folder: Path, part: Part) -> Path:
-    """The file of a part; Damaged unless it is the one that was written."""
+    """The file of a part; raises Damaged if it differs from what was written."""
     path = folder / part["file"]
     if not path.is_file():
         raise Damaged(f"{path} is missing")

@@ -1,16 +1,16 @@
-"""A run's state as JSON, tensors and arrays, and back. No class is named but those of `RECORDS`.
+"""A run's state as JSON, tensors and arrays, and back. The only classes allowed are those of `RECORDS`.
 
-JSON holds plain values as they are. What it has no form for is an object with one key that starts with `$`:
+JSON holds plain values as they are. Other values become an object with one key that starts with `$`:
 
     {"$tuple": [1, 2]}                     a tuple
-    {"$pairs": [[17, ...], ...]}           a mapping whose keys are not all texts
+    {"$pairs": [[17, ...], ...]}           a mapping whose keys are not all strings
     {"$tensor": "cluster/learner/policy/norm"}    a tensor, by name
-    {"$array": ["int32", 40, [7]]}         shape [7] of NumPy, from place 40 of all numbers of that type
+    {"$array": ["int32", 40, [7]]}         a NumPy array of shape [7], from place 40 of all numbers of that type
     {"$prompt": ["k_smallest", "3:k9a2"]}  a training prompt of the task, by task and id
     {"$Request": {"prompt": ..., ...}}     a dataclass, by field
 
-Tensors with equal content are kept once, under the name of the first: the generators' weights, those under way and
-those of frozen copies are mostly the learner's.
+Tensors with equal content are stored once, under the name of the first: weights of generators, of publications under
+way and of frozen copies are mostly the learner's.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from scalerl.prompts.pool import Key, key
 from scalerl.rollout import Group, Prompt, Rollout
 
 RECORDS: dict[str, type] = {"Assembly": Assembly, "Group": Group, "Request": Request, "Rollout": Rollout}
-"""What is in flight when a checkpoint is written."""
+"""Records that may be in flight when a checkpoint is written."""
 
 
 @dataclass(kw_only=True)
@@ -37,15 +37,15 @@ class Encoded:
     """A state in three parts."""
 
     tree: Any = None
-    """What JSON takes."""
+    """The part stored as JSON."""
     tensors: dict[str, Tensor] = field(default_factory=dict)
-    """On the CPU, contiguous, no two of them in the same memory."""
+    """Tensors by name, on the CPU, contiguous, no two in the same memory."""
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
-    """By type, all numbers of that type one after the other."""
+    """Arrays by type: all numbers of the type, one after another."""
 
 
 def encode(state: Any) -> Encoded:
-    """The state in three parts; TypeError names the place of a value that has no form."""
+    """Split the state into three parts; TypeError names the place of a value that cannot be encoded."""
     encoder = _Encoder()
     tree = encoder.encode(state, "")
     return Encoded(
@@ -56,7 +56,7 @@ def encode(state: Any) -> Encoded:
 
 
 def decode(encoded: Encoded, prompts: Iterable[Prompt]) -> Any:
-    """The state again, every tensor in memory of its own; `prompts` are those that it may name.
+    """Rebuild the state, each tensor in its own memory; the state may refer to `prompts`.
 
     ValueError names a prompt that is not among them.
     """
@@ -64,7 +64,7 @@ def decode(encoded: Encoded, prompts: Iterable[Prompt]) -> Any:
 
 
 class _Encoder:
-    """What the values so far have left in the other two parts."""
+    """The tensors and arrays collected so far."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Tensor] = {}
@@ -104,12 +104,12 @@ class _Encoder:
         return [self.encode(value, f"{place}/{number}") for number, value in enumerate(values)]
 
     def _tensor(self, tensor: Tensor, place: str) -> str:
-        """The name that this content has, given now if it is new."""
+        """The name for this content, newly assigned if the content is new."""
         own = tensor.detach().cpu().contiguous()
         content = hashlib.sha256(own.reshape(-1).view(torch.uint8).numpy().data).digest()
         name = self._names.setdefault((own.dtype, own.shape, content), place.removeprefix("/"))
         if name not in self.tensors:
-            # A view of a part would have the whole beside it: safetensors refuses tensors that share memory.
+            # A view would keep its whole base beside it: safetensors refuses tensors that share memory.
             is_whole = own.untyped_storage().nbytes() == own.nbytes
             self.tensors[name] = own if is_whole else own.clone()
         return name
@@ -123,7 +123,7 @@ class _Encoder:
 
 
 class _Decoder:
-    """The other two parts, and the prompts by key."""
+    """The tensors and arrays, and the prompts by key."""
 
     def __init__(self, encoded: Encoded, prompts: Mapping[Key, Prompt]) -> None:
         self.encoded, self.prompts = encoded, prompts

@@ -1,14 +1,14 @@
-"""What the last training steps of a run say of its health: warnings, never decisions.
+"""Warnings about a run's health, from its last training steps; never decisions.
 
-A rule looks at the first 60 train rows of the run and at the last 20 and gives a sentence, or None. Rows of steps that
-trained on nothing lack the columns of the learner and are passed over. Loads no torch.
+Each rule reads the first 60 and the last 20 train rows and returns a sentence or None. Rows of steps that trained on
+nothing lack the learner's columns and are skipped. This module does not load torch.
 
-    truncation   over 10 %, where collapse follows (ScaleRL A.15), and over where the run began: a scale may cut some
-                 answers by design
+    truncation   over 10 %, a level that precedes collapse (ScaleRL A.15), and above the run's starting level: a scale
+                 may cut some answers by design
     mismatch     |log pi_train - log pi_gen| over 0.1 nats and over twice its level at steps 11 to 60; on our task such
-                 levels precede collapse by some steps, and lag alone makes .04 to .06
-    ess          effective sample size below a quarter: most tokens of a batch then have next to no weight
-    entropy      next to none while answers are still wrong; entropy that merely falls foretells nothing (ScaleRL A.12)
+                 levels precede collapse by some steps, while lag alone gives .04 to .06
+    ess          effective sample size below a quarter: most tokens of the batch have almost no weight
+    entropy      almost none while answers are still wrong; falling entropy alone predicts nothing (ScaleRL A.12)
     skipped      a quarter of the steps trained on nothing; all of them, as soon as the run is PATIENT steps old or ends
 """
 
@@ -19,28 +19,28 @@ from typing import Any
 TrainRows = Sequence[dict[str, Any]]
 
 RECENT = 20
-"""Steps at the end of the run that are judged."""
+"""Number of steps judged, at the end of the run."""
 EARLY = 60
-"""Steps at its start that they are compared with."""
+"""Number of steps they are compared with, at the start."""
 SETTLED = 10
-"""Steps before the level of the mismatch is taken: generators and trainer begin with the same weights."""
+"""Steps skipped before taking the mismatch level: generators and trainer begin with the same weights."""
 MAX_TRUNCATED, TRUNCATED_RISE = 0.10, 0.05
 MAX_MISMATCH, MISMATCH_RISE = 0.1, 2.0
 MIN_ESS = 0.25
 MIN_ENTROPY, MASTERED = 0.02, 0.9
 MAX_SKIPPED = 0.25
 PATIENT = 5
-"""Steps that may train on nothing at the start of a run before it is said; a run that ends sooner says it then."""
+"""Number of idle steps at the start of a run before a warning; a run that ends sooner warns at its end."""
 
 
 def column_mean(rows: TrainRows, name: str) -> float | None:
-    """Mean of a column over the rows that have it; None where none has."""
+    """Mean of a column over the rows that have it; None if no row does."""
     values = [row[name] for row in rows if row.get(name) is not None]
     return sum(values) / len(values) if values else None
 
 
 def truncation(early: TrainRows, recent: TrainRows) -> str | None:
-    """Answers cut off at the token limit pass 10 %."""
+    """Warn if over 10 % of answers are cut off at the token limit."""
     share, before = column_mean(recent, "truncated"), column_mean(early[:RECENT], "truncated")
     if share is None or before is None or share <= max(MAX_TRUNCATED, before + TRUNCATED_RISE):
         return None
@@ -48,7 +48,7 @@ def truncation(early: TrainRows, recent: TrainRows) -> str | None:
 
 
 def mismatch(early: TrainRows, recent: TrainRows) -> str | None:
-    """The log-probs of trainer and generator drift apart."""
+    """Warn if the log-probs of trainer and generator drift apart."""
     gap, before = column_mean(recent, "mismatch"), column_mean(early[SETTLED:EARLY], "mismatch")
     if gap is None or before is None or gap <= max(MAX_MISMATCH, MISMATCH_RISE * before):
         return None
@@ -58,7 +58,7 @@ def mismatch(early: TrainRows, recent: TrainRows) -> str | None:
 
 
 def ess(early: TrainRows, recent: TrainRows) -> str | None:
-    """Importance weights rest on few tokens."""
+    """Warn if importance weights rest on few tokens."""
     share = column_mean(recent, "ess")
     if share is None or share >= MIN_ESS:
         return None
@@ -66,7 +66,7 @@ def ess(early: TrainRows, recent: TrainRows) -> str | None:
 
 
 def low_entropy(early: TrainRows, recent: TrainRows) -> str | None:
-    """The policy has stopped exploring before it could do the task."""
+    """Warn if the policy has stopped exploring before mastering the task."""
     nats, rate = column_mean(recent, "entropy"), column_mean(recent, "pass_rate")
     if nats is None or rate is None or nats >= MIN_ENTROPY or rate >= MASTERED:
         return None
@@ -74,7 +74,7 @@ def low_entropy(early: TrainRows, recent: TrainRows) -> str | None:
 
 
 def skipped(early: TrainRows, recent: TrainRows) -> str | None:
-    """Too many steps trained on nothing."""
+    """Warn if too many steps trained on nothing."""
     if not recent:
         return None
     idle = Counter(why_nothing(row) for row in recent if row["skipped"])
@@ -84,7 +84,7 @@ def skipped(early: TrainRows, recent: TrainRows) -> str | None:
 
 
 def why_nothing(row: dict[str, Any]) -> str:
-    """Why this step trained on nothing."""
+    """The reason why this step trained on nothing."""
     if row["loss"] is None:
         return "the loss or its gradient was not finite"
     if row.get("grad_norm", 0.0) is None:
@@ -99,7 +99,7 @@ def _reasons(idle: Counter[str]) -> str:
 
 
 def nothing_trained(idle: Counter[str]) -> str:
-    """What is said of a run whose weights no step has moved; `idle` counts its steps by why they trained on nothing."""
+    """Message for a run whose weights no step has moved; `idle` counts its steps by the reason."""
     steps = idle.total()
     which = "its only step trained on nothing" if steps == 1 else f"none of its {steps} steps trained on anything"
     return f"{which}, so that the weights are those of the start: {_reasons(idle)}"
@@ -115,9 +115,9 @@ RULES: dict[str, Callable[[TrainRows, TrainRows], str | None]] = {
 
 
 def health_warnings(early: TrainRows, recent: TrainRows) -> dict[str, str]:
-    """The rules that found something, and what, of the first EARLY and the last RECENT train rows of a run.
+    """Warnings by rule, from the first EARLY and the last RECENT train rows of a run.
 
-    Nothing before the two are RECENT steps apart.
+    The result is empty until the two sets are more than RECENT steps apart.
     """
     if len(recent) < RECENT or not early or recent[0]["step"] <= early[0]["step"] + RECENT:
         return {}
@@ -126,7 +126,7 @@ def health_warnings(early: TrainRows, recent: TrainRows) -> dict[str, str]:
 
 
 class Health:
-    """The rows that the rules look at, of a run under way."""
+    """The rows that the rules read, for a run in progress."""
 
     def __init__(self) -> None:
         self._early: list[dict[str, Any]] = []
@@ -136,7 +136,7 @@ class Health:
         self._idle: Counter[str] = Counter()
 
     def add(self, row: dict[str, Any]) -> None:
-        """Take in the train row of one more step."""
+        """Add the train row of one more step."""
         if len(self._early) < EARLY:
             self._early.append(row)
         self._recent.append(row)
@@ -145,7 +145,7 @@ class Health:
             self._idle[why_nothing(row)] += 1
 
     def warnings(self, *, ended: bool = False) -> dict[str, str]:
-        """What the rules find now. Steps that trained on nothing count from PATIENT steps on, or when the run ends."""
+        """Current warnings. Steps that trained on nothing count from PATIENT steps on, or when the run ends."""
         recent = list(self._recent)
         found = health_warnings(self._early, recent)
         if self._steps and self._steps == self._idle.total() and (ended or self._steps >= PATIENT):
@@ -155,7 +155,7 @@ class Health:
         return found
 
     def unsaid(self, *, ended: bool = False) -> list[str]:
-        """What the rules find now for the first time."""
+        """Warnings that have not been reported yet."""
         found = self.warnings(ended=ended)
         new = [text for name, text in found.items() if name not in self._said]
         self._said |= set(found)

@@ -1,4 +1,4 @@
-"""Whether a run's log is still what its trainer wrote. Loads no torch: whoever compares runs asks it."""
+"""Check that a run's log is as its trainer wrote it. Does not load torch, because every comparison of runs uses it."""
 
 from scalerl.run.metrics import LogMark
 from scalerl.run.run_folder import RunFolder
@@ -6,9 +6,9 @@ from scalerl.run.sealed_json import read_sealed
 
 
 def log_fault(folder: RunFolder) -> str | None:
-    """What is wrong with the log up to the last checkpoint; None if it is as it was, or if nothing says how it was.
+    """The fault in the log up to the last checkpoint; None if it is unchanged, or if no record of it exists.
 
-    A damaged manifest says nothing: the next attempt to train names it. Versions before form 2 kept no SHA-256.
+    A damaged manifest counts as no record: the next training attempt reports it. Formats before 2 kept no SHA-256.
     """
     try:
         manifest, is_sealed = read_sealed((folder.checkpoint / "manifest.json").read_bytes())

@@ -1,4 +1,4 @@
-"""One run: from the resolved recipe in a run folder to its curve.
+"""The training loop of one run, from the resolved recipe in a run folder to its curve.
 
     warm start -> [schedule: decode, verify, optimiser step]* -> evaluation at every compute interval
 
@@ -41,13 +41,13 @@ from scalerl.run.warm_start import Listener
 from scalerl.schedules import SCHEDULES
 
 Reading = Mapping[str, Any]
-"""Columns of one row of an evaluation."""
+"""Columns of one evaluation row."""
 MOST_EVENTS = 5
-"""Kept in the status; the log has all of them."""
+"""Number of events kept in the status; the log has all of them."""
 
 
 class Run:
-    """The trainer's parts, put together for one recipe and seed and brought to where the last checkpoint was."""
+    """The trainer's parts, built for one recipe and seed and restored to the last checkpoint."""
 
     def __init__(
         self,
@@ -61,24 +61,24 @@ class Run:
         self.recipe, self.seed = folder.read_recipe()
         torch.set_num_threads(self.recipe.threads)
         self.device = device_of(self.recipe)
-        # Results are equal to the bit on a CPU alone: some products of a GPU have no deterministic form.
+        # Results are bit-exact on CPUs only: some GPU operations have no deterministic form.
         torch.use_deterministic_algorithms(self.device.type == "cpu")
         print(f"device: {device_text(self.device)}", flush=True)
         status.beat(threads=self.recipe.threads)
         self.evaluations = 0
-        """Points of the grid of compute that are behind."""
+        """Points of the compute grid already passed."""
         self.num_readings = 0
-        """Evaluations taken: fewer, where a long step passed several points."""
+        """Evaluations taken; fewer than grid points if a long step passed several."""
         self.wall_s = 0.0
         self.started = time.monotonic()
         self.off_clock_s = {"start": 0.0, "evaluate": 0.0, "checkpoint": 0.0}
-        """Seconds of work that cost no compute, over all attempts."""
+        """Seconds of work not charged as compute, over all attempts."""
         self.faults: tuple[str, ...] = ()
-        """Files of the run that were damaged, and what is used instead; a device that has changed."""
+        """Damaged files of the run and their replacements; also a changed device."""
         self.events: deque[str] = deque(maxlen=MOST_EVENTS)
-        """The last things that befell the cluster's processes."""
+        """The latest events of the cluster's processes."""
         self.last: Manifest | None = None
-        """The checkpoint that the run resumed from, or the last that it wrote."""
+        """The checkpoint that the run resumed from, or the last one written."""
         if status.damage:
             self.warn(status.damage)
         self.parts = assemble(
@@ -92,7 +92,7 @@ class Run:
         self.cluster, self.pending = self.parts.cluster, self.parts.pending
         self._write_left_out()
         self.last_batch: list[Group] = []
-        """What the last optimiser step of this attempt trained on."""
+        """Batch of this attempt's last optimiser step."""
         try:
             log, rollouts = self._restore()
             self.metrics, self.rollouts = MetricsLog(folder.metrics, log.bytes), self._open_rollouts(rollouts)
@@ -107,15 +107,14 @@ class Run:
         self.off_clock_s["start"] += time.monotonic() - self.started
 
     def close(self) -> None:
-        """Close the log and end what runs beside this process."""
+        """Close the log and stop everything that runs beside this process."""
         self._tell_news()
         self.metrics.close()
         self.rollouts.close()
         self.cluster.close()
 
     def advance(self, budget_gpu_hours: float) -> None:
-        """Optimiser steps, evaluations and checkpoints until the budget is reached or no prompt is left; then the model
-        is written."""
+        """Run steps, evaluations and checkpoints until the budget is spent or prompts run out; then write the model."""
         schedule = SCHEDULES[self.recipe.off_policy.type]
         self._stop_if_asked()
         if self.evaluations == 0:
@@ -153,23 +152,23 @@ class Run:
             raise Cancelled("asked to stop")
 
     def _open_rollouts(self, mark: LogMark) -> MetricsLog:
-        """Rows that were written after the checkpoint are cut off; without the file as it was, it begins anew."""
+        """Open the rollouts file and cut off rows after the checkpoint; a file that has changed is started anew."""
         if fault := mark.fault(self.folder.rollouts):
             self.warn(f"{fault}; the rollouts that it kept of earlier steps are lost, and nothing else")
             mark = EMPTY_LOG
         return MetricsLog(self.folder.rollouts, mark.bytes)
 
     def _evaluate_if_due(self) -> None:
-        """Measure if the step has reached the next point of the grid of compute, and move to the point after it."""
+        """Evaluate if the step has reached the next point of the compute grid, and move on to the following point."""
         every = self.recipe.evaluation.every * self.recipe.compute_unit_gpu_hours
         compute = self.cluster.compute_gpu_hours
         if compute >= self.evaluations * every:
             self._evaluate()
-            # A long step may pass several points of the grid; rounding must not repeat one.
+            # A long step may pass several grid points; rounding must not repeat one.
             self.evaluations = max(self.evaluations, math.floor(compute / every) + 1)
 
     def _evaluate(self) -> None:
-        """Measure the present weights, off the clock, or have the evaluator do it while training goes on."""
+        """Evaluate the present weights off the clock, or have the evaluator do so while training continues."""
         progress, wall_s, cluster = progress_of(self.cluster), self._wall(), self.cluster
         self._keep(
             "trained", progress, trained_rollouts(self.parts.reader, self.recipe, self.last_batch, self.num_readings)
@@ -191,7 +190,7 @@ class Run:
     def _write_readings(
         self, progress: Progress, held_out: Sequence[Reading], downstream: Sequence[Reading], wall_s: float
     ) -> None:
-        """Write the rows of one evaluation, whose weights were there at `progress` and `wall_s`."""
+        """Write the rows of one evaluation, whose weights date from `progress` and `wall_s`."""
         for kind, measured in ((EvalRow, held_out), (DownstreamRow, downstream)):
             for one in measured:
                 self.metrics.write(kind(progress=progress, weight_version=progress.step, measured=one, wall_s=wall_s))
@@ -200,19 +199,19 @@ class Run:
         print(f"step {step:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)
 
     def _keep(self, kind: RolloutKind, progress: Progress, rollouts: Iterable[Mapping[str, Any]]) -> None:
-        """Write down these rollouts for people to read; `progress` is that of their evaluation."""
+        """Write these rollouts for people to read; `progress` is that of their evaluation."""
         for kept in rollouts:
             self.rollouts.write(RolloutRow(kind=kind, progress=progress, kept=kept))
 
     def _write_measured(self) -> None:
-        """Write the rows of what the evaluator has measured since."""
+        """Write the rows of evaluations that the evaluator has finished since."""
         if self.pending is not None:
             for due, measured in self.pending.take_measured():
                 self._write_readings(due.progress, measured.held_out, measured.downstream, due.wall_s)
                 self._keep("held_out", due.progress, measured.rollouts)
 
     def _until_pending(self, most: int) -> None:
-        """Wait until no more evaluations than that are pending, or the run is to stop."""
+        """Wait until at most `most` evaluations are pending, or the run is to stop."""
         assert self.pending is not None
         assert isinstance(self.cluster, WallCluster)
         pending = self.pending
@@ -229,7 +228,7 @@ class Run:
         self.cluster.await_evaluator(is_so)
 
     def _log(self, step: TrainedStep) -> None:
-        """Write the row of a step, and what it says of the run's health."""
+        """Write the row of a step and update the run's health warnings."""
         self.last_batch = step.groups
         row = train_row(self.cluster, step, self._wall(), self.off_clock_s)
         self.metrics.write(row)
@@ -244,14 +243,14 @@ class Run:
         self._say_health()
 
     def _tell_news(self) -> None:
-        """Print what befell the cluster's processes, and keep it for the status."""
+        """Print events of the cluster's processes, and keep them for the status."""
         for text in self.cluster.news:
             print(f"step {progress_of(self.cluster).step:6d}  warning: {text}", flush=True)
         self.events.extend(self.cluster.news)
         self.cluster.news.clear()
 
     def _say_health(self, *, ended: bool = False) -> None:
-        """Print each warning once, and keep those that last in the status."""
+        """Print each warning once, and keep the lasting ones in the status."""
         for text in self.health.unsaid(ended=ended):
             print(f"step {progress_of(self.cluster).step:6d}  warning: {text}", flush=True)
         lasting = self.health.warnings(ended=ended).values()
@@ -259,7 +258,7 @@ class Run:
 
     @contextmanager
     def _off_clock(self, work: str) -> Iterator[None]:
-        """Count the time inside as work that costs no compute."""
+        """Count the time in the block as work not charged as compute."""
         began = time.monotonic()
         yield
         self.off_clock_s[work] += time.monotonic() - began
@@ -268,9 +267,9 @@ class Run:
         return round(self.wall_s + time.monotonic() - self.started, 3)
 
     def save(self) -> None:
-        """Write a checkpoint; metrics up to here are made durable first, so it never points past their end.
+        """Write a checkpoint. Rows up to here are flushed to disk first, so the checkpoint never points past their end.
 
-        Not where nothing has happened since the last one: the one before it would be lost for an equal one.
+        If nothing has happened since the last checkpoint, none is written: an equal one would displace the one before.
         """
         with self.interval.saving(), self.cluster.paused(), self._off_clock("checkpoint"):
             log, rollouts = self.metrics.sync(), self.rollouts.sync()
@@ -293,8 +292,7 @@ class Run:
                     self.pending.saved()
 
     def _restore(self) -> tuple[LogMark, LogMark]:
-        """Bring everything to where the newest whole checkpoint was; returns how the run log was then, and the file of
-        rollouts."""
+        """Restore the newest whole checkpoint; return its marks of the run log and of the rollouts file."""
         versions = self.status.earlier_versions
         found = read_checkpoint(self.folder.checkpoint, self.folder.metrics, self.cluster.task.train, versions)
         if found is None:
@@ -328,21 +326,21 @@ class Run:
         return found.manifest.log, LogMark(**state["rollouts"])
 
     def _write_left_out(self) -> None:
-        """Write which rows of the task files are not used, one per line."""
+        """Write the list of unused task-file rows, one per line."""
         rows = self.parts.tasks.left_out.items()
         lines = [json.dumps({"task": name, **asdict(row)}) for name, several in rows for row in several]
         if lines:
             write_atomically(self.folder.left_out, "".join(f"{line}\n" for line in lines).encode())
 
     def warn(self, fault: str) -> None:
-        """Say what is not as it was, such as a damaged file, here and in the status of this attempt."""
+        """Report a fault, such as a damaged file, here and in the status of this attempt."""
         print(f"warning: {fault}", flush=True)
         self.faults += (fault,)
         self.status.beat(every=0.0, warnings=self.faults)
 
 
 class _OfWarmStart(Listener):
-    """Brings what a warm start says into the status of the run, and the wish to stop to the warm start."""
+    """Passes a warm start's messages to the run's status, and the run's stop request to the warm start."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -354,5 +352,5 @@ class _OfWarmStart(Listener):
             raise Cancelled("asked to stop")
 
     def warn(self, fault: str) -> None:
-        """Part of the run's warnings."""
+        """Add the fault to the run's warnings."""
         self.run.warn(fault)

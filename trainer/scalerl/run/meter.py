@@ -1,4 +1,4 @@
-"""What the evaluator's process measures with, made there from the recipe: tasks cannot be sent to a process."""
+"""The meter of the evaluator's process, built there from the recipe because tasks cannot be sent to a process."""
 
 from functools import partial
 from pathlib import Path
@@ -23,18 +23,18 @@ from scalerl.weights.hugging_face import Weights
 
 
 def make_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> Meter:
-    """Of a run that starts from the model's folder `start`, with the generator of its recipe.
+    """Build the meter of a run that starts from the model folder `start`, with the generator of its recipe.
 
-    With vLLM no policy lies beside the engine, which also scores by the start's weights.
+    With vLLM there is no separate policy: the engine also scores by the start's weights.
     """
-    # As in a run's own process: results are equal to the bit on a CPU alone.
+    # As in a run's own process: results are bit-exact on CPUs only.
     torch.use_deterministic_algorithms(device_of(recipe).type == "cpu")
     tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
     tasks = all_tasks(recipe.tasks, recipe.evaluation.downstream, tokenizer)
     prompts = PromptLengths.of(recipe, tasks.trained, tasks.downstream)
     rows = evaluation_rows(recipe, shape_of(recipe.model), prompts)
     if recipe.generator.type == "vllm":
-        # One token more: an engine that scores the longest sequence chooses another.
+        # One extra token: an engine that scores the longest sequence samples one more.
         generator = make_vllm_generator(recipe, start, slots=rows, max_prompt=prompts.measured + 1)
         drift = GeneratorDrift(recipe=recipe, generator=generator, start=partial(_weights_of, recipe, start))
     else:
@@ -52,7 +52,7 @@ def make_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> Meter:
 
 
 def _weights_of(recipe: ResolvedRecipe, folder: Path) -> Weights:
-    """Of a model's folder, on the host."""
+    """Weights from a model folder, on the host."""
     policy = empty_policy(recipe.model, torch.device("cpu"), precision_of(recipe))
     policy.load_weights(folder)
     return policy.exported_weights()

@@ -1,11 +1,11 @@
-"""The run log: `metrics.jsonl`, one JSON object a line, and how to read it back whatever a crash left.
+"""The run log `metrics.jsonl`: one JSON object per line, readable after any crash.
 
     {"kind": "eval", "step": 0, "weight_version": 0, "compute_gpu_hours": 0.0, "flops": 0.0, "tokens": 0,
      "task": "k_smallest", "pass_rate": 0.31, "num_prompts": 256, "num_samples": 2048, "wall_s": 4.1, ...}
     {"kind": "train", "step": 1, "compute_gpu_hours": 0.0003, "loss": -0.012, ...}
 
-Rows are in the order in which they happened. `WALL_FIELDS` differ from one execution to the next; on the virtual clock
-everything else is bit-for-bit the same for one recipe, seed, thread count and kind of processor.
+Rows are in order of time. `WALL_FIELDS` differ between executions; on the virtual clock everything else is bit-exact
+for one recipe, seed, thread count and kind of processor.
 """
 
 import hashlib
@@ -24,19 +24,19 @@ LOG_FILE = "metrics.jsonl"
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a run is: `Progress(step=120, compute_gpu_hours=0.11, flops=478205184, tokens=35584)`."""
+    """Progress of a run: `Progress(step=120, compute_gpu_hours=0.11, flops=478205184, tokens=35584)`."""
 
     step: int
     """Optimiser steps taken."""
     compute_gpu_hours: float
     flops: int
     tokens: int
-    """Generated."""
+    """Tokens generated."""
     compute_without_attention_gpu_hours: float | None = None
-    """A second account; None where attention is not charged."""
+    """A second account, which leaves out attention; None if attention is not charged."""
 
     def to_json(self) -> dict[str, Any]:
-        """The columns; an account that is not kept has none."""
+        """The columns, without accounts that are not kept."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -44,7 +44,7 @@ class Row(Protocol):
     """A line of the run log: EvalRow, DownstreamRow or TrainRow."""
 
     def to_json(self) -> dict[str, Any]:
-        """The row as it is written, its kind first."""
+        """The row as written, its kind first."""
         ...
 
 
@@ -54,47 +54,47 @@ class EvalRow:
 
     progress: Progress
     weight_version: int
-    """Of the weights that were measured."""
+    """Version of the measured weights."""
     measured: Mapping[str, Any]
-    """Columns of the evaluator: task, pass_rate, num_prompts, ..."""
+    """The evaluator's columns: task, pass_rate, num_prompts, ..."""
     wall_s: float
 
     def to_json(self) -> dict[str, Any]:
-        """The row as it is written."""
+        """The row as written."""
         return {"kind": "eval", **_measurement(self)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class DownstreamRow:
-    """One measurement of a task file that is never trained on."""
+    """One evaluation on a task file that is never trained on."""
 
     progress: Progress
     weight_version: int
-    """Of the weights that were measured."""
+    """Version of the measured weights."""
     measured: Mapping[str, Any]
-    """Columns of the evaluator: task, pass_rate, pass_at_1, ..."""
+    """The evaluator's columns: task, pass_rate, pass_at_1, ..."""
     wall_s: float
 
     def to_json(self) -> dict[str, Any]:
-        """The row as it is written."""
+        """The row as written."""
         return {"kind": "downstream", **_measurement(self)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RolloutColumns:
-    """What a train row says of the rollouts trained on."""
+    """Columns of a train row about the rollouts trained on."""
 
     reward_mean: float
     pass_rate: float
     zero_variance: float
-    """Share of groups."""
+    """Share of groups whose rewards are all equal."""
     truncated: float
-    """Share of rollouts."""
+    """Share of rollouts cut off at the token limit."""
     interrupted: float
-    """Share of rollouts."""
+    """Share of rollouts whose thinking was interrupted."""
     mean_tokens: float
     staleness: dict[str, int]
-    """Number of tokens by trainer version minus the version that made the token."""
+    """Number of tokens by staleness: trainer version minus the version that made the token."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,29 +103,29 @@ class TrainRow:
 
     progress: Progress
     learner: Mapping[str, Any]
-    """Columns of the learner: loss, grad_norm, ..."""
+    """The learner's columns: loss, grad_norm, ..."""
     rollouts: RolloutColumns
     outcomes: dict[str, int]
-    """Answers by verdict since the last such row, those that are not trained on included."""
+    """Number of answers by verdict since the last train row, including answers not trained on."""
     retired: int
-    """Prompts."""
+    """Number of retired prompts."""
     epoch: int
     generator_idle: float
-    """Share of the device time so far."""
+    """Idle share of the generators' device time so far."""
     trainer_idle: float
-    """Share of the device time so far."""
+    """Idle share of the trainers' device time so far."""
     device_s: dict[Role, dict[Activity, float]]
-    """Device-seconds so far by role and activity, see `scalerl.cluster.device_seconds`."""
+    """Device-seconds so far by role and activity; see `scalerl.cluster.device_seconds`."""
     tokens_per_s: float
-    """Generated, of all time so far."""
+    """Tokens generated per second, over all time so far."""
     mfu: dict[Role, float]
-    """By role: share of the devices' peak rate so far that went into the model's FLOPs."""
+    """Share of the devices' peak rate that went into model FLOPs so far, by role."""
     off_clock_s: dict[str, float]
-    """Seconds of work so far that cost no compute: start, evaluate, checkpoint."""
+    """Seconds of work not charged as compute so far: start, evaluate, checkpoint."""
     wall_s: float
 
     def to_json(self) -> dict[str, Any]:
-        """The row as it is written."""
+        """The row as written."""
         return {
             "kind": "train",
             **self.progress.to_json(),
@@ -145,14 +145,14 @@ class TrainRow:
 
 
 def _measurement(row: EvalRow | DownstreamRow) -> dict[str, Any]:
-    """The columns that follow the kind."""
+    """The columns after the kind."""
     return {**row.progress.to_json(), "weight_version": row.weight_version, **row.measured, "wall_s": row.wall_s}
 
 
 def read_rows(path: Path, kind: str | None = None) -> Iterator[dict[str, Any]]:
-    """Rows of `path` in order; a missing file has none, and a last line torn by a crash is not a row.
+    """Rows of `path` in order; a missing file has none, and a last line torn by a crash is skipped.
 
-    Raises ValueError naming file and line when a line that is not the last is not a JSON object.
+    Raises ValueError naming file and line if any other line is not a JSON object.
     """
     if not path.exists():
         return
@@ -172,14 +172,14 @@ def read_rows(path: Path, kind: str | None = None) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, kw_only=True)
 class LogMark:
-    """How the log was when a checkpoint was written: `LogMark(bytes=48211, sha256="3f0c...")`."""
+    """Mark of the log at a checkpoint: `LogMark(bytes=48211, sha256="3f0c...")`."""
 
     bytes: int
     sha256: str
-    """Of these bytes."""
+    """SHA-256 of these bytes."""
 
     def fault(self, path: Path) -> str | None:
-        """What is wrong with the part of the file that was there then; None if it is as it was."""
+        """The fault in that part of the file; None if it is unchanged."""
         if not path.exists():
             return None if self.bytes == 0 else f"{path} is missing"
         with path.open("rb") as file:
@@ -195,10 +195,10 @@ EMPTY_LOG = LogMark(bytes=0, sha256=hashlib.sha256().hexdigest())
 
 
 class MetricsLog:
-    """Appends rows; `sync` makes them durable and says how the file is then."""
+    """Appends rows to the log; `sync` flushes them to disk and returns the log's mark."""
 
     def __init__(self, path: Path, length: int) -> None:
-        """Open `path` for appending after its first `length` bytes; what a crashed attempt wrote beyond is cut off."""
+        """Open `path` for appending after its first `length` bytes, cutting off later rows of a crashed attempt."""
         path.touch()
         self._file = path.open("r+b")
         self._file.truncate(length)
@@ -212,7 +212,7 @@ class MetricsLog:
         self._sha256.update(line)
 
     def sync(self) -> LogMark:
-        """Make all rows durable."""
+        """Flush all rows to disk and return the log's mark."""
         self._file.flush()
         os.fsync(self._file.fileno())
         return LogMark(bytes=self._file.tell(), sha256=self._sha256.hexdigest())

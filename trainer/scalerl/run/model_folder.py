@@ -1,4 +1,4 @@
-"""The folder `model/` of a run: what `transformers` and vLLM load."""
+"""The folder `model/` of a run, for `transformers` and vLLM."""
 
 import shutil
 from pathlib import Path
@@ -7,14 +7,14 @@ from scalerl.learner.learner import Learner
 from scalerl.run.run_folder import replace_folder
 
 SMALL_FILES = (".json", ".jinja", ".model", ".txt")
-"""Endings of a model's files that are not weights: configuration and tokenizer."""
+"""Suffixes of a model's configuration and tokenizer files."""
 
 
 def write_model(folder: Path, learner: Learner, start: Path) -> None:
     """Replace `folder` by the learner's policy, with the configuration and tokenizer of the model it started from.
 
-    Those are copied: `transformers` would take seconds to import only to write them again. A learner that writes a
-    config.json with its weights keeps it, because their precision stands there.
+    Both are copied: importing `transformers` only to rewrite them would take seconds. If the learner writes a
+    config.json with its weights, that file is kept, because it records their precision.
     """
     with replace_folder(folder) as partial:
         learner.save_model(partial)

@@ -1,8 +1,8 @@
-"""Evaluations that are due and not in the run log yet, where an evaluator measures while training goes on.
+"""Evaluations that are due but not in the run log yet; the evaluator measures them while training continues.
 
-Each has its weights in the run's folder `evaluations`, under its number. They are measured in order, and an evaluation
-draws by its number, so its row is the one that measuring on the spot would have given. A checkpoint names those whose
-rows it has not; the weights of an evaluation stay until the last checkpoint has its row, and so has the one before.
+The weights of each lie in the run's folder `evaluations`, under the evaluation's number. Evaluations are measured in
+order, and the number decides what is sampled, so each row equals that of an immediate evaluation. A checkpoint names
+the evaluations whose rows it lacks. Their weights are deleted only when the last two checkpoints both have the row.
 """
 
 from collections import deque
@@ -20,37 +20,37 @@ from scalerl.run.metrics import Progress
 from scalerl.weights.kept_folder import KeptStore
 
 MOST_PENDING = 2
-"""With more, training waits."""
+"""Number of pending evaluations beyond which training waits."""
 MOST_PUBLISHED = 3
-"""Times that the weights of one evaluation are published, where the evaluator refuses them."""
+"""Number of times that the weights of one evaluation are published if the evaluator rejects them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Due:
-    """`Due(index=12, reading=12, progress=Progress(step=300, ...), wall_s=812.4)`."""
+    """An evaluation that is due: `Due(index=12, reading=12, progress=Progress(step=300, ...), wall_s=812.4)`."""
 
     index: int
-    """Points of the grid of compute before it."""
+    """Number of earlier points of the compute grid."""
     reading: int
-    """Evaluations before it."""
+    """Number of earlier evaluations."""
     progress: Progress
-    """When it was due."""
+    """Progress of the run when the evaluation was due."""
     wall_s: float
-    """When it was due."""
+    """Wall-clock seconds of the run when the evaluation was due."""
 
 
 class PendingEvaluations:
-    """Those of one attempt."""
+    """Pending evaluations of one attempt."""
 
     def __init__(self, cluster: WallCluster, evaluator: RemoteEvaluator, store: KeptStore) -> None:
         self._cluster, self._evaluator, self._store = cluster, evaluator, store
         self._due: deque[Due] = deque()
         self._saved: set[int] = set()
-        """Numbers that the last checkpoint names."""
+        """Numbers named by the last checkpoint."""
         self._resumed: frozenset[int] = frozenset()
-        """Numbers that the checkpoint named which the run resumed from."""
+        """Numbers named by the checkpoint that the run resumed from."""
         self._published = 0
-        """Times that the weights of the first were published again."""
+        """Number of times that the first evaluation's weights were published again."""
 
     def __len__(self) -> int:
         return len(self._due)
@@ -62,8 +62,8 @@ class PendingEvaluations:
         self._ask()
 
     def take_measured(self) -> Iterator[tuple[Due, MeasuredWeights]]:
-        """Those whose numbers have come since, in order. Interrupted where one cannot be measured any more, and
-        CannotResume where that is so for one that was pending when the run resumed."""
+        """Evaluations finished since, in order. Raises Interrupted if one can no longer be measured, or CannotResume if
+        that one was already pending when the run resumed."""
         answer = self._evaluator.take()
         match answer:
             case MeasuredWeights():
@@ -76,11 +76,11 @@ class PendingEvaluations:
         self._ask()
 
     def state_dict(self) -> list[dict[str, Any]]:
-        """Plain values."""
+        """The pending evaluations as plain values."""
         return [asdict(due) for due in self._due]
 
     def load_state_dict(self, state: list[dict[str, Any]]) -> None:
-        """Measure what was pending in a checkpoint, from the start; what else lies in the folder is deleted."""
+        """Restart the evaluations pending in a checkpoint; everything else in the folder is deleted."""
         self._due = deque(Due(**{**one, "progress": Progress(**one["progress"])}) for one in state)
         self._saved = {due.index for due in self._due}
         self._resumed = frozenset(self._saved)
@@ -88,17 +88,17 @@ class PendingEvaluations:
         self._ask()
 
     def saved(self) -> None:
-        """A checkpoint has been written: weights that neither it nor the one before names are deleted."""
+        """Note a new checkpoint: delete weights that neither it nor the previous one names."""
         before, self._saved = self._saved, {due.index for due in self._due}
         self._store.keep_only(before | self._saved)
 
     def clear(self) -> None:
-        """The run has ended, and nothing is pending: nothing is kept."""
+        """Delete all weights once the run has ended and nothing is pending."""
         assert not self._due, "a run ends when all its evaluations are in the log"
         self._store.keep_only(())
 
     def _ask(self) -> None:
-        """The evaluator measures one at a time."""
+        """Ask for the first pending evaluation if the evaluator is free; it measures one at a time."""
         if not self._due or not self._evaluator.is_free:
             return
         due, learner = self._due[0], self._cluster.learner

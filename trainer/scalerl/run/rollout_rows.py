@@ -1,6 +1,6 @@
-"""`rollouts.jsonl`: a few rollouts of each evaluation and of the batch trained on before it, for people to read.
+"""`rollouts.jsonl`: a few rollouts of each evaluation and of the preceding training batch, for people to read.
 
-Nothing that a run computes depends on the file, and nothing is drawn for it.
+No result of the run depends on the file, and choosing its rows uses no random numbers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from scalerl.run.metrics import Progress
 from scalerl.tokens.reader import Reader
 
 RolloutKind = Literal["trained", "held_out"]
-"""Of the batch of the last optimiser step, or of an evaluation."""
+"""Source of a rollout: the batch of the last optimiser step, or an evaluation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,12 +25,12 @@ class RolloutRow:
 
     kind: RolloutKind
     progress: Progress
-    """Of the evaluation at which it was kept."""
+    """Progress of the evaluation at which the rollout was kept."""
     kept: Mapping[str, Any]
-    """Columns of `scalerl.evaluation.kept_rollouts` and, of a trained one, those of `trained_rollouts`."""
+    """Columns of `scalerl.evaluation.kept_rollouts`, plus those of `trained_rollouts` for a trained rollout."""
 
     def to_json(self) -> dict[str, Any]:
-        """The row as it is written."""
+        """The row as written."""
         place = {"step": self.progress.step, "compute_gpu_hours": self.progress.compute_gpu_hours}
         return {"kind": self.kind, **place, **self.kept}
 
@@ -38,10 +38,10 @@ class RolloutRow:
 def trained_rollouts(
     reader: Reader, recipe: ResolvedRecipe, groups: Sequence[Group], reading: int
 ) -> Iterator[dict[str, Any]]:
-    """Columns of some rollouts of a batch, from all over it; another `reading` begins at another of them.
+    """Columns of some rollouts spread over a batch; another `reading` starts at another rollout.
 
-    `advantage` is that of the whole rollout, null where a token has its own or only the learner knows it. `masked` says
-    why no token of the rollout is in the loss, and is null where those that the policy chose are.
+    `advantage` belongs to the whole rollout; null if tokens have their own or only the learner knows it. `masked` gives
+    the reason why no token of the rollout is in the loss; null if the tokens chosen by the policy are.
     """
     flat = [(group, place) for group in groups for place in range(len(group.rollouts))]
     known = known_advantages(recipe, groups)
@@ -62,8 +62,11 @@ def trained_rollouts(
 
 
 def known_advantages(recipe: ResolvedRecipe, groups: Sequence[Group]) -> list[float | None] | None:
-    """Of each rollout of the batch in order, None where it has no part in the loss; None where rewards alone do not
-    decide them: with a critic, with a KL penalty in the reward, and with statistics of the whole run."""
+    """Advantage of each rollout of the batch in order, None for rollouts outside the loss.
+
+    The result is None if rewards alone do not decide advantages: with a critic, a KL penalty in the reward, or
+    statistics of the whole run.
+    """
     is_known = recipe.critic.type == "none" and recipe.advantage != "running"
     if not is_known or (recipe.kl.coefficient > 0 and recipe.kl.where == "reward"):
         return None

@@ -1,6 +1,6 @@
-"""The files of one run: written so that a crash at any instant leaves the last good version of each.
+"""The files of one run, written so that a crash at any instant leaves the last good version of each.
 
-`docs/formats.md` describes them. Nothing here imports torch, so the platform reads runs through this file.
+`docs/formats.md` describes them. This module does not import torch, so the platform reads runs through it.
 """
 
 import json
@@ -21,11 +21,11 @@ from scalerl.run.metrics import LOG_FILE
 from scalerl.run.status import RunStatus
 
 IDENTITY = re.compile("[0-9a-f]{12}")
-"""The id of a run, which names its folder."""
+"""Pattern of a run's id, which names its folder."""
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace `path` in one step: temporary name, sync, rename, sync of the folder."""
+    """Replace `path` atomically: temporary name, sync, rename, sync of the folder."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -42,7 +42,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextmanager
 def replace_folder(path: Path) -> Iterator[Path]:
-    """A new folder to fill; when the block ends its files are synced and it takes the place of `path`."""
+    """Yield a new folder to fill; after the block its files are synced and the folder replaces `path`."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -59,7 +59,7 @@ def replace_folder(path: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete what killed processes left half-written in `folder`; call it only where no other process writes."""
+    """Delete half-written files of killed processes in `folder`; call this only if no other process writes there."""
     for path in folder.glob(".*.tmp"):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
@@ -80,17 +80,17 @@ class RunFolder:
 
     @property
     def rollouts(self) -> Path:
-        """Some rollouts of each evaluation, for people to read: `scalerl.run.rollout_rows`."""
+        """Sample rollouts of each evaluation, for people to read: `scalerl.run.rollout_rows`."""
         return self.path / "rollouts.jsonl"
 
     @property
     def checkpoint(self) -> Path:
-        """The folder of everything that decides the run's future: `scalerl.run.checkpoint`."""
+        """Folder of everything that decides the run's future: `scalerl.run.checkpoint`."""
         return self.path / "checkpoint"
 
     @property
     def old_checkpoint(self) -> Path:
-        """The checkpoint of commit 5b233c1 and before, one pickle; a run that has only this one is not resumed."""
+        """Pickled checkpoint of commit 5b233c1 and before; a run that has only this one cannot resume."""
         return self.path / "checkpoint.pt"
 
     @property
@@ -100,33 +100,33 @@ class RunFolder:
 
     @property
     def left_out(self) -> Path:
-        """Rows of task files that the run does not use; missing if it uses all."""
+        """List of task-file rows that the run does not use; missing if it uses all."""
         return self.path / "left_out.jsonl"
 
     @property
     def lock(self) -> Path:
-        """Held while a process trains the run."""
+        """Lock held while a process trains the run."""
         return self.path / "lock"
 
     @property
     def weights(self) -> Path:
-        """Weights on their way to other nodes, while a run over several trains."""
+        """Weights in transit to other nodes, while a run over several nodes trains."""
         return self.path / "weights"
 
     @property
     def evaluations(self) -> Path:
-        """Weights that an evaluator is still to measure, while a run that has one trains."""
+        """Weights waiting for the evaluator, while a run that has one trains."""
         return self.path / "evaluations"
 
     def log(self, attempt: int, *, node: int = 0) -> Path:
-        """What attempt `attempt` printed on one of its nodes; on the first all that the run itself prints."""
+        """Output of attempt `attempt` on one node; the first node's log holds all that the run itself prints."""
         return self.path / "logs" / (f"attempt-{attempt}.node-{node}.log" if node else f"attempt-{attempt}.log")
 
     def create(self, recipe: ResolvedRecipe, seed: int) -> None:
-        """Make the folder and its recipe.json unless they are there; a task file that has moved gets its new path.
+        """Create the folder and its recipe.json if missing; a task file that has moved gets its new path.
 
-        Whoever has this recipe has found the file there, so the one who trains the run will. CannotResume if
-        recipe.json has been edited.
+        The caller resolved this recipe from the file at its path, so the training process will find the file there too.
+        CannotResume if recipe.json has been edited.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         stored, identity = self.path / "recipe.json", recipe.identity(seed)
@@ -139,10 +139,10 @@ class RunFolder:
             if found.identity(its_seed) == identity:
                 planned = stored.stat()
                 write_atomically(stored, content)
-                os.utime(stored, ns=(planned.st_atime_ns, planned.st_mtime_ns))  # its time is that of the plan
+                os.utime(stored, ns=(planned.st_atime_ns, planned.st_mtime_ns))  # keep the time of the plan
 
     def read_recipe(self) -> tuple[ResolvedRecipe, int]:
-        """The resolved recipe and the seed; CannotResume unless they are those that the run was made with."""
+        """The resolved recipe and the seed; CannotResume if they differ from those the run was made with."""
         path = self.path / "recipe.json"
         way_back = (
             "Restore it, or delete it and repeat the command that made the run (`platform sweep` or `platform train`), "
@@ -176,9 +176,9 @@ class RunFolder:
         return recipe, seed
 
     def read_status(self) -> RunStatus:
-        """What the run says of itself; that of a run that has not started if status.json cannot be used.
+        """The run's status; that of a run not yet started if status.json is unusable.
 
-        Its message then says so: the next attempt resumes from the checkpoint and writes the file again.
+        In that case the message says so: the next attempt resumes from the checkpoint and rewrites the file.
         """
         path = self.path / "status.json"
         try:

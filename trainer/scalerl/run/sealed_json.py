@@ -1,4 +1,4 @@
-"""A JSON object that carries its own SHA-256, so that a change of one character is seen when it is read back."""
+"""A JSON object that carries its own SHA-256, so that reading detects any changed character."""
 
 import hashlib
 import json
@@ -14,9 +14,9 @@ def seal(content: dict[str, Any], indent: int | None = None) -> bytes:
 
 
 def read_sealed(content: bytes) -> tuple[dict[str, Any], bool]:
-    """The object without its SHA-256, and whether it had one: earlier versions wrote none.
+    """The object without its SHA-256, and True if it had one: earlier versions wrote none.
 
-    ValueError if it is not a JSON object, or not the one that was written.
+    ValueError if the content is not a JSON object, or has been changed.
     """
     try:
         found = json.loads(content)

@@ -1,4 +1,4 @@
-"""What a run says of itself in status.json, as a type; nothing here imports torch, so that the platform reads it."""
+"""A run's status, as stored in status.json. This module does not import torch, so the platform can read it."""
 
 import json
 from dataclasses import asdict, dataclass, fields
@@ -9,52 +9,52 @@ from scalerl.cluster.unit_state import UnitState
 from scalerl.run.sealed_json import read_sealed, seal
 
 STATES = ("running", "done", "failed", "cancelled", "stopped", "requeued", "preempted")
-"""What a run may be doing once it has started; the last two are written by a Slurm job."""
+"""Possible states of a run that has started; the last two are written by a Slurm job."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunStatus:
-    """`RunStatus(state="running", step=120, compute_gpu_hours=0.11, attempt=1, ...)`.
+    """`RunStatus(state="running", step=120, compute_gpu_hours=0.11, attempt=1, ...)`, the status of a run.
 
-    A run that has not started has the default of every field. So has a field that an earlier version did not write.
+    Every field has its default in a run that has not started, and if an earlier version did not write it.
     """
 
     step: int = 0
     warm_start_step: int = 0
-    """Supervised steps so far of the warm start that the run trained, or waited for; 0 where it was there."""
+    """Supervised steps so far of the warm start that the run trains or waits for; 0 if it already existed."""
     compute_gpu_hours: float = 0.0
     wall_s: float = 0.0
-    """Wall-clock seconds that all attempts took for that compute."""
+    """Wall-clock seconds spent on that compute, over all attempts."""
     pass_rate: float | None = None
-    """Of the last evaluation."""
+    """Pass rate of the last evaluation."""
     warnings: tuple[str, ...] = ()
-    """What the last steps say of the run's health (`scalerl.run.health`)."""
+    """Warnings about the run's health (`scalerl.run.health`)."""
     attempt: int = 0
     budget_gpu_hours: float = 0.0
     pid: int | None = None
     host: str = ""
     code_versions: tuple[str, ...] = ()
-    """Of all attempts, in order."""
+    """Code versions of all attempts, in order."""
     processor: str = ""
     threads: int | None = None
     units: tuple[UnitState, ...] = ()
-    """The processes of a run on the wall clock, as they were at its last step."""
+    """Processes of a run on the wall clock, as of its last step."""
     state: str = ""
     """One of STATES; empty before the start."""
     message: str = ""
     heartbeat: float = 0.0
-    """When the run last gave a sign of life, in seconds since 1970."""
+    """Time of the run's last sign of life, in seconds since 1970."""
 
     @property
     def has_started(self) -> bool:
-        """Whether any attempt has written it."""
+        """True if any attempt has written the status."""
         return bool(self.state)
 
     @classmethod
     def from_json(cls, content: bytes) -> "RunStatus":
-        """Read status.json; ValueError says why it is not one that was written.
+        """Read status.json; ValueError explains why the content is invalid.
 
-        Nothing that a damaged file says is believed: a wrong `done` would end a sweep without the run.
+        Nothing in a damaged file is trusted: a wrong `done` would end a sweep without the run.
         """
         found, _ = read_sealed(content)
         known = {one.name for one in fields(cls)}
@@ -69,7 +69,7 @@ class RunStatus:
         return status
 
     def to_json(self) -> bytes:
-        """The content of status.json; fields that are not known yet are left out."""
+        """The content of status.json, without fields that are still unknown."""
         unknown = {name for name in ("pid", "threads") if getattr(self, name) is None}
         return seal({name: value for name, value in asdict(self).items() if name not in unknown})
 

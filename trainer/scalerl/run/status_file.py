@@ -1,4 +1,4 @@
-"""Keeps a run's status.json current: what it is doing, how far it is, and that it is alive."""
+"""Keeps a run's status.json current: its state, its progress, and a heartbeat."""
 
 import os
 import platform as machine
@@ -15,15 +15,15 @@ HEARTBEAT_EVERY_S = 1.0
 
 
 class StatusFile:
-    """The status of one attempt, on top of what earlier attempts reached."""
+    """The status of one attempt, on top of the progress of earlier attempts."""
 
     def __init__(self, folder: RunFolder, budget_gpu_hours: float, code_version: str) -> None:
         before = folder.read_status()
         self.damage = "" if before.has_started else before.message
-        """What was wrong with the file, which is then written as if the run had not started."""
+        """The damage found in the file, which is then rewritten as if the run had not started."""
         versions = before.code_versions
         self.earlier_versions = tuple(version for version in versions if version != code_version)
-        """Code versions other than this one that trained the run."""
+        """Other code versions that trained the run."""
         self._folder = folder
         self._status = replace(
             before,
@@ -45,20 +45,20 @@ class StatusFile:
         return self._status.attempt
 
     def beat(self, *, every: float = HEARTBEAT_EVERY_S, message: str = "", **progress: Any) -> None:
-        """Note fields of the status; written at most once in `every` seconds."""
+        """Update fields of the status; writes at most once in `every` seconds."""
         self._status = replace(self._status, **progress)
         if time.time() - self._written >= every:
             self.write("running", message)
 
     def write(self, state: str, message: str = "") -> None:
-        """Write the state and all that is known."""
+        """Write the state and all known fields."""
         self._written = time.time()
         self._status = replace(self._status, state=state, message=message, heartbeat=self._written)
         self._folder.write_status(self._status)
 
 
 def processor() -> str:
-    """The processor's name, which bit-exact results hold for."""
+    """Name of the processor; bit-exact results hold for one kind of processor only."""
     with suppress(OSError), open("/proc/cpuinfo") as file:
         for line in file:
             if line.startswith("model name"):

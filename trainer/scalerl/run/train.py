@@ -1,4 +1,4 @@
-"""One attempt at a run: alone with its folder, asked to stop by signals, its end told in status.json whatever it is."""
+"""One attempt at a run: holds the folder's lock, stops on signals, and records any outcome in status.json."""
 
 import signal
 import threading
@@ -17,7 +17,7 @@ from scalerl.run.run_folder import RunFolder, remove_leftovers
 from scalerl.run.status_file import StatusFile
 
 LOCK_LIMIT_S = 2.0
-"""Whoever only asks whether a run is alive holds its lock for an instant."""
+"""Time to wait for the lock: a process that only checks if the run is alive holds it for an instant."""
 
 
 def train(
@@ -28,12 +28,13 @@ def train(
     code_version: str = "unknown",
     place: NodeOfRun | None = None,
 ) -> None:
-    """Train the run in folder `path` until its compute reaches the budget, from its last checkpoint if it has one.
+    """Train the run in folder `path` up to its budget, from its last checkpoint if it has one.
 
-    Of several nodes this is the first, `place`; agents of the others (`scalerl.processes.agent`) start processes there.
+    If `place` is given, this node is the first of several; agents of the others (`scalerl.processes.agent`) start
+    processes there.
 
-    Raises what `scalerl.errors` lists, Busy when another process holds the run. Whatever is raised, status.json says
-    why, and a later call resumes from the last checkpoint.
+    Raises the errors of `scalerl.errors`; Busy if another process holds the run. After any error, status.json gives the
+    reason, and a later call resumes from the last checkpoint.
     """
     folder = RunFolder(path)
     try:
@@ -68,9 +69,9 @@ def train(
 def coordinator_of(
     recipe: ResolvedRecipe, path: Path, place: NodeOfRun | None, attempt: int
 ) -> AbstractContextManager[Coordinator | None]:
-    """Where the agents of the other nodes come to; None where there is one node alone.
+    """The coordinator that agents of other nodes connect to; None if there is only one node.
 
-    Rejected if a run cannot use several.
+    Rejected if the run cannot use several.
     """
     if place is None or place.nodes == 1:
         return nullcontext()
@@ -84,9 +85,9 @@ def coordinator_of(
 
 @contextmanager
 def stop_on_signals() -> Iterator[threading.Event]:
-    """An event that SIGTERM and Ctrl-C set while the block runs; the handlers of before are put back after it.
+    """Yield an event set by SIGTERM and Ctrl-C during the block; the previous handlers are restored afterwards.
 
-    Where Ctrl-C is ignored, as in the jobs of a sweep, it stays so.
+    If Ctrl-C is ignored, as in the jobs of a sweep, it stays ignored.
     """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():

@@ -1,4 +1,4 @@
-"""What the run log says of one optimiser step."""
+"""The run log's row of one optimiser step."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from scalerl.run.metrics import Progress, RolloutColumns, TrainRow
 
 
 def progress_of(cluster: Cluster) -> Progress:
-    """How far the run is."""
+    """Current progress of the run."""
     return Progress(
         step=cluster.learner.version,
         compute_gpu_hours=cluster.compute_gpu_hours,
@@ -23,7 +23,7 @@ def progress_of(cluster: Cluster) -> Progress:
 
 
 def train_row(cluster: Cluster, step: TrainedStep, wall_s: float, off_clock_s: Mapping[str, float]) -> TrainRow:
-    """The row of the step that the cluster has just taken; verdicts are counted from the last such row on."""
+    """The row of the step just taken; verdicts are counted since the previous such row."""
     generator_idle, trainer_idle = cluster.idle_shares()
     return TrainRow(
         progress=progress_of(cluster),
@@ -43,7 +43,7 @@ def train_row(cluster: Cluster, step: TrainedStep, wall_s: float, off_clock_s: M
 
 
 def rollout_columns(groups: Sequence[Group], version: int) -> RolloutColumns:
-    """Of the groups that were trained on under weights of this version."""
+    """Columns about the groups trained on under weights of this version."""
     rollouts = [rollout for group in groups for rollout in group.rollouts]
     rewards = [reward for group in groups for reward in group.rewards]
     versions = np.concatenate([rollout.versions for rollout in rollouts])

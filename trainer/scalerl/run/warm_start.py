@@ -1,8 +1,8 @@
-"""The supervised start: a few hundred steps on written demonstrations, trained once per scale and seed, then shared.
+"""The warm start: a few hundred supervised steps on demonstrations, trained once per scale and seed, then shared.
 
-<key>.lock       held by the run that trains it; others wait
-<key>.partial/   the training under way: checkpoint/ and warm_start.jsonl, as those of a run
-<key>/           the model, warm_start.jsonl, and SHA256SUMS, which `sha256sum -c` reads
+<key>.lock       held by the run that trains the warm start; others wait
+<key>.partial/   the training in progress: checkpoint/ and warm_start.jsonl, as in a run
+<key>/           the model, warm_start.jsonl, and SHA256SUMS for `sha256sum -c`
 """
 
 import hashlib
@@ -38,19 +38,19 @@ from scalerl.tokens import make_tokenizer
 
 LOG, SUMS = "warm_start.jsonl", "SHA256SUMS"
 MADE_MODEL_TOKENS = 8192
-"""Tokens in one pass, padding counted, of a model made from scratch, unless `micro_batch_tokens` is larger: such models
-are small, and fewer passes are faster. A pretrained model takes `micro_batch_tokens`."""
+"""Most tokens per pass, padding counted, of a model made from scratch, unless `micro_batch_tokens` is larger: such
+models are small, and fewer passes are faster. A pretrained model uses `micro_batch_tokens`."""
 ASK_LOCK_EVERY_S = 0.2
 
 
 class Listener:
-    """What a warm start tells the run that trains it or waits for it; this one hears nothing."""
+    """Receives a warm start's messages for the run that trains it or waits for it; this one ignores them."""
 
     def at_step(self, step: int, text: str) -> None:
-        """Called after each step, and while another run trains: steps taken so far. Cancelled ends the training."""
+        """Called after each step, or while another run trains, with the steps so far. Cancelled ends the training."""
 
     def warn(self, fault: str) -> None:
-        """A file was damaged."""
+        """Called with the description of a damaged file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,21 +63,21 @@ class WarmStartRow:
     learning_rate: float
 
     def to_json(self) -> dict[str, Any]:
-        """The row as it is written."""
+        """The row as written."""
         return {"kind": "warm_start", **asdict(self)}
 
 
 def start_key(recipe: ResolvedRecipe, seed: int, left_out: Sequence[str] = ()) -> str:
-    """Hash of all that decides the supervised weights; `left_out` are the task's `newly_left_out`."""
+    """Hash of everything that decides the supervised weights; `left_out` are the task's `newly_left_out`."""
     parts = recipe.canonical("model", "tasks", "warm_start", "threads")
-    if not recipe.generation.thinks:  # then demonstrations have no thinking part
+    if not recipe.generation.thinks:  # without thinking, demonstrations have no thinking part
         parts["thinking"] = "none"
     if left_out:  # depends on downstream files too
         parts["left_out"] = list(left_out)
     default = MADE_MODEL_TOKENS
     if recipe.model.type == "pretrained":
         default = Optimiser.model_fields["micro_batch_tokens"].default
-    if pass_tokens(recipe) != default:  # sums are rounded otherwise
+    if pass_tokens(recipe) != default:  # sums are rounded differently
         parts["micro_batch_tokens"] = pass_tokens(recipe)
     return hashlib.sha256(json.dumps({**parts, "seed": seed}, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -91,9 +91,9 @@ def pass_tokens(recipe: ResolvedRecipe) -> int:
 def load_or_train(
     policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int, folder: Path, listener: Listener | None = None
 ) -> Path:
-    """Fill `policy` with the warm start of its scale and seed, trained first if need be; returns its own folder.
+    """Load the warm start of the scale and seed into `policy`, training it first if needed; return its folder.
 
-    A pretrained model without a warm start is its own.
+    A pretrained model without a warm start uses its own folder.
     """
     if recipe.model.type == "pretrained" and recipe.warm_start.steps == 0:
         source = unchanged_folder(recipe.model)
@@ -124,7 +124,7 @@ def load_or_train(
 
 @contextmanager
 def lock_held(lock: Path, log: Path, steps: int, listener: Listener) -> Iterator[None]:
-    """Hold the lock; while another run has it, the listener hears how far that one is."""
+    """Hold the lock; while another run holds it, report that run's progress to the listener."""
     waiting = FileLock(lock)
     while True:
         try:
@@ -140,15 +140,15 @@ def lock_held(lock: Path, log: Path, steps: int, listener: Listener) -> Iterator
 
 
 def steps_in(log: Path) -> int:
-    """Steps that another process has logged so far."""
+    """Number of steps that another process has logged so far."""
     try:
         return max((row["step"] for row in read_rows(log)), default=0)
-    except (OSError, ValueError, KeyError):  # it is being replaced or cut just now
+    except (OSError, ValueError, KeyError):  # being replaced or truncated just now
         return 0
 
 
 def is_whole(finished: Path, listener: Listener) -> bool:
-    """Whether the warm start is there as it was written; one that is damaged is named."""
+    """True if the warm start exists unchanged; damage is reported to the listener."""
     if not finished.exists():
         return False
     fault = fault_of(finished)
@@ -158,13 +158,13 @@ def is_whole(finished: Path, listener: Listener) -> bool:
 
 
 def write_sums(folder: Path) -> None:
-    """Write the SHA-256 of every file beside them."""
+    """Write SHA256SUMS for all files of the folder."""
     lines = [f"{_sha256(path)}  {path.name}\n" for path in sorted(folder.iterdir()) if path.is_file()]
     write_atomically(folder / SUMS, "".join(lines).encode())
 
 
 def fault_of(folder: Path) -> str:
-    """The first file that is not as it was written, and why; empty if all are."""
+    """The first file that differs from what was written, and the reason; empty if none does."""
     sums = folder / SUMS
     if not sums.exists():
         return f"{sums} is missing"
@@ -184,7 +184,7 @@ def _sha256(path: Path) -> str:
 
 
 def unchanged_folder(model: PretrainedModel) -> Path:
-    """The model's folder; ValueError if it no longer holds what the recipe was resolved with."""
+    """The model's folder; ValueError if its content has changed since the recipe was resolved."""
     folder = Path(model.path)
     found = model_sha256(folder) if folder.is_dir() else "no folder"
     if found != model.path_sha256:
@@ -203,10 +203,10 @@ def train_start(
     partial: Path | None = None,
     listener: Listener | None = None,
 ) -> None:
-    """Cross-entropy on the response tokens of fresh demonstrations; learning rate falls linearly to a tenth.
+    """Minimise cross-entropy on the responses of fresh demonstrations; the learning rate falls linearly to a tenth.
 
-    From random weights, unless the model is a pretrained one. With a folder `partial` it keeps its log and checkpoints
-    there, and resumes from them to the bit. Raises Diverged if the loss is not finite.
+    Training starts from random weights, unless the model is pretrained. With a folder `partial`, log and checkpoints
+    are kept there, and a restart resumes bit-exactly. Raises Diverged if the loss is not finite.
     """
     if recipe.warm_start.steps > 0:
         keep_right_demonstrations(task)
@@ -223,7 +223,7 @@ def train_start(
 
 
 class _Training:
-    """Supervised training between two steps."""
+    """State of supervised training between two steps."""
 
     def __init__(self, policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int) -> None:
         self.policy, self.task, self.recipe, self.step = policy, task, recipe, 0
@@ -232,7 +232,7 @@ class _Training:
         self.adam = torch.optim.AdamW(policy.parameters(), lr=rate, betas=(0.9, 0.95), fused=True)
 
     def take_step(self) -> WarmStartRow:
-        """One optimiser step on a fresh batch."""
+        """Take one optimiser step on a fresh batch."""
         settings, model = self.recipe.warm_start, self.recipe.model
         rate = settings.learning_rate * (1 - 0.9 * self.step / settings.steps)
         for group in self.adam.param_groups:
@@ -253,7 +253,7 @@ class _Training:
         return WarmStartRow(step=self.step, loss=loss, grad_norm=norm, learning_rate=rate)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything the next step depends on."""
+        """Everything that the next step depends on."""
         return {
             "policy": self.policy.exported_weights(),
             "adam": self.adam.state_dict(),
@@ -262,7 +262,7 @@ class _Training:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue exactly where `state_dict` was taken."""
+        """Continue exactly from `state_dict`."""
         self.policy.import_weights(state["policy"])
         self.adam.load_state_dict(state["adam"])
         self.rng.bit_generator.state = state["rng"]
@@ -271,7 +271,7 @@ class _Training:
 
 @contextmanager
 def _kept(training: _Training, partial: Path, listener: Listener) -> Iterator[Any]:
-    """A function that takes a step and keeps what it leads to: row, status, checkpoint; from the last checkpoint on."""
+    """Yield a function that takes a step and saves row, status and checkpoint, starting at the last checkpoint."""
     remove_leftovers(partial)
     last, length = _resume(training, partial, listener)
     log, steps = MetricsLog(partial / LOG, length), training.recipe.warm_start.steps
@@ -301,7 +301,7 @@ def _kept(training: _Training, partial: Path, listener: Listener) -> Iterator[An
 
 
 def _resume(training: _Training, partial: Path, listener: Listener) -> tuple[Manifest | None, int]:
-    """Bring the training to its newest whole checkpoint; returns that and the length of the log then."""
+    """Restore the newest whole checkpoint; return its manifest and the length of the log at that time."""
     try:
         found = read_checkpoint(partial / "checkpoint", partial / LOG, ())
     except CannotResume as error:
@@ -317,7 +317,7 @@ def _resume(training: _Training, partial: Path, listener: Listener) -> tuple[Man
 
 
 def accumulate(policy: Policy, tokens: Tensor, mask: Tensor, *, router_loss: float, max_tokens: int) -> float:
-    """Add the gradient of the mean cross-entropy over the masked tokens of all rows; returns the loss.
+    """Add the gradient of the mean cross-entropy over the masked tokens of all rows; return the loss.
 
     Tokens and mask are on the host. Rows that do not fit into one pass of `max_tokens` are split; the parts add up to
     the whole, up to rounding.
