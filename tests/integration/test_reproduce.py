@@ -58,7 +58,7 @@ def test_a_study_is_trained_judged_and_judged_alike_by_the_same_command(here, pl
     assert all(extended[run][: len(rows[run])] == rows[run] for run in rows)
     assert json.loads(platform("reproduce", "fig0", "--json").stdout) == longer
     refused = platform("reproduce", "fig0", "--budget", "1x", code=2).stderr
-    assert "less than the" in refused
+    assert "--budget 1 is below the 2 units per run" in refused
     assert json.loads((folder / "card.json").read_text()) == longer
 
 
