@@ -32,7 +32,7 @@ from ablations.answers.level import LAST_SHARE, common_compute
 from ablations.answers.questions import LEVEL
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
-from ablations.fit.options import MIN_POINTS
+from ablations.fit.options import MIN_READINGS
 from ablations.fit.result import Fit
 from ablations.steering.live_fits import first_readings
 from ablations.steering.stopping import StopReason, stop_reason
@@ -133,7 +133,7 @@ def follow(
     curves: Mapping[str, Sequence[Curve]], stop: Stop
 ) -> tuple[dict[str, list[Fit]], dict[str, list[StopReason | None]]]:
     """The last fit of every run, and what ended it; None for the reference and for a run that reached the budget."""
-    first = int((curves[REFERENCE][0].compute <= FIT_FROM_GPU_HOURS).sum()) + MIN_POINTS
+    first = int((curves[REFERENCE][0].compute <= FIT_FROM_GPU_HOURS).sum()) + MIN_READINGS
     newest: dict[str, list[list[Fit]]] = {name: [[] for _ in of_name] for name, of_name in curves.items()}
     ended: dict[str, list[StopReason | None]] = {name: [None] * len(of_name) for name, of_name in curves.items()}
     for size in range(first, curves[REFERENCE][0].compute.size + 1):

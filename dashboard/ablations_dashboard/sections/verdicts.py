@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
+from ablations.findings.advice import advice
 from ablations.findings.results import Results
-from ablations.findings.undecided import what_would_tell
 from ablations.fit.words import in_words
 from ablations.report.colours import styles
 from ablations.report.columns import ALL_NUMBERS, VERDICTS, Selection, columns
@@ -37,7 +37,7 @@ def show_verdicts(results: Results, shown: Shown) -> None:
         name=f"{plan.sweep}-verdicts",
         columns={"changes": st.column_config.TextColumn(width="medium")},
     )
-    st.caption(in_markdown(" ".join(filter(None, (method(results), what_would_tell(results))))))
+    st.caption(in_markdown(" ".join(filter(None, (method(results), advice(results))))))
     with st.expander("All numbers"):
         show_table(
             table_of(results, ALL_NUMBERS, shown),

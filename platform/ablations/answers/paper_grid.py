@@ -29,7 +29,7 @@ NUM_STATED_C_MID, NUM_FINER_C_MID = 100, 400
 FINER_STEPS_OF_A = 1000
 LEAST_B, LARGEST_B = 0.05, 12.0
 """Limits of B; the paper requires B > 0 only, and its table 1 has 1.09 to 2.44."""
-MIN_READINGS = 5
+PAPER_MIN_READINGS = 5
 """Least number of readings: two more than the parameters A, B and C_mid."""
 
 B_NODES = np.geomspace(LEAST_B, LARGEST_B, 61)
@@ -138,7 +138,7 @@ def paper_fit(
     from budget / 160 to 2.5 budget, in the unit of the curve: 100 to 40,000 with the paper's 16,000 GPU-hours. With `A`
     given, A is fixed, and C_mid and B are fitted.
 
-    Raises AblationsError if there is no reading at compute 0, which is R_0, or fewer than MIN_READINGS to fit.
+    Raises AblationsError if there is no reading at compute 0, which is R_0, or fewer than PAPER_MIN_READINGS to fit.
     """
     readings = _readings(curve, fit_from, fit_to)
     A_nodes = _asymptotes(grid, readings.R_0) if A is None else np.array([A])
@@ -170,11 +170,11 @@ def _readings(curve: Curve, fit_from: float, fit_to: float) -> PaperReadings:
             "from a reading at compute 0"
         )
     chosen = (curve.compute > max(fit_from, 0)) & (curve.compute <= fit_to)
-    if (found := int(chosen.sum())) < MIN_READINGS:
+    if (found := int(chosen.sum())) < PAPER_MIN_READINGS:
         counted = "1 reading" if found == 1 else f"{found} readings"
         raise AblationsError(
             f"curve {curve.name!r}: {counted} with compute in ({fit_from:g}, {fit_to:g}]; "
-            f"the paper's fit needs at least {MIN_READINGS}"
+            f"the paper's fit needs at least {PAPER_MIN_READINGS}"
         )
     R_0 = float(curve.score[0])
     return PaperReadings(compute=curve.compute[chosen], gained=curve.score[chosen] - R_0, R_0=R_0)

@@ -5,7 +5,7 @@ together        several sweeps against one reference
 elsewhere       curves of other trainers as results of a sweep
 repeated_runs   evidence on the run-to-run spread from repeated runs of other sweeps
 order           variants in another order
-undecided       advice for settling open questions
+advice          advice for settling open questions
 sweep_forecast  forecasts of the variants of a sweep; backtest: of finished runs from their first part
 choices         seeds, budgets and samples to choose from, and the cost of each choice
 earlier         knowledge of a scale from the runs of a home folder

@@ -19,7 +19,7 @@ from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
 from ablations.findings.choices import Blueprint, Costs, StudyDesign
 from ablations.findings.earlier import known_of_home
 from ablations.findings.repeated_runs import repeats_of_home
-from ablations.fit.options import MIN_POINTS, FitSettings
+from ablations.fit.options import MIN_READINGS, FitSettings
 from ablations.study.fittable import num_fittable
 from scalerl.recipe import ResolvedRecipe
 
@@ -39,7 +39,7 @@ class Foreseen:
     @property
     def can_be_fitted(self) -> bool:
         """True if there are enough readings for a fit."""
-        return self.num_readings >= MIN_POINTS
+        return self.num_readings >= MIN_READINGS
 
     def to_json(self, unit_gpu_hours: float) -> dict[str, Any]:
         """Plain data for JSON, one line of `platform design --json`."""
@@ -151,7 +151,7 @@ def _foreseen(
     settings = settings_of(blueprint, choice)
     sizes = {"num_variants": blueprint.num_variants, "num_seeds": len(choice.seeds)}
     sights: dict[str, Sight] = {"level": BLIND, "ceiling": BLIND, "compute": BLIND}
-    if number >= MIN_POINTS:
+    if number >= MIN_READINGS:
         end = min(float(compute[-1]), settings.fit_to)
         sights["level"] = level_sight(expected_curve(known.law, compute, samples), known, **sizes, compute=end)
         key = (choice.budget, choice.samples)

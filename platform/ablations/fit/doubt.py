@@ -6,7 +6,7 @@ import numpy as np
 
 from ablations.fit.cutoff import CutoffRow, cutoff_before, num_early, sensitivity
 from ablations.fit.fitting import fit_with
-from ablations.fit.options import MIN_POINTS
+from ablations.fit.options import MIN_READINGS
 from ablations.fit.result import Fit
 
 NUM_CUTOFFS = 6
@@ -15,7 +15,7 @@ NUM_CUTOFFS = 6
 def cutoff_table(fit: Fit) -> tuple[CutoffRow, ...]:
     """A against the cut-off: without one, with the fit's own, and with others up to the last 60 % of the readings."""
     compute = fit.curve.compute[(fit.curve.compute > 0) & (fit.curve.compute <= fit.window[1])]
-    latest = min(num_early(compute.size), compute.size - MIN_POINTS)
+    latest = min(num_early(compute.size), compute.size - MIN_READINGS)
     firsts = {round(index) for index in np.linspace(0, latest, NUM_CUTOFFS)}
     firsts.add(int(np.searchsorted(compute, fit.window[0])))
     # Keep the fit's own end: from another start a collapse may be found elsewhere, or not at all.

@@ -11,7 +11,7 @@ from scalerl.frozen import Frozen
 
 FitLoss = Literal["squares", "huber"]
 Auto = Literal["auto"]
-MIN_POINTS = 6
+MIN_READINGS = 6
 """Minimum number of readings after step 0 for a fit: two more than eq. 1 has parameters, to estimate the noise."""
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ablations.errors import AblationsError
 from ablations.fit.collapse import find_collapse
 from ablations.fit.curve import Curve
-from ablations.fit.options import MIN_POINTS
+from ablations.fit.options import MIN_READINGS
 from ablations.fit.reach import refuse_a_late_start
 
 
@@ -27,7 +27,8 @@ class Window:
 def select_window(curve: Curve, fit_from: float, fit_to: float, *, through_collapse: bool = False) -> Window:
     """The readings to fit; those after the peak of a collapsed curve are left out.
 
-    Raises AblationsError if fewer than MIN_POINTS remain, or if compute seems not to count from the start of training.
+    Raises AblationsError if fewer than MIN_READINGS remain, or if compute seems not to count from the start of
+    training.
     """
     if not 0 <= fit_from < fit_to:
         raise AblationsError(
@@ -61,5 +62,5 @@ def select_window(curve: Curve, fit_from: float, fit_to: float, *, through_colla
 
 
 def _require_points(curve: Curve, num_points: int, found: str) -> None:
-    if num_points < MIN_POINTS:
-        raise AblationsError(f"curve {curve.name!r}: {found}; a fit needs at least {MIN_POINTS} beyond step 0")
+    if num_points < MIN_READINGS:
+        raise AblationsError(f"curve {curve.name!r}: {found}; a fit needs at least {MIN_READINGS} beyond step 0")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ablations.pools.code_version import code_version
 from scalerl.cluster.node_of_run import NodeOfRun
-from scalerl.errors import ScaleRLError
+from scalerl.errors import Internal, ScaleRLError
 from scalerl.run.run_folder import RunFolder
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -29,6 +29,8 @@ def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path, place: Nod
             path, budget_gpu_hours=budget_gpu_hours, warm_starts=warm_starts, code_version=code_version(), place=place
         )
     except ScaleRLError as reason:
+        if isinstance(reason, Internal):
+            traceback.print_exc()  # its remedy asks for the log
         print(reason.advice, flush=True)
     except Exception:
         traceback.print_exc()

@@ -10,8 +10,8 @@ from typing import Literal
 from ablations.answers.answer import Question
 from ablations.answers.paper_rule import PAPER_RULE
 from ablations.answers.questions import CEILING
+from ablations.findings.advice import advice_for
 from ablations.findings.results import Results
-from ablations.findings.undecided import what_would_tell_of
 from ablations.report.words.comparison import Digits, ResultRow
 from ablations.terminal.listing import Column, Kind
 from ablations.text import changes_text, compute_text
@@ -74,7 +74,7 @@ PLAIN = {
         ResultColumn(
             key="open",
             heading="what would decide",
-            cell=lambda row: what_would_tell_of(row.line) if row.line else "",
+            cell=lambda row: advice_for(row.line) if row.line else "",
             kind="words",
         ),
     )

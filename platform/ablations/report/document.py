@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ablations.findings.advice import advice
 from ablations.findings.results import Results
-from ablations.findings.undecided import what_would_tell
 from ablations.report.colours import styles
 from ablations.report.columns import DOCUMENT, columns, rows_of
 from ablations.report.curves import CURVES_LEGEND
@@ -59,7 +59,7 @@ def document_of(results: Results, *, now: datetime) -> Document:
         doc=made_visible(plan.doc),
         warnings=_seen(warnings(results)),
         findings=_seen([sentence(ResultRow(results=results, variant=one, digits=ROUNDED)) for one in results.variants]),
-        advice=made_visible(what_would_tell(results)),
+        advice=made_visible(advice(results)),
         changes=_seen_pairs([(one.name, one.changes) for one in plan.variants if one.overrides]),
         headings=document_headings(results),
         rows=document_rows(results),

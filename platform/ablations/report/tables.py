@@ -8,9 +8,9 @@ from rich.console import Group
 from rich.text import Text
 
 from ablations.answers.compare import VariantResult
+from ablations.findings.advice import advice
 from ablations.findings.paper_comparison import PaperComparison
 from ablations.findings.results import Results
-from ablations.findings.undecided import what_would_tell
 from ablations.fit.asymptote import EQ1_DOUBTED
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.words import in_words
@@ -42,7 +42,7 @@ def comparison_table(results: Results) -> Listing:
         f"Below each verdict: {below}. C_mid and cost: {plan.compute_name}.",
         f"{HELD} {joint}." if joint else "",
         method(results),
-        what_would_tell(results),
+        advice(results),
         *warnings(results),
         *results.reasons,
     ]

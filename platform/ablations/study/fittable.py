@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 from ablations.errors import FileProblem
-from ablations.fit.options import MIN_POINTS
+from ablations.fit.options import MIN_READINGS
 from ablations.study.expand import Study
 from scalerl.recipe import ResolvedRecipe
 
@@ -41,15 +41,15 @@ def too_few_readings(study: Study, budget: float | None = None) -> FileProblem |
 def _of_recipe(study: Study, recipe: ResolvedRecipe, budget: float) -> FileProblem | None:
     window, every = study.sweep.budget, recipe.evaluation.every
     number = num_fittable(budget=budget, every=every, fit_from=window.fit_from, fit_on=window.fit_on)
-    if number >= MIN_POINTS:
+    if number >= MIN_READINGS:
         return None
     share = window.fit_on - window.fit_from
     of_window = "" if share == 1 else f" between fit_from {window.fit_from:g} and fit_on {window.fit_on:g}"
     return FileProblem(
         place=study.budget_at,
         found=f"found {budget:g}: evaluated every {every:g}, a run has {number} readings after step 0{of_window}",
-        right=f"a fit needs {MIN_POINTS}; must be at least {_rounded(MIN_POINTS * every / share, math.ceil):g}, or "
-        f"evaluation.every at most {_rounded(share * budget / MIN_POINTS, math.floor):g}",
+        right=f"a fit needs {MIN_READINGS}; must be at least {_rounded(MIN_READINGS * every / share, math.ceil):g}, or "
+        f"evaluation.every at most {_rounded(share * budget / MIN_READINGS, math.floor):g}",
     )
 
 

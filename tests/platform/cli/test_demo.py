@@ -6,7 +6,7 @@ from places import REPOSITORY
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.fit.options import MIN_POINTS
+from ablations.fit.options import MIN_READINGS
 from ablations.study.expand import expand
 from ablations.study.fittable import num_fittable
 
@@ -23,7 +23,7 @@ def test_it_trains_one_file_and_then_to_a_larger_budget():
     for variant in study.variants:
         readings = [num_fittable(budget=leg, every=variant.recipe.evaluation.every) for leg in legs]
         assert readings == [20, 60]  # an evaluation every 0.05 units
-        assert min(readings) >= MIN_POINTS
+        assert min(readings) >= MIN_READINGS
 
 
 def test_a_dry_run_shows_its_runs(tmp_path):

@@ -8,7 +8,7 @@ from ablations.answers.known import PAPER_BUDGET
 from ablations.answers.run_to_run import PRIOR_SD
 from ablations.findings.earlier import MOST_RUNS
 from ablations.findings.foresee import Foreseen, Prospect
-from ablations.fit.options import MIN_POINTS
+from ablations.fit.options import MIN_READINGS
 from ablations.text import compute_text, counted, duration_text
 
 NOT_SEEN = "-"
@@ -66,7 +66,9 @@ def own_sentence(prospect: Prospect) -> str:
     """The resolution of the file's own design, in one sentence."""
     own = prospect.own
     if not own.can_be_fitted:
-        return f"As written no run can be fitted: {counted(own.num_readings, 'reading')} after step 0, of {MIN_POINTS}."
+        return (
+            f"As written no run can be fitted: {counted(own.num_readings, 'reading')} after step 0, of {MIN_READINGS}."
+        )
     seen = "; ".join(_seen(question, own.sights[question]) for question in own.sights)
     size = f"{counted(len(own.choice.seeds), 'seed')}, {counted(own.costs.num_runs, 'run')}"
     return f"As written ({size}) it would see, with {POWER:.0%} power: {seen}."

@@ -6,9 +6,9 @@ import pytest
 from fixtures_answers import with_line
 from fixtures_home import make_home
 
+from ablations.findings.advice import advice
 from ablations.findings.design_command import design_command
 from ablations.findings.results import Results, read_results
-from ablations.findings.undecided import what_would_tell
 
 
 @pytest.fixture
@@ -27,14 +27,14 @@ def told_but(results: Results, **changes) -> Results:
 
 
 def test_nothing_is_said_where_every_verdict_tells(results):
-    assert what_would_tell(told_but(results)) == ""
-    assert what_would_tell(told_but(results, level={"verdict": "no difference seen"})) == ""
+    assert advice(told_but(results)) == ""
+    assert advice(told_but(results, level={"verdict": "no difference seen"})) == ""
 
 
 def test_seeds_shrink_an_interval_to_the_widest_that_tells(results):
     # Half-widths .036 and .025: two seeds times (.036 / .025)^2 are 4.1, so five.
     changed = told_but(results, level={"verdict": "cannot tell", "lo": -0.03, "hi": 0.042})
-    assert what_would_tell(changed) == (
+    assert advice(changed) == (
         "To settle the level: 5 seeds instead of 2. `platform design sweeps/loo.yaml` shows what each design could "
         "detect."
     )
@@ -48,17 +48,17 @@ def test_an_interval_without_an_end_needs_compute(results):
         compute={"verdict": "cannot tell", "lo": 0.8, "hi": 1.35},
     )
     said = "To settle the compute: 4 seeds instead of 2. To settle the ceiling: at least double the budget."
-    assert what_would_tell(changed).startswith(said)
+    assert advice(changed).startswith(said)
 
 
 def test_more_than_ten_seeds_are_not_proposed(results):
     changed = told_but(results, ceiling={"verdict": "cannot tell", "lo": -0.1, "hi": 0.1})  # 12.5
-    assert what_would_tell(changed).startswith("To settle the ceiling: at least double the budget.")
+    assert advice(changed).startswith("To settle the ceiling: at least double the budget.")
 
 
 def test_curves_of_other_trainers_have_no_file_to_name(results):
     changed = told_but(results, level={"verdict": "cannot tell", "lo": -0.03, "hi": 0.042})
-    assert what_would_tell(replace(changed, sweep=None)) == "To settle the level: 5 seeds instead of 2."
+    assert advice(replace(changed, sweep=None)) == "To settle the level: 5 seeds instead of 2."
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def undecided(line: VariantResult) -> list[Answer]:
     return [answer for answer in line.answers.values() if answer.verdict == CANNOT_TELL]
 
 
-def what_would_tell(results: Results) -> str:
+def advice(results: Results) -> str:
     """Advice for the whole comparison, with the command that lists designs; empty if no question is open."""
     lines = results.comparison.variants if results.comparison else ()
     open_ones = [one for line in lines for one in undecided(line)]
@@ -50,7 +50,7 @@ def what_would_tell(results: Results) -> str:
     return " ".join(said)
 
 
-def what_would_tell_of(line: VariantResult) -> str:
+def advice_for(line: VariantResult) -> str:
     """Advice for one variant, for its line of a table: `level: 5 seeds; ceiling: twice the budget`."""
     needed = [(one.question.name, seeds_needed(one, line.num_seeds)) for one in undecided(line)]
     return "; ".join(f"{question}: {f'{seeds} seeds' if seeds else 'twice the budget'}" for question, seeds in needed)
