@@ -21,7 +21,7 @@ import numpy as np
 from record import write_record
 from simulation import NUM_SAMPLES, SEED, TRUTHS, simulate
 
-from ablations.answers.run_to_run import PRIOR_SD
+from ablations.answers.run_to_run import ASSUMED_SD
 
 VARIANTS = 40
 SEEDS = 5
@@ -61,7 +61,7 @@ def write_curves(path: Path) -> None:
             compute = np.arange(0, 0.5 * budget + 1, every, dtype=float)
             rho = 0.7 if variant % 2 else 0.0
             for seed in range(SEEDS):
-                of_run = A + PRIOR_SD * rng.standard_normal()
+                of_run = A + ASSUMED_SD * rng.standard_normal()
                 score = simulate(compute, A=of_run, B=B, C_mid=C_mid, R_0=0.3, rho=rho, rng=rng)
                 for C, R in zip(compute, score, strict=True):
                     writer.writerow([f"v{variant:02d}", seed, C, f"{R:.6f}", NUM_SAMPLES])

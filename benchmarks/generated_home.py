@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ablations.answers.run_to_run import PRIOR_SD
+from ablations.answers.run_to_run import ASSUMED_SD
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.running.make_plan import make_plan
@@ -128,7 +128,7 @@ def write_generated_run(sweep: StartedSweep, run: SweepRun, truth: Truth, size: 
     folder = sweep.run(run.id)
     folder.create(run.recipe, run.seed)
     rng = np.random.default_rng((int(run.id, 16), run.seed))
-    of_run = Truth(A=truth.A + PRIOR_SD * float(rng.standard_normal()), B=truth.B, C_mid=truth.C_mid)
+    of_run = Truth(A=truth.A + ASSUMED_SD * float(rng.standard_normal()), B=truth.B, C_mid=truth.C_mid)
     log = MetricsLog(folder.metrics, 0)
     rates = []
     for row in run_rows(run.recipe, of_run, sweep.plan.budget_gpu_hours, size, rng):

@@ -32,7 +32,7 @@ from simulation import (
 
 from ablations.answers.paper_grid import LARGEST_B, LEAST_B, PaperFit, paper_fit
 from ablations.answers.paper_rule import paper_rule
-from ablations.answers.run_to_run import PRIOR_SD
+from ablations.answers.run_to_run import ASSUMED_SD
 from ablations.fit.curve import Curve
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.engine.projection import Prior, solve
@@ -61,7 +61,7 @@ def main() -> None:
             "start_of_B": 1.5,
             "bounds_of_B": [LEAST_B, LARGEST_B],
             "num_equal_pairs": NUM_PAIRS,
-            "run_to_run_sd_of_A": PRIOR_SD,
+            "run_to_run_sd_of_A": ASSUMED_SD,
             "published_B_difference": PUBLISHED_B_DIFFERENCE,
             "seed": SEED,
         },
@@ -178,7 +178,7 @@ def measure_equal_pairs(rho: float, fit_to: float) -> dict[str, float]:
     for _ in range(NUM_PAIRS):
         curves = []
         for _ in range(2):
-            truth = {"A": A + PRIOR_SD * rng.standard_normal(), "B": B, "C_mid": C_mid, "R_0": PAIR_START}
+            truth = {"A": A + ASSUMED_SD * rng.standard_normal(), "B": B, "C_mid": C_mid, "R_0": PAIR_START}
             curves.append(Curve(name="run", compute=compute, score=simulate(compute, **truth, rho=rho, rng=rng)))
         one, other = (paper_fit(curve, fit_from=FIT_FROM_GPU_HOURS).A for curve in curves)
         delta_A.append(abs(one - other))

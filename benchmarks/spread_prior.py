@@ -16,7 +16,7 @@ from record import write_record
 from scipy.optimize import brentq
 from scipy.special import gammaincinv, ndtr, ndtri
 
-from ablations.answers.run_to_run import GRID, PRIOR_SCALE, PRIOR_SD
+from ablations.answers.run_to_run import ASSUMED_SD, GRID, PRIOR_SCALE
 
 LogPrior = Callable[[np.ndarray], np.ndarray]
 FREEDOMS = (1, 2, 3, 4, 5, 9, 18, 36)
@@ -35,9 +35,9 @@ def inverse_chi_squared(freedom: float, sd: float) -> LogPrior:
 
 
 PRIORS: dict[str, LogPrior] = {
-    "inverse chi-squared (2, .0075^2)": inverse_chi_squared(2, PRIOR_SD),
-    "inverse chi-squared (1, .0075^2)": inverse_chi_squared(1, PRIOR_SD),
-    "half-Cauchy (.0075)": half_cauchy(PRIOR_SD),
+    "inverse chi-squared (2, .0075^2)": inverse_chi_squared(2, ASSUMED_SD),
+    "inverse chi-squared (1, .0075^2)": inverse_chi_squared(1, ASSUMED_SD),
+    "half-Cauchy (.0075)": half_cauchy(ASSUMED_SD),
     "half-Cauchy (.015)": half_cauchy(PRIOR_SCALE),
 }
 

@@ -6,13 +6,14 @@
     level           the pass rate at equal compute, without a fitted law
     differences     differences from the reference in ceiling and in compute
     one_law         ceilings of several runs under one common law
-    variance_components  the likelihood of two variances: shared by a seed, and the rest
-    run_to_run      the run-to-run spread, from the seeds of all variants; its only source
+    run_to_run      the run-to-run spread, a two-way analysis of variance over all seeds; its only source
+    student         Student's t, alone or as a mixture over laws
+    unlike          runs and variants unlike their siblings: collapsed, far off, more scattered
     compare         every variant against the reference
     paper_rule      the paper's rule for ceilings; paper_grid: the paper's grid fit
     forecasts       pass rate at any compute, compute to a score, crossings, cost of a point, chances to lead
     known           earlier knowledge of a scale: law, noise, run-to-run spread and speed
-    simulated_runs  simulated and fitted runs of the reference and of slower or lower variants
+    simulated_runs  simulated and fitted runs of the reference and of a slower variant
     half_widths     expected half-widths of a study's intervals, and the smallest differences they detect
 
 Nothing in this room knows a home folder, a sweep or a recipe.

@@ -9,14 +9,16 @@ words, and its keys in JSON and CSV. `questions` lists the questions of every co
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ablations.answers.interval import Interval, JointInterval
-from ablations.answers.run_to_run import NO_OTHERS, OtherSweeps, Repeats, RunToRun, run_to_run
+from ablations.answers.one_law import law_weights
+from ablations.answers.run_to_run import Repeats, RunToRun, run_to_run
 from ablations.fit.result import Fit
 
 REFERENCE, NO_DIFFERENCE, CANNOT_TELL = "reference", "no difference seen", "cannot tell"
+PROVISIONAL = "one seed: provisional"
 """Verdicts common to all questions."""
 ROUNDING = 1e-12
 """Relative tolerance for comparing a half-width with `widest`, since logarithms round."""
@@ -44,8 +46,11 @@ class Question:
     measured: Callable[[Sequence[Fit], Sequence[Fit], RunToRun, int], JointInterval | None]
     """Function of the variant's seeds, the reference's seeds, the run-to-run spread and the number of comparisons; None
     if there is no answer."""
-    repeats: Callable[[Sequence[Fit], Sequence[Fit]], Repeats | None]
-    """Evidence on the run-to-run spread from a variant's seeds, when compared with the reference's."""
+    repeats: Callable[[Sequence[Fit], Sequence[Fit], str], Repeats | None]
+    """The numbers of a variant's seeds, when compared with the reference's, under a law (a family's name; empty for the
+    law of the question itself); None if they have none."""
+    is_by_law: bool = False
+    """True if the number depends on the law beyond the readings, so that the spread is taken under each."""
     form: str
     """Format of the numbers in tables: "+.3f"."""
     heading: str
@@ -91,17 +96,23 @@ class Question:
             **sides,
             NO_DIFFERENCE: f"the interval holds {null} and is narrow enough to rule out a large difference",
             CANNOT_TELL: self.too_wide,
+            PROVISIONAL: "one seed does not tell how far runs of one recipe lie apart; a second one does",
             REFERENCE: "the variant that all others are compared with",
         }
 
-    def spread_of_runs(
-        self, variants: Iterable[Sequence[Fit]], baseline: Sequence[Fit], others: OtherSweeps = NO_OTHERS
+    def spread_of(
+        self, variants: Iterable[Sequence[Fit]], baseline: Sequence[Fit], others: Sequence[Repeats] = ()
     ) -> RunToRun:
-        """The run-to-run spread, from the seeds of every variant and from other sweeps."""
-        repeated = (fits for fits in variants if len(fits) > 1)
-        return run_to_run(
-            [found for fits in repeated if (found := self.repeats(fits, baseline))], others.of(self.spread)
-        )
+        """The run-to-run spread, from the seeds of every variant and from repeated runs of other sweeps. Runs that have
+        collapsed say nothing of it.
+        """
+        saying = [some for fits in variants if (some := [fit for fit in fits if fit.verdict != "collapsed"])]
+
+        def under(law: str) -> RunToRun:
+            return run_to_run([found for fits in saying if (found := self.repeats(fits, baseline, law))], others)
+
+        laws = law_weights([fit for fits in saying for fit in fits]) if self.is_by_law and saying else {}
+        return replace(under(""), under={law: under(law) for law in laws})
 
     def scaled(self, value: float | None) -> float | None:
         """The value in the unit of `widest`: unchanged for a difference, its ln for a ratio."""
@@ -118,6 +129,8 @@ class Question:
         """The verdict on an interval: a difference if it excludes "no difference", else by its half-width."""
         if interval is None:
             return CANNOT_TELL
+        if isinstance(interval, JointInterval) and interval.is_provisional:
+            return PROVISIONAL if interval.is_shown else CANNOT_TELL
         if interval.lo is not None and interval.lo > self.no_difference:
             return self.higher
         if interval.hi is not None and interval.hi < self.no_difference:
@@ -156,7 +169,7 @@ class Answer:
             joint_lo=found and found.joint_lo,
             joint_hi=found and found.joint_hi,
             verdict=question.verdict(found),
-            joint_verdict=question.verdict(found and found.joint),
+            joint_verdict=question.verdict(found and (found if found.is_provisional else found.joint)),
         )
 
     @classmethod

@@ -14,8 +14,9 @@ from ablations.answers.answer import REFERENCE, Answer, Question
 from ablations.answers.differences import mean_ceiling, mean_ceiling_under_eq1
 from ablations.answers.level import common_compute, levels_of
 from ablations.answers.paper_rule import paper_rule
-from ablations.answers.questions import QUESTIONS
+from ablations.answers.questions import LEVEL, QUESTIONS
 from ablations.answers.run_to_run import NO_OTHERS, OtherSweeps, RunToRun
+from ablations.answers.unlike import Unlike, unlike_siblings
 from ablations.errors import AblationsError
 from ablations.fit.asymptote import DOUBTED, AsymptoteEstimate, Verdict, verdict_on_interval
 from ablations.fit.result import Fit
@@ -97,6 +98,13 @@ class Comparison:
     others: OtherSweeps = NO_OTHERS
     """Evidence on the spreads from runs of other sweeps."""
     questions: tuple[Question, ...] = QUESTIONS
+    unlike: tuple[Unlike, ...] = ()
+    """Variants with a run, or a spread, unlike the others."""
+
+    @property
+    def is_provisional(self) -> bool:
+        """True if nothing tells how far runs of one recipe lie apart, so that no verdict differs."""
+        return not any(spread.is_known for spread in self.spreads.values())
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: {"reference": "scalerl", "variants": [{"curve": "scalerl", "A": 0.61, ...}, ...], ...}.
@@ -104,7 +112,13 @@ class Comparison:
         "run_to_run" has the run-to-run standard deviations that the intervals include.
         """
         variants = [variant.to_json() for variant in self.variants]
-        return {"reference": self.reference, "variants": variants, "run_to_run": self.run_to_run_json()}
+        unlike = [one.to_json() for one in self.unlike]
+        return {
+            "reference": self.reference,
+            "variants": variants,
+            "run_to_run": self.run_to_run_json(),
+            "unlike": unlike,
+        }
 
     def run_to_run_json(self) -> dict[str, Any]:
         """The spreads and the other sweeps behind them: {"level": {"sd": 0.0098, ...}, ..., "left_out": []}."""
@@ -133,7 +147,9 @@ def compare(
         if name not in costs:
             raise AblationsError(f"variant {name!r} has no cost; costs are given for: {', '.join(costs) or 'none'}")
     baseline = curves_by_variant[reference]
-    spreads = {one.spread: one.spread_of_runs(curves_by_variant.values(), baseline, others) for one in questions}
+    spreads = {
+        one.spread: one.spread_of(curves_by_variant.values(), baseline, others.of(one.spread)) for one in questions
+    }
     comparisons = max(len(curves_by_variant) - 1, 1)
 
     def answers(name: str, fits: Sequence[Fit]) -> dict[str, Answer]:
@@ -161,6 +177,7 @@ def compare(
         spreads=spreads,
         others=others,
         questions=tuple(questions),
+        unlike=unlike_siblings(curves_by_variant, baseline, spreads.get(LEVEL.spread, RunToRun())),
     )
 
 
@@ -183,7 +200,7 @@ def _variant_result(
     levels = levels_of(fits, common_compute([*fits, *baseline]))
     by_the_paper = None
     if all(fit.A_hi is not None for fit in (*fits, *baseline)):
-        by_the_paper = under_eq1.estimate - mean_ceiling_under_eq1(baseline).estimate
+        by_the_paper = under_eq1.estimate - float(np.mean([fit.A for fit in baseline]))
     return VariantResult(
         name=name,
         num_seeds=len(fits),

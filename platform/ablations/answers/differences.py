@@ -1,26 +1,31 @@
 """Differences between the fits of a variant and of the reference: in ceiling, and in compute to a common target.
 
-A difference is uncertain for three reasons: each fit is uncertain, the law of the curves beyond the readings is
-unknown, and two runs of one recipe differ. Draws from the fits' posteriors cover the first. Draws of a ceiling cover
-the second too: draw i of all fits of a difference comes from one family (`one_law`), so doubt that all seeds share does
-not average out. The third is one standard deviation for all variants of a sweep, smaller between runs with the same
-start (`run_to_run`). Compute to a target within the readings comes from eq. 1, since the families that fit agree there.
+Every seed gives one number, and the scatter of the seeds' numbers is their uncertainty (`run_to_run`): it holds how far
+runs of one recipe lie apart as well as the error of each fit. A ceiling is uncertain for a further reason, which all
+seeds share: the law of the curves beyond the readings is unknown. So the ceilings of all runs are taken under each
+family in turn, and the interval is that of the mixture of the answers (`one_law`). Compute to a target within the
+readings comes from eq. 1, since the families that fit agree there.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+from scipy.special import chdtri
 
-from ablations.answers.interval import Interval, JointInterval, interval_of
-from ablations.answers.one_law import ceilings_under_one_law
-from ablations.answers.run_to_run import Repeats, RunToRun, run_to_run
-from ablations.fit.ceiling import EQ1_LEADS
+from ablations.answers.interval import Interval, JointInterval, only_estimate
+from ablations.answers.one_law import ceiling_under, law_weights
+from ablations.answers.run_to_run import Repeats, RunToRun, difference_of
+from ablations.answers.student import Student, interval_of, quantile
+from ablations.fit.ceiling import EQ1_LEADS, MOST_OPEN
+from ablations.fit.engine.family import FAMILIES, SIGMOID
 from ablations.fit.result import Fit
 
 TARGET_SHARE = 0.8
-Sided = tuple[float, np.ndarray]
-"""An estimate and its draws."""
+NORMAL_68 = (0.159, 0.841)
+FARTHEST_LN = math.log(100.0)
+"""Half-width, in ln of compute, for a fit whose draws seldom reach the target."""
 
 
 def starts_of(fits: Sequence[Fit]) -> list[str]:
@@ -28,40 +33,39 @@ def starts_of(fits: Sequence[Fit]) -> list[str]:
     return [fit.curve.start for fit in fits]
 
 
-def ceiling_repeats(fits: Sequence[Fit]) -> Repeats:
-    """Evidence on the run-to-run spread of ceilings from a variant's seeds; empty if a seed has no upper end.
+def ceilings_under(fits: Sequence[Fit], law: str = SIGMOID.name) -> Repeats:
+    """The ceilings of a variant's seeds under one family."""
+    found = [ceiling_under(fit, law) for fit in fits]
+    return Repeats.of([A for A, _ in found], [variance for _, variance in found], starts_of(fits))
 
-    All ceilings are taken under eq. 1, since another law moves those of all seeds alike.
+
+def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
+    """Mean A over seeds, with the run-to-run `spread` of A.
+
+    One seed whose spread is unknown has the interval of its fit: of this run, not of its recipe.
     """
-    if not all(fit.A_hi is not None for fit in fits):
-        return Repeats(squares=0.0, freedom=0, own_variance=0.0)
-    return Repeats.of([fit.A for fit in fits], [float(fit.draws.A.var()) for fit in fits], starts_of(fits))
-
-
-def mean_ceiling(fits: Sequence[Fit], spread: RunToRun | None = None) -> Interval:
-    """Mean A over seeds. One seed has the interval of its fit; several seeds include the run-to-run `spread`, by
-    default from these seeds alone.
-    """
-    if len(fits) == 1:
+    if not is_bounded(fits):
+        lo = float(np.mean([fit.ceiling.lo for fit in fits]))
+        estimate = _estimated(fits)
+        return Interval(estimate=estimate, lo=min(lo, estimate), hi=None)
+    if not spread.is_known:
         ceiling = fits[0].ceiling
         return Interval(estimate=ceiling.A, lo=ceiling.lo, hi=ceiling.hi)
-    estimate = _estimated(fits)
-    if not _is_bounded(fits):
-        # The lower bound of an open fit lies below its posterior's (see `ablations.fit`), so the mean uses these
-        # bounds.
-        lo = float(np.mean([fit.ceiling.lo for fit in fits]))
-        return Interval(estimate=estimate, lo=min(lo, estimate), hi=None)
-    return _with_spread(estimate, fits, [fit.ceiling.draws for fit in fits], spread)
+    parts = [
+        _mean(ceilings_under(fits, law), spread.under.get(law, spread), weight)
+        for law, weight in law_weights(fits).items()
+    ]
+    return _within_0_1(parts, _estimated(fits))
 
 
-def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun | None = None) -> Interval:
+def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun) -> Interval:
     """Mean A over seeds if eq. 1 is the law; otherwise like `mean_ceiling`."""
     estimate = float(np.mean([fit.A for fit in fits]))
-    if len(fits) == 1:
-        return Interval(estimate=estimate, lo=fits[0].A_lo, hi=fits[0].A_hi)
-    if any(fit.A_hi is None for fit in fits):
+    if not _is_bounded_by([_deviance_of_1(fit, SIGMOID.name) for fit in fits]):
         return Interval(estimate=estimate, lo=float(np.mean([fit.A_lo for fit in fits])), hi=None)
-    return _with_spread(estimate, fits, [fit.draws.A for fit in fits], spread)
+    if not spread.is_known:
+        return Interval(estimate=estimate, lo=fits[0].A_lo, hi=fits[0].A_hi)
+    return _within_0_1([_mean(ceilings_under(fits), spread, 1.0)], estimate)
 
 
 def ceiling_difference(
@@ -70,29 +74,40 @@ def ceiling_difference(
     """A of `fits` minus A of `baseline`; `spread` is the run-to-run spread of A.
 
     The estimate comes from eq. 1 if eq. 1 gives both ceilings, else from the median over all families, weighted alike
-    for all runs. Beyond its readings, A of an unbounded fit rests on the law alone, so only the level it has reached
-    counts as its lower end.
+    for all runs. Beyond its readings, A of an unbounded variant rests on the law alone, so only the level it has
+    reached counts as its lower end.
     """
-    draws = ceilings_under_one_law([*fits, *baseline])
-    sides = ((fits, draws[: len(fits)]), (baseline, draws[len(fits) :]))
-    means = [np.mean(of_side, axis=0) for _, of_side in sides]
-    if _is_by_eq1(fits) and _is_by_eq1(baseline):
-        estimate = _estimated(fits) - _estimated(baseline)
-    else:
-        estimate = float(np.median(means[0] - means[1]))
-    offsets = spread.differences(starts_of(fits), starts_of(baseline), means[0].size)
-    at_least = [np.mean([_at_least(*one) for one in zip(*side, strict=True)], axis=0) for side in sides]
-    lower, upper = at_least[0] - means[1] + offsets, at_least[1] - means[0] + offsets
-    below = interval_of(estimate, lower, has_lo=_is_bounded(baseline), comparisons=comparisons)
-    above = interval_of(-estimate, upper, has_lo=_is_bounded(fits), comparisons=comparisons)
-    hi, joint_hi = (None if end is None else -end for end in (above.lo, above.joint_lo))
+    bounded, bounded_baseline = is_bounded(fits), is_bounded(baseline)
+    if not spread.is_known:
+        return only_estimate(_estimated(fits) - _estimated(baseline), is_shown=bounded and bounded_baseline)
+
+    def parts(*, lower: bool) -> list[Student]:
+        """The difference under each law; at its lower end an unbounded variant has what it has reached, at its upper
+        end an unbounded baseline has."""
+        return [
+            difference_of(
+                _at_least(fits, law, bounded=bounded or not lower),
+                _at_least(baseline, law, bounded=bounded_baseline or lower),
+                spread.under.get(law, spread),
+                weight=weight,
+            )
+            for law, weight in law_weights([*fits, *baseline]).items()
+        ]
+
+    below = parts(lower=True)
+    above = below if bounded and bounded_baseline else parts(lower=False)
+    middle = below if bounded else above
+    by_eq1 = _is_by_eq1(fits) and _is_by_eq1(baseline)
+    estimate = _estimated(fits) - _estimated(baseline) if by_eq1 else quantile(middle, 0.5)
+    lower = interval_of(below, estimate, comparisons=comparisons) if bounded_baseline else None
+    upper = interval_of(above, estimate, comparisons=comparisons) if bounded else None
     return JointInterval(
         estimate=estimate,
-        lo=below.lo,
-        hi=hi,
-        joint_lo=below.joint_lo,
-        joint_hi=joint_hi,
-        is_shown=_is_bounded([*fits, *baseline]),
+        lo=lower and lower.lo,
+        hi=upper and upper.hi,
+        joint_lo=lower and lower.joint_lo,
+        joint_hi=upper and upper.joint_hi,
+        is_shown=bounded and bounded_baseline,
     )
 
 
@@ -103,7 +118,7 @@ def common_target(fits: Sequence[Fit]) -> float | None:
     """
     R_0 = float(np.mean([fit.R_0 for fit in fits]))
     lowest = min(float(fit.predict(fit.window[1])[0]) for fit in fits)
-    if lowest <= R_0 or any(fit.verdict == "no rise" for fit in fits):
+    if lowest <= R_0 or not all(fit.rises for fit in fits):
         return None
     target = R_0 + TARGET_SHARE * (lowest - R_0)
     reached = (_reaches(fit, target) for fit in fits)
@@ -112,15 +127,10 @@ def common_target(fits: Sequence[Fit]) -> float | None:
     )
 
 
-def target_repeats(fits: Sequence[Fit], target: float) -> Repeats:
-    """Evidence on the run-to-run spread at the target from a variant's seeds, in pass rate.
-
-    The slope of each curve there, dR / d ln C, converts compute to pass rate.
-    """
-    needed = [_reaches(fit, target) for fit in fits]
-    slope = float(np.mean([_slope(fit, C) for fit, C in zip(fits, needed, strict=True)]))
-    own = [float(fit.predict_draws(C).var()) for fit, C in zip(fits, needed, strict=True)]
-    return Repeats.of([slope * math.log(C) for C in needed], own, starts_of(fits))
+def ln_computes(fits: Sequence[Fit], target: float) -> Repeats:
+    """The ln of the compute that each of a variant's seeds needs to a pass rate."""
+    needed = [math.log(_reaches(fit, target)) for fit in fits]
+    return Repeats.of(needed, [_ln_compute_variance(fit, target) for fit in fits], starts_of(fits))
 
 
 def compute_ratio(
@@ -128,18 +138,49 @@ def compute_ratio(
 ) -> JointInterval | None:
     """Compute that `fits` need to reach the common target, divided by the compute that `baseline` needs.
 
-    `spread` is the run-to-run spread of the pass rate at the target. None if there is no common target. Seeds are
-    averaged by geometric mean.
+    `spread` is the run-to-run spread of ln compute. None if there is no common target. Seeds are averaged by geometric
+    mean.
     """
     target = common_target([*fits, *baseline])
     if target is None:
         return None
-    offsets = spread.run_offsets([starts_of(fits), starts_of(baseline)], fits[0].draws.A.size)
-    top, bottom = (
-        [(_reaches(fit, target), fit.compute_draws(target - of_run)) for fit, of_run in zip(*side, strict=True)]
-        for side in zip((fits, baseline), offsets, strict=True)
+    runs, others = ln_computes(fits, target), ln_computes(baseline, target)
+    if not spread.is_known:
+        return only_estimate(math.exp(runs.mean - others.mean))
+    found = difference_of(runs, others, spread)
+    logs = interval_of([found], found.estimate, comparisons=comparisons)
+    return replace(
+        logs, **{name: math.exp(getattr(logs, name)) for name in ("estimate", "lo", "hi", "joint_lo", "joint_hi")}
     )
-    return _geometric_ratio(top, bottom, comparisons=comparisons)
+
+
+def is_bounded(fits: Sequence[Fit]) -> bool:
+    """True if the seeds of a variant together bound its ceiling: families that allow all of them a ceiling of 1 weigh
+    at most MOST_OPEN.
+
+    A mean ceiling of 1 needs one of 1 for every seed, since none is higher. So twice the log likelihood ratios add up,
+    chi-squared with as many degrees of freedom as seeds.
+    """
+    weights = {
+        family.name: float(np.mean([fit.alternatives.weights[family.name] for fit in fits])) for family in FAMILIES
+    }
+    can_be_1 = (
+        weight
+        for name, weight in weights.items()
+        if weight and not _is_bounded_by([_deviance_of_1(fit, name) for fit in fits if fit.alternatives.weights[name]])
+    )
+    return sum(can_be_1) <= MOST_OPEN
+
+
+def _deviance_of_1(fit: Fit, law: str) -> float:
+    """Twice the log of the likelihood of the best ceiling over that of a ceiling of 1."""
+    if law == SIGMOID.name:
+        return math.inf if fit.A_hi is not None else 0.0
+    return 0.0 if any(one.is_open for one in fit.alternatives.others if one.family.name == law) else math.inf
+
+
+def _is_bounded_by(deviances: Sequence[float]) -> bool:
+    return sum(deviances) >= float(chdtri(len(deviances), 0.05))
 
 
 def _reaches(fit: Fit, target: float) -> float:
@@ -147,39 +188,12 @@ def _reaches(fit: Fit, target: float) -> float:
     return fit.compute_at(target) or 0.0
 
 
-def _slope(fit: Fit, compute: float) -> float:
-    """dR / d ln C of the fitted curve, B (R - R_0) (A - R) / (A - R_0)."""
-    R = float(fit.predict(compute)[0])
-    return fit.B * (R - fit.R_0) * (fit.A - R) / (fit.A - fit.R_0)
-
-
-def _geometric_ratio(top: Sequence[Sided], bottom: Sequence[Sided], *, comparisons: int = 1) -> JointInterval:
-    """Ratio of geometric means of (estimate, draws), with its interval from the draws."""
-    logs, baseline_logs = (np.log([estimate for estimate, _ in side]) for side in (top, bottom))
-    found = _log_ratio_interval(float(logs.mean() - baseline_logs.mean()), top, bottom, comparisons)
-    lo, hi, joint_lo, joint_hi = (
-        None if end is None else math.exp(end) for end in (found.lo, found.hi, found.joint_lo, found.joint_hi)
-    )
-    return JointInterval(estimate=math.exp(found.estimate), lo=lo, hi=hi, joint_lo=joint_lo, joint_hi=joint_hi)
-
-
-def _log_ratio_interval(
-    estimate: float, top: Sequence[Sided], bottom: Sequence[Sided], comparisons: int
-) -> JointInterval:
-    """The interval of the draws' log ratio. A curve that never reaches the target needs infinite compute; one that
-    starts above the target needs none. If both sides say so, the ratio may be anything and counts against either end.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sides = [np.mean([np.log(draws) for _, draws in side], axis=0) for side in (top, bottom)]
-        draws = sides[0] - sides[1]
-    is_anything = np.isnan(draws)
-    below = interval_of(estimate, np.where(is_anything, -np.inf, draws), comparisons=comparisons)
-    above = interval_of(estimate, np.where(is_anything, np.inf, draws), comparisons=comparisons)
-    return JointInterval(estimate=estimate, lo=below.lo, hi=above.hi, joint_lo=below.joint_lo, joint_hi=above.joint_hi)
-
-
-def _is_bounded(fits: Sequence[Fit]) -> bool:
-    return all(fit.ceiling.hi is not None for fit in fits)
+def _ln_compute_variance(fit: Fit, target: float) -> float:
+    """Variance of ln compute to the target, from the middle 68 % of the draws."""
+    lo, hi = np.quantile(fit.compute_draws(target), NORMAL_68, method="closest_observation")
+    if lo <= 0 or not math.isfinite(hi):
+        return FARTHEST_LN**2
+    return ((math.log(hi) - math.log(lo)) / 2) ** 2
 
 
 def _is_by_eq1(fits: Sequence[Fit]) -> bool:
@@ -194,15 +208,23 @@ def _estimated(fits: Sequence[Fit]) -> float:
     return float(np.median(np.mean([fit.ceiling.draws for fit in fits], axis=0)))
 
 
-def _with_spread(
-    estimate: float, fits: Sequence[Fit], draws: Sequence[np.ndarray], spread: RunToRun | None
-) -> Interval:
-    """The interval of a mean over seeds, including the run-to-run spread."""
-    between = run_to_run([ceiling_repeats(fits)]) if spread is None else spread
-    apart = between.mean_offsets(starts_of(fits), draws[0].size)
-    return interval_of(estimate, np.clip(np.mean(draws, axis=0) + apart, 0, 1))
+def _mean(runs: Repeats, spread: RunToRun, weight: float) -> Student:
+    variance, freedom = spread.of_mean(runs)
+    return Student(estimate=runs.mean, variance=variance, freedom=freedom, weight=weight)
 
 
-def _at_least(fit: Fit, draws: np.ndarray) -> np.ndarray:
-    """Draws of A for the lower end of a comparison; for an unbounded fit, the level at the end of its readings."""
-    return draws if fit.ceiling.hi is not None else fit.predict_draws(fit.window[1])[:, 0]
+def _within_0_1(parts: Sequence[Student], estimate: float) -> Interval:
+    found = interval_of(parts, estimate)
+    assert found.lo is not None
+    assert found.hi is not None
+    return Interval(estimate=estimate, lo=min(max(found.lo, 0.0), estimate), hi=max(min(found.hi, 1.0), estimate))
+
+
+def _at_least(fits: Sequence[Fit], law: str, *, bounded: bool) -> Repeats:
+    """The ceilings under a family; for an unbounded variant, the levels at the end of its readings."""
+    if bounded:
+        return ceilings_under(fits, law)
+    reached = [fit.predict_draws(fit.window[1])[:, 0] for fit in fits]
+    return Repeats.of(
+        [float(np.median(one)) for one in reached], [float(one.var()) for one in reached], starts_of(fits)
+    )

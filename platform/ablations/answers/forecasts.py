@@ -4,22 +4,30 @@ Every function takes the fits of one variant, one per seed, and works on joint d
 over its seeds of draw i of each. Readings of different seeds are never pooled. Intervals and probabilities include
 model error beyond the fitted range (`ablations.fit.averaging`). An estimate is the median of eq. 1's draws if the 80 %
 interval contains it, else the median of all draws, so an estimate never contradicts its interval; with a fifth of the
-weight or more, eq. 1 always lies within. The run-to-run `spread` is that of the verdicts on levels
-(`ablations.answers.run_to_run`). Differences and chances to win include it, and so do predictions from two seeds on.
+weight or more, eq. 1 always lies within. Predictions from two seeds on, and
+differences, come from the scatter of the seeds' own numbers, as verdicts do (`ablations.answers.run_to_run`): up to the
+compute that all have reached a difference is the level's. Chances to win and crossings add draws of the spread of
+levels to those of the fits.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from ablations.answers.answer import Question
 from ablations.answers.differences import starts_of
 from ablations.answers.interval import Interval
-from ablations.answers.run_to_run import RunToRun
+from ablations.answers.level import common_compute, level_repeats, levels_of
+from ablations.answers.one_law import law_weights
+from ablations.answers.questions import LEVEL
+from ablations.answers.run_to_run import Repeats, RunToRun, difference_of
+from ablations.answers.student import Student, interval_of, quantile
 from ablations.errors import AblationsError
 from ablations.fit.averaging import average, model_error_share
+from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 from ablations.text import compute_text
 
@@ -32,6 +40,8 @@ OUTER = (0.025, 0.975)
 UNTOLD = (0.1, 0.9)
 """The leader of two curves is undecided if its share of the draws lies between these."""
 ONE_POINT = 0.01
+NEARLY = 1.02
+"""Factor up to which the last common reading counts as one at the asked compute."""
 SLOPE_STEP = 0.01
 """Step in ln C for slopes; the slope over it differs from the derivative by a share of about (B * 0.01)^2."""
 
@@ -135,12 +145,22 @@ def estimated(fits: Sequence[Fit], compute: np.ndarray | float) -> np.ndarray:
 
 
 def predict(fits: Sequence[Fit], compute: float, spread: RunToRun) -> Prediction:
-    """The pass rate at any compute with its 80 % and 95 % intervals.
+    """The pass rate at any compute with its 80 % and 95 % intervals; `spread` is that of `spread_at` this compute.
 
     One seed gives the forecast of that run; two or more give the forecast of the recipe, like A in a comparison.
     """
-    drawn = joint_draws(fits, _positive(compute), spread=spread)
-    (lo, hi), (lo_80, hi_80) = (map(float, np.quantile(drawn, levels)) for levels in (OUTER, INNER))
+    _positive(compute)
+    if len(fits) > 1 and spread.is_known:
+        parts = [
+            Student(estimate=runs.mean, variance=variance, freedom=freedom, weight=weight)
+            for law, weight in law_weights(fits).items()
+            for runs in [_predictions(fits, compute, law)]
+            for variance, freedom in [spread.under.get(law, spread).of_mean(runs)]
+        ]
+        ends = [quantile(parts, share) for share in (*OUTER, *INNER)]
+    else:
+        ends = np.quantile(joint_draws(fits, compute), (*OUTER, *INNER)).tolist()
+    lo, hi, lo_80, hi_80 = (min(max(float(end), 0.0), 1.0) for end in ends)
     return Prediction(
         compute=compute,
         estimate=float(estimated(fits, compute)[0]),
@@ -152,15 +172,63 @@ def predict(fits: Sequence[Fit], compute: float, spread: RunToRun) -> Prediction
     )
 
 
+def spread_at(
+    groups: Iterable[Sequence[Fit]], baseline: Sequence[Fit], compute: float, others: Sequence[Repeats] = ()
+) -> RunToRun:
+    """The run-to-run spread of the numbers that `difference_at` compares at this compute."""
+    return _pass_rate_at(compute).spread_of(groups, baseline, others)
+
+
 def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float, spread: RunToRun) -> Interval:
-    """Pass rate of `fits` minus that of `baseline` at one compute; the interval includes run-to-run differences."""
-    _positive(compute)
+    """Pass rate of `fits` minus that of `baseline` at one compute; `spread` is that of `spread_at` this compute.
 
-    def drawn(*, eq1_alone: bool) -> np.ndarray:
-        first, second = (joint_draws(side, compute, eq1_alone=eq1_alone)[:, 0] for side in (fits, baseline))
-        return first - second + spread.differences(starts_of(fits), starts_of(baseline), first.size)
+    Up to the compute that all have reached this is the difference in level, and the verdict's own numbers at the same
+    compute; beyond, it is that of the fitted curves, under each law in turn. Without a known spread the interval
+    describes these runs.
+    """
+    question = _pass_rate_at(_positive(compute))
+    if not spread.is_known:
+        central, drawn = (
+            joint_draws(fits, compute, eq1_alone=eq1_alone)[:, 0]
+            - joint_draws(baseline, compute, eq1_alone=eq1_alone)[:, 0]
+            for eq1_alone in (is_by_eq1(fits) and is_by_eq1(baseline), False)
+        )
+        return _interval(central, drawn)
+    parts = [
+        difference_of(runs, others, spread.under.get(law, spread), weight=weight)
+        for law, weight in law_weights([*fits, *baseline]).items()
+        if (runs := question.repeats(fits, baseline, law)) and (others := question.repeats(baseline, fits, law))
+    ]
+    found = interval_of(parts, quantile(parts, 0.5))
+    return Interval(estimate=found.estimate, lo=found.lo, hi=found.hi)
 
-    return _interval(drawn(eq1_alone=is_by_eq1(fits) and is_by_eq1(baseline)), drawn(eq1_alone=False))
+
+def _pass_rate_at(compute: float) -> Question:
+    """The question which has the higher pass rate at this compute."""
+
+    def numbers(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
+        reached = common_compute([*fits, *baseline])
+        if compute > NEARLY * reached:
+            return _predictions(fits, compute, law or SIGMOID.name)
+        levels = levels_of(fits, min(compute, reached))
+        return level_repeats(levels) if levels else _predictions(fits, compute, law or SIGMOID.name)
+
+    return replace(LEVEL, repeats=numbers, is_by_law=True)
+
+
+def _predictions(fits: Sequence[Fit], compute: float, law: str) -> Repeats:
+    """The pass rate of each seed's curve at one compute under a family; eq. 1's if the fit rejects the family."""
+    found = [_prediction(fit, compute, law) for fit in fits]
+    return Repeats.of([value for value, _ in found], [variance for _, variance in found], starts_of(fits))
+
+
+@lru_cache(maxsize=4096)
+def _prediction(fit: Fit, compute: float, law: str) -> tuple[float, float]:
+    of_law = [one for one in average(fit).successors if one.family.name == law]
+    if not of_law:
+        return float(fit.predict(compute)[0]), float(fit.predict_draws(compute).var())
+    drawn = average(fit).predict_draws(compute)[of_law[0].rows, 0]
+    return float(np.median(drawn)), float(drawn.var())
 
 
 def compute_to_reach(fits: Sequence[Fit], score: float, spread: RunToRun) -> Interval | None:

@@ -1,9 +1,6 @@
 """An estimate with its 95 % interval, and the wider joint interval over all comparisons of a study."""
 
-import math
 from dataclasses import dataclass
-
-import numpy as np
 
 TAIL = 0.025
 
@@ -32,6 +29,8 @@ class JointInterval(Interval):
     joint_hi: float | None
     is_shown: bool = True
     """False for an estimate without meaning by itself, though an end may be known: a ceiling without an upper end."""
+    is_provisional: bool = False
+    """True if nothing tells how far runs of one recipe lie apart, so that the estimate has no interval."""
 
     @property
     def joint(self) -> Interval:
@@ -39,21 +38,7 @@ class JointInterval(Interval):
         return Interval(estimate=self.estimate, lo=self.joint_lo, hi=self.joint_hi)
 
 
-def interval_of(estimate: float, draws: np.ndarray, *, has_lo: bool = True, comparisons: int = 1) -> JointInterval:
-    """The 95 % interval of draws, and the interval corrected for the number of `comparisons`; an infinite or unbounded
-    end is None.
-
-    The correction is Bonferroni's, with tails of 0.025 / m: m intervals that each fail in 0.05 / m of the studies fail
-    together in 0.05 at most, whatever their dependence. Dunnett's, which uses the shared reference, is 2 % narrower for
-    eight normal differences, and not exact with an uncertain run-to-run standard deviation. n draws resolve no tail
-    below 1 / n; 2,000 draws suffice for forty comparisons.
-    """
-    tails = (TAIL, 1 - TAIL, TAIL / comparisons, 1 - TAIL / comparisons)
-    lo, hi, joint_lo, joint_hi = (float(end) for end in np.quantile(draws, tails, method="closest_observation"))
-    return JointInterval(
-        estimate=estimate,
-        lo=lo if has_lo and math.isfinite(lo) else None,
-        hi=hi if math.isfinite(hi) else None,
-        joint_lo=joint_lo if has_lo and math.isfinite(joint_lo) else None,
-        joint_hi=joint_hi if math.isfinite(joint_hi) else None,
-    )
+def only_estimate(estimate: float, *, is_shown: bool = True) -> JointInterval:
+    """An estimate from one seed whose run-to-run spread is unknown: provisional, without an interval."""
+    ends = {"lo": None, "hi": None, "joint_lo": None, "joint_hi": None}
+    return JointInterval(estimate=estimate, **ends, is_shown=is_shown, is_provisional=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ablations.answers.run_to_run import NO_OTHERS, PRIOR_SD, OtherSweeps
+from ablations.answers.run_to_run import ASSUMED_SD, NO_OTHERS, OtherSweeps
 
 Law = Callable[[np.ndarray], np.ndarray]
 """Pass rate at each compute, in GPU-hours."""
@@ -28,11 +28,12 @@ PAPER_AUTOCORRELATION = 0.4
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpread:
-    """The run-to-run spread, in pass rate: RunSpread(level=0.0096, ceiling=0.0096, target=0.0074)."""
+    """The run-to-run spread without errors of readings: RunSpread(level=0.0096, ceiling=0.0096, target=0.08)."""
 
     level: float
     ceiling: float
-    target: float
+    target: float | None
+    """Of ln compute to a target; None if it follows from the level's and the slope of the law."""
     freedom: int
     """Degrees of freedom of the level's spread from seeds of earlier runs; 0 if all three are assumed or stated."""
 
@@ -70,7 +71,7 @@ class KnownScale:
 
     def stated(self, sd: float) -> "KnownScale":
         """A copy with the given run-to-run standard deviation."""
-        return replace(self, spread=RunSpread(level=sd, ceiling=sd, target=sd, freedom=0), is_stated=True)
+        return replace(self, spread=RunSpread(level=sd, ceiling=sd, target=None, freedom=0), is_stated=True)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: "source" is "earlier runs" or "assumed"."""
@@ -104,5 +105,5 @@ def assumed(*, unit_gpu_hours: float, prompts: int) -> KnownScale:
         autocorrelation=PAPER_AUTOCORRELATION,
         prompts=prompts,
         sampling_share=1.0,
-        spread=RunSpread(level=PRIOR_SD, ceiling=PRIOR_SD, target=PRIOR_SD, freedom=0),
+        spread=RunSpread(level=ASSUMED_SD, ceiling=ASSUMED_SD, target=None, freedom=0),
     )

@@ -5,21 +5,19 @@ readings joined by straight lines. No law enters, so the level holds even if eq.
 than a ceiling.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
-from ablations.answers.interval import JointInterval, interval_of
-from ablations.answers.run_to_run import UNKNOWN, Repeats, RunToRun
+from ablations.answers.interval import JointInterval, only_estimate
+from ablations.answers.run_to_run import UNKNOWN, Repeats, RunToRun, difference_of
+from ablations.answers.student import interval_of
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 
 LAST_SHARE = 1 / 3
 """Share of the common compute: late enough to show the effect of the budget, long enough for several readings."""
-NUM_DRAWS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,22 +71,17 @@ def mean_weights(compute: np.ndarray, start: float, end: float) -> np.ndarray:
 
 
 def level_repeats(levels: Sequence[Level]) -> Repeats:
-    """Evidence on the run-to-run spread of levels from a variant's seeds."""
+    """The levels of a variant's seeds as evidence on their run-to-run spread."""
     starts = [level.start for level in levels]
     return Repeats.of([level.value for level in levels], [level.variance for level in levels], starts)
 
 
-def level_difference(
-    levels: Sequence[Level], baseline: Sequence[Level], spread: RunToRun, *, comparisons: int = 1
-) -> JointInterval:
+def level_difference(runs: Repeats, baseline: Repeats, spread: RunToRun, *, comparisons: int = 1) -> JointInterval:
     """Mean level of the seeds minus that of the baseline's; `spread` is the run-to-run spread of levels.
 
-    The joint interval is corrected for the number of `comparisons`.
+    The joint interval is corrected for the number of `comparisons`. Without a known spread there is no interval.
     """
-    estimate = float(np.mean([level.value for level in levels]) - np.mean([level.value for level in baseline]))
-    variance = sum(sum(level.variance for level in side) / len(side) ** 2 for side in (levels, baseline))
-    quantiles = (np.arange(NUM_DRAWS) + 0.5) / NUM_DRAWS
-    sampling = math.sqrt(variance) * np.random.default_rng(3).permutation(ndtri(quantiles))
-    starts, baseline_starts = ([level.start for level in side] for side in (levels, baseline))
-    draws = estimate + sampling + spread.differences(starts, baseline_starts, NUM_DRAWS)
-    return interval_of(estimate, draws, comparisons=comparisons)
+    if not spread.is_known:
+        return only_estimate(runs.mean - baseline.mean)
+    found = difference_of(runs, baseline, spread)
+    return interval_of([found], found.estimate, comparisons=comparisons)

@@ -10,34 +10,29 @@ no say in the law of the others, since it would give families without a ceiling 
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
+from functools import lru_cache
 
 import numpy as np
 
-from ablations.fit.engine.family import FAMILIES
+from ablations.fit.engine.family import FAMILIES, SIGMOID
 from ablations.fit.result import Fit
 
 
-def ceilings_under_one_law(fits: Sequence[Fit]) -> list[np.ndarray]:
-    """Draws of A of each fit, shape (num_draws,) each; draw i of all fits comes from one family.
-
-        w_k = mean of the weight of family k over the fits that have an upper end, over all if none has
-
-    Family k has a share w_k of the draws, each fit's own under that family. A fit that rejects a family has draws of
-    eq. 1 in its place.
+def law_weights(fits: Sequence[Fit]) -> dict[str, float]:
+    """The weight of each family for all of these fits: w_k = mean of the weight of family k over the fits that have an
+    upper end, over all if none has. Families without weight are left out.
     """
     having = [fit for fit in fits if fit.ceiling.hi is not None] or fits
-    weights = [float(np.mean([fit.alternatives.weights[family.name] for fit in having])) for family in FAMILIES]
-    num_draws = fits[0].draws.A.size
-    ends = np.rint(num_draws * np.cumsum([0.0, *weights])).astype(int)
-    shares = (slice(int(start), int(end)) for start, end in pairwise(ends))
-    rows = {family.name: share for family, share in zip(FAMILIES, shares, strict=True)}
-    return [_drawn(fit, rows) for fit in fits]
+    means = {
+        family.name: float(np.mean([fit.alternatives.weights[family.name] for fit in having])) for family in FAMILIES
+    }
+    return {name: weight for name, weight in means.items() if weight > 0}
 
 
-def _drawn(fit: Fit, rows: dict[str, slice]) -> np.ndarray:
-    draws = fit.draws.A.copy()
-    for other in fit.alternatives.others:
-        share = rows[other.family.name]
-        draws[share] = np.resize(other.ceilings, share.stop - share.start)  # repeats draws if there are too few
-    return draws
+@lru_cache(maxsize=4096)
+def ceiling_under(fit: Fit, law: str) -> tuple[float, float]:
+    """A of one run under a family, and its variance given the readings; eq. 1's if the fit rejects the family."""
+    other = next((one for one in fit.alternatives.others if one.family.name == law), None)
+    if law == SIGMOID.name or other is None:
+        return fit.A, float(fit.draws.A.var())
+    return float(np.median(other.ceilings)), float(other.ceilings.var())

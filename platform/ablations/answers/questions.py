@@ -9,36 +9,39 @@ from collections.abc import Sequence
 from ablations.answers.answer import Question
 from ablations.answers.differences import (
     ceiling_difference,
-    ceiling_repeats,
+    ceilings_under,
     common_target,
     compute_ratio,
-    target_repeats,
+    ln_computes,
 )
 from ablations.answers.interval import JointInterval
 from ablations.answers.level import common_compute, level_difference, level_repeats, levels_of
 from ablations.answers.run_to_run import Repeats, RunToRun
+from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 
 
 def _level(fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun, comparisons: int) -> JointInterval | None:
     compute = common_compute([*fits, *baseline])
     levels, others = levels_of(fits, compute), levels_of(baseline, compute)
-    return level_difference(levels, others, spread, comparisons=comparisons) if levels and others else None
+    if not levels or not others:
+        return None
+    return level_difference(level_repeats(levels), level_repeats(others), spread, comparisons=comparisons)
 
 
-def _level_repeats(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Repeats | None:
+def _levels(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
     levels = levels_of(fits, common_compute([*fits, *baseline]))
     return level_repeats(levels) if levels else None
 
 
-def _ceiling_repeats(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Repeats | None:
-    found = ceiling_repeats(fits)
-    return found if found.freedom else None
+def _ceilings(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
+    saying = [fit for fit in fits if fit.ceiling.hi is not None and fit.rises]
+    return ceilings_under(saying, law or SIGMOID.name) if len(saying) > 1 else None
 
 
-def _target_repeats(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Repeats | None:
+def _ln_computes(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
     target = common_target([*fits, *baseline])
-    return None if target is None else target_repeats(fits, target)
+    return None if target is None else ln_computes(fits, target)
 
 
 LEVEL = Question(
@@ -48,9 +51,9 @@ LEVEL = Question(
     spread="level",
     higher="level up",
     lower="level down",
-    widest=0.025,  # one seed each gives 0.021 with the assumed run-to-run sd
+    widest=0.025,
     measured=_level,
-    repeats=_level_repeats,
+    repeats=_levels,
     form="+.3f",
     heading="level less {reference}'s",
     axis="pass rate over the last third",
@@ -72,9 +75,10 @@ CEILING = Question(
     spread="ceiling",
     higher="ceiling up",
     lower="ceiling down",
-    widest=0.04,  # two resolved fits of one seed each give 0.035
+    widest=0.04,
     measured=lambda fits, baseline, spread, m: ceiling_difference(fits, baseline, spread, comparisons=m),
-    repeats=_ceiling_repeats,
+    repeats=_ceilings,
+    is_by_law=True,
     form="+.3f",
     heading="A less {reference}'s",
     axis="A, pass rate",
@@ -98,12 +102,12 @@ COMPUTE = Question(
     is_ratio=True,
     widest=math.log(1.5) / 2,
     measured=lambda fits, baseline, spread, m: compute_ratio(fits, baseline, spread, comparisons=m),
-    repeats=_target_repeats,
+    repeats=_ln_computes,
     form=".2f",
     heading="compute over {reference}'s",
     axis="under 1 needs less compute",
     noun="the compute ratio",
-    spread_noun="at the target",
+    spread_noun="of ln compute",
     too_wide="the interval holds 1, or has no end, and is too wide to say more",
     said={
         "less compute": "less compute to the common target",

@@ -1,107 +1,96 @@
-"""The run-to-run difference: one standard deviation for all variants of a sweep, in pass rate.
+"""The run-to-run spread: how far runs of one recipe lie apart, from the seeds of all variants of a sweep.
 
-Verdicts, forecasts and stop rules all get this spread here, and draw from it with the methods of `RunToRun`.
+Verdicts, forecasts, designs and stop rules all get the spread here. The number of seed i of variant v is
 
-The seeds of one variant say little about the spread; those of nine say enough. So all seeds count, with a prior, and if
-they are few, so do the repeated runs of other sweeps of the scale. If no recipe has a second seed, tau is assumed to be
-PRIOR_SD. The model for seed i of variant v is
+    y_vi = mu_v + u_b(v,i) + e_vi         e_vi ~ N(0, tau^2 + s_vi^2)
 
-    y_vi = mu_v + u_b(v,i) + e_vi    u_b ~ N(0, omega^2), e_vi ~ N(0, tau^2 + s_vi^2)
+with s_vi the error of its own readings and u_b the effect of the start b that a run shares with runs of other variants:
+the same model, warm start, tasks and seed. The spread is a two-way analysis of variance: the squares left after the
+means of the variants and the effects of the starts, divided by their degrees of freedom (Searle, Casella and McCulloch
+1992, Variance components, chapter 4). The effects cancel in a difference of variants with the same starts. Removing
+them costs degrees of freedom, so that with few runs it does not pay: `pays_to_pair` decides by the design alone, never
+by the numbers, which keeps Student's t exact.
 
-with s_vi the error of its own readings. u_b is the effect of the start b that a run shares with runs of other variants:
-the same model, warm start, tasks and seed. This effect cancels in a difference of variants with the same starts, which
-is why variants should share seeds. If the starts are unknown, or no two variants share one, omega is 0 and tau holds
-everything.
+Errors differ between variants, since the readings of a slower one end nearer to the bend. So tau^2 is the one by which
+the squares, divided by tau^2 + s_v^2, have their expectation (Paule and Mandel 1982), and a scale below 1 is found if
+the seeds scatter less than s_v says (Hartung and Knapp 2001). With equal errors this is the mean square itself.
 
-    tau ~ half-Cauchy(PRIOR_SCALE),  omega = 0 with a probability of NO_EFFECT, else ~ half-Cauchy(PRIOR_SCALE)
-
-The half-Cauchy is flat up to its scale and has a long tail, so it suppresses neither a small tau nor a large one that
-the seeds show (Gelman 2006, Prior distributions for variance parameters in hierarchical models; the scale is best taken
-somewhat above the expected value). An inverse chi-squared prior of tau^2 about .0075^2 counts as two more seeds that
-lie .0075 apart, whatever the others say: with nine degrees of freedom and a tau of .03, intervals missed the truth in
-7.5 % of cases instead of 5 %, with five in 9.5 %. benchmarks/spread_prior.py shows the cost and gain of each prior.
-Without its half at 0, omega would absorb chance differences of two variants' seeds, and tau would be too small:
-benchmarks/seed_pairing.py.
-
-The posterior is a sum over a grid of ln tau and ln omega, see `variance_components`.
+Variants differ in spread too: a recipe may be unstable, a run unlucky. The variance of a variant is its own squares
+beside PRIOR_FREEDOM degrees of freedom of the common one (Smyth 2004, the moderated t). Variants whose squares stand
+out by an F test, and runs that have collapsed, leave the common spread. benchmarks/verdict_truth.py measures all of it.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.optimize import root_scalar
+from scipy.special import fdtrc, gammaincinv, ndtri, stdtrit
 
-from ablations.answers.variance_components import (
-    log_half_cauchy,
-    log_normal,
-    log_spike_and_slab,
-    restricted_log_likelihood,
-)
+from ablations.answers.student import Student
 
-PRIOR_SD = 0.0075
-"""Half of the +-0.015 that spans three ScaleRL runs (ScaleRL §4)."""
-PRIOR_SCALE = 0.015
-"""The +-0.015 itself: the prior's median, twice the assumed sd."""
+ASSUMED_SD = 0.0075
+"""Half of the +-0.015 that spans three ScaleRL runs (ScaleRL §4), for forecasts if no recipe has a second seed."""
+PRIOR_FREEDOM = 3.0
+"""Degrees of freedom of the common spread in the variance of one variant. With 3, a reference with one run 2 to 25 sd
+low makes at most 8 % of equal variants differ (three seeds, nine variants); with 4, 11 %; with 2, power falls."""
+STANDS_OUT = 0.05
+"""Level of the F test, over all variants of a sweep together."""
+SHARED_SHARE = 0.5
+"""Share of the variance taken to come from the start, where a design is asked whether pairing by start pays."""
 ENOUGH_FREEDOM = 18
-"""Degrees of freedom beyond which other sweeps do not count: three seeds of nine variants, which give tau to 17 %."""
-NO_EFFECT = 0.5
-"""Prior probability that variants share no seed effect."""
-GRID = np.geomspace(5e-4, 0.2, 241)
-"""Grid of tau."""
-SHARED_GRID = np.concatenate([[0.0], np.geomspace(5e-4, 0.2, 61)])
-"""Grid of omega."""
+"""Degrees of freedom beyond which other sweeps do not count: three seeds of nine variants, which give sd to 17 %."""
 UNKNOWN = ""
 """An unknown start, which no other run shares."""
+LEAST_VARIANCE = 1e-18
 
 
 @dataclass(frozen=True, kw_only=True)
 class Repeats:
-    """Evidence on tau from the seeds of one variant: Repeats(squares=0.00031, freedom=2, own_variance=0.00004)."""
+    """The numbers of a variant's seeds: Repeats(values=(0.591, 0.603), starts=("a", "b"), own_variance=0.00004)."""
 
-    squares: float
-    """Sum of squared differences from the mean of the seeds."""
-    freedom: int
-    """Number of seeds minus one."""
+    values: tuple[float, ...]
+    starts: tuple[str, ...]
     own_variance: float
     """Mean variance of one seed's number given its readings, s^2."""
     num_here: int = 0
     """For a recipe of other sweeps: its number of seeds in the compared sweep, if it is not repeated there."""
-    runs: tuple[tuple[str, float], ...] = ()
-    """Start and number of each seed; empty if the start of any is unknown."""
 
     @property
-    def num_runs(self) -> int:
-        """Number of seeds that give evidence; 0 if there is only one."""
-        return self.freedom + 1 if self.freedom else 0
+    def freedom(self) -> int:
+        """Number of seeds minus one."""
+        return max(len(self.values) - 1, 0)
+
+    @property
+    def squares(self) -> float:
+        """Sum of squared differences from the mean of the seeds."""
+        return float(np.sum((np.array(self.values) - np.mean(self.values)) ** 2))
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds."""
+        return float(np.mean(self.values))
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Repeats":
         """The inverse of `asdict` by way of JSON."""
-        return cls(**{**content, "runs": tuple((start, value) for start, value in content["runs"])})
+        return cls(**{**content, "values": tuple(content["values"]), "starts": tuple(content["starts"])})
 
     @classmethod
-    def of(
-        cls, values: Sequence[float] | np.ndarray, own_variances: Sequence[float], starts: Sequence[str] = ()
-    ) -> "Repeats":
-        """Build the evidence from the number, its variance and the start of each seed."""
-        y = np.asarray(values, dtype=float)
-        is_known = len(starts) == y.size and all(starts)
-        return cls(
-            squares=float(np.sum((y - y.mean()) ** 2)),
-            freedom=y.size - 1,
-            own_variance=float(np.mean(own_variances)),
-            runs=tuple(zip(starts, y.tolist(), strict=True)) if is_known else (),
-        )
+    def of(cls, values: Sequence[float], own_variances: Sequence[float], starts: Sequence[str] = ()) -> "Repeats":
+        """Build the record from the number, its variance and the start of each seed; starts may be unknown."""
+        known = tuple(starts) if len(starts) == len(values) else (UNKNOWN,) * len(values)
+        return cls(values=tuple(map(float, values)), starts=known, own_variance=float(np.mean(own_variances or [0.0])))
 
 
 @dataclass(frozen=True, kw_only=True)
 class OtherSweeps:
-    """Evidence on tau from repeated runs of other sweeps of the scale, one entry per recipe; empty if there are none.
+    """Repeated runs of other sweeps of the scale, one entry per recipe; empty if there are none.
 
     OtherSweeps(says={"level": (Repeats(...),), "target": (Repeats(...),)}, sweeps=("pilot",))
     """
@@ -124,55 +113,166 @@ NO_OTHERS = OtherSweeps()
 """No evidence from other sweeps."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RunToRun:
-    """The posterior of tau and omega: RunToRun(values=GRID, shared=zeros, weights=array([...]), freedom=18)."""
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """A common variance, of runs about their variant's mean or about that and their start's effect.
 
-    values: np.ndarray
-    """Values of tau, shape (num_points,), ascending if every omega is 0."""
-    shared: np.ndarray
-    """Values of omega at the same points."""
-    weights: np.ndarray
-    freedom: int
-    """Degrees of freedom from the seeds; tau is assumed if 0."""
-    num_runs: int = 0
-    """Number of repeated runs behind the posterior."""
-    num_other_runs: int = 0
-    """Number of these from other sweeps."""
+    Pool(tau=0.0098, scale=1.0, own_variance=0.00001, freedom=18)
+    """
+
+    tau: float = 0.0
+    """Standard deviation between runs, without the errors of their readings."""
+    scale: float = 1.0
+    own_variance: float = 0.0
+    """Mean s^2 of the runs behind it."""
+    freedom: float = 0.0
 
     @property
     def sd(self) -> float:
-        """Posterior median of the run-to-run sd, sqrt(tau^2 + omega^2)."""
-        return float(self._quantiles(np.hypot(self.values, self.shared), np.array([0.5]))[0])
+        """Standard deviation of the numbers of runs, with the errors of their readings."""
+        return math.sqrt(self.variance(self.own_variance))
+
+    def variance(self, own_variance: float) -> float:
+        """Variance of the number of a run whose readings err by `own_variance`: scale (tau^2 + s^2)."""
+        return max(self.scale * (self.tau**2 + own_variance), LEAST_VARIANCE)
+
+    @classmethod
+    def of(cls, squares: Sequence[float], freedoms: Sequence[float], own_variances: Sequence[float]) -> "Pool":
+        """The tau at which sum SS_v / (tau^2 + s_v^2) is the number of degrees of freedom; at 0, a scale below 1."""
+        S, f, s = (np.array(one, dtype=float) for one in (squares, freedoms, own_variances))
+        total = float(f.sum())
+        if total <= 0:
+            return cls()
+
+        def excess(variance: float) -> float:
+            return float(np.sum(S / np.maximum(variance + s, LEAST_VARIANCE))) - total
+
+        own = float(f @ s / total)
+        if excess(0.0) <= 0:
+            scale = max((excess(0.0) + total) / total, LEAST_VARIANCE)
+            return cls(scale=scale, own_variance=own, freedom=total)
+        highest = float(S.sum()) / total + float(S.max())
+        return cls(
+            tau=math.sqrt(root_scalar(excess, bracket=(0.0, highest + 1.0), method="brentq").root),
+            own_variance=own,
+            freedom=total,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunToRun:
+    """The spread of one number between runs of one recipe; see the module for the model."""
+
+    within: Pool = Pool()
+    """About the mean of the variant."""
+    paired: Pool | None = None
+    """About the mean of the variant and the effect of the start; None if pairing by start does not pay."""
+    effects: Mapping[str, float] = field(default_factory=dict)
+    """Effect u_b of each start."""
+    shared_by: Mapping[str, int] = field(default_factory=dict)
+    """Number of variants behind the effect of each start."""
+    num_runs: int = 0
+    """Number of repeated runs behind the spread."""
+    num_other_runs: int = 0
+    """Number of these from other sweeps."""
+    num_variants: int = 1
+    under: Mapping[str, "RunToRun"] = field(default_factory=dict)
+    """The spread of the number under each other law, by the name of the family."""
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom; 0 if no recipe has a second seed, and the spread is unknown."""
+        return round(self.within.freedom)
+
+    @property
+    def is_known(self) -> bool:
+        """True if repeated runs tell the spread."""
+        return self.within.freedom > 0
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of the number between runs of one recipe."""
+        return self.within.sd if self.is_known else ASSUMED_SD
 
     @property
     def paired_sd(self) -> float:
-        """Posterior median of tau, the run-to-run sd left once shared seed effects cancel."""
-        return float(self._quantiles(self.values, np.array([0.5]))[0])
+        """Standard deviation left once effects of shared starts cancel."""
+        return self.paired.sd if self.paired else self.sd
 
     @property
-    def has_shared(self) -> bool:
-        """True if starts have an effect."""
-        return float(self.weights[self.shared > 0].sum()) > 0.5
+    def tau(self) -> float:
+        """Standard deviation between runs without the errors of their readings."""
+        return self.within.tau if self.is_known else ASSUMED_SD
+
+    @property
+    def paired_tau(self) -> float:
+        """`tau` once effects of shared starts cancel."""
+        return min(self.paired.tau, self.tau) if self.paired else self.tau
+
+    def of_mean(self, runs: Repeats) -> tuple[float, float]:
+        """Variance of the mean of a variant's seeds about its recipe's, and the degrees of freedom of that variance."""
+        variance, freedom = self._moderated(runs, is_paired=False)
+        return variance / len(runs.values), min(freedom, self.within.freedom)
+
+    def of_difference(self, runs: Repeats, baseline: Repeats) -> tuple[float, float]:
+        """Variance of the difference of two variants' means, and its degrees of freedom (Satterthwaite 1946).
+
+        With m_b of the m runs having start b, starts that are not shared add omega^2 sum_b (m_b / m - n_b / n)^2.
+        """
+        m, n = len(runs.values), len(baseline.values)
+        alone = _unshared(runs.starts, baseline.starts) / (1 / m + 1 / n) if self.paired else 1.0
+        parts = [
+            (share * variance / len(side.values), freedom)
+            for is_paired, share in ((True, 1 - alone), (False, alone))
+            if share > 0
+            for side in (runs, baseline)
+            for variance, freedom in [self._moderated(side, is_paired=is_paired)]
+        ]
+        total = sum(variance for variance, _ in parts)
+        freedom = total**2 / sum(variance**2 / freedom for variance, freedom in parts)
+        # Both sides borrow from one pool, so they know no more than it does.
+        most = self.paired.freedom if self.paired and alone < 1 else self.within.freedom
+        return total, min(freedom, most)
+
+    def stands_out(self, runs: Repeats) -> float:
+        """The sd of a variant over that of all, if an F test finds it larger; else 0."""
+        pool = self.paired or self.within
+        squares, freedom = self._squares(runs, is_paired=self.paired is not None)
+        if freedom <= 0 or pool.freedom <= freedom:
+            return 0.0
+        ratio = squares / freedom / pool.variance(runs.own_variance)
+        return math.sqrt(ratio) if fdtrc(freedom, pool.freedom, ratio) < STANDS_OUT / self.num_variants else 0.0
+
+    def _moderated(self, runs: Repeats, *, is_paired: bool) -> tuple[float, float]:
+        """Variance of the number of one run of this variant, and its degrees of freedom."""
+        pool = self.paired if is_paired and self.paired else self.within
+        squares, freedom = self._squares(runs, is_paired=is_paired)
+        if freedom <= 0:
+            return pool.variance(runs.own_variance), pool.freedom
+        prior = min(PRIOR_FREEDOM, pool.freedom)
+        whole = prior + freedom
+        return (prior * pool.variance(runs.own_variance) + squares) / whole, whole
+
+    def _squares(self, runs: Repeats, *, is_paired: bool) -> tuple[float, float]:
+        """Squares of a variant's runs about their mean, without the effects of their starts, and their freedom."""
+        if not is_paired:
+            return runs.squares, float(runs.freedom)
+        known = [(y, b) for y, b in zip(runs.values, runs.starts, strict=True) if b in self.effects]
+        if len(known) < 2:
+            return 0.0, 0.0
+        rest = np.array([y - self.effects[b] for y, b in known])
+        lost = float(np.mean([1 / self.shared_by[b] for _, b in known]))
+        return float(np.sum((rest - rest.mean()) ** 2)), (len(known) - 1) * (1 - lost)
 
     def differences(self, starts: Sequence[str], baseline: Sequence[str], num_draws: int) -> np.ndarray:
         """Draws of the difference between the means of two variants due to run-to-run differences, given the starts of
-        each.
-
-        N(0, tau^2 (1 / m + 1 / n) + omega^2 sum_b (m_b / m - n_b / n)^2), with m_b of the m runs having start b.
+        each. Errors of readings are left out, for draws of fits that have them.
         """
         return _mean_offsets(self, 1 / len(starts) + 1 / len(baseline), _unshared(starts, baseline), num_draws)
 
     def mean_offsets(self, starts: Sequence[str], num_draws: int) -> np.ndarray:
         """Draws of the deviation from the recipe of the mean of runs with these starts."""
         return _mean_offsets(self, 1 / len(starts), _unshared(starts, ()), num_draws)
-
-    def offsets(self, num_draws: int, seed: int, start: int | None = None) -> np.ndarray:
-        """Draws of the deviation of one run from its recipe, shuffled by `seed`; the array must not be written to.
-
-        Runs with the same `start` number share the draws of its effect; None is a start that no other run has.
-        """
-        return _run_offsets(self, num_draws, seed, start)
 
     def run_offsets(self, sides: Sequence[Sequence[str]], num_draws: int) -> list[list[np.ndarray]]:
         """Draws of the deviation of every run of every side from its recipe, given the start of each.
@@ -182,22 +282,22 @@ class RunToRun:
         numbers = {start: number for number, start in enumerate(dict.fromkeys(chain.from_iterable(sides)))}
         return [
             [
-                self.offsets(num_draws, len(sides) * seed + side, None if start == UNKNOWN else numbers[start])
+                _run_offsets(self, num_draws, len(sides) * seed + side, None if start == UNKNOWN else numbers[start])
                 for seed, start in enumerate(starts)
             ]
             for side, starts in enumerate(sides)
         ]
 
-    def _quantiles(self, values: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        """Weighted quantiles of a function of the grid points."""
-        order = np.argsort(values, kind="stable")
-        return np.interp(shares, np.cumsum(self.weights[order]), values[order])
+    @property
+    def _omega(self) -> float:
+        """Standard deviation of the effects of starts."""
+        return math.sqrt(max(self.tau**2 - self.paired_tau**2, 0.0))
 
     def __str__(self) -> str:
-        if not self.freedom:
-            return f"{PRIOR_SD}, assumed"
+        if not self.is_known:
+            return f"{ASSUMED_SD}, assumed"
         others = f", {self.num_other_runs} of them of other sweeps" if self.num_other_runs else ""
-        paired = f" ({self.paired_sd:.4f} where they begin alike)" if self.has_shared else ""
+        paired = f" ({self.paired_sd:.4f} if they begin alike)" if self.paired else ""
         return f"{self.sd:.4f}{paired} from {self.num_runs} repeated runs{others}"
 
     def to_json(self) -> dict[str, float | int]:
@@ -211,86 +311,72 @@ class RunToRun:
         }
 
 
-def _midpoints(number: int) -> np.ndarray:
-    return (np.arange(number) + 0.5) / number
-
-
-def _unshared(starts: Sequence[str], baseline: Sequence[str]) -> float:
-    """sum_b (m_b / m - n_b / n)^2; no other run has an unknown start."""
-    sides = Counter(starts), Counter(baseline)
-    alone = sum(side[UNKNOWN] / side.total() ** 2 for side in sides if side)
-    named = [start for start in dict.fromkeys([*starts, *baseline]) if start != UNKNOWN]
-    shares = ([side[start] / max(side.total(), 1) for side in sides] for start in named)
-    return alone + sum((of_one - of_other) ** 2 for of_one, of_other in shares)
-
-
-@lru_cache(maxsize=64)  # every variant of a comparison asks for the same draws
-def _mean_offsets(spread: RunToRun, of_run: float, of_start: float, num_draws: int) -> np.ndarray:
-    """Draws of N(0, of_run tau^2 + of_start omega^2), shuffled."""
-    sds = np.sqrt(of_run * spread.values**2 + of_start * spread.shared**2)
-    drawn = np.random.default_rng(1).permutation(spread._quantiles(sds, _midpoints(num_draws)))
-    offsets = drawn * np.random.default_rng([2, 0]).permutation(ndtri(_midpoints(num_draws)))
-    offsets.flags.writeable = False
-    return offsets
-
-
-@lru_cache(maxsize=64)
-def _run_offsets(spread: RunToRun, num_draws: int, seed: int, start: int | None) -> np.ndarray:
-    normal = ndtri(_midpoints(num_draws))
-    of_run = np.random.default_rng([2, seed]).permutation(normal)
-    if not spread.shared.any():
-        drawn = np.random.default_rng(1).permutation(spread._quantiles(spread.values, _midpoints(num_draws)))
-        offsets = drawn * of_run
-    else:
-        points = np.searchsorted(np.cumsum(spread.weights), _midpoints(num_draws)).clip(max=spread.weights.size - 1)
-        points = np.random.default_rng(1).permutation(points)
-        shuffled_by = [3, seed] if start is None else [4, start]
-        of_start = np.random.default_rng(shuffled_by).permutation(normal)
-        offsets = spread.values[points] * of_run + spread.shared[points] * of_start
-    offsets.flags.writeable = False
-    return offsets
-
-
 def run_to_run(repeats: Sequence[Repeats], others: Sequence[Repeats] = ()) -> RunToRun:
-    """The posterior of tau and omega given the seeds of every variant and as many recipes of `others` as needed."""
-    own = sum(variant.freedom for variant in repeats)
-    added = _wanted(others, own)
-    freedom = own + sum(recipe.freedom for recipe in added)
-    if not freedom:
-        return RunToRun(values=np.array([PRIOR_SD]), shared=np.zeros(1), weights=np.ones(1), freedom=0)
-    every = [recipe for recipe in (*repeats, *added) if recipe.freedom]
-    begun = _that_share_starts(every)
-    tau, omega = GRID[:, None], SHARED_GRID[None] if begun else np.zeros((1, 1))
-    log_density = log_half_cauchy(tau, PRIOR_SCALE)  # density in ln tau and ln omega
-    if begun:
-        own_variance = float(np.average([one.own_variance for one in begun], weights=[one.freedom for one in begun]))
-        log_density = log_density + log_spike_and_slab(omega, PRIOR_SCALE, NO_EFFECT)
-        log_density = log_density + restricted_log_likelihood([one.runs for one in begun], tau, omega, own_variance)
-    for recipe in every:
-        if not (begun and recipe.runs):
-            log_density = log_density + log_normal(tau**2 + recipe.own_variance, recipe.freedom, recipe.squares)
-    weights = np.exp(log_density - log_density.max()).ravel()
-    values, shared = (np.broadcast_to(axis, log_density.shape).ravel() for axis in (tau, omega))
-    num_added = sum(recipe.num_runs for recipe in added)
-    return RunToRun(
-        values=values,
-        shared=shared,
-        weights=weights / weights.sum(),
-        freedom=freedom,
-        num_runs=num_added + sum(variant.num_runs for variant in repeats),
-        num_other_runs=num_added - sum(recipe.num_here for recipe in added),
+    """The spread from the seeds of every variant of a sweep, and from as many recipes of `others` as needed."""
+    own = [one for one in repeats if one.freedom]
+    added = [one for one in _wanted(others, sum(one.freedom for one in own)) if one.freedom]
+    every = _that_agree([*own, *added], max(len(repeats), 1))
+    num_added = sum(len(one.values) for one in added)
+    plain = RunToRun(
+        within=Pool.of(*_columns([(one.squares, float(one.freedom), one.own_variance) for one in every])),
+        num_runs=num_added + sum(len(one.values) for one in own),
+        num_other_runs=num_added - sum(one.num_here for one in added),
+        num_variants=max(len(repeats), 1),
     )
+    return _paired(plain, every)
 
 
-def _that_share_starts(every: Sequence[Repeats]) -> list[Repeats]:
-    """The recipes whose starts are known, if runs of two recipes share any start; else none.
-
-    Recipes with bit-identical numbers count as one: their difference in settings has never taken effect, and they say
-    nothing about tau.
+def pays_to_pair(freedom: float, unpaired: float) -> bool:
+    """True if intervals are expected to be narrower once the effects of starts are removed, by the degrees of freedom
+    of both spreads: t(f) sqrt(1 - SHARED_SHARE) < t(g).
     """
-    distinct = list({recipe.runs: recipe for recipe in every if recipe.runs}.values())
-    counts = Counter(start for recipe in distinct for start in {start for start, _ in recipe.runs})
-    return distinct if any(count > 1 for count in counts.values()) else []
+    if freedom < 1:
+        return False
+    return float(stdtrit(freedom, 0.975)) * math.sqrt(1 - SHARED_SHARE) < float(stdtrit(unpaired, 0.975))
+
+
+def _paired(plain: RunToRun, every: Sequence[Repeats]) -> RunToRun:
+    """The spread with the effects of starts removed, if runs of several variants share them and it pays."""
+    known = list({one.values: one for one in every if UNKNOWN not in one.starts}.values())
+    starts = {start: number for number, start in enumerate(dict.fromkeys(b for one in known for b in one.starts))}
+    counts = Counter(start for one in known for start in set(one.starts))
+    if not starts or max(counts.values()) < 2:
+        return plain
+    # The numbers less their variant's mean, on the indicators of starts less theirs.
+    rows = [np.eye(len(starts))[[starts[b] for b in one.starts]] for one in known]
+    design = np.concatenate([row - row.mean(0) for row in rows])
+    y = np.concatenate([np.array(one.values) - one.mean for one in known])
+    effects, _, rank, _ = np.linalg.lstsq(design, y, rcond=1e-9)
+    freedom = sum(one.freedom for one in known) - int(rank)
+    if not pays_to_pair(freedom, plain.within.freedom):
+        return plain
+    with_effects = replace(plain, effects=dict(zip(starts, effects.tolist(), strict=True)), shared_by=counts)
+    found = [(*with_effects._squares(one, is_paired=True), one.own_variance) for one in known]
+    squares, freedoms, own = _columns(found)
+    share = freedom / sum(freedoms)  # 1 if every variant has every start
+    return replace(with_effects, paired=Pool.of(squares, [share * one for one in freedoms], own))
+
+
+def _that_agree(every: Sequence[Repeats], num_variants: int) -> list[Repeats]:
+    """The groups without those whose squares stand out; at most half of them do."""
+    kept = list(every)
+    while len(kept) > max(2, len(every) // 2):
+        ratios = []
+        for one in kept:
+            rest = [other for other in kept if other is not one]
+            pool = Pool.of(*_columns([(other.squares, float(other.freedom), other.own_variance) for other in rest]))
+            ratio = one.squares / one.freedom / pool.variance(one.own_variance)
+            ratios.append((float(fdtrc(one.freedom, pool.freedom, ratio)), one))
+        p, worst = min(ratios, key=lambda found: found[0])
+        if p >= STANDS_OUT / max(num_variants, len(kept)):
+            break
+        kept = [one for one in kept if one is not worst]
+    return kept
+
+
+def _columns(rows: Sequence[tuple[float, float, float]]) -> tuple[list[float], list[float], list[float]]:
+    """Squares, degrees of freedom and own variances of groups."""
+    return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
 
 def _wanted(others: Sequence[Repeats], freedom: int) -> list[Repeats]:
@@ -302,3 +388,51 @@ def _wanted(others: Sequence[Repeats], freedom: int) -> list[Repeats]:
         wanted.append(recipe)
         freedom += recipe.freedom
     return wanted
+
+
+def difference_of(runs: Repeats, baseline: Repeats, spread: RunToRun, *, weight: float = 1.0) -> Student:
+    """The mean of a variant's seeds minus that of the baseline's; the spread must be known."""
+    variance, freedom = spread.of_difference(runs, baseline)
+    return Student(estimate=runs.mean - baseline.mean, variance=variance, freedom=freedom, weight=weight)
+
+
+def _unshared(starts: Sequence[str], baseline: Sequence[str]) -> float:
+    """sum_b (m_b / m - n_b / n)^2; no other run has an unknown start."""
+    sides = Counter(starts), Counter(baseline)
+    alone = sum(side[UNKNOWN] / side.total() ** 2 for side in sides if side)
+    named = [start for start in dict.fromkeys([*starts, *baseline]) if start != UNKNOWN]
+    shares = ([side[start] / max(side.total(), 1) for side in sides] for start in named)
+    return alone + sum((of_one - of_other) ** 2 for of_one, of_other in shares)
+
+
+def _midpoints(number: int) -> np.ndarray:
+    return (np.arange(number) + 0.5) / number
+
+
+def _scales(spread: RunToRun, num_draws: int) -> np.ndarray:
+    """Draws of a standard deviation over its estimate, sqrt(f / chi^2(f)), shuffled; 1 if it is assumed."""
+    pool = spread.paired or spread.within
+    if not spread.is_known:
+        return np.ones(num_draws)
+    chi_squared = 2 * gammaincinv(pool.freedom / 2, _midpoints(num_draws))
+    return np.random.default_rng(1).permutation(np.sqrt(pool.freedom / chi_squared))
+
+
+@lru_cache(maxsize=64)  # every variant of a comparison asks for the same draws
+def _mean_offsets(spread: RunToRun, of_run: float, of_start: float, num_draws: int) -> np.ndarray:
+    """Draws of N(0, of_run tau^2 + of_start omega^2) with an uncertain tau, shuffled."""
+    sd = math.sqrt(of_run * spread.paired_tau**2 + of_start * spread._omega**2)
+    normal = np.random.default_rng([2, 0]).permutation(ndtri(_midpoints(num_draws)))
+    offsets = sd * _scales(spread, num_draws) * normal
+    offsets.flags.writeable = False
+    return offsets
+
+
+@lru_cache(maxsize=64)
+def _run_offsets(spread: RunToRun, num_draws: int, seed: int, start: int | None) -> np.ndarray:
+    normal = ndtri(_midpoints(num_draws))
+    of_run = np.random.default_rng([2, seed]).permutation(normal)
+    of_start = np.random.default_rng([3, seed] if start is None else [4, start]).permutation(normal)
+    offsets = _scales(spread, num_draws) * (spread.paired_tau * of_run + spread._omega * of_start)
+    offsets.flags.writeable = False
+    return offsets

@@ -9,7 +9,7 @@ import numpy as np
 
 from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread, Speed
 from ablations.answers.level import LAST_SHARE, common_compute, level_of, mean_weights
-from ablations.answers.run_to_run import RunToRun, run_to_run
+from ablations.answers.run_to_run import run_to_run
 from ablations.findings.repeated_runs import SAME, UNUSABLE, says_of_group
 from ablations.findings.results import fit_sweep
 from ablations.fit.curve import Curve
@@ -138,11 +138,12 @@ def _spread(runs: Sequence[EarlierRun]) -> RunSpread:
         run_to_run([found for one in says if (found := one.get(question))])
         for question in ("level", "ceiling", "target")
     )
-
-    def sd(spread: RunToRun) -> float:
-        return (spread if spread.freedom else level).paired_sd
-
-    return RunSpread(level=level.paired_sd, ceiling=sd(ceiling), target=sd(target), freedom=level.freedom)
+    return RunSpread(
+        level=level.paired_tau,
+        ceiling=(ceiling if ceiling.is_known else level).paired_tau,
+        target=target.paired_tau if target.is_known else None,
+        freedom=level.freedom,
+    )
 
 
 def _speed(runs: Iterable[EarlierRun], samples: int) -> Speed | None:

@@ -7,12 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ablations.answers.half_widths import (
-    BLIND,
-    Sight,
-    curve_sights,
-    level_sight,
-)
+from ablations.answers.half_widths import BLIND, Sight, Sizes, ceiling_sight, compute_sight, level_sight
 from ablations.answers.known import PAPER_PROMPTS, KnownScale, assumed
 from ablations.answers.run_to_run import OtherSweeps
 from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
@@ -149,15 +144,15 @@ def _foreseen(
     compute = due(blueprint, choice)
     samples = known.prompts * choice.samples / known.sampling_share
     settings = settings_of(blueprint, choice)
-    sizes = {"num_variants": blueprint.num_variants, "num_seeds": len(choice.seeds)}
+    sizes = Sizes(num_variants=blueprint.num_variants, num_seeds=len(choice.seeds))
     sights: dict[str, Sight] = {"level": BLIND, "ceiling": BLIND, "compute": BLIND}
-    if number >= MIN_READINGS:
+    if number >= MIN_READINGS and sizes.freedom(known.others.of("level")) > 0:
         end = min(float(compute[-1]), settings.fit_to)
-        sights["level"] = level_sight(expected_curve(known.law, compute, samples), known, **sizes, compute=end)
+        sights["level"] = level_sight(expected_curve(known.law, compute, samples), known, sizes, compute=end)
         key = (choice.budget, choice.samples)
         if key not in simulated:
             simulated[key] = SimulatedRuns(known=known, compute=compute, samples=samples, settings=settings)
-        sights |= curve_sights(simulated[key], **sizes)
+        sights |= {"ceiling": ceiling_sight(simulated[key], sizes), "compute": compute_sight(simulated[key], sizes)}
     costs = blueprint.costs(choice)
     return Foreseen(
         choice=choice,

@@ -213,7 +213,7 @@ def _finding(group: Sequence[RepeatedRun], settings: FitSettings, sweep: str) ->
 
 def says_of_group(fits: Sequence[Fit]) -> dict[str, Repeats]:
     """The evidence of runs of one recipe on each spread."""
-    return {one.spread: found for one in QUESTIONS if (found := one.repeats(fits, ()))}
+    return {one.spread: found for one in QUESTIONS if (found := one.repeats(fits, (), ""))}
 
 
 def _is_usable(read: FittedRun, settings: FitSettings) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from ablations.answers.answer import Question
 from ablations.answers.compare import PLAIN_KEYS, Comparison, VariantResult, compare
 from ablations.answers.differences import mean_ceiling
-from ablations.answers.questions import QUESTIONS
+from ablations.answers.questions import CEILING, QUESTIONS
 from ablations.answers.run_to_run import NO_OTHERS, OtherSweeps
 from ablations.findings.repeated_runs import of_other_sweeps
 from ablations.fit.asymptote import AsymptoteEstimate
@@ -63,7 +63,7 @@ class FittedVariant:
         """The mean A of all seeds for display; None without a fit. The estimate rises only if every seed does."""
         if not self.fits:
             return None
-        ceiling = mean_ceiling(self.fits)
+        ceiling = mean_ceiling(self.fits, CEILING.spread_of([self.fits], ()))
         assert ceiling.lo is not None  # every fit bounds A from below
         rises = all(fit.rises for fit in self.fits)
         return AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=rises)

@@ -18,6 +18,7 @@ from ablations.answers.forecasts import (
     leaderboard,
     no_forecast,
     predict,
+    spread_at,
 )
 from ablations.answers.interval import Interval
 from ablations.answers.questions import LEVEL
@@ -144,6 +145,8 @@ def forecast_sweep(
         {one.variant: one for one in leaderboard(groups, budget, spread)} if groups else {} for budget in budgets
     ]
     baseline = groups.get(plan.reference, [])
+    others = results.comparison.others.of(LEVEL.spread) if results.comparison else ()
+    spreads = [spread_at(groups.values(), baseline, budget, others) for budget in budgets]
 
     def of_variant(name: str, fits: list[Fit]) -> VariantForecast:
         against = baseline if name != plan.reference else []
@@ -152,12 +155,12 @@ def forecast_sweep(
             num_seeds=len(fits),
             outlooks=tuple(
                 Outlook(
-                    prediction=predict(fits, budget, spread),
+                    prediction=predict(fits, budget, at_budget),
                     chance=by_name[name],
-                    difference=difference_at(fits, against, budget, spread) if against else None,
+                    difference=difference_at(fits, against, budget, at_budget) if against else None,
                     cost_of_a_point=cost_of_a_point(fits, budget),
                 )
-                for budget, by_name in zip(budgets, chances, strict=True)
+                for budget, by_name, at_budget in zip(budgets, chances, spreads, strict=True)
             ),
             reach=None if score is None else compute_to_reach(fits, score, spread),
             crossing=crossing(fits, against, spread) if against else None,
@@ -189,7 +192,7 @@ def spread_of(results: Results) -> RunToRun:
     """The run-to-run spread of levels, as in the sweep's verdicts."""
     if results.comparison is not None and LEVEL.spread in results.comparison.spreads:
         return results.comparison.spreads[LEVEL.spread]
-    return LEVEL.spread_of_runs([variant.fits for variant in results.variants], [])
+    return LEVEL.spread_of([variant.fits for variant in results.variants], [])
 
 
 def backtest_sweep(results: Results, *, done: Done | None = None) -> Backtest:

@@ -23,7 +23,7 @@ from ablations.answers.forecasts import (
     or_dots,
     predict,
 )
-from ablations.answers.run_to_run import PRIOR_SD, Repeats, RunToRun, run_to_run
+from ablations.answers.run_to_run import ASSUMED_SD, Repeats, RunToRun, run_to_run
 from ablations.cli import app
 from ablations.errors import AblationsError
 from ablations.findings.results import read_results
@@ -92,9 +92,9 @@ def test_a_difference_holds_the_assumed_run_to_run_sd():
     up, down = fitted(0), fitted(1, A=0.58)
     found = difference_at([up], [down], 6000.0, ASSUMED)
     assert found.estimate == pytest.approx(float(eq1(6000.0) - eq1(6000.0, A=0.58)), abs=1e-3)
-    assert found.hi - found.lo == pytest.approx(2 * 1.96 * PRIOR_SD * np.sqrt(2), rel=0.1)
+    assert found.hi - found.lo == pytest.approx(2 * 1.96 * ASSUMED_SD * np.sqrt(2), rel=0.1)
     two = difference_at([up, fitted(2)], [down, fitted(3, A=0.58)], 6000.0, ASSUMED)
-    assert two.hi - two.lo == pytest.approx(2 * 1.96 * PRIOR_SD, rel=0.1)
+    assert two.hi - two.lo == pytest.approx(2 * 1.96 * ASSUMED_SD, rel=0.1)
 
 
 def test_compute_to_reach_inverts_eq_1():
@@ -230,7 +230,7 @@ def test_the_chance_to_win_is_a_normal_probability_where_fits_are_exact():
     first, second = leaderboard(groups, 6000.0, ASSUMED)
     # Monte Carlo sd 0.011
     assert first.variant == "a"
-    assert first.wins == pytest.approx(ndtr(ahead / (PRIOR_SD * np.sqrt(2))), abs=0.035)
+    assert first.wins == pytest.approx(ndtr(ahead / (ASSUMED_SD * np.sqrt(2))), abs=0.035)
     assert first.wins + second.wins == pytest.approx(1)
     assert first.rule == "a run-to-run sd of 0.0075, assumed"
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from fixtures_spread import exact_margin
 from scipy.integrate import quad
+from scipy.stats import ttest_ind
 
 from ablations.answers.level import Level, level_difference, level_of, level_repeats, mean_weights
 from ablations.answers.run_to_run import run_to_run
@@ -40,19 +40,17 @@ def test_readings_that_begin_too_late_or_end_too_early_have_no_level(compute):
     assert level_of(curve(compute, [0.3, 0.4, 0.5]), 900.0) is None
 
 
-def test_the_difference_of_exact_levels_holds_what_the_seeds_say_of_their_spread():
-    groups = [[0.60, 0.62, 0.61], [0.63, 0.65, 0.66], [0.5, 0.5, 0.52]]
-    levels = [[Level(value=value, variance=0.0) for value in group] for group in groups]
-    found = level_difference(levels[1], levels[0], run_to_run([level_repeats(one) for one in levels]))
-    margin = exact_margin(groups) * np.sqrt(2 / 3)
-    estimate = (0.63 + 0.65 + 0.66 - 0.60 - 0.62 - 0.61) / 3
-    assert found.estimate == pytest.approx(estimate)
-    assert found.lo == pytest.approx(estimate - margin, abs=0.03 * margin)
-    assert found.hi == pytest.approx(estimate + margin, abs=0.03 * margin)
+def test_the_difference_of_levels_is_student_s_t_on_the_seeds():
+    groups = [[0.60, 0.62, 0.61], [0.63, 0.65, 0.66]]
+    first, second = (level_repeats([Level(value=value, variance=1e-6) for value in group]) for group in groups)
+    found = level_difference(second, first, run_to_run([first, second]))
+    expected = ttest_ind(groups[1], groups[0]).confidence_interval()
+    assert (found.lo, found.hi) == pytest.approx((expected.low, expected.high))
 
 
-def test_finite_samples_widen_the_interval_of_a_single_seed():
-    one, other = Level(value=0.60, variance=1e-4), Level(value=0.58, variance=4e-5)
-    found = level_difference([one], [other], run_to_run([]))
-    margin = 1.96 * np.sqrt(1e-4 + 4e-5 + 2 * 0.0075**2)
-    assert found.lo == pytest.approx(0.02 - margin, abs=0.02 * margin)
+def test_one_seed_whose_spread_is_unknown_has_no_interval():
+    one, other = (level_repeats([Level(value=value, variance=1e-5)]) for value in (0.60, 0.58))
+    found = level_difference(one, other, run_to_run([one, other]))
+    assert found.estimate == pytest.approx(0.02)
+    assert found.is_provisional
+    assert (found.lo, found.hi, found.joint_lo, found.joint_hi) == (None,) * 4

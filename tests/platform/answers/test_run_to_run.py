@@ -1,84 +1,240 @@
-"""The spread between runs of one recipe, against Student's t and against integrals by SciPy."""
-
-from itertools import pairwise
+"""The spread between runs of one recipe: against SciPy's t tests, analysis of variance by hand, and simulation."""
 
 import numpy as np
 import pytest
-from fixtures_spread import quantile_of_offset
-from scipy.stats import norm, t
+from fixtures_design import study_of, trained_home
+from scipy.stats import t, ttest_ind, ttest_rel
 
-from ablations.answers.run_to_run import UNKNOWN, Repeats, run_to_run
-
-
-@pytest.mark.parametrize(
-    "groups", [[[0.60, 0.61]], [[0.60, 0.65, 0.58], [0.5, 0.52, 0.51]], [[0.6, 0.601, 0.602, 0.6]] * 9]
+from ablations.answers.run_to_run import (
+    PRIOR_FREEDOM,
+    STANDS_OUT,
+    UNKNOWN,
+    Pool,
+    Repeats,
+    difference_of,
+    pays_to_pair,
+    run_to_run,
 )
-def test_exact_numbers_give_the_posterior_under_a_half_cauchy_prior(groups):
-    repeats = [Repeats.of(group, [0.0] * len(group)) for group in groups]
-    spread = run_to_run(repeats)
-    shares = [0.025, 0.1, 0.9, 0.975]
-    found = np.quantile(spread.differences([UNKNOWN] * 2, [UNKNOWN] * 3, 200_000), shares)
-    expected = [quantile_of_offset(share, repeats, np.sqrt(1 / 2 + 1 / 3)) for share in shares]
-    assert found == pytest.approx(expected, rel=0.03)
-    assert spread.freedom == sum(len(group) - 1 for group in groups)
+from ablations.answers.student import Student, interval_of, quantile
+from ablations.findings.results import read_results
+from ablations.home.started_sweep import read_sweep
+
+SEEDS = [f"seed {number}" for number in range(6)]
 
 
-def test_the_prior_is_flat_where_runs_lie_close_so_offsets_are_student_s_t():
-    """A flat prior of tau leaves a t of one degree of freedom less (Gelman 2006, section 3)."""
-    groups = [[0.6, 0.601, 0.602, 0.6]] * 9
-    squares = sum(float(np.var(group)) * len(group) for group in groups)
-    spread = run_to_run([Repeats.of(group, [0.0] * 4) for group in groups])
-    expected = t(26, scale=np.sqrt(squares / 26)).ppf([0.025, 0.1, 0.9, 0.975])
-    assert np.quantile(spread.offsets(200_000, 0), [0.025, 0.1, 0.9, 0.975]) == pytest.approx(expected, rel=0.02)
+def repeats_of(values, starts=SEEDS, own=0.0):
+    return [Repeats.of(row, [own] * len(row), starts[: len(row)]) for row in values]
 
 
-@pytest.mark.parametrize("tau", [0.0075, 0.015, 0.03])
-def test_intervals_hold_whatever_the_spread_is_from_nine_degrees_of_freedom(tau):
-    """Two seeds of nine variants: 6.5 % of the intervals of a difference leave out the truth, no more."""
-    rng = np.random.default_rng(11)
-    called = []
-    for squares in tau**2 * rng.chisquare(9, 400):
-        spread = run_to_run([Repeats(squares=squares, freedom=9, own_variance=0.0)])
-        margin = np.quantile(spread.differences([UNKNOWN] * 2, [UNKNOWN] * 2, 4000), 0.975)
-        called.append(2 * norm.sf(margin / tau))  # the difference has a standard deviation of tau
-    assert np.mean(called) < 0.065
+def unknown(values):
+    return [Repeats.of(row, [0.0] * len(row)) for row in values]
 
 
-@pytest.mark.parametrize("own", [2e-5, 4e-4])
-def test_what_the_readings_explain_is_not_counted_as_a_difference_between_runs(own):
-    repeats = [Repeats.of([0.60, 0.63, 0.61], [own] * 3), Repeats.of([0.5, 0.52], [own / 2] * 2)]
-    found = np.quantile(run_to_run(repeats).offsets(200_000, 4), [0.025, 0.9, 0.975])
-    expected = [quantile_of_offset(share, repeats) for share in (0.025, 0.9, 0.975)]
-    assert found == pytest.approx(expected, rel=0.03)
+def two_way(rng, num_variants, num_seeds, tau, omega):
+    return omega * rng.standard_normal(num_seeds) + tau * rng.standard_normal((num_variants, num_seeds))
 
 
-def test_without_a_second_seed_the_sd_is_assumed():
-    spread = run_to_run([])
-    assert str(spread) == "0.0075, assumed"
-    assert np.quantile(spread.differences([UNKNOWN] * 1, [UNKNOWN] * 1, 100_000), 0.975) == pytest.approx(
-        1.96 * 0.0075 * np.sqrt(2), rel=0.01
-    )
+def ends_of(runs, baseline, spread):
+    found = difference_of(runs, baseline, spread)
+    interval = interval_of([found], found.estimate)
+    return interval.lo, interval.hi
 
 
-@pytest.mark.parametrize("tau", [0.003, 0.0075, 0.015, 0.03])
-def test_the_median_follows_the_seeds_of_nine_variants(tau):
-    rng = np.random.default_rng(7)
-    medians = [
-        run_to_run([Repeats.of(0.6 + tau * rng.standard_normal(3), [0.0] * 3) for _ in range(9)]).sd for _ in range(200)
+def test_two_variants_of_three_seeds_are_compared_by_student_s_t():
+    values = [[0.60, 0.63, 0.615], [0.65, 0.64, 0.668]]
+    runs = repeats_of(values)
+    expected = ttest_ind(values[1], values[0]).confidence_interval()
+    assert ends_of(runs[1], runs[0], run_to_run(runs)) == pytest.approx((expected.low, expected.high), rel=1e-9)
+
+
+def test_two_variants_of_five_seeds_are_compared_pair_by_pair():
+    values = [[0.60, 0.63, 0.615, 0.58, 0.64], [0.62, 0.64, 0.64, 0.59, 0.668]]
+    runs = repeats_of(values)
+    expected = ttest_rel(values[1], values[0]).confidence_interval()
+    assert ends_of(runs[1], runs[0], run_to_run(runs)) == pytest.approx((expected.low, expected.high), rel=1e-9)
+
+
+def test_nine_variants_are_a_two_way_table_and_each_has_three_degrees_of_freedom_of_all():
+    values = two_way(np.random.default_rng(4), 9, 3, 0.01, 0.03) + 0.6
+    rest = values - values.mean(0) - values.mean(1, keepdims=True) + values.mean()
+    mean_square = np.sum(rest**2) / 16
+    sides = []
+    for row in rest[:2]:
+        own = 2 * (1 - 1 / 9)
+        sides.append((PRIOR_FREEDOM * mean_square + np.sum(row**2)) / (PRIOR_FREEDOM + own) / 3)
+    freedom = sum(sides) ** 2 / sum(side**2 / (PRIOR_FREEDOM + own) for side in sides)
+    half = t(freedom).ppf(0.975) * np.sqrt(sum(sides))
+    runs = repeats_of(values)
+    spread = run_to_run(runs)
+    assert spread.paired is not None
+    assert spread.paired.sd == pytest.approx(np.sqrt(mean_square))
+    assert spread.sd == pytest.approx(np.sqrt(np.sum(values.var(1, ddof=1)) / 9))
+    lo, hi = ends_of(runs[1], runs[0], spread)
+    assert (hi - lo) / 2 == pytest.approx(half, rel=1e-9)
+
+
+def test_the_mean_square_of_an_unbalanced_table_is_that_of_least_squares():
+    """One variant lacks a seed, another has a seed that no other has."""
+    rng = np.random.default_rng(3)
+    starts = [["a", "b", "c"], ["b", "c"], ["a", "c", "d"], ["a", "b", "c"], ["a", "b", "c"]]
+    values = [[float(rng.normal(0.6, 0.02)) for _ in of_one] for of_one in starts]
+    rows = [
+        (number, start, y) for number, some in enumerate(starts) for start, y in zip(some, values[number], strict=True)
     ]
-    # sqrt(median of chi^2(18) / median of chi^2(17)) = 1.03 where the prior is flat, .97 where it falls as 1 / tau^2.
-    assert np.median(medians) == pytest.approx(tau, rel=0.06)
+    design = np.array(
+        [[number == one for one in range(5)] + [start == one for one in "abcd"] for number, start, _ in rows]
+    )
+    _, _, rank, _ = np.linalg.lstsq(design.astype(float), np.array([y for *_, y in rows]), rcond=None)
+    y = np.array([y for *_, y in rows])
+    rest = y - design @ np.linalg.lstsq(design.astype(float), y, rcond=None)[0]
+    spread = run_to_run([Repeats.of(v, [0.0] * len(v), s) for v, s in zip(values, starts, strict=True)])
+    assert spread.paired is not None
+    assert spread.paired.freedom == pytest.approx(len(rows) - rank)
+    assert spread.paired.sd == pytest.approx(np.sqrt(rest @ rest / (len(rows) - rank)), rel=1e-6)
 
 
-def test_the_interval_of_a_difference_does_not_widen_with_more_seeds():
-    rng = np.random.default_rng(8)
-    widths = []
-    for num_seeds in (1, 2, 3, 5):
-        margins = []
-        for _ in range(200):
-            groups = [0.6 + 0.015 * rng.standard_normal(num_seeds) for _ in range(9)] if num_seeds > 1 else []
-            spread = run_to_run([Repeats.of(group, [0.0] * num_seeds) for group in groups])
-            margins.append(np.quantile(spread.differences([UNKNOWN] * num_seeds, [UNKNOWN] * num_seeds, 2000), 0.975))
-        widths.append(float(np.median(margins)))
-    # One seed assumes half of the true sd, so only those from two seeds on are compared.
-    assert all(more < fewer for fewer, more in pairwise(widths[1:]))
+def test_a_pool_of_unequal_errors_has_the_squares_that_it_expects():
+    squares, freedoms, own = [8e-4, 3e-4, 2e-5], [2.0, 3.0, 2.0], [2e-4, 5e-5, 1e-6]
+    pool = Pool.of(squares, freedoms, own)
+    assert pool.tau > 0
+    assert sum(S / (pool.tau**2 + s) for S, s in zip(squares, own, strict=True)) == pytest.approx(7)
+    scaled = Pool.of([1e-4, 6e-5, 1e-6], freedoms, own)
+    assert scaled.tau == 0
+    assert scaled.scale == pytest.approx((1e-4 / 2e-4 + 6e-5 / 5e-5 + 1e-6 / 1e-6) / 7)
+    assert scaled.variance(2e-4) == pytest.approx(scaled.scale * 2e-4)
+
+
+def test_pairing_is_decided_by_the_design_alone():
+    assert not pays_to_pair(2, 4)  # two variants of three seeds
+    assert pays_to_pair(3, 6)  # of four
+    assert pays_to_pair(16, 18)  # nine of three
+    assert not pays_to_pair(0, 6)
+
+
+@pytest.mark.parametrize("num_variants", [2, 9])
+@pytest.mark.parametrize("num_seeds", [2, 3, 5])
+@pytest.mark.parametrize("effect", [0.0, 1.2])
+def test_equal_variants_are_called_different_in_one_of_twenty(num_variants, num_seeds, effect):
+    rng = np.random.default_rng([num_variants, num_seeds, round(10 * effect)])
+    called = []
+    for _ in range(600):
+        runs = repeats_of(two_way(rng, num_variants, num_seeds, 0.01, effect * 0.01))
+        lo, hi = ends_of(runs[1], runs[0], run_to_run(runs))
+        called.append(lo > 0 or hi < 0)
+    assert np.mean(called) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 600)
+
+
+@pytest.mark.parametrize(("low", "most"), [(3, 0.13), (8, 0.10), (25, 0.10)])
+def test_one_low_run_of_the_reference_makes_few_variants_better(low, most):
+    rng = np.random.default_rng(low)
+    called, found = [], []
+    for _ in range(400):
+        values = rng.standard_normal((9, 3))
+        values[0, 0] -= low
+        runs = repeats_of(values)
+        lo, hi = ends_of(runs[1], runs[0], run_to_run(runs))
+        called.append(lo > 0 or hi < 0)
+    for _ in range(200):
+        values = rng.standard_normal((9, 3))
+        values[8, 0] -= low
+        values[1] += 5
+        runs = repeats_of(values)
+        found.append(ends_of(runs[1], runs[0], run_to_run(runs))[0] > 0)
+    assert np.mean(called) < most
+    assert np.mean(found) > 0.9
+
+
+def test_a_variant_that_stands_out_is_found_and_leaves_the_common_spread():
+    values = two_way(np.random.default_rng(11), 9, 3, 0.01, 0.0) + 0.6
+    quiet = run_to_run(repeats_of(values))
+    values[4] += [0.0, 0.0, -0.3]
+    loud = run_to_run(repeats_of(values))
+    assert loud.sd < 1.3 * quiet.sd
+    assert loud.stands_out(repeats_of(values)[4]) > 10
+    assert [loud.stands_out(one) for number, one in enumerate(repeats_of(values)) if number != 4] == [0.0] * 8
+    rng = np.random.default_rng(12)
+    alarms = 0
+    for _ in range(400):
+        runs = repeats_of(rng.standard_normal((9, 3)))
+        spread = run_to_run(runs)
+        alarms += any(spread.stands_out(one) for one in runs)
+    assert alarms / 400 < STANDS_OUT + 0.04
+
+
+def test_without_a_second_seed_nothing_is_known():
+    spread = run_to_run([Repeats.of([0.6], [1e-5]), Repeats.of([0.7], [1e-5])])
+    assert not spread.is_known
+    assert str(spread) == "0.0075, assumed"
+
+
+def test_runs_of_other_sweeps_tell_the_spread_of_single_seeds():
+    values = [0.6, 0.62, 0.59, 0.61, 0.6, 0.63]
+    spread = run_to_run([Repeats.of([0.5], [0.0])], [Repeats.of(values, [0.0] * 6)])
+    variance, freedom = spread.of_difference(Repeats.of([0.5], [0.0]), Repeats.of([0.6], [0.0]))
+    assert variance == pytest.approx(2 * np.var(values, ddof=1))
+    assert freedom == 5
+    assert str(spread).endswith("from 6 repeated runs, 6 of them of other sweeps")
+
+
+def test_what_has_never_acted_says_nothing_of_the_effects():
+    """A variant whose runs are those of another, to the bit, counts once."""
+    values = two_way(np.random.default_rng(9), 4, 3, 0.02, 0.03)
+    once, twice = (run_to_run(repeats_of(rows)) for rows in (values, [*values, values[1], values[1]]))
+    assert twice.paired_sd == pytest.approx(once.paired_sd, rel=1e-9)
+
+
+def test_starts_that_no_other_variant_has_are_as_good_as_unknown():
+    values = two_way(np.random.default_rng(10), 4, 3, 0.02, 0.03)
+    plain = run_to_run(unknown(values))
+    apart = run_to_run(
+        [Repeats.of(row, [0.0] * 3, [f"{number} {i}" for i in range(3)]) for number, row in enumerate(values)]
+    )
+    assert plain.paired is None
+    assert apart.paired is None
+    assert plain.sd == apart.sd
+
+
+def test_variants_with_the_same_starts_differ_by_tau_alone_and_others_by_omega_too():
+    values = two_way(np.random.default_rng(5), 60, 6, 0.01, 0.04)
+    spread = run_to_run(repeats_of(values))
+    omega = np.sqrt(spread.tau**2 - spread.paired_tau**2)
+    assert spread.paired_sd == pytest.approx(0.01, rel=0.1)
+    same = spread.differences(SEEDS[:3], SEEDS[:3], 100_000)
+    assert same.std() == pytest.approx(0.01 * np.sqrt(2 / 3), rel=0.1)
+    other = spread.differences(["x", "y"], SEEDS[:3], 100_000)
+    assert other.std() == pytest.approx(np.sqrt((0.01**2 + omega**2) * (1 / 2 + 1 / 3)), rel=0.05)
+    part = spread.differences(SEEDS[:2], SEEDS[:3], 100_000)
+    of_starts = 2 * (1 / 2 - 1 / 3) ** 2 + 1 / 3**2
+    assert part.std() == pytest.approx(np.sqrt(0.01**2 * (1 / 2 + 1 / 3) + omega**2 * of_starts), rel=0.05)
+    (one, two), (three,) = spread.run_offsets([[UNKNOWN, "a"], ["a"]], 20_000)
+    assert np.corrcoef(two, three)[0, 1] > 0.8
+    assert abs(np.corrcoef(one, two)[0, 1]) < 0.05
+
+
+def test_the_quantile_of_a_mixture_is_that_of_its_draws():
+    parts = [
+        Student(estimate=0.01, variance=1e-4, freedom=4.0, weight=0.7),
+        Student(estimate=0.05, variance=4e-4, freedom=9.0, weight=0.3),
+    ]
+    rng = np.random.default_rng(2)
+    drawn = np.concatenate(
+        [one.estimate + np.sqrt(one.variance) * rng.standard_t(one.freedom, round(1e6 * one.weight)) for one in parts]
+    )
+    for share in (0.025, 0.5, 0.9):
+        assert quantile(parts, share) == pytest.approx(np.quantile(drawn, share), abs=2e-4)
+    with pytest.raises(ValueError, match="share within"):
+        quantile(parts, 1.0)
+
+
+def test_a_start_is_read_again_once_the_recipe_is_whole_again(tmp_path):
+    home = trained_home(tmp_path / "home", study_of(tmp_path))
+    sweep = read_sweep(home, "before")
+    starts = [run.curve.start for run in read_results(sweep).runs]
+    assert len(set(starts)) == 3  # one for each seed, whatever the variant
+    assert starts[:3] == starts[3:]
+    path = home.run(sweep.plan.runs[0].id).path / "recipe.json"
+    whole = path.read_bytes()
+    path.write_bytes(b"{")
+    assert [run.curve.start for run in read_results(sweep).runs] == ["", *starts[1:]]
+    path.write_bytes(whole)
+    assert [run.curve.start for run in read_results(sweep).runs] == starts

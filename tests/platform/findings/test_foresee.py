@@ -10,7 +10,7 @@ from formats_page import section
 from typer.testing import CliRunner
 
 from ablations.answers.half_widths import Sight
-from ablations.answers.run_to_run import PRIOR_SD
+from ablations.answers.run_to_run import ASSUMED_SD
 from ablations.cli import app
 from ablations.findings.choices import Blueprint, Costs, StudyDesign
 from ablations.findings.foresee import Foreseen, Prospect, assumed_of, foresee, settings_of
@@ -210,4 +210,4 @@ def test_one_seed_has_the_half_width_that_the_comparison_finds_with_other_sweeps
     width = line.answers["level"].hi - line.answers["level"].lo
     # The comparison has one degree of freedom more of each recipe: its own seed.
     assert found.own.sights["level"].half_width == pytest.approx(width / 2, rel=0.25)
-    assert found.own.sights["level"].half_width > 3 * 1.96 * PRIOR_SD * np.sqrt(2)
+    assert found.own.sights["level"].half_width > 3 * 1.96 * ASSUMED_SD * np.sqrt(2)

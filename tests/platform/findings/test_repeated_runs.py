@@ -8,7 +8,7 @@ import pytest
 from fixtures_design import BUDGET, EVERY, study_of, trained_home
 from typer.testing import CliRunner
 
-from ablations.answers.run_to_run import ENOUGH_FREEDOM, PRIOR_SD, Repeats, run_to_run
+from ablations.answers.run_to_run import ENOUGH_FREEDOM, ASSUMED_SD, Repeats, run_to_run
 from ablations.cli import app
 from ablations.findings import repeated_runs
 from ablations.findings.results import read_results
@@ -52,7 +52,7 @@ def test_one_seed_takes_the_spread_of_the_seeds_of_another_sweep(home):
     # Sampling errors of .0065 add to runs that lie .05 apart, so they are left out of the expected posterior.
     expected = run_to_run([Repeats(squares=one, freedom=3, own_variance=0.0) for one in squares])
     assert found.spreads["level"].sd == pytest.approx(expected.sd, rel=0.03)
-    assert found.spreads["level"].sd > 3 * PRIOR_SD
+    assert found.spreads["level"].sd > 3 * ASSUMED_SD
     assert (found.spreads["level"].freedom, found.spreads["level"].num_runs, found.spreads["level"].num_other_runs) == (
         6,
         8,
@@ -64,7 +64,7 @@ def test_one_seed_takes_the_spread_of_the_seeds_of_another_sweep(home):
 
 def test_alone_a_sweep_of_one_seed_assumes_its_spread(home):
     found = read_results(now(home), alone=True).comparison
-    assert str(found.spreads["level"]) == f"{PRIOR_SD}, assumed"
+    assert str(found.spreads["level"]) == f"{ASSUMED_SD}, assumed"
     assert found.others.sweeps == ()
 
 
@@ -133,7 +133,7 @@ def test_runs_of_two_versions_of_the_code_do_not_repeat_each_other(home):
         folder = home.run(run.id)
         folder.write_status(replace(folder.read_status(), code_versions=(f"version {number}",)))
     found = read_results(now(home)).comparison
-    assert str(found.spreads["level"]) == f"{PRIOR_SD}, assumed"
+    assert str(found.spreads["level"]) == f"{ASSUMED_SD}, assumed"
 
 
 @pytest.mark.parametrize("name", ["metrics.jsonl", "recipe.json", "status.json"])
@@ -227,7 +227,7 @@ def test_the_table_says_how_many_runs_of_which_sweeps_count(home):
     assert "from 8 repeated runs, 6 of them of other sweeps" in text
     assert "Repeated runs of before count too; --alone leaves them out." in text
     alone = CliRunner().invoke(app, ["compare", "now", "--alone", "--home", str(home.path)]).output
-    assert f"of levels {PRIOR_SD}, assumed" in " ".join(alone.split())
+    assert f"of levels {ASSUMED_SD}, assumed" in " ".join(alone.split())
 
 
 def test_alone_is_refused_where_it_has_no_effect(tmp_path):

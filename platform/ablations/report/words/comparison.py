@@ -11,6 +11,7 @@ from ablations.answers.answer import Answer, Question
 from ablations.answers.compare import VariantResult
 from ablations.answers.paper_rule import PAPER_MARGIN, PAPER_RULE
 from ablations.answers.run_to_run import OtherSweeps
+from ablations.answers.unlike import Unlike
 from ablations.findings.results import FittedVariant, Results
 from ablations.fit.asymptote import EQ1_DOUBTED, VERDICT_MEANINGS, AsymptoteEstimate
 from ablations.fit.words import other_prompts
@@ -233,11 +234,17 @@ def method(results: Results) -> str:
     if results.comparison is None or len(results.comparison.variants) < 2:
         return ""
     spreads = results.comparison.spreads
-    said = "; ".join(f"{one.spread_noun} {spreads[one.spread]}" for one in results.questions)
-    intervals = (
-        f"{LEVEL_NOTE} The 95 % intervals include the error of each run and the standard deviation between runs of "
-        f"one recipe, in pass rate: {said}."
-    )
+    if results.comparison.is_provisional:
+        intervals = (
+            f"{LEVEL_NOTE} No variant has a second seed, so nothing tells how far runs of one recipe lie apart: every "
+            "difference is provisional, and the interval of A is that of this run."
+        )
+    else:
+        said = "; ".join(f"{one.spread_noun} {spreads[one.spread]}" for one in results.questions)
+        intervals = (
+            f"{LEVEL_NOTE} The 95 % intervals come from how far seeds lie apart, Student's t with the standard "
+            f"deviation between runs of one recipe: {said}."
+        )
     prompts = other_prompts([fit for one in results.variants for fit in one.fits])
     others = _other_sweeps(results.comparison.others)
     return " ".join(filter(None, (together_said(results), intervals, others, prompts)))
@@ -296,11 +303,30 @@ def warnings(results: Results) -> list[str]:
     if unfinished:
         have = "has" if len(unfinished) == 1 else "have"
         found.append(f"{len(unfinished)} of {counted(len(results.runs), 'run')} {have} not reached the budget.")
+    if results.comparison is not None:
+        found += [unlike_said(one, plan.compute_name) for one in results.comparison.unlike]
     for stop in results.stops.values():
         if stop.run in stopped or not stop.ends_run:
             found.append(f"{stop.variant}, seed {stop.seed}: {stop.text(plan)}.")
     found += [f"{run.variant}, seed {run.seed}: {text}." for run in results.runs for text in run.warnings]
     return found
+
+
+def unlike_said(one: Unlike, compute_name: str) -> str:
+    """What is unlike about a variant, and what follows for its intervals."""
+    said = []
+    if one.collapsed:
+        runs = f"{len(one.collapsed)} of {counted(one.num_seeds, 'seed')} collapsed ({', '.join(one.collapsed)})"
+        said.append(f"{runs}; its own intervals hold that, those of other variants do not")
+    if one.ratio:
+        said.append(
+            f"its seeds lie {one.ratio:.1f} times as far apart as those of the others, so its intervals are wider"
+        )
+    if one.run:
+        side = "below" if one.apart < 0 else "above"
+        since = "" if one.since is None else f" since the evaluation at {compute_text(one.since)} {compute_name}"
+        said.append(f"{one.run} ends {abs(one.apart):.3f} {side} its siblings{since}")
+    return f"{one.variant}: {'; '.join(said)}."
 
 
 def unkept_note(home: Home, reasons: Iterable[str]) -> str:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from ablations.answers.half_widths import POWER, Sight
 from ablations.answers.known import PAPER_BUDGET
-from ablations.answers.run_to_run import PRIOR_SD
 from ablations.findings.earlier import MOST_RUNS
 from ablations.findings.foresee import Foreseen, Prospect
 from ablations.fit.options import MIN_READINGS
@@ -94,8 +93,8 @@ def source_sentence(prospect: Prospect) -> str:
     """The basis of the numbers, and the share of assumptions, in one sentence."""
     known, scale = prospect.known, prospect.blueprint.study.scale
     spread = known.spread
-    sds = (spread.level, spread.ceiling, spread.target)
-    sd = f"{spread.level:.4f}" if len(set(sds)) == 1 else f"{min(sds):.4f} to {max(sds):.4f}"
+    sds = sorted({f"{spread.level:.4f}", f"{spread.ceiling:.4f}"})
+    sd = " to ".join(sds)
     if known.is_stated:
         between = f"the stated run-to-run sd of {sd}"
     elif spread.freedom:
@@ -161,7 +160,7 @@ def notes(prospect: Prospect) -> list[str]:
     name = blueprint.study.reference.recipe.cluster.compute_name
     found = [
         f"Level, ceiling, compute: the smallest true difference that the verdict sees with {POWER:.0%} power, in pass "
-        "rate; of compute the ratio. Variants are simulated with it: slower, or with a lower ceiling. -: it sees none. "
+        "rate; of compute the ratio. -: it sees none. "
         f"Cost: {name} of {counted(blueprint.num_variants, 'variant')}; evaluations cost none."
     ]
     if any(one.costs.left != one.costs.whole for one in prospect.designs):
@@ -170,6 +169,9 @@ def notes(prospect: Prospect) -> list[str]:
         found.append("Time: of the runs to train, one after the other, as fast as earlier runs here.")
     if any(len(one.choice.seeds) == 1 for one in prospect.designs):
         others = prospect.known.others.sweeps
-        takes = f"take that from {', '.join(others)}" if others else f"assume an sd of {PRIOR_SD}"
-        found.append(f"One seed cannot say how far runs lie apart: its verdicts {takes}.")
+        found.append(
+            f"One seed does not tell how far runs lie apart: its verdicts take that from {', '.join(others)}."
+            if others
+            else "One seed does not tell how far runs lie apart, so its verdicts would be provisional."
+        )
     return [*found, source_sentence(prospect)]

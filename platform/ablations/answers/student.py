@@ -1,0 +1,58 @@
+"""Student's t: the distribution of an estimated difference, alone or as a mixture over laws.
+
+(difference - estimate) / sqrt(variance) ~ t(freedom)                             under each law, with its weight
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import root_scalar
+from scipy.special import stdtr, stdtrit
+
+from ablations.answers.interval import TAIL, JointInterval
+
+
+@dataclass(frozen=True, kw_only=True)
+class Student:
+    """A difference under one law: Student(estimate=-0.049, variance=0.0001, freedom=16.0, weight=0.8)."""
+
+    estimate: float
+    variance: float
+    freedom: float
+    """Degrees of freedom of `variance`."""
+    weight: float = 1.0
+
+
+def quantile(parts: Sequence[Student], share: float) -> float:
+    """The quantile of a mixture of t distributions; the closed form if there is one part.
+
+    Raises ValueError if `share` is not within (0, 1), or there is no part.
+    """
+    if not parts or not 0 < share < 1:
+        raise ValueError(f"a quantile needs parts and a share within (0, 1); found {len(parts)} and {share:g}")
+    ends = [one.estimate + stdtrit(one.freedom, share) * math.sqrt(one.variance) for one in parts]
+    lo, hi = float(min(ends)), float(max(ends))
+    if hi - lo <= 1e-12:
+        return lo
+    estimate, sd, freedom, weight = (
+        np.array([getattr(one, name) for one in parts]) for name in ("estimate", "variance", "freedom", "weight")
+    )
+    sd = np.sqrt(np.maximum(sd, 1e-18))
+    weight = weight / weight.sum()
+    found = root_scalar(
+        lambda x: float(weight @ stdtr(freedom, (x - estimate) / sd)) - share, bracket=(lo, hi), method="brentq"
+    )
+    return float(found.root)
+
+
+def interval_of(parts: Sequence[Student], estimate: float, *, comparisons: int = 1) -> JointInterval:
+    """The 95 % interval of a mixture, and the interval corrected for the number of `comparisons`.
+
+    The correction is Bonferroni's, with tails of 0.025 / m: m intervals that each fail in 0.05 / m of the studies fail
+    together in 0.05 at most, whatever their dependence.
+    """
+    tails = (TAIL, 1 - TAIL, TAIL / comparisons, 1 - TAIL / comparisons)
+    lo, hi, joint_lo, joint_hi = (quantile(parts, share) for share in tails)
+    return JointInterval(estimate=estimate, lo=lo, hi=hi, joint_lo=joint_lo, joint_hi=joint_hi)
