@@ -20,8 +20,7 @@ from record import write_record
 from simulation import SEED, simulate
 
 from ablations.answers.compare import Comparison, VariantResult, compare
-from ablations.answers.differences import TARGET_SHARE
-from ablations.answers.half_widths import Sight, curve_sights, level_sight
+from ablations.answers.half_widths import Sight, Sizes, ceiling_sight, compute_sight, level_sight
 from ablations.answers.known import PAPER_AUTOCORRELATION, PAPER_RUN_SD, KnownScale, RunSpread
 from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
 from ablations.fit.curve import Curve
@@ -32,9 +31,10 @@ from ablations.fit.result import Fit
 A, B, C_MID, R_0 = 0.610, 1.92, 2542.0, 0.3
 EVERY, SAMPLES = 500.0, 16_000
 CELLS = [
-    {"budget": 16_000.0, "run_to_run_sd": 0.0075, "seeds": 1},
+    {"budget": 16_000.0, "run_to_run_sd": 0.0075, "seeds": 2},
     {"budget": 16_000.0, "run_to_run_sd": 0.0075, "seeds": 3},
     {"budget": 16_000.0, "run_to_run_sd": 0.015, "seeds": 3},
+    {"budget": 16_000.0, "run_to_run_sd": 0.015, "seeds": 5},
     {"budget": 8_000.0, "run_to_run_sd": 0.0075, "seeds": 3},
 ]
 NUM_VARIANTS, NUM_DIFFERENT = 5, 3
@@ -88,13 +88,16 @@ def foretold(compute: np.ndarray, run_to_run_sd: float, seeds: int) -> dict[str,
         prompts=1000,
         sampling_share=1.0,
         # A run whose A lies off by some lies off by less on its way there.
-        spread=RunSpread(level=tau * reached(compute), ceiling=tau, target=TARGET_SHARE * tau, freedom=0),
+        spread=RunSpread(level=tau * reached(compute), ceiling=tau, target=None, freedom=0),
     )
-    sizes = {"num_variants": NUM_VARIANTS, "num_seeds": seeds}
-    level = level_sight(expected_curve(law, compute, SAMPLES), known, **sizes, compute=float(compute[-1]))
+    sizes = Sizes(num_variants=NUM_VARIANTS, num_seeds=seeds)
+    expected = expected_curve(law, compute, SAMPLES)
     runs = SimulatedRuns(known=known, compute=compute, samples=SAMPLES, settings=FitSettings())
-    sights = curve_sights(runs, **sizes)
-    return {**sights, "level": level}
+    return {
+        "level": level_sight(expected, known, sizes, compute=float(compute[-1])),
+        "ceiling": ceiling_sight(runs, sizes),
+        "compute": compute_sight(runs, sizes),
+    }
 
 
 def law(compute: np.ndarray) -> np.ndarray:
@@ -118,11 +121,12 @@ def sweep(
     for name in names:
         differs = difference if name.startswith("other") else 0.0
         lowered = {"level": differs / reached(compute), "ceiling": differs, "compute": 0.0}[question]
-        for _ in range(seeds):
+        for seed in range(seeds):
             own = A - lowered + run_to_run_sd * rng.standard_normal()
             C_mid = C_MID * (np.exp(differs) if question == "compute" else 1.0)
             score = simulate(compute, A=own, B=B, C_mid=C_mid, R_0=R_0, rho=PAPER_AUTOCORRELATION, rng=rng)
-            curve = Curve(name="run", compute=compute, score=score, samples=np.full(compute.size, SAMPLES))
+            samples = np.full(compute.size, SAMPLES)
+            curve = Curve(name="run", compute=compute, score=score, samples=samples, start=f"seed {seed}")
             fits.setdefault(name, []).append(fit_curve(curve))
     return compare(fits, dict.fromkeys(fits, 1.0), "reference")
 

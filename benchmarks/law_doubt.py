@@ -1,6 +1,7 @@
 """What intervals of A promise where the law is another: coverage, width and false verdicts, averaged and under eq. 1.
 
     PYTHONPATH=platform:trainer python benchmarks/law_doubt.py          # about three minutes on one core
+    PYTHONPATH=platform:trainer python benchmarks/law_doubt.py unlisted # about four minutes
     PYTHONPATH=platform:trainer python benchmarks/law_doubt.py pairs    # about ten minutes
 
 Curves: 45 readings to 16k, all fitted, from R_0 of .2 to .4 to A of .55 to .7; noise binomial over 16,000 samples plus
@@ -13,9 +14,20 @@ a run noise of sd .0045 (.010 at AR(1) .95). The laws, everything uniform in its
     early second phase         eq. 1 to A - h (C_mid 1,000 to 2,000, B 1.3 to 2.2) and a second rise by h, .04 to .08,
                                with C_mid at a fifth to a third of the last compute and B 3 to 5
 
+Laws that are not among the families (`unlisted`):
+
+    Gompertz                   R_0 + (A - R_0) (G(C) - G(0)) / (1 - G(0)), G = exp(-b exp(-C / s)), b 2 to 5, s 1,500 to
+                               3,500
+    capped                     R_0 + (A - R_0) min(1, (C / C_cap)^b), C_cap 5,000 to 10,000, b .4 to .8
+    late start                 eq. 1 from .02 to .06 of the last compute on, flat before
+    plateau                    eq. 1 from .1 to .2 of the last compute on
+    two speeds                 half of the rise by eq. 1 with C_mid 800 to 1,500, half with 3,000 to 5,000
+    drift                      eq. 1 and a rise of .02 that has just begun at the last compute and ends far beyond
+    decline                    eq. 1, and from .7 of the last compute on a decline to .95 of the pass rate
+
 Pairs, three seeds a side, runs of one recipe .0075 apart in A: the variant is slower by a factor of 1.6 with the
 reference's ceiling, or as fast with a ceiling .03 or .06 higher. Writes `results/law_doubt.json`, of pairs
-`results/law_doubt_pairs.json`.
+`results/law_doubt_pairs.json`, of unlisted laws `results/law_doubt_unlisted.json`.
 """
 
 import json
@@ -47,6 +59,11 @@ CELLS = [
     ("eq. 1", 0.95, 0.010),
     *((law, rho, RUN_NOISE_SD) for rho in (0.0, 0.55) for law in ("power law", "stretched", "Weibull", "second phase")),
 ]
+UNLISTED = [
+    (law, rho, RUN_NOISE_SD)
+    for rho in (0.0, 0.55)
+    for law in ("Gompertz", "capped", "late start", "plateau", "two speeds", "drift", "decline")
+]
 KINDS = (("slower", SLOWER, 0.0), ("A + .03", 1.0, 0.03), ("A + .06", 1.0, 0.06))
 Law = Callable[[np.ndarray, float], np.ndarray]
 """Pass rate at each compute for a ceiling A."""
@@ -58,8 +75,9 @@ def main() -> None:
         settings = {"pairs": PAIRS, "seeds": SEEDS, "run_to_run_sd": RUN_TO_RUN_SD, "slower": SLOWER, "seed": SEED}
         write_record("law_doubt_pairs", {"settings": settings, "pairs": pairs})
     else:
-        cells = [cell(*one) for one in CELLS]
-        write_record("law_doubt", {"settings": {"curves": CURVES, "seed": SEED}, "cells": cells})
+        chosen, name = (UNLISTED, "law_doubt_unlisted") if sys.argv[1:] == ["unlisted"] else (CELLS, "law_doubt")
+        cells = [cell(*one) for one in chosen]
+        write_record(name, {"settings": {"curves": CURVES, "seed": SEED}, "cells": cells})
 
 
 def cell(law: str, rho: float, sd: float) -> dict[str, Any]:
@@ -82,6 +100,29 @@ def drawn_law(name: str, rng: np.random.Generator, slower: float = 1.0) -> tuple
     if name == "eq. 1":
         B, C_mid = rng.uniform(1.1, 2.4), slower * rng.uniform(1700, 4200)
         return lambda C, A: eq1(C, A, B, C_mid, R_0), A
+    if name in ("late start", "plateau"):
+        B, C_mid = rng.uniform(1.1, 2.4), slower * rng.uniform(1700, 3500)
+        start = COMPUTE[-1] * rng.uniform(*{"late start": (0.02, 0.06), "plateau": (0.1, 0.2)}[name])
+        return lambda C, A: eq1(np.maximum(C - start, 0), A, B, C_mid, R_0), A
+    if name in ("two speeds", "drift", "decline"):
+        B, C_mid, late = rng.uniform(1.3, 2.2), rng.uniform(1500, 3000), rng.uniform(3000, 5000)
+        early = rng.uniform(800, 1500)
+
+        def law(C: np.ndarray, A: float) -> np.ndarray:
+            if name == "two speeds":
+                return (eq1(C, A, B, early, R_0) + eq1(C, A, B, late, R_0)) / 2
+            if name == "drift":
+                return eq1(C, A - 0.02, B, C_mid, R_0) + eq1(C, 0.02, 3.0, 2 * COMPUTE[-1], 0.0)
+            return eq1(C, A, B, C_mid, R_0) * (1 - 0.05 * np.clip((C / COMPUTE[-1] - 0.7) / 0.3, 0, 1))
+
+        return law, A
+    if name == "Gompertz":
+        b, s = rng.uniform(2, 5), slower * rng.uniform(1500, 3500)
+        first = np.exp(-b)
+        return lambda C, A: R_0 + (A - R_0) * (np.exp(-b * np.exp(-C / s)) - first) / (1 - first), A
+    if name == "capped":
+        b, cap = rng.uniform(0.4, 0.8), slower * rng.uniform(5000, 10_000)
+        return lambda C, A: R_0 + (A - R_0) * np.minimum(1, (C / cap) ** b), A
     if name == "second phase":
         C_mid, B, h = slower * rng.uniform(1000, 2000), rng.uniform(1.3, 2.2), rng.uniform(0.04, 0.08)
         second, steep = slower * 16_000 / 4 * rng.uniform(0.8, 1.25), rng.uniform(3, 5)
@@ -110,7 +151,7 @@ def fitted(law: Law, A: float, rho: float, sd: float, rng: np.random.Generator) 
 
 def measure(law: str, rho: float, sd: float) -> dict[str, Any]:
     """Coverage, widths, verdicts and the test of eq. 1 over curves of one law and noise."""
-    rng = np.random.default_rng([SEED, CELLS.index((law, rho, sd))])
+    rng = np.random.default_rng([SEED, [*CELLS, *UNLISTED].index((law, rho, sd))])
     fits, truths = [], []
     for _ in range(CURVES):
         of_law, A = drawn_law(law, rng)

@@ -16,7 +16,7 @@ from scipy.special import chdtri
 
 from ablations.answers.interval import Interval, JointInterval, only_estimate
 from ablations.answers.one_law import ceiling_under, law_weights
-from ablations.answers.run_to_run import Repeats, RunToRun, difference_of
+from ablations.answers.run_to_run import Repeats, RunToRun
 from ablations.answers.student import Student, interval_of, quantile
 from ablations.fit.ceiling import EQ1_LEADS, MOST_OPEN
 from ablations.fit.engine.family import FAMILIES, SIGMOID
@@ -52,10 +52,10 @@ def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
         ceiling = fits[0].ceiling
         return Interval(estimate=ceiling.A, lo=ceiling.lo, hi=ceiling.hi)
     parts = [
-        _mean(ceilings_under(fits, law), spread.under.get(law, spread), weight)
+        replace(spread.under.get(law, spread).of_mean(ceilings_under(fits, law)), weight=weight)
         for law, weight in law_weights(fits).items()
     ]
-    return _within_0_1(parts, _estimated(fits))
+    return _within_0_1(parts, _middle(parts, by_eq1=_is_by_eq1(fits)))
 
 
 def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun) -> Interval:
@@ -65,7 +65,7 @@ def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun) -> Interval:
         return Interval(estimate=estimate, lo=float(np.mean([fit.A_lo for fit in fits])), hi=None)
     if not spread.is_known:
         return Interval(estimate=estimate, lo=fits[0].A_lo, hi=fits[0].A_hi)
-    return _within_0_1([_mean(ceilings_under(fits), spread, 1.0)], estimate)
+    return _within_0_1([found := spread.of_mean(ceilings_under(fits))], found.estimate)
 
 
 def ceiling_difference(
@@ -85,10 +85,11 @@ def ceiling_difference(
         """The difference under each law; at its lower end an unbounded variant has what it has reached, at its upper
         end an unbounded baseline has."""
         return [
-            difference_of(
-                _at_least(fits, law, bounded=bounded or not lower),
-                _at_least(baseline, law, bounded=bounded_baseline or lower),
-                spread.under.get(law, spread),
+            replace(
+                spread.under.get(law, spread).of_difference(
+                    _at_least(fits, law, bounded=bounded or not lower),
+                    _at_least(baseline, law, bounded=bounded_baseline or lower),
+                ),
                 weight=weight,
             )
             for law, weight in law_weights([*fits, *baseline]).items()
@@ -96,9 +97,7 @@ def ceiling_difference(
 
     below = parts(lower=True)
     above = below if bounded and bounded_baseline else parts(lower=False)
-    middle = below if bounded else above
-    by_eq1 = _is_by_eq1(fits) and _is_by_eq1(baseline)
-    estimate = _estimated(fits) - _estimated(baseline) if by_eq1 else quantile(middle, 0.5)
+    estimate = _middle(below if bounded else above, by_eq1=_is_by_eq1(fits) and _is_by_eq1(baseline))
     lower = interval_of(below, estimate, comparisons=comparisons) if bounded_baseline else None
     upper = interval_of(above, estimate, comparisons=comparisons) if bounded else None
     return JointInterval(
@@ -146,8 +145,8 @@ def compute_ratio(
         return None
     runs, others = ln_computes(fits, target), ln_computes(baseline, target)
     if not spread.is_known:
-        return only_estimate(math.exp(runs.mean - others.mean))
-    found = difference_of(runs, others, spread)
+        return only_estimate(math.exp(np.mean(runs.values) - np.mean(others.values)))
+    found = spread.of_difference(runs, others)
     logs = interval_of([found], found.estimate, comparisons=comparisons)
     return replace(
         logs, **{name: math.exp(getattr(logs, name)) for name in ("estimate", "lo", "hi", "joint_lo", "joint_hi")}
@@ -174,9 +173,7 @@ def is_bounded(fits: Sequence[Fit]) -> bool:
 
 def _deviance_of_1(fit: Fit, law: str) -> float:
     """Twice the log of the likelihood of the best ceiling over that of a ceiling of 1."""
-    if law == SIGMOID.name:
-        return math.inf if fit.A_hi is not None else 0.0
-    return 0.0 if any(one.is_open for one in fit.alternatives.others if one.family.name == law) else math.inf
+    return fit.alternatives.deviance_of_1[law]
 
 
 def _is_bounded_by(deviances: Sequence[float]) -> bool:
@@ -208,9 +205,9 @@ def _estimated(fits: Sequence[Fit]) -> float:
     return float(np.median(np.mean([fit.ceiling.draws for fit in fits], axis=0)))
 
 
-def _mean(runs: Repeats, spread: RunToRun, weight: float) -> Student:
-    variance, freedom = spread.of_mean(runs)
-    return Student(estimate=runs.mean, variance=variance, freedom=freedom, weight=weight)
+def _middle(parts: Sequence[Student], *, by_eq1: bool) -> float:
+    """The estimate of eq. 1, the first law, or the median over all laws."""
+    return parts[0].estimate if by_eq1 else quantile(parts, 0.5)
 
 
 def _within_0_1(parts: Sequence[Student], estimate: float) -> Interval:

@@ -23,8 +23,8 @@ from ablations.answers.interval import Interval
 from ablations.answers.level import common_compute, level_repeats, levels_of
 from ablations.answers.one_law import law_weights
 from ablations.answers.questions import LEVEL
-from ablations.answers.run_to_run import Repeats, RunToRun, difference_of
-from ablations.answers.student import Student, interval_of, quantile
+from ablations.answers.run_to_run import Repeats, RunToRun
+from ablations.answers.student import interval_of, quantile
 from ablations.errors import AblationsError
 from ablations.fit.averaging import average, model_error_share
 from ablations.fit.engine.family import SIGMOID
@@ -152,10 +152,8 @@ def predict(fits: Sequence[Fit], compute: float, spread: RunToRun) -> Prediction
     _positive(compute)
     if len(fits) > 1 and spread.is_known:
         parts = [
-            Student(estimate=runs.mean, variance=variance, freedom=freedom, weight=weight)
+            replace(spread.under.get(law, spread).of_mean(_predictions(fits, compute, law)), weight=weight)
             for law, weight in law_weights(fits).items()
-            for runs in [_predictions(fits, compute, law)]
-            for variance, freedom in [spread.under.get(law, spread).of_mean(runs)]
         ]
         ends = [quantile(parts, share) for share in (*OUTER, *INNER)]
     else:
@@ -183,19 +181,20 @@ def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float, 
     """Pass rate of `fits` minus that of `baseline` at one compute; `spread` is that of `spread_at` this compute.
 
     Up to the compute that all have reached this is the difference in level, and the verdict's own numbers at the same
-    compute; beyond, it is that of the fitted curves, under each law in turn. Without a known spread the interval
-    describes these runs.
+    compute; beyond, it is that of the fitted curves, under each law in turn. An unknown spread is assumed.
     """
     question = _pass_rate_at(_positive(compute))
     if not spread.is_known:
+        offsets = spread.differences(starts_of(fits), starts_of(baseline), fits[0].draws.A.size)
         central, drawn = (
             joint_draws(fits, compute, eq1_alone=eq1_alone)[:, 0]
             - joint_draws(baseline, compute, eq1_alone=eq1_alone)[:, 0]
+            + offsets
             for eq1_alone in (is_by_eq1(fits) and is_by_eq1(baseline), False)
         )
         return _interval(central, drawn)
     parts = [
-        difference_of(runs, others, spread.under.get(law, spread), weight=weight)
+        replace(spread.under.get(law, spread).of_difference(runs, others), weight=weight)
         for law, weight in law_weights([*fits, *baseline]).items()
         if (runs := question.repeats(fits, baseline, law)) and (others := question.repeats(baseline, fits, law))
     ]

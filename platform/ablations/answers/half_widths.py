@@ -103,9 +103,9 @@ def ceiling_sight(runs: SimulatedRuns, sizes: Sizes) -> Sight:
     weights = law_weights([*variant, *reference])
     total = sum(weights.values())
     found = [(w / total, ceilings_under(variant, law), ceilings_under(reference, law)) for law, w in weights.items()]
-    differences = np.array([of_variant.mean - of_reference.mean for _, of_variant, of_reference in found])
+    differences = np.array([np.mean(variant.values) - np.mean(reference.values) for _, variant, reference in found])
     shares = np.array([share for share, _, _ in found])
-    errors = np.array([of_variant.own_variance + of_reference.own_variance for _, of_variant, of_reference in found])
+    errors = np.array([_own_variance(variant) + _own_variance(reference) for _, variant, reference in found])
     between_laws = float(shares @ (differences - shares @ differences) ** 2)
     variance = (2 * tau**2 + float(shares @ errors)) / n + between_laws
     freedom = sizes.freedom(runs.known.others.of("ceiling"))
@@ -117,10 +117,14 @@ def compute_sight(runs: SimulatedRuns, sizes: Sizes) -> Sight:
     target = common_target([*runs.variant, *runs.reference])
     if target is None:
         return BLIND
-    errors = sum(ln_computes(side, target).own_variance for side in (runs.variant, runs.reference))
+    errors = sum(_own_variance(ln_computes(side, target)) for side in (runs.variant, runs.reference))
     tau = _ln_compute_sd(runs, target)
     variance = (2 * tau**2 + errors) / sizes.num_seeds
     return sight_of(variance, sizes.freedom(runs.known.others.of("target")))
+
+
+def _own_variance(runs: Repeats) -> float:
+    return float(np.median(runs.own_variances))
 
 
 def _ln_compute_sd(runs: SimulatedRuns, target: float) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ablations.answers.interval import JointInterval, only_estimate
-from ablations.answers.run_to_run import UNKNOWN, Repeats, RunToRun, difference_of
+from ablations.answers.run_to_run import UNKNOWN, Repeats, RunToRun
 from ablations.answers.student import interval_of
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
@@ -71,9 +71,10 @@ def mean_weights(compute: np.ndarray, start: float, end: float) -> np.ndarray:
 
 
 def level_repeats(levels: Sequence[Level]) -> Repeats:
-    """The levels of a variant's seeds as evidence on their run-to-run spread."""
+    """The levels of a variant's seeds; all of them have the mean of their errors, so that their plain mean counts."""
+    variance = float(np.mean([level.variance for level in levels]))
     starts = [level.start for level in levels]
-    return Repeats.of([level.value for level in levels], [level.variance for level in levels], starts)
+    return Repeats.of([level.value for level in levels], [variance] * len(levels), starts)
 
 
 def level_difference(runs: Repeats, baseline: Repeats, spread: RunToRun, *, comparisons: int = 1) -> JointInterval:
@@ -82,6 +83,6 @@ def level_difference(runs: Repeats, baseline: Repeats, spread: RunToRun, *, comp
     The joint interval is corrected for the number of `comparisons`. Without a known spread there is no interval.
     """
     if not spread.is_known:
-        return only_estimate(runs.mean - baseline.mean)
-    found = difference_of(runs, baseline, spread)
+        return only_estimate(float(np.mean(runs.values) - np.mean(baseline.values)))
+    found = spread.of_difference(runs, baseline)
     return interval_of([found], found.estimate, comparisons=comparisons)

@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import root_scalar
@@ -52,12 +52,15 @@ LEAST_VARIANCE = 1e-18
 
 @dataclass(frozen=True, kw_only=True)
 class Repeats:
-    """The numbers of a variant's seeds: Repeats(values=(0.591, 0.603), starts=("a", "b"), own_variance=0.00004)."""
+    """The numbers of a variant's seeds.
+
+    Repeats(values=(0.591, 0.603), starts=("a", "b"), own_variances=(4e-5, 4e-5))
+    """
 
     values: tuple[float, ...]
     starts: tuple[str, ...]
-    own_variance: float
-    """Mean variance of one seed's number given its readings, s^2."""
+    own_variances: tuple[float, ...]
+    """Variance of each number given its readings, s^2."""
     num_here: int = 0
     """For a recipe of other sweeps: its number of seeds in the compared sweep, if it is not repeated there."""
 
@@ -66,26 +69,34 @@ class Repeats:
         """Number of seeds minus one."""
         return max(len(self.values) - 1, 0)
 
-    @property
-    def squares(self) -> float:
-        """Sum of squared differences from the mean of the seeds."""
-        return float(np.sum((np.array(self.values) - np.mean(self.values)) ** 2))
-
-    @property
-    def mean(self) -> float:
-        """Mean over the seeds."""
-        return float(np.mean(self.values))
-
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Repeats":
         """The inverse of `asdict` by way of JSON."""
-        return cls(**{**content, "values": tuple(content["values"]), "starts": tuple(content["starts"])})
+        lists = {name: tuple(content[name]) for name in ("values", "starts", "own_variances")}
+        return cls(**lists, num_here=content["num_here"])
 
     @classmethod
     def of(cls, values: Sequence[float], own_variances: Sequence[float], starts: Sequence[str] = ()) -> "Repeats":
         """Build the record from the number, its variance and the start of each seed; starts may be unknown."""
         known = tuple(starts) if len(starts) == len(values) else (UNKNOWN,) * len(values)
-        return cls(values=tuple(map(float, values)), starts=known, own_variance=float(np.mean(own_variances or [0.0])))
+        return cls(values=tuple(map(float, values)), starts=known, own_variances=tuple(map(float, own_variances)))
+
+    def weighed(self, tau: float) -> "Weighed":
+        """The mean of the seeds, each weighed by 1 / (tau^2 + s_i^2)."""
+        y, variances = np.array(self.values), tau**2 + np.array(self.own_variances)
+        weights = 1 / np.maximum(variances, LEAST_VARIANCE)
+        mean = float(weights @ y / weights.sum())
+        return Weighed(mean=mean, chi_squared=float(weights @ (y - mean) ** 2), variance=float(y.size / weights.sum()))
+
+
+class Weighed(NamedTuple):
+    """The seeds of a variant, weighed by their errors."""
+
+    mean: float
+    chi_squared: float
+    """sum_i (y_i - mean)^2 / (tau^2 + s_i^2), with an expectation of the number of seeds minus one."""
+    variance: float
+    """Harmonic mean of tau^2 + s_i^2: the variance of the mean times the number of seeds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,33 +141,33 @@ class Pool:
     @property
     def sd(self) -> float:
         """Standard deviation of the numbers of runs, with the errors of their readings."""
-        return math.sqrt(self.variance(self.own_variance))
-
-    def variance(self, own_variance: float) -> float:
-        """Variance of the number of a run whose readings err by `own_variance`: scale (tau^2 + s^2)."""
-        return max(self.scale * (self.tau**2 + own_variance), LEAST_VARIANCE)
+        return math.sqrt(max(self.scale * (self.tau**2 + self.own_variance), LEAST_VARIANCE))
 
     @classmethod
-    def of(cls, squares: Sequence[float], freedoms: Sequence[float], own_variances: Sequence[float]) -> "Pool":
-        """The tau at which sum SS_v / (tau^2 + s_v^2) is the number of degrees of freedom; at 0, a scale below 1."""
-        S, f, s = (np.array(one, dtype=float) for one in (squares, freedoms, own_variances))
-        total = float(f.sum())
+    def of(cls, groups: Sequence[Repeats], *, freedom: float | None = None) -> "Pool":
+        """The tau at which the squares of all groups over tau^2 + s_i^2 have their expectation; at 0, a scale below 1.
+
+        `freedom` is the expectation, by default the number of seeds less that of the groups.
+        """
+        total = float(sum(one.freedom for one in groups)) if freedom is None else freedom
         if total <= 0:
             return cls()
+        y, s = (np.concatenate([getattr(one, name) for one in groups]) for name in ("values", "own_variances"))
+        group = np.repeat(np.arange(len(groups)), [len(one.values) for one in groups])
 
-        def excess(variance: float) -> float:
-            return float(np.sum(S / np.maximum(variance + s, LEAST_VARIANCE))) - total
+        def excess(tau: float) -> float:
+            weights = 1 / np.maximum(tau**2 + s, LEAST_VARIANCE)
+            means = np.bincount(group, weights * y) / np.bincount(group, weights)
+            return float(weights @ (y - means[group]) ** 2) - total
 
-        own = float(f @ s / total)
-        if excess(0.0) <= 0:
-            scale = max((excess(0.0) + total) / total, LEAST_VARIANCE)
-            return cls(scale=scale, own_variance=own, freedom=total)
-        highest = float(S.sum()) / total + float(S.max())
-        return cls(
-            tau=math.sqrt(root_scalar(excess, bracket=(0.0, highest + 1.0), method="brentq").root),
-            own_variance=own,
-            freedom=total,
-        )
+        own = float(np.average([np.mean(one.own_variances) for one in groups], weights=[one.freedom for one in groups]))
+        smallest = math.sqrt(LEAST_VARIANCE)
+        if excess(smallest) <= 0:
+            scale = (excess(smallest) + total) / total
+            return cls(scale=max(scale, LEAST_VARIANCE), own_variance=own, freedom=total)
+        highest = 1.0 + float(np.ptp(y)) * math.sqrt(y.size)
+        tau = root_scalar(excess, bracket=(smallest, highest), method="brentq", xtol=1e-12).root
+        return cls(tau=float(tau), own_variance=own, freedom=total)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -209,13 +220,16 @@ class RunToRun:
         """`tau` once effects of shared starts cancel."""
         return min(self.paired.tau, self.tau) if self.paired else self.tau
 
-    def of_mean(self, runs: Repeats) -> tuple[float, float]:
-        """Variance of the mean of a variant's seeds about its recipe's, and the degrees of freedom of that variance."""
-        variance, freedom = self._moderated(runs, is_paired=False)
-        return variance / len(runs.values), min(freedom, self.within.freedom)
+    def of_mean(self, runs: Repeats) -> Student:
+        """The mean of a variant's seeds, as an estimate of its recipe's."""
+        weighed = runs.weighed(self.within.tau)
+        variance, freedom = self._moderated(runs, self.within)
+        return Student(
+            estimate=weighed.mean, variance=variance / len(runs.values), freedom=min(freedom, self.within.freedom)
+        )
 
-    def of_difference(self, runs: Repeats, baseline: Repeats) -> tuple[float, float]:
-        """Variance of the difference of two variants' means, and its degrees of freedom (Satterthwaite 1946).
+    def of_difference(self, runs: Repeats, baseline: Repeats) -> Student:
+        """The difference of two variants' means, with its degrees of freedom (Satterthwaite 1946).
 
         With m_b of the m runs having start b, starts that are not shared add omega^2 sum_b (m_b / m - n_b / n)^2.
         """
@@ -223,46 +237,56 @@ class RunToRun:
         alone = _unshared(runs.starts, baseline.starts) / (1 / m + 1 / n) if self.paired else 1.0
         parts = [
             (share * variance / len(side.values), freedom)
-            for is_paired, share in ((True, 1 - alone), (False, alone))
+            for pool, share in ((self.paired or self.within, 1 - alone), (self.within, alone))
             if share > 0
             for side in (runs, baseline)
-            for variance, freedom in [self._moderated(side, is_paired=is_paired)]
+            for variance, freedom in [self._moderated(side, pool)]
         ]
         total = sum(variance for variance, _ in parts)
         freedom = total**2 / sum(variance**2 / freedom for variance, freedom in parts)
         # Both sides borrow from one pool, so they know no more than it does.
         most = self.paired.freedom if self.paired and alone < 1 else self.within.freedom
-        return total, min(freedom, most)
+        tau = self.within.tau
+        return Student(
+            estimate=runs.weighed(tau).mean - baseline.weighed(tau).mean, variance=total, freedom=min(freedom, most)
+        )
 
     def stands_out(self, runs: Repeats) -> float:
         """The sd of a variant over that of all, if an F test finds it larger; else 0."""
         pool = self.paired or self.within
-        squares, freedom = self._squares(runs, is_paired=self.paired is not None)
+        weighed, freedom = self._weighed(runs, pool)
         if freedom <= 0 or pool.freedom <= freedom:
             return 0.0
-        ratio = squares / freedom / pool.variance(runs.own_variance)
+        ratio = weighed.chi_squared / freedom / pool.scale
         return math.sqrt(ratio) if fdtrc(freedom, pool.freedom, ratio) < STANDS_OUT / self.num_variants else 0.0
 
-    def _moderated(self, runs: Repeats, *, is_paired: bool) -> tuple[float, float]:
-        """Variance of the number of one run of this variant, and its degrees of freedom."""
-        pool = self.paired if is_paired and self.paired else self.within
-        squares, freedom = self._squares(runs, is_paired=is_paired)
+    def _moderated(self, runs: Repeats, pool: Pool) -> tuple[float, float]:
+        """Variance of the mean of this variant's runs times their number, and its degrees of freedom."""
+        weighed, freedom = self._weighed(runs, pool)
         if freedom <= 0:
-            return pool.variance(runs.own_variance), pool.freedom
+            return max(pool.scale * runs.weighed(pool.tau).variance, LEAST_VARIANCE), pool.freedom
         prior = min(PRIOR_FREEDOM, pool.freedom)
         whole = prior + freedom
-        return (prior * pool.variance(runs.own_variance) + squares) / whole, whole
+        scale = (prior * pool.scale + weighed.chi_squared) / whole
+        return max(scale * weighed.variance, LEAST_VARIANCE), whole
 
-    def _squares(self, runs: Repeats, *, is_paired: bool) -> tuple[float, float]:
-        """Squares of a variant's runs about their mean, without the effects of their starts, and their freedom."""
-        if not is_paired:
-            return runs.squares, float(runs.freedom)
-        known = [(y, b) for y, b in zip(runs.values, runs.starts, strict=True) if b in self.effects]
-        if len(known) < 2:
-            return 0.0, 0.0
-        rest = np.array([y - self.effects[b] for y, b in known])
-        lost = float(np.mean([1 / self.shared_by[b] for _, b in known]))
-        return float(np.sum((rest - rest.mean()) ** 2)), (len(known) - 1) * (1 - lost)
+    def _weighed(self, runs: Repeats, pool: Pool) -> tuple[Weighed, float]:
+        """A variant's runs about their mean, without the effects of their starts for the paired pool, and the degrees
+        of freedom of their squares."""
+        if pool is not self.paired:
+            return runs.weighed(pool.tau), float(runs.freedom)
+        adjusted = self.adjusted(runs)
+        lost = [1 / self.shared_by[b] for b in adjusted.starts]
+        return adjusted.weighed(pool.tau), adjusted.freedom * (1 - float(np.mean(lost or [1.0])))
+
+    def adjusted(self, runs: Repeats) -> Repeats:
+        """The runs whose start has a known effect, without it."""
+        kept = [
+            (y - self.effects[b], variance, b)
+            for y, variance, b in zip(runs.values, runs.own_variances, runs.starts, strict=True)
+            if b in self.effects
+        ]
+        return Repeats.of([y for y, _, _ in kept], [s for _, s, _ in kept], [b for _, _, b in kept])
 
     def differences(self, starts: Sequence[str], baseline: Sequence[str], num_draws: int) -> np.ndarray:
         """Draws of the difference between the means of two variants due to run-to-run differences, given the starts of
@@ -318,7 +342,7 @@ def run_to_run(repeats: Sequence[Repeats], others: Sequence[Repeats] = ()) -> Ru
     every = _that_agree([*own, *added], max(len(repeats), 1))
     num_added = sum(len(one.values) for one in added)
     plain = RunToRun(
-        within=Pool.of(*_columns([(one.squares, float(one.freedom), one.own_variance) for one in every])),
+        within=Pool.of(every),
         num_runs=num_added + sum(len(one.values) for one in own),
         num_other_runs=num_added - sum(one.num_here for one in added),
         num_variants=max(len(repeats), 1),
@@ -345,38 +369,33 @@ def _paired(plain: RunToRun, every: Sequence[Repeats]) -> RunToRun:
     # The numbers less their variant's mean, on the indicators of starts less theirs.
     rows = [np.eye(len(starts))[[starts[b] for b in one.starts]] for one in known]
     design = np.concatenate([row - row.mean(0) for row in rows])
-    y = np.concatenate([np.array(one.values) - one.mean for one in known])
+    y = np.concatenate([np.array(one.values) - np.mean(one.values) for one in known])
     effects, _, rank, _ = np.linalg.lstsq(design, y, rcond=1e-9)
     freedom = sum(one.freedom for one in known) - int(rank)
     if not pays_to_pair(freedom, plain.within.freedom):
         return plain
     with_effects = replace(plain, effects=dict(zip(starts, effects.tolist(), strict=True)), shared_by=counts)
-    found = [(*with_effects._squares(one, is_paired=True), one.own_variance) for one in known]
-    squares, freedoms, own = _columns(found)
-    share = freedom / sum(freedoms)  # 1 if every variant has every start
-    return replace(with_effects, paired=Pool.of(squares, [share * one for one in freedoms], own))
+    adjusted = [with_effects.adjusted(one) for one in known]
+    return replace(with_effects, paired=Pool.of(adjusted, freedom=float(freedom)))
 
 
 def _that_agree(every: Sequence[Repeats], num_variants: int) -> list[Repeats]:
     """The groups without those whose squares stand out; at most half of them do."""
     kept = list(every)
     while len(kept) > max(2, len(every) // 2):
+        pool = Pool.of(kept)
+        found = [(one.weighed(pool.tau).chi_squared, one) for one in kept]
+        total = sum(squares for squares, _ in found)
         ratios = []
-        for one in kept:
-            rest = [other for other in kept if other is not one]
-            pool = Pool.of(*_columns([(other.squares, float(other.freedom), other.own_variance) for other in rest]))
-            ratio = one.squares / one.freedom / pool.variance(one.own_variance)
-            ratios.append((float(fdtrc(one.freedom, pool.freedom, ratio)), one))
+        for squares, one in found:
+            rest = pool.freedom - one.freedom
+            ratio = squares / one.freedom / max((total - squares) / rest, LEAST_VARIANCE)
+            ratios.append((float(fdtrc(one.freedom, rest, ratio)), one))
         p, worst = min(ratios, key=lambda found: found[0])
         if p >= STANDS_OUT / max(num_variants, len(kept)):
             break
         kept = [one for one in kept if one is not worst]
     return kept
-
-
-def _columns(rows: Sequence[tuple[float, float, float]]) -> tuple[list[float], list[float], list[float]]:
-    """Squares, degrees of freedom and own variances of groups."""
-    return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
 
 def _wanted(others: Sequence[Repeats], freedom: int) -> list[Repeats]:
@@ -388,12 +407,6 @@ def _wanted(others: Sequence[Repeats], freedom: int) -> list[Repeats]:
         wanted.append(recipe)
         freedom += recipe.freedom
     return wanted
-
-
-def difference_of(runs: Repeats, baseline: Repeats, spread: RunToRun, *, weight: float = 1.0) -> Student:
-    """The mean of a variant's seeds minus that of the baseline's; the spread must be known."""
-    variance, freedom = spread.of_difference(runs, baseline)
-    return Student(estimate=runs.mean - baseline.mean, variance=variance, freedom=freedom, weight=weight)
 
 
 def _unshared(starts: Sequence[str], baseline: Sequence[str]) -> float:

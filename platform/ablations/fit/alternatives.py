@@ -4,13 +4,14 @@ All families that fit agree within the readings. Beyond them nobody knows which 
 everything past the last reading are averaged over the families.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ablations.fit.engine.anchor import anchor_deviance
-from ablations.fit.engine.ceiling_profile import NUM_ZOOMS, OPEN_DENSITY, ZOOM_SHAPE
-from ablations.fit.engine.family import FAMILIES, LOG_LINEAR, SIGMOID, Family
+from ablations.fit.engine.ceiling_profile import CHI_SQUARED_95, NUM_ZOOMS, ZOOM_SHAPE
+from ablations.fit.engine.family import DELAYED, FAMILIES, LOG_LINEAR, OFFSETS, SIGMOID, Family, delayed
 from ablations.fit.engine.noise import AR1, LEAST_SD, Noise
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import (
@@ -35,7 +36,10 @@ LEAST_WEIGHT = 0.01
 """Families with less weight are dropped: the tails of an interval hold more than twice that."""
 LEAST_CANDIDATES = 200
 """Minimum number of draws to choose from for a family with little weight."""
-NUM_CEILINGS = 33
+NUM_CEILINGS = 65
+LEAST_RATIO = 1e-300
+ROUGH_SHAPE = (31, 17)
+"""Nodes in p and q for the choice of an offset."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,8 +49,13 @@ class Alternative:
     family: Family
     rows: slice
     draws: Draws
-    is_open: bool
-    """True if the readings allow the family a ceiling of 1; always true for the family without a ceiling."""
+    offset: float = 0.0
+    """Start of the rise of a delayed family, in units of C_max."""
+
+    @property
+    def law(self) -> Family:
+        """The family that the draws are of, with its own offset."""
+        return delayed(self.offset) if self.offset else self.family
 
     @property
     def ceilings(self) -> np.ndarray:
@@ -67,6 +76,14 @@ class Alternatives:
     weights: dict[str, float]
     """Akaike weights by family name; they sum to 1."""
     others: tuple[Alternative, ...]
+    deviance_of_1: dict[str, float]
+    """Twice the log of the likelihood of the best ceiling over that of a ceiling of 1, by name of each family that has
+    weight: 0 for the family without a ceiling, infinite if something other than the readings rules 1 out."""
+
+    @property
+    def open_weight(self) -> float:
+        """Total weight of the families that are allowed a ceiling of 1."""
+        return sum(self.weights[name] for name, deviance in self.deviance_of_1.items() if deviance < CHI_SQUARED_95)
 
     def times(self, unit: float) -> "Alternatives":
         """Convert from units of `unit` to pass rates."""
@@ -83,21 +100,24 @@ class Alternatives:
 
 
 def alternatives(
-    readings: Readings, *, noise: AR1, noises: Noise, variance: float, num_draws: int, can_be_open: bool
+    readings: Readings, *, noise: AR1, noises: Noise, variance: float, num_draws: int, eq1_deviance_of_1: float
 ) -> Alternatives:
     """Fit every family beside eq. 1; each gets as many of `num_draws` as its weight.
 
     `noise` is the noise found for eq. 1, `noises` are those to average over, `variance` is roughly that of one reading.
+    An infinite `eq1_deviance_of_1` rules a ceiling of 1 out under every law.
     """
-    weights = family_weights(readings, noise)
+    offset = _offset(readings, noise)
+    weights = family_weights(readings, noise, offset)
     ends = np.rint(num_draws * np.cumsum(list(weights.values()))).astype(int)
-    others = []
+    others, deviance_of_1 = [], {SIGMOID.name: eq1_deviance_of_1}
     for family, start, end in zip(FAMILIES[1:], ends[:-1], ends[1:], strict=True):
         if end <= start:
             continue
         num = int(end - start)
+        own_offset = offset if family.name == DELAYED else 0.0
         drawn = sample(
-            family,
+            delayed(own_offset) if own_offset else family,
             readings.x,
             readings.score,
             noise=noises,
@@ -106,10 +126,12 @@ def alternatives(
             num_draws=max(num, LEAST_CANDIDATES),
             fineness=COARSE,
         )
-        is_open = can_be_open and (family is LOG_LINEAR or _is_open(drawn))
         rows = slice(int(start), int(end))
-        others.append(Alternative(family=family, rows=rows, draws=drawn.of(np.arange(num)), is_open=is_open))
-    return Alternatives(weights=weights, others=tuple(others))
+        draws = drawn.of(np.arange(num))
+        others.append(Alternative(family=family, rows=rows, draws=draws, offset=own_offset))
+        own = 0.0 if family is LOG_LINEAR else density_deviance_of_1(drawn)
+        deviance_of_1[family.name] = math.inf if math.isinf(eq1_deviance_of_1) else own
+    return Alternatives(weights=weights, others=tuple(others), deviance_of_1=deviance_of_1)
 
 
 def aicc(mean_square: float, *, num_readings: int, autocorrelation: float, num_parameters: int) -> float:
@@ -130,12 +152,33 @@ def akaike_weights(criteria: np.ndarray, priors: np.ndarray) -> np.ndarray:
     return weights / weights.sum()
 
 
-def family_weights(readings: Readings, noise: AR1) -> dict[str, float]:
+def _offset(readings: Readings, noise: AR1) -> float:
+    """The offset of the delayed family that fits best: of OFFSETS, then halving the distance twice."""
+    prior = readings.anchors[0].prior(noise.run_variance)
+
+    def misfit(offset: float) -> float:
+        family = delayed(offset)
+        nodes = box_nodes(family, readings.x, family.box(readings.x), ROUGH_SHAPE)
+        (deviance,) = node_deviances(nodes, readings.score, variance=noise.variance, priors=[prior])
+        return float(deviance.at(*best_linear_part(deviance)).min())
+
+    found = {offset: misfit(offset) for offset in OFFSETS}
+    for _ in range(2):
+        tried = sorted(found)
+        best = tried.index(min(found, key=lambda offset: found[offset]))
+        for other in (best - 1, best + 1):
+            if 0 <= other < len(tried):
+                middle = (tried[best] + tried[other]) / 2
+                found[middle] = misfit(middle)
+    return min(found, key=lambda offset: found[offset])
+
+
+def family_weights(readings: Readings, noise: AR1, offset: float = OFFSETS[0]) -> dict[str, float]:
     """Akaike weights by family name, in the order of FAMILIES; 0 below LEAST_WEIGHT."""
     num = readings.score.size + int(readings.anchors[0].is_informative)
     criteria = [
         aicc(
-            least_squares(readings, noise, family) / num,
+            least_squares(readings, noise, delayed(offset) if family.name == DELAYED else family) / num,
             num_readings=num,
             autocorrelation=noise.autocorrelation,
             num_parameters=family.num_parameters + 1,
@@ -175,7 +218,10 @@ def least_squares(readings: Readings, noise: AR1, family: Family) -> float:
             found.append((square, best, prior))
         return min(found, key=lambda one: one[0])
 
-    nodes, box, shape = grid_nodes(family, x), family.box(x), GRID_SHAPE
+    # The grid of a delayed family is its own for every curve, so it is not worth keeping.
+    shape = ROUGH_SHAPE if family.name == DELAYED else GRID_SHAPE
+    box = family.box(x)
+    nodes = box_nodes(family, x, box, shape) if family.name == DELAYED else grid_nodes(family, x)
     square, best, prior = least(nodes)
     priors = [prior]
     for _ in range(NUM_ZOOMS):
@@ -185,9 +231,7 @@ def least_squares(readings: Readings, noise: AR1, family: Family) -> float:
     return max(square, y.size * LEAST_SD**2)
 
 
-def _is_open(draws: Draws) -> bool:
-    """True if a ceiling of 1 is hardly less likely than the likeliest ceiling. The shapes of these families have flat
-    priors, so only the readings decide this.
-    """
+def density_deviance_of_1(draws: Draws) -> float:
+    """Twice the log of the highest posterior density of the ceiling over that at 1."""
     density = draws.ceiling_density(np.linspace(float(np.quantile(draws.r + draws.a, 0.025)), 1, NUM_CEILINGS))
-    return bool(density[-1] > OPEN_DENSITY * density.max())
+    return -2 * math.log(max(float(density[-1] / density.max()), LEAST_RATIO))

@@ -89,7 +89,7 @@ def _successor(fit: Fit, other: Alternative) -> Successor:
     Pairing by rank instead of at random keeps each pair close together, so the band does not narrow within the blend.
     """
     C_max, middle = fit.window[1], np.array([np.sqrt(WHOLE_FROM)])
-    first = Successor(family=other.family, rows=other.rows, draws=other.draws)
+    first = Successor(family=other.law, rows=other.rows, draws=other.draws)
     own = np.argsort(first.curves(np.log(middle))[:, 0])
     ranks = np.argsort(np.argsort(fit.predict_draws(C_max * middle)[other.rows, 0]))
-    return Successor(family=other.family, rows=other.rows, draws=first.draws.of(own[ranks]))
+    return Successor(family=other.law, rows=other.rows, draws=first.draws.of(own[ranks]))

@@ -9,8 +9,8 @@ import numpy as np
 
 from ablations.fit.alternatives import Alternatives
 
-MOST_OPEN = 0.05
-"""Limit on the total weight of families that allow a ceiling of 1 while A counts as bounded."""
+MOST_OPEN = 0.025
+"""Limit on the total weight of families that allow a ceiling of 1 while A counts as bounded: an interval's tail."""
 EQ1_LEADS = 0.5
 """Weight of eq. 1 from which its own A is the estimate; below, the estimate is the median over all families."""
 
@@ -19,7 +19,7 @@ EQ1_LEADS = 0.5
 class Ceiling:
     """A over all families: Ceiling(A=0.612, lo=0.585, hi=0.641, draws=array([...])).
 
-    `hi` is None if families that allow a ceiling of 1 weigh over 0.05.
+    `hi` is None if families that allow a ceiling of 1 weigh over MOST_OPEN.
     """
 
     A: float
@@ -45,11 +45,7 @@ def averaged_ceiling(
     eq1_lo, eq1_hi = eq1_ends
     lo, hi = (float(end) for end in np.quantile(draws, (0.025, 0.975)))
     A = eq1_A if found.eq1_weight >= EQ1_LEADS else float(np.median(draws))
-    is_open = eq1_hi is None
-    open_weight = found.eq1_weight * is_open + sum(
-        found.weights[each.family.name] for each in found.others if each.is_open
-    )
-    if is_open:
+    if eq1_hi is None:
         # A lone lower bound must not depend on the prior of B.
         lo = min(lo, eq1_lo)
-    return Ceiling(A=A, lo=min(lo, A), hi=None if open_weight > MOST_OPEN else max(hi, A), draws=draws)
+    return Ceiling(A=A, lo=min(lo, A), hi=None if found.open_weight > MOST_OPEN else max(hi, A), draws=draws)

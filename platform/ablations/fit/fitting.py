@@ -1,19 +1,20 @@
 """Turns a curve into a fit: window, least squares, noise, posterior, verdict."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
 
 from ablations.errors import AblationsError
-from ablations.fit.alternatives import alternatives
+from ablations.fit.alternatives import alternatives, density_deviance_of_1
 from ablations.fit.asymptote import RESOLVED_WIDTH, Verdict, verdict_on_interval
 from ablations.fit.bins import binned
 from ablations.fit.ceiling import averaged_ceiling
 from ablations.fit.curve import Curve
 from ablations.fit.cutoff import automatic_cutoff
 from ablations.fit.engine.anchor import anchor_deviance, anchors
-from ablations.fit.engine.ceiling_profile import CHI_SQUARED_95, OPEN_DENSITY, ceiling_profile
+from ablations.fit.engine.ceiling_profile import CHI_SQUARED_95, ceiling_profile
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.engine.lack_of_fit import lack_of_fit
 from ablations.fit.engine.noise import AR1, LEAST_SD, Noise, lag_1_autocorrelation, noise_grid, one_blas_thread
@@ -81,10 +82,8 @@ def fit_curve(
     x, C_max, best, draws, noise = found.x, float(window.compute[-1]), found.best, found.draws, found.noise
     B_lo, B_hi = _ends(draws.q, SIGMOID.box(x)[1], best.q)
     C_mid_lo, C_mid_hi = _ends(draws.p, SIGMOID.box(x)[0], best.p, unit=C_max)
-    A_lo, A_hi = _ceiling_interval(found, is_open=C_mid_hi is None)
-    is_at_the_top = _is_at_the_top(found, A_lo)
-    if ceiling is not None:
-        A_hi = 1.0 if A_hi is None else A_hi
+    deviance_of_1 = math.inf if ceiling is not None else _deviance_of_1(found, is_open=C_mid_hi is None)
+    A_lo, A_hi = _ceiling_interval(found, is_open=deviance_of_1 < CHI_SQUARED_95)
     A = best.r + best.a
     others = alternatives(
         found.readings,
@@ -92,7 +91,7 @@ def fit_curve(
         noises=found.noises,
         variance=found.rough_variance,
         num_draws=draws.r.size,
-        can_be_open=ceiling is None and not is_at_the_top,
+        eq1_deviance_of_1=deviance_of_1,
     )
     averaged = averaged_ceiling(A, (A_lo, A_hi), draws.r + draws.a, others)
     R_0_lo, R_0_hi = (float(end) for end in np.quantile(draws.r, (0.025, 0.975)))
@@ -264,28 +263,35 @@ def _ends(
 
 
 def _ceiling_interval(found: Estimate, *, is_open: bool) -> tuple[float, float | None]:
-    """The interval of A. It has no upper end if the readings allow a ceiling of 1 whatever the prior of B says, or if a
-    ceiling of 1 is hardly less likely than the likeliest.
+    """The interval of A, without an upper end if a ceiling of 1 is not ruled out."""
+    draws, best = found.draws, found.best
+    A_lo, A_hi = (float(end) for end in np.quantile(draws.r + draws.a, (0.025, 0.975)))
+    if not is_open:
+        return A_lo, A_hi
+    # A lone lower bound must not depend on the prior of B either.
+    A = best.r + best.a
+    lower = np.linspace(best.r, min(A, A_lo), NUM_LOWER)
+    allowed = lower[_profile(found, lower) - _profile(found, np.array([A])) < CHI_SQUARED_95]
+    return float(min([A, A_lo, *allowed])), None
+
+
+def _deviance_of_1(found: Estimate, *, is_open: bool) -> float:
+    """Twice the log likelihood ratio of the best ceiling to one of 1, by the profile, which does not know the prior
+    of B, or by the posterior density if that says less. 0 if C_mid has no upper end.
 
     If the curve itself has come near 1, the upper end is at most 1, since no pass rate exceeds it.
     """
-    draws, best, readings = found.draws, found.best, found.readings
+    if _is_at_the_top(found, float(np.quantile(found.draws.r + found.draws.a, 0.025))):
+        return math.inf
+    if is_open:
+        return 0.0
+    at_best, at_1 = _profile(found, np.array([found.best.r + found.best.a, 1.0]))
+    return min(float(at_1 - at_best), density_deviance_of_1(found.draws))
 
-    def profile(A: np.ndarray) -> np.ndarray:
-        return ceiling_profile(SIGMOID, found.x, readings.score, A, noise=found.noise, prior=found.prior)
 
-    A_lo, A_hi = (float(end) for end in np.quantile(draws.r + draws.a, (0.025, 0.975)))
-    if _is_at_the_top(found, A_lo):
-        return A_lo, A_hi
-    A = best.r + best.a
-    deviance = profile(np.array([A, 1.0]))
-    density = draws.ceiling_density(np.linspace(A_lo, 1, 65))
-    if not is_open and deviance[1] - deviance[0] >= CHI_SQUARED_95 and density[-1] <= OPEN_DENSITY * density.max():
-        return A_lo, A_hi
-    # A lone lower bound must not depend on the prior of B either.
-    lower = np.linspace(best.r, min(A, A_lo), NUM_LOWER)
-    allowed = lower[profile(lower) - deviance[0] < CHI_SQUARED_95]
-    return float(min([A, A_lo, *allowed])), None
+def _profile(found: Estimate, A: np.ndarray) -> np.ndarray:
+    """The least deviance at each ceiling."""
+    return ceiling_profile(SIGMOID, found.x, found.readings.score, A, noise=found.noise, prior=found.prior)
 
 
 def _is_at_the_top(found: Estimate, A_lo: float) -> bool:

@@ -24,6 +24,8 @@ FALLING = -3.0
 NEAR_WALL = 0.02
 """Distance from the edge of the range of ln B that counts as being at the edge."""
 MAD_TO_SD = 1.4826
+ROUGHLY = 1e-4
+"""Accuracy of the curve from which outliers lie far off, in pass rate."""
 
 
 def oddities(
@@ -51,7 +53,7 @@ def outliers(compute: np.ndarray, score: np.ndarray) -> Sequence[int]:
     if score.size < LEAST_FOR_OUTLIERS:
         return []
     x = np.log(compute / compute[-1])
-    pseudo = huberised(x, score)
+    pseudo = huberised(x, score, tolerance=ROUGHLY)
     off = score - (pseudo - solve(SIGMOID, x, pseudo, variance=1.0, prior=Prior()).residuals)
     sd = MAD_TO_SD * float(np.median(np.abs(off))) * np.sqrt(score.size / (score.size - SIGMOID.num_parameters))
     return [int(place) for place in np.flatnonzero(np.abs(off) > FAR_OFF * max(sd, 1e-6))]

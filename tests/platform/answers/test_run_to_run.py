@@ -11,7 +11,6 @@ from ablations.answers.run_to_run import (
     UNKNOWN,
     Pool,
     Repeats,
-    difference_of,
     pays_to_pair,
     run_to_run,
 )
@@ -35,7 +34,7 @@ def two_way(rng, num_variants, num_seeds, tau, omega):
 
 
 def ends_of(runs, baseline, spread):
-    found = difference_of(runs, baseline, spread)
+    found = spread.of_difference(runs, baseline)
     interval = interval_of([found], found.estimate)
     return interval.lo, interval.hi
 
@@ -94,14 +93,35 @@ def test_the_mean_square_of_an_unbalanced_table_is_that_of_least_squares():
 
 
 def test_a_pool_of_unequal_errors_has_the_squares_that_it_expects():
-    squares, freedoms, own = [8e-4, 3e-4, 2e-5], [2.0, 3.0, 2.0], [2e-4, 5e-5, 1e-6]
-    pool = Pool.of(squares, freedoms, own)
+    groups = [
+        Repeats.of([0.60, 0.63, 0.58], [2e-4, 1e-4, 3e-5]),
+        Repeats.of([0.50, 0.51, 0.48, 0.53], [5e-5] * 4),
+        Repeats.of([0.70, 0.704], [1e-6, 1e-6]),
+    ]
+
+    def chi_squared(tau: float) -> float:
+        """sum (y - weighted mean)^2 / (tau^2 + s^2), as loops."""
+        total = 0.0
+        for group in groups:
+            weights = [1 / (tau**2 + s) for s in group.own_variances]
+            mean = sum(w * y for w, y in zip(weights, group.values, strict=True)) / sum(weights)
+            total += sum(w * (y - mean) ** 2 for w, y in zip(weights, group.values, strict=True))
+        return total
+
+    pool = Pool.of(groups)
     assert pool.tau > 0
-    assert sum(S / (pool.tau**2 + s) for S, s in zip(squares, own, strict=True)) == pytest.approx(7)
-    scaled = Pool.of([1e-4, 6e-5, 1e-6], freedoms, own)
-    assert scaled.tau == 0
-    assert scaled.scale == pytest.approx((1e-4 / 2e-4 + 6e-5 / 5e-5 + 1e-6 / 1e-6) / 7)
-    assert scaled.variance(2e-4) == pytest.approx(scaled.scale * 2e-4)
+    assert chi_squared(pool.tau) == pytest.approx(6)
+    quiet = Pool.of([Repeats.of(group.values, [100 * s for s in group.own_variances]) for group in groups])
+    assert quiet.tau == 0
+    assert quiet.scale == pytest.approx(chi_squared(0.0) / 100 / 6, rel=1e-6)
+
+
+def test_a_seed_whose_number_is_hardly_known_hardly_counts():
+    runs = Repeats.of([0.65, 0.652, 0.75], [1e-6, 1e-6, 0.01])
+    baseline = Repeats.of([0.60, 0.602, 0.598], [1e-6] * 3)
+    found = run_to_run([runs, baseline]).of_difference(runs, baseline)
+    assert found.estimate == pytest.approx(0.051, abs=0.002)
+    assert np.sqrt(found.variance) < 0.004
 
 
 def test_pairing_is_decided_by_the_design_alone():
@@ -170,9 +190,9 @@ def test_without_a_second_seed_nothing_is_known():
 def test_runs_of_other_sweeps_tell_the_spread_of_single_seeds():
     values = [0.6, 0.62, 0.59, 0.61, 0.6, 0.63]
     spread = run_to_run([Repeats.of([0.5], [0.0])], [Repeats.of(values, [0.0] * 6)])
-    variance, freedom = spread.of_difference(Repeats.of([0.5], [0.0]), Repeats.of([0.6], [0.0]))
-    assert variance == pytest.approx(2 * np.var(values, ddof=1))
-    assert freedom == 5
+    found = spread.of_difference(Repeats.of([0.5], [0.0]), Repeats.of([0.6], [0.0]))
+    assert found.variance == pytest.approx(2 * np.var(values, ddof=1))
+    assert found.freedom == 5
     assert str(spread).endswith("from 6 repeated runs, 6 of them of other sweeps")
 
 

@@ -8,7 +8,7 @@ import pytest
 from fixtures_design import BUDGET, EVERY, study_of, trained_home
 from typer.testing import CliRunner
 
-from ablations.answers.run_to_run import ENOUGH_FREEDOM, ASSUMED_SD, Repeats, run_to_run
+from ablations.answers.run_to_run import ASSUMED_SD, ENOUGH_FREEDOM, Repeats, run_to_run
 from ablations.cli import app
 from ablations.findings import repeated_runs
 from ablations.findings.results import read_results

@@ -13,8 +13,6 @@ from ablations.fit.engine.sums import Sums, weighted_sums
 
 CHI_SQUARED_95 = 3.84
 """A ceiling whose deviance exceeds the least by less than this is not ruled out at 95 %."""
-OPEN_DENSITY = float(np.exp(-CHI_SQUARED_95 / 2))
-"""A ceiling of 1 is not ruled out if its posterior density is at least this fraction of the highest."""
 ZOOM_SHAPE = (15, 15)
 NUM_ZOOMS = 3
 

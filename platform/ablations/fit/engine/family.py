@@ -6,6 +6,7 @@ family was best everywhere, and beyond twice the fitted range their average beat
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,6 +14,11 @@ Box = tuple[tuple[float, float], tuple[float, float]]
 NO_SHAPE = (0.0, 0.0)
 """Range of a shape parameter that the family does not have."""
 
+DELAYED = "delayed eq. 1"
+OFFSETS = (0.015, 0.03, 0.05, 0.08, 0.11, 0.15, 0.2)
+"""Starts of a late rise that are tried, in units of C_max."""
+LEAST_SINCE = 1e-30
+"""Smallest compute since the start of a rise, in units of C_max, where the curve is still at R_0."""
 LN_B_MEAN, LN_B_SD = np.log(1.75), 0.35
 """Prior of ln B, centred on the published fits (ScaleRL table 1: B from 1.09 to 2.44)."""
 
@@ -148,6 +154,26 @@ def log_linear_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, 
     return dp, np.zeros_like(dp)
 
 
+@lru_cache(maxsize=256)
+def delayed(offset: float) -> "Family":
+    """Eq. 1 of the compute since a start at `offset` times C_max; C_mid too counts from there.
+
+    A run that warms up, or learns a format first, begins to rise late.
+    """
+
+    def since(x: np.ndarray) -> np.ndarray:
+        return np.log(np.maximum(np.exp(x) - offset, LEAST_SINCE))
+
+    return Family(
+        name=DELAYED,
+        num_parameters=4,
+        basis=lambda x, p, q: sigmoid_basis(since(x), p, q),
+        gradient=lambda x, p, q: sigmoid_gradient(since(x), p, q),
+        box=sigmoid_box,
+        log_prior=sigmoid_log_prior,
+    )
+
+
 SIGMOID = Family(
     name="sigmoid",
     num_parameters=4,
@@ -188,6 +214,7 @@ FAMILIES = (
         box=exponential_box,
     ),
     WEIBULL,
+    delayed(OFFSETS[0]),
     LOG_LINEAR,
 )
-"""All families, eq. 1 first."""
+"""All families, eq. 1 first; `alternatives` chooses the offset of the delayed one."""
