@@ -47,6 +47,8 @@ ENOUGH_FREEDOM = 18
 """Degrees of freedom beyond which other sweeps do not count: three seeds of nine variants, which give sd to 17 %."""
 UNKNOWN = ""
 """An unknown start, which no other run shares."""
+LEAST_SCALE = 0.25
+"""Seeds cannot lie closer together than the errors of their readings allow, which are known to a factor of two."""
 LEAST_VARIANCE = 1e-18
 
 
@@ -125,10 +127,10 @@ NO_OTHERS = OtherSweeps()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool:
+class CommonSpread:
     """A common variance, of runs about their variant's mean or about that and their start's effect.
 
-    Pool(tau=0.0098, scale=1.0, own_variance=0.00001, freedom=18)
+    CommonSpread(tau=0.0098, scale=1.0, own_variance=0.00001, freedom=18)
     """
 
     tau: float = 0.0
@@ -144,7 +146,7 @@ class Pool:
         return math.sqrt(max(self.scale * (self.tau**2 + self.own_variance), LEAST_VARIANCE))
 
     @classmethod
-    def of(cls, groups: Sequence[Repeats], *, freedom: float | None = None) -> "Pool":
+    def of(cls, groups: Sequence[Repeats], *, freedom: float | None = None) -> "CommonSpread":
         """The tau at which the squares of all groups over tau^2 + s_i^2 have their expectation; at 0, a scale below 1.
 
         `freedom` is the expectation, by default the number of seeds less that of the groups.
@@ -164,7 +166,7 @@ class Pool:
         smallest = math.sqrt(LEAST_VARIANCE)
         if excess(smallest) <= 0:
             scale = (excess(smallest) + total) / total
-            return cls(scale=max(scale, LEAST_VARIANCE), own_variance=own, freedom=total)
+            return cls(scale=max(scale, LEAST_SCALE), own_variance=own, freedom=total)
         highest = 1.0 + float(np.ptp(y)) * math.sqrt(y.size)
         tau = root_scalar(excess, bracket=(smallest, highest), method="brentq", xtol=1e-12).root
         return cls(tau=float(tau), own_variance=own, freedom=total)
@@ -174,9 +176,9 @@ class Pool:
 class RunToRun:
     """The spread of one number between runs of one recipe; see the module for the model."""
 
-    within: Pool = Pool()
+    within: CommonSpread = CommonSpread()
     """About the mean of the variant."""
-    paired: Pool | None = None
+    paired: CommonSpread | None = None
     """About the mean of the variant and the effect of the start; None if pairing by start does not pay."""
     effects: Mapping[str, float] = field(default_factory=dict)
     """Effect u_b of each start."""
@@ -260,7 +262,7 @@ class RunToRun:
         ratio = weighed.chi_squared / freedom / pool.scale
         return math.sqrt(ratio) if fdtrc(freedom, pool.freedom, ratio) < STANDS_OUT / self.num_variants else 0.0
 
-    def _moderated(self, runs: Repeats, pool: Pool) -> tuple[float, float]:
+    def _moderated(self, runs: Repeats, pool: CommonSpread) -> tuple[float, float]:
         """Variance of the mean of this variant's runs times their number, and its degrees of freedom."""
         weighed, freedom = self._weighed(runs, pool)
         if freedom <= 0:
@@ -270,7 +272,7 @@ class RunToRun:
         scale = (prior * pool.scale + weighed.chi_squared) / whole
         return max(scale * weighed.variance, LEAST_VARIANCE), whole
 
-    def _weighed(self, runs: Repeats, pool: Pool) -> tuple[Weighed, float]:
+    def _weighed(self, runs: Repeats, pool: CommonSpread) -> tuple[Weighed, float]:
         """A variant's runs about their mean, without the effects of their starts for the paired pool, and the degrees
         of freedom of their squares."""
         if pool is not self.paired:
@@ -342,7 +344,7 @@ def run_to_run(repeats: Sequence[Repeats], others: Sequence[Repeats] = ()) -> Ru
     every = _that_agree([*own, *added], max(len(repeats), 1))
     num_added = sum(len(one.values) for one in added)
     plain = RunToRun(
-        within=Pool.of(every),
+        within=CommonSpread.of(every),
         num_runs=num_added + sum(len(one.values) for one in own),
         num_other_runs=num_added - sum(one.num_here for one in added),
         num_variants=max(len(repeats), 1),
@@ -376,20 +378,20 @@ def _paired(plain: RunToRun, every: Sequence[Repeats]) -> RunToRun:
         return plain
     with_effects = replace(plain, effects=dict(zip(starts, effects.tolist(), strict=True)), shared_by=counts)
     adjusted = [with_effects.adjusted(one) for one in known]
-    return replace(with_effects, paired=Pool.of(adjusted, freedom=float(freedom)))
+    return replace(with_effects, paired=CommonSpread.of(adjusted, freedom=float(freedom)))
 
 
 def _that_agree(every: Sequence[Repeats], num_variants: int) -> list[Repeats]:
     """The groups without those whose squares stand out; at most half of them do."""
     kept = list(every)
     while len(kept) > max(2, len(every) // 2):
-        pool = Pool.of(kept)
+        pool = CommonSpread.of(kept)
         found = [(one.weighed(pool.tau).chi_squared, one) for one in kept]
         total = sum(squares for squares, _ in found)
         ratios = []
         for squares, one in found:
             rest = pool.freedom - one.freedom
-            ratio = squares / one.freedom / max((total - squares) / rest, LEAST_VARIANCE)
+            ratio = squares / one.freedom / max((total - squares) / rest, LEAST_SCALE)
             ratios.append((float(fdtrc(one.freedom, rest, ratio)), one))
         p, worst = min(ratios, key=lambda found: found[0])
         if p >= STANDS_OUT / max(num_variants, len(kept)):

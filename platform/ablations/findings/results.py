@@ -143,7 +143,8 @@ class Results:
     def verdict(self, name: str) -> str:
         """The verdicts on a variant in few words: "weak; level down; ceiling down; cannot tell", or "no fit"."""
         line = self.compared(name)
-        said = "; ".join([line.verdict, *(one.verdict for one in line.answers.values())]) if line else "no fit"
+        verdicts = dict.fromkeys(one.verdict for one in line.answers.values()) if line else {}
+        said = "; ".join([line.verdict, *verdicts]) if line else "no fit"
         return f"{said}; stopped" if any(stop.variant == name for stop in self.stopped.values()) else said
 
     def fit_numbers(self, name: str) -> dict[str, float]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ablations.fit.engine.anchor import anchor_deviance
 from ablations.fit.engine.ceiling_profile import CHI_SQUARED_95, NUM_ZOOMS, ZOOM_SHAPE
-from ablations.fit.engine.family import DELAYED, FAMILIES, LOG_LINEAR, OFFSETS, SIGMOID, Family, delayed
+from ablations.fit.engine.family import DELAYED, FAMILIES, LATE_STARTS, LOG_LINEAR, SIGMOID, Family, delayed
 from ablations.fit.engine.noise import AR1, LEAST_SD, Noise
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import (
@@ -37,7 +37,7 @@ LEAST_WEIGHT = 0.01
 LEAST_CANDIDATES = 200
 """Minimum number of draws to choose from for a family with little weight."""
 NUM_CEILINGS = 65
-LEAST_RATIO = 1e-300
+LEAST_DENSITY_RATIO = 1e-300
 ROUGH_SHAPE = (31, 17)
 """Nodes in p and q for the choice of an offset."""
 
@@ -153,7 +153,7 @@ def akaike_weights(criteria: np.ndarray, priors: np.ndarray) -> np.ndarray:
 
 
 def _offset(readings: Readings, noise: AR1) -> float:
-    """The offset of the delayed family that fits best: of OFFSETS, then halving the distance twice."""
+    """The offset of the delayed family that fits best: of LATE_STARTS, then halving the distance twice."""
     prior = readings.anchors[0].prior(noise.run_variance)
 
     def misfit(offset: float) -> float:
@@ -162,7 +162,7 @@ def _offset(readings: Readings, noise: AR1) -> float:
         (deviance,) = node_deviances(nodes, readings.score, variance=noise.variance, priors=[prior])
         return float(deviance.at(*best_linear_part(deviance)).min())
 
-    found = {offset: misfit(offset) for offset in OFFSETS}
+    found = {offset: misfit(offset) for offset in LATE_STARTS}
     for _ in range(2):
         tried = sorted(found)
         best = tried.index(min(found, key=lambda offset: found[offset]))
@@ -173,7 +173,7 @@ def _offset(readings: Readings, noise: AR1) -> float:
     return min(found, key=lambda offset: found[offset])
 
 
-def family_weights(readings: Readings, noise: AR1, offset: float = OFFSETS[0]) -> dict[str, float]:
+def family_weights(readings: Readings, noise: AR1, offset: float = LATE_STARTS[0]) -> dict[str, float]:
     """Akaike weights by family name, in the order of FAMILIES; 0 below LEAST_WEIGHT."""
     num = readings.score.size + int(readings.anchors[0].is_informative)
     criteria = [
@@ -234,4 +234,4 @@ def least_squares(readings: Readings, noise: AR1, family: Family) -> float:
 def density_deviance_of_1(draws: Draws) -> float:
     """Twice the log of the highest posterior density of the ceiling over that at 1."""
     density = draws.ceiling_density(np.linspace(float(np.quantile(draws.r + draws.a, 0.025)), 1, NUM_CEILINGS))
-    return -2 * math.log(max(float(density[-1] / density.max()), LEAST_RATIO))
+    return -2 * math.log(max(float(density[-1] / density.max()), LEAST_DENSITY_RATIO))

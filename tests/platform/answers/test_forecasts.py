@@ -9,8 +9,10 @@ from curves import eq1, readings
 from fixtures_home import BUDGET, R_0, eval_row, make_home, planned_run
 from scipy.optimize import brentq
 from scipy.special import ndtr
+from scipy.stats import t
 from typer.testing import CliRunner
 
+from ablations.answers.compare import compare
 from ablations.answers.forecasts import (
     Crossing,
     compute_to_reach,
@@ -22,8 +24,9 @@ from ablations.answers.forecasts import (
     leaderboard,
     or_dots,
     predict,
+    spread_at,
 )
-from ablations.answers.run_to_run import ASSUMED_SD, Repeats, RunToRun, run_to_run
+from ablations.answers.run_to_run import ASSUMED_SD, CommonSpread, RunToRun, run_to_run
 from ablations.cli import app
 from ablations.errors import AblationsError
 from ablations.findings.results import read_results
@@ -33,7 +36,7 @@ from ablations.report.colours import styles
 from ablations.report.forecast import chances_figure, forecast_curves_figure, forecast_figure, wins_title
 
 ASSUMED = run_to_run([])
-MEASURED = run_to_run([Repeats(squares=400 * 0.01**2, freedom=400, own_variance=0.0)])
+MEASURED = RunToRun(within=CommonSpread(tau=0.01, freedom=400.0), num_runs=401)
 
 
 def saturating(seed=0, *, A=0.8, tau=1500.0, sd=0.001):
@@ -65,8 +68,10 @@ def test_two_seeds_are_averaged_and_never_pooled():
     expected = (eq1(6000.0, A=0.58) + eq1(6000.0, A=0.62)) / 2
     found = predict(fits, 6000.0, MEASURED)
     assert found.estimate == pytest.approx(expected, abs=2e-4)
-    # How far the two lie apart says nothing of the mean of these runs: what the sweep says of runs does.
-    assert found.hi - found.lo == pytest.approx(2 * 1.96 * 0.01 / np.sqrt(2), rel=0.1)
+    # Three degrees of freedom of all runs and one of these two, which lie farther apart than .01.
+    apart = float(eq1(6000.0, A=0.62) - eq1(6000.0, A=0.58))
+    variance = (3 * 0.01**2 + apart**2 / 2) / 4
+    assert found.hi - found.lo == pytest.approx(2 * t(4).ppf(0.975) * np.sqrt(variance / 2), rel=0.05)
     one = predict(fits[:1], 6000.0, MEASURED)
     assert one.hi - one.lo < 0.002
 
@@ -77,15 +82,34 @@ def begun(start, seed=0, **parameters):
     return replace(fit, curve=replace(fit.curve, start=start))
 
 
-def test_what_runs_have_of_the_start_they_share_is_in_no_difference_and_no_chance_to_win():
-    spread = RunToRun(values=np.array([0.004]), shared=np.array([0.03]), weights=np.ones(1), freedom=20)
+def test_what_runs_have_of_the_start_they_share_is_in_no_chance_to_win():
+    within, paired = (
+        CommonSpread(tau=float(np.hypot(0.004, 0.03)), freedom=400.0),
+        CommonSpread(tau=0.004, freedom=400.0),
+    )
+    spread = RunToRun(within=within, paired=paired, effects={"one": 0.0}, shared_by={"one": 2})
     ahead = float(eq1(6000.0) - eq1(6000.0, A=0.60))
     for other, sd in (("one", 0.004), ("another", float(np.hypot(0.004, 0.03)))):
         up, down = [begun("one", 0)], [begun(other, 1, A=0.60)]
-        found = difference_at(up, down, 6000.0, spread)
-        assert found.hi - found.lo == pytest.approx(2 * 1.96 * sd * np.sqrt(2), rel=0.1)
         first, _ = leaderboard({"up": up, "down": down}, 6000.0, spread)
         assert first.wins == pytest.approx(ndtr(ahead / (sd * np.sqrt(2))), abs=0.035)
+
+
+def test_a_difference_up_to_the_common_compute_is_that_of_the_verdict_to_the_digit():
+    groups = {
+        name: [begun(f"{seed}", 3 * seed + number, sd=0.004, A=A) for seed in range(3)]
+        for number, (name, A) in enumerate((("ref", 0.61), ("new", 0.58), ("third", 0.6)))
+    }
+    comparison = compare(groups, dict.fromkeys(groups, 1.0), "ref")
+    spread = spread_at(groups.values(), groups["ref"], 7881.0)
+    found = difference_at(groups["new"], groups["ref"], 7881.0, spread)
+    level = comparison.variants[1].answers["level"]
+    assert (found.estimate, found.lo, found.hi) == (level.estimate, level.lo, level.hi)
+    beyond = difference_at(
+        groups["new"], groups["ref"], 4 * 7881.0, spread_at(groups.values(), groups["ref"], 4 * 7881.0)
+    )
+    truth = float(eq1(4 * 7881.0, A=0.58) - eq1(4 * 7881.0))
+    assert beyond.lo < truth < beyond.hi
 
 
 def test_a_difference_holds_the_assumed_run_to_run_sd():
@@ -93,8 +117,6 @@ def test_a_difference_holds_the_assumed_run_to_run_sd():
     found = difference_at([up], [down], 6000.0, ASSUMED)
     assert found.estimate == pytest.approx(float(eq1(6000.0) - eq1(6000.0, A=0.58)), abs=1e-3)
     assert found.hi - found.lo == pytest.approx(2 * 1.96 * ASSUMED_SD * np.sqrt(2), rel=0.1)
-    two = difference_at([up, fitted(2)], [down, fitted(3, A=0.58)], 6000.0, ASSUMED)
-    assert two.hi - two.lo == pytest.approx(2 * 1.96 * ASSUMED_SD, rel=0.1)
 
 
 def test_compute_to_reach_inverts_eq_1():

@@ -1,39 +1,18 @@
-"""What is foretold, against closed forms and against studies that are simulated and compared one by one."""
+"""What is foretold, against SciPy's noncentral t and against studies that are simulated and compared one by one."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from curves import eq1
-from scipy.stats import norm
+from scipy.stats import nct, t
 
 from ablations.answers.compare import compare
-from ablations.answers.half_widths import (
-    BLIND,
-    OfLaw,
-    Sight,
-    Sizes,
-    curve_sights,
-    ends_and_sd,
-    level_sight,
-    looked_for,
-    sight_of,
-    smallest_seen,
-    widest,
-)
-from ablations.answers.interval import Interval
+from ablations.answers.half_widths import BLIND, Sight, Sizes, ceiling_sight, compute_sight, level_sight, sight_of
 from ablations.answers.known import KnownScale, RunSpread
 from ablations.answers.level import Level, level_difference, level_repeats
-from ablations.answers.run_to_run import run_to_run
-from ablations.answers.simulated_runs import (
-    SimulatedRuns,
-    autoregressive,
-    expected_curve,
-    grid_difference,
-    lower,
-    slower,
-)
+from ablations.answers.run_to_run import Repeats, run_to_run
+from ablations.answers.simulated_runs import SimulatedRuns, autoregressive, expected_curve
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.options import FitSettings
@@ -44,26 +23,44 @@ PLAIN = FitSettings()
 
 
 def known(sd: float, *, run_sd: float = 0.0045, rho: float = 0.4) -> KnownScale:
-    spread = RunSpread(level=sd, ceiling=sd, target=sd, freedom=0)
+    spread = RunSpread(level=sd, ceiling=sd, target=None, freedom=0)
     return KnownScale(law=eq1, run_sd=run_sd, autocorrelation=rho, prompts=1000, sampling_share=1.0, spread=spread)
 
 
-def test_of_one_half_width_the_smallest_difference_lies_a_quantile_beyond_it():
-    assert smallest_seen(np.array([0.02, 0.02]), 0.01) == pytest.approx(0.02 + 0.01 * norm.ppf(0.8), abs=1e-9)
-
-
-def test_of_several_half_widths_the_mean_power_counts():
-    d = smallest_seen(np.array([0.01, 0.03]), 0.005)
-    assert (norm.cdf((d - 0.01) / 0.005) + norm.cdf((d - 0.03) / 0.005)) / 2 == pytest.approx(0.8, abs=1e-9)
+@pytest.mark.parametrize("freedom", [2.0, 4.0, 10.0, 18.0])
+def test_a_difference_that_is_seen_has_the_power_of_a_noncentral_t(freedom):
+    sight = sight_of(0.01**2, freedom)
+    assert sight.half_width == pytest.approx(0.01 * t(freedom).ppf(0.975))
+    power = nct(freedom, sight.seen / 0.01).sf(t(freedom).ppf(0.975))
+    assert power == pytest.approx(0.8, abs=0.05)
 
 
 def test_intervals_without_an_end_see_nothing():
-    endless = math.inf
-    d = smallest_seen(np.array([0.02] * 9 + [endless]), 0.01)
-    assert 0.9 * norm.cdf((d - 0.02) / 0.01) == pytest.approx(0.8, abs=1e-9)
-    assert smallest_seen(np.array([0.02] * 3 + [endless]), 0.01) is None
-    assert smallest_seen(np.array([endless, endless]), 0.01) is None
-    assert sight_of(np.array([0.02] + [endless] * 3), 0.01) == Sight(half_width=None, seen=None, open=0.75)
+    assert sight_of(1e-4, 10.0, 0.3) == Sight(half_width=pytest.approx(0.01 * t(10).ppf(0.975)), seen=None, open=0.3)
+    assert sight_of(1e-4, 10.0, 0.6) == Sight(half_width=None, seen=None, open=0.6)
+
+
+def test_one_seed_sees_nothing_unless_other_sweeps_tell_the_spread():
+    pilot = Repeats.of([0.6, 0.62, 0.61, 0.59], [0.0] * 4)
+    assert Sizes(num_variants=9, num_seeds=1).freedom([]) == 0
+    assert Sizes(num_variants=9, num_seeds=1).freedom([pilot]) == 3
+    curve = expected_curve(eq1, COMPUTE, SAMPLES)
+    assert level_sight(curve, known(0.01), Sizes(num_variants=9, num_seeds=1), compute=16_000).seen is None
+
+
+@pytest.mark.parametrize(("num_variants", "num_seeds"), [(2, 2), (2, 3), (2, 5), (4, 3), (9, 2), (9, 3)])
+def test_the_degrees_of_freedom_are_those_of_a_table_of_equal_variances(num_variants, num_seeds):
+    """Residuals of equal squares in every variant: seeds at the corners of a simplex, turned against each other."""
+    rng = np.random.default_rng([num_variants, num_seeds])
+    found = []
+    for _ in range(400):
+        values = rng.standard_normal((num_variants, num_seeds))
+        runs = [Repeats.of(row, [0.0] * num_seeds, [f"seed {i}" for i in range(num_seeds)]) for row in values]
+        found.append(run_to_run(runs).of_difference(runs[1], runs[0]).freedom)
+    # Unequal squares lower Satterthwaite's number, by a quarter at the median with one degree of freedom a side.
+    foretold = Sizes(num_variants=num_variants, num_seeds=num_seeds).freedom([])
+    assert np.max(found) == pytest.approx(foretold, rel=0.02)
+    assert np.median(found) > 0.7 * foretold
 
 
 def test_autoregressive_noise_has_variance_1_and_its_lag():
@@ -73,13 +70,12 @@ def test_autoregressive_noise_has_variance_1_and_its_lag():
 
 
 @pytest.mark.parametrize(
-    ("num_variants", "num_seeds", "sd"), [(9, 1, 0.0075), (2, 3, 0.0075), (9, 3, 0.015), (4, 2, 0.03)]
+    ("num_variants", "num_seeds", "sd"), [(2, 3, 0.0075), (9, 3, 0.015), (4, 3, 0.03), (2, 5, 0.0075)]
 )
 def test_four_in_five_levels_that_differ_by_the_smallest_difference_are_seen(num_variants, num_seeds, sd):
     scale = known(sd)
-    sight = level_sight(
-        expected_curve(eq1, COMPUTE, SAMPLES), scale, num_variants=num_variants, num_seeds=num_seeds, compute=16_000
-    )
+    sizes = Sizes(num_variants=num_variants, num_seeds=num_seeds)
+    sight = level_sight(expected_curve(eq1, COMPUTE, SAMPLES), scale, sizes, compute=16_000)
     late = COMPUTE[COMPUTE >= 16_000 * 2 / 3]
     own_variance = float(np.mean(eq1(late) * (1 - eq1(late)))) / SAMPLES / 6.667  # a third of 20 intervals of 800
     rng = np.random.default_rng([16, num_variants, num_seeds])
@@ -87,18 +83,22 @@ def test_four_in_five_levels_that_differ_by_the_smallest_difference_are_seen(num
     for _ in range(400):
         levels = 0.55 + math.hypot(sd, math.sqrt(own_variance)) * rng.standard_normal((num_variants, num_seeds))
         levels[1] += sight.seen
-        runs = [[Level(value=float(one), variance=own_variance) for one in variant] for variant in levels]
-        spread = run_to_run([level_repeats(variant) for variant in runs if num_seeds > 1])
-        found = level_difference(runs[1], runs[0], spread)
+        runs = [
+            level_repeats(
+                [Level(value=float(one), variance=own_variance, start=f"{i}") for i, one in enumerate(variant)]
+            )
+            for variant in levels
+        ]
+        found = level_difference(runs[1], runs[0], run_to_run(runs))
         seen.append(found.lo > 0)
         half_widths.append((found.hi - found.lo) / 2)
-    assert np.mean(seen) == pytest.approx(0.8, abs=0.06)  # three standard errors of 400 studies
-    assert sight.half_width == pytest.approx(np.median(half_widths), rel=0.05)
+    assert np.mean(seen) == pytest.approx(0.8, abs=0.08)
+    assert sight.half_width == pytest.approx(np.median(half_widths), rel=0.12)
 
 
 def test_a_level_of_readings_that_begin_too_late_is_not_foretold():
     late = Curve(name="late", compute=np.array([9.0, 10.0]), score=np.array([0.5, 0.5]), samples=None)
-    assert level_sight(late, known(0.0075), num_variants=2, num_seeds=3, compute=10.0) == BLIND
+    assert level_sight(late, known(0.0075), Sizes(num_variants=2, num_seeds=3), compute=10.0) == BLIND
 
 
 def test_four_times_the_samples_help_where_samples_are_the_noise():
@@ -106,9 +106,13 @@ def test_four_times_the_samples_help_where_samples_are_the_noise():
 
     def seen(samples):
         curve = expected_curve(eq1, COMPUTE, samples)
-        return level_sight(curve, scale, num_variants=9, num_seeds=3, compute=16_000).seen
+        return level_sight(curve, scale, Sizes(num_variants=9, num_seeds=3), compute=16_000).seen
 
     assert seen(400) / seen(1600) == pytest.approx(2.0, abs=0.35)
+
+
+def simulated_runs(settings=PLAIN, *, compute=COMPUTE, sd=0.0075):
+    return SimulatedRuns(known=known(sd), compute=compute, samples=SAMPLES, settings=settings)
 
 
 def test_a_ceiling_of_the_task_bounds_the_fits_and_one_below_the_curves_is_left_out(monkeypatch):
@@ -118,84 +122,28 @@ def test_a_ceiling_of_the_task_bounds_the_fits_and_one_below_the_curves_is_left_
     assert [fit.settings.ceiling for fit in above] == [0.7, 0.7]
 
 
-def simulated_runs(settings=PLAIN, *, compute=COMPUTE):
-    return SimulatedRuns(known=known(0.0075), compute=compute, samples=SAMPLES, settings=settings)
+def test_a_ceiling_holds_the_error_of_each_fit_and_the_spread_of_runs():
+    sizes = Sizes(num_variants=4, num_seeds=3)
+    quiet, loud = (ceiling_sight(simulated_runs(sd=sd), sizes) for sd in (0.0, 0.03))
+    assert 0 < quiet.half_width < 0.03
+    spread = t(sizes.freedom([])).ppf(0.975) * 0.03 * math.sqrt(2 / 3)
+    assert loud.half_width == pytest.approx(math.hypot(quiet.half_width, spread), rel=0.01)
 
 
-def test_a_slower_variant_needs_more_compute_to_every_pass_rate():
-    compute = np.array([0.0, 100.0, 2542.0, 16_000.0])
-    found = slower(eq1, math.log(1.5))(1.5 * compute)
-    # R_0; then .3 + .31 / (1 + (2542 / C)^1.92), half of the way at C_mid.
-    assert found == pytest.approx([0.3, 0.3006203, 0.455, 0.6011921], abs=1e-6)
-
-
-def test_a_variant_that_ends_lower_gets_there_as_fast():
-    found = lower(eq1, 0.05)(np.array([0.0, 2542.0, 1e12]))
-    assert found == pytest.approx([0.3, 0.3 + 0.26 / 2, 0.56], abs=1e-9)
-    assert lower(eq1, 0.4)(np.array([0.0, 2542.0, 1e12])) == pytest.approx(0.3)  # no lower than it begins
-
-
-@pytest.mark.parametrize(
-    ("difference", "found"), [(0.001, 0.01), (0.01, 0.01), (0.027, 0.02), (0.029, 0.04), (0.3, 0.32)]
-)
-def test_variants_are_simulated_at_powers_of_two_of_a_hundredth(difference, found):
-    assert grid_difference(difference) == pytest.approx(found)
-
-
-def test_of_a_slower_variant_the_lower_end_counts_and_of_a_lower_one_the_upper():
-    studies = [Interval(estimate=0.25, lo=0.10, hi=None), Interval(estimate=0.17, lo=0.05, hi=0.4)]
-    ends, sd = ends_and_sd("compute", studies, 0.2, 0.0009)
-    assert ends == pytest.approx([0.15, 0.12])
-    assert sd == pytest.approx(math.sqrt((0.05**2 + 0.03**2) / 2 + 0.0009))
-    studies = [Interval(estimate=-0.05, lo=-0.10, hi=None), Interval(estimate=-0.03, lo=None, hi=0.01)]
-    ends, sd = ends_and_sd("ceiling", studies, 0.04, 0.0)
-    assert ends == pytest.approx([math.inf, 0.04])
-    assert sd == pytest.approx(0.01)  # an estimate without its end is none
-
-
-def test_the_wider_kind_of_variant_gives_the_half_width():
-    assert widest([[0.02, 0.04, 0.03], [0.05, 0.01, 0.04]]) == pytest.approx(0.04)
-    assert widest([[0.02, 0.04, 0.03], [0.05, math.inf, math.inf]]) is None
-
-
-def test_the_variant_differs_by_what_is_looked_for(monkeypatch):
-    """Intervals that widen with the difference by a known rule; the difference seen is that of its own variant."""
-    runs, between = simulated_runs(), 2 * 0.0075**2 / 3
-    monkeypatch.setattr(SimulatedRuns, "variant", lambda self, kind, difference: (kind, difference))
-
-    def studied(question, runs, variant, sizes):
-        assert variant[0] == "ends lower"
-        half_width = 0.02 + variant[1] / 2
-        return [Interval(estimate=-variant[1], lo=-variant[1] - half_width, hi=-variant[1] + half_width)]
-
-    monkeypatch.setattr("ablations.answers.half_widths.studied", studied)
-    # From .04 on: .02 + .04 / 2 + .8416 sd = .0452, which is simulated at .04 again.
-    found = looked_for("ceiling", runs, Sizes(num_variants=3, num_seeds=3))
-    assert found == pytest.approx(0.04 + norm.ppf(0.8) * math.sqrt(between), abs=1e-6)
-    # With one seed .0489 of .04, at .04 again; four times the spread lies at .0757, then at .08 .0957, at .08 again.
-    wider = replace(known(0.03), run_sd=0.0045)
-    runs = SimulatedRuns(known=wider, compute=COMPUTE, samples=SAMPLES, settings=PLAIN)
-    found = looked_for("ceiling", runs, Sizes(num_variants=3, num_seeds=1))
-    assert found == pytest.approx(0.06 + norm.ppf(0.8) * math.sqrt(2) * 0.03, abs=1e-6)
-
-
-def test_a_variant_that_is_slower_has_open_ends_where_the_reference_has_none():
-    """Readings to 3.5 times C_mid, of which a variant that needs twice the compute has seen half."""
-    runs = simulated_runs(compute=np.arange(0.0, 9_001.0, 450.0))
-    of_reference, of_variant = (
-        np.mean([fit.ceiling.hi is not None for fit in fits])
-        for fits in (runs.reference, runs.variant("slower", math.log(2)))
-    )
-    assert of_reference > 0.85
-    assert of_variant < 0.75
+def test_readings_that_end_at_the_bend_bound_no_ceiling():
+    sight = ceiling_sight(simulated_runs(compute=np.arange(0.0, 2_501.0, 125.0)), Sizes(num_variants=4, num_seeds=2))
+    assert sight.open > 0.5
+    assert (sight.half_width, sight.seen) == (None, None)
 
 
 @pytest.mark.slow
 def test_sweeps_see_the_ceiling_and_the_compute_that_were_foretold():
-    seeds = 2
-    sights = curve_sights(simulated_runs(), num_variants=4, num_seeds=seeds)
+    seeds = 3
+    sizes = Sizes(num_variants=4, num_seeds=seeds)
+    runs = simulated_runs()
+    sights = {"ceiling": ceiling_sight(runs, sizes), "compute": compute_sight(runs, sizes)}
     rng = np.random.default_rng(61)
-    called: dict[OfLaw, list[bool]] = {"ceiling": [], "compute": []}
+    called: dict[str, list[bool]] = {"ceiling": [], "compute": []}
     for _ in range(16):
         for question in called:
             seen = sights[question].seen

@@ -9,7 +9,7 @@ from ablations.answers.run_to_run import (
     PRIOR_FREEDOM,
     STANDS_OUT,
     UNKNOWN,
-    Pool,
+    CommonSpread,
     Repeats,
     pays_to_pair,
     run_to_run,
@@ -108,12 +108,16 @@ def test_a_pool_of_unequal_errors_has_the_squares_that_it_expects():
             total += sum(w * (y - mean) ** 2 for w, y in zip(weights, group.values, strict=True))
         return total
 
-    pool = Pool.of(groups)
+    pool = CommonSpread.of(groups)
     assert pool.tau > 0
     assert chi_squared(pool.tau) == pytest.approx(6)
-    quiet = Pool.of([Repeats.of(group.values, [100 * s for s in group.own_variances]) for group in groups])
-    assert quiet.tau == 0
-    assert quiet.scale == pytest.approx(chi_squared(0.0) / 100 / 6, rel=1e-6)
+    noisier = [Repeats.of(group.values, [20 * s for s in group.own_variances]) for group in groups]
+    assert (CommonSpread.of(noisier).tau, CommonSpread.of(noisier).scale) == (
+        0.0,
+        pytest.approx(chi_squared(0.0) / 20 / 6, rel=1e-6),
+    )
+    noisier = [Repeats.of(group.values, [100 * s for s in group.own_variances]) for group in groups]
+    assert CommonSpread.of(noisier).scale == 0.25  # closer together than chance allows
 
 
 def test_a_seed_whose_number_is_hardly_known_hardly_counts():

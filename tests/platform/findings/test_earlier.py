@@ -106,7 +106,7 @@ def test_runs_that_have_not_started_are_left_out(home, study, tmp_path, known):
 
 def test_a_stated_sd_replaces_that_of_the_runs(known):
     stated = known.stated(0.01)
-    assert (stated.spread.level, stated.spread.ceiling, stated.spread.target) == (0.01, 0.01, 0.01)
+    assert (stated.spread.level, stated.spread.ceiling, stated.spread.target) == (0.01, 0.01, None)
     assert json.loads(json.dumps(stated.to_json()))["run_to_run"]["source"] == "stated"
     assert stated.run_sd == known.run_sd
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from fixtures_design import study_of, trained_home
 from formats_page import section
+from scipy.stats import t
 from typer.testing import CliRunner
 
 from ablations.answers.half_widths import Sight
@@ -205,9 +206,7 @@ def test_one_seed_has_the_half_width_that_the_comparison_finds_with_other_sweeps
     study = study_of(tmp_path, name="now", seeds="[7]")
     found = foresee(Blueprint(study=study, home=home, budget=study.sweep.budget.compute), only_own=True)
     assert found.known.others.sweeps == ("before",)
-    trained_home(home.path, study)
-    (line,) = read_results(read_sweep(home, "now")).comparison.variants[1:]
-    width = line.answers["level"].hi - line.answers["level"].lo
-    # The comparison has one degree of freedom more of each recipe: its own seed.
-    assert found.own.sights["level"].half_width == pytest.approx(width / 2, rel=0.25)
+    before = read_results(read_sweep(home, "before")).comparison.spreads["level"]
+    # Two recipes of three seeds: four degrees of freedom.
+    assert found.own.sights["level"].half_width == pytest.approx(t(4).ppf(0.975) * before.sd * np.sqrt(2), rel=0.05)
     assert found.own.sights["level"].half_width > 3 * 1.96 * ASSUMED_SD * np.sqrt(2)

@@ -28,11 +28,11 @@ OF_ALL_AT_ONCE = {key for question in QUESTIONS for key in question.keys if "joi
 
 def with_another(path: Path) -> tuple[StartedSweep, StartedSweep]:
     """`loo`, and `more` with its reference, its `loo-loss` trained anew, and `again`."""
-    sweep = make_home(path)
+    sweep = make_home(path, seeds=(0, 1))
     reference, loss, _ = sweep.plan.variants
-    anew = replace(loss, runs=(PlannedRun(seed=1, id="cd" * 6),))
+    anew = replace(loss, runs=(PlannedRun(seed=2, id="cd" * 6),))
     again = PlannedVariant(name="again", overrides={"batch.prompts": 24}, runs=(PlannedRun(seed=0, id="ab" * 6),))
-    write_run(sweep.home, "cd" * 6, TRUTH["loo-loss"], seed=1)
+    write_run(sweep.home, "cd" * 6, TRUTH["loo-loss"], seed=2)
     write_run(sweep.home, "ab" * 6, SLOW)
     other = changed(sweep, sweep="more", variants=(reference, anew, again))
     other.write_plan()
@@ -67,7 +67,7 @@ def test_variants_of_another_sweep_stand_under_its_name_and_a_run_stands_once(ho
     found = json.loads(said(home, "compare", "loo", "more", "--json"))
     assert (found["sweep"], found["together_with"], found["reference"]) == ("loo", ["more"], "scalerl")
     assert [line["curve"] for line in found["variants"]] == NAMES
-    assert len({run["id"] for run in found["runs"]}) == len(found["runs"]) == 5
+    assert len({run["id"] for run in found["runs"]}) == len(found["runs"]) == 8
 
 
 def test_a_variant_brings_only_the_runs_that_are_not_there_yet(tmp_path):
@@ -172,7 +172,7 @@ def test_the_report_of_several_stands_beside_that_of_one(tmp_path):
     assert own.read_text() == alone
     text = Path(said(tmp_path, "report", "loo", "more", "--format", "md").strip()).read_text()
     assert (
-        "5 variants of one recipe were trained with seeds from 0, 1 at scale laptop in 2 sweeps, each run for 2,000"
+        "5 variants of one recipe were trained with seeds from 0, 1, 2 at scale laptop in 2 sweeps, each run for 2,000"
         in text
     )
 

@@ -26,6 +26,14 @@ def results(tmp_path_factory):
     return read_results(changed(make_home(tmp_path_factory.mktemp("home")), fit_to_gpu_hours=BUDGET / 2))
 
 
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory):
+    """The same with three seeds, whose differences have intervals."""
+    return read_results(
+        changed(make_home(tmp_path_factory.mktemp("home"), seeds=(0, 1, 2)), fit_to_gpu_hours=BUDGET / 2)
+    )
+
+
 def traces_of(figure, variant, mode):
     """Traces of one variant with a mode, those that only stand in the legend left out."""
     return [
@@ -109,7 +117,8 @@ def test_nine_variants_and_the_reference_among_them_look_different(results):
     assert look["scalerl"].colour == "#1a1a1a"
 
 
-def test_each_question_has_a_panel_with_intervals(results):
+def test_each_question_has_a_panel_with_intervals(decided):
+    results = decided
     figure = verdicts_figure(results)
     line = results.compared("loo-loss")
     levels = [trace for trace in figure.data if trace.xaxis == "x"]

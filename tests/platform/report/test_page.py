@@ -23,6 +23,12 @@ def results(tmp_path_factory):
     return read_results(make_home(tmp_path_factory.mktemp("home")))
 
 
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory):
+    """The same with three seeds, whose differences have intervals."""
+    return read_results(make_home(tmp_path_factory.mktemp("home"), seeds=(0, 1, 2)))
+
+
 def text_of(page: str) -> str:
     """What a reader sees, without scripts and figures, whichever way the page escapes it."""
     visible = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
@@ -63,26 +69,26 @@ def test_every_ceiling_has_its_interval_and_number_of_seeds(results, name):
     assert said in text_of(report_page(results, now=NOW))
 
 
-def test_every_difference_names_its_baseline_and_its_rule(results):
+def test_every_difference_names_its_baseline_and_its_rule(decided):
+    results = decided
     text, line = text_of(report_page(results, now=NOW)), results.compared("loo-loss")
     level, ceiling, compute = line.answers.values()
-    difference = f"{ceiling.estimate:+.3f} [{ceiling.lo:+.3f}, {ceiling.hi:+.3f}] in A against scalerl (1 seed)"
-    against = f"{level.estimate:+.3f} [{level.lo:+.3f}, {level.hi:+.3f}] against scalerl"
-    # Half of the interval of the ratio is 0.405, so that one digit follows the point; of both differences it is 0.02.
-    ratio = f"{compute.estimate:.1f} [{compute.lo:.1f}, {compute.hi:.1f}] times its compute"
+    difference = f"{ceiling.estimate:+.3f} [{ceiling.lo:+.3f}, {ceiling.hi:+.3f}] in A against scalerl (3 seeds)"
+    against = f"{level.estimate:+.4f} [{level.lo:+.4f}, {level.hi:+.4f}] against scalerl"
+    # Halves of the intervals are 0.0025, 0.0055 and 0.056: a last digit is 3.5 to 35 times in them.
+    ratio = f"{compute.estimate:.2f} [{compute.lo:.2f}, {compute.hi:.2f}] times its compute"
     verdicts = "loo-loss: lower at equal compute; ceiling down; more compute to the common target"
-    assert f"{verdicts}. {line.asymptote} (1 seed); level {line.level:.3f}, {against}; {difference}; {ratio}" in text
-    assert "in pass rate: of levels 0.0075, assumed; of A 0.0075, assumed; at the target 0.0075, assumed" in text
+    assert f"{verdicts}. {line.asymptote} (3 seeds); level {line.level:.4f}, {against}; {difference}; {ratio}" in text
+    assert re.search(r"recipe: of levels 0\.00\d\d from 9 repeated runs; of A .* runs; of ln compute .* runs\.", text)
     assert "0.59, 1.77, 2600" in text
 
 
-def test_corrected_intervals_stand_beside_the_plain_ones(results):
+def test_corrected_intervals_stand_beside_the_plain_ones(decided):
+    results = decided
     text, line = text_of(report_page(results, now=NOW)), results.compared("loo-loss")
-    assert f"[{line.answers['level'].joint_lo:+.3f}, {line.answers['level'].joint_hi:+.3f}]" in text
+    assert f"[{line.answers['level'].joint_lo:+.4f}, {line.answers['level'].joint_hi:+.4f}]" in text
     assert f"[{line.answers['ceiling'].joint_lo:+.3f}, {line.answers['ceiling'].joint_hi:+.3f}]" in text
-    assert (
-        f"[{line.answers['compute'].joint_lo:.1f}, {line.answers['compute'].joint_hi:.1f}]" in text
-    )  # half of it is 0.49
+    assert f"[{line.answers['compute'].joint_lo:.2f}, {line.answers['compute'].joint_hi:.2f}]" in text
     assert (
         line.answers["ceiling"].joint_lo
         < line.answers["ceiling"].lo
@@ -103,13 +109,14 @@ def test_the_rule_of_the_paper_stands_beside_the_verdict_and_says_what_it_is(res
     assert "two A within 0.02 count as equal, whatever their intervals" in text_of(table)
 
 
-def test_every_format_and_figure_has_the_same_rounded_numbers(results):
+def test_every_format_and_figure_has_the_same_rounded_numbers(decided):
+    results = decided
     shown = text_of(report_page(results, now=NOW))
     document = document_of(results, now=NOW)
     figure = verdicts_figure(results)
     labels = [text for axis in ("yaxis", "yaxis2", "yaxis3") for text in figure.layout[axis].ticktext]
-    # Halves of the intervals of the ratios are 0.405 and 0.295: by the rule one digit and two.
-    for name, digits in (("loo-loss", 1), ("loo-curriculum", 2)):
+    # Halves of the intervals of the ratios are 0.056 and 0.027: by the rule two digits and three.
+    for name, digits in (("loo-loss", 2), ("loo-curriculum", 3)):
         compute = results.compared(name).answers["compute"]
         ratio = f"{compute.estimate:.{digits}f} [{compute.lo:.{digits}f}, {compute.hi:.{digits}f}]"
         assert shown.count(ratio) == 2  # in a sentence and in the table
@@ -125,7 +132,8 @@ def test_the_page_has_the_methods_paragraph(results):
         assert said in text[text.index(" Methods ") :]
 
 
-def test_verdicts_that_occur_are_explained_and_no_others(results):
+def test_verdicts_that_occur_are_explained_and_no_others(decided):
+    results = decided
     text = text_of(report_page(results, now=NOW))
     assert "level: level down the 95 % interval of the difference in level lies below 0" in text
     assert "ceiling: ceiling down the 95 % interval of the difference in A lies below 0" in text

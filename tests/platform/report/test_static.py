@@ -41,7 +41,8 @@ def lines_of(axes, colour):
     return [np.column_stack(line.get_data()) for line in axes.lines if to_hex(line.get_color()) == colour.lower()]
 
 
-def test_readings_and_fits_are_drawn_where_they_are_in_the_colour_of_the_variant(results):
+def test_readings_and_fits_are_drawn_where_they_are_in_the_colour_of_the_variant(tmp_path):
+    results = read_results(make_home(tmp_path))
     axes = curves_drawing(curve_series(results), width_in=COLUMN_IN).axes[0]
     for variant in results.variants:
         drawn = lines_of(axes, styles(results.plan)[variant.name].colour)
@@ -63,7 +64,8 @@ def test_the_strip_shows_every_ceiling_with_its_interval(results):
         assert point[0][1] == pytest.approx(line.asymptote.A)
 
 
-def test_the_panels_show_the_differences_with_their_intervals(results):
+def test_the_panels_show_the_differences_with_their_intervals(tmp_path):
+    results = read_results(make_home(tmp_path, seeds=(0, 1, 2)))
     figure = differences_drawing(forest_panels(results), width_in=COLUMN_IN)
     line, colour = results.compared("loo-loss"), styles(results.plan)["loo-loss"].colour
     for axes, answer in zip(figure.axes, line.answers.values(), strict=True):

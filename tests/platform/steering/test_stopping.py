@@ -11,7 +11,7 @@ import pytest
 from fixtures_home import BUDGET, eval_row, make_home, make_plan, train_row, write_state
 from fixtures_steering import RecordedPool, steered
 
-from ablations.answers.run_to_run import UNKNOWN, Repeats, RunToRun, run_to_run
+from ablations.answers.run_to_run import UNKNOWN, CommonSpread, RunToRun, run_to_run
 from ablations.errors import AblationsError
 from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
@@ -84,7 +84,7 @@ def test_the_difference_of_two_runs_holds_how_much_runs_of_one_recipe_differ():
     # Against the mean of three seeds: Phi(0.01 / (0.0075 sqrt(4 / 3))) = Phi(1.154701) = 0.875893.
     assert probability([one, two, three]) == pytest.approx(0.875893, abs=1e-4)
     # Forty seeds that lie 0.03 apart leave no doubt about it: Phi(0.01 / (0.03 sqrt 2)) = Phi(0.235702) = 0.593168.
-    measured = run_to_run([Repeats(squares=39 * 0.03**2, freedom=39, own_variance=0.0)])
+    measured = RunToRun(within=CommonSpread(tau=0.03, freedom=39.0))
     assert probability([one], measured) == pytest.approx(0.593168, abs=0.01)
 
 
@@ -355,4 +355,3 @@ def test_a_sweep_is_judged_with_the_spread_of_runs_that_its_verdicts_have(tmp_pa
     of_run = fits["loo-loss"][stopped.seed]
     expected = dominated_probability(of_run, fits["scalerl"], budget=BUDGET, spread=spread)
     assert stopped.value == pytest.approx(expected, abs=1e-9)
-    assert expected != dominated_probability(of_run, fits["scalerl"], budget=BUDGET, spread=ASSUMED)

@@ -135,7 +135,7 @@ def test_a_finished_variant_has_its_fit_verdict_and_figure(finished):
     assert parent.data.metrics["A"] == pytest.approx(TRUTH["loo-loss"][0], abs=0.01)
     assert parent.data.metrics["A_lo"] < TRUTH["loo-loss"][0] < parent.data.metrics["A_hi"]
     assert parent.data.metrics["cost_gpu_hours"] == BUDGET
-    assert parent.data.tags["verdict"] == "resolved; level down; ceiling down; more compute"
+    assert parent.data.tags["verdict"] == "resolved; one seed: provisional"
     assert (parent.info.status, parent.info.end_time) == ("FINISHED", 1000 * HEARTBEAT)
     assert files_of(home, parent) == {"curve.html", "curve.png", "recipe.json"}
     assert parent.info.artifact_uri.startswith((home.path / "mlartifacts").as_uri())

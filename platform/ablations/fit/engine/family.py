@@ -15,7 +15,7 @@ NO_SHAPE = (0.0, 0.0)
 """Range of a shape parameter that the family does not have."""
 
 DELAYED = "delayed eq. 1"
-OFFSETS = (0.015, 0.03, 0.05, 0.08, 0.11, 0.15, 0.2)
+LATE_STARTS = (0.015, 0.03, 0.05, 0.08, 0.11, 0.15, 0.2)
 """Starts of a late rise that are tried, in units of C_max."""
 LEAST_SINCE = 1e-30
 """Smallest compute since the start of a rise, in units of C_max, where the curve is still at R_0."""
@@ -214,7 +214,7 @@ FAMILIES = (
         box=exponential_box,
     ),
     WEIBULL,
-    delayed(OFFSETS[0]),
+    delayed(LATE_STARTS[0]),
     LOG_LINEAR,
 )
 """All families, eq. 1 first; `alternatives` chooses the offset of the delayed one."""
