@@ -97,8 +97,8 @@ class ValueLearner:
 
     @property
     def network(self) -> ValueModel:
-        """The value network with all of its current weights, if one process has room for them."""
-        network = self.engine.whole()
+        """The value network's modules, wherever its weights are."""
+        network = self.engine.network
         assert isinstance(network, ValueModel)
         return network
 

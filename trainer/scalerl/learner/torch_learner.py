@@ -103,8 +103,8 @@ class TorchLearner:
     ) -> None:
         """`origin` is a frozen copy of the run's first policy; by default the learner makes its own.
 
-        Without `engines` everything is in this process. `weights`, under the names in a file, are required if `policy`
-        is an outline.
+        Without `engines` everything is in this process. With sharded engines, `policy` is an outline, and `weights`
+        are its weights under the names in a file.
         """
         engines = engines or TorchEngineMaker()
         self.recipe, self.ranks = recipe, engines.ranks
@@ -122,18 +122,18 @@ class TorchLearner:
         source = None if weights is None else PolicyParts(policy, weights, POLICY)
         self.engine = engines.make(Scorer(policy), recipe.optimiser, source)
         self.trained = ScoringNetwork(self.engine)
-        self.device = self.trained.outline.device
+        self.device = self.trained.policy.device
         self.reference = None if reference is None else ScoringNetwork(self.engine.frozen(Scorer(reference), source))
         self.start = None if start is None else ScoringNetwork(self.engine.frozen(Scorer(start), source))
 
     @property
-    def policy(self) -> Policy | None:
-        """The policy with all of its current weights; None if no process has room for them."""
+    def policy(self) -> Policy:
+        """The policy in training."""
         return self.trained.policy
 
     def weights(self) -> Weights:
-        """The policy's weights under the names in its file."""
-        return self._policy_here().exported_weights()
+        """The policy's weights under the names in its file; ranks publish theirs layer by layer instead."""
+        return self.policy.exported_weights()
 
     def publish(self, store: WeightStore, publication: int) -> None:
         """Publish each rank's layer groups; all ranks gather the weights, layer by layer."""
@@ -146,12 +146,7 @@ class TorchLearner:
 
     def save_model(self, folder: Path) -> None:
         """Write the policy's weights in Hugging Face's format."""
-        self._policy_here().save_weights(folder)
-
-    def _policy_here(self) -> Policy:
-        policy = self.policy
-        assert policy is not None, "ranks made from an outline publish their weights layer by layer"
-        return policy
+        self.policy.save_weights(folder)
 
     def step(self, groups: Sequence[Group], compute_gpu_hours: float | None = None) -> Update:
         """Train on `groups`; the weights stay unchanged without survivors or if a value is not finite.
@@ -323,7 +318,7 @@ class TorchLearner:
         moments = self.engine.moments()
         if moments is None:
             return counters | {"steps": self.engine.steps()}
-        frozen = {name: one.outline.exported_weights() for name, one in self._frozen_policies().items()}
+        frozen = {name: one.policy.exported_weights() for name, one in self._frozen_policies().items()}
         return {"policy": self.weights(), "adam": moments, **counters, **frozen}
 
     def write_kept(self, folder: Path) -> list[Part]:
