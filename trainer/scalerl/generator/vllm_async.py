@@ -25,7 +25,7 @@ from scalerl.generator.vllm_engine import (
     PROBE_NAME,
     Ask,
     Piece,
-    PreemptionCount,
+    VllmEngine,
     probing,
     sampling,
     scores_of_probe,
@@ -44,13 +44,12 @@ PROCESS_ENDED = "one of its processes has ended"
 Returned = TypeVar("Returned")
 
 
-class AsyncEngine:
+class AsyncEngine(VllmEngine):
     """Driver of vLLM's `AsyncLLM`."""
 
     def __init__(self, arguments: dict[str, Any], *, temperature: float, eos: tuple[int, ...]) -> None:
-        self.temperature, self.eos = temperature, eos
+        super().__init__(temperature, eos)
         self.is_paused = self._is_closed = False
-        self._preemptions = PreemptionCount()
         self._pieces: SimpleQueue[Piece | BaseException] = SimpleQueue()
         self._following: dict[str, asyncio.Task[None]] = {}
         """Unfinished asks; used only by the loop's thread."""
@@ -66,17 +65,12 @@ class AsyncEngine:
             warnings.simplefilter("ignore")  # vLLM imports more dependencies here
             engine_args = vllm_module("engine.arg_utils").AsyncEngineArgs(**arguments, disable_log_stats=True)
             self.engine = vllm_module("v1.engine.async_llm").AsyncLLM.from_engine_args(
-                engine_args, stat_loggers=[self._preemptions.logger]
+                engine_args, stat_loggers=[self.preemptions.logger]
             )
         await self.engine.update_weight_version("0")
         workers = await self.engine.collective_rpc("process_id")
         self._together = Together(sorted({process.pid for process in self.processes if process.pid} | set(workers)))
         self._together.broken.add_done_callback(lambda _: self._pieces.put(RuntimeError(PROCESS_ENDED)))
-
-    @property
-    def preemptions(self) -> int:
-        """Number of preemptions so far, each a sequence that lost its place in the cache."""
-        return self._preemptions.count
 
     @property
     def processes(self) -> list[BaseProcess]:
