@@ -123,9 +123,6 @@ class ThreadLauncher:
     def node_name(self, unit: PlacedUnit) -> str:
         return f"fake{unit.node}"
 
-    def close(self) -> None:
-        """The threads end with their connections."""
-
 
 class ThreadBody:
     """One of them; it is killed by taking its connection away."""

@@ -32,7 +32,7 @@ authenticated       connections between nodes
 started             the program of a process started by an agent
 generator_process   the program of a generator process
 line                the line to the process of one unit
-fleet               the lines to all generators: start, send, notice a death, restart, end
+fleet               the lines to the processes of one role: start, send, notice a death or silence, restart, end
 member              the coordinator's record of one generator
 crew                the records of all generators: their stages, groups and weights
 trainer_process     the program of a trainer rank, if the learner is sharded
