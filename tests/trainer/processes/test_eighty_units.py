@@ -1,7 +1,7 @@
 """Eighty generators under the real coordinator: two are killed, one is slow, one is late, and nothing is lost."""
 
-import threading
 import re
+import threading
 import time
 from collections import Counter
 from functools import partial
