@@ -19,9 +19,9 @@ from scalerl.errors import CannotResume, Interrupted
 from scalerl.generator.request import Request
 from scalerl.processes import EvaluatorWork, Meter
 from scalerl.processes.accounts import Accounts
-from scalerl.processes.evaluator_account import EvaluatorAccount
 from scalerl.processes.evaluator_process import EvaluatorProcess
 from scalerl.processes.remote_evaluator import RemoteEvaluator
+from scalerl.processes.time_sheet import ReportedAccount
 from scalerl.prompts.judge import VerifierFailed
 from scalerl.rollout import Prompt
 from scalerl.run.metrics import Progress
@@ -324,7 +324,7 @@ def test_a_verifier_that_fails_in_the_evaluator_ends_the_run_with_its_reason(sce
 
 
 def test_the_evaluator_s_account_by_hand():
-    account = EvaluatorAccount({"evaluate": 4.0, "wait_weights": 6.0})
+    account = ReportedAccount(earlier={"evaluate": 4.0, "wait_weights": 6.0}, doing="wait_weights")
     account.switch("evaluate", 12.0)
     assert account.at(15.0) == {"evaluate": 7.0, "wait_weights": 8.0}
     account.measured({"sync": 1.0, "evaluate": 5.0}, 20.0)  # of eight seconds it took six, then it was not heard

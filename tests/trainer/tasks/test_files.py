@@ -243,7 +243,7 @@ def test_demonstrations_are_the_written_solutions_of_training_prompts_and_are_ri
             CharacterTokenizer().decode(response)
             == f"{a} and {b} are {prompt.answer}</think>\\boxed{{{prompt.answer}}}"
         )
-        assert task.verify(prompt, list(response)) == "right"
+        assert task.judge(prompt, list(response)).outcome == "right"
 
 
 def test_noise_replaces_that_share_of_the_thought_and_never_the_answer(file):

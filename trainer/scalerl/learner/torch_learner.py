@@ -113,9 +113,8 @@ class TorchLearner:
         self.bad_steps = 0
         self.statistics = RunningStatistics()
         self.loss_scale = LossScale(value=INITIAL_SCALE if recipe.parameters == "fp16" else 1.0)
-        self.weighs_by_start = recipe.loss.type != "cispo" and recipe.loss.max_weight is not None
         reference = (origin or frozen_copy(policy)) if recipe.kl.coefficient > 0 else None
-        start = frozen_copy(policy) if self.weighs_by_start and recipe.batches_of_a_round > 1 else None
+        start = frozen_copy(policy) if recipe.weighs_by_start and recipe.batches_of_a_round > 1 else None
         self.critic = (
             None if recipe.critic.type == "none" else ValueLearner(policy, recipe, recipe.critic, engines, weights)
         )
@@ -172,7 +171,7 @@ class TorchLearner:
         batch, advantage_BT = self.assign_credit(survivors, self.with_scores(batch))
         columns, epochs = self._optimise(batch, advantage_BT, rate)
         networks = 1 if self.critic is None else 2
-        copies = (self.reference is not None) + self.weighs_by_start + networks - 1
+        copies = (self.reference is not None) + self.recipe.weighs_by_start + networks - 1
         tokens, context = batch.work()
         return Update(
             trained_tokens=networks * epochs * tokens,
@@ -197,7 +196,7 @@ class TorchLearner:
         return replace(
             batch,
             reference_BT=None if self.reference is None else self.logprobs(self.reference, batch),
-            start_BT=self.logprobs(self.start or self.trained, batch) if self.weighs_by_start else None,
+            start_BT=self.logprobs(self.start or self.trained, batch) if self.recipe.weighs_by_start else None,
             values_BT=None if self.critic is None else self.critic.values(batch),
         )
 

@@ -157,12 +157,10 @@ def _learner(recipe: ResolvedRecipe, shape: ModelShape, copy: int) -> dict[str, 
     share for its steps.
     """
     kind, ranks = recipe.learner.type, recipe.learner.ranks
-    share, is_sharded = (
-        copy // ranks,
-        kind == "fsdp" or (recipe.learner.type == "deepspeed" and recipe.learner.zero == 3),
+    share, is_sharded = copy // ranks, recipe.shards_weights
+    frozen = (recipe.weighs_by_start and recipe.batches_of_a_round > 1) + (
+        kind != "torch" and recipe.kl.coefficient > 0
     )
-    weighs_by_start = recipe.loss.type != "cispo" and recipe.loss.max_weight is not None
-    frozen = (weighs_by_start and recipe.batches_of_a_round > 1) + (kind != "torch" and recipe.kl.coefficient > 0)
     parts = {
         "weights": copy + (share if is_sharded else 0) + (share if kind == "deepspeed" else 0),
         "gradients": share if is_sharded else copy,

@@ -38,7 +38,6 @@ crew                the records of all generators: their stages, groups and weig
 trainer_process     the program of a trainer rank, if the learner is sharded
 remote_learner      the coordinator's side of all ranks
 evaluator_process   the program of the evaluator, if there is one: measures published weights
-evaluator_account   time spent by the evaluator
 remote_evaluator    the coordinator's side of the evaluator
 process_cluster     the cluster used by schedules
 

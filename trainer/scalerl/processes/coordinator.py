@@ -30,11 +30,10 @@ from scalerl.processes.agent_messages import (
     Started,
     StartUnit,
     ToAgent,
-    packed,
-    unpacked,
 )
 from scalerl.processes.authenticated import give_up_soon, hang_up, interface_of, let_in, listen_on, own_address
 from scalerl.processes.meeting_file import MeetingPoint, write_ended, write_meeting
+from scalerl.processes.messages import from_bytes, to_bytes
 
 AGENTS_LIMIT_S = 900.0
 """Time limit for all agents to connect: the first import of torch on a node can take minutes."""
@@ -69,7 +68,7 @@ class Post:
     def say(self, message: ToAgent) -> None:
         """Send a message; does nothing if the agent is gone, since callers learn that elsewhere."""
         with suppress(OSError), self.sending:
-            self.connection.send_bytes(packed(message))
+            self.connection.send_bytes(to_bytes(message))
 
 
 class Coordinator:
@@ -216,7 +215,7 @@ class Coordinator:
             print(f"a caller was not let in: {type(error).__name__}: {error}", flush=True)
             return
         with suppress(EOFError, OSError):
-            match unpacked(connection.recv_bytes(MOST_MESSAGE_BYTES)):
+            match from_bytes(connection.recv_bytes(MOST_MESSAGE_BYTES)):
                 case Hello() as hello:
                     self._serve_agent(Post(hello=hello, connection=connection))
                 case Called(ticket=ticket):
@@ -245,7 +244,7 @@ class Coordinator:
         print(f"node {node} ({post.hello.name}) is there, with {post.hello.devices} GPUs", flush=True)
         with suppress(EOFError, OSError):
             while True:
-                said = unpacked(post.connection.recv_bytes(MOST_MESSAGE_BYTES))
+                said = from_bytes(post.connection.recv_bytes(MOST_MESSAGE_BYTES))
                 with self._state:
                     self._note(said)
                     self._state.notify_all()

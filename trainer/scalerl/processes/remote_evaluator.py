@@ -6,12 +6,12 @@ from scalerl.cluster.placement import PlacedUnit
 from scalerl.cluster.unit_state import UnitState
 from scalerl.errors import Interrupted
 from scalerl.processes.accounts import Accounts
-from scalerl.processes.evaluator_account import EvaluatorAccount
 from scalerl.processes.evaluator_process import EvaluatorWork
 from scalerl.processes.fleet import SILENCE_LIMIT_S, START_LIMIT_S, Fleet
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death
 from scalerl.processes.messages import CannotMeasure, Measure, MeasuredWeights, Measuring, Paused, Refused
+from scalerl.processes.time_sheet import ReportedAccount
 from scalerl.prompts.judge import VerifierFailed
 
 JUDGE_LIMIT_S = 3600.0
@@ -78,7 +78,7 @@ class RemoteEvaluator:
         self._fleet.close()
 
     @property
-    def _account(self) -> EvaluatorAccount:
+    def _account(self) -> ReportedAccount:
         assert self._accounts.evaluator is not None
         return self._accounts.evaluator
 

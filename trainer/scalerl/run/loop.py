@@ -29,7 +29,7 @@ from scalerl.rollout import Group
 from scalerl.run.assemble import assemble
 from scalerl.run.checkpoint import Manifest, damaged, other_form, read_checkpoint, write_checkpoint
 from scalerl.run.health import Health
-from scalerl.run.metrics import EMPTY_LOG, DownstreamRow, EvalRow, LogMark, MetricsLog, Progress, read_rows
+from scalerl.run.metrics import EMPTY_LOG, EvaluationKind, EvaluationRow, LogMark, MetricsLog, Progress, read_rows
 from scalerl.run.model_folder import write_model
 from scalerl.run.pending import MOST_PENDING, Due
 from scalerl.run.rollout_rows import RolloutKind, RolloutRow, trained_rollouts
@@ -191,9 +191,13 @@ class Run:
         self, progress: Progress, held_out: Sequence[Reading], downstream: Sequence[Reading], wall_s: float
     ) -> None:
         """Write the rows of one evaluation, whose weights date from `progress` and `wall_s`."""
-        for kind, measured in ((EvalRow, held_out), (DownstreamRow, downstream)):
+        version = progress.step
+        by_kind: dict[EvaluationKind, Sequence[Reading]] = {"eval": held_out, "downstream": downstream}
+        for kind, measured in by_kind.items():
             for one in measured:
-                self.metrics.write(kind(progress=progress, weight_version=progress.step, measured=one, wall_s=wall_s))
+                self.metrics.write(
+                    EvaluationRow(kind=kind, progress=progress, weight_version=version, measured=one, wall_s=wall_s)
+                )
         step, compute, rate = progress.step, progress.compute_gpu_hours, held_out[-1]["pass_rate"]
         self.status.beat(every=0.0, pass_rate=rate)
         print(f"step {step:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)

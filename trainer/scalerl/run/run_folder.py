@@ -8,13 +8,13 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from scalerl.durable import sync_file
+from scalerl.durable import sync_file, write_atomically
 from scalerl.errors import CannotResume
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.metrics import LOG_FILE
@@ -22,22 +22,6 @@ from scalerl.run.status import RunStatus
 
 IDENTITY = re.compile("[0-9a-f]{12}")
 """Pattern of a run's id, which names its folder."""
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace `path` atomically: temporary name, sync, rename, sync of the folder."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    sync_file(path.parent)
 
 
 @contextmanager

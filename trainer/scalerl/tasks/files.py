@@ -17,12 +17,10 @@ from typing import Any
 from scalerl.tasks.left_out import LeftOut
 from scalerl.tasks.written_numbers import WrittenFloat, WrittenInteger, single, written_float, written_integer
 
-"""One row of a file."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class TaskRow:
-    """File and line, for error messages."""
+    """One row of a file."""
 
     where: str
     """File and line, as an error names it."""
