@@ -27,8 +27,8 @@ from scalerl.sandbox import Limits, Sandbox
 from scalerl.verifiers.choice import verify_choice
 from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest, judge_code
 from scalerl.verifiers.math_answer import verify_math
+from scalerl.verifiers.math_worker import wall_limit_s
 from scalerl.verifiers.qa import verify_qa
-from scalerl.verifiers.worker import wall_limit_s
 
 NUM_ANSWERS, SEED, THREADS = 10_000, 0, 2
 MAX_CHARS = 100_000

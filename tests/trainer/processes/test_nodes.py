@@ -235,6 +235,6 @@ def assert_whole(folder, *, attempt):
 def test_a_virtual_cluster_is_refused_on_several_nodes(tmp_path):
     folder = RunFolder(tmp_path / "run")
     folder.create(tiny_recipe(), 0)
-    with pytest.raises(ValueError, match="one process plays all devices of a virtual cluster, and the job has 4 nodes"):
+    with pytest.raises(ValueError, match="a virtual cluster runs in one process, but the job has 4 nodes"):
         train(folder.path, budget_gpu_hours=1.0, warm_starts=tmp_path, place=place(0, NODES))
     assert folder.read_status().state == "failed"

@@ -280,7 +280,7 @@ def test_torn_weights_are_published_again_while_the_learner_has_them(scenes):
     assert len(second.news) == 1
     assert "the weights of the evaluation at step 4 cannot be measured: " in second.news[0]
     assert "bytes instead of" in second.news[0]
-    assert second.news[0].endswith("; they are published again")
+    assert second.news[0].endswith(". Publishing them again")
 
 
 def test_weights_that_are_torn_or_missing_end_the_run_where_the_learner_has_others(scenes):

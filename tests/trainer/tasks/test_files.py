@@ -272,7 +272,7 @@ def test_a_file_without_solutions_has_no_demonstrations(file):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"question": "1+1=", "answer": NaN}', r"no answer in column .*; it holds nan; columns with a value"),
+        (b'{"question": "1+1=", "answer": NaN}', r"no answer in column .*; found nan; columns with a value"),
         (b'{"question": "1+1=", "answer": Infinity}', "answer is inf; expected text or a finite number"),
         (b'{"question": "1+1=", "answer": "nan"}', "answer is 'nan', the form of a missing value"),
         (b'{"question": "1+1=", "answer": "None"}', "answer is 'None', the form of a missing value"),

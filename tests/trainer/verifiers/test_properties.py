@@ -10,8 +10,8 @@ from scalerl.sandbox import Limits, Sandbox
 from scalerl.verifiers.choice import verify_choice
 from scalerl.verifiers.code_tests import CallTest, StdioTest, judge_code
 from scalerl.verifiers.math_answer import verify_math
+from scalerl.verifiers.math_worker import wall_limit_s
 from scalerl.verifiers.qa import verify_qa
-from scalerl.verifiers.worker import wall_limit_s
 
 VERDICTS = {"right", "wrong", "unparsable"}
 LIMIT_S = 0.5

@@ -126,8 +126,8 @@ class Coordinator:
         if missing:
             names = ", ".join(map(str, missing))
             raise Interrupted(
-                f"of {self.place.nodes} nodes these have no agent: {names}; those that come do so within "
-                f"{AGENTS_LIMIT_S:.0f} s"
+                f"of {self.place.nodes} nodes, these have no connected agent: {names}; agents have "
+                f"{AGENTS_LIMIT_S:.0f} s to connect"
             )
 
     def reaches(self, node: int) -> bool:
@@ -184,7 +184,7 @@ class Coordinator:
         """Return the connection to a process once it has called; EOFError if the process ends first."""
         self._wait(lambda: errand.connection is not None or self._is_gone(errand), CALL_LIMIT_S)
         if errand.connection is None:
-            raise EOFError("the process did not call")
+            raise EOFError("the process ended before it connected")
         return errand.connection
 
     def code(self, errand: Errand, limit_s: float) -> int | None:
@@ -212,7 +212,7 @@ class Coordinator:
         try:
             connection = let_in(caller, self._key)
         except Exception as error:  # garbage, another attempt's key, or a closed connection
-            print(f"a caller was not let in: {type(error).__name__}: {error}", flush=True)
+            print(f"rejected a connection: {type(error).__name__}: {error}", flush=True)
             return
         with suppress(EOFError, OSError):
             match from_bytes(connection.recv_bytes(MOST_MESSAGE_BYTES)):
@@ -241,7 +241,7 @@ class Coordinator:
             self._posts[node] = post
             give_up_soon(post.connection)
             self._state.notify_all()
-        print(f"node {node} ({post.hello.name}) is there, with {post.hello.devices} GPUs", flush=True)
+        print(f"node {node} ({post.hello.name}) has joined with {post.hello.devices} GPUs", flush=True)
         with suppress(EOFError, OSError):
             while True:
                 said = from_bytes(post.connection.recv_bytes(MOST_MESSAGE_BYTES))
@@ -255,7 +255,7 @@ class Coordinator:
                     hang_up(errand.connection)
             self._state.notify_all()
         if not self._is_over:
-            print(f"node {node} ({post.hello.name}): its agent is gone", flush=True)
+            print(f"node {node} ({post.hello.name}) has lost its agent", flush=True)
 
     def _note(self, said: Started | Exited) -> None:
         match said:

@@ -42,7 +42,7 @@ class RemoteEvaluator:
 
     def ask(self, order: Measure) -> None:
         """Order an evaluation, sent once the process is there; an answer always follows, even after a death."""
-        assert self.is_free, "the evaluator is asked one thing at a time"
+        assert self.is_free, "the evaluator takes one order at a time"
         self._order, self._answer = order, None
         if self.is_there:
             self._send()
@@ -108,7 +108,7 @@ class RemoteEvaluator:
             case Death():
                 self._note_death(said)
             case _:
-                raise AssertionError(f"{type(said).__name__} is no answer of an evaluator")
+                raise AssertionError(f"{type(said).__name__} is not an answer of the evaluator")
 
     def _note_death(self, death: Death) -> None:
         if death.by_itself and not self._has_begun:

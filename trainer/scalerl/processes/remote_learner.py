@@ -106,7 +106,7 @@ class RemoteLearner:
         if store is self.evaluations:
             self._order(Publish(publication=publication, is_to_measure=True))
             return
-        assert store is self.store, "ranks publish to the stores that they were started with"
+        assert store is self.store, "ranks publish only to the stores that they were started with"
         self.publication = publication
         self._publish(publication)
 
@@ -199,7 +199,7 @@ class RemoteLearner:
                 raise error
             case Death():
                 raise RankDied(self._cause(rank, said))
-        raise AssertionError(f"{type(said).__name__} is no answer of a trainer rank")
+        raise AssertionError(f"{type(said).__name__} is not an answer of a trainer rank")
 
     def _cause(self, rank: int, death: Death) -> str:
         """The rank that died, and how: the one that did not end by itself, if there is one."""

@@ -154,7 +154,7 @@ class Run:
     def _open_rollouts(self, mark: LogMark) -> MetricsLog:
         """Open the rollouts file and cut off rows after the checkpoint; a file that has changed is started anew."""
         if fault := mark.fault(self.folder.rollouts):
-            self.warn(f"{fault}; the rollouts that it kept of earlier steps are lost, and nothing else")
+            self.warn(f"{fault}. Sample rollouts of earlier steps are lost; nothing else is affected")
             mark = EMPTY_LOG
         return MetricsLog(self.folder.rollouts, mark.bytes)
 
@@ -307,7 +307,7 @@ class Run:
             return EMPTY_LOG, EMPTY_LOG
         state, self.last = found.state, found.manifest
         for fault in found.faults:
-            self.warn(f"{fault}; resumed from the checkpoint before")
+            self.warn(f"{fault}. Resumed from the previous checkpoint")
         if state["start_sha256"] != self.parts.start_sha256:
             raise damaged(
                 [f"{self.parts.start} is not the model that the run started from: its content has changed"],
@@ -319,8 +319,8 @@ class Run:
         before = state["device"]
         if before != self.device.type:
             self.warn(
-                f"the run resumes on {self.device.type} and was trained on {before} so far: from here on its numbers "
-                f"differ by rounding from those of a run that stays on one device"
+                f"the run resumes on {self.device.type}, but was trained on {before} so far. From here on, its numbers "
+                f"differ by rounding from those of a run on one device"
             )
         self.evaluations, self.num_readings = state["evaluations"], state["num_readings"]
         self.wall_s = state["wall_s"]

@@ -129,8 +129,8 @@ class RunFolder:
         """The resolved recipe and the seed; CannotResume if they differ from those the run was made with."""
         path = self.path / "recipe.json"
         way_back = (
-            "Restore it, or delete it and repeat the command that made the run (`platform sweep` or `platform train`), "
-            "which writes it again"
+            "Restore the file, or delete it and repeat the command that made the run (`platform sweep` or "
+            "`platform train`), which rewrites it"
         )
         try:
             content = json.loads(path.read_bytes())
@@ -143,7 +143,7 @@ class RunFolder:
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3])
             raise CannotResume(
-                f"{path} is not a recipe of this version ({faults}): it has been edited, or another version wrote it. "
+                f"{path} is not a recipe of this version ({faults}): it was edited, or another version wrote it. "
                 f"{way_back}"
             ) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -153,7 +153,7 @@ class RunFolder:
         for expected in (written, name if IDENTITY.fullmatch(name) else None):
             if expected is not None and expected != identity:
                 raise CannotResume(
-                    f"{path} describes run {identity}, but this is run {expected}: the file has been edited, or "
+                    f"{path} describes run {identity}, but this is run {expected}: the file was edited, or "
                     f"another version of the code, which gives this recipe another id, wrote it. {way_back}. To train "
                     "with other settings, write them in a recipe or sweep file"
                 )
@@ -171,7 +171,7 @@ class RunFolder:
             return RunStatus()
         except (OSError, ValueError) as error:
             return RunStatus(
-                message=f"{path} is damaged ({error}); the next attempt resumes from the checkpoint and writes it again"
+                message=f"{path} is damaged ({error}); the next attempt resumes from the checkpoint and rewrites it"
             )
 
     def write_status(self, status: RunStatus) -> None:

@@ -154,7 +154,7 @@ def is_whole(finished: Path, listener: Listener) -> bool:
         return False
     fault = fault_of(finished)
     if fault:
-        listener.warn(f"{fault}; the warm start is trained again")
+        listener.warn(f"{fault}. Retraining the warm start")
     return not fault
 
 
@@ -186,7 +186,7 @@ def unchanged_folder(model: PretrainedModel) -> Path:
     if found != model.path_sha256:
         raise ValueError(
             f"model.path {folder}: its content has changed since the run was planned (its hash is {found}, not "
-            f"{model.path_sha256}); restore it, or start the sweep again to train on the new content"
+            f"{model.path_sha256}); restore it, or restart the sweep to train on the new content"
         )
     return folder
 
@@ -296,13 +296,13 @@ def _resume(training: _Training, partial: Path, listener: Listener) -> tuple[Man
     try:
         found = read_checkpoint(partial / "checkpoint", partial / LOG, ())
     except CannotResume as error:
-        listener.warn(f"{str(error).partition('. The run cannot')[0]}; the warm start is trained again from its start")
+        listener.warn(f"{str(error).partition('. The run cannot')[0]}. Retraining the warm start from scratch")
         shutil.rmtree(partial / "checkpoint")
         found = None
     if found is None:
         return None, 0
     for fault in found.faults:
-        listener.warn(f"{fault}; the warm start resumed from the checkpoint before")
+        listener.warn(f"{fault}. The warm start resumed from its previous checkpoint")
     training.load_state_dict(found.state)
     return found.manifest, found.manifest.log.bytes
 
