@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 from places import DATA
+from trainer.verifiers.outcomes import verify_math
 
 from scalerl.verifiers import math_worker
-from scalerl.verifiers.math_answer import final_answer, gold_answer, last_boxed, verify_math
+from scalerl.verifiers.math_answer import final_answer, gold_answer, last_boxed
 from scalerl.verifiers.math_reading import read
 from scalerl.verifiers.math_units import COUNT_WORDS, UNITS
 

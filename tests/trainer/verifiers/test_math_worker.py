@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from trainer.verifiers.outcomes import verify_math
 from waiting import wait_until
 
 from scalerl.rollout import Judgement
 from scalerl.verifiers import math_equal, math_worker
-from scalerl.verifiers.math_answer import verify_math
 
 LIMIT_S = 5.0
 NEVER_ENDS = ["\\binom{99999999}{49999999}", "[9^{9^9},9^{9^{9^9}}]"]

@@ -156,10 +156,6 @@ class ValueLearner:
             "explained_variance": explained_variance(read["residual"], read["spread"]),
         }
 
-    def clip_gradient(self) -> float:
-        """Scale the gradient down to `max_grad_norm`; returns its original norm."""
-        return self.engine.norm(self.recipe.optimiser.max_grad_norm)
-
     def step(self, rate: float) -> None:
         """Take one AdamW step; `rate` is the policy's learning rate of this step."""
         self.engine.step(rate * self.rate_ratio)

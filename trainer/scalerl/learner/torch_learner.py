@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,42 +45,13 @@ DECISIVE = ("loss", "grad_norm", "value_loss", "value_grad_norm")
 """Columns that must be finite for a step to be taken."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Taken:
-    """Outcome of a step with finite loss and gradient, taken by AdamW."""
+def of_failed_step(measured: dict[str, Any]) -> dict[str, Any]:
+    """Columns of a step with a value that is not finite: None for the decisive columns and for every such value."""
 
-    measured: dict[str, Any]
+    def is_kept(name: str, value: float | None) -> bool:
+        return name not in DECISIVE and value is not None and math.isfinite(value)
 
-    def columns(self) -> dict[str, Any]:
-        """Columns of a train row."""
-        return {**self.measured, "skipped": False}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Overflowed:
-    """Outcome of a step whose scaled FP16 gradient overflowed: weights stay unchanged, and the scale is halved."""
-
-    measured: dict[str, Any]
-
-    def columns(self) -> dict[str, Any]:
-        """Columns of a train row."""
-        return {**self.measured, "grad_norm": None, "skipped": True}
-
-
-@dataclass(frozen=True, kw_only=True)
-class NotFinite:
-    """Outcome of a step whose loss or gradient was not finite: weights stay unchanged."""
-
-    measured: dict[str, Any]
-
-    def columns(self) -> dict[str, Any]:
-        """Columns of a train row, with None for the decisive columns and for numbers that are not finite."""
-
-        def is_number(name: str, value: float | None) -> bool:
-            return name not in DECISIVE and value is not None and math.isfinite(value)
-
-        seen = {name: value if is_number(name, value) else None for name, value in self.measured.items()}
-        return {**seen, "skipped": True}
+    return {name: value if is_kept(name, value) else None for name, value in measured.items()}
 
 
 class TorchLearner:
@@ -245,13 +216,16 @@ class TorchLearner:
 
     def _optimise(self, batch: Batch, advantage_BT: Tensor, rate: float) -> tuple[dict[str, Any], int]:
         """Optimise until an epoch takes no step or all are done; returns the last one's columns and the number done."""
-        epoch, outcome = 1, self._optimise_once(batch, advantage_BT, rate)
-        while epoch < self.recipe.epochs and isinstance(outcome, Taken):
-            epoch, outcome = epoch + 1, self._optimise_once(batch, advantage_BT, rate)
-        return outcome.columns(), epoch
+        epoch, columns = 1, self._optimise_once(batch, advantage_BT, rate)
+        while epoch < self.recipe.epochs and not columns["skipped"]:
+            epoch, columns = epoch + 1, self._optimise_once(batch, advantage_BT, rate)
+        return columns, epoch
 
-    def _optimise_once(self, batch: Batch, advantage_BT: Tensor, rate: float) -> Taken | Overflowed | NotFinite:
-        """Pass once over the batch, and take an AdamW step if everything was finite."""
+    def _optimise_once(self, batch: Batch, advantage_BT: Tensor, rate: float) -> dict[str, Any]:
+        """Pass once over the batch, and take an AdamW step if everything was finite; returns columns of a train row.
+
+        If only the scaled FP16 gradient overflowed, the scale is halved, and the step does not count as bad.
+        """
         scale = self.loss_scale
         measured = self._measure_gradients(batch, advantage_BT)
         overflow = not math.isfinite(measured["grad_norm"])
@@ -259,16 +233,16 @@ class TorchLearner:
             self.loss_scale = scale.after(overflow=overflow)
             if overflow and math.isfinite(measured["loss"]) and scale.value > 1:
                 self._skip()
-                return Overflowed(measured=measured)
+                return {**measured, "grad_norm": None, "skipped": True}
         if not all(math.isfinite(measured[name]) for name in DECISIVE if name in measured):
             self._skip()
             self._count_bad_step(measured)
-            return NotFinite(measured=measured)
+            return {**of_failed_step(measured), "skipped": True}
         self.engine.step(rate)
         if self.critic is not None:
             self.critic.step(rate)
         self.bad_steps = 0
-        return Taken(measured=measured)
+        return {**measured, "skipped": False}
 
     def _skip(self) -> None:
         self.engine.skip()
@@ -283,7 +257,7 @@ class TorchLearner:
         measured["grad_norm"] = self.engine.norm(self.recipe.optimiser.max_grad_norm)
         if self.critic is not None:
             measured |= self.critic.accumulate(batch)
-            measured["value_grad_norm"] = self.critic.clip_gradient()
+            measured["value_grad_norm"] = self.critic.engine.norm(self.recipe.optimiser.max_grad_norm)
         if self.recipe.parameters == "fp16":
             measured["loss_scale"] = self.loss_scale.value
         return measured
