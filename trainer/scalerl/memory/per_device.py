@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from scalerl.memory.forecast import (
-    CRITIC_BYTES,
     PRODUCT_BYTES,
     WEIGHT_BYTES,
     PromptLengths,
     cache_row,
+    critic_bytes,
     evaluation_rows,
     update_parts,
 )
@@ -80,9 +80,8 @@ def trainer_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLen
     parts["weights rounded for products"] = rounded
     if shares_weights:
         parts["gathered layers"] = largest * weight
-    if recipe.critic.type != "none":
-        each = 4 if recipe.batches_of_a_round == 1 else 5
-        parts["critic"] = each * number * CRITIC_BYTES[recipe.critic.parameters] // shared
+    if critic := critic_bytes(recipe, shape):
+        parts["critic"] = critic // shared
     return DevicePlan(role="trainer", devices=ranks, parts=parts, host_bytes=state if offloaded else 0)
 
 
@@ -132,8 +131,7 @@ def gathered(shape: ModelShape) -> int:
 def plans(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> tuple[DevicePlan, ...]:
     """Plans for a trainer's rank, a generator's device, and the evaluator's device if there is one."""
     found = trainer_device(recipe, shape, prompts), generator_device(recipe, shape, prompts)
-    has_evaluator = recipe.cluster.type == "wall" and recipe.cluster.evaluator
-    return (*found, evaluator_device(recipe, shape, prompts)) if has_evaluator else found
+    return (*found, evaluator_device(recipe, shape, prompts)) if recipe.has_evaluator else found
 
 
 def remedy(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths, role: str, device_gb: float) -> str:

@@ -154,6 +154,11 @@ class ResolvedRecipe(Recipe, Scale):
         return self.loss.type != "cispo" and self.loss.max_weight is not None
 
     @property
+    def has_evaluator(self) -> bool:
+        """True if a process of its own measures while training continues."""
+        return self.cluster.type == "wall" and self.cluster.evaluator
+
+    @property
     def shards_weights(self) -> bool:
         """True if no rank of the learner holds the weights whole."""
         return self.learner.type == "fsdp" or (self.learner.type == "deepspeed" and self.learner.zero == 3)
