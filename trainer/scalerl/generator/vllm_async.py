@@ -87,11 +87,9 @@ class AsyncEngine(VllmEngine):
         self._loop.call_soon_threadsafe(self._begin, ask)
 
     def drop(self, name: str) -> None:
-        """Choose no more tokens for this ask; pieces already chosen may still arrive."""
         self._loop.call_soon_threadsafe(self._end, name)
 
     def step(self) -> list[Piece]:
-        """Pieces chosen since the last step; waits for at least one."""
         pieces = [self._next(ANSWER_LIMIT_S)]
         with suppress(Empty):
             while True:
@@ -99,15 +97,10 @@ class AsyncEngine(VllmEngine):
         return pieces
 
     def set_weights(self, weights: Weights, version: int, *, recompute: bool) -> None:
-        """Continue with these weights; with `recompute`, also recompute keys and values."""
         with weights_file(weights) as path:
             self._call(self._swap(path, version, recompute), "take new weights", ANSWER_LIMIT_S)
 
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        """Log-probability of each token but the first given the tokens before it, at temperature 1.
-
-        Running sequences continue meanwhile; the next step returns their tokens.
-        """
         return self._call(self._score(tokens), "score a probe", ANSWER_LIMIT_S)
 
     def pause(self) -> None:
@@ -116,12 +109,10 @@ class AsyncEngine(VllmEngine):
         self._call(self._hold(), "pause", ANSWER_LIMIT_S)
 
     def resume(self) -> None:
-        """Continue after `pause`."""
         self.is_paused = False
         self._call(self._release(), "resume", ANSWER_LIMIT_S)
 
     def check(self) -> None:
-        """Raises Interrupted if the engine has ended."""
         if self._is_closed or self.engine.errored or self._is_broken:
             raise Interrupted("vLLM's engine has ended")
 

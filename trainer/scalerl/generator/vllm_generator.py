@@ -78,7 +78,6 @@ class VllmGenerator(Generator):
 
     @property
     def active(self) -> int:
-        """Number of started and unfinished rollouts."""
         return len(self._rows)
 
     def set_weights(self, weights: Weights, version: int) -> None:
@@ -102,7 +101,6 @@ class VllmGenerator(Generator):
         return list(unread.values())
 
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        """Log-probability of each token but the first given the tokens before it, at temperature 1."""
         return self.engine.score(tokens)
 
     def step(self) -> tuple[list[Finished], StepWork]:
@@ -142,7 +140,6 @@ class VllmGenerator(Generator):
         )
 
     def pause(self) -> None:
-        """Choose no tokens until `resume`."""
         self.engine.pause()
 
     def resume(self) -> None:

@@ -74,7 +74,6 @@ class SteppedEngine(VllmEngine):
         )
 
     def set_weights(self, weights: Weights, version: int, *, recompute: bool) -> None:
-        """Continue with these weights; with `recompute`, also recompute keys and values."""
         if self._has_workers:
             with weights_file(weights) as path:
                 self.engine.collective_rpc("receive_file", args=(str(path),))
@@ -85,10 +84,6 @@ class SteppedEngine(VllmEngine):
         self.version = version
 
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        """Log-probability of each token but the first given the tokens before it, at temperature 1.
-
-        Running sequences continue meanwhile; the next step returns their tokens.
-        """
         self.engine.add_request(PROBE_NAME, {"prompt_token_ids": list(tokens), "cache_salt": PROBE_NAME}, probing())
         while True:
             outputs = self.engine.step()
@@ -103,7 +98,6 @@ class SteppedEngine(VllmEngine):
             raise Interrupted("a worker of vLLM has ended")
 
     def close(self) -> None:
-        """Release memory and end the engine's processes."""
         if self._workers is not None:
             self._workers.part()
         self.engine.engine_core.shutdown()

@@ -104,7 +104,6 @@ class WallCluster(Cluster):
 
     @property
     def is_generating(self) -> bool:
-        """True if requested rollouts are unfinished."""
         return self._missing() > 0
 
     def submit(self, requests: list[Request]) -> None:
