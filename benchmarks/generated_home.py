@@ -23,7 +23,7 @@ from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.tasks import KSmallest
 from scalerl.run.checkpoint import write_checkpoint
-from scalerl.run.metrics import EvalRow, MetricsLog, Progress
+from scalerl.run.metrics import EvaluationRow, MetricsLog, Progress
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus
 
@@ -133,7 +133,7 @@ def write_generated_run(sweep: StartedSweep, run: SweepRun, truth: Truth, size: 
     rates = []
     for row in run_rows(run.recipe, of_run, sweep.plan.budget_gpu_hours, size, rng):
         log.write(row)
-        if isinstance(row, EvalRow):
+        if isinstance(row, EvaluationRow):
             rates.append(row.measured["pass_rate"])
     write_checkpoint(folder.checkpoint, {"step": size.evaluations}, log.sync())
     log.close()
@@ -163,7 +163,7 @@ def write_done(folder: RunFolder, compute: float, step: int, pass_rate: float) -
 
 def run_rows(
     recipe: ResolvedRecipe, truth: Truth, budget: float, size: Size, rng: np.random.Generator
-) -> "Iterator[EvalRow | StepRow]":
+) -> "Iterator[EvaluationRow | StepRow]":
     """The rows of a run log: an evaluation before RL, then steps and evaluations in turn."""
     (task,) = recipe.tasks
     assert isinstance(task, KSmallest)
@@ -187,7 +187,7 @@ def progress_at(step: int, compute: float) -> Progress:
 
 def evaluation(
     step: int, compute: float, truth: Truth, difficulty: np.ndarray, samples: int, rng: np.random.Generator
-) -> EvalRow:
+) -> EvaluationRow:
     """Answers to each prompt, right as its difficulty and chance have it: R_0 + (A - R_0) / (1 + (C_mid / C)^B) of all.
 
     `difficulty` has shape (prompts,), evenly over 0 to 1.
@@ -195,7 +195,8 @@ def evaluation(
     rate = R_0 + (truth.A - R_0) / (1 + (truth.C_mid / compute) ** truth.B) if compute else R_0
     right = rng.binomial(samples, SOLID * (difficulty < rate) + (1 - SOLID) * rate)
     judged = np.full(right.size, samples)
-    return EvalRow(
+    return EvaluationRow(
+        kind="eval",
         progress=progress_at(step, compute),
         weight_version=step,
         measured={

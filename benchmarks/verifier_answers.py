@@ -24,11 +24,11 @@ from record import RESULTS, write_record
 
 from scalerl.rollout import Outcome
 from scalerl.sandbox import Limits, Sandbox
-from scalerl.verifiers.choice import verify_choice
+from scalerl.verifiers.choice import judge_choice
 from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest, judge_code
-from scalerl.verifiers.math_answer import verify_math
-from scalerl.verifiers.qa import verify_qa
-from scalerl.verifiers.worker import wall_limit_s
+from scalerl.verifiers.math_answer import judge_math
+from scalerl.verifiers.math_worker import wall_limit_s
+from scalerl.verifiers.qa import judge_qa
 
 NUM_ANSWERS, SEED, THREADS = 10_000, 0, 2
 MAX_CHARS = 100_000
@@ -127,20 +127,20 @@ def response(rng: random.Random, right: str) -> str:
 def math_answer(rng: random.Random) -> Callable[[], Outcome]:
     gold = rng.choice(MATH_GOLDS)
     text = response(rng, gold)
-    return lambda: verify_math(text, rf"\boxed{{{gold}}}", time_limit_s=TIME_LIMIT_S)
+    return lambda: judge_math(text, rf"\boxed{{{gold}}}", time_limit_s=TIME_LIMIT_S).outcome
 
 
 def choice_answer(rng: random.Random) -> Callable[[], Outcome]:
     gold = rng.choice("ABCD")
     text = response(rng, gold)
-    return lambda: verify_choice(text, gold, num_choices=4)
+    return lambda: judge_choice(text, gold, num_choices=4).outcome
 
 
 def qa_answer(rng: random.Random) -> Callable[[], Outcome]:
     gold: Sequence[str] = rng.choice(QA_GOLDS)
     text = response(rng, rng.choice(gold))
     min_f1 = rng.choice((1.0, 0.5))
-    return lambda: verify_qa(text, gold, min_f1=min_f1)
+    return lambda: judge_qa(text, gold, min_f1=min_f1).outcome
 
 
 def code_answer(rng: random.Random) -> Callable[[], Outcome]:

@@ -86,10 +86,10 @@ def test_a_training_whose_generator_is_killed_says_so_and_goes_on(wall_study, ho
     wait_until(lambda: any(json.loads(path.read_text()).get("step") for path in statuses()), "a step", process=process)
     (generator,) = generators_in(home)
     os.kill(generator, signal.SIGKILL)
-    again = "generated again, and it is started again (1 of 3 times)"
+    again = "Restarting (attempt 1 of 3)."
     wait_until(lambda: any(again in path.read_text() for path in statuses()), "the news", process=process)
     wait_until(lambda: generators_in(home) not in ([], [generator]), "another generator", process=process)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=100)
-    assert "warning: generator process 0 died (signal 9); its " in output
+    assert "warning: generator 0 died (signal 9). " in output
     assert generators_in(home) == []

@@ -16,7 +16,7 @@ import scalerl
 from ablations import cli
 from ablations.errors import AblationsError, FileError, FileProblem, Place
 from scalerl.errors import Interrupted, Rejected, ScaleRLError
-from scalerl.processes import RemoteEvaluator
+from scalerl.processes.fleet import Fleet
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus
 from scalerl.tasks.left_out import LeftOut, UnreadableRows
@@ -162,17 +162,21 @@ def test_a_run_without_a_prompt_left_is_stopped_and_says_so_every_time(cluster, 
 
 
 def test_an_evaluator_that_dies_again_and_again_interrupts_the_run(train, monkeypatch):
-    start = RemoteEvaluator._start
+    start = Fleet._start
 
-    def start_and_kill(self):
-        line = start(self)
-        os.kill(line.body.process_id, signal.SIGKILL)
+    def start_and_kill(self, number):
+        line = start(self, number)
+        if line.unit.role == "evaluator":
+            os.kill(line.body.process_id, signal.SIGKILL)
         return line
 
-    monkeypatch.setattr(RemoteEvaluator, "_start", start_and_kill)
+    monkeypatch.setattr(Fleet, "_start", start_and_kill)
     code, _, said, status = train("{type: wall, generators: 1, slots: 16, evaluator: true}")
     assert (code, status.state) == (3, "failed")
-    assert re.fullmatch(r"the evaluator's process died \(signal 9\), too often; .*", status.message)
+    assert status.message == (
+        "the evaluator died (signal 9). Not restarting: all 3 restarts are used. Weights not yet measured are kept for "
+        "a resume"
+    )
     assert (
         said.splitlines()[-1] == f"stopped: {status.message}; the same command resumes the run from its last checkpoint"
     )

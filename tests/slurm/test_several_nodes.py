@@ -178,7 +178,7 @@ def test_an_agent_and_then_a_whole_node_are_killed_and_the_run_goes_on(study):
     study.begin()
     taken = study.processes("n2")
     os.kill(study.agent("n2"), signal.SIGKILL)
-    wait_until(lambda: "generator process 0 died" in news(study), "the news", limit_s=LEFT_S)
+    wait_until(lambda: "generator 0 died" in news(study), "the news", limit_s=LEFT_S)
     wait_until(lambda: gone(taken), "the end of what the agent had started", limit_s=LEFT_S)
     states = wait_until(lambda: stages(study).get("n2") == "gone" and stages(study), "the status", limit_s=60.0)
     assert states == {"n1": "at work", "n2": "gone", "n3": "at work", "n4": "at work"}
@@ -189,7 +189,7 @@ def test_an_agent_and_then_a_whole_node_are_killed_and_the_run_goes_on(study):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
     try:
-        wait_until(lambda: "generator process 2 died" in news(study), "the news", limit_s=LEFT_S)
+        wait_until(lambda: "generator 2 died" in news(study), "the news", limit_s=LEFT_S)
         study.until_run_is_done()
         assert study.rows()["scalerl"]["attempt"] == 1
     finally:

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scalerl.cluster.placement import PlacedUnit
-from scalerl.generator.request import Finished, Request, StepWork
+from scalerl.generator.generator import Generator
+from scalerl.generator.request import Finished, StepWork
 from scalerl.processes.generator_process import GeneratorProcess, GeneratorWork
 from scalerl.rollout import Rollout
 from scalerl.weights.folder import FolderStore
@@ -28,30 +29,19 @@ from scalerl.weights.store import WeightStore
 LOGPROB = -0.25
 
 
-class ListGenerator:
+class ListGenerator(Generator):
     """Answers every request with the next answer of a list, one rollout per decode step; it has no model."""
 
     def __init__(self, answers: list[tuple[int, ...]]) -> None:
+        super().__init__(slots=8)
         self.answers = cycle(answers)
-        self.queue: deque[Request] = deque()
         self.version = 0
         self.weights: dict[str, float] = {}
         """Of each tensor it was given last, its sum: enough to see which weights came."""
 
     @property
-    def busy(self) -> bool:
-        return bool(self.queue)
-
-    @property
-    def has_room(self) -> bool:
-        return len(self.queue) < 8
-
-    @property
-    def first_waiting(self) -> int | None:
-        return next((request.group for request in self.queue if request.index == 0), None)
-
-    def submit(self, requests: list[Request]) -> None:
-        self.queue.extend(requests)
+    def active(self) -> int:
+        return 0
 
     def set_weights(self, weights: Weights, version: int) -> None:
         self.weights = {name: float(tensor.double().sum()) for name, tensor in weights.items()}
@@ -61,7 +51,7 @@ class ListGenerator:
         return np.full(len(tokens) - 1, LOGPROB, dtype=np.float32)
 
     def step(self) -> tuple[list[Finished], StepWork]:
-        request = self.queue.popleft()
+        request = self.waiting.popleft()
         tokens = np.array(next(self.answers), dtype=np.int64)
         rollout = Rollout(
             prompt=request.prompt,
@@ -81,22 +71,10 @@ class ListGenerator:
         return [Finished(request=request, rollout=rollout)], work
 
     def state_dict(self) -> dict:
-        return {"queue": list(self.queue), "version": self.version}
+        return {"queue": list(self.waiting), "version": self.version}
 
     def load_state_dict(self, state: dict) -> None:
-        self.queue, self.version = deque(state["queue"]), state["version"]
-
-    def pause(self) -> None:
-        """Nothing happens between two steps."""
-
-    def resume(self) -> None:
-        """Nothing happens between two steps."""
-
-    def check(self) -> None:
-        """It ends with this process."""
-
-    def close(self) -> None:
-        """Nothing to release."""
+        self.waiting, self.version = deque(state["queue"]), state["version"]
 
 
 class DamagingStore(FolderStore):
@@ -144,9 +122,6 @@ class ThreadLauncher:
 
     def node_name(self, unit: PlacedUnit) -> str:
         return f"fake{unit.node}"
-
-    def close(self) -> None:
-        """The threads end with their connections."""
 
 
 class ThreadBody:

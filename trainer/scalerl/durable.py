@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -35,6 +36,22 @@ def file_sha256(path: Path) -> str:
     """SHA-256 of a file's content, in hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace `path` atomically: temporary name, sync, rename, sync of the folder."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_file(path.parent)
 
 
 def write_part(folder: Path, name: str, suffix: str, write: Callable[[Path], Any]) -> Part:

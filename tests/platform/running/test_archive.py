@@ -161,7 +161,7 @@ def test_a_file_that_is_no_archive_or_of_a_later_version_is_refused(exported, tm
     held = members(archive)
     unsealed = json.loads(held["contents.json"])
     for contents, said in (
-        (json.dumps(unsealed | {"sweep": "other"}), "its SHA-256 is not that of its content"),
+        (json.dumps(unsealed | {"sweep": "other"}), "the SHA-256 does not match the content"),
         (json.dumps({key: value for key, value in unsealed.items() if key != "sha256"}), "the SHA-256 is missing"),
     ):
         write_archive(bad, held | {"contents.json": contents.encode()})

@@ -7,7 +7,6 @@ import pytest
 from trainer.tiny import tiny_recipe
 
 from scalerl.checks.examine import examine_recipes
-from scalerl.checks.lengths import quantile
 from scalerl.checks.noise import standard_errors
 from scalerl.checks.peak import GIB, against_machine
 from scalerl.checks.step import part_of_step
@@ -98,11 +97,6 @@ def test_standard_errors_are_those_of_a_binomial():
     same, others = standard_errors(100, 4)
     assert same == pytest.approx(0.5 / math.sqrt(400))
     assert others == pytest.approx(0.05)
-
-
-def test_quantiles_are_lengths_that_occur():
-    assert [quantile([3, 4, 9], share) for share in (0.33, 0.5, 0.99, 1.0)] == [3, 4, 9, 9]
-    assert quantile([7], 0.5) == 7
 
 
 def test_a_step_that_would_take_hours_is_tried_with_fewer_and_shorter_rollouts():

@@ -157,7 +157,7 @@ def test_a_torn_publication_is_refused_and_published_again_while_generators_deco
     assert [versions_of(step) for step in steps] == [{0}, {1}, {2}, {3}]
     assert cluster.publication == 5
     refused = sorted(line.split(":")[0] for line in cluster.news)
-    assert refused == [f"generator {n} refused new weights and went on with version 1" for n in (0, 0)]
+    assert refused == [f"generator {n} rejected the new weights and kept version 1" for n in (0, 0)]
     assert all("0-of-1.safetensors of publication" in line for line in cluster.news)
 
 
@@ -176,6 +176,6 @@ def test_a_run_whose_weights_are_refused_again_and_again_ends_with_the_reason(tm
     with wall_cluster("ppo_off_policy", partial(DamagingStore, tmp_path / "weights", damaged=range(2, 99))) as cluster:
         for _ in range(2):
             SCHEDULES["ppo_off_policy"](cluster)
-        with pytest.raises(Interrupted, match=r"^generator 0 refused 3 publications in a row: .* publication 4 has"):
+        with pytest.raises(Interrupted, match=r"^generator 0 rejected 3 publications in a row: .* publication 4 has"):
             SCHEDULES["ppo_off_policy"](cluster)
         assert cluster.generator_version == 1

@@ -104,7 +104,7 @@ def test_a_rollout_without_room_in_the_cache_is_preempted_counted_and_scored_by_
                 generator.set_weights(POLICIES[version % VERSIONS].exported_weights(), version)
 
         finished = run(generator, requests_of(40), between=update)
-        counted = engine.preemptions
+        counted = engine.preemptions.count
     times = [preempted(one.rollout) for one in finished]
     warned = [int(count) for count in re.findall(r"cache has been full (\d+) times", capsys.readouterr().out)]
     print("preemptions", counted, "that changed a log-prob", sum(times))

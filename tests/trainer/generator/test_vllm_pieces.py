@@ -10,7 +10,7 @@ from trainer.generator_cases import LIMITS, PHRASE, SLOTS, requests_of, with_eng
 
 from scalerl.generator.interruption import tokens_with_phrase
 from scalerl.generator.vllm_async import pieces_by_weights
-from scalerl.generator.vllm_engine import Piece
+from scalerl.generator.vllm_engine import Piece, PreemptionCount
 from scalerl.generator.vllm_log import LOGGING
 
 
@@ -34,7 +34,7 @@ class RecordingEngine:
     """Chooses token 5 for every ask at each step, and keeps what it was told."""
 
     def __init__(self):
-        self.asked, self.dropped, self.version, self.preemptions = {}, [], 0, 0
+        self.asked, self.dropped, self.version, self.preemptions = {}, [], 0, PreemptionCount()
         self.is_silent = False
 
     def ask(self, ask):

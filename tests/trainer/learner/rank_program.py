@@ -17,7 +17,7 @@ from trainer.learner_cases import policy_of, random_groups
 from trainer.tiny import make_group, tiny_recipe
 
 from scalerl.learner.batch import make_batch
-from scalerl.learner.make import engine_maker, rank_learner
+from scalerl.learner.make import rank_learner
 from scalerl.learner.ranks import join
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.recipe import DeepSpeedSettings, FsdpSettings, ResolvedRecipe
@@ -55,8 +55,15 @@ that differs by 1e-7 may be another number in BF16."""
 
 
 def learner_of(recipe, kind):
-    engines = None if kind == "torch" else engine_maker(ENGINES[kind], ranks, torch.device("cpu"))
-    return TorchLearner(policy_of(recipe), recipe, engines=engines)
+    """The learner of one process, or this rank's, which reads its share of a folder with the same weights."""
+    if kind == "torch":
+        return TorchLearner(policy_of(recipe), recipe)
+    folder = STORE.parent / f"{STORE.name} {recipe.identity(0)}"
+    if RANK == 0 and not folder.exists():
+        policy_of(recipe).save(folder, eos_token_id=EOS_ID)
+    dist.barrier()
+    settings = recipe.model_dump() | {"cluster": {"type": "wall"}, "learner": ENGINES[kind].model_dump()}
+    return rank_learner(ResolvedRecipe.model_validate(settings), folder, ranks)
 
 
 def gap(ours, theirs):
@@ -66,8 +73,15 @@ def gap(ours, theirs):
     return max(abs(ours[name] - theirs[name]) / max(1.0, abs(theirs[name])) for name in numbers)
 
 
+def published(learner):
+    """The weights that ranks publish layer by layer; all of them call this."""
+    return {name: tensor.clone() for layer in learner.trained.exported_layers() for name, tensor in layer.items()}
+
+
 def weight_gap(ours, theirs):
-    return max(float((tensor - theirs.weights()[name]).abs().max()) for name, tensor in ours.weights().items())
+    found, expected = published(ours), theirs.weights()
+    assert found.keys() == expected.keys()
+    return max(float((tensor - expected[name]).abs().max()) for name, tensor in found.items())
 
 
 def kept(learner):
@@ -102,27 +116,6 @@ def gradient_gap(case, kind):
     return max(float((ours[name] - grad).norm() / grad.norm()) for name, grad in theirs.items())
 
 
-def outlined(recipe, kind, case):
-    """A learner whose ranks read their shares of a model's folder."""
-    folder = STORE.parent / f"model of {case} for {kind} {WORLD}"
-    if RANK == 0 and not folder.exists():
-        policy_of(recipe).save(folder, eos_token_id=EOS_ID)
-    dist.barrier()
-    settings = recipe.model_dump() | {"cluster": {"type": "wall"}, "learner": ENGINES[kind].model_dump()}
-    return rank_learner(ResolvedRecipe.model_validate(settings), folder, ranks)
-
-
-def gap_of_outline(case, kind):
-    """Of two steps, frozen copies and a critic among them, and of the weights that are published."""
-    recipe = tiny_recipe(**CASES[case])
-    groups = random_groups(policy_of(tiny_recipe()))
-    ours, theirs = outlined(recipe, kind, case), learner_of(recipe, "torch")
-    rows = max(gap(ours.step(groups).metrics, theirs.step(groups).metrics) for _ in range(2))
-    found = {name: tensor.clone() for layer in ours.trained.exported_layers() for name, tensor in layer.items()}
-    assert found.keys() == theirs.weights().keys()
-    return max(rows, *(float((tensor - theirs.weights()[name]).abs().max()) for name, tensor in found.items()))
-
-
 def steps(case, kind):
     """Four steps beside those of one process, then two of each resumed from what the other saved."""
     recipe = tiny_recipe(**CASES[case])
@@ -150,14 +143,14 @@ def bad_steps(kind):
     ours, theirs = learner_of(recipe, kind), learner_of(recipe, "torch")
     for learner in (ours, theirs):
         learner.step(groups)
-    before = {name: tensor.clone() for name, tensor in ours.weights().items()}
+    before = published(ours)
     row = ours.step([*groups, bad]).metrics
     count = ours.bad_steps
     batch = make_batch(groups)
     ours.accumulate(batch, ours.advantages(groups, batch))
     ours.engine.norm(1.0)
     ours.engine.skip()
-    equal = all(torch.equal(tensor, before[name]) for name, tensor in ours.weights().items())
+    equal = all(torch.equal(tensor, before[name]) for name, tensor in published(ours).items())
     theirs.version = 2
     after = [(ours.step(groups).metrics, theirs.step(groups).metrics) for _ in range(2)]
     everywhere = int(ranks.summed(torch.tensor(int(row["skipped"] and equal and count == 1))))
@@ -176,7 +169,6 @@ if __name__ == "__main__":
         kind: {
             "gradient": {case: gradient_gap(case, kind) for case in ("plain", "mixed", "one pass")},
             "steps": {case: steps(case, kind) for case in cases},
-            "outline": {case: gap_of_outline(case, kind) for case in cases},
             "bad": bad_steps(kind),
         }
         for kind in kinds

@@ -171,7 +171,7 @@ def test_all_batches_of_a_round_get_their_values_from_the_critic_of_its_start():
     assert torch.equal(seen[0][1], seen[1][1])
     assert torch.equal(seen[0][1], seen[2][1])
     assert not torch.equal(seen[3][1], seen[0][1])
-    assert same(learner.critic.start.whole(), seen[3][0])
+    assert same(learner.critic.start.network, seen[3][0])
 
 
 def test_values_learn_what_the_reward_will_be():

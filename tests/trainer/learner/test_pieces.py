@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from scalerl.learner.pieces import KeptPiece, PieceFiles, piece_of_whole, save_pieces
+from scalerl.learner.pieces import KeptPiece, PieceFiles, pieces_of_whole, save_pieces
+from scalerl.learner.ranks import Ranks
 
 WHOLE = torch.arange(10.0).view(5, 2)
 
@@ -43,7 +44,7 @@ def test_a_gap_is_refused_with_its_numbers(tmp_path):
 
 @pytest.mark.parametrize("world", [1, 2, 3, 7, 12])
 def test_equal_parts_are_the_whole(world):
-    pieces = [piece_of_whole("weights", "layer", WHOLE, rank, world) for rank in range(world)]
+    pieces = [next(pieces_of_whole([("layer", WHOLE)], Ranks(rank=rank, world=world))) for rank in range(world)]
     assert torch.cat([one.values for one in pieces]).tolist() == list(range(10))
     assert [one.start for one in pieces] == [10 * rank // world for rank in range(world)]
     assert max(len(one.values) for one in pieces) <= -(-10 // world)

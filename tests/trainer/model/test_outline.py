@@ -13,7 +13,7 @@ from trainer.tiny_transformers import CONFIGS, CPU
 from scalerl.learner.pieces import by_layer, kept_buffers
 from scalerl.model import transformers_weights
 from scalerl.model.build import new_policy
-from scalerl.model.outline import PolicyParts, is_outline, outline_of, set_parameters
+from scalerl.model.outline import PolicyParts, outline_of, set_parameters
 from scalerl.model.transformers_load import empty
 from scalerl.weights.file_weights import FileWeights
 
@@ -37,8 +37,6 @@ def test_an_outline_has_no_number_but_those_of_buffers(pair):
     shapes = {name: tuple(parameter.shape) for name, parameter in policy.named_parameters()}
     assert {name: tuple(parameter.shape) for name, parameter in outline.named_parameters()} == shapes
     assert all(parameter.is_meta for parameter in outline.parameters())
-    assert is_outline(outline)
-    assert not is_outline(policy)
     assert outline.size == policy.size
     kept = dict(kept_buffers(policy))
     ours = {name: buffer for name, buffer in outline.named_buffers() if name not in kept}
@@ -104,7 +102,6 @@ def test_shared_parameters_stay_shared_in_a_copy_and_when_they_are_set():
     outline: Any = outline_of(network)
     assert outline.one.weight is outline.two.weight
     assert outline.one.weight.is_meta
-    assert not is_outline(network)
     value = nn.Parameter(torch.ones(4, 3))
     set_parameters(outline, {"one.weight": value})
     assert outline.one.weight is value

@@ -108,7 +108,7 @@ def test_an_agent_that_dies_takes_its_units_with_it_and_the_others_go_on(tmp_pat
         assert again.bury() is None
         stays.connect().send("still here")
         assert stays.connect().recv() == "still here"
-        with pytest.raises(Interrupted, match="of 3 nodes these have no agent: 1;"):
+        with pytest.raises(Interrupted, match="of 3 nodes, these have no connected agent: 1;"):
             coordinator.await_agents()
 
 
@@ -177,7 +177,7 @@ def test_who_does_not_know_the_key_gets_nothing_and_holds_nobody_up(tmp_path, mo
         garbage.close()
         silent.close()
     assert not unpickled.exists()
-    assert "a caller was not let in" in capfd.readouterr().out
+    assert "rejected a connection" in capfd.readouterr().out
 
 
 class Touch:
@@ -208,7 +208,7 @@ def test_nodes_that_do_not_come_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(coordinator_module, "AGENTS_LIMIT_S", 0.5)
     with (
         Coordinator(tmp_path, place(0, 4), listen="127.0.0.1") as coordinator,
-        pytest.raises(Interrupted, match="of 4 nodes these have no agent: 1, 2, 3;"),
+        pytest.raises(Interrupted, match="of 4 nodes, these have no connected agent: 1, 2, 3;"),
     ):
         coordinator.await_agents()
 

@@ -44,7 +44,6 @@ def test_a_process_sees_the_devices_of_its_unit_alone(monkeypatch):
         assert body.bury() == 0
     finally:
         body.kill()
-        launcher.close()
 
 
 def fail(connection):
@@ -68,7 +67,6 @@ def test_an_error_is_told_unless_it_says_that_the_coordinator_is_gone(capfd, is_
         assert told.endswith("TimeoutError: no answer from the engine\n") == is_there
     finally:
         body.kill()
-        launcher.close()
 
 
 def test_a_killed_unit_leaves_no_shared_memory_and_its_run_ends_without_a_word_about_it():

@@ -102,7 +102,7 @@ def test_ranks_train_as_one_process_and_publish_what_it_has_and_one_rank_takes_o
     store_of = SharedMemoryStore if kind == "zero2" else partial(FolderStore, tmp_path / "store")
     with remote(recipe, tmp_path / "model", store_of) as (learner, store):
         learner.resume()
-        processes = learner.process_ids
+        processes = learner.fleet.process_ids
         ours, expected = losses_of(learner, groups, 3), losses_of(alone, groups, 3)
         assert ours == pytest.approx(expected, abs=CLOSE)
         assert len({round(loss, 4) for loss in expected}) == 3
@@ -138,14 +138,14 @@ def test_a_rank_that_dies_is_named_whether_or_not_it_has_an_order(tmp_path):
     with remote(recipe, tmp_path / "model") as (learner, _):
         learner.wait_until_there()
         learner.refuse_dead()
-        os.kill(learner.process_ids[1], signal.SIGKILL)
+        os.kill(learner.fleet.process_ids[1], signal.SIGKILL)
         killed = time.monotonic()
         with pytest.raises(RankDied, match=r"^rank 1 of the learner's 2 died \(signal 9\)$"):
             wait_until(learner.refuse_dead, "word of its death", limit_s=10)
         assert time.monotonic() - killed < 10
     with remote(recipe, tmp_path / "model") as (learner, _):
         learner.wait_until_there()
-        os.kill(learner.process_ids[0], signal.SIGKILL)
+        os.kill(learner.fleet.process_ids[0], signal.SIGKILL)
         with pytest.raises(RankDied, match=r"^rank 0 of the learner's 2 died \(signal 9\)$"):
             losses_of(learner, random_groups(random_policy(recipe)), 50)
 

@@ -162,10 +162,10 @@ def test_a_checkpoint_of_another_form_is_refused_in_words_and_the_one_before_is_
     with pytest.raises(CannotResume) as caught:
         read_checkpoint(folder, folder / "no log", (), ("5b233c1", "413bb1f"))
     assert str(caught.value) == (
-        f"{folder} has form {form}, written by code version 5b233c1 or 413bb1f; this version resumes from form 4 "
-        "alone. The run cannot resume, but it can be compared as it is. To train on, use the code that wrote the "
-        f"checkpoint, or delete the checkpoint, `rm -r {folder}`, and repeat the command (`platform sweep` or "
-        "`platform train`): the run is then trained again from its start"
+        f"{folder} has format {form}, written by code version 5b233c1 or 413bb1f; this version resumes only format 4. "
+        "The run cannot resume, but it can still be compared. To train it further, use the code that wrote the "
+        "checkpoint, or retrain the run from its start: delete the checkpoint with "
+        f"`rm -r {folder}`, then repeat the command (`platform sweep` or `platform train`)"
     )
 
 

@@ -102,5 +102,5 @@ def test_a_prompt_that_the_task_does_not_have_is_named():
 
 
 def test_a_value_without_a_form_is_named_by_its_place():
-    with pytest.raises(TypeError, match=r"no form for <class 'set'>, which stands at /pool/retired"):
+    with pytest.raises(TypeError, match=r"cannot store <class 'set'>, found at /pool/retired"):
         encode({"pool": {"retired": {1}}})

@@ -135,12 +135,11 @@ def skipping(*skipped, loss: float | None = 0.1):
 def test_a_run_of_any_length_whose_steps_trained_on_nothing_says_so():
     assert skipping(True).warnings() == {}
     said = (
-        "its only step trained on nothing, so that the weights are those of the start: "
-        "no group had answers with different rewards"
+        "the only step trained on nothing, so the weights have not changed: no group had answers with different rewards"
     )
     assert skipping(True).warnings(ended=True) == {"skipped": said}
     said = (
-        "none of its 7 steps trained on anything, so that the weights are those of the start: "
+        "none of the 7 steps trained on anything, so the weights have not changed: "
         "the loss or its gradient was not finite"
     )
     assert skipping(*[True] * 7, loss=None).warnings() == {"skipped": said}
@@ -190,8 +189,8 @@ def test_a_run_that_no_step_has_trained_is_done_with_a_warning_in_its_log_and_it
     rows, status = list(read_rows(folder.metrics, kind="train")), folder.read_status()
     assert all(row["skipped"] for row in rows)
     assert status.state == "done"
-    assert any("trained on" in text and "the weights are those of the start" in text for text in status.warnings)
-    assert capsys.readouterr().out.count("the weights are those of the start") == 1
+    assert any("trained on" in text and "the weights have not changed" in text for text in status.warnings)
+    assert capsys.readouterr().out.count("the weights have not changed") == 1
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_a_status_that_was_edited_is_not_believed(tmp_path):
     path = tmp_path / "status.json"
     path.write_text(path.read_text().replace('"cancelled"', '"done"').replace("3.0", "3000.0"))
     assert not folder.read_status().has_started
-    assert "its SHA-256 is not that of its content" in folder.read_status().message
+    assert "the SHA-256 does not match the content" in folder.read_status().message
 
 
 def test_a_status_of_an_earlier_version_has_no_sha256(tmp_path):
@@ -133,7 +133,7 @@ def test_what_changes_no_result_may_be_edited(tmp_path):
 def test_a_damaged_recipe_is_named_with_the_way_back(tmp_path, content, fault):
     if content is not None:
         (tmp_path / "recipe.json").write_bytes(content)
-    with pytest.raises(CannotResume, match=f"recipe.json ({fault}).*which writes it again"):
+    with pytest.raises(CannotResume, match=f"recipe.json ({fault}).*which rewrites it"):
         RunFolder(tmp_path).read_recipe()
 
 

@@ -316,7 +316,7 @@ def test_a_run_that_resumes_on_another_device_says_so(tmp_path, warm_starts, mon
     assert "device: meta" in capsys.readouterr().out
     train(folder.path, budget_gpu_hours=1.0, warm_starts=warm_starts)
     (warning,) = folder.read_status().warnings
-    assert "resumes on cpu and was trained on meta so far" in warning
+    assert "resumes on cpu, but was trained on meta so far" in warning
     assert f"warning: {warning}" in capsys.readouterr().out
 
 

@@ -75,7 +75,7 @@ def test_a_killed_worker_or_engine_is_a_dead_generator_that_is_started_again(tmp
                 cluster.catch_up()
                 assert time.monotonic() < killed + NOTICED_S, f"{title} is dead, and nobody says so"
                 time.sleep(0.05)
-            assert "generator process 0 died" in cluster.news[-1]
+            assert "generator 0 died" in cluster.news[-1]
             steps += [SCHEDULES["pipeline"](cluster) for _ in range(2)]
         assert [step.version for step in steps] == list(range(len(steps)))
         assert all(len(group.rollouts) == 4 for step in steps for group in step.groups)

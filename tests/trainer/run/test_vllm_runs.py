@@ -97,7 +97,7 @@ def test_some_steps_of_two_processes_that_each_have_vllm_beside_two_that_each_ha
             state = cluster.state_dict()
             written = cluster.learner.write_kept(tmp_path)
         assert cluster.ranks is not None
-        processes = [*cluster.fleet.process_ids, *cluster.ranks.process_ids]
+        processes = [*cluster.fleet.process_ids, *cluster.ranks.fleet.process_ids]
     finally:
         cluster.close()
     assert not any(Path(f"/proc/{process}").exists() for process in processes)

@@ -16,11 +16,12 @@ from torch.distributed import FileStore  # pyright: ignore[reportPrivateImportUs
 from trainer.generator_cases import POLICIES
 from trainer.tiny import tiny_recipe
 
-from scalerl.learner.make import engine_maker
+from scalerl.learner.make import rank_learner
 from scalerl.learner.ranks import join
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.policy import frozen_copy
-from scalerl.recipe import DeepSpeedSettings, FsdpSettings
+from scalerl.recipe import DeepSpeedSettings, FsdpSettings, ResolvedRecipe
+from scalerl.tokens.symbols import EOS_ID
 
 RANK, WORLD, FOLDER = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 ENGINES = {
@@ -34,9 +35,14 @@ RECIPE = tiny_recipe(
 
 
 def learner_of(kind):
-    policy = frozen_copy(POLICIES[0]).requires_grad_(True)
-    engines = None if kind == "torch" else engine_maker(ENGINES[kind], ranks, torch.device("cpu"))
-    return TorchLearner(policy, RECIPE, engines=engines)
+    if kind == "torch":
+        return TorchLearner(frozen_copy(POLICIES[0]).requires_grad_(True), RECIPE)
+    folder = FOLDER / f"model{WORLD}"
+    if RANK == 0 and not folder.exists():
+        POLICIES[0].save(folder, eos_token_id=EOS_ID)
+    dist.barrier()
+    settings = RECIPE.model_dump() | {"cluster": {"type": "wall"}, "learner": ENGINES[kind].model_dump()}
+    return rank_learner(ResolvedRecipe.model_validate(settings), folder, ranks)
 
 
 if __name__ == "__main__":
@@ -48,7 +54,8 @@ if __name__ == "__main__":
         for generator, rollouts in groups.items():
             learner = learner_of(kind)
             found[f"{kind} {generator}"] = learner.step(rollouts).metrics["mismatch"]
-            weights = {name: tensor.detach().clone() for name, tensor in learner.weights().items()}
+            layers = learner.trained.exported_layers()
+            weights = {name: tensor.clone() for layer in layers for name, tensor in layer.items()}
             if RANK == 0:
                 torch.save(weights, FOLDER / f"{kind} {WORLD}.pt")
     if RANK == 0:

@@ -197,7 +197,7 @@ sys.exit(3)
     names = "['HOME', 'LC_ALL', 'PATH', 'PYTHONHASHSEED', 'TMPDIR']"
     assert finished.stdout.replace("'PWD', ", "") == f"__main__ ['program.py'] {names} [] größe rest\n"
     assert finished.stderr == "No module named 'numpy'\n"
-    assert (finished.exit_code, finished.signal, finished.limit, finished.ok) == (3, None, None, False)
+    assert (finished.exit_code, finished.signal, finished.limit) == (3, None, None)
 
 
 def test_a_program_holds_its_three_standard_files_however_many_the_trainer_has_open(box):

@@ -1,7 +1,9 @@
 """PipelineRL-k and PPO-off-policy-k on the virtual cluster: lag, conservation of groups, and the clock by hand."""
 
+import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import torch
 from trainer.tiny import fixed_policy, make_cluster, tiny_recipe
 
 from scalerl.model.build import new_policy
-from scalerl.run.warm_start import train_start as warm_start
+from scalerl.run.warm_start import load_or_train
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
 from scalerl.tokens import SymbolTokenizer
@@ -55,7 +57,8 @@ def run(recipe, num_steps, seed=0):
     """`num_steps` optimiser steps from a short warm start, so that answers have uneven lengths and some are right."""
     policy = new_policy(recipe)
     if not WARM:
-        warm_start(policy, make_task(recipe.tasks[0], SymbolTokenizer()), recipe, seed=0)
+        with tempfile.TemporaryDirectory() as folder:
+            load_or_train(policy, make_task(recipe.tasks[0], SymbolTokenizer()), recipe, 0, Path(folder))
         WARM.update(policy.state_dict())
     policy.load_state_dict(WARM)
     cluster = make_cluster(recipe, policy, seed)

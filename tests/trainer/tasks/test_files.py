@@ -243,7 +243,7 @@ def test_demonstrations_are_the_written_solutions_of_training_prompts_and_are_ri
             CharacterTokenizer().decode(response)
             == f"{a} and {b} are {prompt.answer}</think>\\boxed{{{prompt.answer}}}"
         )
-        assert task.verify(prompt, list(response)) == "right"
+        assert task.judge(prompt, list(response)).outcome == "right"
 
 
 def test_noise_replaces_that_share_of_the_thought_and_never_the_answer(file):
@@ -272,7 +272,7 @@ def test_a_file_without_solutions_has_no_demonstrations(file):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"question": "1+1=", "answer": NaN}', r"no answer in column .*; it holds nan; columns with a value"),
+        (b'{"question": "1+1=", "answer": NaN}', r"no answer in column .*; found nan; columns with a value"),
         (b'{"question": "1+1=", "answer": Infinity}', "answer is inf; expected text or a finite number"),
         (b'{"question": "1+1=", "answer": "nan"}', "answer is 'nan', the form of a missing value"),
         (b'{"question": "1+1=", "answer": "None"}', "answer is 'None', the form of a missing value"),

@@ -155,7 +155,7 @@ def make(settings):
 
 
 def said(task, prompt, text):
-    return task.verify(prompt, [*TOKENIZER.encode(text), EOS])
+    return task.judge(prompt, [*TOKENIZER.encode(text), EOS]).outcome
 
 
 @pytest.mark.parametrize("written", ALL_FILES)
@@ -185,7 +185,7 @@ def test_a_demonstration_of_gsm8k_has_no_notes_of_the_calculator(tmp_path):
     assert TOKENIZER.decode(response) == (
         "She buys 48/2 = 24 stamps.\nSo she has 1,200 + 24 = 1,224.</think>\\boxed{1,224}"
     )
-    assert task.verify(prompt, list(response)) == "right"
+    assert task.judge(prompt, list(response)).outcome == "right"
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_programs_are_read_and_judged_as_they_were_published(tmp_path, written, 
 def test_a_demonstration_is_the_whole_program_and_passes_its_own_tests(tmp_path, form, row):
     task = make({"type": "code", "form": form, **in_json_lines(tmp_path, rows_of(row))})
     prompt, response = task.demonstrate(np.random.default_rng(0), 0.0)
-    assert task.verify(prompt, list(response)) == "right"
+    assert task.judge(prompt, list(response)).outcome == "right"
 
 
 def test_the_prompt_of_mbpp_shows_its_tests_which_alone_name_the_function(tmp_path):

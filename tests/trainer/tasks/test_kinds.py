@@ -30,7 +30,7 @@ def one_of(tmp_path, settings, row, **more):
 
 
 def said(task, prompt, text):
-    return task.verify(prompt, [*TOKENIZER.encode(text), EOS])
+    return task.judge(prompt, [*TOKENIZER.encode(text), EOS]).outcome
 
 
 GSM8K = {"question": "Two hats cost 6 each?", "answer": "6 * 2 = <<6*2=12>>12\nThey cost 12.\n#### 12"}
@@ -186,7 +186,7 @@ def test_programs_are_judged_by_their_tests_in_the_sandbox(tmp_path):
     assert said(task, prompt, "hm</think>") == "unparsable"
     assert said(task, prompt, "hm</think>I do not know") == "wrong"
     demonstrated, response = task.demonstrate(np.random.default_rng(0), 0.3)
-    assert task.verify(demonstrated, list(response)) == "right"
+    assert task.judge(demonstrated, list(response)).outcome == "right"
 
 
 def test_a_sandbox_that_fails_is_a_status_of_its_own(tmp_path, monkeypatch):

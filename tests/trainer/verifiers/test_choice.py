@@ -3,8 +3,7 @@
 import time
 
 import pytest
-
-from scalerl.verifiers.choice import verify_choice
+from trainer.verifiers.outcomes import verify_choice
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,7 @@ import random
 from functools import partial
 
 from places import DATA
-
-from scalerl.verifiers.choice import verify_choice
-from scalerl.verifiers.qa import verify_qa
+from trainer.verifiers.outcomes import verify_choice, verify_qa
 
 TEXTS = ("copper", "iron", "zinc", "lead")
 

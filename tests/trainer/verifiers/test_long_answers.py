@@ -4,13 +4,12 @@ import contextlib
 import time
 
 import pytest
+from trainer.verifiers.outcomes import verify_choice, verify_qa
 
 from scalerl.tasks.program_text import program_in
-from scalerl.verifiers.choice import verify_choice
 from scalerl.verifiers.math_answer import final_answer, gold_answer
 from scalerl.verifiers.math_prose import statements
 from scalerl.verifiers.math_reading import read
-from scalerl.verifiers.qa import verify_qa
 
 NUM_CHARS = 100_000
 MOST_S = 5.0

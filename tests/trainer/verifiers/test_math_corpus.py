@@ -10,8 +10,7 @@ from collections import defaultdict
 
 import pytest
 from places import DATA
-
-from scalerl.verifiers.math_answer import verify_math
+from trainer.verifiers.outcomes import verify_math
 
 LIMIT_S = 5.0
 MISSED = [json.loads(line) for line in (DATA / "answers" / "math_missed.jsonl").read_text().splitlines()]

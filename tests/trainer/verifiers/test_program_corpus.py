@@ -30,7 +30,7 @@ def test_every_program_is_judged_as_a_person_would(tmp_path):
 
     def is_off(case):
         prompt = tasks[key_of(case)].validation[0]
-        verdict = tasks[key_of(case)].verify(prompt, [*TOKENIZER.encode(case["answer"]), TOKENIZER.eos_ids[0]])
+        verdict = tasks[key_of(case)].judge(prompt, [*TOKENIZER.encode(case["answer"]), TOKENIZER.eos_ids[0]]).outcome
         return None if (verdict == "right") == (case["expected"] == "right") else (case["kind"], case["name"], verdict)
 
     def key_of(case):

@@ -5,13 +5,11 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from trainer.verifiers.outcomes import verify_choice, verify_math, verify_qa
 
 from scalerl.sandbox import Limits, Sandbox
-from scalerl.verifiers.choice import verify_choice
 from scalerl.verifiers.code_tests import CallTest, StdioTest, judge_code
-from scalerl.verifiers.math_answer import verify_math
-from scalerl.verifiers.qa import verify_qa
-from scalerl.verifiers.worker import wall_limit_s
+from scalerl.verifiers.math_worker import wall_limit_s
 
 VERDICTS = {"right", "wrong", "unparsable"}
 LIMIT_S = 0.5

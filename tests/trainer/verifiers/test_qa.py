@@ -1,8 +1,9 @@
 """SQuAD's normal form, exact match and F1 by hand."""
 
 import pytest
+from trainer.verifiers.outcomes import verify_qa
 
-from scalerl.verifiers.qa import exact_match, f1, normalise, verify_qa
+from scalerl.verifiers.qa import exact_match, f1, normalise
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 import random
 
 import pytest
-
-from scalerl.verifiers.math_answer import verify_math
+from trainer.verifiers.outcomes import verify_math
 
 UNITS = [
     "years",

@@ -69,7 +69,7 @@ class JudgedAnswer:
         """The rejected answer as a fault."""
         assert self.outcome is not None
         return Fault(
-            where=self.written.where, what=f"{OUTCOME_FAULTS[self.outcome]}: {_shortened(self.written.answer or '')}"
+            where=self.written.where, what=f"{OUTCOME_FAULTS[self.outcome]}: {shortened(self.written.answer or '')}"
         )
 
 
@@ -153,6 +153,7 @@ def _of_demonstrations(made: MadeTask, task: Task, judged: list[JudgedAnswer]) -
     )
 
 
-def _shortened(answer: str) -> str:
+def shortened(answer: str) -> str:
+    """The answer in one line of at most 60 characters, in quotation marks."""
     line = " ".join(answer.split())
     return repr(line if len(line) <= 60 else f"{line[:59]}…")

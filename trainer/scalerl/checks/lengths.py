@@ -1,7 +1,9 @@
 """Compares token counts of prompts and written answers with the budget and the model's context."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+
+import numpy as np
 
 from scalerl.checks.finding import Fault, Finding, in_file_order
 from scalerl.checks.subject import MadeTask, Subject
@@ -34,11 +36,6 @@ def check_lengths(subject: Subject) -> Iterator[Finding]:
             yield _of_answers(made, made.task, subject.recipe, subject.tokenizer)
 
 
-def quantile(sorted_lengths: Sequence[int], share: float) -> int:
-    """Shortest length that at least this share does not exceed: `quantile([3, 4, 9], 0.5)` is 4."""
-    return sorted_lengths[max(0, -(-len(sorted_lengths) * round(share * 100) // 100) - 1)]
-
-
 def most_tokens(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> int:
     """Most tokens of one rollout: thinking, the forced phrase of an interruption, and the answer."""
     return tokens_with_phrase(recipe.generation, rollout_phrase(recipe, tokenizer))
@@ -56,7 +53,7 @@ def context_of(recipe: ResolvedRecipe) -> int | None:
 def _of_prompts(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: Tokenizer) -> Finding:
     context, budget = context_of(recipe), most_tokens(recipe, tokenizer)
     lengths = sorted(len(prompt.tokens) for prompt in made.prompts())
-    half, most = quantile(lengths, 0.5), quantile(lengths, 0.99)
+    half, most = np.quantile(lengths, (0.5, 0.99), method="inverted_cdf").tolist()  # lengths that occur
     found = (
         f"prompts have {half:,} tokens (median), {most:,} (99 %), {lengths[-1]:,} (longest); "
         f"a rollout adds at most {budget:,}"

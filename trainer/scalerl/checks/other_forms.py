@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from scalerl.checks.answers import LEAST_ACCEPTED
+from scalerl.checks.answers import LEAST_ACCEPTED, shortened
 from scalerl.checks.finding import Fault, Finding, in_file_order
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.quantities import counted
@@ -109,7 +109,7 @@ def _of_task(made: MadeTask, task: Task, golds: list[Gold], tokenizer: Tokenizer
         found = list(threads.map(examined, golds))
     both = [(prompt, written.where, *one) for (prompt, written, _), one in zip(golds, found, strict=True) if one]
     faults = [
-        Fault(where=where, what=f"the verifier rejects {_shortened(forms[0])} for {_gold(prompt)}")
+        Fault(where=where, what=f"the verifier rejects {shortened(forms[0])} for {_gold(prompt)}")
         for prompt, where, forms, _ in both
         if forms
     ]
@@ -143,8 +143,4 @@ def _of_task(made: MadeTask, task: Task, golds: list[Gold], tokenizer: Tokenizer
 
 
 def _gold(prompt: Prompt) -> str:
-    return _shortened(prompt.answer) if isinstance(prompt.answer, str) else f"{prompt.answer!r:.60}"
-
-
-def _shortened(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:59]}…")
+    return shortened(prompt.answer) if isinstance(prompt.answer, str) else f"{prompt.answer!r:.60}"

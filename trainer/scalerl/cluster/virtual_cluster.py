@@ -194,7 +194,6 @@ class VirtualCluster(Cluster):
         return state if self.free_attention is None else {**state, "free_attention": self.free_attention.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue exactly from a `state_dict`."""
         super().load_state_dict(state)
         self.generator.load_state_dict(state["generator"])
         self.pushes = state["pushes"]

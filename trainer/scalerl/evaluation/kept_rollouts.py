@@ -57,7 +57,6 @@ def spans(
     A character whose bytes come from several tokens belongs to the span of the last one.
     """
     # A token counts as at least one byte, so that tokens without text are bounded too.
-    # A token counts as a byte at least: a row of tokens that write nothing is bounded, too.
     head, tail = kept_ends([max(1, len(reader.pieces[token])) for token in tokens], END_BYTES)
     found = _spans(reader, tokens, versions, forced, range(head))
     if head < tail:

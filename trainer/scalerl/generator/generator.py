@@ -1,7 +1,9 @@
-"""The protocol of all generators: `torch_generator` is built in, `vllm_generator` drives vLLM."""
+"""The base of all generators: `torch_generator` is built in, `vllm_generator` drives vLLM."""
 
+from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,59 +12,74 @@ from scalerl.generator.request import Finished, Request, StepWork
 from scalerl.weights.hugging_face import Weights
 
 
-class Generator(Protocol):
+class Generator(ABC):
     """Turns requests into rollouts, one decode step at a time, and takes new weights between steps.
 
-    A request's seed determines everything drawn for it.
+    Requests wait first in, first out for one of `slots` places. A request's seed determines everything drawn for it.
     """
 
     version: int
     """Version of the weights in use."""
 
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        self.waiting: deque[Request] = deque()
+        """Requests that have not started."""
+
+    @property
+    @abstractmethod
+    def active(self) -> int:
+        """Number of started and unfinished rollouts."""
+
     @property
     def busy(self) -> bool:
         """True if a decode step has work to do."""
-        ...
+        return bool(self.active or self.waiting)
 
     @property
     def has_room(self) -> bool:
         """True if one more request could start at once."""
-        ...
+        return self.active + len(self.waiting) < self.slots
 
     @property
     def first_waiting(self) -> int | None:
         """Lowest number of a group with no rollout started; None if every group has started."""
-        ...
+        return next((request.group for request in self.waiting if request.index == 0), None)
 
     def submit(self, requests: list[Request]) -> None:
-        """Queue requests; they start in order as room becomes free."""
+        """Queue requests; they start in order as slots become free."""
+        self.waiting.extend(requests)
 
+    @abstractmethod
     def set_weights(self, weights: Weights, version: int) -> None:
         """Decode with a copy of these weights from the next step on; rollouts in progress continue with them."""
 
+    @abstractmethod
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
         """Log-probability of each token but the first given the tokens before it, at temperature 1."""
-        ...
 
+    @abstractmethod
     def step(self) -> tuple[list[Finished], StepWork]:
         """Choose one token for every rollout in progress; returns the finished rollouts and the work done."""
-        ...
 
+    @abstractmethod
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next step depends on, including weights."""
-        ...
 
+    @abstractmethod
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a `state_dict`: exactly, or, if it has no keys and values, with recomputed ones."""
 
+    # For engines that work between steps, or outside of this process:
+
     def pause(self) -> None:
-        """Choose no tokens until `resume`; only matters if the generator works between steps."""
+        """Choose no tokens until `resume`."""
 
     def resume(self) -> None:
         """Continue after `pause`; harmless without one."""
 
     def check(self) -> None:
-        """Raises RuntimeError if the decoding engine has ended; `step` would too, but there may be no step to take."""
+        """Raises Interrupted if the decoding engine has ended; `step` would too, but there may be no step to take."""
 
     def close(self) -> None:
         """Release resources held outside of Python."""

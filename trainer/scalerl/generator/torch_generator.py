@@ -13,10 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from scalerl.generator.generator import Generator
 from scalerl.generator.interruption import ending_phrase, tokens_with_phrase
 from scalerl.generator.random_numbers import uniform
 from scalerl.generator.request import NEVER, Finished, Request, StepWork
-from scalerl.generator.request_queue import RequestQueue
 from scalerl.model.head import chunks
 from scalerl.model.kv_cache import Prefill
 from scalerl.model.policy import Policy
@@ -27,7 +27,7 @@ from scalerl.tokens.reader import ENDED
 from scalerl.weights.hugging_face import Weights
 
 
-class TorchGenerator(RequestQueue):
+class TorchGenerator(Generator):
     """Decodes up to `slots` rollouts at once with its own copy of the policy's weights.
 
     With `decodes_learner` it uses the learner's own policy instead of a copy: it then decodes only between optimiser
@@ -228,18 +228,6 @@ class TorchGenerator(RequestQueue):
                 self.requests[to] = self.requests[since]
         del self.requests[kept:]
         self.free = []
-
-    def pause(self) -> None:
-        """Do nothing: no work happens between steps."""
-
-    def resume(self) -> None:
-        """Do nothing: no work happens between steps."""
-
-    def check(self) -> None:
-        """Do nothing: decoding ends with this process."""
-
-    def close(self) -> None:
-        """Do nothing: no resources are held."""
 
     def _row_arrays(self) -> tuple[np.ndarray, ...]:
         return (

@@ -25,7 +25,7 @@ from scalerl.generator.vllm_engine import (
     PROBE_NAME,
     Ask,
     Piece,
-    PreemptionCount,
+    VllmEngine,
     probing,
     sampling,
     scores_of_probe,
@@ -44,13 +44,12 @@ PROCESS_ENDED = "one of its processes has ended"
 Returned = TypeVar("Returned")
 
 
-class AsyncEngine:
+class AsyncEngine(VllmEngine):
     """Driver of vLLM's `AsyncLLM`."""
 
     def __init__(self, arguments: dict[str, Any], *, temperature: float, eos: tuple[int, ...]) -> None:
-        self.temperature, self.eos = temperature, eos
+        super().__init__(temperature, eos)
         self.is_paused = self._is_closed = False
-        self._preemptions = PreemptionCount()
         self._pieces: SimpleQueue[Piece | BaseException] = SimpleQueue()
         self._following: dict[str, asyncio.Task[None]] = {}
         """Unfinished asks; used only by the loop's thread."""
@@ -66,17 +65,12 @@ class AsyncEngine:
             warnings.simplefilter("ignore")  # vLLM imports more dependencies here
             engine_args = vllm_module("engine.arg_utils").AsyncEngineArgs(**arguments, disable_log_stats=True)
             self.engine = vllm_module("v1.engine.async_llm").AsyncLLM.from_engine_args(
-                engine_args, stat_loggers=[self._preemptions.logger]
+                engine_args, stat_loggers=[self.preemptions.logger]
             )
         await self.engine.update_weight_version("0")
         workers = await self.engine.collective_rpc("process_id")
         self._together = Together(sorted({process.pid for process in self.processes if process.pid} | set(workers)))
         self._together.broken.add_done_callback(lambda _: self._pieces.put(RuntimeError(PROCESS_ENDED)))
-
-    @property
-    def preemptions(self) -> int:
-        """Number of preemptions so far, each a sequence that lost its place in the cache."""
-        return self._preemptions.count
 
     @property
     def processes(self) -> list[BaseProcess]:
@@ -93,11 +87,9 @@ class AsyncEngine:
         self._loop.call_soon_threadsafe(self._begin, ask)
 
     def drop(self, name: str) -> None:
-        """Choose no more tokens for this ask; pieces already chosen may still arrive."""
         self._loop.call_soon_threadsafe(self._end, name)
 
     def step(self) -> list[Piece]:
-        """Pieces chosen since the last step; waits for at least one."""
         pieces = [self._next(ANSWER_LIMIT_S)]
         with suppress(Empty):
             while True:
@@ -105,15 +97,10 @@ class AsyncEngine:
         return pieces
 
     def set_weights(self, weights: Weights, version: int, *, recompute: bool) -> None:
-        """Continue with these weights; with `recompute`, also recompute keys and values."""
         with weights_file(weights) as path:
             self._call(self._swap(path, version, recompute), "take new weights", ANSWER_LIMIT_S)
 
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        """Log-probability of each token but the first given the tokens before it, at temperature 1.
-
-        Running sequences continue meanwhile; the next step returns their tokens.
-        """
         return self._call(self._score(tokens), "score a probe", ANSWER_LIMIT_S)
 
     def pause(self) -> None:
@@ -122,12 +109,10 @@ class AsyncEngine:
         self._call(self._hold(), "pause", ANSWER_LIMIT_S)
 
     def resume(self) -> None:
-        """Continue after `pause`."""
         self.is_paused = False
         self._call(self._release(), "resume", ANSWER_LIMIT_S)
 
     def check(self) -> None:
-        """Raises Interrupted if the engine has ended."""
         if self._is_closed or self.engine.errored or self._is_broken:
             raise Interrupted("vLLM's engine has ended")
 

@@ -1,13 +1,14 @@
-"""The protocol of vLLM's drivers, and what they have in common.
+"""The base of vLLM's drivers, and what they have in common.
 
 `vllm_steps` runs vLLM in this process, one step at a time; `vllm_async` in its own process, which runs ahead."""
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,30 +55,61 @@ class Piece:
     """True if this is the last piece of its ask."""
 
 
-class VllmEngine(Protocol):
+class PreemptionCount:
+    """A stat logger for vLLM that only counts preemptions."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def logger(self, *_: Any) -> "PreemptionCount":
+        """Return this logger; vLLM passes its configuration and the engine's number."""
+        return self
+
+    def record(self, scheduler_stats: Any, iteration_stats: Any, **_: Any) -> None:
+        """Count the preemptions of a step."""
+        if iteration_stats is not None:
+            self.count += iteration_stats.num_preempted_reqs
+
+    def log_engine_initialized(self) -> None:
+        """Log nothing."""
+
+    def log(self) -> None:
+        """Log nothing."""
+
+    def record_sleep_state(self, *_: Any) -> None:
+        """Do nothing: engines do not sleep here."""
+
+
+class VllmEngine(ABC):
     """A driver of one engine: asks in, pieces out, new weights between two tokens."""
 
-    @property
-    def preemptions(self) -> int:
-        """Number of preemptions so far, each a sequence that lost its place in the cache."""
-        ...
+    def __init__(self, temperature: float, eos: tuple[int, ...]) -> None:
+        self.temperature, self.eos = temperature, eos
+        self.preemptions = PreemptionCount()
+        """Count of preemptions so far, each a sequence that lost its place in the cache."""
 
+    @abstractmethod
     def ask(self, ask: Ask) -> None:
-        """Start an ask with the next step."""
+        """Start an ask with the next step, or as soon as the engine has room."""
 
+    @abstractmethod
     def drop(self, name: str) -> None:
         """Choose no more tokens for this ask; pieces already chosen may still arrive."""
 
+    @abstractmethod
     def step(self) -> list[Piece]:
-        """Pieces chosen since the last step."""
-        ...
+        """Pieces chosen since the last step; waits for at least one."""
 
+    @abstractmethod
     def set_weights(self, weights: Weights, version: int, *, recompute: bool) -> None:
         """Continue with these weights; with `recompute`, also recompute keys and values."""
 
+    @abstractmethod
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        """Log-probability of each token but the first given the tokens before it, at temperature 1."""
-        ...
+        """Log-probability of each token but the first given the tokens before it, at temperature 1.
+
+        Running sequences continue meanwhile; the next step returns their tokens.
+        """
 
     def pause(self) -> None:
         """Choose no tokens until `resume`, not even between steps."""
@@ -85,9 +117,11 @@ class VllmEngine(Protocol):
     def resume(self) -> None:
         """Continue after `pause`."""
 
+    @abstractmethod
     def check(self) -> None:
         """Raises Interrupted if the engine has ended."""
 
+    @abstractmethod
     def close(self) -> None:
         """Release memory and end the engine's processes."""
 
@@ -178,28 +212,3 @@ def weights_file(weights: Weights) -> Iterator[Path]:
         yield Path(f"/proc/{os.getpid()}/fd/{descriptor}")
     finally:
         os.close(descriptor)
-
-
-class PreemptionCount:
-    """A stat logger for vLLM that only counts preemptions."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def logger(self, *_: Any) -> "PreemptionCount":
-        """Return this logger; vLLM passes its configuration and the engine's number."""
-        return self
-
-    def record(self, scheduler_stats: Any, iteration_stats: Any, **_: Any) -> None:
-        """Count the preemptions of a step."""
-        if iteration_stats is not None:
-            self.count += iteration_stats.num_preempted_reqs
-
-    def log_engine_initialized(self) -> None:
-        """Log nothing."""
-
-    def log(self) -> None:
-        """Log nothing."""
-
-    def record_sleep_state(self, *_: Any) -> None:
-        """Do nothing: engines do not sleep here."""

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scalerl.generator.generator import Generator
 from scalerl.generator.random_numbers import split_mix_64
 from scalerl.generator.request import Finished, Request, StepWork
-from scalerl.generator.request_queue import RequestQueue
 from scalerl.generator.vllm_engine import Ask, VllmEngine
 from scalerl.recipe import Generation
 from scalerl.rollout import Rollout
@@ -49,7 +49,7 @@ class Unfinished:
         return {name: list(value) if isinstance(value, list) else value for name, value in vars(self).items()}
 
 
-class VllmGenerator(RequestQueue):
+class VllmGenerator(Generator):
     """Decodes up to `slots` rollouts at once; interruptions force `phrase`, which ends thinking."""
 
     def __init__(
@@ -72,13 +72,12 @@ class VllmGenerator(RequestQueue):
         self._asked = 0
         self._weights: dict[str, Any] | None = None
         """Weights last set; None for the weights it was built with."""
-        self._preempted_before, self._warns_at = engine.preemptions, 1
+        self._preempted_before, self._warns_at = engine.preemptions.count, 1
         self._to_read: list[tuple[int, int]] = []
         """Token ranges (start, stop) that the next step reads without choosing them."""
 
     @property
     def active(self) -> int:
-        """Number of started and unfinished rollouts."""
         return len(self._rows)
 
     def set_weights(self, weights: Weights, version: int) -> None:
@@ -102,7 +101,6 @@ class VllmGenerator(RequestQueue):
         return list(unread.values())
 
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        """Log-probability of each token but the first given the tokens before it, at temperature 1."""
         return self.engine.score(tokens)
 
     def step(self) -> tuple[list[Finished], StepWork]:
@@ -142,7 +140,6 @@ class VllmGenerator(RequestQueue):
         )
 
     def pause(self) -> None:
-        """Choose no tokens until `resume`."""
         self.engine.pause()
 
     def resume(self) -> None:
@@ -226,7 +223,7 @@ class VllmGenerator(RequestQueue):
 
     def _warn_of_preemptions(self) -> None:
         """Warn of the first preemption, and whenever the count has doubled since the last warning."""
-        count = self.engine.preemptions - self._preempted_before
+        count = self.engine.preemptions.count - self._preempted_before
         if count >= self._warns_at and not self.recompute:
             self._warns_at = 2 * count
             print(

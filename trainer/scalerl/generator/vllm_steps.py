@@ -17,7 +17,7 @@ from scalerl.generator.vllm_engine import (
     PROBE_NAME,
     Ask,
     Piece,
-    PreemptionCount,
+    VllmEngine,
     probing,
     sampling,
     scores_of_probe,
@@ -28,12 +28,12 @@ from scalerl.generator.vllm_together import Together
 from scalerl.weights.hugging_face import Weights
 
 
-class SteppedEngine:
+class SteppedEngine(VllmEngine):
     """Driver of vLLM's `LLMEngine`."""
 
     def __init__(self, arguments: dict[str, Any], *, temperature: float, eos: tuple[int, ...]) -> None:
-        self.temperature, self.eos, self.version = temperature, eos, 0
-        self._preemptions = PreemptionCount()
+        super().__init__(temperature, eos)
+        self.version = 0
         self._has_workers = arguments["tensor_parallel_size"] > 1
         self._pieces: list[Piece] = []
         """Pieces chosen while a probe was scored."""
@@ -41,7 +41,7 @@ class SteppedEngine:
             warnings.simplefilter("ignore")  # vLLM imports more dependencies here
             engine_args = vllm_module("engine.arg_utils").EngineArgs(**arguments)
             self.engine = vllm_module("v1.engine.llm_engine").LLMEngine.from_engine_args(
-                engine_args, stat_loggers=[self._preemptions.logger], enable_multiprocessing=False
+                engine_args, stat_loggers=[self.preemptions.logger], enable_multiprocessing=False
             )
         self._workers: Together | None = None
         if self._has_workers:
@@ -50,11 +50,6 @@ class SteppedEngine:
     @property
     def _executor(self) -> Any:
         return self.engine.engine_core.engine_core.model_executor
-
-    @property
-    def preemptions(self) -> int:
-        """Number of preemptions so far, each a sequence that lost its place in the cache."""
-        return self._preemptions.count
 
     def ask(self, ask: Ask) -> None:
         """Start an ask with the next step."""
@@ -79,7 +74,6 @@ class SteppedEngine:
         )
 
     def set_weights(self, weights: Weights, version: int, *, recompute: bool) -> None:
-        """Continue with these weights; with `recompute`, also recompute keys and values."""
         if self._has_workers:
             with weights_file(weights) as path:
                 self.engine.collective_rpc("receive_file", args=(str(path),))
@@ -90,10 +84,6 @@ class SteppedEngine:
         self.version = version
 
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        """Log-probability of each token but the first given the tokens before it, at temperature 1.
-
-        Running sequences continue meanwhile; the next step returns their tokens.
-        """
         self.engine.add_request(PROBE_NAME, {"prompt_token_ids": list(tokens), "cache_salt": PROBE_NAME}, probing())
         while True:
             outputs = self.engine.step()
@@ -102,19 +92,12 @@ class SteppedEngine:
                 if output.request_id == PROBE_NAME and output.finished:
                     return scores_of_probe(output, tokens)
 
-    def pause(self) -> None:
-        """Do nothing: no work happens between steps."""
-
-    def resume(self) -> None:
-        """Do nothing: no work happens between steps."""
-
     def check(self) -> None:
         """Raises Interrupted if a worker has ended; an engine without workers ends with this process."""
         if self._has_workers and self._executor.is_failed:
             raise Interrupted("a worker of vLLM has ended")
 
     def close(self) -> None:
-        """Release memory and end the engine's processes."""
         if self._workers is not None:
             self._workers.part()
         self.engine.engine_core.shutdown()

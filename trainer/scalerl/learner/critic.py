@@ -97,8 +97,8 @@ class ValueLearner:
 
     @property
     def network(self) -> ValueModel:
-        """The value network with all of its current weights, if one process has room for them."""
-        network = self.engine.whole()
+        """The value network's modules, wherever its weights are."""
+        network = self.engine.network
         assert isinstance(network, ValueModel)
         return network
 
@@ -155,10 +155,6 @@ class ValueLearner:
             "value_clipped": read["value_clipped"] / num_tokens,
             "explained_variance": explained_variance(read["residual"], read["spread"]),
         }
-
-    def clip_gradient(self) -> float:
-        """Scale the gradient down to `max_grad_norm`; returns its original norm."""
-        return self.engine.norm(self.recipe.optimiser.max_grad_norm)
 
     def step(self, rate: float) -> None:
         """Take one AdamW step; `rate` is the policy's learning rate of this step."""

@@ -26,13 +26,13 @@ from scalerl.learner.pieces import (
     KeptPiece,
     TensorSource,
     by_layer,
+    fill_whole,
     kept_buffers,
-    piece_of_whole,
-    weights_in_memory,
+    pieces_of_whole,
 )
 from scalerl.learner.ranks import Ranks
 from scalerl.learner.torch_engine import TorchNetwork
-from scalerl.model.outline import is_outline, outline_of, set_parameters
+from scalerl.model.outline import outline_of, set_parameters
 from scalerl.recipe import DeepSpeedSettings, Optimiser
 
 MOST_IN_BUCKET = 500_000_000
@@ -119,12 +119,12 @@ class ZeroNetwork:
         self.deepspeed, self.config, self.ranks, self.device = deepspeed, config, ranks, device
         self.is_zero3 = config["zero_optimization"]["stage"] == 3
         if self.is_zero3:
-            self._whole = None if is_outline(network) else network
+            assert source is not None, "ranks read their shares from the model's folder"
             self.network = outline_of(network)
             self._share_out()
-            self._fill_shares(source or weights_in_memory(network))
+            ZeroNetwork.fill(self, source)
         else:
-            self._whole = self.network = with_room(network, device, source)
+            self.network = with_room(network, device, source)
         self.adam = None if optimiser is None else adamw(self.network, optimiser)
         with warnings.catch_warnings(action="ignore"):
             self.engine, *_ = deepspeed.initialize(model=self.network, optimizer=self.adam, config=config)
@@ -146,16 +146,6 @@ class ZeroNetwork:
         return self.engine(*arguments, **named)
 
     @torch.no_grad()
-    def whole(self) -> nn.Module | None:
-        """The original network with all current weights; ZeRO-3 gathers them layer by layer."""
-        if self.is_zero3 and self._whole is not None:
-            places = dict(self._whole.named_parameters())
-            for layer in self.layers():
-                for name in layer.keys() & places.keys():
-                    places[name].copy_(layer[name])
-        return self._whole
-
-    @torch.no_grad()
     def layers(self) -> Iterator[dict[str, Tensor]]:
         """Current weights by name, one layer at a time; all ranks gather them with ZeRO-3."""
         if not self.is_zero3:
@@ -172,24 +162,15 @@ class ZeroNetwork:
         for name, parameter in self.network.named_parameters():
             start, stop = span(parameter, self.ranks)
             yield KeptPiece(kind="weights", name=name, start=start, values=shard(parameter)[: stop - start])
-        yield from self._kept_buffers()
-
-    def _kept_buffers(self) -> Iterator[KeptPiece]:
-        for name, buffer in kept_buffers(self.network):
-            yield piece_of_whole("weights", name, buffer, self.ranks.rank, self.ranks.world)
+        yield from pieces_of_whole(kept_buffers(self.network), self.ranks)
 
     @torch.no_grad()
     def fill(self, source: TensorSource) -> None:
         """Read this rank's share."""
-        self._fill_shares(source)
-
-    @torch.no_grad()
-    def _fill_shares(self, source: TensorSource) -> None:
         for name, parameter in self.network.named_parameters():
             own, (start, stop) = shard(parameter), span(parameter, self.ranks)
             own[: stop - start].copy_(source.read(name, start, stop))
-        for name, buffer in kept_buffers(self.network):
-            buffer.copy_(source.read(name, 0, buffer.numel()).view(buffer.shape))
+        fill_whole(kept_buffers(self.network), source)
 
     @torch.no_grad()
     def copy_from(self, engine: Engine) -> None:
@@ -294,7 +275,7 @@ class DeepSpeedEngine(ZeroNetwork):
             for kind in ("weights", *MOMENTS) if self.count else ("weights",):
                 start, values = self._share(parameter, None if kind == "weights" else kind)
                 yield KeptPiece(kind=kind, name=name, start=start, values=values)
-        yield from self._kept_buffers()
+        yield from pieces_of_whole(kept_buffers(self.network), self.ranks)
 
     def steps(self) -> dict[str, int]:
         """Steps by parameter name, all equal because ZeRO steps on flat groups of parameters."""
@@ -345,11 +326,10 @@ def room_for(parameter: nn.Parameter, device: torch.device) -> nn.Parameter:
 
 
 def with_room(network: nn.Module, device: torch.device, source: TensorSource | None) -> nn.Module:
-    """A network with all of its weights; an outline gets memory and the weights of the source."""
-    if is_outline(network):
-        set_parameters(network, {name: room_for(parameter, device) for name, parameter in network.named_parameters()})
-        assert source is not None
-        TorchNetwork(network).fill(source)
+    """The outline with memory and the weights of the source."""
+    assert source is not None, "ranks read their weights from the model's folder"
+    set_parameters(network, {name: room_for(parameter, device) for name, parameter in network.named_parameters()})
+    TorchNetwork(network).fill(source)
     return network
 
 

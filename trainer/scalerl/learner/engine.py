@@ -5,13 +5,15 @@ called through its `forward`, where engines install hooks, and returns a tuple: 
 dataclasses.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from scalerl.learner.pieces import MOMENTS, InMemory, KeptPiece, PieceFiles, TensorSource, weights_in_memory
+from scalerl.learner.pieces import MOMENTS, InMemory, KeptPiece, PieceFiles, TensorSource
 from scalerl.learner.ranks import Ranks
 from scalerl.model.outline import PolicyParts
 from scalerl.model.policy import Policy, Scores
@@ -27,13 +29,6 @@ class Network(Protocol):
 
     def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
         """Output of the network's `forward`; without a gradient unless this is an engine."""
-        ...
-
-    def whole(self) -> nn.Module | None:
-        """The network with all of its current weights in this process; None if it was made from an outline.
-
-        Changes to it reach the ranks only by `fill`.
-        """
         ...
 
     def layers(self) -> Iterator[dict[str, Tensor]]:
@@ -115,29 +110,20 @@ class ScoringNetwork:
         self.network = network
 
     @property
-    def outline(self) -> Policy:
+    def policy(self) -> Policy:
         """The policy's modules, wherever its weights are."""
-        return policy_in(self.network.network)
-
-    @property
-    def policy(self) -> Policy | None:
-        """The policy with all of its current weights; None if no process has room for them."""
-        whole = self.network.whole()
-        return None if whole is None else policy_in(whole)
+        scorer = self.network.network
+        assert isinstance(scorer.policy, Policy)
+        return scorer.policy
 
     def exported_layers(self) -> Iterator[Weights]:
         """Weights under the names in the file, one layer at a time."""
         for layer in self.network.layers():
-            yield self.outline.exported_part(without_prefix(layer))
+            yield self.policy.exported_part({name.removeprefix(POLICY): tensor for name, tensor in layer.items()})
 
     def take(self, weights: Weights) -> None:
         """Continue with weights under the names in the file."""
-        policy = self.policy
-        if policy is None:
-            self.network.fill(PolicyParts(self.outline, weights, POLICY))
-        else:
-            policy.import_weights(weights)
-            self.network.fill(weights_in_memory(Scorer(policy)))
+        self.network.fill(PolicyParts(self.policy, weights, POLICY))
 
     def score(self, *arguments: Any, **named: Any) -> Scores:
         """Scores of tokens; arguments as for `Policy.score`."""
@@ -155,23 +141,12 @@ class EngineMaker(Protocol):
     ranks: Ranks
 
     def make(self, network: nn.Module, optimiser: Optimiser, source: TensorSource | None = None) -> Engine:
-        """An engine that takes over `network`, which has weights or is an outline of the source's; collective."""
+        """An engine of `network`; collective. Sharded engines take an outline, and read its weights from `source`."""
         ...
 
 
 POLICY = "policy."
 """Prefix of a policy's own names in a `Scorer`."""
-
-
-def policy_in(scorer: nn.Module) -> Policy:
-    """The policy inside a `Scorer`."""
-    assert isinstance(scorer.policy, Policy)
-    return scorer.policy
-
-
-def without_prefix(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Weights under the policy's own names."""
-    return {name.removeprefix(POLICY): tensor for name, tensor in weights.items()}
 
 
 def adamw(network: nn.Module, optimiser: Optimiser) -> torch.optim.AdamW:
@@ -186,30 +161,55 @@ def adamw(network: nn.Module, optimiser: Optimiser) -> torch.optim.AdamW:
     )
 
 
-def adam_steps(network: nn.Module, adam: torch.optim.AdamW) -> dict[str, int]:
-    """AdamW's step counts by parameter name."""
-    return {
-        name: int(adam.state[parameter]["step"])
-        for name, parameter in network.named_parameters()
-        if "step" in adam.state.get(parameter, {})
-    }
+class AdamSteps(ABC):
+    """The steps of an engine whose parameters PyTorch's own AdamW updates."""
 
+    network: nn.Module
+    adam: torch.optim.AdamW
 
-def take_adam(
-    network: nn.Module,
-    adam: torch.optim.AdamW,
-    moments: Mapping[str, TensorSource],
-    steps: Mapping[str, int],
-    read: Callable[[TensorSource, str, Tensor], Tensor],
-) -> None:
-    """Set AdamW's moments for the parameters that have some; `read` returns the part that belongs to a parameter."""
-    state = {
-        index: {"step": torch.tensor(float(steps[name]))}
-        | {moment: read(source, name, parameter) for moment, source in moments.items()}
-        for index, (name, parameter) in enumerate(network.named_parameters())
-        if name in steps
-    }
-    adam.load_state_dict({"state": state, "param_groups": adam.state_dict()["param_groups"]})
+    @abstractmethod
+    def own_part(self, source: TensorSource, name: str, parameter: Tensor) -> Tensor:
+        """The part of a tensor that this rank holds, with the form of `parameter`."""
+
+    def zero_grad(self) -> None:
+        """Clear the gradient."""
+        self.adam.zero_grad(set_to_none=True)
+
+    def backward(self, loss: Tensor, *, last: bool) -> None:
+        """Add the gradient of `loss`."""
+        loss.backward()
+
+    def clip(self, max_norm: float | None) -> Tensor:
+        """Scale the gradient down to `max_norm`; returns its norm before."""
+        return nn.utils.clip_grad_norm_(self.network.parameters(), math.inf if max_norm is None else max_norm)
+
+    def step(self, rate: float) -> None:
+        """Take one AdamW step."""
+        for group in self.adam.param_groups:
+            group["lr"] = rate
+        self.adam.step()
+
+    def skip(self) -> None:
+        """Clear the gradient."""
+        self.zero_grad()
+
+    def steps(self) -> dict[str, int]:
+        """Number of AdamW steps by parameter name."""
+        return {
+            name: int(self.adam.state[parameter]["step"])
+            for name, parameter in self.network.named_parameters()
+            if "step" in self.adam.state.get(parameter, {})
+        }
+
+    def take_moments(self, moments: Mapping[str, TensorSource], steps: Mapping[str, int]) -> None:
+        """Set AdamW's moments for the parameters that have some."""
+        state = {
+            index: {"step": torch.tensor(float(steps[name]))}
+            | {moment: self.own_part(source, name, parameter) for moment, source in moments.items()}
+            for index, (name, parameter) in enumerate(self.network.named_parameters())
+            if name in steps
+        }
+        self.adam.load_state_dict({"state": state, "param_groups": self.adam.state_dict()["param_groups"]})
 
 
 def moments_in_memory(state: dict[str, Any], network: nn.Module) -> tuple[dict[str, TensorSource], dict[str, int]]:

@@ -1,7 +1,6 @@
 """PyTorch's own sharding (FSDP2, `fully_shard`), which gathers each layer's weights for forward and backward."""
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -10,18 +9,18 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor
 
-from scalerl.learner.engine import Engine, adam_steps, adamw, take_adam
+from scalerl.learner.engine import AdamSteps, Engine, adamw
 from scalerl.learner.pieces import (
     MOMENTS,
     KeptPiece,
     TensorSource,
     by_layer,
+    fill_whole,
     kept_buffers,
-    piece_of_whole,
-    weights_in_memory,
+    pieces_of_whole,
 )
 from scalerl.learner.ranks import Ranks
-from scalerl.model.outline import is_outline, outline_of
+from scalerl.model.outline import outline_of
 from scalerl.recipe import Optimiser
 
 
@@ -37,13 +36,12 @@ class FsdpEngineMaker:
 
 
 class FsdpNetwork:
-    """A sharded network; if made from weights in this process, `whole` gathers them back there."""
+    """A sharded network."""
 
     def __init__(
         self, network: nn.Module, source: TensorSource | None, *, ranks: Ranks, mesh: DeviceMesh, device: torch.device
     ) -> None:
         self.ranks, self.mesh, self.device = ranks, mesh, device
-        self._whole = None if is_outline(network) else network
         self.network = outline_of(network)
         for layers in (module for module in self.network.modules() if isinstance(module, nn.ModuleList)):
             for layer in layers:
@@ -55,7 +53,8 @@ class FsdpNetwork:
                 module.set_force_sum_reduction_for_comms(True)
                 module.set_gradient_divide_factor(1.0)
         self._make_room()
-        self.fill(source or weights_in_memory(network))
+        assert source is not None, "ranks read their shares from the model's folder"
+        self.fill(source)
 
     @torch.no_grad()
     def _make_room(self) -> None:
@@ -81,14 +80,6 @@ class FsdpNetwork:
         return self.network(*arguments, **named)
 
     @torch.no_grad()
-    def whole(self) -> nn.Module | None:
-        """The original network with all current weights, gathered one parameter at a time."""
-        if self._whole is not None:
-            for place, parameter in zip(self._whole.parameters(), self.network.parameters(), strict=True):
-                place.copy_(full(parameter))
-        return self._whole
-
-    @torch.no_grad()
     def layers(self) -> Iterator[dict[str, Tensor]]:
         """Current weights by name, one layer at a time; all ranks gather them."""
         for layer in by_layer(self.network):
@@ -100,8 +91,7 @@ class FsdpNetwork:
         for name, parameter in self.network.named_parameters():
             start, _ = self._span(parameter)
             yield KeptPiece(kind="weights", name=name, start=start, values=local(parameter.detach()).reshape(-1))
-        for name, buffer in kept_buffers(self.network):
-            yield piece_of_whole("weights", name, buffer, self.ranks.rank, self.ranks.world)
+        yield from pieces_of_whole(kept_buffers(self.network), self.ranks)
 
     @torch.no_grad()
     def fill(self, source: TensorSource) -> None:
@@ -109,8 +99,7 @@ class FsdpNetwork:
         for name, parameter in self.network.named_parameters():
             own = local(parameter)
             own.copy_(source.read(name, *self._span(parameter)).view(own.shape))
-        for name, buffer in kept_buffers(self.network):
-            buffer.copy_(source.read(name, 0, buffer.numel()).view(buffer.shape))
+        fill_whole(kept_buffers(self.network), source)
 
     @torch.no_grad()
     def copy_from(self, engine: Engine) -> None:
@@ -120,7 +109,7 @@ class FsdpNetwork:
             local(own).copy_(local(theirs))
 
 
-class FsdpEngine(FsdpNetwork):
+class FsdpEngine(FsdpNetwork, AdamSteps):
     """A network and its AdamW, both sharded."""
 
     def __init__(
@@ -140,31 +129,13 @@ class FsdpEngine(FsdpNetwork):
         """Frozen network, sharded like this one."""
         return FsdpNetwork(network, source, ranks=self.ranks, mesh=self.mesh, device=self.device)
 
-    def zero_grad(self) -> None:
-        """Clear the gradient."""
-        self.adam.zero_grad(set_to_none=True)
-
-    def backward(self, loss: Tensor, *, last: bool) -> None:
-        """Add the gradient."""
-        loss.backward()
-
     def gradients(self) -> list[nn.Parameter]:
         """Empty, because FP16 is rejected."""
         return []
 
     def norm(self, max_norm: float | None) -> float:
         """Norm of the gradient before it is clipped to `max_norm`."""
-        most = math.inf if max_norm is None else max_norm
-        return float(full(nn.utils.clip_grad_norm_(self.network.parameters(), most)))
-
-    def step(self, rate: float) -> None:
-        """Take one AdamW step on every share."""
-        for group in self.adam.param_groups:
-            group["lr"] = rate
-        self.adam.step()
-
-    def skip(self) -> None:
-        """Do nothing: the next step starts by clearing the gradient."""
+        return float(full(self.clip(max_norm)))
 
     def moments(self) -> None:
         """Return None, because each rank keeps its moments."""
@@ -178,19 +149,11 @@ class FsdpEngine(FsdpNetwork):
                 start, _ = self._span(parameter)
                 yield KeptPiece(kind=moment, name=name, start=start, values=local(state[moment]).reshape(-1))
 
-    def steps(self) -> dict[str, int]:
-        """Number of AdamW steps by parameter name."""
-        return adam_steps(self.network, self.adam)
-
-    def take_moments(self, moments: Mapping[str, TensorSource], steps: Mapping[str, int]) -> None:
-        """Read the moments of this rank's rows."""
-
-        def read(source: TensorSource, name: str, parameter: Tensor) -> Tensor:
-            own = local(parameter)
-            values = source.read(name, *self._span(parameter)).view(own.shape)
-            return sharded_as(parameter, values.to(own.device, own.dtype, copy=True))
-
-        take_adam(self.network, self.adam, moments, steps, read)
+    def own_part(self, source: TensorSource, name: str, parameter: Tensor) -> Tensor:
+        """This rank's rows."""
+        own = local(parameter)
+        values = source.read(name, *self._span(parameter)).view(own.shape)
+        return sharded_as(parameter, values.to(own.device, own.dtype, copy=True))
 
 
 def full(tensor: Tensor) -> Tensor:

@@ -17,6 +17,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from scalerl.learner.ranks import Ranks
+
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """AdamW's moments, under its own names."""
 
@@ -62,11 +64,6 @@ class InMemory:
 def weights_of(network: nn.Module) -> dict[str, Tensor]:
     """Parameters, and buffers that belong to the weights, by name."""
     return dict(network.named_parameters()) | dict(kept_buffers(network))
-
-
-def weights_in_memory(network: nn.Module) -> InMemory:
-    """Source of the weights of a network in this process."""
-    return InMemory(weights_of(network))
 
 
 def save_pieces(path: Path, pieces: Mapping[str, Iterable[KeptPiece]]) -> None:
@@ -133,10 +130,17 @@ class PieceSource:
         return torch.cat(found) if found else torch.empty(0)
 
 
-def piece_of_whole(kind: str, name: str, tensor: Tensor, rank: int, world: int) -> KeptPiece:
-    """One rank's slice of a tensor that all ranks have."""
-    start, stop = (tensor.numel() * index // world for index in (rank, rank + 1))
-    return KeptPiece(kind=kind, name=name, start=start, values=tensor.detach().reshape(-1)[start:stop])
+def pieces_of_whole(tensors: Iterable[tuple[str, Tensor]], ranks: Ranks) -> Iterator[KeptPiece]:
+    """This rank's slices of weights that all ranks have."""
+    for name, tensor in tensors:
+        start, stop = (tensor.numel() * index // ranks.world for index in (ranks.rank, ranks.rank + 1))
+        yield KeptPiece(kind="weights", name=name, start=start, values=tensor.detach().reshape(-1)[start:stop])
+
+
+def fill_whole(tensors: Iterable[tuple[str, Tensor]], source: TensorSource) -> None:
+    """Copy tensors that are whole in this process from the source."""
+    for name, tensor in tensors:
+        tensor.copy_(source.read(name, 0, tensor.numel()).view(tensor.shape))
 
 
 def by_layer(network: nn.Module) -> Iterator[list[tuple[str, nn.Parameter]]]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,42 +45,13 @@ DECISIVE = ("loss", "grad_norm", "value_loss", "value_grad_norm")
 """Columns that must be finite for a step to be taken."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Taken:
-    """Outcome of a step with finite loss and gradient, taken by AdamW."""
+def of_failed_step(measured: dict[str, Any]) -> dict[str, Any]:
+    """Columns of a step with a value that is not finite: None for the decisive columns and for every such value."""
 
-    measured: dict[str, Any]
+    def is_kept(name: str, value: float | None) -> bool:
+        return name not in DECISIVE and value is not None and math.isfinite(value)
 
-    def columns(self) -> dict[str, Any]:
-        """Columns of a train row."""
-        return {**self.measured, "skipped": False}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Overflowed:
-    """Outcome of a step whose scaled FP16 gradient overflowed: weights stay unchanged, and the scale is halved."""
-
-    measured: dict[str, Any]
-
-    def columns(self) -> dict[str, Any]:
-        """Columns of a train row."""
-        return {**self.measured, "grad_norm": None, "skipped": True}
-
-
-@dataclass(frozen=True, kw_only=True)
-class NotFinite:
-    """Outcome of a step whose loss or gradient was not finite: weights stay unchanged."""
-
-    measured: dict[str, Any]
-
-    def columns(self) -> dict[str, Any]:
-        """Columns of a train row, with None for the decisive columns and for numbers that are not finite."""
-
-        def is_number(name: str, value: float | None) -> bool:
-            return name not in DECISIVE and value is not None and math.isfinite(value)
-
-        seen = {name: value if is_number(name, value) else None for name, value in self.measured.items()}
-        return {**seen, "skipped": True}
+    return {name: value if is_kept(name, value) else None for name, value in measured.items()}
 
 
 class TorchLearner:
@@ -103,8 +74,8 @@ class TorchLearner:
     ) -> None:
         """`origin` is a frozen copy of the run's first policy; by default the learner makes its own.
 
-        Without `engines` everything is in this process. `weights`, under the names in a file, are required if `policy`
-        is an outline.
+        Without `engines` everything is in this process. With sharded engines, `policy` is an outline, and `weights`
+        are its weights under the names in a file.
         """
         engines = engines or TorchEngineMaker()
         self.recipe, self.ranks = recipe, engines.ranks
@@ -113,27 +84,26 @@ class TorchLearner:
         self.bad_steps = 0
         self.statistics = RunningStatistics()
         self.loss_scale = LossScale(value=INITIAL_SCALE if recipe.parameters == "fp16" else 1.0)
-        self.weighs_by_start = recipe.loss.type != "cispo" and recipe.loss.max_weight is not None
         reference = (origin or frozen_copy(policy)) if recipe.kl.coefficient > 0 else None
-        start = frozen_copy(policy) if self.weighs_by_start and recipe.batches_of_a_round > 1 else None
+        start = frozen_copy(policy) if recipe.weighs_by_start and recipe.batches_of_a_round > 1 else None
         self.critic = (
             None if recipe.critic.type == "none" else ValueLearner(policy, recipe, recipe.critic, engines, weights)
         )
         source = None if weights is None else PolicyParts(policy, weights, POLICY)
         self.engine = engines.make(Scorer(policy), recipe.optimiser, source)
         self.trained = ScoringNetwork(self.engine)
-        self.device = self.trained.outline.device
+        self.device = self.trained.policy.device
         self.reference = None if reference is None else ScoringNetwork(self.engine.frozen(Scorer(reference), source))
         self.start = None if start is None else ScoringNetwork(self.engine.frozen(Scorer(start), source))
 
     @property
-    def policy(self) -> Policy | None:
-        """The policy with all of its current weights; None if no process has room for them."""
+    def policy(self) -> Policy:
+        """The policy in training."""
         return self.trained.policy
 
     def weights(self) -> Weights:
-        """The policy's weights under the names in its file."""
-        return self._policy_here().exported_weights()
+        """The policy's weights under the names in its file; ranks publish theirs layer by layer instead."""
+        return self.policy.exported_weights()
 
     def publish(self, store: WeightStore, publication: int) -> None:
         """Publish each rank's layer groups; all ranks gather the weights, layer by layer."""
@@ -146,12 +116,7 @@ class TorchLearner:
 
     def save_model(self, folder: Path) -> None:
         """Write the policy's weights in Hugging Face's format."""
-        self._policy_here().save_weights(folder)
-
-    def _policy_here(self) -> Policy:
-        policy = self.policy
-        assert policy is not None, "ranks made from an outline publish their weights layer by layer"
-        return policy
+        self.policy.save_weights(folder)
 
     def step(self, groups: Sequence[Group], compute_gpu_hours: float | None = None) -> Update:
         """Train on `groups`; the weights stay unchanged without survivors or if a value is not finite.
@@ -177,7 +142,7 @@ class TorchLearner:
         batch, advantage_BT = self.assign_credit(survivors, self.with_scores(batch))
         columns, epochs = self._optimise(batch, advantage_BT, rate)
         networks = 1 if self.critic is None else 2
-        copies = (self.reference is not None) + self.weighs_by_start + networks - 1
+        copies = (self.reference is not None) + self.recipe.weighs_by_start + networks - 1
         tokens, context = batch.work()
         return Update(
             trained_tokens=networks * epochs * tokens,
@@ -202,7 +167,7 @@ class TorchLearner:
         return replace(
             batch,
             reference_BT=None if self.reference is None else self.logprobs(self.reference, batch),
-            start_BT=self.logprobs(self.start or self.trained, batch) if self.weighs_by_start else None,
+            start_BT=self.logprobs(self.start or self.trained, batch) if self.recipe.weighs_by_start else None,
             values_BT=None if self.critic is None else self.critic.values(batch),
         )
 
@@ -251,13 +216,16 @@ class TorchLearner:
 
     def _optimise(self, batch: Batch, advantage_BT: Tensor, rate: float) -> tuple[dict[str, Any], int]:
         """Optimise until an epoch takes no step or all are done; returns the last one's columns and the number done."""
-        epoch, outcome = 1, self._optimise_once(batch, advantage_BT, rate)
-        while epoch < self.recipe.epochs and isinstance(outcome, Taken):
-            epoch, outcome = epoch + 1, self._optimise_once(batch, advantage_BT, rate)
-        return outcome.columns(), epoch
+        epoch, columns = 1, self._optimise_once(batch, advantage_BT, rate)
+        while epoch < self.recipe.epochs and not columns["skipped"]:
+            epoch, columns = epoch + 1, self._optimise_once(batch, advantage_BT, rate)
+        return columns, epoch
 
-    def _optimise_once(self, batch: Batch, advantage_BT: Tensor, rate: float) -> Taken | Overflowed | NotFinite:
-        """Pass once over the batch, and take an AdamW step if everything was finite."""
+    def _optimise_once(self, batch: Batch, advantage_BT: Tensor, rate: float) -> dict[str, Any]:
+        """Pass once over the batch, and take an AdamW step if everything was finite; returns columns of a train row.
+
+        If only the scaled FP16 gradient overflowed, the scale is halved, and the step does not count as bad.
+        """
         scale = self.loss_scale
         measured = self._measure_gradients(batch, advantage_BT)
         overflow = not math.isfinite(measured["grad_norm"])
@@ -265,16 +233,16 @@ class TorchLearner:
             self.loss_scale = scale.after(overflow=overflow)
             if overflow and math.isfinite(measured["loss"]) and scale.value > 1:
                 self._skip()
-                return Overflowed(measured=measured)
+                return {**measured, "grad_norm": None, "skipped": True}
         if not all(math.isfinite(measured[name]) for name in DECISIVE if name in measured):
             self._skip()
             self._count_bad_step(measured)
-            return NotFinite(measured=measured)
+            return {**of_failed_step(measured), "skipped": True}
         self.engine.step(rate)
         if self.critic is not None:
             self.critic.step(rate)
         self.bad_steps = 0
-        return Taken(measured=measured)
+        return {**measured, "skipped": False}
 
     def _skip(self) -> None:
         self.engine.skip()
@@ -289,7 +257,7 @@ class TorchLearner:
         measured["grad_norm"] = self.engine.norm(self.recipe.optimiser.max_grad_norm)
         if self.critic is not None:
             measured |= self.critic.accumulate(batch)
-            measured["value_grad_norm"] = self.critic.clip_gradient()
+            measured["value_grad_norm"] = self.critic.engine.norm(self.recipe.optimiser.max_grad_norm)
         if self.recipe.parameters == "fp16":
             measured["loss_scale"] = self.loss_scale.value
         return measured
@@ -323,7 +291,7 @@ class TorchLearner:
         moments = self.engine.moments()
         if moments is None:
             return counters | {"steps": self.engine.steps()}
-        frozen = {name: one.outline.exported_weights() for name, one in self._frozen_policies().items()}
+        frozen = {name: one.policy.exported_weights() for name, one in self._frozen_policies().items()}
         return {"policy": self.weights(), "adam": moments, **counters, **frozen}
 
     def write_kept(self, folder: Path) -> list[Part]:

@@ -128,7 +128,7 @@ def peak_of_shape(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLeng
     generators = _process("generator", cluster.generators, {**base, **generator}, decoding)
     published = {"weights of the start": copy, "weights under way": 2 * copy}
     evaluators: tuple[ProcessMemory, ...] = ()
-    if recipe.cluster.type == "wall" and recipe.cluster.evaluator:
+    if recipe.has_evaluator:
         # The weights in use, the initial weights, and the fetched weights.
         measured = {"generator's weights": copy, "weights of the start": copy, "weights under way": copy}
         evaluators = (_process("evaluator", 1, {**base, **measured}, evaluation),)
@@ -157,12 +157,10 @@ def _learner(recipe: ResolvedRecipe, shape: ModelShape, copy: int) -> dict[str, 
     share for its steps.
     """
     kind, ranks = recipe.learner.type, recipe.learner.ranks
-    share, is_sharded = (
-        copy // ranks,
-        kind == "fsdp" or (recipe.learner.type == "deepspeed" and recipe.learner.zero == 3),
+    share, is_sharded = copy // ranks, recipe.shards_weights
+    frozen = (recipe.weighs_by_start and recipe.batches_of_a_round > 1) + (
+        kind != "torch" and recipe.kl.coefficient > 0
     )
-    weighs_by_start = recipe.loss.type != "cispo" and recipe.loss.max_weight is not None
-    frozen = (weighs_by_start and recipe.batches_of_a_round > 1) + (kind != "torch" and recipe.kl.coefficient > 0)
     parts = {
         "weights": copy + (share if is_sharded else 0) + (share if kind == "deepspeed" else 0),
         "gradients": share if is_sharded else copy,
@@ -172,10 +170,18 @@ def _learner(recipe: ResolvedRecipe, shape: ModelShape, copy: int) -> dict[str, 
         parts["sharding"] = SHARDING[kind]
     if frozen:
         parts["frozen copies"] = frozen * (copy + (share if is_sharded else 0))
-    if recipe.critic.type != "none":
-        each = 4 if recipe.batches_of_a_round == 1 else 5
-        parts["critic"] = each * shape.parameters * CRITIC_BYTES[recipe.critic.parameters]
+    if critic := critic_bytes(recipe, shape):
+        parts["critic"] = critic
     return parts
+
+
+def critic_bytes(recipe: ResolvedRecipe, shape: ModelShape) -> int:
+    """Bytes of a critic's weights, gradients and moments, and of a copy from the start of a round of several batches;
+    0 without a critic."""
+    if recipe.critic.type == "none":
+        return 0
+    each = 4 if recipe.batches_of_a_round == 1 else 5
+    return each * shape.parameters * CRITIC_BYTES[recipe.critic.parameters]
 
 
 def update_parts(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> dict[str, int]:

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from scalerl.memory.forecast import (
-    CRITIC_BYTES,
     PRODUCT_BYTES,
     WEIGHT_BYTES,
     PromptLengths,
     cache_row,
+    critic_bytes,
     evaluation_rows,
     update_parts,
 )
@@ -58,13 +58,13 @@ class DevicePlan:
 def trainer_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> DevicePlan:
     """Plan for one rank of the learner."""
     learner, ranks = recipe.learner, recipe.learner.ranks
-    is_deepspeed, shares_weights = learner.type == "deepspeed", shards_weights(recipe)
+    is_deepspeed, shares_weights = learner.type == "deepspeed", recipe.shards_weights
     shared = ranks if learner.type != "torch" else 1
     of_weights = ranks if shares_weights else 1
     weight, number = WEIGHT_BYTES[recipe.parameters], shape.parameters
     state = number * (2 * weight + (MASTER if is_deepspeed else 0)) // shared
     offloaded = learner.type == "deepspeed" and learner.offload == "cpu"
-    copies = (recipe.kl.coefficient > 0) + (weighs_by_start(recipe) and recipe.batches_of_a_round > 1)
+    copies = (recipe.kl.coefficient > 0) + (recipe.weighs_by_start and recipe.batches_of_a_round > 1)
     parts = {
         "weights": number * weight // of_weights,
         "gradients": number * (MASTER if is_deepspeed else weight) // shared,
@@ -80,9 +80,8 @@ def trainer_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLen
     parts["weights rounded for products"] = rounded
     if shares_weights:
         parts["gathered layers"] = largest * weight
-    if recipe.critic.type != "none":
-        each = 4 if recipe.batches_of_a_round == 1 else 5
-        parts["critic"] = each * number * CRITIC_BYTES[recipe.critic.parameters] // shared
+    if critic := critic_bytes(recipe, shape):
+        parts["critic"] = critic // shared
     return DevicePlan(role="trainer", devices=ranks, parts=parts, host_bytes=state if offloaded else 0)
 
 
@@ -129,21 +128,10 @@ def gathered(shape: ModelShape) -> int:
     return GATHERED_LAYERS * max(0, shape.parameters - outer) // shape.layers + shape.vocabulary * shape.hidden
 
 
-def shards_weights(recipe: ResolvedRecipe) -> bool:
-    """True if no rank holds the weights whole."""
-    return recipe.learner.type == "fsdp" or (recipe.learner.type == "deepspeed" and recipe.learner.zero == 3)
-
-
-def weighs_by_start(recipe: ResolvedRecipe) -> bool:
-    """True if the loss needs the weights of the start of a round."""
-    return recipe.loss.type != "cispo" and recipe.loss.max_weight is not None
-
-
 def plans(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> tuple[DevicePlan, ...]:
     """Plans for a trainer's rank, a generator's device, and the evaluator's device if there is one."""
     found = trainer_device(recipe, shape, prompts), generator_device(recipe, shape, prompts)
-    has_evaluator = recipe.cluster.type == "wall" and recipe.cluster.evaluator
-    return (*found, evaluator_device(recipe, shape, prompts)) if has_evaluator else found
+    return (*found, evaluator_device(recipe, shape, prompts)) if recipe.has_evaluator else found
 
 
 def remedy(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths, role: str, device_gb: float) -> str:
@@ -183,7 +171,7 @@ def _steps(
         yield "optimiser.gradient_checkpointing", True
     if recipe.learner.type == "torch":
         yield "learner.type", "deepspeed"
-    if not shards_weights(recipe):
+    if not recipe.shards_weights:
         yield "learner.zero", 3
     if recipe.learner.type != "fsdp" and getattr(recipe.learner, "offload", "none") == "none":
         yield "learner.offload", "cpu"

@@ -85,7 +85,6 @@ class Llama(Policy):
 
     @property
     def size(self) -> ModelSize:
-        """Sizes that determine the compute of this model."""
         numbers, width = self.num_parameters(), self.shape.layers * self.shape.hidden
         return ModelSize(parameters=numbers, active_parameters=numbers, attention_width=width, cache_width=2 * width)
 
@@ -97,7 +96,6 @@ class Llama(Policy):
         return torch.polar(torch.ones_like(angle), angle)
 
     def states(self, tokens_BT: Tensor) -> States:
-        """Final hidden states [B, T, hidden] of right-padded rows."""
         turn = self.rotary(torch.arange(tokens_BT.shape[1], device=tokens_BT.device))
 
         def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -294,7 +292,6 @@ class LlamaCache(KVCache):
         return copy[..., :reach, :].contiguous()
 
     def put(self, taken: Tensor) -> None:
-        """Fill the first rows and positions from the result of `taken`."""
         super().put(in_tiles(taken) if self._is_tiled else taken)
 
 

@@ -15,11 +15,6 @@ from scalerl.model.policy import Policy
 from scalerl.weights.hugging_face import Weights
 
 
-def is_outline(network: nn.Module) -> bool:
-    """True if all parameters have shapes only."""
-    return any(parameter.is_meta for parameter in network.parameters())
-
-
 def outline_of(network: nn.Module) -> nn.Module:
     """A copy whose parameters have shapes only; shared parameters stay shared."""
     shapes = {

@@ -99,7 +99,6 @@ class TransformersPolicy(Policy):
         return next((number for name in NUM_EXPERTS if (number := getattr(self.config, name, None))), 0)
 
     def states(self, tokens_BT: Tensor) -> States:
-        """Final hidden states [B, T, hidden] of right-padded rows."""
         length, device = tokens_BT.shape[1], tokens_BT.device
         position_T = torch.arange(length, device=device)
         if self.attends_by_blocks:
@@ -109,7 +108,6 @@ class TransformersPolicy(Policy):
         return self.body(tokens_BT, position_T[None], seen_TT[None], position_T[:, None] - position_T)
 
     def packed_states(self, tokens_N: Tensor, packing: Packing) -> States:
-        """Final hidden states [N, hidden] of the tokens of a packed row."""
         position_N = packing.position_N
         if self.attends_by_blocks:
             states = self.through(tokens_N[None], position_N[None], packed_masks(self.config, packing))
@@ -180,7 +178,6 @@ class TransformersPolicy(Policy):
         return head.weight, head.bias
 
     def new_cache(self, *, slots: int, positions: int) -> "TransformersCache":
-        """An empty cache for decoding `slots` rows of up to `positions` tokens."""
         return TransformersCache(self, slots=slots, positions=positions)
 
     def init_weights(self, generator: torch.Generator) -> None:

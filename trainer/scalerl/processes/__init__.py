@@ -32,13 +32,12 @@ authenticated       connections between nodes
 started             the program of a process started by an agent
 generator_process   the program of a generator process
 line                the line to the process of one unit
-fleet               the lines to all generators: start, send, notice a death, restart, end
+fleet               the lines to the processes of one role: start, send, notice a death or silence, restart, end
 member              the coordinator's record of one generator
 crew                the records of all generators: their stages, groups and weights
 trainer_process     the program of a trainer rank, if the learner is sharded
 remote_learner      the coordinator's side of all ranks
 evaluator_process   the program of the evaluator, if there is one: measures published weights
-evaluator_account   time spent by the evaluator
 remote_evaluator    the coordinator's side of the evaluator
 process_cluster     the cluster used by schedules
 

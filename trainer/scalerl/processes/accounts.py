@@ -6,7 +6,6 @@ from typing import Any
 
 from scalerl.cluster.cluster import Clock
 from scalerl.cluster.device_seconds import Activity, Role
-from scalerl.processes.evaluator_account import EvaluatorAccount
 from scalerl.processes.time_sheet import ReportedAccount, TimeSheet
 
 TRAINER_WORKS: tuple[Activity, ...] = ("forward_backward", "coordinate")
@@ -27,7 +26,7 @@ class Accounts:
         self.sheet = TimeSheet()
         self.generators = [ReportedAccount() for _ in range(num_generators)]
         self.ranks = ranks
-        self.evaluator = EvaluatorAccount() if has_evaluator else None
+        self.evaluator = ReportedAccount(doing="wait_weights") if has_evaluator else None
         self._before = 0.0
         """Reading of the clock at a resume."""
         self._more_s = 0.0
@@ -85,7 +84,7 @@ class Accounts:
         self._more_s = saved["more_s"] + (saved["num_devices"] - self.num_devices) * clock.now
         self.generators = [ReportedAccount(earlier=seconds) for seconds in saved["generators"]]
         if self.evaluator:
-            self.evaluator = EvaluatorAccount(saved["evaluator"])
+            self.evaluator = ReportedAccount(earlier=saved["evaluator"], doing="wait_weights")
 
 
 def _sum(accounts: Iterable[Mapping[Activity, float]]) -> dict[Activity, float]:

@@ -33,12 +33,11 @@ from scalerl.processes.agent_messages import (
     Leave,
     Started,
     StartUnit,
-    packed,
-    unpacked,
 )
 from scalerl.processes.authenticated import call, give_up_soon, interface_of, own_address
 from scalerl.processes.launch import VISIBLE, end_group
 from scalerl.processes.meeting_file import MeetingIsOver, MeetingPoint, read_meeting
+from scalerl.processes.messages import from_bytes, to_bytes
 
 MEET_LIMIT_S = 900.0
 """Time to wait for the coordinator: its node may start later than this one."""
@@ -123,7 +122,7 @@ class Agent:
         Returns True if the coordinator dismissed the agent.
         """
         try:
-            while not isinstance(order := unpacked(self._connection.recv_bytes()), Leave):
+            while not isinstance(order := from_bytes(self._connection.recv_bytes()), Leave):
                 self._obey(order)
             return True
         except (EOFError, OSError):
@@ -186,7 +185,7 @@ class Agent:
 
     def _say(self, message: FromAgent | FirstWord) -> None:
         with self._sending:
-            self._connection.send_bytes(packed(message))
+            self._connection.send_bytes(to_bytes(message))
 
 
 def kill_group(leader: subprocess.Popen[bytes]) -> None:

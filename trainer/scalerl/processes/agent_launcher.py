@@ -36,9 +36,6 @@ class AgentLauncher:
         """Name of the unit's node, for people."""
         return self._coordinator.node_name(unit.node)
 
-    def close(self) -> None:
-        """Does nothing: the coordinator dismisses the agents."""
-
 
 class AgentBody:
     """A process started by an agent."""

@@ -5,9 +5,7 @@ to an agent          StartUnit, EndUnit, Leave
 from a process       Called, which is answered with the work
 """
 
-import pickle
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +74,3 @@ FromAgent = Started | Exited
 FirstWord = Hello | Called
 MOST_MESSAGE_BYTES = 1 << 16
 """Size limit of these messages; the work of a process has no such limit."""
-
-
-def packed(message: ToAgent | FromAgent | FirstWord) -> bytes:
-    """Encode a message for `Connection.send_bytes`."""
-    return pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-
-
-def unpacked(content: bytes) -> Any:
-    """Decode a message."""
-    return pickle.loads(content)

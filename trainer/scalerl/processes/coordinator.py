@@ -30,11 +30,10 @@ from scalerl.processes.agent_messages import (
     Started,
     StartUnit,
     ToAgent,
-    packed,
-    unpacked,
 )
 from scalerl.processes.authenticated import give_up_soon, hang_up, interface_of, let_in, listen_on, own_address
 from scalerl.processes.meeting_file import MeetingPoint, write_ended, write_meeting
+from scalerl.processes.messages import from_bytes, to_bytes
 
 AGENTS_LIMIT_S = 900.0
 """Time limit for all agents to connect: the first import of torch on a node can take minutes."""
@@ -69,7 +68,7 @@ class Post:
     def say(self, message: ToAgent) -> None:
         """Send a message; does nothing if the agent is gone, since callers learn that elsewhere."""
         with suppress(OSError), self.sending:
-            self.connection.send_bytes(packed(message))
+            self.connection.send_bytes(to_bytes(message))
 
 
 class Coordinator:
@@ -127,8 +126,8 @@ class Coordinator:
         if missing:
             names = ", ".join(map(str, missing))
             raise Interrupted(
-                f"of {self.place.nodes} nodes these have no agent: {names}; those that come do so within "
-                f"{AGENTS_LIMIT_S:.0f} s"
+                f"of {self.place.nodes} nodes, these have no connected agent: {names}; agents have "
+                f"{AGENTS_LIMIT_S:.0f} s to connect"
             )
 
     def reaches(self, node: int) -> bool:
@@ -185,7 +184,7 @@ class Coordinator:
         """Return the connection to a process once it has called; EOFError if the process ends first."""
         self._wait(lambda: errand.connection is not None or self._is_gone(errand), CALL_LIMIT_S)
         if errand.connection is None:
-            raise EOFError("the process did not call")
+            raise EOFError("the process ended before it connected")
         return errand.connection
 
     def code(self, errand: Errand, limit_s: float) -> int | None:
@@ -213,10 +212,10 @@ class Coordinator:
         try:
             connection = let_in(caller, self._key)
         except Exception as error:  # garbage, another attempt's key, or a closed connection
-            print(f"a caller was not let in: {type(error).__name__}: {error}", flush=True)
+            print(f"rejected a connection: {type(error).__name__}: {error}", flush=True)
             return
         with suppress(EOFError, OSError):
-            match unpacked(connection.recv_bytes(MOST_MESSAGE_BYTES)):
+            match from_bytes(connection.recv_bytes(MOST_MESSAGE_BYTES)):
                 case Hello() as hello:
                     self._serve_agent(Post(hello=hello, connection=connection))
                 case Called(ticket=ticket):
@@ -242,10 +241,10 @@ class Coordinator:
             self._posts[node] = post
             give_up_soon(post.connection)
             self._state.notify_all()
-        print(f"node {node} ({post.hello.name}) is there, with {post.hello.devices} GPUs", flush=True)
+        print(f"node {node} ({post.hello.name}) has joined with {post.hello.devices} GPUs", flush=True)
         with suppress(EOFError, OSError):
             while True:
-                said = unpacked(post.connection.recv_bytes(MOST_MESSAGE_BYTES))
+                said = from_bytes(post.connection.recv_bytes(MOST_MESSAGE_BYTES))
                 with self._state:
                     self._note(said)
                     self._state.notify_all()
@@ -256,7 +255,7 @@ class Coordinator:
                     hang_up(errand.connection)
             self._state.notify_all()
         if not self._is_over:
-            print(f"node {node} ({post.hello.name}): its agent is gone", flush=True)
+            print(f"node {node} ({post.hello.name}) has lost its agent", flush=True)
 
     def _note(self, said: Started | Exited) -> None:
         match said:

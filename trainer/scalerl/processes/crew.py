@@ -4,8 +4,7 @@ The crew sends orders and notes answers. Prompts and rollouts are left to the cl
 generate again.
 """
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.cluster.probe import WeightProbe
@@ -13,18 +12,13 @@ from scalerl.cluster.unit_state import UnitState
 from scalerl.errors import Interrupted
 from scalerl.generator.request import Request
 from scalerl.processes.accounts import Accounts
-from scalerl.processes.fleet import Fleet
+from scalerl.processes.fleet import SILENCE_LIMIT_S, START_LIMIT_S, Fleet
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death
 from scalerl.processes.member import Member
-from scalerl.processes.messages import NewRequests, NewWeights, Order, Refused, Reply, Report, Resume
+from scalerl.processes.messages import NewRequests, NewWeights, Refused, Report, Resume
+from scalerl.quantities import counted
 
-START_LIMIT_S = 900.0
-"""Time limit for a process to start: an engine may load and compile a large model."""
-SILENCE_LIMIT_S = 300.0
-"""Time limit for a process that owes an answer to send any message; at work it sends one every few seconds."""
-MOST_STARTS_AGAIN = 3
-"""Restarts of one generator in one attempt of a run."""
 MOST_REFUSALS = 3
 """Publications in a row that a generator may reject; each is published again at once."""
 
@@ -42,7 +36,7 @@ class Crew:
         """Groups waiting for a generator."""
         self.newest = NewWeights(publication=0, version=0)
         """Last publication, or the weights that the generators began with."""
-        self.fleet = Fleet(launcher, units, work)
+        self.fleet = Fleet(launcher, units, [work for _ in units])
 
     @property
     def at_work(self) -> list[int]:
@@ -86,7 +80,7 @@ class Crew:
                 node=self.fleet.node_name(number),
                 state=member.stage,
                 doing=self.accounts.generators[number].doing if member.stage == "at work" else "",
-                deaths=member.deaths,
+                deaths=self.fleet.deaths[number],
             )
             for number, member in enumerate(self.members)
         ]
@@ -103,7 +97,7 @@ class Crew:
         self.members[number].groups[group] = len(requests)
         if self.accounts.generators[number].doing == "wait_prompts":
             self.accounts.generators[number].switch("decode", self.accounts.now())
-        self.send(number, NewRequests(requests=requests))
+        self.fleet.send(number, NewRequests(requests=requests))
 
     def published(self, publication: int, version: int, probe: WeightProbe | None) -> None:
         """Announce a publication to every generator that reads weights."""
@@ -115,21 +109,13 @@ class Crew:
     def wake(self, number: int) -> None:
         """Tell a waiting generator to continue."""
         self.members[number].is_awake = True
-        self.send(number, Resume())
-
-    def send(self, number: int, order: Order) -> None:
-        """Send a generator an order; a dead generator does not receive it, and `answers` reports its death."""
-        self.fleet.send(number, order)
+        self.fleet.send(number, Resume())
 
     def _tell_newest(self, number: int) -> None:
         self.members[number].told = self.newest.publication
-        self.send(number, self.newest)
+        self.fleet.send(number, self.newest)
 
     # --- answers ----------------------------------------------------------------------------------------------------
-
-    def answers(self, *, wait_s: float) -> Iterator[tuple[int, Reply | Death]]:
-        """Yield all answers, each with the number of its generator; waits for the first."""
-        return self.fleet.answers(wait_s=wait_s)
 
     def note(self, number: int, report: Report) -> None:
         """Note a generator's report; afterwards call `put_to_work` if it was catching up and has taken weights."""
@@ -153,32 +139,24 @@ class Crew:
         member.seen = refused.publication
         member.refusals += 1
         self.news.append(
-            f"generator {number} refused new weights and went on with version {member.version}: {refused.reason}"
+            f"generator {number} rejected the new weights and kept version {member.version}: {refused.reason}"
         )
         if member.refusals == MOST_REFUSALS:
-            raise Interrupted(f"generator {number} refused {MOST_REFUSALS} publications in a row: {refused.reason}")
+            raise Interrupted(f"generator {number} rejected {MOST_REFUSALS} publications in a row: {refused.reason}")
 
     def note_death(self, number: int, death: Death) -> list[int]:
         """Restart a dead generator unless it dies too often; return its groups, which must be generated again."""
         member = self.members[number]
         if death.by_itself and not member.has_begun:
-            raise Interrupted(f"generator process {number} {death.how}; it had not begun")
+            raise Interrupted(f"generator {number} {death.how} while starting")
         groups = list(member.groups)
         self.accounts.generators[number].switch("dead", self.accounts.now())
-        member.deaths += 1
-        self.members[number] = member.successor()
-        if member.deaths <= MOST_STARTS_AGAIN and self.fleet.can_start_again(number):
-            self.fleet.start_again(number)
-            then = f"it is started again ({member.deaths} of {MOST_STARTS_AGAIN} times)"
-        else:
-            self.members[number].stage = "gone"
-            then = "it is not started again"
-            if member.deaths <= MOST_STARTS_AGAIN:
-                then += ": its node is gone"
-        lost = f"its {len(groups)} unfinished groups are generated again"
-        self.news.append(f"generator process {number} {death.how}; {lost}, and {then}")
+        is_restarted, said = self.fleet.restart(number)
+        self.members[number] = Member(stage="starting" if is_restarted else "gone", has_begun=member.has_begun)
+        lost = f". Its {counted(len(groups), 'unfinished group')} will be generated again" if groups else ""
+        self.news.append(f"generator {number} {death.how}. {said}{lost}")
         if all(each.stage == "gone" for each in self.members):
-            raise Interrupted(f"generator process {number} {death.how}; no generator is left")
+            raise Interrupted(f"generator {number} {death.how}, and no other generator is left")
         return groups
 
     def admit(self, number: int) -> bool:
@@ -186,10 +164,10 @@ class Crew:
 
         If others have newer weights, it takes those first. If nothing was published, it waits for the next publication.
         """
-        member = self.members[number]
-        if member.deaths:
+        member, is_restarted = self.members[number], self.fleet.deaths[number] > 0
+        if is_restarted:
             self.accounts.generators[number].replaced(self.accounts.now())
-        if member.version == self.newest.version and not member.deaths:
+        elif member.version == self.newest.version:
             return True
         member.stage = "catching up"
         if self.newest.publication:
@@ -209,17 +187,7 @@ class Crew:
         return homeless
 
     def end_silent(self) -> None:
-        """Kill each process that owes an answer but has been silent too long; it is then handled as dead."""
-        now = time.monotonic()
+        """Kill each generator that owes an answer but has been silent too long; it is then handled as dead."""
         for number, member in enumerate(self.members):
-            if not member.owes:
-                member.patient_since = now
-                continue
-            silent = now - max(member.patient_since, self.fleet.heard(number))
-            if silent > (START_LIMIT_S if member.stage == "starting" else SILENCE_LIMIT_S):
-                self.fleet.kill(number, f"was ended: it said nothing for {silent:.0f} s while it {member.owes}")
-                member.patient_since = now
-
-    def close(self) -> None:
-        """End the processes."""
-        self.fleet.close()
+            limit_s = START_LIMIT_S if member.stage == "starting" else SILENCE_LIMIT_S
+            self.fleet.kill_if_silent(number, member.owed, limit_s)

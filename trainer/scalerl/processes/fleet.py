@@ -1,7 +1,12 @@
-"""The lines to the generator processes: start, send, restart, end."""
+"""The processes of one role: start, send, notice a death or silence, restart, end.
+
+One rule holds for generators and the evaluator. A process that owes an answer and sends nothing for too long is killed.
+A dead process is restarted, MOST_RESTARTS times in an attempt of a run, if its node is reachable.
+"""
 
 import atexit
 import queue
+import time
 from collections.abc import Iterator, Sequence
 
 from scalerl.cluster.placement import PlacedUnit
@@ -9,14 +14,25 @@ from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death, UnitLine
 from scalerl.processes.messages import Order, Reply
 
+START_LIMIT_S = 900.0
+"""Time limit for a process to start: an engine may load and compile a large model."""
+SILENCE_LIMIT_S = 300.0
+"""Time limit for a process that owes an answer to send any message; at work it sends one every few seconds."""
+MOST_RESTARTS = 3
+"""Restarts of one process in one attempt of a run."""
+
 
 class Fleet:
-    """A line to each generator process."""
+    """A line to each process."""
 
-    def __init__(self, launcher: Launcher, units: Sequence[PlacedUnit], work: bytes) -> None:
-        """Start the units, generators numbered from 0; each executes `work`."""
-        self._launcher, self._units, self._work = launcher, tuple(units), work
+    def __init__(self, launcher: Launcher, units: Sequence[PlacedUnit], works: Sequence[bytes]) -> None:
+        """Start the units, numbered from 0; each executes its own of the `works`."""
+        self._launcher, self._units, self._works = launcher, tuple(units), tuple(works)
         self._inbox: queue.SimpleQueue[UnitLine] = queue.SimpleQueue()
+        self.deaths = [0 for _ in units]
+        """Deaths of each process in this attempt, including those of its predecessors."""
+        self._owes_since: list[float | None] = [None for _ in units]
+        """Time since which a process is known to owe an answer, by the monotonic clock; None if it may be silent."""
         self._lines: list[UnitLine] = []
         atexit.register(self.close)
         for number, unit in enumerate(self._units):
@@ -27,24 +43,20 @@ class Fleet:
         return len(self._lines)
 
     def node_name(self, number: int) -> str:
-        """Name of the node of generator `number`, for people."""
+        """Name of the node of process `number`, for people."""
         return self._launcher.node_name(self._units[number])
 
     @property
     def process_ids(self) -> list[int]:
-        """Process ids in order; a generator that is not restarted keeps its last."""
+        """Process ids in order; a process that is not restarted keeps its last."""
         return [line.body.process_id for line in self._lines]
 
-    def heard(self, number: int) -> float:
-        """Time of generator `number`'s last message, by the monotonic clock."""
-        return self._lines[number].heard
-
     def send(self, number: int, order: Order) -> None:
-        """Send generator `number` an order; a dead generator does not receive it, and `answers` reports its death."""
+        """Send process `number` an order; a dead one does not receive it, and `answers` reports its death."""
         self._lines[number].send(order)
 
     def answers(self, *, wait_s: float = 0.0) -> Iterator[tuple[int, Reply | Death]]:
-        """Yield all answers, each with the number of its generator; waits for the first."""
+        """Yield all answers, each with the number of its process; waits for the first."""
         while True:
             try:
                 line = self._inbox.get(timeout=wait_s) if wait_s else self._inbox.get_nowait()
@@ -55,20 +67,37 @@ class Fleet:
             if line is self._lines[line.unit.index]:  # else from a process that has been replaced
                 yield line.unit.index, said
 
-    def kill(self, number: int, why: str) -> None:
-        """Kill generator `number`; `answers` then reports its death, with the reason `why`."""
-        self._lines[number].kill(why)
+    def kill_if_silent(self, number: int, owed: str, limit_s: float) -> None:
+        """Kill process `number` if it has been silent too long; `answers` then reports its death.
 
-    def can_start_again(self, number: int) -> bool:
-        """True if the node of generator `number` is reachable."""
-        return self._launcher.reaches(self._units[number])
+        `owed` is the work whose answer it owes; empty if it may be silent.
+        """
+        now = time.monotonic()
+        if not owed:
+            self._owes_since[number] = None
+            return
+        since = self._owes_since[number] or now
+        silent = now - max(since, self._lines[number].heard)
+        if silent > limit_s:
+            self._lines[number].kill(f"was killed: silent for {silent:.0f} s while {owed}")
+            since = now
+        self._owes_since[number] = since
 
-    def start_again(self, number: int) -> None:
-        """Replace the dead generator `number` by a new process, which begins with the first weights."""
-        old = self._lines[number]
-        old.kill()
-        old.close()
+    def restart(self, number: int) -> tuple[bool, str]:
+        """Replace the dead process `number` by one that begins with the first weights, if the rule allows.
+
+        Returns True if it did, and a sentence that says so.
+        """
+        self.deaths[number] += 1
+        if self.deaths[number] > MOST_RESTARTS:
+            return False, f"Not restarting: all {MOST_RESTARTS} restarts are used"
+        if not self._launcher.reaches(self._units[number]):
+            return False, "Not restarting: its node is gone"
+        self._lines[number].kill()
+        self._lines[number].close()
         self._lines[number] = self._start(number)
+        self._owes_since[number] = None
+        return True, f"Restarting (attempt {self.deaths[number]} of {MOST_RESTARTS})"
 
     def close(self) -> None:
         """End the processes; everything needed later is in the checkpoint."""
@@ -77,8 +106,7 @@ class Fleet:
             line.kill()
         for line in self._lines:
             line.close()
-        self._launcher.close()
 
     def _start(self, number: int) -> UnitLine:
         unit = self._units[number]
-        return UnitLine(unit, self._launcher.start(unit, self._work), self._inbox)
+        return UnitLine(unit, self._launcher.start(unit, self._works[number]), self._inbox)

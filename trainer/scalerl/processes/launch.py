@@ -65,9 +65,6 @@ class Launcher(Protocol):
         """Name of the unit's node, for people."""
         ...
 
-    def close(self) -> None:
-        """Start no more processes."""
-
 
 class LocalLauncher:
     """Starts units on this machine, each with a pipe; treats all units as being on this node."""
@@ -88,9 +85,6 @@ class LocalLauncher:
     def node_name(self, unit: PlacedUnit) -> str:
         """Name of this machine."""
         return socket.gethostname()
-
-    def close(self) -> None:
-        """Does nothing."""
 
 
 class LocalBody:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from scalerl.quantities import counted
+
 Stage = Literal["starting", "catching up", "at work", "gone"]
 """Stages in order: silent so far; taking the newest weights; accepting groups; dead and not to be restarted."""
 
@@ -31,10 +33,6 @@ class Member:
     """Last state received."""
     has_begun: bool = False
     """True if this generator or a predecessor was ever at work."""
-    deaths: int = 0
-    """Number of deaths in this attempt, including those of predecessors."""
-    patient_since: float = 0.0
-    """Time when the generator last owed nothing, by the monotonic clock."""
 
     @property
     def missing(self) -> int:
@@ -47,20 +45,16 @@ class Member:
         return self.stage in ("catching up", "at work")
 
     @property
-    def owes(self) -> str:
-        """The answer that the generator owes; empty if it may be silent."""
+    def owed(self) -> str:
+        """The work whose answer the generator owes; empty if it may be silent."""
         if self.stage == "gone":
             return ""
         if self.stage == "starting":
-            return "was starting"
+            return "starting"
         if self.seen < self.told:
-            return f"was to take publication {self.told}"
+            return f"taking publication {self.told}"
         if self.is_to_pause:
-            return "was to pause"
+            return "pausing"
         if self.is_to_tell_state:
-            return "was to tell its state"
-        return f"had {self.missing} rollouts to do" if self.groups and self.is_awake else ""
-
-    def successor(self) -> "Member":
-        """Record of the process that replaces this one."""
-        return Member(has_begun=self.has_begun, deaths=self.deaths)
+            return "sending its state"
+        return f"decoding {counted(self.missing, 'rollout')}" if self.groups and self.is_awake else ""

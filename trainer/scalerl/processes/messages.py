@@ -219,7 +219,7 @@ Order = (
 Reply = Report | Refused | Paused | GeneratorState | Obeyed | CannotTrain | Measuring | MeasuredWeights | CannotMeasure
 
 
-def to_bytes(message: Order | Reply) -> bytes:
+def to_bytes(message: object) -> bytes:
     """Encode a message for `Connection.send_bytes`; `Connection.send` would pass each tensor as a file."""
     return pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
 

@@ -24,11 +24,9 @@ from scalerl.learner.learner import Learner, Update
 from scalerl.processes.accounts import Accounts
 from scalerl.processes.crew import Crew
 from scalerl.processes.evaluator_process import EvaluatorWork
-from scalerl.processes.fleet import Fleet
 from scalerl.processes.generator_process import GeneratorWork
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death
-from scalerl.processes.member import Member
 from scalerl.processes.messages import GeneratorState, HandOver, NewWeights, Pause, Paused, Refused, Report, TakeOver
 from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.processes.remote_learner import LOOK_S, RemoteLearner
@@ -84,16 +82,7 @@ class WallCluster(Cluster):
             assert evaluator is not None, "the units have an evaluator"
             self.evaluator = RemoteEvaluator(launcher, unit, evaluator, self.accounts, self.news)
         self.crew = Crew(launcher, generators, pickle.dumps(work), self.accounts, self.news)
-
-    @property
-    def members(self) -> list[Member]:
-        """Record of each generator."""
-        return self.crew.members
-
-    @property
-    def fleet(self) -> Fleet:
-        """Lines to the generators."""
-        return self.crew.fleet
+        self.members, self.fleet = self.crew.members, self.crew.fleet
 
     @property
     def publication(self) -> int:
@@ -115,7 +104,6 @@ class WallCluster(Cluster):
 
     @property
     def is_generating(self) -> bool:
-        """True if requested rollouts are unfinished."""
         return self._missing() > 0
 
     def submit(self, requests: list[Request]) -> None:
@@ -163,7 +151,7 @@ class WallCluster(Cluster):
         activity = sheet.activity
         if wait and activity != "off":
             sheet.switch(waiting)
-        for number, answer in self.crew.answers(wait_s=LOOK_S if wait else 0.0):
+        for number, answer in self.fleet.answers(wait_s=LOOK_S if wait else 0.0):
             sheet.switch(activity)
             member = self.members[number]
             match answer:
@@ -339,7 +327,7 @@ class WallCluster(Cluster):
         for number, member in enumerate(self.members):
             if member.is_awake:
                 member.is_to_pause = True
-                self.crew.send(number, Pause())
+                self.fleet.send(number, Pause())
         self._until(lambda: not any(member.is_awake for member in self.members))
         if self.ranks:
             self.ranks.pause()
@@ -351,7 +339,7 @@ class WallCluster(Cluster):
         """End the evaluator, the generators and the trainer's processes, and close the weight store."""
         if self.evaluator:
             self.evaluator.close()
-        self.crew.close()
+        self.fleet.close()
         self.learner.close()
         self.store.close()
 
@@ -361,12 +349,12 @@ class WallCluster(Cluster):
         if not self._has_started:
             self._until_there()
         deaths = -1
-        while deaths != (deaths := sum(member.deaths for member in self.members)):  # groups of the dead move on
+        while deaths != (deaths := sum(self.fleet.deaths)):  # groups of the dead move on
             for number, member in enumerate(self.members):
                 member.state = None
                 if member.stage == "at work":
                     member.is_to_tell_state = True
-                    self.crew.send(number, HandOver())
+                    self.fleet.send(number, HandOver())
             self._until(lambda: not any(member.is_to_tell_state for member in self.members))
         return {
             **super().state_dict(),
@@ -388,6 +376,6 @@ class WallCluster(Cluster):
             if generator is not None:
                 self.members[number].version = generator["version"]
                 self.members[number].groups = dict(groups)
-                self.crew.send(number, TakeOver(state=generator))
+                self.fleet.send(number, TakeOver(state=generator))
         held = {group for member in self.members for group in member.groups}
         self.crew.homeless = [group for group in self.assembling if group not in held]

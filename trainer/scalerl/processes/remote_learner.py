@@ -4,9 +4,7 @@ Ranks publish their weights themselves. A modelled generator, an evaluation or t
 the run's process, and fetches a publication.
 """
 
-import atexit
 import pickle
-import queue
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,8 +19,9 @@ from scalerl.learner.learner import Update
 from scalerl.learner.ranks import RankDied
 from scalerl.model.build import new_policy
 from scalerl.model.size import ModelSize
+from scalerl.processes.fleet import Fleet
 from scalerl.processes.launch import Launcher
-from scalerl.processes.line import Death, UnitLine
+from scalerl.processes.line import Death
 from scalerl.processes.messages import (
     AwaitEvaluator,
     CannotTrain,
@@ -31,6 +30,7 @@ from scalerl.processes.messages import (
     Order,
     Pause,
     Publish,
+    Reply,
     Resume,
     Step,
     TakeOver,
@@ -70,16 +70,12 @@ class RemoteLearner:
         """Last publication that generators were told of, or are about to be."""
         self._published: tuple[int, int] | None = None
         """Number and version of the last publication."""
-        self._inbox: queue.SimpleQueue[UnitLine] = queue.SimpleQueue()
         self._meeting = TCPStore(work.host, 0, is_master=True, wait_for_workers=False)
         ranks = [unit for unit in units if unit.role == "trainer"]
         self.accounts = [ReportedAccount(doing="wait_rollouts") for _ in ranks]
         """Time spent by each rank in this attempt."""
-        self._lines: list[UnitLine] = []
-        atexit.register(self.close)
-        for rank, unit in enumerate(ranks):
-            own = replace(work, rank=rank, world=len(ranks), port=self._meeting.port)
-            self._lines.append(UnitLine(unit, launcher.start(unit, pickle.dumps(own)), self._inbox))
+        works = [replace(work, rank=rank, world=len(ranks), port=self._meeting.port) for rank in range(len(ranks))]
+        self.fleet = Fleet(launcher, ranks, [pickle.dumps(each) for each in works])
         self._owed = len(ranks)
         """Number of missing answers; at first, one first message per rank."""
         self.is_there = False
@@ -94,11 +90,6 @@ class RemoteLearner:
         """Wait for every rank's first message."""
         list(self._answers())
         self.is_there = True
-
-    @property
-    def process_ids(self) -> list[int]:
-        """Process ids of the ranks, in order."""
-        return [line.body.process_id for line in self._lines]
 
     def step(self, groups: Sequence[Group], compute_gpu_hours: float | None = None) -> Update:
         """Take an optimiser step; RankDied if a rank dies."""
@@ -115,7 +106,7 @@ class RemoteLearner:
         if store is self.evaluations:
             self._order(Publish(publication=publication, is_to_measure=True))
             return
-        assert store is self.store, "ranks publish to the stores that they were started with"
+        assert store is self.store, "ranks publish only to the stores that they were started with"
         self.publication = publication
         self._publish(publication)
 
@@ -150,12 +141,8 @@ class RemoteLearner:
 
     def refuse_dead(self) -> None:
         """RankDied if a rank that owes nothing has died."""
-        while True:
-            try:
-                line = self._inbox.get_nowait()
-            except queue.Empty:
-                return
-            self._take(line)
+        for rank, said in self.fleet.answers():
+            self._take(rank, said)
 
     def state_dict(self) -> dict[str, Any]:
         """State common to all ranks; only while paused."""
@@ -176,11 +163,7 @@ class RemoteLearner:
 
     def close(self) -> None:
         """End the ranks; everything needed later is in the checkpoint."""
-        atexit.unregister(self.close)
-        for line in self._lines:
-            line.kill()
-        for line in self._lines:
-            line.close()
+        self.fleet.close()
 
     def _publish(self, publication: int) -> None:
         self._order(Publish(publication=publication))
@@ -189,47 +172,40 @@ class RemoteLearner:
     def _order(self, order: Order) -> list[Obeyed]:
         """Send an order to all ranks; return their answers in the order of arrival."""
         self.wait_until_there()
-        for line in self._lines:
-            line.send(order)
-        self._owed = len(self._lines)
+        for rank in range(len(self.fleet)):
+            self.fleet.send(rank, order)
+        self._owed = len(self.fleet)
         return list(self._answers())
 
     def _answers(self) -> Iterator[Obeyed]:
         limit = time.monotonic() + OBEY_LIMIT_S
         while self._owed:
-            try:
-                line = self._inbox.get(timeout=LOOK_S)
-            except queue.Empty:
-                if time.monotonic() > limit:
-                    raise RankDied(
-                        f"{self._owed} of the learner's {len(self._lines)} ranks have not answered for "
-                        f"{OBEY_LIMIT_S:.0f} s"
-                    ) from None
-                continue
-            yield self._take(line)
+            if time.monotonic() > limit:
+                raise RankDied(
+                    f"{self._owed} of the learner's {len(self.fleet)} ranks have not answered for {OBEY_LIMIT_S:.0f} s"
+                )
+            for rank, said in self.fleet.answers(wait_s=LOOK_S):
+                yield self._take(rank, said)
+                if not self._owed:
+                    return  # a message after the last answer is a death, which the next order finds
 
-    def _take(self, line: UnitLine) -> Obeyed:
-        match line.hear():
-            case Obeyed() as answer:
+    def _take(self, rank: int, said: Reply | Death) -> Obeyed:
+        match said:
+            case Obeyed():
                 self._owed -= 1
-                self.accounts[line.unit.index].report(answer.seconds, answer.doing)
-                return answer
+                self.accounts[rank].report(said.seconds, said.doing)
+                return said
             case CannotTrain(error=error):
                 raise error
-            case Death() as death:
-                raise RankDied(self._cause(line, death))
-            case answer:
-                raise AssertionError(f"{type(answer).__name__} is no answer of a trainer rank")
+            case Death():
+                raise RankDied(self._cause(rank, said))
+        raise AssertionError(f"{type(said).__name__} is not an answer of a trainer rank")
 
-    def _cause(self, line: UnitLine, death: Death) -> str:
+    def _cause(self, rank: int, death: Death) -> str:
         """The rank that died, and how: the one that did not end by itself, if there is one."""
         limit = time.monotonic() + CAUSE_S
-        while death.by_itself and time.monotonic() < limit:
-            try:
-                other = self._inbox.get(timeout=max(0.0, limit - time.monotonic()))
-            except queue.Empty:
-                break
-            said = other.hear()
-            if isinstance(said, Death) and not said.by_itself:
-                line, death = other, said
-        return f"rank {line.unit.index} of the learner's {len(self._lines)} {death.how}"
+        while death.by_itself and (left_s := limit - time.monotonic()) > 0:
+            for other, said in self.fleet.answers(wait_s=left_s):
+                if isinstance(said, Death) and not said.by_itself:
+                    rank, death = other, said
+        return f"rank {rank} of the learner's {len(self.fleet)} {death.how}"

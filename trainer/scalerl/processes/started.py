@@ -10,9 +10,10 @@ import sys
 import threading
 from multiprocessing import current_process
 
-from scalerl.processes.agent_messages import Called, packed
+from scalerl.processes.agent_messages import Called
 from scalerl.processes.authenticated import call
 from scalerl.processes.launch import begin, end_group
+from scalerl.processes.messages import to_bytes
 
 
 def do_work() -> None:
@@ -21,7 +22,7 @@ def do_work() -> None:
     current_process().name = card["ticket"]
     threading.Thread(target=_end_with_the_agent, daemon=True).start()
     connection = call(card["host"], card["port"], bytes.fromhex(card["key"]))
-    connection.send_bytes(packed(Called(ticket=card["ticket"])))
+    connection.send_bytes(to_bytes(Called(ticket=card["ticket"])))
     begin(connection, tuple(card["devices"]), connection.recv_bytes())
 
 

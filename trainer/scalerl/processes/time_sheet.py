@@ -73,6 +73,17 @@ class ReportedAccount:
         self._account.book(self.doing, max(now, self._account.until))
         self.doing = activity
 
+    def measured(self, took: Mapping[Activity, float], now: float) -> None:
+        """Book the time `took` by the evaluator for an evaluation whose answer is read now; the rest was waiting.
+
+        The evaluator keeps measuring while the clock stands still, so its time is booked up to that on the clock.
+        """
+        passed, whole = max(0.0, now - self._account.until), sum(took.values())
+        share = min(1.0, passed / whole) if whole else 0.0
+        spent: dict[Activity, float] = {name: share * seconds for name, seconds in took.items()}
+        self._account.book("wait_weights", max(now, self._account.until), of_which=spent)
+        self.doing = "wait_weights"
+
     def replaced(self, now: float) -> None:
         """Note that another process has replaced this one and begins its own account."""
         self.switch("wait_prompts", now)

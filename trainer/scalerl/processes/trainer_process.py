@@ -98,7 +98,7 @@ class TrainerProcess:
                 if before != "off":
                     self.sheet.switch("sync")
                 store = self.orders.evaluations if order.is_to_measure else self.orders.store
-                assert store is not None, "weights are to be measured where there is an evaluator"
+                assert store is not None, "only a run with an evaluator publishes weights to measure"
                 self.learner.publish(store, order.publication)
                 self.sheet.switch(before)
             case Pause():
@@ -116,7 +116,7 @@ class TrainerProcess:
             case TakeOver():
                 self.learner.load_state_dict(order.state)
             case _:
-                raise AssertionError(f"{type(order).__name__} is no order to a trainer rank")
+                raise AssertionError(f"{type(order).__name__} is not an order to a trainer rank")
         return self._obeyed()
 
     def _obeyed(self, **found: object) -> Obeyed:

@@ -59,7 +59,9 @@ def refuse_demonstrations(name: str, outcomes: Sequence[tuple[str, Outcome]]) ->
 def _keep_right(task: FileTask) -> None:
     demonstrations = task.demonstrations()
     with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
-        outcomes: list[Outcome] = list(threads.map(lambda pair: task.verify(pair[0], list(pair[1])), demonstrations))
+        outcomes: list[Outcome] = list(
+            threads.map(lambda pair: task.judge(pair[0], list(pair[1])).outcome, demonstrations)
+        )
     found = refuse_demonstrations(
         task.name,
         [(task.written(prompt).where, outcome) for (prompt, _), outcome in zip(demonstrations, outcomes, strict=True)],

@@ -149,6 +149,21 @@ class ResolvedRecipe(Recipe, Scale):
         return self.off_policy.k if self.off_policy.type == "ppo_off_policy" else 1
 
     @property
+    def weighs_by_start(self) -> bool:
+        """True if the loss needs log-probabilities under the weights of the start of a round."""
+        return self.loss.type != "cispo" and self.loss.max_weight is not None
+
+    @property
+    def has_evaluator(self) -> bool:
+        """True if a process of its own measures while training continues."""
+        return self.cluster.type == "wall" and self.cluster.evaluator
+
+    @property
+    def shards_weights(self) -> bool:
+        """True if no rank of the learner holds the weights whole."""
+        return self.learner.type == "fsdp" or (self.learner.type == "deepspeed" and self.learner.zero == 3)
+
+    @property
     def steps_of_a_round(self) -> int:
         """Number of optimiser steps between changes of pi_start."""
         return self.epochs * self.batches_of_a_round

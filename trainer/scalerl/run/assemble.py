@@ -147,8 +147,8 @@ def assemble(
     held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, drift=drift, kept=kept_rollouts)
     processes = _processes(recipe, policy.exported_weights(), coordinator)
     kept = None
-    if recipe.cluster.type == "wall" and recipe.cluster.evaluator:
-        assert evaluations is not None, "an evaluator needs a folder for the weights that it is to measure"
+    if recipe.has_evaluator:
+        assert evaluations is not None, "a run with an evaluator needs a folder for its weights"
         kept = KeptStore(evaluations, policy.exported_weights())
     if processes and recipe.learner.type != "torch":
         orders = TrainerWork(

@@ -147,15 +147,15 @@ def read_checkpoint(
 def damaged(faults: Iterable[str], checkpoint: Path) -> CannotResume:
     """The error for a run that cannot resume from anything in `checkpoint`."""
     found = "; ".join(dict.fromkeys(faults))
-    return CannotResume(f"{found}. The run cannot resume. Restore what is damaged, or {_anew(checkpoint)}")
+    return CannotResume(f"{found}. The run cannot resume. Restore the damaged files, or {_anew(checkpoint)}")
 
 
 def other_form(checkpoint: Path, form: object, code_versions: Sequence[str]) -> CannotResume:
     """The error for a checkpoint whose format this code cannot resume from."""
     written = f", written by code version {' or '.join(code_versions)}" if code_versions else ""
     return CannotResume(
-        f"{checkpoint} has form {form}{written}; this version resumes from form {CHECKPOINT_FORM} alone. The run "
-        "cannot resume, but it can be compared as it is. To train on, use the code that wrote the checkpoint, or "
+        f"{checkpoint} has format {form}{written}; this version resumes only format {CHECKPOINT_FORM}. The run cannot "
+        "resume, but it can still be compared. To train it further, use the code that wrote the checkpoint, or "
         f"{_anew(checkpoint)}"
     )
 
@@ -163,8 +163,8 @@ def other_form(checkpoint: Path, form: object, code_versions: Sequence[str]) -> 
 def _anew(checkpoint: Path) -> str:
     """How to train the run again from the start."""
     return (
-        f"delete the checkpoint, `rm -r {checkpoint}`, and repeat the command (`platform sweep` or `platform train`): "
-        "the run is then trained again from its start"
+        f"retrain the run from its start: delete the checkpoint with `rm -r {checkpoint}`, then repeat the command "
+        "(`platform sweep` or `platform train`)"
     )
 
 

@@ -96,7 +96,7 @@ class _Encoder:
                 }
         name = type(value).__name__
         if RECORDS.get(name) is not type(value):
-            raise TypeError(f"a checkpoint has no form for {type(value)}, which stands at {place}")
+            raise TypeError(f"a checkpoint cannot store {type(value)}, found at {place}")
         values = {one.name: getattr(value, one.name) for one in fields(value)}
         return {f"${name}": {name: self.encode(part, f"{place}/{name}") for name, part in values.items()}}
 

@@ -101,8 +101,8 @@ def _reasons(idle: Counter[str]) -> str:
 def nothing_trained(idle: Counter[str]) -> str:
     """Message for a run whose weights no step has moved; `idle` counts its steps by the reason."""
     steps = idle.total()
-    which = "its only step trained on nothing" if steps == 1 else f"none of its {steps} steps trained on anything"
-    return f"{which}, so that the weights are those of the start: {_reasons(idle)}"
+    which = "the only step trained on nothing" if steps == 1 else f"none of the {steps} steps trained on anything"
+    return f"{which}, so the weights have not changed: {_reasons(idle)}"
 
 
 RULES: dict[str, Callable[[TrainRows, TrainRows], str | None]] = {

@@ -29,7 +29,7 @@ from scalerl.rollout import Group
 from scalerl.run.assemble import assemble
 from scalerl.run.checkpoint import Manifest, damaged, other_form, read_checkpoint, write_checkpoint
 from scalerl.run.health import Health
-from scalerl.run.metrics import EMPTY_LOG, DownstreamRow, EvalRow, LogMark, MetricsLog, Progress, read_rows
+from scalerl.run.metrics import EMPTY_LOG, EvaluationKind, EvaluationRow, LogMark, MetricsLog, Progress, read_rows
 from scalerl.run.model_folder import write_model
 from scalerl.run.pending import MOST_PENDING, Due
 from scalerl.run.rollout_rows import RolloutKind, RolloutRow, trained_rollouts
@@ -154,7 +154,7 @@ class Run:
     def _open_rollouts(self, mark: LogMark) -> MetricsLog:
         """Open the rollouts file and cut off rows after the checkpoint; a file that has changed is started anew."""
         if fault := mark.fault(self.folder.rollouts):
-            self.warn(f"{fault}; the rollouts that it kept of earlier steps are lost, and nothing else")
+            self.warn(f"{fault}. Sample rollouts of earlier steps are lost; nothing else is affected")
             mark = EMPTY_LOG
         return MetricsLog(self.folder.rollouts, mark.bytes)
 
@@ -191,9 +191,13 @@ class Run:
         self, progress: Progress, held_out: Sequence[Reading], downstream: Sequence[Reading], wall_s: float
     ) -> None:
         """Write the rows of one evaluation, whose weights date from `progress` and `wall_s`."""
-        for kind, measured in ((EvalRow, held_out), (DownstreamRow, downstream)):
+        version = progress.step
+        by_kind: dict[EvaluationKind, Sequence[Reading]] = {"eval": held_out, "downstream": downstream}
+        for kind, measured in by_kind.items():
             for one in measured:
-                self.metrics.write(kind(progress=progress, weight_version=progress.step, measured=one, wall_s=wall_s))
+                self.metrics.write(
+                    EvaluationRow(kind=kind, progress=progress, weight_version=version, measured=one, wall_s=wall_s)
+                )
         step, compute, rate = progress.step, progress.compute_gpu_hours, held_out[-1]["pass_rate"]
         self.status.beat(every=0.0, pass_rate=rate)
         print(f"step {step:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)
@@ -303,7 +307,7 @@ class Run:
             return EMPTY_LOG, EMPTY_LOG
         state, self.last = found.state, found.manifest
         for fault in found.faults:
-            self.warn(f"{fault}; resumed from the checkpoint before")
+            self.warn(f"{fault}. Resumed from the previous checkpoint")
         if state["start_sha256"] != self.parts.start_sha256:
             raise damaged(
                 [f"{self.parts.start} is not the model that the run started from: its content has changed"],
@@ -315,8 +319,8 @@ class Run:
         before = state["device"]
         if before != self.device.type:
             self.warn(
-                f"the run resumes on {self.device.type} and was trained on {before} so far: from here on its numbers "
-                f"differ by rounding from those of a run that stays on one device"
+                f"the run resumes on {self.device.type}, but was trained on {before} so far. From here on, its numbers "
+                f"differ by rounding from those of a run on one device"
             )
         self.evaluations, self.num_readings = state["evaluations"], state["num_readings"]
         self.wall_s = state["wall_s"]

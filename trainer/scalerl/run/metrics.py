@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from scalerl.cluster.device_seconds import Activity, Role
 
@@ -41,17 +41,21 @@ class Progress:
 
 
 class Row(Protocol):
-    """A line of the run log: EvalRow, DownstreamRow or TrainRow."""
+    """A line of the run log: EvaluationRow or TrainRow."""
 
     def to_json(self) -> dict[str, Any]:
         """The row as written, its kind first."""
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvalRow:
-    """One held-out evaluation of one task, or of all tasks of a mix."""
+EvaluationKind = Literal["eval", "downstream"]
 
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRow:
+    """One evaluation: of held-out prompts of a task or of a mix, or of a task file that is never trained on."""
+
+    kind: EvaluationKind
     progress: Progress
     weight_version: int
     """Version of the measured weights."""
@@ -61,23 +65,8 @@ class EvalRow:
 
     def to_json(self) -> dict[str, Any]:
         """The row as written."""
-        return {"kind": "eval", **_measurement(self)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class DownstreamRow:
-    """One evaluation on a task file that is never trained on."""
-
-    progress: Progress
-    weight_version: int
-    """Version of the measured weights."""
-    measured: Mapping[str, Any]
-    """The evaluator's columns: task, pass_rate, pass_at_1, ..."""
-    wall_s: float
-
-    def to_json(self) -> dict[str, Any]:
-        """The row as written."""
-        return {"kind": "downstream", **_measurement(self)}
+        progress, version = self.progress.to_json(), self.weight_version
+        return {"kind": self.kind, **progress, "weight_version": version, **self.measured, "wall_s": self.wall_s}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,11 +131,6 @@ class TrainRow:
             "off_clock_s": self.off_clock_s,
             "wall_s": self.wall_s,
         }
-
-
-def _measurement(row: EvalRow | DownstreamRow) -> dict[str, Any]:
-    """The columns after the kind."""
-    return {**row.progress.to_json(), "weight_version": row.weight_version, **row.measured, "wall_s": row.wall_s}
 
 
 def read_rows(path: Path, kind: str | None = None) -> Iterator[dict[str, Any]]:

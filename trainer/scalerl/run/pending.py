@@ -120,5 +120,5 @@ class PendingEvaluations:
         self._published += 1
         if self._published == MOST_PUBLISHED:
             raise Interrupted(f"{what}; they were published {MOST_PUBLISHED} times")
-        self._cluster.news.append(f"{what}; they are published again")
+        self._cluster.news.append(f"{what}. Publishing them again")
         self._publish(due)

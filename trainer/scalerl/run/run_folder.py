@@ -8,13 +8,13 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from scalerl.durable import sync_file
+from scalerl.durable import sync_file, write_atomically
 from scalerl.errors import CannotResume
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.metrics import LOG_FILE
@@ -22,22 +22,6 @@ from scalerl.run.status import RunStatus
 
 IDENTITY = re.compile("[0-9a-f]{12}")
 """Pattern of a run's id, which names its folder."""
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace `path` atomically: temporary name, sync, rename, sync of the folder."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    sync_file(path.parent)
 
 
 @contextmanager
@@ -145,8 +129,8 @@ class RunFolder:
         """The resolved recipe and the seed; CannotResume if they differ from those the run was made with."""
         path = self.path / "recipe.json"
         way_back = (
-            "Restore it, or delete it and repeat the command that made the run (`platform sweep` or `platform train`), "
-            "which writes it again"
+            "Restore the file, or delete it and repeat the command that made the run (`platform sweep` or "
+            "`platform train`), which rewrites it"
         )
         try:
             content = json.loads(path.read_bytes())
@@ -159,7 +143,7 @@ class RunFolder:
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3])
             raise CannotResume(
-                f"{path} is not a recipe of this version ({faults}): it has been edited, or another version wrote it. "
+                f"{path} is not a recipe of this version ({faults}): it was edited, or another version wrote it. "
                 f"{way_back}"
             ) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -169,7 +153,7 @@ class RunFolder:
         for expected in (written, name if IDENTITY.fullmatch(name) else None):
             if expected is not None and expected != identity:
                 raise CannotResume(
-                    f"{path} describes run {identity}, but this is run {expected}: the file has been edited, or "
+                    f"{path} describes run {identity}, but this is run {expected}: the file was edited, or "
                     f"another version of the code, which gives this recipe another id, wrote it. {way_back}. To train "
                     "with other settings, write them in a recipe or sweep file"
                 )
@@ -187,7 +171,7 @@ class RunFolder:
             return RunStatus()
         except (OSError, ValueError) as error:
             return RunStatus(
-                message=f"{path} is damaged ({error}); the next attempt resumes from the checkpoint and writes it again"
+                message=f"{path} is damaged ({error}); the next attempt resumes from the checkpoint and rewrites it"
             )
 
     def write_status(self, status: RunStatus) -> None:

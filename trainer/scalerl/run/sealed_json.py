@@ -21,14 +21,14 @@ def read_sealed(content: bytes) -> tuple[dict[str, Any], bool]:
     try:
         found = json.loads(content)
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError("nested too deeply") from None
     if not isinstance(found, dict):
-        raise ValueError("it is not a JSON object")
+        raise ValueError("not a JSON object")
     if SEAL_KEY not in found:
         return found, False
     written = found.pop(SEAL_KEY)
     if written != _sha256(found):
-        raise ValueError("its SHA-256 is not that of its content")
+        raise ValueError("the SHA-256 does not match the content")
     return found, True
 
 

@@ -77,8 +77,7 @@ def coordinator_of(
         return nullcontext()
     if recipe.cluster.type != "wall":
         raise Rejected(
-            f"{path}: cluster: one process plays all devices of a virtual cluster, and the job has {place.nodes} "
-            "nodes; ask for one node"
+            f"{path}: a virtual cluster runs in one process, but the job has {place.nodes} nodes; request one node"
         )
     return Coordinator(path, place, attempt=attempt)
 

@@ -20,6 +20,7 @@ import torch
 from filelock import FileLock, Timeout
 from torch import Tensor
 
+from scalerl.durable import file_sha256
 from scalerl.errors import Cancelled, CannotResume
 from scalerl.learner.learner import Diverged
 from scalerl.model.build import empty_policy
@@ -153,13 +154,13 @@ def is_whole(finished: Path, listener: Listener) -> bool:
         return False
     fault = fault_of(finished)
     if fault:
-        listener.warn(f"{fault}; the warm start is trained again")
+        listener.warn(f"{fault}. Retraining the warm start")
     return not fault
 
 
 def write_sums(folder: Path) -> None:
     """Write SHA256SUMS for all files of the folder."""
-    lines = [f"{_sha256(path)}  {path.name}\n" for path in sorted(folder.iterdir()) if path.is_file()]
+    lines = [f"{file_sha256(path)}  {path.name}\n" for path in sorted(folder.iterdir()) if path.is_file()]
     write_atomically(folder / SUMS, "".join(lines).encode())
 
 
@@ -173,14 +174,9 @@ def fault_of(folder: Path) -> str:
         path = folder / name
         if not name or not path.is_file():
             return f"{path if name else sums} is {'missing' if name else 'damaged'}"
-        if _sha256(path) != written:
+        if file_sha256(path) != written:
             return f"{path} has changed since it was written: its SHA-256 is not the one in {SUMS}"
     return "" if sums.stat().st_size else f"{sums} is empty"
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def unchanged_folder(model: PretrainedModel) -> Path:
@@ -190,7 +186,7 @@ def unchanged_folder(model: PretrainedModel) -> Path:
     if found != model.path_sha256:
         raise ValueError(
             f"model.path {folder}: its content has changed since the run was planned (its hash is {found}, not "
-            f"{model.path_sha256}); restore it, or start the sweep again to train on the new content"
+            f"{model.path_sha256}); restore it, or restart the sweep to train on the new content"
         )
     return folder
 
@@ -200,24 +196,20 @@ def train_start(
     task: Task,
     recipe: ResolvedRecipe,
     seed: int,
-    partial: Path | None = None,
-    listener: Listener | None = None,
+    partial: Path,
+    listener: Listener,
 ) -> None:
     """Minimise cross-entropy on the responses of fresh demonstrations; the learning rate falls linearly to a tenth.
 
-    Training starts from random weights, unless the model is pretrained. With a folder `partial`, log and checkpoints
-    are kept there, and a restart resumes bit-exactly. Raises Diverged if the loss is not finite.
+    Training starts from random weights, unless the model is pretrained. Log and checkpoints are kept in the folder
+    `partial`, and a restart resumes bit-exactly. Raises Diverged if the loss is not finite.
     """
     if recipe.warm_start.steps > 0:
         keep_right_demonstrations(task)
     if recipe.model.type != "pretrained":
         policy.init_weights(torch.Generator().manual_seed(seed))
     training = _Training(policy, task, recipe, seed)
-    if partial is None:
-        while training.step < recipe.warm_start.steps:
-            training.take_step()
-        return
-    with _kept(training, partial, listener or Listener()) as take_step:
+    with _kept(training, partial, listener) as take_step:
         while training.step < recipe.warm_start.steps:
             take_step()
 
@@ -237,8 +229,7 @@ class _Training:
         rate = settings.learning_rate * (1 - 0.9 * self.step / settings.steps)
         for group in self.adam.param_groups:
             group["lr"] = rate
-        rows = demonstration_batch(self.task, self.rng, settings.batch, settings.noise)
-        tokens, mask = rows
+        tokens, mask = demonstration_batch(self.task, self.rng, settings.batch, settings.noise)
         self.adam.zero_grad(set_to_none=True)
         router_loss = 0.0 if model.type == "llama" else model.router_loss
         loss = accumulate(self.policy, tokens, mask, router_loss=router_loss, max_tokens=pass_tokens(self.recipe))
@@ -305,13 +296,13 @@ def _resume(training: _Training, partial: Path, listener: Listener) -> tuple[Man
     try:
         found = read_checkpoint(partial / "checkpoint", partial / LOG, ())
     except CannotResume as error:
-        listener.warn(f"{str(error).partition('. The run cannot')[0]}; the warm start is trained again from its start")
+        listener.warn(f"{str(error).partition('. The run cannot')[0]}. Retraining the warm start from scratch")
         shutil.rmtree(partial / "checkpoint")
         found = None
     if found is None:
         return None, 0
     for fault in found.faults:
-        listener.warn(f"{fault}; the warm start resumed from the checkpoint before")
+        listener.warn(f"{fault}. The warm start resumed from its previous checkpoint")
     training.load_state_dict(found.state)
     return found.manifest, found.manifest.log.bytes
 

@@ -48,8 +48,3 @@ class ProgramEnd:
     """Seconds from the program's first instruction to the end of its last process."""
     cpu_s: float
     """CPU seconds of the program and of the children it waited for."""
-
-    @property
-    def ok(self) -> bool:
-        """True if the program exited by itself with code 0."""
-        return self.exit_code == 0

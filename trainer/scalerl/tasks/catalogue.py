@@ -19,6 +19,8 @@ from scalerl.tasks.questions import qa_task
 from scalerl.tasks.task import Task, TaskError
 from scalerl.tokens import Tokenizer
 
+FEWEST_HELD_OUT = 2
+"""Fewest held-out prompts allowed: a single one says nothing about others."""
 FEW_HELD_OUT = 30
 """Number of measured prompts below which the choice of prompts alone adds a standard error of about 0.09 or more."""
 
@@ -72,10 +74,10 @@ def make_task(settings: AnyTask | Downstream, tokenizer: Tokenizer, *, readable_
         raise TaskError(f"task {settings.title!r}: {error}", error.rows) from error
     except ValueError as error:
         raise TaskError(str(error)) from error
-    if len(task.validation) < 2 and not isinstance(settings, Measured):
+    if len(task.validation) < FEWEST_HELD_OUT and not isinstance(settings, Measured):
         raise TaskError(
             f"task {task.name!r}: a pass rate needs more than {len(task.validation)} held-out prompt; hold out at "
-            f"least 2, better {FEW_HELD_OUT} or more: raise validation, or use a larger validation_path"
+            f"least {FEWEST_HELD_OUT}, better {FEW_HELD_OUT} or more: raise validation, or use a larger validation_path"
         )
     return task
 

@@ -15,7 +15,7 @@ import numpy as np
 from scalerl.errors import Rejected
 from scalerl.recipe import FileSettings
 from scalerl.recipe.file_hash import content_sha256
-from scalerl.rollout import Judgement, Outcome, Prompt
+from scalerl.rollout import Judgement, Prompt
 from scalerl.tasks.asked import PromptText, TemplateFault
 from scalerl.tasks.files import TaskRow, is_missing, read_task_rows
 from scalerl.tasks.left_out import LeftOut, Reason, UnreadableRows, reasons_text
@@ -242,10 +242,6 @@ class FileTask:
         """Judge the text after the first end of thinking; unparsable if thinking never ends."""
         answer = self.tokenizer.reader.answer(response)
         return Judgement("unparsable") if answer is None else self._judge(answer.text, prompt.answer)
-
-    def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
-        """Outcome of `judge`."""
-        return self.judge(prompt, response).outcome
 
     def written(self, prompt: Prompt) -> Written:
         """The prompt's row, and the answer of a demonstration."""

@@ -17,12 +17,10 @@ from typing import Any
 from scalerl.tasks.left_out import LeftOut
 from scalerl.tasks.written_numbers import WrittenFloat, WrittenInteger, single, written_float, written_integer
 
-"""One row of a file."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class TaskRow:
-    """File and line, for error messages."""
+    """One row of a file."""
 
     where: str
     """File and line, as an error names it."""
@@ -33,7 +31,7 @@ class TaskRow:
         names = [column] if column else [name for name in defaults if name in self.values]
         if not names or is_missing(self.values.get(names[0])):
             wanted = repr(column) if column else f"one of {', '.join(defaults)}"
-            found = f"it holds {self.values[names[0]]}; " if names and self.values.get(names[0]) is not None else ""
+            found = f"found {self.values[names[0]]}; " if names and self.values.get(names[0]) is not None else ""
             columns = ", ".join(name for name, value in self.values.items() if not is_missing(value)) or "none"
             raise ValueError(
                 f"{self.where}: no {setting} in column {wanted}; {found}columns with a value are {columns}. "
@@ -66,7 +64,7 @@ def _fault_of_text(value: Any) -> str:
         case str() if not value.strip():
             return "expected text"
         case str() if not _is_utf8(value):
-            return "it contains half of a surrogate pair, which no file can store; write the whole character"
+            return "the text contains half of a surrogate pair, which no file can store; write the whole character"
         case bool():
             return "expected text"
         case float() | Decimal() if not math.isfinite(value) and not isinstance(value, WrittenFloat):

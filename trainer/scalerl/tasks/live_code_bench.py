@@ -95,9 +95,9 @@ def pickled_string(pickled: bytes) -> str:
         if operation.name in STRINGS:
             found.append(str(argument))
         elif operation.name not in OF_ONE_STRING:
-            raise ValueError(f"its pickle contains more than a string ({operation.name})")
+            raise ValueError(f"the pickle contains more than a string ({operation.name})")
     if len(found) != 1:
-        raise ValueError(f"its pickle contains {len(found)} strings, not one")
+        raise ValueError(f"the pickle contains {len(found)} strings, not one")
     return found[0]
 
 
@@ -105,7 +105,7 @@ def test_of(where: str, test: Mapping[str, Any], call: str | None) -> CodeTest:
     """One test, which calls `call` if it is functional; raises ValueError if something is missing."""
     kind, given, wanted = test.get("testtype"), test.get("input"), test.get("output")
     if kind not in ("stdin", "functional") or not isinstance(given, str) or not isinstance(wanted, str):
-        raise ValueError(f"{where} is {dict(test)!r:.120}; it needs input, output and testtype stdin or functional")
+        raise ValueError(f"{where} is {dict(test)!r:.120}; a test needs input, output and testtype stdin or functional")
     if kind == "stdin":
         return StdioTest(stdin=given, stdout=wanted)
     if call is None:

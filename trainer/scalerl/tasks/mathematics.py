@@ -10,7 +10,7 @@ from scalerl.tasks.files import TaskRow
 from scalerl.tasks.forms import MATH_COLUMNS, without_calculations
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.math_answer import judge_math
-from scalerl.verifiers.worker import MAX_KEEPERS
+from scalerl.verifiers.math_worker import MAX_KEEPERS
 
 NO_ANSWER = {"nan", "NaN", "NAN", "None", "null", "NULL", "<NA>", "NaT", "inf", "-inf", "Infinity", "-Infinity"}
 """Texts that programs write for a missing or too large number."""

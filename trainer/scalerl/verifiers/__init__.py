@@ -9,7 +9,7 @@ math_answer   mathematics, by math-verify in a worker process with a time limit
   math_latex    values in the notation of the parser
   math_units    names and sizes of units, and words that change a number
   math_prose    values stated in a sentence
-  worker        processes of the engine, with time limit and restart
+  math_worker   processes of the engine, with time limit and restart
 code_tests    programs, by tests in the sandbox
   code_harness  code around the program in the sandbox
 python_tests  programs, by Python tests that run in a separate sandbox

@@ -21,7 +21,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from scalerl.rollout import Judgement, Outcome
+from scalerl.rollout import Judgement
 from scalerl.verifiers.math_answer import last_boxed
 from scalerl.verifiers.qa import normalise
 
@@ -102,11 +102,6 @@ _OR_ANOTHER = re.compile(
     re.IGNORECASE,
 )
 _BRACKETED = re.compile(r"\(([A-Z])\)")
-
-
-def verify_choice(answer: str, gold: str, *, num_choices: int, texts: Sequence[str] = ()) -> Outcome:
-    """Outcome of `judge_choice`."""
-    return judge_choice(answer, gold, num_choices=num_choices, texts=texts).outcome
 
 
 def judge_choice(answer: str, gold: str, *, num_choices: int, texts: Sequence[str] = ()) -> Judgement:

@@ -9,8 +9,8 @@ The last answer stated after the thinking part is judged. The search has this or
 5. anything that math-verify finds in the last 2,000 characters.
 
 Unparsable are a box that never closes, an answer of more than 1,000 characters (a run of white space counts once; a
-number may have 20,000), and an answer that is neither mathematics nor words. `math_equal` defines equality; `worker`
-enforces the time limit.
+number may have 20,000), and an answer that is neither mathematics nor words. `math_equal` defines equality;
+`math_worker` enforces the time limit.
 """
 
 import re
@@ -20,10 +20,9 @@ from scalerl.rollout import Judgement
 from scalerl.verifiers.math_notation import squeeze, without_bold
 from scalerl.verifiers.math_prose import changes_what_follows, statements
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER
-from scalerl.verifiers.worker import judge_within
+from scalerl.verifiers.math_worker import judge_within
 
 if TYPE_CHECKING:  # neither torch nor SymPy is loaded before it is needed
-    from scalerl.rollout import Outcome
     from scalerl.verifiers.math_equal import StatedPlace
 
 MAX_NUMBER_CHARS = 20_000
@@ -44,11 +43,6 @@ _ONE_OF_SEVERAL = re.compile(r"(?:\$|\\\))\s*(?:,|,?\s*and|,?\s*or)\s*\$$")
 _TAGGED = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 _SENTENCE = re.compile(r"[A-Z][^$\\]*\s(?:is|are|was|were|equals|cost|costs|be)\s+(?P<value>\\?\$?-?[\d\\.][^,]*?)\.?")
 _SAID = re.compile(r"(?:answer|correct (?:option|choice))\W{0,4}(?:is\b\s*:?|:)", re.IGNORECASE)
-
-
-def verify_math(answer: str, gold: str, *, time_limit_s: float) -> "Outcome":
-    """Outcome of `judge_math`."""
-    return judge_math(answer, gold, time_limit_s=time_limit_s).outcome
 
 
 def judge_math(answer: str, gold: str, *, time_limit_s: float) -> Judgement:

@@ -15,7 +15,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from scalerl.rollout import Judgement, Outcome
+from scalerl.rollout import Judgement
 from scalerl.verifiers.math_answer import last_boxed
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS
 
@@ -38,11 +38,6 @@ _TAKEN_BACK = re.compile(
     r"\b(?:no|not|wait|actually|rather|instead|sorry|correction|wrong|or|but|however|maybe|perhaps|alternatively)\b|n't",
     re.IGNORECASE,
 )
-
-
-def verify_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> Outcome:
-    """Outcome of `judge_qa`."""
-    return judge_qa(answer, gold, min_f1=min_f1).outcome
 
 
 def judge_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> Judgement:

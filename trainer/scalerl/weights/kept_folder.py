@@ -8,11 +8,11 @@
 A checkpoint may refer to them, so files are synced, and a resumed run does not delete them.
 """
 
-import os
 import shutil
 from collections.abc import Container
 from pathlib import Path
 
+from scalerl.durable import write_atomically
 from scalerl.weights.folder import FolderStore
 from scalerl.weights.hugging_face import Weights
 from scalerl.weights.manifest import forms_of
@@ -48,14 +48,4 @@ class KeptStore(FolderStore):
 
     def _replace(self, path: Path, content: bytes) -> None:
         """Write a file atomically and durably."""
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        write_atomically(path, content)

@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from trainer.verifiers.outcomes import verify_math
 from waiting import wait_until
 
 from scalerl.rollout import Judgement
-from scalerl.verifiers import math_equal, worker
-from scalerl.verifiers.math_answer import verify_math
+from scalerl.verifiers import math_equal, math_worker
 
 LIMIT_S = 5.0
 NEVER_ENDS = ["\\binom{99999999}{49999999}", "[9^{9^9},9^{9^{9^9}}]"]
@@ -39,7 +39,7 @@ def test_the_limit_holds_in_threads_and_every_thread_gets_its_own_verdict():
 
 
 def keepers():
-    return [keeper for keeper in worker._pool.keepers.queue if keeper]
+    return [keeper for keeper in math_worker._pool.keepers.queue if keeper]
 
 
 def children(pid):
@@ -54,7 +54,7 @@ def test_an_answer_whose_engine_is_killed_from_outside_is_judged_by_the_next():
         target=lambda: outcomes.append(verify_math(f"\\boxed{{{NEVER_ENDS[0]}}}", "42", time_limit_s=2.0))
     )
     hanging.start()
-    wait_until(lambda: len(keepers()) < worker.MAX_KEEPERS and children(keeper), "an engine at work")
+    wait_until(lambda: len(keepers()) < math_worker.MAX_KEEPERS and children(keeper), "an engine at work")
     (engine,) = children(keeper)
     os.kill(engine, signal.SIGKILL)
     hanging.join()
@@ -93,7 +93,7 @@ def test_a_forked_child_starts_its_own_keeper_and_the_parents_goes_on():
 
 
 def test_a_keeper_and_its_engine_end_with_their_trainer():
-    keeper = worker.Keeper()
+    keeper = math_worker.Keeper()
     assert keeper.ask({"answer": "1", "gold": "1", "place": "marked", "limit_s": 5.0}) == Judgement("right")
     (engine,) = children(keeper.process.pid)
     keeper._stdin.close()
@@ -116,7 +116,7 @@ def engines(monkeypatch):
         return do[answer]() if answer in do else "right", ""
 
     monkeypatch.setattr(math_equal, "judge", judge)
-    made = worker.Engines()
+    made = math_worker.Engines()
 
     def outcome(act, **request):
         if do.get("x") is not act:
@@ -182,7 +182,7 @@ def test_an_engine_that_dies_once_at_an_answer_does_not_decide_its_verdict(engin
 @FORKS_HERE
 def test_where_the_known_pair_is_not_judged_either_the_machinery_has_failed(monkeypatch):
     monkeypatch.setattr(math_equal, "judge", lambda *_: os._exit(1))
-    made = worker.Engines()
+    made = math_worker.Engines()
     assert made.outcome(RIGHT) == "crashed"
     made.close()
 
@@ -199,7 +199,7 @@ def test_the_limit_counts_processor_time_so_a_busy_machine_changes_no_verdict(en
 
 @FORKS_HERE
 def test_an_engine_that_waits_for_ever_is_timed_out(engines, monkeypatch):
-    monkeypatch.setattr(worker, "WALL_GRACE_S", 0.5)
+    monkeypatch.setattr(math_worker, "WALL_GRACE_S", 0.5)
     assert engines(lambda: time.sleep(60), limit_s=0.01) == "timed_out"
 
 
@@ -208,17 +208,17 @@ def test_an_engine_that_has_grown_is_replaced_before_its_memory_decides_a_verdic
     kept = []
 
     def grows():
-        kept.append(bytearray(worker.SPENT_BYTES // 2 + (1 << 20)))
+        kept.append(bytearray(math_worker.SPENT_BYTES // 2 + (1 << 20)))
         return "right" if len(kept) <= 2 else "wrong"
 
     assert [engines(grows) for _ in range(6)] == ["right"] * 6
 
 
 def test_where_no_process_is_to_be_had_nothing_is_judged(monkeypatch):
-    monkeypatch.setattr(worker, "_pool", worker.IdleKeepers())
+    monkeypatch.setattr(math_worker, "_pool", math_worker.IdleKeepers())
 
     def refuse(*_, **__):
         raise BlockingIOError("no more processes")
 
-    monkeypatch.setattr(worker.subprocess, "Popen", refuse)
+    monkeypatch.setattr(math_worker.subprocess, "Popen", refuse)
     assert verify_math("\\boxed{1}", "1", time_limit_s=LIMIT_S) == "crashed"

@@ -98,7 +98,7 @@ class Keeper:
         root = str(Path(__file__).parents[2])
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", "from scalerl.verifiers.worker import keep; keep()"],
+            [sys.executable, "-P", "-c", "from scalerl.verifiers.math_worker import keep; keep()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
