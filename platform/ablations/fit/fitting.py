@@ -119,7 +119,6 @@ def fit_curve(
         residuals=(window.score - readings.score) / (ceiling or 1.0) + best.residuals,
         noise_sd=float(np.sqrt(noise.variance)),
         autocorrelation=noise.autocorrelation,
-        grid_node=(float(np.exp(best.node[1])), float(C_max * np.exp(best.node[0]))),
         settings=FitSettings(fit_from=fit_from, fit_to=fit_to, r0=r0, loss=loss, ceiling=ceiling),
         readings=found.readings,
         draws=CurveSet(A=draws.r + draws.a, B=np.exp(draws.q), C_mid=C_max * np.exp(draws.p), R_0=draws.r),

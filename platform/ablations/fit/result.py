@@ -73,8 +73,6 @@ class Fit:
     noise_sd: float
     autocorrelation: float
     """Lag-1 autocorrelation of the noise, corrected for what the fit absorbs."""
-    grid_node: tuple[float, float]
-    """(B, C_mid) of the grid node from which the fit was polished."""
     settings: FitSettings
     """Settings of the fit."""
     readings: Readings

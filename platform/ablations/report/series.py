@@ -12,9 +12,6 @@ from ablations.readings.fitted_run import FittedRun
 from ablations.report.axes import ComputeAxis, compute_axis, score_range_of
 from ablations.report.colours import Style, styles
 
-LABEL_GAP = 0.042
-"""Distance of two labels as a share of the axis, if there is room."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PointSeries:
@@ -47,16 +44,14 @@ class BandSeries:
 
 @dataclass(frozen=True, kw_only=True)
 class AsymptoteMark:
-    """The place of a variant's asymptote at the right edge, and of its label.
+    """The place of a variant's asymptote at the right edge.
 
-    AsymptoteMark(estimate=estimate, height=0.612, label_height=0.62, is_above=False)
+    AsymptoteMark(estimate=estimate, height=0.612, is_above=False)
     """
 
     estimate: AsymptoteEstimate
     height: float
     """A; its lower bound if A has no upper one; the end of the curve if it does not rise. Always within the axis."""
-    label_height: float
-    """The height of the label, moved so that no label covers another."""
     is_above: bool
     """True if A lies above the axis, so that `height` is its upper end."""
 
@@ -165,22 +160,16 @@ def _marks(
     axis: ComputeAxis,
     score_range: tuple[float, float],
 ) -> dict[str, AsymptoteMark]:
-    """The asymptotes at the right edge, with labels in the order of their values."""
+    """The asymptotes at the right edge, by variant."""
     values = {
         variant.name: _right_end(variant, estimates[variant.name], axis)
         for variant in drawn
         if variant.name in estimates
     }
-    names = sorted(values, key=values.__getitem__)
     low, high = score_range
-    heights = [min(max(values[name], low), high) for name in names]
-    gap = min(LABEL_GAP, 1 / max(len(names), 1)) * (high - low)
-    labels = spread(heights, gap, low + gap / 2, high - gap / 2)
     return {
-        name: AsymptoteMark(
-            estimate=estimates[name], height=height, label_height=label, is_above=bool(values[name] > high)
-        )
-        for name, height, label in zip(names, heights, labels, strict=True)
+        name: AsymptoteMark(estimate=estimates[name], height=min(max(value, low), high), is_above=bool(value > high))
+        for name, value in values.items()
     }
 
 
@@ -190,23 +179,3 @@ def _right_end(variant: FittedVariant, asymptote: AsymptoteEstimate, axis: Compu
     if asymptote.rises:
         return asymptote.lo
     return float(np.mean([fit.predict(axis.last)[0] for fit in variant.fits]))
-
-
-def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """`values` moved as little as possible (least squares) to lie `gap` apart and, if they fit, within [low, high].
-
-    Isotonic regression by pooling adjacent violators (Ayer et al. 1955) of the values minus the gaps below them.
-    """
-    order = np.argsort(values, kind="stable")
-    blocks: list[tuple[float, int]] = []
-    for place, index in enumerate(order):
-        mean, size = values[index] - place * gap, 1
-        while blocks and blocks[-1][0] > mean:
-            before, num_before = blocks.pop()
-            mean, size = (before * num_before + mean * size) / (num_before + size), num_before + size
-        blocks.append((mean, size))
-    levels = np.repeat([mean for mean, _ in blocks], [size for _, size in blocks])
-    levels = np.clip(levels, low, max(low, high - (len(order) - 1) * gap))
-    moved = np.empty(len(order))
-    moved[order] = levels + gap * np.arange(len(order))
-    return moved.tolist()

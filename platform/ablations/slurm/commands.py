@@ -101,11 +101,6 @@ class NodeGroup:
     """The reason why an administrator or Slurm took the nodes out of service."""
 
 
-def is_installed() -> bool:
-    """True if this machine has Slurm's commands."""
-    return shutil.which("sbatch") is not None
-
-
 def missing() -> tuple[str, ...]:
     """Required commands that this machine lacks."""
     return tuple(name for name in NEEDED if shutil.which(name) is None)

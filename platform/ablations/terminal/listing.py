@@ -75,11 +75,6 @@ class Listing:
         """The cells of one column."""
         return [row.cells[at] for row in self.rows]
 
-    @property
-    def row_count(self) -> int:
-        """The number of rows."""
-        return len(self.rows)
-
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         width = options.max_width
         if self.title:

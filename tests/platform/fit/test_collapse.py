@@ -172,7 +172,7 @@ def test_noise_is_corrected_for_what_the_fit_absorbs():
     e = np.tile([1.0, 1.0, -1.0, -1.0], 3)
     jacobian = np.zeros((12, 4))
     jacobian[:, 0] = 1
-    fit = Solution(r=0.0, a=0.0, p=0.0, q=0.0, node=(0.0, 0.0), residuals=e, jacobian=jacobian)
+    fit = Solution(r=0.0, a=0.0, p=0.0, q=0.0, residuals=e, jacobian=jacobian)
     noise = noise_of_fit(fit, floor=0.0)
     # e'e = 12 with 8 degrees of freedom; neighbours' products sum to 1, H is 1/12 everywhere: (1 + 1.5 * 11/12) / 16.5.
     assert noise.variance == pytest.approx(1.5)

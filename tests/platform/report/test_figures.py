@@ -15,7 +15,7 @@ from ablations.fit.curve import Curve
 from ablations.home.plan import PlannedVariant
 from ablations.report.colours import styles
 from ablations.report.curves import curves_figure
-from ablations.report.series import curve_series, spread
+from ablations.report.series import curve_series
 from ablations.report.style import elided
 from ablations.report.verdicts import verdicts_figure
 
@@ -166,12 +166,11 @@ def test_a_difference_that_nothing_bounds_is_said_not_to_be_known(results):
     assert figure.layout.yaxis2.ticktext[0] == "not known"
 
 
-def test_an_asymptote_above_the_axis_is_an_arrow_at_its_top_and_labelled_above_all_others(results):
+def test_an_asymptote_above_the_axis_is_an_arrow_at_its_top(results):
     # The readings end at .61, so that A of 2 has no place on the axis and .9 has one.
     far = curve_series(with_asymptote(results, 2.0, 1.8, 2.2))
     marks = {one.name: one.asymptote for one in far.variants}
     assert (marks["loo-loss"].is_above, marks["loo-loss"].height) == (True, far.score_range[1])
-    assert max(marks, key=lambda name: marks[name].label_height) == "loo-loss"
     assert not marks["scalerl"].is_open
 
 
@@ -245,19 +244,6 @@ def test_a_sweep_without_a_reading_still_has_figures(tmp_path):
     entries = [(trace.name, trace.x) for trace in curves_figure(empty).data]
     assert entries == [(f"{name}: no fit", (None,)) for name in TRUTH]
     assert not verdicts_figure(empty).data
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([0.1, 0.5, 0.9], [0.1, 0.5, 0.9]),  # nothing to do
-        ([0.5, 0.5], [0.45, 0.55]),  # a gap, evenly to both sides
-        ([0.52, 0.48], [0.55, 0.45]),  # the order stays
-        ([0.98, 0.99, 1.0], [0.8, 0.9, 1.0]),  # the box ends at 1
-    ],
-)
-def test_labels_are_moved_apart_as_little_as_need_be(values, expected):
-    assert spread(values, 0.1, 0.0, 1.0) == pytest.approx(expected)
 
 
 def test_a_run_of_many_readings_is_drawn_by_as_many_points_as_a_screen_can_show(results):

@@ -69,13 +69,12 @@ class Deviance:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solution:
-    """The best curve r + a g(p, q), its Jacobian over (r, a, p, q), and the node (p, q) where the polish started."""
+    """The best curve r + a g(p, q), and its Jacobian over (r, a, p, q)."""
 
     r: float
     a: float
     p: float
     q: float
-    node: tuple[float, float]
     residuals: np.ndarray
     jacobian: np.ndarray
 
@@ -188,7 +187,6 @@ def polish(
         return float(r[0]), float(a[0]), columns, target - columns @ np.array([r[0], a[0]])
 
     (p_lo, p_hi), (q_lo, q_hi) = family.box(x)
-    node = p, q
     r, a, columns, error = project(p, q)
     damping = 1e-6
     for _ in range(MAX_POLISH_STEPS):
@@ -220,7 +218,6 @@ def polish(
         a=a,
         p=p,
         q=q,
-        node=node,
         residuals=y - r - a * g,
         jacobian=np.stack([np.ones(y.size), g, a * g_p, a * g_q], axis=1),
     )
