@@ -160,6 +160,13 @@ def _sources(sweep: StartedSweep, with_checkpoints: bool) -> Iterator[tuple[str,
 def _warm_start(sweep: StartedSweep, folder: RunFolder) -> dict[str, Path]:
     """The files of a run's warm start, without which the run cannot resume."""
     from scalerl.run.warm_start import start_key
+    from scalerl.tasks import all_tasks
+    from scalerl.tokens import make_tokenizer
 
-    place = sweep.home.warm_starts / start_key(*folder.read_recipe())
+    recipe, seed = folder.read_recipe()
+    left_out: tuple[str, ...] = ()
+    if folder.left_out.exists():  # only the task files tell which of its rows change the key
+        tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
+        left_out = all_tasks(recipe.tasks, recipe.evaluation.downstream, tokenizer).trained.newly_left_out
+    place = sweep.home.warm_starts / start_key(recipe, seed, left_out)
     return {f"warm_starts/{place.name}/{path.name}": path for path in sorted(place.glob("*")) if path.is_file()}

@@ -5,7 +5,7 @@ import io
 import json
 import shutil
 import tarfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,11 @@ from ablations.home.started_sweep import read_sweep
 from ablations.running.archive import ArchivedFile, contents_of, export_sweep
 from ablations.running.unpack import import_sweep
 from scalerl.durable import file_sha256
+from scalerl.recipe import ResolvedRecipe
 from scalerl.run.sealed_json import read_sealed
+from scalerl.run.warm_start import start_key
+from scalerl.tasks import all_tasks
+from scalerl.tokens import make_tokenizer
 
 
 def members(archive: Path) -> dict[str, bytes]:
@@ -97,6 +101,32 @@ def test_what_a_home_makes_again_and_what_is_of_one_place_stays_there(exported):
     files = read_sealed(held["contents.json"])[0]["files"]
     assert files.keys() == held.keys() - {"contents.json"}
     assert next(iter(files)) == "sweep/plan.json"
+
+
+def test_the_warm_start_of_a_run_that_leaves_rows_out_is_exported(tmp_path):
+    data = tmp_path / "sums.jsonl"
+    sums = [{"question": f"What is {n} + {n}?", "answer": str(2 * n), "solution": "so"} for n in range(120)]
+    repeats = [{**one, "question": one["question"].upper()} for one in sums[:5]]
+    data.write_text("".join(json.dumps(one) + "\n" for one in sums + repeats))
+    recipe = ResolvedRecipe.model_validate(
+        {"model": {"tokenizer": "characters"}, "tasks": [{"type": "math", "path": str(data)}]}
+    )
+    tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
+    tasks = all_tasks(recipe.tasks, (), tokenizer)
+    run = PlannedRun(seed=0, id=recipe.identity(0))
+    sweep = make_home(tmp_path / "here")
+    sweep = replace(sweep, plan=replace(sweep.plan, variants=(replace(sweep.plan.variants[0], runs=(run,)),)))
+    sweep.write_plan()
+    folder = sweep.run(run.id)
+    folder.create(recipe, 0)
+    write_state(sweep.home, run.id, "done")
+    folder.checkpoint.mkdir()
+    folder.left_out.write_text("".join(json.dumps(asdict(one)) + "\n" for one in tasks.left_out["math"]))
+    start = sweep.home.warm_starts / start_key(recipe, 0, tasks.trained.newly_left_out)
+    start.mkdir(parents=True)
+    (start / "SHA256SUMS").write_text("")
+    archive = export_sweep(sweep, tmp_path / "loo.tar.gz", with_checkpoints=True).path
+    assert f"warm_starts/{start.name}/SHA256SUMS" in members(archive)
 
 
 def test_a_sweep_that_trains_is_not_exported_and_no_file_is_overwritten(exported, tmp_path):
