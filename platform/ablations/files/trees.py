@@ -1,7 +1,7 @@
 """Saves trees of dataclasses, tuples, mappings and arrays to one file and reads them back bit for bit.
 
 >>> write_tree(Path("fit.npz"), fit, named=FAMILIES)
->>> read_tree(Path("fit.npz"), classes=(Fit, Curve, ...), named=FAMILIES)
+>>> tree_from_bytes(Path("fit.npz").read_bytes(), classes=(Fit, Curve, ...), named=FAMILIES)
 
 The file is a NumPy `.npz` with two arrays: the tree as JSON, and the bytes of all its arrays end to end. One array is
 enough because opening an array takes as long as reading a hundred thousand numbers. Reading creates instances of the
@@ -48,14 +48,6 @@ def write_tree(path: Path, value: Any, *, named: Mapping[str, Any] | None = None
     content = tree_bytes(value, named=named)
     path.parent.mkdir(exist_ok=True)
     write_atomically(path, content)
-
-
-def read_tree(path: Path, *, classes: Collection[type], named: Mapping[str, Any] | None = None) -> Any:
-    """Read a tree; raises NotATree if the file is damaged or names an unknown class, OSError if it does not exist."""
-    try:
-        return tree_from_bytes(path.read_bytes(), classes=classes, named=named)
-    except NotATree as error:
-        raise NotATree(f"{path}: {error}") from error
 
 
 def tree_bytes(value: Any, *, named: Mapping[str, Any] | None = None) -> bytes:
