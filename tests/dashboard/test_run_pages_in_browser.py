@@ -42,7 +42,7 @@ def sweep(tmp_path_factory) -> StartedSweep:
     pairs = tuple((value, 900.0 - 50.0 * place) for place, value in enumerate(VALUES))
     make_record((Asymptote(), ComputeToReach(score=0.4)), pairs).write(front.folder)
     objectives = "[{type: asymptote}, {type: compute_to_reach, score: 0.4}]"
-    text = "name: front\nreference: scalerl\nscale: laptop\n" + SPACE.format(objective=objectives)
+    text = "name: front\nreference: scalerl\nseeds: [0]\nscale: laptop\n" + SPACE.format(objective=objectives)
     (front.folder / "sweep.yaml").write_text(text)
     run = PlannedRun(seed=0, id=RECIPE.identity(0))
     write_run(Home(path), run.id, (0.6, 1.9, 300.0))

@@ -30,6 +30,7 @@ SWEEP = """
 name: small
 doc: A study for tests
 reference: scalerl
+seeds: [0]
 scale: seconds
 leave_one_out:
   revert_to: baseline

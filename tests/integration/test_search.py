@@ -14,6 +14,7 @@ SEARCH = f"""
 name: search
 doc: A search for tests
 reference: scalerl
+seeds: [0]
 scale: seconds
 search:
   space:

@@ -16,6 +16,7 @@ CLUSTER = "cluster: {type: wall, generators: 1, slots: 16}\nthreads: 1"
 SWEEP = """
 name: clock
 reference: scalerl
+seeds: [0]
 scale: wall_seconds
 axes:
   schedule:

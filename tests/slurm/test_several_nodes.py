@@ -31,6 +31,7 @@ UNITS[ENGINES] = UNITS[RANKS]
 SWEEP = """
 name: small
 reference: scalerl
+seeds: [0]
 scale: wall_seconds
 axes:
   schedule:

@@ -18,7 +18,7 @@ from ablations.answers.questions import LEVEL, QUESTIONS
 from ablations.answers.run_to_run import NO_OTHERS, OtherSweeps, RunToRun
 from ablations.answers.unlike import Unlike, unlike_siblings
 from ablations.errors import AblationsError
-from ablations.fit.asymptote import DOUBTED, AsymptoteEstimate, Verdict, verdict_on_interval
+from ablations.fit.asymptote import DOUBTED, WITHOUT_RISE, AsymptoteEstimate, Verdict, verdict_on_interval
 from ablations.fit.result import Fit
 
 PLAIN_KEYS = (
@@ -66,7 +66,7 @@ class VariantResult:
     @property
     def doubts_eq1(self) -> bool:
         """True if the residuals of the seeds speak against eq. 1."""
-        return self.verdict != "no rise" and self.eq1_p < DOUBTED
+        return self.verdict not in WITHOUT_RISE and self.eq1_p < DOUBTED
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON, with null for a number without meaning.
@@ -196,7 +196,10 @@ def _variant_result(
     assert ceiling.lo is not None  # every fit bounds A from below
     assert under_eq1.lo is not None
     verdict = _verdict(fits, ceiling.lo, ceiling.hi)
-    rises = all(fit.verdict != "no rise" for fit in fits)
+    rises = all(fit.rises for fit in fits)
+    flat: dict[str, Any] = {"rises": verdict not in WITHOUT_RISE}
+    if verdict in WITHOUT_RISE:
+        flat["without_rise"] = verdict
     levels = levels_of(fits, common_compute([*fits, *baseline]))
     by_the_paper = None
     if all(fit.A_hi is not None for fit in (*fits, *baseline)):
@@ -204,10 +207,8 @@ def _variant_result(
     return VariantResult(
         name=name,
         num_seeds=len(fits),
-        asymptote=AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=verdict != "no rise"),
-        asymptote_under_eq1=AsymptoteEstimate(
-            A=under_eq1.estimate, lo=under_eq1.lo, hi=under_eq1.hi, rises=verdict != "no rise"
-        ),
+        asymptote=AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, **flat),
+        asymptote_under_eq1=AsymptoteEstimate(A=under_eq1.estimate, lo=under_eq1.lo, hi=under_eq1.hi, **flat),
         eq1_p=fishers_p([fit.eq1_p for fit in fits]),
         B=_geometric_mean([fit.B for fit in fits]) if rises else None,
         C_mid=_geometric_mean([fit.C_mid for fit in fits]) if rises else None,
@@ -234,7 +235,7 @@ def _geometric_mean(values: Sequence[float]) -> float:
 def _verdict(fits: Sequence[Fit], ceiling_lo: float, ceiling_hi: float | None) -> Verdict:
     """The verdict on all seeds: the failure of any one of them, else the verdict on their common interval of A."""
     verdicts = {fit.verdict for fit in fits}
-    for verdict in ("collapsed", "no rise"):
+    for verdict in ("collapsed", *WITHOUT_RISE):
         if verdict in verdicts:
             return verdict
     return verdict_on_interval(ceiling_lo, ceiling_hi)

@@ -406,6 +406,6 @@ def no_forecast(fit: Fit) -> str:
     end = or_dots(fit.window[1])
     if fit.verdict == "collapsed":
         return f"the pass rate fell for good after compute {end}; nothing is forecast from the part before"
-    if fit.verdict == "no rise":
-        return f"no rise up to compute {end}: a flat line fits as well; nothing is forecast of the variant"
+    if not fit.rises:
+        return f"{fit.verdict} up to compute {end}: a flat line fits as well; nothing is forecast of the variant"
     return ""

@@ -18,7 +18,7 @@ from ablations.fit.fitting import fit_with
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 
-NUM_CURVES = 6
+NUM_CURVES = 5
 """Number of simulated runs of the reference, and of the variant. Their own errors count, which vary by a tenth."""
 SLOWER = 1.3
 """Factor in compute of the variant: about what three seeds see at the paper's scale."""

@@ -7,11 +7,14 @@ needs more compute, since the readings end too near the bend.
 import math
 from collections.abc import Sequence
 
-from ablations.answers.answer import CANNOT_TELL, Answer
+from ablations.answers.answer import CANNOT_TELL, PROVISIONAL, Answer
 from ablations.answers.compare import VariantResult
+from ablations.findings.choices import seeds_of
 from ablations.findings.design_command import design_command
 from ablations.findings.results import Results
 
+WANTED_SEEDS = 3
+"""Seeds to propose where each variant has one."""
 MOST_SEEDS = 10
 """Limit on proposed seeds, since compute helps more beyond it."""
 
@@ -33,6 +36,12 @@ def undecided(line: VariantResult) -> list[Answer]:
 def advice(results: Results) -> str:
     """Advice for the whole comparison, with the command that lists designs; empty if no question is open."""
     lines = results.comparison.variants if results.comparison else ()
+    if results.comparison and len(lines) > 1 and results.comparison.is_provisional:
+        if results.sweep is None:
+            return "One seed decides nothing: add a second seed of every variant."
+        seeds = list(seeds_of(sorted({run.seed for run in results.plan.runs}), WANTED_SEEDS))
+        again = f"write `seeds: {seeds}` in the sweep file and run `{results.plan.command}` again"
+        return f"One seed decides nothing: {again}."
     open_ones = [one for line in lines for one in undecided(line)]
     if not open_ones:
         return ""
@@ -52,6 +61,8 @@ def advice(results: Results) -> str:
 
 def advice_for(line: VariantResult) -> str:
     """Advice for one variant, for its line of a table: `level: 5 seeds; ceiling: twice the budget`."""
+    if any(answer.verdict == PROVISIONAL for answer in line.answers.values()):
+        return "a second seed"
     needed = [(one.question.name, seeds_needed(one, line.num_seeds)) for one in undecided(line)]
     return "; ".join(f"{question}: {f'{seeds} seeds' if seeds else 'twice the budget'}" for question, seeds in needed)
 

@@ -110,7 +110,12 @@ def foresee(
     found = known_of_home(blueprint.home, study.scale, reference, study.sweep.fit.task)
     known = replace(found, others=_others(blueprint)) if found else assumed_of(reference)
     known = known if noise is None else known.stated(noise)
-    choices = [blueprint.as_written] if only_own else list(blueprint.choices())
+    can_tell = Sizes(num_variants=blueprint.num_variants, num_seeds=1).freedom(known.others.of("level")) > 0
+    choices = [
+        choice
+        for choice in ([blueprint.as_written] if only_own else blueprint.choices())
+        if can_tell or len(choice.seeds) > 1 or choice == blueprint.as_written
+    ]
     simulated: dict[tuple[float, int], SimulatedRuns] = {}
     designs = []
     for choice in choices:

@@ -19,6 +19,7 @@ import numpy as np
 
 from ablations.answers.questions import LEVEL, QUESTIONS
 from ablations.answers.run_to_run import ENOUGH_FREEDOM, NO_OTHERS, OtherSweeps, Repeats
+from ablations.fit.asymptote import WITHOUT_RISE
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.home.home import Home
@@ -36,7 +37,7 @@ REACHED = 2 / 3
 """Share of the window that a run must have readings over, since a run that has learned less may have another spread."""
 MOST_RUNS_READ = 400
 """Limit on the runs whose recipe is read, the last started sweep first: one takes a millisecond."""
-UNUSABLE = ("no rise", "collapsed")
+UNUSABLE = (*WITHOUT_RISE, "collapsed")
 
 
 @dataclass(frozen=True, kw_only=True)

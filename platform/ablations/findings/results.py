@@ -15,7 +15,7 @@ from ablations.answers.differences import mean_ceiling
 from ablations.answers.questions import CEILING, QUESTIONS
 from ablations.answers.run_to_run import NO_OTHERS, OtherSweeps
 from ablations.findings.repeated_runs import of_other_sweeps
-from ablations.fit.asymptote import AsymptoteEstimate
+from ablations.fit.asymptote import AsymptoteEstimate, Verdict
 from ablations.fit.curve_file import read_curves
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
@@ -65,8 +65,10 @@ class FittedVariant:
             return None
         ceiling = mean_ceiling(self.fits, CEILING.spread_of([self.fits], ()))
         assert ceiling.lo is not None  # every fit bounds A from below
-        rises = all(fit.rises for fit in self.fits)
-        return AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=rises)
+        flat: Verdict | None = next((fit.verdict for fit in self.fits if not fit.rises), None)
+        if flat:
+            return AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=False, without_rise=flat)
+        return AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

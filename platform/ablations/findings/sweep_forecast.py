@@ -211,7 +211,7 @@ def _is_finished(run: FittedRun, results: Results) -> bool:
 
 
 def _forecastable(variant: FittedVariant) -> list[Fit]:
-    if any(fit.verdict == "no rise" for fit in variant.fits):
+    if not all(fit.rises for fit in variant.fits):
         return []
     return [fit for fit in variant.fits if not no_forecast(fit)]
 

@@ -4,7 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-Verdict = Literal["resolved", "weak", "lower bound only", "collapsed", "no rise"]
+Verdict = Literal["resolved", "weak", "lower bound only", "collapsed", "no rise", "too noisy to tell"]
+WITHOUT_RISE: tuple[Verdict, ...] = ("no rise", "too noisy to tell")
+"""Verdicts on a curve that a flat line explains as well."""
 
 RESOLVED_WIDTH = 0.04
 """Twice the margin of 0.02 that the paper uses for A (ScaleRL §4)."""
@@ -19,6 +21,7 @@ VERDICT_MEANINGS: dict[Verdict, str] = {
     "lower bound only": "the readings fit any ceiling above the bound; more compute is needed before A means anything",
     "collapsed": "the pass rate collapsed after a peak; only the readings before the fall were fitted",
     "no rise": "a flat line fits as well as a rising curve, so the curve has no ceiling",
+    "too noisy to tell": "the readings seem to rise by over 0.05, but wander so much that a flat line fits as well",
 }
 
 
@@ -39,6 +42,8 @@ class AsymptoteEstimate:
     lo: float
     hi: float | None
     rises: bool
+    without_rise: Verdict = "no rise"
+    """The verdict on a curve that does not rise."""
 
     @property
     def is_bounded(self) -> bool:
@@ -48,7 +53,7 @@ class AsymptoteEstimate:
     def cell(self) -> str:
         """A for a table cell under a heading that names A. A lone lower bound is rounded down."""
         if not self.rises:
-            return "no rise"
+            return self.without_rise
         if self.hi is None:
             return f">= {math.floor(self.lo * 100) / 100:.2f}"
         return f"{self.A:.3f} [{self.lo:.3f}, {self.hi:.3f}]"

@@ -90,7 +90,7 @@ def requirement(field: str, value: float) -> str | None:
     if not math.isfinite(value):
         return "must be a finite number"
     if field == "score" and not 0 <= value <= 1:
-        return "a pass rate must lie in [0, 1]"
+        return "a pass rate must lie in [0, 1]" + ("; divide percent by 100" if 1 < value <= 100 else "")
     if field in ("samples", "prompts", "samples_per_prompt") and value <= 0:
         return "must be above 0"
     return "must not be negative" if value < 0 else None

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtri
 
 from ablations.errors import AblationsError
-from ablations.fit.asymptote import AsymptoteEstimate, Verdict
+from ablations.fit.asymptote import WITHOUT_RISE, AsymptoteEstimate, Verdict
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 
@@ -45,7 +45,7 @@ class CutoffRow:
     @property
     def asymptote(self) -> AsymptoteEstimate:
         """A with its interval, for display."""
-        return AsymptoteEstimate(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.verdict != "no rise")
+        return AsymptoteEstimate(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.verdict not in WITHOUT_RISE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,6 +27,8 @@ from ablations.fit.window import Window, select_window
 
 FLAT_LIMIT = 7.81
 """95 % point of chi-squared with three degrees of freedom, the parameters that a flat line lacks."""
+LEAST_RISE = 0.05
+"""A flat curve seems to rise by less than this, in pass rate; one that seems to rise more is too noisy to tell."""
 NUM_LOWER = 33
 """Number of ceilings tried for a lower bound."""
 ABOVE = 3.0
@@ -113,7 +115,9 @@ def fit_curve(
         ceiling=averaged,
         alternatives=others,
         eq1_p=lack_of_fit(x, found.readings.score, best, noise),
-        verdict=_verdict(averaged.lo, averaged.hi, collapsed=window.collapsed, rises=_rises(found)),
+        verdict=_verdict(
+            averaged.lo, averaged.hi, collapsed=window.collapsed, rises=_rises(found), rise=_seen_rise(window.score)
+        ),
         r0=r0 if window.start_score is not None else "free",
         r0_slack=found.r0_slack,
         residuals=(window.score - readings.score) / (ceiling or 1.0) + best.residuals,
@@ -234,6 +238,12 @@ def noises_to_weigh(residuals: np.ndarray, readings: Readings) -> tuple[Noise, f
     return grid, variance * (1 + rho) / (1 - rho)
 
 
+def _seen_rise(score: np.ndarray) -> float:
+    """Mean of the last third of the readings less that of the first third."""
+    third = max(score.size // 3, 1)
+    return float(score[-third:].mean() - score[:third].mean())
+
+
 def _rises(found: Estimate) -> bool:
     """True if the best curve explains the readings better than a flat line R_C = R_0, by a likelihood-ratio test."""
     readings, noise, best = found.readings, found.noise, found.best
@@ -299,9 +309,10 @@ def _is_at_the_top(found: Estimate, A_lo: float) -> bool:
     return A_lo >= 1 - RESOLVED_WIDTH and reached >= 1 - 2 * RESOLVED_WIDTH
 
 
-def _verdict(A_lo: float, A_hi: float | None, *, collapsed: bool, rises: bool) -> Verdict:
+def _verdict(A_lo: float, A_hi: float | None, *, collapsed: bool, rises: bool, rise: float) -> Verdict:
+    """`rise` is what the readings seem to rise by."""
     if collapsed:
         return "collapsed"
     if not rises:
-        return "no rise"
+        return "no rise" if rise < LEAST_RISE else "too noisy to tell"
     return verdict_on_interval(A_lo, A_hi)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ablations.fit.alternatives import Alternatives
-from ablations.fit.asymptote import DOUBTED, VERDICT_MEANINGS, AsymptoteEstimate, Verdict
+from ablations.fit.asymptote import DOUBTED, VERDICT_MEANINGS, WITHOUT_RISE, AsymptoteEstimate, Verdict
 from ablations.fit.ceiling import Ceiling
 from ablations.fit.curve import Curve
 from ablations.fit.engine.family import SIGMOID
@@ -19,6 +19,7 @@ from ablations.text import compute_interval_text, compute_text, interval_text
 INTERVAL_LEVEL = 0.95
 OFF_THE_LAW = 0.5
 """Probability above which the step-0 reading is reported to lie off the law."""
+OFF_AT_0 = "the reading at step 0 lies off the law, so nothing ties R_0; check it, or leave it out with r0: free"
 MUCH_AUTOCORRELATION = 0.5
 """Above this, the run wanders, or eq. 1 is not exactly the law of the curve."""
 
@@ -103,17 +104,21 @@ class Fit:
     @property
     def rises(self) -> bool:
         """True if the readings support a rising curve over a flat line."""
-        return self.verdict != "no rise"
+        return self.verdict not in WITHOUT_RISE
+
+    @property
+    def _rise(self) -> dict[str, Any]:
+        return {"rises": self.rises} if self.rises else {"rises": False, "without_rise": self.verdict}
 
     @property
     def asymptote(self) -> AsymptoteEstimate:
         """A over all families with its interval, for display."""
-        return AsymptoteEstimate(A=self.ceiling.A, lo=self.ceiling.lo, hi=self.ceiling.hi, rises=self.rises)
+        return AsymptoteEstimate(A=self.ceiling.A, lo=self.ceiling.lo, hi=self.ceiling.hi, **self._rise)
 
     @property
     def asymptote_under_eq1(self) -> AsymptoteEstimate:
         """A with the interval that holds if eq. 1 is the law."""
-        return AsymptoteEstimate(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.rises)
+        return AsymptoteEstimate(A=self.A, lo=self.A_lo, hi=self.A_hi, **self._rise)
 
     @property
     def doubts_eq1(self) -> bool:
@@ -146,7 +151,10 @@ class Fit:
         inside = (first <= self.curve.compute) & (self.curve.compute <= last)
         by_prompt = self.curve.answer_variance
         is_counted = by_prompt is not None and not np.isnan(by_prompt[inside]).any()
-        return oddities(
+        off_the_law = (
+            self.rises and self.ceiling.hi is None and self.r0_slack is not None and self.r0_slack > OFF_THE_LAW
+        )
+        return ([OFF_AT_0] if off_the_law else []) + oddities(
             self.curve.compute[inside],
             self.curve.score[inside],
             self.residuals,

@@ -71,8 +71,8 @@ def _panel(results: Results, question: Question, lines: Sequence[VariantResult])
             line.answers[question.name],
         )
         estimate, lo, hi, said = answer.estimate, answer.lo, answer.hi, row.number(question) or NOT_KNOWN
-        if question is CEILING and line.verdict == "no rise":  # a variant that does not rise has no ceiling
-            estimate, lo, hi, said = None, None, None, "no rise"
+        if question is CEILING and not line.asymptote.rises:  # a variant that does not rise has no ceiling
+            estimate, lo, hi, said = None, None, None, line.verdict
         rows.append(ForestRow(variant=line.name, style=look[line.name], estimate=estimate, lo=lo, hi=hi, text=said))
     return ForestPanel(
         title=question.heading.format(reference=results.plan.reference),

@@ -124,8 +124,8 @@ class Sweep(Frozen):
     """Variants written out in full."""
     exclude: Annotated[tuple[Annotated[dict[str, Label], Field(min_length=1)], ...], Field(min_length=1)] = ()
     """Combinations of grid and zip to leave out: axis to value name; axes not mentioned match any value."""
-    seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(unique)] = (0,)
-    """Seeds; each variant is trained once with each."""
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(unique)] = (0, 1, 2)
+    """Seeds; each variant is trained once with each. One seed gives provisional verdicts only."""
     budget: Budget = Budget()
     """Compute of each run."""
     stop: Annotated[Stop | None, AfterValidator(_not_left_empty)] = None

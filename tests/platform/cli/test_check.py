@@ -90,7 +90,7 @@ def test_what_is_refused_ends_with_exit_code_1_and_starts_no_run(scale, tmp_path
     with pytest.raises(AblationsError, match=r"nothing was started: answers, math: 10 of 70 written answers"):
         run("train", "scalerl", "--scale", where, "--home", str(home))
     sweep = tmp_path / "study.yaml"
-    sweep.write_text(f"name: study\nreference: scalerl\nscale: {where}\naxes: {{logits: [bf16]}}\n")
+    sweep.write_text(f"name: study\nreference: scalerl\nseeds: [0]\nscale: {where}\naxes: {{logits: [bf16]}}\n")
     with pytest.raises(AblationsError, match=r"nothing was started: answers, math: 10 of 70 written answers"):
         run("sweep", str(sweep), "--home", str(home))
     assert not any(home.glob("*/*"))
@@ -126,7 +126,7 @@ def test_a_learning_rate_that_ends_before_the_budget_is_refused_as_the_sweep_ref
     file = tmp_path / "falling.yaml"
     variants = "{falling: {optimiser: {schedule: {type: cosine, horizon: 0.4}}}}"
     file.write_text(
-        f"name: falling\nreference: scalerl\nscale: smoke\nbudget: {{compute: 0.5}}\nvariants: {variants}\n"
+        f"name: falling\nreference: scalerl\nseeds: [0]\nscale: smoke\nbudget: {{compute: 0.5}}\nvariants: {variants}\n"
     )
     found = json.loads(run("check", str(file), "--quick", "--json", code=1))
     (refused,) = [one for one in found["checks"] if one["check"] == "learning rate"]

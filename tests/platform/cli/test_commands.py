@@ -105,6 +105,7 @@ def test_help_says_what_commands_are_for_and_has_all_of_them():
 STEERED_SWEEP = """
 name: steered
 reference: scalerl
+seeds: [0]
 scale: laptop
 axes: {logits: [bf16]}
 stop: {gain_below: 0.01, dominated: 0.95}

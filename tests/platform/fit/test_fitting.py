@@ -321,3 +321,11 @@ def test_every_interval_holds_its_estimate():
             lo, hi = getattr(fit, f"{name}_lo"), getattr(fit, f"{name}_hi")
             assert lo is None or lo <= getattr(fit, name), name
             assert hi is None or getattr(fit, name) <= hi, name
+
+
+def test_a_rise_with_deep_falls_is_too_noisy_to_tell_and_not_flat():
+    """From .23 to .66 with falls of .2, as a run with four epochs a batch had; a flat line that wanders explains it."""
+    compute = np.arange(0, 12.0)
+    score = np.array([0.23, 0.45, 0.25, 0.62, 0.41, 0.66, 0.43, 0.64, 0.45, 0.66, 0.44, 0.66])
+    fit = fit_curve(Curve(name="wild", compute=compute, score=score))
+    assert (fit.verdict, fit.rises, str(fit.asymptote)) == ("too noisy to tell", False, "too noisy to tell")

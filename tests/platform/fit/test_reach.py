@@ -68,10 +68,10 @@ def test_the_unit_of_compute_changes_neither_verdict_nor_asymptote(scale):
     assert pytest.approx(plain.A, abs=1e-6) == scaled.A
 
 
-def test_a_rise_too_small_to_be_sure_of_is_flat_with_a_doubt():
+def test_a_rise_too_small_to_be_sure_of_is_too_noisy_with_a_doubt():
     curve = curve_of(from_start(7) + 1e6, rising(from_start(7), A=0.3))
     fit = fit_curve(curve)
-    assert fit.verdict == "no rise"
+    assert fit.verdict == "too noisy to tell"
     assert fit.oddities == [
         "compute starts at 1,000,000, far from 0, where eq. 1 hardly bends; if training started there, subtract "
         "that number from compute"

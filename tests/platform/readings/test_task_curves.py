@@ -148,6 +148,7 @@ def test_rows_reach_mlflow_under_the_name_of_their_task():
 SWEEP = """
 name: study
 reference: scalerl
+seeds: [0]
 scale: smoke
 variants: {{a: {{logits: bf16}}}}
 fit: {{task: {}}}
@@ -159,5 +160,5 @@ def test_a_sweep_file_names_a_task_of_its_scale(tmp_path):
     path.write_text(SWEEP.format("k_smallest"))
     assert expand(path).sweep.fit.task == "k_smallest"
     path.write_text(SWEEP.format("k_largest"))
-    with pytest.raises(FileError, match=r"study\.yaml:6: fit\.task: task 'k_largest' is not measured; did you mean"):
+    with pytest.raises(FileError, match=r"study\.yaml:7: fit\.task: task 'k_largest' is not measured; did you mean"):
         expand(path)

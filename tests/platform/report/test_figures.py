@@ -126,7 +126,7 @@ def test_each_question_has_a_panel_with_intervals(decided):
         results.compared(name).answers["level"].estimate for name in list(TRUTH)[1:]
     ]
     assert levels[0].x[0] + levels[0].error_x.array[0] == pytest.approx(line.answers["level"].hi)
-    assert figure.layout.yaxis.ticktext[0].startswith(f"<b>loo-loss</b><br>{line.answers['level'].estimate:+.3f} [")
+    assert figure.layout.yaxis.ticktext[0].startswith(f"<b>loo-loss</b><br>{line.answers['level'].estimate:+.4f} [")
     ceilings = [trace for trace in figure.data if trace.xaxis == "x2"]
     assert [trace.x[0] for trace in ceilings] == [
         results.compared(name).answers["ceiling"].estimate for name in list(TRUTH)[1:]

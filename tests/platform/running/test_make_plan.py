@@ -15,6 +15,7 @@ from scalerl.recipe import ResolvedRecipe
 SWEEP = """
 name: schedules
 reference: scalerl
+seeds: [0]
 scale: smoke
 variants:
   falling: {{optimiser.schedule: {schedule}}}

@@ -481,7 +481,7 @@ def test_a_record_left_from_a_search_says_nothing_of_a_sweep_without_one(bench):
     bench.write(RATE, "  trials: 1\n")
     study, sweep = bench.study()
     prepare_search(resume(study, sweep))
-    without = f"name: test\nreference: scalerl\nscale: {TINY}\naxes: {{logits: [bf16]}}\n"
+    without = f"name: test\nreference: scalerl\nseeds: [0]\nscale: {TINY}\naxes: {{logits: [bf16]}}\n"
     (bench.path / "test.yaml").write_text(without)
     study, sweep = bench.study()
     prepare(study, sweep, bench.path / "test.yaml")

@@ -36,7 +36,7 @@ def space_of(study: Study) -> SearchSpace:
 def test_a_search_alone_is_a_study_of_the_reference_to_begin_with(expanded):
     study = expanded("    batch.prompts: {low: 4, high: 16, step: 4}\n")
     assert [variant.name for variant in study.variants] == ["scalerl"]
-    assert len(study.runs) == 1
+    assert len(study.runs) == 3
 
 
 def test_what_a_search_leaves_out_has_its_default(expanded):

@@ -21,7 +21,7 @@ def written(folder: Path, text: str) -> Path:
 
 def test_what_a_sweep_leaves_out_has_its_default(tmp_path):
     sweep = load_sweep(written(tmp_path, "axes: {logits: [bf16]}\n"))
-    assert sweep.seeds == (0,)
+    assert sweep.seeds == (0, 1, 2)
     assert sweep.budget == Budget(compute=1.0, fit_from=0.0, fit_on=1.0)
     assert sweep.published == {}
 

@@ -19,6 +19,8 @@ from ablations.home.home import Home
 from ablations.text import changes_text, compute_text, counted, interval_text
 
 NO_FIT = "no fit"
+LARGE = 1e9
+"""Compute from which a power of ten is written."""
 MOST_CHANGES = 16
 """Limit on changed variants; beyond it the notes below the table name the command that lists the changes."""
 LEVEL_NOTE = (
@@ -141,7 +143,7 @@ class ResultRow:
     def cost(self) -> str:
         """Compute of all seeds together."""
         spent = self.variant.cost_gpu_hours
-        return f"{spent:.0f}" if spent >= 10 else compute_text(spent)
+        return f"{spent:.0f}" if 10 <= spent < LARGE else compute_text(spent)
 
     @property
     def published(self) -> str:
