@@ -39,7 +39,7 @@ STUDY_HEADINGS = {
 
 
 def design(
-    file: Annotated[Path, typer.Argument(help="Sweep file, for example sweeps/loo.yaml.")],
+    file: Annotated[Path, typer.Argument(help="Sweep file, for example sweeps/loo.yaml, or a CSV file of curves.")],
     detect: Annotated[
         float | None,
         typer.Option(help="Find the cheapest design for this difference: in pass rate, or for compute a ratio (1.2)."),
@@ -50,12 +50,22 @@ def design(
         typer.Option(help="Run-to-run standard deviation in pass rate. Default: estimated from earlier runs."),
     ] = None,
     scale: Annotated[str | None, typer.Option(help="Scale to use instead of the file's.")] = None,
+    reference: Annotated[str | None, typer.Option("--reference", help="For a CSV file: the reference.")] = None,
     set_: SetOption = None,
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the smallest differences that a study could detect with 80 % power, by design, before it is run."""
+    if file.suffix.lower() == ".csv":
+        given = {"--detect": detect, "--noise": noise, "--scale": scale, "--set": set_ or None, "--budget": budget}
+        if useless := [name for name, value in given.items() if value is not None]:
+            raise AblationsError(f"{useless[0]} has no effect with a CSV file; omit this option")
+        show_curve_designs(file, reference, as_json=as_json)
+        return
+    if reference is not None:
+        raise AblationsError(f"--reference {reference} has no effect with a sweep file; omit this option")
+
     from ablations.study.expand import expand
 
     wanted = None if detect is None else check_wanted(question, detect)
@@ -83,6 +93,29 @@ def design(
     out.print(design_table(prospect))
     for text in (*notes(prospect), own_sentence(prospect), *([said] if said else [])):
         out.print(text, highlight=False, markup=False)
+
+
+def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> None:
+    """Print the designs of a study of another trainer."""
+    from ablations.findings.elsewhere import compare_elsewhere, study_of_file
+    from ablations.findings.foresee_elsewhere import foresee_curves
+    from ablations.fit.options import FitSettings
+    from ablations.report.words.design import seen_text
+    from ablations.terminal.listing import Column, Listing
+    from ablations.text import compute_text
+
+    results = compare_elsewhere(study_of_file(file), reference, FitSettings())
+    designs = foresee_curves(results)
+    if as_json:
+        print_json({"sweep": results.title, "designs": [one.to_json() for one in designs]})
+        return
+    headings = ("seeds", "budget", "cost", "level", "ceiling", "compute")
+    title = f"{results.title}: smallest detectable difference, by design"
+    table = Listing(columns=[Column(heading=heading, kind="number") for heading in headings], title=title)
+    for one in designs:
+        seen = (seen_text(question, sight) for question, sight in one.sights.items())
+        table.add(str(one.seeds), compute_text(one.budget), compute_text(one.cost), *seen)
+    console().print(table)
 
 
 def check_wanted(question: QuestionName, detect: float) -> float:

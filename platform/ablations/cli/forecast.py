@@ -1,5 +1,6 @@
 """The command that forecasts results at larger budgets, and tests such forecasts on finished runs: forecast."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,12 +11,12 @@ from ablations.cli.budget import read_budget
 from ablations.cli.options import (
     HomeOption,
     JsonOption,
-    SweepArgument,
     TaskOption,
     console,
     find_sweep,
     print_json,
     say_pages,
+    started_sweeps,
     warn,
 )
 from ablations.errors import AblationsError
@@ -29,7 +30,14 @@ if TYPE_CHECKING:
 
 
 def forecast(
-    sweep: SweepArgument = None,
+    sweep: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SWEEP",
+            help="Sweep name or file. Default: the one last started. Or a CSV file of curves.",
+            autocompletion=started_sweeps,
+        ),
+    ] = None,
     budget: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,13 +49,18 @@ def forecast(
     backtest: Annotated[
         bool, typer.Option("--backtest", help="Forecast finished runs from their first 30, 50 and 70 % and compare.")
     ] = False,
+    reference: Annotated[
+        str | None, typer.Option("--reference", help="For a CSV file: variant with which to compare the others.")
+    ] = None,
     task: TaskOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Forecast every variant at larger budgets, and the likely leader."""
+    from ablations.findings.elsewhere import compare_elsewhere, study_of_file
     from ablations.findings.results import read_results
     from ablations.findings.sweep_forecast import backtest_sweep, forecast_sweep
+    from ablations.fit.options import FitSettings
     from ablations.readings.task_curves import with_task
     from ablations.report.words.comparison import unkept_results_note
     from ablations.terminal.progress_bar import progress_bar
@@ -57,16 +70,24 @@ def forecast(
         raise AblationsError(f"--score: found {score:g}; must be a pass rate in (0, 1]")
     if backtest and (budget or score is not None):
         raise AblationsError("--budget and --score have no effect with --backtest; omit them")
-    with progress_bar("fitting curves") as done:
-        # Variants are not compared here.
-        results = read_results(started := with_task(find_sweep(home, sweep), task), alone=True, done=done)
-    warn(unkept_results_note(results))
+    is_file = sweep is not None and sweep.lower().endswith(".csv")
+    if is_file:
+        if task is not None:
+            raise AblationsError(f"--task {task} has no effect with a CSV file; omit this option")
+        results = compare_elsewhere(study_of_file(Path(str(sweep))), reference, FitSettings())
+    elif reference is not None:
+        raise AblationsError(f"--reference {reference} has no effect with a sweep; omit this option")
+    else:
+        with progress_bar("fitting curves") as done:
+            results = read_results(with_task(find_sweep(home, sweep), task), done=done)
+        warn(unkept_results_note(results))
     if backtest:
         with progress_bar("forecasting from parts of curves") as done:
             found = backtest_sweep(results, done=done)
         shown = backtest_tables(found, sweep=results.plan.sweep)
     else:
-        unit, own = started.plan.compute_unit_gpu_hours, started.plan.budget_gpu_hours
+        unit = results.sweep.plan.compute_unit_gpu_hours if results.sweep else 1.0
+        own = results.plan.budget_gpu_hours
         hours = [one.in_scale_units(unit_gpu_hours=unit, own=own / unit) * unit for one in asked]
         with progress_bar("forecasting variants") as done:
             found = forecast_sweep(results, budgets_gpu_hours=hours, score=score, done=done)
@@ -76,7 +97,8 @@ def forecast(
     else:
         out = console()
         out.print(shown)
-        say_pages(started.home, out)
+        if results.sweep:
+            say_pages(results.sweep.home, out)
 
 
 def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:

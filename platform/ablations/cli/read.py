@@ -230,6 +230,9 @@ def compare(
         tell(latex_table(document_headings(results), document_rows(results)), end="")
     else:
         show_comparison(results)
+    if results.comparison is None and not paper:
+        why = "; ".join(results.reasons[:3]) or "no run has a reading"
+        raise AblationsError(f"nothing is compared: {results.plan.reference} has no fit ({why})")
 
 
 def show_comparison(results: "Results") -> None:

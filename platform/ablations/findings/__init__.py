@@ -9,7 +9,8 @@ advice          advice for settling open questions
 sweep_forecast  forecasts of the variants of a sweep; backtest: of finished runs from their first part
 choices         seeds, budgets and samples to choose from, and the cost of each choice
 earlier         knowledge of a scale from the runs of a home folder
-foresee         the resolution of each design, and the cheapest for a wanted difference
+foresee         the resolution of each design, and the cheapest for a wanted difference; foresee_elsewhere: of curves
+                of other trainers
 for_claims      the cheapest design that would decide the claims of a study
 design_command  the command that lists the designs of a plan
 paper_comparison  the paper's comparison: its margin of 0.02, its B at a common A

@@ -1,0 +1,96 @@
+"""The resolution of a study of another trainer, from the curves that it has: other seeds, other budgets."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ablations.answers.half_widths import BLIND, Sight, Sizes, ceiling_sight, compute_sight, level_sight
+from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread
+from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
+from ablations.errors import AblationsError
+from ablations.findings.choices import BUDGET_FACTORS, SEED_COUNTS
+from ablations.findings.results import Results
+from ablations.fit.options import FitSettings
+from ablations.fit.result import Fit
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveDesign:
+    """One design: `CurveDesign(seeds=3, budget=16000.0, cost=144000.0, sights={"level": Sight(...), ...})`."""
+
+    seeds: int
+    budget: float
+    """Compute of each run, in the file's unit."""
+    cost: float
+    """Compute of all runs."""
+    sights: dict[str, Sight]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        sights = {question: sight.to_json(question) for question, sight in self.sights.items()}
+        return {"seeds": self.seeds, "budget": self.budget, "cost": self.cost, **sights}
+
+
+def foresee_curves(results: Results) -> list[CurveDesign]:
+    """The designs of a study with as many variants, the cheapest first; the law, the noise and the spread are those of
+    its curves, and evaluations come as often as the reference's.
+
+    Raises AblationsError if the reference has no fit, or no variant has a second seed.
+    """
+    fits = results.variant(results.plan.reference).fits
+    comparison = results.comparison
+    if comparison is None or not fits:
+        raise AblationsError(f"{results.title}: design needs a fit of {results.plan.reference!r}; it has none")
+    if comparison.is_provisional:
+        raise AblationsError(
+            f"{results.title}: design needs a second seed of some variant, which tells how far runs lie apart"
+        )
+    known = _known(results, fits)
+    every = float(np.median(np.diff(fits[0].curve.compute)))
+    samples = fits[0].curve.samples
+    designs = []
+    for factor in BUDGET_FACTORS:
+        budget = factor * results.plan.budget_gpu_hours
+        compute = np.arange(0.0, budget * (1 + 1e-9), every)
+        runs = SimulatedRuns(
+            known=known,
+            compute=compute,
+            samples=None if samples is None else float(np.median(samples)),
+            settings=FitSettings(ceiling=results.plan.fit_settings.ceiling),
+        )
+        for count in SEED_COUNTS[1:]:
+            sizes = Sizes(num_variants=len(comparison.variants), num_seeds=count)
+            cost = len(comparison.variants) * count * budget
+            designs.append(CurveDesign(seeds=count, budget=budget, cost=cost, sights=_sights(runs, sizes)))
+    return sorted(designs, key=lambda one: one.cost)
+
+
+def _known(results: Results, fits: list[Fit]) -> KnownScale:
+    assert results.comparison is not None
+    spreads = results.comparison.spreads
+    level, ceiling, target = spreads["level"], spreads["ceiling"], spreads["target"]
+    middle = sorted(fits, key=lambda fit: float(fit.predict(fit.window[1])[0]))[len(fits) // 2]
+    variances = [max(fit.noise_sd**2 - fit.readings.sampling_variance, 0.0) for fit in fits]
+    return KnownScale(
+        law=middle.predict,
+        run_sd=math.sqrt(float(np.median(variances))),
+        autocorrelation=float(np.clip(np.median([fit.autocorrelation for fit in fits]), 0, 0.95)),
+        prompts=PAPER_PROMPTS,
+        sampling_share=1.0,
+        spread=RunSpread(
+            level=level.paired_tau,
+            ceiling=(ceiling if ceiling.is_known else level).paired_tau,
+            target=target.paired_tau if target.is_known else None,
+            freedom=level.freedom,
+        ),
+        num_runs=len(results.runs),
+    )
+
+
+def _sights(runs: SimulatedRuns, sizes: Sizes) -> dict[str, Sight]:
+    curve = expected_curve(runs.known.law, runs.compute, runs.samples)
+    end = float(runs.compute[-1])
+    level = level_sight(curve, runs.known, sizes, compute=end) if runs.compute.size > 2 else BLIND
+    return {"level": level, "ceiling": ceiling_sight(runs, sizes), "compute": compute_sight(runs, sizes)}
