@@ -71,24 +71,28 @@ def test_without_a_sweep_the_page_says_which_command_makes_one(monkeypatch, tmp_
 
 
 def test_a_finished_sweep_shows_verdicts_with_intervals_and_seeds(monkeypatch, tmp_path):
-    sweep = make_home(tmp_path)
+    sweep = make_home(tmp_path, seeds=(0, 1, 2))
     page = open_page(monkeypatch, tmp_path, "compare")
     line = read_results(sweep).compared("loo-loss")
     assert page.title[0].value == "loo"
     said = "loo-loss: lower at equal compute; ceiling down; more compute to the common target."
     found = line.answers["level"]
     level = f"level {line.level:.3f}, {found.estimate:+.3f} [{found.lo:+.3f}, {found.hi:+.3f}]"
-    assert f"{said} {line.asymptote} (1 seed); {level} against scalerl;" in text_of(page)
+    assert f"{said} {line.asymptote} (3 seeds); {level} against scalerl;" in text_of(page)
     assert "Changes: loss = {type: dapo}." in text_of(page)
-    assert "in A against scalerl (1 seed)" in text_of(page)
+    assert "in A against scalerl (3 seeds)" in text_of(page)
     assert drawn(page, 0) == set(TRUTH)
 
 
 def test_the_table_shows_every_variant_with_the_reference_first(monkeypatch, tmp_path):
-    make_home(tmp_path)
+    make_home(tmp_path, seeds=(0, 1, 2))
     table = table_with(open_page(monkeypatch, tmp_path, "compare"), "C_mid")
     assert list(table["variant"]) == list(TRUTH)
-    assert list(table["level"]) == ["reference", "level down", "no difference seen"]
+    assert list(table["level"]) == [
+        "reference",
+        "level down",
+        "level down",
+    ]  # half as much compute again to every pass rate
     assert list(table["ceiling"]) == ["reference", "ceiling down", "no difference seen"]
     assert list(table["compute"]) == ["reference", "more compute", "more compute"]
     assert list(table["published A, B, C_mid"]) == ["", "0.59, 1.77, 2600", ""]
@@ -121,7 +125,7 @@ def test_an_unknown_sweep_in_the_url_shows_no_other(monkeypatch, tmp_path):
 
 
 def test_another_baseline_is_another_comparison_in_the_same_colours(monkeypatch, tmp_path):
-    sweep = make_home(tmp_path)
+    sweep = make_home(tmp_path, seeds=(0, 1, 2))
     page = open_page(monkeypatch, tmp_path, "compare", baseline="loo-loss")
     assert "Compared with loo-loss" in [plain(one.value) for one in page.header]
     table = table_with(page, "what would decide")
@@ -133,7 +137,7 @@ def test_another_baseline_is_another_comparison_in_the_same_colours(monkeypatch,
 
 
 def test_after_cannot_tell_stands_what_would_decide(monkeypatch, tmp_path):
-    sweep = make_home(tmp_path, fraction=0.5)
+    sweep = make_home(tmp_path, seeds=(0, 1), fraction=0.25)
     page = open_page(monkeypatch, tmp_path, "compare")
     results = read_results(sweep)
     table = table_with(page, "what would decide").set_index("variant")
@@ -143,8 +147,11 @@ def test_after_cannot_tell_stands_what_would_decide(monkeypatch, tmp_path):
 
 
 def test_a_verdict_and_a_setting_filter_the_variants(monkeypatch, tmp_path):
-    make_home(tmp_path)
-    assert drawn(open_page(monkeypatch, tmp_path, "compare", verdict=["down"]), 0) == {"scalerl", "loo-loss"}
+    make_home(tmp_path, seeds=(0, 1, 2))
+    assert drawn(open_page(monkeypatch, tmp_path, "compare", verdict=["no difference seen"]), 0) == {
+        "scalerl",
+        "loo-curriculum",
+    }
     page = open_page(monkeypatch, tmp_path, "compare", changes=["curriculum"])
     assert drawn(page, 0) == {"scalerl", "loo-curriculum"}
     assert page.sidebar.multiselect(key="changes loo").options == ["loss", "curriculum"]
@@ -296,12 +303,12 @@ def test_a_damaged_run_log_is_named_and_the_others_are_drawn(monkeypatch, tmp_pa
 
 
 def test_the_csv_holds_the_numbers_of_the_comparison(tmp_path):
-    sweep = make_home(tmp_path)
+    sweep = make_home(tmp_path, seeds=(0, 1, 2))
     results = load_results(sweep)
     table = pd.read_csv(io.StringIO(comparison_sheet(results)), index_col="variant")
     assert table.loc["loo-loss", "A"] == pytest.approx(TRUTH["loo-loss"][0], abs=0.01)
     assert table.loc["loo-loss", "delta_A_hi"] == pytest.approx(results.compared("loo-loss").answers["ceiling"].hi)
-    assert table.loc["scalerl", "cost"] == BUDGET
+    assert table.loc["scalerl", "cost"] == 3 * BUDGET
 
 
 def test_a_run_is_fitted_again_only_when_its_log_has_grown(tmp_path):

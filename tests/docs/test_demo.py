@@ -7,7 +7,7 @@ from places import REPOSITORY
 
 LEGS = json.loads((REPOSITORY / "benchmarks/results/demo.json").read_text())["legs"]
 VERDICTS = {"level": "level_difference", "ceiling": "difference", "compute": "efficiency"}
-STATISTICS = " ".join((REPOSITORY / "docs/statistics.md").read_text().split())
+LOG = " ".join((REPOSITORY / "docs/log.md").read_text().split())
 
 
 def verdicts(comparison):
@@ -51,7 +51,7 @@ def test_the_ceiling_of_the_reference_has_an_upper_end_after_three_units():
 
 def test_the_page_has_the_difference_in_ceiling_that_only_the_demo_bounds():
     (demo, seven) = (LEGS[1][which]["variants"][1] for which in ("demo", "seven_other_seeds"))
-    assert interval(demo, "delta_A", "+.3f") in STATISTICS
+    assert interval(demo, "delta_A", "+.3f") in LOG
     assert seven["delta_A"] is None
 
 
@@ -59,5 +59,5 @@ def test_the_page_has_the_difference_in_ceiling_that_only_the_demo_bounds():
 @pytest.mark.parametrize("leg", LEGS, ids=lambda leg: f"budget-{leg['budget']:g}")
 def test_the_page_has_the_numbers_of_the_record(leg, which):
     _, other = leg[which]["variants"]
-    assert interval(other, "delta_level", "+.3f") in STATISTICS
-    assert interval(other, "compute_ratio", ".2f") in STATISTICS
+    assert interval(other, "delta_level", "+.3f") in LOG
+    assert interval(other, "compute_ratio", ".2f") in LOG

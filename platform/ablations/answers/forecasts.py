@@ -198,7 +198,10 @@ def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float, 
         for law, weight in law_weights([*fits, *baseline]).items()
         if (runs := question.repeats(fits, baseline, law)) and (others := question.repeats(baseline, fits, law))
     ]
-    found = interval_of(parts, quantile(parts, 0.5))
+    lo_80, hi_80 = (quantile(parts, share) for share in INNER)
+    by_eq1 = parts[0].estimate  # eq. 1 is the first law
+    is_eq1s = is_by_eq1(fits) and is_by_eq1(baseline) and lo_80 <= by_eq1 <= hi_80
+    found = interval_of(parts, by_eq1 if is_eq1s else quantile(parts, 0.5))
     return Interval(estimate=found.estimate, lo=found.lo, hi=found.hi)
 
 
@@ -216,16 +219,20 @@ def _pass_rate_at(compute: float) -> Question:
 
 
 def _predictions(fits: Sequence[Fit], compute: float, law: str) -> Repeats:
-    """The pass rate of each seed's curve at one compute under a family; eq. 1's if the fit rejects the family."""
+    """The pass rate of each seed's curve at one compute under a family; eq. 1's if the fit rejects the family. All have
+    the mean of their errors, so that their plain mean counts, as in a prediction.
+    """
     found = [_prediction(fit, compute, law) for fit in fits]
-    return Repeats.of([value for value, _ in found], [variance for _, variance in found], starts_of(fits))
+    variance = float(np.mean([one for _, one in found]))
+    return Repeats.of([value for value, _ in found], [variance] * len(found), starts_of(fits))
 
 
 @lru_cache(maxsize=4096)
 def _prediction(fit: Fit, compute: float, law: str) -> tuple[float, float]:
     of_law = [one for one in average(fit).successors if one.family.name == law]
     if not of_law:
-        return float(fit.predict(compute)[0]), float(fit.predict_draws(compute).var())
+        drawn = fit.predict_draws(compute)[:, 0]
+        return float(np.median(drawn)), float(drawn.var())
     drawn = average(fit).predict_draws(compute)[of_law[0].rows, 0]
     return float(np.median(drawn)), float(drawn.var())
 

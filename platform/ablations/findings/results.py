@@ -179,6 +179,7 @@ class Results:
             "together_with": list(self.beside),
             "reference": self.plan.reference,
             "run_to_run": self.comparison and self.comparison.run_to_run_json(),
+            "unlike": [one.to_json() for one in self.comparison.unlike] if self.comparison else [],
             "task": self.plan.fit_settings.task,
             "variants": [self._line(variant) for variant in self.variants],
             "runs": [

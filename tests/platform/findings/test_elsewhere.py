@@ -11,6 +11,7 @@ from fixtures_home import BUDGET, make_home
 from typer.testing import CliRunner
 
 from ablations.cli import app
+from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from scalerl.run.metrics import read_rows
 
@@ -128,3 +129,45 @@ def test_the_papers_comparison_and_the_options_of_a_fit_hold_for_a_file(tmp_path
 def test_what_cannot_be_meant_is_refused(tmp_path, options, said):
     path = str(as_csv(make_home(tmp_path / "home"), tmp_path / "mine.csv"))
     assert said in refused(path, *options)
+
+
+def of_command(command: str, *arguments: str) -> dict:
+    result = CliRunner().invoke(app, [command, *arguments, "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_a_file_is_forecast_as_its_sweep_is_and_both_agree_with_compare_to_the_digit(tmp_path):
+    sweep = make_home(tmp_path / "home", seeds=(0, 1, 2))
+    path, home = str(as_csv(sweep, tmp_path / "mine.csv", samples=16_000)), str(sweep.home.path)
+    for arguments in ([path, "--reference", "scalerl"], ["loo", "--home", home]):
+        level = of_command("compare", *arguments)["variants"][1]
+        found = of_command("forecast", *arguments, "--budget", "1x")
+        difference = found["variants"][1]["budgets"][0]["difference"]
+        numbers = [difference[name] for name in ("estimate", "lo", "hi")]
+        assert numbers == [level[f"delta_level{end}"] for end in ("", "_lo", "_hi")]
+    with pytest.raises(AblationsError, match="--reference scalerl has no effect with a sweep"):
+        CliRunner().invoke(app, ["forecast", "loo", "--reference", "scalerl", "--home", home], catch_exceptions=False)
+
+
+def test_a_design_for_curves_from_elsewhere_knows_their_spread(tmp_path):
+    path = str(as_csv(make_home(tmp_path / "home", seeds=(0, 1, 2)), tmp_path / "mine.csv", samples=16_000))
+    designs = of_command("design", path, "--reference", "scalerl")["designs"]
+    assert [(one["seeds"], one["budget"], one["cost"]) for one in designs[:2]] == [(2, 1000, 6000), (3, 1000, 9000)]
+    at_budget = [one["level"]["seen"] for one in designs if one["budget"] == BUDGET]
+    assert at_budget == sorted(at_budget, reverse=True)
+    # Runs differ by chance alone: binomial errors of 14 readings of 16,000 answers each.
+    assert 0.001 < at_budget[-1] < 0.01
+    one_seed = str(as_csv(make_home(tmp_path / "one"), tmp_path / "one.csv"))
+    with pytest.raises(AblationsError, match="design needs a second seed of some variant"):
+        CliRunner().invoke(app, ["design", one_seed, "--reference", "scalerl"], catch_exceptions=False)
+
+
+def test_a_comparison_without_any_fit_ends_with_its_reason(tmp_path):
+    path = tmp_path / "short.csv"
+    path.write_text("curve,seed,compute,score\na,0,0,0.2\na,0,1,0.5\nb,0,0,0.2\nb,0,1,0.6\n")
+    assert "nothing is compared: a has no fit (a, seed 0: curve 'a-s0': 1 reading" in refused(
+        str(path), "--reference", "a"
+    )
+    path.write_text("curve,compute,score\na,0,23\n")
+    assert "a pass rate must lie in [0, 1]; divide percent by 100" in refused(str(path), "--reference", "a")

@@ -242,7 +242,10 @@ def method(results: Results) -> str:
             "difference is provisional, and the interval of A is that of this run."
         )
     else:
-        said = "; ".join(f"{one.spread_noun} {spreads[one.spread]}" for one in results.questions)
+        said = "; ".join(
+            f"{one.spread_noun} {spreads[one.spread] if spreads[one.spread].is_known else 'unknown'}"
+            for one in results.questions
+        )
         intervals = (
             f"{LEVEL_NOTE} The 95 % intervals come from how far seeds lie apart, Student's t with the standard "
             f"deviation between runs of one recipe: {said}."
