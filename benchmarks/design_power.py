@@ -38,7 +38,7 @@ CELLS = [
     {"budget": 8_000.0, "run_to_run_sd": 0.0075, "seeds": 3},
 ]
 NUM_VARIANTS, NUM_DIFFERENT = 5, 3
-NUM_SWEEPS = 70
+NUM_SWEEPS = 40
 QUESTIONS: tuple[str, ...] = ("level", "ceiling", "compute")
 
 

@@ -4,9 +4,9 @@ The difference of two variants of n seeds has a standard error s with f degrees 
 
     half-width = t(.975, f) s          smallest difference seen with a power of .8 = (t(.975, f) + t(.8, f)) s
 
-For a level s^2 = 2 (tau^2 + sampling) / n. For a ceiling and for ln compute the error of a fit takes the place of the
-sampling, from a few simulated runs of the reference and of a slower variant (`simulated_runs`); a ceiling adds how far
-the laws that fit disagree about the difference. tau is the spread known for the scale, of runs with the same start.
+For a level s^2 = 2 (tau^2 + sampling) / n. For a ceiling and for ln compute the scatter of fits takes the place of the
+sampling, that of a few simulated runs of the reference and of a slower variant (`simulated_runs`); a ceiling adds how
+far the laws that fit disagree about the difference. tau is the spread known for the scale, of runs with the same start.
 """
 
 import math
@@ -20,7 +20,7 @@ from ablations.answers.differences import ceilings_under, common_target, is_boun
 from ablations.answers.known import KnownScale
 from ablations.answers.level import level_of
 from ablations.answers.one_law import law_weights
-from ablations.answers.run_to_run import ENOUGH_FREEDOM, PRIOR_FREEDOM, Repeats, pays_to_pair
+from ablations.answers.run_to_run import ENOUGH_FREEDOM, PRIOR_FREEDOM, CommonSpread, Repeats, pays_to_pair
 from ablations.answers.simulated_runs import SimulatedRuns
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
@@ -105,7 +105,7 @@ def ceiling_sight(runs: SimulatedRuns, sizes: Sizes) -> Sight:
     found = [(w / total, ceilings_under(variant, law), ceilings_under(reference, law)) for law, w in weights.items()]
     differences = np.array([np.mean(variant.values) - np.mean(reference.values) for _, variant, reference in found])
     shares = np.array([share for share, _, _ in found])
-    errors = np.array([_own_variance(variant) + _own_variance(reference) for _, variant, reference in found])
+    errors = np.array([2 * CommonSpread.of([variant, reference]).sd ** 2 for _, variant, reference in found])
     between_laws = float(shares @ (differences - shares @ differences) ** 2)
     variance = (2 * tau**2 + float(shares @ errors)) / n + between_laws
     freedom = sizes.freedom(runs.known.others.of("ceiling"))
@@ -117,14 +117,11 @@ def compute_sight(runs: SimulatedRuns, sizes: Sizes) -> Sight:
     target = common_target([*runs.variant, *runs.reference])
     if target is None:
         return BLIND
-    errors = sum(_own_variance(ln_computes(side, target)) for side in (runs.variant, runs.reference))
+    sides = [ln_computes(side, target) for side in (runs.variant, runs.reference)]
+    errors = 2 * CommonSpread.of(sides).sd ** 2
     tau = _ln_compute_sd(runs, target)
     variance = (2 * tau**2 + errors) / sizes.num_seeds
     return sight_of(variance, sizes.freedom(runs.known.others.of("target")))
-
-
-def _own_variance(runs: Repeats) -> float:
-    return float(np.median(runs.own_variances))
 
 
 def _ln_compute_sd(runs: SimulatedRuns, target: float) -> float:

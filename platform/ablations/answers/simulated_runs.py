@@ -19,7 +19,7 @@ from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 
 NUM_CURVES = 5
-"""Number of simulated runs of the reference, and of the variant. Their own errors count, which vary by a tenth."""
+"""Number of simulated runs of the reference, and of the variant. Their scatter is known to a quarter."""
 SLOWER = 1.3
 """Factor in compute of the variant: about what three seeds see at the paper's scale."""
 SEED = 16

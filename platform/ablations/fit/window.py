@@ -39,7 +39,9 @@ def select_window(curve: Curve, fit_from: float, fit_to: float, *, through_colla
     compute, score = curve.compute[chosen], curve.score[chosen]
     before_rl = curve.compute[0] == 0
     start_score = float(curve.score[0]) if before_rl else None
-    _require_points(curve, compute.size, f"{counted(compute.size, 'reading')} with compute in ({fit_from:g}, {fit_to:g}]")
+    _require_points(
+        curve, compute.size, f"{counted(compute.size, 'reading')} with compute in ({fit_from:g}, {fit_to:g}]"
+    )
     refuse_a_late_start(curve, compute, score)
     known = curve.sampling_variance
     variance = None if known is None else known[chosen]
