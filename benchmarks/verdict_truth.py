@@ -55,7 +55,8 @@ def main() -> None:
     if sds == SDS:
         odd = [unlike(kind, where) for kind in ODD for where in ("reference", ALSO_EQUAL[0])]
         print(json.dumps(odd), flush=True)
-        settings = {"difference": DIFFERENCE, "sweeps": NUM_SWEEPS, "equal_pairs": NUM_SWEEPS * 2 * len(EQUAL), "speed": SPEED}
+        pairs = NUM_SWEEPS * 2 * len(EQUAL)
+        settings = {"difference": DIFFERENCE, "sweeps": NUM_SWEEPS, "equal_pairs": pairs, "speed": SPEED}
         write_record("verdict_truth", {"settings": settings | {"seed": SEED}, "cells": cells, "unlike": odd})
 
 

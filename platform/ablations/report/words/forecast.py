@@ -112,7 +112,8 @@ def forecast_notes(found: "SweepForecast") -> list[str]:
         "Within the fitted range every number comes from eq. 1. Beyond it the intervals also cover other families of "
         "curves, with their full weight from twice the range on; they are weighed by AICc and a prior of 1/2 for eq. 1 "
         f"(mean weights: {listed}). An estimate is eq. 1's as long as the 80 % interval holds it, else the median over "
-        f"all families{_worse(found)}. A difference compares curves of one family, by eq. 1 where both estimates are.",
+        f"all families{_worse(found)}. A difference is that of the levels up to the compute that all have reached; "
+        "beyond, it compares curves of one family.",
         f"P(wins) is the share of joint draws in which the variant is highest, with {rule}.",
         "A crossing is the last one of two curves between the first reading fitted and 100 times the last. Who leads "
         f"after it counts as unknown between {UNTOLD[0]:g} and {UNTOLD[1]:g} of the draws. `…` stands for a compute "
