@@ -65,7 +65,7 @@ def scores(studies: Sequence[Mapping[str, Sequence[Fit]]]) -> dict[str, Any]:
     differences, predictions, brier = [], [], []
     for groups in studies:
         reference = groups["reference"]
-        spread = LEVEL.spread_of_runs(groups.values(), reference)
+        spread = LEVEL.spread_of(groups.values(), reference)
         for name, fits in groups.items():
             found = predict(fits, FORECAST, spread)
             predictions.append((found.lo <= TRUTH[name] <= found.hi, found.hi - found.lo))

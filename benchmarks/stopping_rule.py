@@ -143,7 +143,7 @@ def follow(
                     newest[name][seed].append(fitted(one, size))
         now = float(curves[REFERENCE][0].compute[size - 1])
         last = {name: [fits[-1] for fits in of_name] for name, of_name in newest.items()}
-        spread = LEVEL.spread_of_runs(last.values(), last[REFERENCE])
+        spread = LEVEL.spread_of(last.values(), last[REFERENCE])
         for name in KINDS if now < BUDGET else ():
             for seed, fits in enumerate(newest[name]):
                 reason = stop_reason(

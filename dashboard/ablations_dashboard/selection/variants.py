@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from ablations.answers.answer import PROVISIONAL
 from ablations.errors import AblationsError, did_you_mean
 from ablations.findings.results import Results
 from ablations.findings.together import why_apart
@@ -19,7 +20,10 @@ MOST_PILLS = 16
 """Limit on variants to choose by a click each; beyond it they are searched for."""
 IN_COLOUR = ("4", "8", "12", "16")
 """Choices for the number of variants in colour."""
-VERDICT_FILTERS = ("up", "down", "less compute", "more compute", "no difference seen", "cannot tell", "no fit")
+VERDICT_FILTERS = (
+    *("up", "down", "less compute", "more compute", "no difference seen", "cannot tell"),
+    *(PROVISIONAL, "no fit"),
+)
 """Filters on a variant's three verdicts; `up` and `down` apply to level or ceiling."""
 
 

@@ -36,7 +36,8 @@ def test_a_difference_that_is_seen_has_the_power_of_a_noncentral_t(freedom):
 
 
 def test_intervals_without_an_end_see_nothing():
-    assert sight_of(1e-4, 10.0, 0.3) == Sight(half_width=pytest.approx(0.01 * t(10).ppf(0.975)), seen=None, open=0.3)
+    few = sight_of(1e-4, 10.0, 0.3)
+    assert (few.half_width, few.seen, few.open) == (pytest.approx(0.01 * t(10).ppf(0.975)), None, 0.3)
     assert sight_of(1e-4, 10.0, 0.6) == Sight(half_width=None, seen=None, open=0.6)
 
 
@@ -125,6 +126,7 @@ def test_a_ceiling_of_the_task_bounds_the_fits_and_one_below_the_curves_is_left_
 def test_a_ceiling_holds_the_error_of_each_fit_and_the_spread_of_runs():
     sizes = Sizes(num_variants=4, num_seeds=3)
     quiet, loud = (ceiling_sight(simulated_runs(sd=sd), sizes) for sd in (0.0, 0.03))
+    assert quiet.half_width is not None
     assert 0 < quiet.half_width < 0.03
     spread = t(sizes.freedom([])).ppf(0.975) * 0.03 * math.sqrt(2 / 3)
     assert loud.half_width == pytest.approx(math.hypot(quiet.half_width, spread), rel=0.01)

@@ -57,9 +57,8 @@ def test_nine_variants_are_a_two_way_table_and_each_has_three_degrees_of_freedom
     values = two_way(np.random.default_rng(4), 9, 3, 0.01, 0.03) + 0.6
     rest = values - values.mean(0) - values.mean(1, keepdims=True) + values.mean()
     mean_square = np.sum(rest**2) / 16
-    sides = []
+    sides, own = [], 2 * (1 - 1 / 9)
     for row in rest[:2]:
-        own = 2 * (1 - 1 / 9)
         sides.append((PRIOR_FREEDOM * mean_square + np.sum(row**2)) / (PRIOR_FREEDOM + own) / 3)
     freedom = sum(sides) ** 2 / sum(side**2 / (PRIOR_FREEDOM + own) for side in sides)
     half = t(freedom).ppf(0.975) * np.sqrt(sum(sides))
