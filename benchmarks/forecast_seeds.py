@@ -16,7 +16,7 @@ import numpy as np
 from record import write_record
 from simulation import FIT_FROM_GPU_HOURS, NUM_SAMPLES, simulate
 
-from ablations.answers.forecasts import difference_at, leaderboard, predict
+from ablations.answers.forecasts import difference_at, leaderboard, predict, spread_at
 from ablations.answers.questions import LEVEL
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
@@ -66,11 +66,12 @@ def scores(studies: Sequence[Mapping[str, Sequence[Fit]]]) -> dict[str, Any]:
     for groups in studies:
         reference = groups["reference"]
         spread = LEVEL.spread_of(groups.values(), reference)
+        at_forecast = spread_at(groups.values(), reference, FORECAST)
         for name, fits in groups.items():
-            found = predict(fits, FORECAST, spread)
+            found = predict(fits, FORECAST, at_forecast)
             predictions.append((found.lo <= TRUTH[name] <= found.hi, found.hi - found.lo))
             if name != "reference":
-                less = difference_at(fits, reference, FORECAST, spread)
+                less = difference_at(fits, reference, FORECAST, at_forecast)
                 assert less.lo is not None
                 assert less.hi is not None
                 differences.append((less.lo <= TRUTH[name] - TRUTH["reference"] <= less.hi, less.hi - less.lo))
