@@ -35,7 +35,6 @@ CELLS = [
     {"budget": 16_000.0, "run_to_run_sd": 0.0075, "seeds": 3},
     {"budget": 16_000.0, "run_to_run_sd": 0.015, "seeds": 3},
     {"budget": 16_000.0, "run_to_run_sd": 0.015, "seeds": 5},
-    {"budget": 8_000.0, "run_to_run_sd": 0.0075, "seeds": 3},
 ]
 NUM_VARIANTS, NUM_DIFFERENT = 5, 3
 NUM_SWEEPS = 40

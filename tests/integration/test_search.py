@@ -109,6 +109,6 @@ def test_dry_run_shows_what_would_be_searched_and_writes_nothing(platform, searc
 def test_a_search_that_cannot_work_is_refused_before_anything_is_made(platform, search, home):
     search.write_text(SEARCH.replace("batch.prompts: {low: 4", "batch.promts: {low: 4"))
     refused = platform("sweep", str(search), code=2)
-    assert "search.yaml:9: search.space.batch.promts: unknown key 'promts'" in refused.stderr
+    assert "search.yaml:10: search.space.batch.promts: unknown key 'promts'" in refused.stderr
     assert "Traceback" not in refused.stderr
     assert not home.exists()

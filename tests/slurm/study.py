@@ -58,6 +58,8 @@ class SlurmStudy:
     def write(self, *, resources: str = "", **more: str) -> None:
         """Write the sweep file with `resources: {...}` and other top-level keys."""
         text = SWEEP.replace("compute: 1.0", f"compute: {self.budget}")
+        if "seeds" in more:
+            text = text.replace("seeds: [0]\n", "")
         text += f"resources: {{time_min: 10, mem_gb: 1{', ' if resources else ''}{resources}}}\n"
         self.file.write_text(text + "".join(f"{key}: {value}\n" for key, value in more.items()))
 

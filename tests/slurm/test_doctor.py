@@ -66,7 +66,7 @@ def node(cluster):
 def test_a_study_is_held_against_the_cluster_that_would_train_it(cluster, run, tmp_path):
     study = tmp_path / "wide.yaml"
     study.write_text(
-        "name: wide\nreference: scalerl\nseeds: [0]\nscale: smoke\nvariants: {bf16: {logits: bf16}}\n"
+        "name: wide\nreference: scalerl\nscale: smoke\nvariants: {bf16: {logits: bf16}}\n"
         "resources: {mem_gb: 9000, time_min: 10}\n"
     )
     code, found = run(cluster, "--no-job", "--for", str(study))

@@ -9,7 +9,7 @@ from ablations.slurm.limits import check_on_cluster
 from ablations.study.expand import expand
 from ablations.study.resources import OWN_OPTIONS, SLURM_KEYS, UNFIT_OPTIONS
 
-SWEEP = "name: test\nreference: scalerl\nseeds: [0]\nscale: smoke\naxes: {logits: [bf16]}\nresources:\n"
+SWEEP = "name: test\nreference: scalerl\nscale: smoke\naxes: {logits: [bf16]}\nresources:\n"
 MORE_NODES = """
 GresTypes=gpu
 NodeName=big NodeAddr=127.0.0.2 CPUs=64 RealMemory=256000 Gres=gpu:h100:8 State=UNKNOWN

@@ -125,11 +125,11 @@ def compute_sight(runs: SimulatedRuns, sizes: Sizes) -> Sight:
 
 
 def _ln_compute_sd(runs: SimulatedRuns, target: float) -> float:
-    """Run-to-run sd of ln compute: that of the level over dR / d ln C = B (R - R_0) (A - R) / (A - R_0)."""
+    """Run-to-run sd of ln compute; if unknown, that of runs whose A differ: d ln C / dA = 1 / (B (A - R)) at R."""
     if runs.known.spread.target is not None:
         return runs.known.spread.target
-    slopes = [fit.B * (target - fit.R_0) * (fit.A - target) / (fit.A - fit.R_0) for fit in runs.reference]
-    return runs.known.spread.level / float(np.mean(slopes))
+    steepness = float(np.mean([fit.B * (fit.A - target) for fit in runs.reference]))
+    return runs.known.spread.ceiling / steepness
 
 
 def _open(fits: Sequence[Fit], num_seeds: int) -> float:

@@ -33,7 +33,7 @@ class RunSpread:
     level: float
     ceiling: float
     target: float | None
-    """Of ln compute to a target; None if it follows from the level's and the slope of the law."""
+    """Of ln compute to a target; None if it follows from the ceiling's and the law."""
     freedom: int
     """Degrees of freedom of the level's spread from seeds of earlier runs; 0 if all three are assumed or stated."""
 

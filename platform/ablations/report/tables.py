@@ -40,7 +40,7 @@ def comparison_table(results: Results) -> Listing:
         *changes_said(results, names),
         scale,
         f"Below each verdict: {below}. C_mid and cost: {plan.compute_name}.",
-        f"{HELD} {joint}." if joint else "",
+        f"{HELD} {joint}." if joint and not (results.comparison and results.comparison.is_provisional) else "",
         method(results),
         advice(results),
         *warnings(results),
