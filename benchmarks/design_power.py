@@ -34,7 +34,6 @@ CELLS = [
     {"budget": 16_000.0, "run_to_run_sd": 0.0075, "seeds": 2},
     {"budget": 16_000.0, "run_to_run_sd": 0.0075, "seeds": 3},
     {"budget": 16_000.0, "run_to_run_sd": 0.015, "seeds": 3},
-    {"budget": 16_000.0, "run_to_run_sd": 0.015, "seeds": 5},
 ]
 NUM_VARIANTS, NUM_DIFFERENT = 5, 3
 NUM_SWEEPS = 40
