@@ -78,7 +78,7 @@ class SandboxFailed(Rejected):
 
 
 class SandboxUnavailable(SandboxFailed):
-    """This machine cannot isolate as strongly as requested."""
+    """This machine cannot isolate programs as strongly as requested."""
 
 
 class SandboxTimedOut(SandboxFailed):

@@ -43,7 +43,7 @@ def show_search(sweep: StartedSweep) -> None:
         st.info(
             "This sweep is not a search: its variants are written in its file."
             + others
-            + f" {in_code('platform sweep sweeps/search_lr.yaml')} starts one."
+            + f" To start a search, run {in_code('platform sweep sweeps/search_lr.yaml')}."
         )
         st.stop()
     done = len(record.ranked)

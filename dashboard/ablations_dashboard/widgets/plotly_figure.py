@@ -53,7 +53,7 @@ def _component() -> Any:
 
 
 def draw_in_place(figure: Figure, *, key: str, config: dict[str, Any], alt: str) -> None:
-    """Draw a figure, or its new data into the one drawn with this `key`; `alt` is for screen readers."""
+    """Draw a figure, or update the one already drawn with this `key`. `alt` is for screen readers."""
     figure.update_layout(uirevision=key)
     traces: Any = figure.data
     same_name: Counter[str] = Counter()

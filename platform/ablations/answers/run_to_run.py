@@ -194,7 +194,7 @@ class RunToRun:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom; 0 if no recipe has a second seed, and the spread is unknown."""
+        """Degrees of freedom. If no recipe has a second seed, they are 0 and the spread is unknown."""
         return round(self.within.freedom)
 
     @property

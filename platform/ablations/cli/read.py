@@ -48,7 +48,7 @@ def fit(
     r0: Annotated[R0Mode | None, typer.Option(help="How R_0 is tied to the evaluation before RL.")] = None,
     loss: Annotated[FitLoss | None, typer.Option(help="Loss of the fit; huber down-weights outliers.")] = None,
     ceiling: Annotated[
-        float | None, typer.Option(help="Highest pass rate that the task allows, if known; an upper limit of A.")
+        float | None, typer.Option(help="Highest pass rate that the task allows, if known; A cannot exceed it.")
     ] = None,
     task: TaskOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Explain why to trust each fit, and why not.")] = False,
@@ -94,7 +94,7 @@ def check_cutoff(text: str | None) -> float | Auto | None:
     except ValueError:
         compute = -1.0
     if not 0 <= compute < math.inf:
-        raise AblationsError(f'--from: found {text!r}; must be a compute of 0 or more, or "auto"')
+        raise AblationsError(f'--from: found {text!r}; must be an amount of compute, 0 or more, or "auto"')
     return compute
 
 
@@ -113,8 +113,8 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="SWEEP",
-            help="Sweep names or files. Default: the one last started. Several are compared with the first one's "
-            "reference. Or a CSV file of curves.",
+            help="Sweep names or files, or one CSV file of curves. Several sweeps are compared with the reference of "
+            "the first. Default: the sweep started last.",
             autocompletion=further_sweeps,
         ),
     ] = None,
@@ -159,7 +159,7 @@ def compare(
     alone: AloneOption = False,
     sort: Annotated[
         OrderBy | None,
-        typer.Option(help="Sort by this, best first, or by name. Default: the order of the sweep file."),
+        typer.Option(help="Sort by this quantity, best first, or by name. Default: the order of the sweep file."),
     ] = None,
     sheet: Annotated[
         str | None, typer.Option("--csv", help="Write one row per variant to this CSV file; - prints the rows.")
@@ -309,8 +309,8 @@ def report(
         list[str] | None,
         typer.Argument(
             metavar="SWEEP",
-            help="Sweep names or files; several are compared with the first one's reference. Default: the one last "
-            "started.",
+            help="Sweep names or files. Several sweeps are compared with the reference of the first. Default: the "
+            "sweep started last.",
             autocompletion=further_sweeps,
         ),
     ] = None,

@@ -226,7 +226,7 @@ def designed(
 
 
 def has_horizon(recipe: "ResolvedRecipe") -> bool:
-    """True if another budget would change the runs themselves: the learning rate falls towards a compute."""
+    """True if another budget would change the runs, because the learning-rate schedule is in units of compute."""
     schedule = recipe.optimiser.schedule
     return schedule.type != "constant" and schedule.unit == "compute"
 

@@ -1,6 +1,5 @@
 """Model error of forecasts: the other families, weighted by how well they fit the same readings.
 
-from there on a band is that of a mixture, each family with its Akaike weight. The other families are there to widen the
 Within the readings only eq. 1 is used. Far beyond them nobody knows which family holds; over published learning curves
 none was best everywhere. Between one and two times the largest fitted compute the other families are blended in; from
 there on a band is that of a mixture, with each family's Akaike weight. The other families only widen the band:

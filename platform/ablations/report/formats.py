@@ -73,8 +73,8 @@ def printed(page: Path) -> Path:
     browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if browser is None:
         raise AblationsError(
-            f"a PDF needs Chromium to print {page}, and none of {', '.join(BROWSERS)} is installed; print the page "
-            "from your browser, or use `--format latex`, whose figures are PDF"
+            f"printing {page} to PDF needs Chromium, but none of {', '.join(BROWSERS)} is installed; print the page "
+            "from your browser, or use `--format latex`, whose figures are PDFs"
         )
     target = page.with_suffix(".pdf")
     with tempfile.TemporaryDirectory() as profile:

@@ -120,7 +120,7 @@ class Steering:
 
     @cached_property
     def _others(self) -> OtherSweeps:
-        """Evidence of other sweeps; empty without a rule that compares runs."""
+        """Evidence from other sweeps; empty if no rule compares runs."""
         if self._stop is None or self._stop.dominated is None:
             return NO_OTHERS
         repeated = [variant.runs for variant in self._plan.variants if len(variant.runs) > 1]

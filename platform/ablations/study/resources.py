@@ -69,7 +69,7 @@ def _gpus(written: Any) -> Any:
     is_number = isinstance(written, int) and not isinstance(written, bool) and written >= 0
     if is_number or (isinstance(written, str) and KIND_AND_NUMBER.fullmatch(written)):
         return written
-    raise ValueError(f"found {shown_value(written)}; must be a number of GPUs, or their kind and number: h100:8")
+    raise ValueError(f"found {shown_value(written)}; must be a number of GPUs, or a kind and a number, such as h100:8")
 
 
 def _option_value(written: Any) -> Any:

@@ -196,7 +196,7 @@ def test_the_page_is_printed_on_a4_with_its_figures(results):
 
 def test_a_pdf_without_chromium_says_what_else_there_is(results, monkeypatch):
     monkeypatch.setattr(formats.shutil, "which", lambda name: None)
-    with pytest.raises(AblationsError, match=r"needs Chromium to print .*report.html, .*--format latex"):
+    with pytest.raises(AblationsError, match=r"printing .*report.html to PDF needs Chromium, .*--format latex"):
         write_in_format(results, "pdf", now=NOW)
 
 

@@ -213,7 +213,7 @@ EXPECTED = {
     "resources_gpus_are_a_word.yaml": Expected(
         6,
         "resources.gpus",
-        "found 'h100'; must be a number of GPUs, or their kind and number: h100:8",
+        "found 'h100'; must be a number of GPUs, or a kind and a number, such as h100:8",
         "",
     ),
     "resources_in_a_variant.yaml": Expected(

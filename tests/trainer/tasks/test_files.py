@@ -207,7 +207,7 @@ def test_a_relative_path_starts_at_the_current_folder(file, monkeypatch):
         ({"validation": 0.2, "validation_path": "held.jsonl"}, "validation has no effect with validation_path"),
         ({"validation_split": "test"}, "validation_split has no effect without validation_path"),
         ({"template": "no place"}, "a template must contain {question}"),
-        ({"name": "all"}, "'all' is the name of the mean over all tasks"),
+        ({"name": "all"}, "the name 'all' is reserved for the mean over all tasks"),
         ({"weight": 2.0}, "weight has no effect on the only task"),
     ],
 )

@@ -15,7 +15,7 @@ from scalerl.learner.learner import Update
 
 @dataclass(kw_only=True)
 class FreeAttentionClock:
-    """Times at which the events of a `VirtualCluster` would have happened with free attention."""
+    """Times at which the events of a `VirtualCluster` would have happened if attention cost nothing."""
 
     cost: CostModel
     now: float = 0.0

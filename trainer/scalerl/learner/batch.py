@@ -70,7 +70,7 @@ class Batch:
 
     @cached_property
     def _own_places(self) -> Tensor:
-        """Their indices in the flattened [B, T]; with a boolean index the host would wait for their number."""
+        """Indices of the policy's tokens in the flattened [B, T]. A boolean index would make the host wait."""
         return self.host_mask_BT.flatten().nonzero().flatten().to(self.mask_BT.device, non_blocking=True)
 
     def work(self) -> tuple[int, int]:

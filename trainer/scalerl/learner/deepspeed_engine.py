@@ -270,7 +270,7 @@ class DeepSpeedEngine(ZeroNetwork):
 
     @torch.no_grad()
     def kept(self) -> Iterator[KeptPiece]:
-        """AdamW's FP32 copy of this rank's share, which determines the weights, and its moments."""
+        """This rank's share of AdamW's FP32 weights, which determine the network's, and its moments."""
         for name, parameter in self.network.named_parameters():
             for kind in ("weights", *MOMENTS) if self.count else ("weights",):
                 start, values = self._share(parameter, None if kind == "weights" else kind)

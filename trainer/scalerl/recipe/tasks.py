@@ -25,7 +25,7 @@ ALL = "all"
 
 def _not_all(name: str) -> str:
     if name == ALL:
-        raise ValueError(f"{ALL!r} is the name of the mean over all tasks; choose another")
+        raise ValueError(f"the name {ALL!r} is reserved for the mean over all tasks; choose another name")
     return name
 
 

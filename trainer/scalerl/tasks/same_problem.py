@@ -82,7 +82,7 @@ def problem_key(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Marks of other alphabets and fonts as ASCII; raised and lowered digits as powers and indices."""
+    """The text with Unicode marks as ASCII, and superscripts and subscripts as powers and indices."""
     text = _SCRIPT.sub(_script, text.translate(_MARKS))
     text = _VULGAR.sub(lambda match: f" {unicodedata.normalize('NFKC', match[0])} ", text)
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).translate(_MARKS).casefold())

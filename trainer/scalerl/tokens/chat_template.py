@@ -113,7 +113,7 @@ class ChatTemplate:
         if thinks and text.rstrip().endswith(END_THINK):
             raise ValueError(
                 f"{self.folder}: the chat template closes thinking before the model writes ({text[-60:]!r}); remove "
-                f"that, or set generation.thinking to 'none'"
+                f"the closing tag from the template, or set generation.thinking to 'none'"
             )
         if missing := self._missing_opening(text):
             raise ValueError(

@@ -190,7 +190,8 @@ def _refused(value: Any) -> NoReturn:
     if isinstance(value, dict | list | tuple | set | frozenset):
         raise ValueError(f"a value is nested more than {MAX_DEPTH} deep")
     raise ValueError(
-        f"a value is of type {type(value).__name__}; it may be None, a number, text, bytes, list, tuple, set or dict"
+        f"a value is of type {type(value).__name__}; every value must be None, a number, text, bytes, a list, a tuple, "
+        "a set or a dict"
     )
 
 
@@ -256,7 +257,7 @@ def same(answer: Any, expected: Any) -> bool:
 
 
 def _is_finite(number: float) -> bool:
-    """True if a number is finite; an integer may exceed every float."""
+    """True if a number is finite. Every integer is, even one too large for a float."""
     return isinstance(number, int) or math.isfinite(number)
 
 

@@ -169,10 +169,8 @@ def probe_options(texts: tuple[str, ...]) -> tuple[str, ...]:
     valid = commands.sbatch_options() - OWN_OPTIONS
     for text in texts:
         if (name := text.partition("=")[0]) not in valid:
-            why = (
-                "the platform sets this option itself"
-                if name in OWN_OPTIONS
-                else did_you_mean(name, sorted(valid), "options")
-            )
-            raise AblationsError(f"--sbatch {text}: unknown option '{name}'; {why}")
+            if name in OWN_OPTIONS:
+                raise AblationsError(f"--sbatch {text}: the platform sets '{name}' itself; omit this option")
+            nearest = did_you_mean(name, sorted(valid), "options")
+            raise AblationsError(f"--sbatch {text}: unknown option '{name}'; {nearest}")
     return tuple(f"--{text}" for text in texts)
