@@ -100,7 +100,7 @@ def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> N
     from ablations.findings.elsewhere import compare_elsewhere, study_of_file
     from ablations.findings.foresee_elsewhere import foresee_curves
     from ablations.fit.options import FitSettings
-    from ablations.report.words.design import seen_text
+    from ablations.report.words.design import curve_notes, seen_text
     from ablations.terminal.listing import Column, Listing
     from ablations.text import compute_text
 
@@ -115,7 +115,10 @@ def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> N
     for one in designs:
         seen = (seen_text(question, sight) for question, sight in one.sights.items())
         table.add(str(one.seeds), compute_text(one.budget), compute_text(one.cost), *seen)
-    console().print(table)
+    out = console()
+    out.print(table)
+    for text in curve_notes(results):
+        out.print(text, highlight=False, markup=False)
 
 
 def check_wanted(question: QuestionName, detect: float) -> float:

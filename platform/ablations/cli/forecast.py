@@ -74,6 +74,10 @@ def forecast(
     if is_file:
         if task is not None:
             raise AblationsError(f"--task {task} has no effect with a CSV file; omit this option")
+        if of_hours := [one for one in asked if one.unit == "h"]:
+            raise AblationsError(
+                f"--budget {of_hours[0].amount:g}h: a CSV file has no GPU-hours; write its own compute, or 2x"
+            )
         results = compare_elsewhere(study_of_file(Path(str(sweep))), reference, FitSettings())
     elif reference is not None:
         raise AblationsError(f"--reference {reference} has no effect with a sweep; omit this option")
@@ -94,11 +98,14 @@ def forecast(
         shown = forecast_tables(found, results.plan.compute_name)
     if as_json:
         print_json({"sweep": results.plan.sweep} | found.to_json())
-    else:
+    elif not found.is_empty:
         out = console()
         out.print(shown)
         if results.sweep:
             say_pages(results.sweep.home, out)
+    if found.is_empty:
+        why = "; ".join(found.reasons[:3]) or "no run has a reading"
+        raise AblationsError(f"{results.plan.sweep}: no run has a forecast ({why})")
 
 
 def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:
@@ -148,8 +155,8 @@ def backtest_tables(found: "Backtest", *, sweep: str) -> Group:
     for check in found.checks:
         if not check.reason:
             runs.add(*_check_cells(check))
-    reasons = [f"No forecast from the first {one.fraction:.0%}: {one.reason}" for one in found.checks if one.reason]
-    return Group(scores, Text(), runs, *(Text(made_visible(reason)) for reason in reasons))
+    reasons = [Text(made_visible(f"No forecast from the {reason}")) for reason in found.reasons]
+    return Group(scores, Text(), runs, *reasons)
 
 
 def _check_cells(check: "Check") -> list[str]:

@@ -13,7 +13,7 @@ from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit
 from ablations.terminal.progress_bar import Done, counted_off
-from ablations.text import compute_text
+from ablations.text import compute_text, counted
 
 FRACTIONS = (0.3, 0.5, 0.7)
 """Fitted shares of a run's compute; the paper forecasts from the first half (ScaleRL §2.1)."""
@@ -89,6 +89,16 @@ class Backtest:
     checks: tuple[Check, ...]
     scores: tuple[Score, ...]
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Messages about checks without a forecast."""
+        return tuple(f"first {one.fraction:.0%}: {one.reason}" for one in self.checks if one.reason)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no check has a forecast."""
+        return len(self.reasons) == len(self.checks)
+
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: {"checks": [{"curve": "loo-loss-s0", ...}], "scores": [{"fraction": 0.3, ...}]}."""
         return {
@@ -115,7 +125,7 @@ def check_curve(curve: Curve, fraction: float, *, fit_from: float = 0.0) -> Chec
     """Forecast a curve's last readings from its first part."""
     fit_to = fraction * float(curve.compute[-1])
     if (found := int(np.sum(curve.compute > fit_to))) < NUM_LAST:
-        needed = f"{found} readings beyond {compute_text(fit_to)}; a check needs {NUM_LAST}"
+        needed = f"{counted(found, 'reading')} beyond {compute_text(fit_to)}; a check needs {NUM_LAST}"
         return Check(curve=curve.name, fraction=fraction, reason=f"curve {curve.name!r}: {needed}")
     try:
         fit = fit_curve(curve, fit_from=fit_from, fit_to=fit_to)

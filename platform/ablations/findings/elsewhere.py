@@ -62,7 +62,11 @@ def compare_elsewhere(study: MeasuredStudy, reference: str | None, settings: Fit
     """
     names = list(dict.fromkeys(run.variant for run in study.runs))
     if reference not in names:
-        asked = "compare needs --reference NAME" if reference is None else f"--reference: no variant {reference!r}"
+        asked = (
+            "name the reference with --reference NAME"
+            if reference is None
+            else f"--reference: no variant {reference!r}"
+        )
         raise AblationsError(f"{study.name}: {asked}; {did_you_mean(reference or '', names, 'variants')}")
     runs = [_fitted(run, settings) for run in study.runs]
     variants = tuple(

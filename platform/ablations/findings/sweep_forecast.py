@@ -108,6 +108,11 @@ class SweepForecast:
     reasons: tuple[str, ...]
 
     @property
+    def is_empty(self) -> bool:
+        """True if no variant has a forecast."""
+        return not self.variants
+
+    @property
     def weights(self) -> dict[str, float]:
         """Akaike weights of the families, mean over the variants."""
         return _mean_weights([variant.weights for variant in self.variants])

@@ -118,6 +118,24 @@ def steered_sweep(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [
+        ("", "3 seeds a variant; one would cost 4200 modelled GPU-hours and decide nothing\n"),
+        (
+            "seeds: [0]",
+            "one seed a variant: verdicts stay provisional unless other sweeps of the scale have repeated runs; three "
+            "seeds cost 12600 modelled GPU-hours\n",
+        ),
+    ],
+)
+def test_a_dry_run_says_what_the_seeds_cost(tmp_path, seeds, said):
+    path = tmp_path / "steered.yaml"
+    path.write_text(STEERED_SWEEP.replace("seeds: [0]", seeds))
+    # Two variants, 2100 modelled GPU-hours a run.
+    assert said in run("sweep", str(path), "--dry-run", "--home", str(tmp_path / "home"))
+
+
 def test_a_dry_run_says_when_runs_stop(tmp_path):
     arguments = ["sweep", str(steered_sweep(tmp_path)), "--dry-run", "--home", str(tmp_path / "home")]
     # A unit of the laptop scale is 2100 modelled GPU-hours.

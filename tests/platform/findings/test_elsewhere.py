@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,31 @@ def test_costs_in_a_large_unit_are_shown_with_their_digits(tmp_path):
     assert " 0.125 " in shown(str(path), "--reference", "scalerl")
 
 
+@pytest.mark.parametrize(
+    ("command", "options", "computes"),
+    [
+        ("compare", ["--reference", "scalerl"], 2),
+        ("fit", [], 5),
+        ("forecast", ["--reference", "scalerl", "--budget", "1x", "--score", "0.5"], 6),
+        ("forecast", ["--reference", "scalerl", "--backtest"], 1),
+        ("design", ["--reference", "scalerl"], 2),
+    ],
+)
+def test_tables_in_flops_are_as_narrow_as_in_gpu_hours(tmp_path, monkeypatch, command, options, computes):
+    monkeypatch.setenv("COLUMNS", "400")
+    sweep = make_home(tmp_path / "home", seeds=(0, 1))
+
+    def widest_heading(unit: float) -> int:
+        path = str(as_csv(sweep, tmp_path / "mine.csv", unit=unit))
+        printed = CliRunner().invoke(app, [command, path, *options], catch_exceptions=False).stdout
+        assert not re.search(r"\d{10}|(,\d{3}){3}", printed)
+        assert ("e+2" in printed) == (unit < 1)
+        return max(len(line) for line in printed.splitlines() if re.match("(variant|curve|run|seeds) ", line))
+
+    # 1.234e+21 has four characters more than 1,234.
+    assert widest_heading(1e-18) <= widest_heading(1.0) + 4 * computes
+
+
 def test_another_reference_turns_the_difference_round(tmp_path):
     path = str(as_csv(make_home(tmp_path / "home"), tmp_path / "mine.csv"))
     one, other = (printed(path, "--reference", name)["variants"] for name in ("scalerl", "loo-loss"))
@@ -119,7 +145,7 @@ def test_the_papers_comparison_and_the_options_of_a_fit_hold_for_a_file(tmp_path
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "mine: compare needs --reference NAME; variants are: scalerl, loo-loss, loo-curriculum"),
+        ([], "mine: name the reference with --reference NAME; variants are: scalerl, loo-loss, loo-curriculum"),
         (["--reference", "scaler"], "--reference: no variant 'scaler'; did you mean 'scalerl'?"),
         (["--task", "code"], "--task code has no effect with a CSV file; omit this option"),
         (["--metric", "x"], "--metric x has no effect with a CSV file; omit this option"),
@@ -158,14 +184,50 @@ def test_a_design_for_curves_from_elsewhere_knows_their_spread(tmp_path):
     assert at_budget == sorted(at_budget, reverse=True)
     # Runs differ by chance alone: binomial errors of 14 readings of 16,000 answers each.
     assert 0.001 < at_budget[-1] < 0.01
+    result = CliRunner().invoke(app, ["design", path, "--reference", "scalerl"], catch_exceptions=False)
+    said = " ".join(result.stdout.split())
+    assert "with 80% power, in pass rate; of compute the ratio. -: it sees none. Cost: compute of 3 variants." in said
+    assert re.search(
+        r"Curve and noise are those of scalerl; runs differ by a sd of 0\.00\d\d in level \(\d+ degrees", said
+    )
     one_seed = str(as_csv(make_home(tmp_path / "one"), tmp_path / "one.csv"))
     with pytest.raises(AblationsError, match="design needs a second seed of some variant"):
         CliRunner().invoke(app, ["design", one_seed, "--reference", "scalerl"], catch_exceptions=False)
 
 
+@pytest.mark.parametrize("options", [(), ("--backtest",), ("--json",)])
+def test_a_forecast_without_any_fit_ends_with_its_reason(tmp_path, options):
+    path = tmp_path / "short.csv"
+    path.write_text(WITHOUT_A_FIT)
+    result = CliRunner().invoke(app, ["forecast", str(path), "--reference", "a", *options])
+    assert isinstance(result.exception, AblationsError)
+    assert result.exception.exit_code == 2
+    assert re.match(r"short: no run has a forecast \(.*curve 'a-s0': 1 reading", str(result.exception))
+    # A reader of JSON finds the reasons there; no empty table is printed.
+    assert bool(result.stdout) == ("--json" in options)
+
+
+def test_a_budget_in_gpu_hours_has_no_meaning_for_a_file(tmp_path):
+    path = str(as_csv(make_home(tmp_path / "home"), tmp_path / "mine.csv"))
+    with pytest.raises(
+        AblationsError, match="--budget 160h: a CSV file has no GPU-hours; write its own compute, or 2x"
+    ):
+        CliRunner().invoke(
+            app, ["forecast", path, "--reference", "scalerl", "--budget", "160h"], catch_exceptions=False
+        )
+    twice, same = (
+        of_command("forecast", path, "--reference", "scalerl", "--budget", budget) for budget in ("2x", "4000")
+    )
+    assert twice == same
+    assert twice["budgets_gpu_hours"] == [2 * BUDGET]
+
+
+WITHOUT_A_FIT = "curve,seed,compute,score\na,0,0,0.2\na,0,1,0.5\nb,0,0,0.2\nb,0,1,0.6\n"
+
+
 def test_a_comparison_without_any_fit_ends_with_its_reason(tmp_path):
     path = tmp_path / "short.csv"
-    path.write_text("curve,seed,compute,score\na,0,0,0.2\na,0,1,0.5\nb,0,0,0.2\nb,0,1,0.6\n")
+    path.write_text(WITHOUT_A_FIT)
     assert "nothing is compared: a has no fit (a, seed 0: curve 'a-s0': 1 reading" in refused(
         str(path), "--reference", "a"
     )

@@ -5,12 +5,19 @@ from dataclasses import dataclass
 
 from ablations.answers.half_widths import POWER, Sight
 from ablations.answers.known import PAPER_BUDGET
+from ablations.answers.questions import LEVEL
 from ablations.findings.earlier import MOST_RUNS
 from ablations.findings.foresee import Foreseen, Prospect
+from ablations.findings.results import Results
 from ablations.fit.options import MIN_READINGS
 from ablations.text import compute_text, counted, duration_text
 
 NOT_SEEN = "-"
+SEEN = (
+    f"Level, ceiling, compute: the smallest true difference that the verdict sees with {POWER:.0%} power, in pass "
+    f"rate; of compute the ratio. {NOT_SEEN}: it sees none."
+)
+"""The note on the last three columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,15 +161,22 @@ def settings_text(prospect: Prospect, one: Foreseen) -> str:
     return f"{written}, `--set evaluation.samples={choice.samples}` with it"
 
 
+def curve_notes(results: Results) -> list[str]:
+    """Notes for a reader of the designs of curves from elsewhere."""
+    assert results.comparison is not None
+    spread = results.comparison.spreads[LEVEL.spread]
+    return [
+        f"{SEEN} Cost: {results.plan.compute_name} of {counted(len(results.variants), 'variant')}.",
+        f"Curve and noise are those of {results.plan.reference}; runs differ by a sd of {spread.paired_tau:.4f} in "
+        f"level ({spread.freedom} degrees of freedom). Evaluations come as often as in the file.",
+    ]
+
+
 def notes(prospect: Prospect) -> list[str]:
     """Notes for a reader of the table."""
     blueprint = prospect.blueprint
     name = blueprint.study.reference.recipe.cluster.compute_name
-    found = [
-        f"Level, ceiling, compute: the smallest true difference that the verdict sees with {POWER:.0%} power, in pass "
-        "rate; of compute the ratio. -: it sees none. "
-        f"Cost: {name} of {counted(blueprint.num_variants, 'variant')}; evaluations cost none."
-    ]
+    found = [f"{SEEN} Cost: {name} of {counted(blueprint.num_variants, 'variant')}; evaluations cost none."]
     if any(one.costs.left != one.costs.whole for one in prospect.designs):
         found.append("To train: what this home folder does not have yet.")
     if prospect.known.speed is not None:
