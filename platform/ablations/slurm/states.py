@@ -92,9 +92,7 @@ class SlurmStates:
         return {run: key[1] for run, key in keys.items() if self._answer.job(key).waits}
 
     def in_queue(self, run_id: str) -> list[tuple[Submission, Job]]:
-        """The waiting and running jobs of a run, last submitted first. A job that trains to a larger budget waits for the
-        others.
-        """
+        """The waiting and running jobs of a run, last submitted first; one to a larger budget waits for the rest."""
         return [(one, job) for one, job in self._all(run_id) if not job.has_ended]
 
     def _current(self, run_id: str) -> tuple[Submission, Job]:
