@@ -93,6 +93,9 @@ NOT_RUN = {
     "simulations, which tests/platform/paper runs with fewer curves": (
         *(f"platform design FILE --detect {size}" for size in ("0.02", "1.2 --question compute")),
     ),
+    "curves of two seeds, which tests/platform/findings/test_elsewhere.py has": (
+        "platform design curves.csv --reference scalerl",
+    ),
     "hours": ("platform reproduce --all",),
     "a server until Ctrl-C; tests/dashboard and tests/tracking start it": (
         *("platform dashboard", "platform mlflow"),
