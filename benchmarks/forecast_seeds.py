@@ -16,7 +16,8 @@ import numpy as np
 from record import write_record
 from simulation import FIT_FROM_GPU_HOURS, NUM_SAMPLES, simulate
 
-from ablations.answers.forecasts import difference_at, leaderboard, predict, spread_at
+from ablations.answers.forecasts import difference_at, leaderboard, predict
+from ablations.answers.pass_rate_at import spread_at
 from ablations.answers.questions import LEVEL
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve

@@ -6,11 +6,13 @@
     level           the pass rate at equal compute, without a fitted law
     differences     differences from the reference in ceiling and in compute
     one_law         ceilings of several runs under one common law
+    repeats         the numbers of seeds, and the spread that they have in common
     run_to_run      the run-to-run spread, a two-way analysis of variance over all seeds; its only source
     student         Student's t, alone or as a mixture over laws
     unlike          runs and variants unlike their siblings: collapsed, far off, more scattered
     compare         every variant against the reference
     paper_rule      the paper's rule for ceilings; paper_grid: the paper's grid fit
+    pass_rate_at    the pass rate of each seed at one compute: level or prediction
     forecasts       pass rate at any compute, compute to a score, crossings, cost of a point, chances to lead
     known           earlier knowledge of a scale: law, noise, run-to-run spread and speed
     simulated_runs  simulated and fitted runs of the reference and of a slower variant

@@ -14,7 +14,8 @@ from typing import Any
 
 from ablations.answers.interval import Interval, JointInterval
 from ablations.answers.one_law import law_weights
-from ablations.answers.run_to_run import Repeats, RunToRun, run_to_run
+from ablations.answers.repeats import Repeats
+from ablations.answers.run_to_run import RunToRun, run_to_run
 from ablations.fit.result import Fit
 
 REFERENCE, NO_DIFFERENCE, CANNOT_TELL = "reference", "no difference seen", "cannot tell"

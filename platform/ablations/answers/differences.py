@@ -16,7 +16,8 @@ from scipy.special import chdtri
 
 from ablations.answers.interval import Interval, JointInterval, only_estimate
 from ablations.answers.one_law import ceiling_under, law_weights
-from ablations.answers.run_to_run import Repeats, RunToRun
+from ablations.answers.repeats import Repeats
+from ablations.answers.run_to_run import RunToRun
 from ablations.answers.student import Student, interval_of, quantile
 from ablations.fit.ceiling import EQ1_LEADS, MOST_OPEN
 from ablations.fit.engine.family import FAMILIES, SIGMOID
@@ -79,7 +80,8 @@ def ceiling_difference(
     """
     bounded, bounded_baseline = is_bounded(fits), is_bounded(baseline)
     if not spread.is_known:
-        return only_estimate(_estimated(fits) - _estimated(baseline), is_shown=bounded and bounded_baseline)
+        estimate, is_shown = _estimated(fits) - _estimated(baseline), bounded and bounded_baseline
+        return only_estimate(estimate, num_seeds=min(len(fits), len(baseline)), is_shown=is_shown)
 
     def parts(*, lower: bool) -> list[Student]:
         """The difference under each law; at its lower end an unbounded variant has what it has reached, at its upper
@@ -145,7 +147,9 @@ def compute_ratio(
         return None
     runs, others = ln_computes(fits, target), ln_computes(baseline, target)
     if not spread.is_known:
-        return only_estimate(math.exp(np.mean(runs.values) - np.mean(others.values)))
+        return only_estimate(
+            math.exp(np.mean(runs.values) - np.mean(others.values)), num_seeds=min(len(fits), len(baseline))
+        )
     found = spread.of_difference(runs, others)
     logs = interval_of([found], found.estimate, comparisons=comparisons)
     return replace(

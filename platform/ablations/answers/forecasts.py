@@ -10,24 +10,21 @@ compute that all have reached a difference is the level's. Chances to win and cr
 levels to those of the fits.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ablations.answers.answer import Question
 from ablations.answers.differences import starts_of
 from ablations.answers.interval import Interval
-from ablations.answers.level import common_compute, level_repeats, levels_of
 from ablations.answers.one_law import law_weights
-from ablations.answers.questions import LEVEL
-from ablations.answers.run_to_run import Repeats, RunToRun
+from ablations.answers.pass_rate_at import pass_rate_at, predictions
+from ablations.answers.run_to_run import RunToRun
 from ablations.answers.student import interval_of, quantile
 from ablations.errors import AblationsError
 from ablations.fit.averaging import average, model_error_share
-from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 from ablations.text import compute_text
 
@@ -40,8 +37,6 @@ OUTER = (0.025, 0.975)
 UNTOLD = (0.1, 0.9)
 """The leader of two curves is undecided if its share of the draws lies between these."""
 ONE_POINT = 0.01
-NEARLY = 1.02
-"""Factor up to which the last common reading counts as one at the asked compute."""
 SLOPE_STEP = 0.01
 """Step in ln C for slopes; the slope over it differs from the derivative by a share of about (B * 0.01)^2."""
 
@@ -152,7 +147,7 @@ def predict(fits: Sequence[Fit], compute: float, spread: RunToRun) -> Prediction
     _positive(compute)
     if len(fits) > 1 and spread.is_known:
         parts = [
-            replace(spread.under.get(law, spread).of_mean(_predictions(fits, compute, law)), weight=weight)
+            replace(spread.under.get(law, spread).of_mean(predictions(fits, compute, law)), weight=weight)
             for law, weight in law_weights(fits).items()
         ]
         ends = [quantile(parts, share) for share in (*OUTER, *INNER)]
@@ -170,20 +165,13 @@ def predict(fits: Sequence[Fit], compute: float, spread: RunToRun) -> Prediction
     )
 
 
-def spread_at(
-    groups: Iterable[Sequence[Fit]], baseline: Sequence[Fit], compute: float, others: Sequence[Repeats] = ()
-) -> RunToRun:
-    """The run-to-run spread of the numbers that `difference_at` compares at this compute."""
-    return _pass_rate_at(compute).spread_of(groups, baseline, others)
-
-
 def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float, spread: RunToRun) -> Interval:
     """Pass rate of `fits` minus that of `baseline` at one compute; `spread` is that of `spread_at` this compute.
 
     Up to the compute that all have reached this is the difference in level, and the verdict's own numbers at the same
     compute; beyond, it is that of the fitted curves, under each law in turn. An unknown spread is assumed.
     """
-    question = _pass_rate_at(_positive(compute))
+    question = pass_rate_at(_positive(compute))
     if not spread.is_known:
         offsets = spread.differences(starts_of(fits), starts_of(baseline), fits[0].draws.A.size)
         central, drawn = (
@@ -203,38 +191,6 @@ def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float, 
     is_eq1s = is_by_eq1(fits) and is_by_eq1(baseline) and lo_80 <= by_eq1 <= hi_80
     found = interval_of(parts, by_eq1 if is_eq1s else quantile(parts, 0.5))
     return Interval(estimate=found.estimate, lo=found.lo, hi=found.hi)
-
-
-def _pass_rate_at(compute: float) -> Question:
-    """The question which has the higher pass rate at this compute."""
-
-    def numbers(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
-        reached = common_compute([*fits, *baseline])
-        if compute > NEARLY * reached:
-            return _predictions(fits, compute, law or SIGMOID.name)
-        levels = levels_of(fits, min(compute, reached))
-        return level_repeats(levels) if levels else _predictions(fits, compute, law or SIGMOID.name)
-
-    return replace(LEVEL, repeats=numbers, is_by_law=True)
-
-
-def _predictions(fits: Sequence[Fit], compute: float, law: str) -> Repeats:
-    """The pass rate of each seed's curve at one compute under a family; eq. 1's if the fit rejects the family. All have
-    the mean of their errors, so that their plain mean counts, as in a prediction.
-    """
-    found = [_prediction(fit, compute, law) for fit in fits]
-    variance = float(np.mean([one for _, one in found]))
-    return Repeats.of([value for value, _ in found], [variance] * len(found), starts_of(fits))
-
-
-@lru_cache(maxsize=4096)
-def _prediction(fit: Fit, compute: float, law: str) -> tuple[float, float]:
-    of_law = [one for one in average(fit).successors if one.family.name == law]
-    if not of_law:
-        drawn = fit.predict_draws(compute)[:, 0]
-        return float(np.median(drawn)), float(drawn.var())
-    drawn = average(fit).predict_draws(compute)[of_law[0].rows, 0]
-    return float(np.median(drawn)), float(drawn.var())
 
 
 def compute_to_reach(fits: Sequence[Fit], score: float, spread: RunToRun) -> Interval | None:

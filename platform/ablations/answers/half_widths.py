@@ -20,7 +20,8 @@ from ablations.answers.differences import ceilings_under, common_target, is_boun
 from ablations.answers.known import KnownScale
 from ablations.answers.level import level_of
 from ablations.answers.one_law import law_weights
-from ablations.answers.run_to_run import ENOUGH_FREEDOM, PRIOR_FREEDOM, CommonSpread, Repeats, pays_to_pair
+from ablations.answers.repeats import CommonSpread, Repeats
+from ablations.answers.run_to_run import ENOUGH_FREEDOM, PRIOR_FREEDOM, pays_to_pair
 from ablations.answers.simulated_runs import SimulatedRuns
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit

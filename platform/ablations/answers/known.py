@@ -4,13 +4,16 @@ Earlier runs provide it (`earlier`). Without earlier runs it is assumed: eq. 1 o
 paper's budget as one unit of the scale, the residuals of published runs, and the run-to-run sd that comparisons assume.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ablations.answers.run_to_run import ASSUMED_SD, NO_OTHERS, OtherSweeps
+from ablations.answers.repeats import NO_OTHERS, OtherSweeps
+from ablations.answers.run_to_run import ASSUMED_SD, RunToRun
+from ablations.fit.result import Fit
 
 Law = Callable[[np.ndarray], np.ndarray]
 """Pass rate at each compute, in GPU-hours."""
@@ -36,6 +39,19 @@ class RunSpread:
     """Of ln compute to a target; None if it follows from the ceiling's and the law."""
     freedom: int
     """Degrees of freedom of the level's spread from seeds of earlier runs; 0 if all three are assumed or stated."""
+
+    @classmethod
+    def of(cls, spreads: Mapping[str, RunToRun]) -> "RunSpread":
+        """The spread left between runs with the same start, which is in no difference of variants with the same seeds.
+        If no ceiling or target has a second seed, the levels give theirs.
+        """
+        level, ceiling, target = (spreads[name] for name in ("level", "ceiling", "target"))
+        return cls(
+            level=level.paired_tau,
+            ceiling=(ceiling if ceiling.is_known else level).paired_tau,
+            target=target.paired_tau if target.is_known else None,
+            freedom=level.freedom,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +104,15 @@ class KnownScale:
             "noise_sd": self.run_sd,
             "autocorrelation": self.autocorrelation,
         }
+
+
+def noise_of(fits: Sequence[Fit]) -> tuple[float, float]:
+    """Standard deviation of readings about their curve, without the sampling noise of finite samples, and lag-1
+    autocorrelation: the medians over the fits.
+    """
+    variances = [max(fit.noise_sd**2 - fit.readings.sampling_variance, 0.0) for fit in fits]
+    rho = float(np.clip(np.median([fit.autocorrelation for fit in fits]), 0, 0.95))  # 1 would be a random walk
+    return math.sqrt(float(np.median(variances))), rho
 
 
 def assumed(*, unit_gpu_hours: float, prompts: int) -> KnownScale:

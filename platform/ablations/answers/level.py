@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ablations.answers.interval import JointInterval, only_estimate
-from ablations.answers.run_to_run import UNKNOWN, Repeats, RunToRun
+from ablations.answers.repeats import UNKNOWN, Repeats
+from ablations.answers.run_to_run import RunToRun
 from ablations.answers.student import interval_of
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
@@ -83,6 +84,9 @@ def level_difference(runs: Repeats, baseline: Repeats, spread: RunToRun, *, comp
     The joint interval is corrected for the number of `comparisons`. Without a known spread there is no interval.
     """
     if not spread.is_known:
-        return only_estimate(float(np.mean(runs.values) - np.mean(baseline.values)))
+        return only_estimate(
+            float(np.mean(runs.values) - np.mean(baseline.values)),
+            num_seeds=min(len(runs.values), len(baseline.values)),
+        )
     found = spread.of_difference(runs, baseline)
     return interval_of([found], found.estimate, comparisons=comparisons)

@@ -12,11 +12,13 @@ from ablations.answers.differences import (
     ceilings_under,
     common_target,
     compute_ratio,
+    is_bounded,
     ln_computes,
 )
 from ablations.answers.interval import JointInterval
 from ablations.answers.level import common_compute, level_difference, level_repeats, levels_of
-from ablations.answers.run_to_run import Repeats, RunToRun
+from ablations.answers.repeats import Repeats
+from ablations.answers.run_to_run import RunToRun
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 
@@ -35,7 +37,9 @@ def _levels(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats |
 
 
 def _ceilings(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
-    saying = [fit for fit in fits if fit.ceiling.hi is not None and fit.rises]
+    """Seeds without an upper end count if all seeds together have one: their errors are large, they weigh little."""
+    rising = [fit for fit in fits if fit.rises]
+    saying = rising if rising and is_bounded(rising) else [fit for fit in rising if fit.ceiling.hi is not None]
     return ceilings_under(saying, law or SIGMOID.name) if len(saying) > 1 else None
 
 

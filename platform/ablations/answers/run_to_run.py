@@ -26,157 +26,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import root_scalar
 from scipy.special import fdtrc, gammaincinv, ndtri, stdtrit
 
-from ablations.answers.student import Student
+from ablations.answers.repeats import LEAST_SCALE, UNKNOWN, CommonSpread, Repeats, Weighed
+from ablations.answers.student import LEAST_VARIANCE, Student
 
 ASSUMED_SD = 0.0075
 """Half of the +-0.015 that spans three ScaleRL runs (ScaleRL §4), for forecasts if no recipe has a second seed."""
 PRIOR_FREEDOM = 3.0
-"""Degrees of freedom of the common spread in the variance of one variant. With 3, a reference with one run 2 to 25 sd
-low makes at most 8 % of equal variants differ (three seeds, nine variants); with 4, 11 %; with 2, power falls."""
+"""Degrees of freedom of the common spread in the variance of one variant. With 4, a reference with one low or several
+noisy runs makes more of the equal variants differ; with 2, fewer real differences are seen (`moderated_spread.py`)."""
 STANDS_OUT = 0.05
 """Level of the F test, over all variants of a sweep together."""
 SHARED_SHARE = 0.5
 """Share of the variance taken to come from the start, where a design is asked whether pairing by start pays."""
 ENOUGH_FREEDOM = 18
 """Degrees of freedom beyond which other sweeps do not count: three seeds of nine variants, which give sd to 17 %."""
-UNKNOWN = ""
-"""An unknown start, which no other run shares."""
-LEAST_SCALE = 0.25
-"""Seeds cannot lie closer together than the errors of their readings allow, which are known to a factor of two."""
-LEAST_VARIANCE = 1e-18
-
-
-@dataclass(frozen=True, kw_only=True)
-class Repeats:
-    """The numbers of a variant's seeds.
-
-    Repeats(values=(0.591, 0.603), starts=("a", "b"), own_variances=(4e-5, 4e-5))
-    """
-
-    values: tuple[float, ...]
-    starts: tuple[str, ...]
-    own_variances: tuple[float, ...]
-    """Variance of each number given its readings, s^2."""
-    num_here: int = 0
-    """For a recipe of other sweeps: its number of seeds in the compared sweep, if it is not repeated there."""
-
-    @property
-    def freedom(self) -> int:
-        """Number of seeds minus one."""
-        return max(len(self.values) - 1, 0)
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "Repeats":
-        """The inverse of `asdict` by way of JSON."""
-        lists = {name: tuple(content[name]) for name in ("values", "starts", "own_variances")}
-        return cls(**lists, num_here=content["num_here"])
-
-    @classmethod
-    def of(cls, values: Sequence[float], own_variances: Sequence[float], starts: Sequence[str] = ()) -> "Repeats":
-        """Build the record from the number, its variance and the start of each seed; starts may be unknown."""
-        known = tuple(starts) if len(starts) == len(values) else (UNKNOWN,) * len(values)
-        return cls(values=tuple(map(float, values)), starts=known, own_variances=tuple(map(float, own_variances)))
-
-    def weighed(self, tau: float) -> "Weighed":
-        """The mean of the seeds, each weighed by 1 / (tau^2 + s_i^2)."""
-        y, variances = np.array(self.values), tau**2 + np.array(self.own_variances)
-        weights = 1 / np.maximum(variances, LEAST_VARIANCE)
-        mean = float(weights @ y / weights.sum())
-        return Weighed(mean=mean, chi_squared=float(weights @ (y - mean) ** 2), variance=float(y.size / weights.sum()))
-
-
-class Weighed(NamedTuple):
-    """The seeds of a variant, weighed by their errors."""
-
-    mean: float
-    chi_squared: float
-    """sum_i (y_i - mean)^2 / (tau^2 + s_i^2), with an expectation of the number of seeds minus one."""
-    variance: float
-    """Harmonic mean of tau^2 + s_i^2: the variance of the mean times the number of seeds."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class OtherSweeps:
-    """Repeated runs of other sweeps of the scale, one entry per recipe; empty if there are none.
-
-    OtherSweeps(says={"level": (Repeats(...),), "target": (Repeats(...),)}, sweeps=("pilot",))
-    """
-
-    says: Mapping[str, tuple[Repeats, ...]] = field(default_factory=dict)
-    """Evidence by the name of the spread."""
-    sweeps: tuple[str, ...] = ()
-    """Names of the sweeps."""
-    left_out: tuple[str, ...] = ()
-    """Runs that could not be read, with the reason."""
-    unkept: str = ""
-    """The reason why the evidence could not be kept; empty if it was."""
-
-    def of(self, spread: str) -> tuple[Repeats, ...]:
-        """The evidence on one spread."""
-        return self.says.get(spread, ())
-
-
-NO_OTHERS = OtherSweeps()
-"""No evidence from other sweeps."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CommonSpread:
-    """A common variance, of runs about their variant's mean or about that and their start's effect.
-
-    CommonSpread(tau=0.0098, scale=1.0, own_variance=0.00001, freedom=18)
-    """
-
-    tau: float = 0.0
-    """Standard deviation between runs, without the errors of their readings."""
-    scale: float = 1.0
-    own_variance: float = 0.0
-    """Mean s^2 of the runs behind it."""
-    freedom: float = 0.0
-
-    @property
-    def sd(self) -> float:
-        """Standard deviation of the numbers of runs, with the errors of their readings."""
-        return math.sqrt(max(self.scale * (self.tau**2 + self.own_variance), LEAST_VARIANCE))
-
-    @classmethod
-    def of(cls, groups: Sequence[Repeats], *, freedom: float | None = None) -> "CommonSpread":
-        """The tau at which the squares of all groups over tau^2 + s_i^2 have their expectation; at 0, a scale below 1.
-
-        `freedom` is the expectation, by default the number of seeds less that of the groups.
-        """
-        total = float(sum(one.freedom for one in groups)) if freedom is None else freedom
-        if total <= 0:
-            return cls()
-        y, s = (np.concatenate([getattr(one, name) for one in groups]) for name in ("values", "own_variances"))
-        group = np.repeat(np.arange(len(groups)), [len(one.values) for one in groups])
-
-        def excess(tau: float) -> float:
-            weights = 1 / np.maximum(tau**2 + s, LEAST_VARIANCE)
-            means = np.bincount(group, weights * y) / np.bincount(group, weights)
-            return float(weights @ (y - means[group]) ** 2) - total
-
-        own = float(np.average([np.mean(one.own_variances) for one in groups], weights=[one.freedom for one in groups]))
-        smallest = math.sqrt(LEAST_VARIANCE)
-        if excess(smallest) <= 0:
-            scale = (excess(smallest) + total) / total
-            return cls(scale=max(scale, LEAST_SCALE), own_variance=own, freedom=total)
-        highest = 1.0 + float(np.ptp(y)) * math.sqrt(y.size)
-        tau = root_scalar(excess, bracket=(smallest, highest), method="brentq", xtol=1e-12).root
-        return cls(tau=float(tau), own_variance=own, freedom=total)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunToRun:
     """The spread of one number between runs of one recipe; see the module for the model."""
 
-    within: CommonSpread = CommonSpread()
+    within: CommonSpread = field(default_factory=CommonSpread)
     """About the mean of the variant."""
     paired: CommonSpread | None = None
     """About the mean of the variant and the effect of the start; None if pairing by start does not pay."""

@@ -13,6 +13,10 @@ from scipy.special import stdtr, stdtrit
 
 from ablations.answers.interval import TAIL, JointInterval
 
+LEAST_VARIANCE = 1e-18
+QUANTILE_MARGIN = 1e-5
+"""Share of a standard error by which the bracket of a quantile is widened, and below which quantiles are one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Student:
@@ -34,17 +38,19 @@ def quantile(parts: Sequence[Student], share: float) -> float:
         raise ValueError(f"a quantile needs parts and a share within (0, 1); found {len(parts)} and {share:g}")
     ends = [one.estimate + stdtrit(one.freedom, share) * math.sqrt(one.variance) for one in parts]
     lo, hi = float(min(ends)), float(max(ends))
-    if hi - lo <= 1e-12:
-        return lo
-    estimate, sd, freedom, weight = (
+    estimate, variance, freedom, weight = (
         np.array([getattr(one, name) for one in parts]) for name in ("estimate", "variance", "freedom", "weight")
     )
-    sd = np.sqrt(np.maximum(sd, 1e-18))
+    sd = np.sqrt(np.maximum(variance, LEAST_VARIANCE))
+    margin = QUANTILE_MARGIN * float(sd.max())  # stdtrit and stdtr do not invert each other to the last digit
+    if hi - lo <= margin:
+        return lo
     weight = weight / weight.sum()
-    found = root_scalar(
-        lambda x: float(weight @ stdtr(freedom, (x - estimate) / sd)) - share, bracket=(lo, hi), method="brentq"
-    )
-    return float(found.root)
+
+    def excess(x: float) -> float:
+        return float(weight @ stdtr(freedom, (x - estimate) / sd)) - share
+
+    return float(root_scalar(excess, bracket=(lo - margin, hi + margin), method="brentq").root)
 
 
 def interval_of(parts: Sequence[Student], estimate: float, *, comparisons: int = 1) -> JointInterval:

@@ -71,15 +71,16 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
         f"{rules}; {four_digits(left)} left to train",
         soft_wrap=True,
     )
-    out.print(seeds_text(plan, len(study.sweep.seeds)), soft_wrap=True)
+    if search is None:  # a search says itself what its trials cost
+        out.print(seeds_text(plan, len(study.sweep.seeds)), soft_wrap=True)
 
 
 def seeds_text(plan: "Plan", num_seeds: int) -> str:
-    """The cost of the seeds: `3 seeds a variant; one would cost 18900 modelled GPU-hours and decide nothing`."""
+    """The cost of the seeds: `3 seeds a variant; one would cost 18900 modelled GPU-hours and be provisional`."""
     of_one = len(plan.runs) / num_seeds * plan.budget_gpu_hours
     if num_seeds > 1:
         return (
-            f"{num_seeds} seeds a variant; one would cost {four_digits(of_one)} {plan.compute_name} and decide nothing"
+            f"{num_seeds} seeds a variant; one would cost {four_digits(of_one)} {plan.compute_name} and be provisional"
         )
     return (
         f"one seed a variant: verdicts stay provisional unless other sweeps of the scale have repeated runs; "

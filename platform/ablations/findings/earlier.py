@@ -1,13 +1,12 @@
 """Knowledge of a scale from the runs of all sweeps of a home folder."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 
-from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread, Speed
+from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread, Speed, noise_of
 from ablations.answers.level import LAST_SHARE, common_compute, level_of, mean_weights
 from ablations.answers.run_to_run import run_to_run
 from ablations.findings.repeated_runs import SAME, UNUSABLE, says_of_group
@@ -44,11 +43,12 @@ def known_of_home(home: Home, scale: str, reference: ResolvedRecipe, task: str |
         return None
     # Noise too is the reference's if known, since a recipe that eq. 1 fits badly has more noise.
     own = [run for run in usable if run.recipe.canonical_json() == reference.canonical_json()]
-    middle = _middle([run.fit for run in own or usable])
+    fits = [run.fit for run in own or usable]
+    middle, (run_sd, autocorrelation) = _middle(fits), noise_of(fits)
     return KnownScale(
         law=middle.predict,
-        run_sd=math.sqrt(float(np.median([_run_variance(run.fit) for run in own or usable]))),
-        autocorrelation=float(np.clip(np.median([run.fit.autocorrelation for run in own or usable]), 0, 0.95)),
+        run_sd=run_sd,
+        autocorrelation=autocorrelation,
         prompts=_prompts(usable),
         sampling_share=_sampling_share([run.fit for run in usable]),
         spread=_spread(usable),
@@ -92,11 +92,6 @@ def _middle(fits: Sequence[Fit]) -> Fit:
     return sorted(fits, key=lambda fit: float(fit.predict(compute)[0]))[len(fits) // 2]
 
 
-def _run_variance(fit: Fit) -> float:
-    """Variance of readings about their curve, without the sampling noise of finite samples."""
-    return max(fit.noise_sd**2 - fit.readings.sampling_variance, 0.0)
-
-
 def _prompts(runs: Sequence[EarlierRun]) -> int:
     """Number of held-out prompts, derived from the samples of the readings."""
     counts = [
@@ -125,24 +120,16 @@ def _binomial(curve: Curve, compute: float) -> float:
 
 
 def _spread(runs: Sequence[EarlierRun]) -> RunSpread:
-    """The run-to-run spread, pooled over recipes. If no ceiling or target has a second seed, the levels give their
-    spread.
-
-    Effects that runs with the same start share are left out, since they cancel between variants with the same seeds.
-    """
+    """The run-to-run spread, pooled over recipes."""
     groups: dict[str, list[Fit]] = {}
     for run in runs:
         groups.setdefault(run.recipe.canonical_json(), []).append(run.fit)
     says = [says_of_group(fits) for fits in groups.values() if len(fits) > 1]
-    level, ceiling, target = (
-        run_to_run([found for one in says if (found := one.get(question))])
-        for question in ("level", "ceiling", "target")
-    )
-    return RunSpread(
-        level=level.paired_tau,
-        ceiling=(ceiling if ceiling.is_known else level).paired_tau,
-        target=target.paired_tau if target.is_known else None,
-        freedom=level.freedom,
+    return RunSpread.of(
+        {
+            question: run_to_run([found for one in says if (found := one.get(question))])
+            for question in ("level", "ceiling", "target")
+        }
     )
 
 

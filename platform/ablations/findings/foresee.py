@@ -9,7 +9,7 @@ import numpy as np
 
 from ablations.answers.half_widths import BLIND, Sight, Sizes, ceiling_sight, compute_sight, level_sight
 from ablations.answers.known import PAPER_PROMPTS, KnownScale, assumed
-from ablations.answers.run_to_run import OtherSweeps
+from ablations.answers.repeats import OtherSweeps
 from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
 from ablations.findings.choices import Blueprint, Costs, StudyDesign
 from ablations.findings.earlier import known_of_home

@@ -1,13 +1,12 @@
 """The resolution of a study of another trainer, from the curves that it has: other seeds, other budgets."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ablations.answers.half_widths import BLIND, Sight, Sizes, ceiling_sight, compute_sight, level_sight
-from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread
+from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread, noise_of
 from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
 from ablations.errors import AblationsError
 from ablations.findings.choices import BUDGET_FACTORS, SEED_COUNTS
@@ -69,22 +68,14 @@ def foresee_curves(results: Results) -> list[CurveDesign]:
 
 def _known(results: Results, fits: list[Fit]) -> KnownScale:
     assert results.comparison is not None
-    spreads = results.comparison.spreads
-    level, ceiling, target = spreads["level"], spreads["ceiling"], spreads["target"]
-    middle = sorted(fits, key=lambda fit: float(fit.predict(fit.window[1])[0]))[len(fits) // 2]
-    variances = [max(fit.noise_sd**2 - fit.readings.sampling_variance, 0.0) for fit in fits]
+    run_sd, autocorrelation = noise_of(fits)
     return KnownScale(
-        law=middle.predict,
-        run_sd=math.sqrt(float(np.median(variances))),
-        autocorrelation=float(np.clip(np.median([fit.autocorrelation for fit in fits]), 0, 0.95)),
+        law=sorted(fits, key=lambda fit: float(fit.predict(fit.window[1])[0]))[len(fits) // 2].predict,
+        run_sd=run_sd,
+        autocorrelation=autocorrelation,
         prompts=PAPER_PROMPTS,
         sampling_share=1.0,
-        spread=RunSpread(
-            level=level.paired_tau,
-            ceiling=(ceiling if ceiling.is_known else level).paired_tau,
-            target=target.paired_tau if target.is_known else None,
-            freedom=level.freedom,
-        ),
+        spread=RunSpread.of(results.comparison.spreads),
         num_runs=len(results.runs),
     )
 

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ablations.answers.questions import LEVEL, QUESTIONS
-from ablations.answers.run_to_run import ENOUGH_FREEDOM, NO_OTHERS, OtherSweeps, Repeats
+from ablations.answers.repeats import NO_OTHERS, OtherSweeps, Repeats
+from ablations.answers.run_to_run import ENOUGH_FREEDOM
 from ablations.fit.asymptote import WITHOUT_RISE
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit

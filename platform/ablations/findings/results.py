@@ -13,7 +13,7 @@ from ablations.answers.answer import Question
 from ablations.answers.compare import PLAIN_KEYS, Comparison, VariantResult, compare
 from ablations.answers.differences import mean_ceiling
 from ablations.answers.questions import CEILING, QUESTIONS
-from ablations.answers.run_to_run import NO_OTHERS, OtherSweeps
+from ablations.answers.repeats import NO_OTHERS, OtherSweeps
 from ablations.findings.repeated_runs import of_other_sweeps
 from ablations.fit.asymptote import AsymptoteEstimate, Verdict
 from ablations.fit.curve_file import read_curves

@@ -18,9 +18,9 @@ from ablations.answers.forecasts import (
     leaderboard,
     no_forecast,
     predict,
-    spread_at,
 )
 from ablations.answers.interval import Interval
+from ablations.answers.pass_rate_at import spread_at
 from ablations.answers.questions import LEVEL
 from ablations.answers.run_to_run import RunToRun
 from ablations.errors import AblationsError

@@ -10,7 +10,8 @@ from dataclasses import replace
 from functools import cached_property
 
 from ablations.answers.questions import LEVEL
-from ablations.answers.run_to_run import NO_OTHERS, OtherSweeps, RunToRun
+from ablations.answers.repeats import NO_OTHERS, OtherSweeps
+from ablations.answers.run_to_run import RunToRun
 from ablations.findings.repeated_runs import of_other_sweeps
 from ablations.fit.result import Fit
 from ablations.home.started_sweep import StartedSweep

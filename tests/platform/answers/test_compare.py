@@ -66,6 +66,14 @@ def seeds(A: float, *, apart=APART, hi: bool = True, **given) -> list[Fit]:
     return [with_ceiling(A + one, A + one - 2e-5, A + one + 2e-5 if hi else None, **given) for one in apart]
 
 
+def open_alone(deviance: float) -> list[Fit]:
+    """Seeds without an upper end of their own, each with this deviance of a ceiling of 1."""
+    deviances = dict.fromkeys(EXACT.alternatives.deviance_of_1, deviance)
+    return [
+        replace(one, alternatives=replace(one.alternatives, deviance_of_1=deviances)) for one in seeds(0.65, hi=False)
+    ]
+
+
 def values(fits: list[Fit]) -> list[float]:
     return [fit.A for fit in fits]
 
@@ -186,15 +194,17 @@ def test_a_run_that_refuses_a_family_ends_by_eq_1_there():
 
 def test_seeds_that_together_rule_out_a_ceiling_of_1_bound_it():
     """Three deviances of 3 are 9, beyond chi-squared's 7.81 of three degrees of freedom; one of 3 is below 3.84."""
+    assert not is_bounded(open_alone(3.0)[:1])
+    assert is_bounded(open_alone(3.0))
+    assert not is_bounded(open_alone(2.5))
 
-    def alike(deviance: float) -> list[Fit]:
-        open_ones = seeds(0.65, hi=False)
-        deviances = dict.fromkeys(EXACT.alternatives.deviance_of_1, deviance)
-        return [replace(one, alternatives=replace(one.alternatives, deviance_of_1=deviances)) for one in open_ones]
 
-    assert not is_bounded(alike(3.0)[:1])
-    assert is_bounded(alike(3.0))
-    assert not is_bounded(alike(2.5))
+def test_seeds_that_only_together_have_an_upper_end_count_in_the_spread_of_ceilings():
+    answer = compared(open_alone(3.0), open_alone(3.0)).answers["ceiling"]
+    assert answer.verdict == "cannot tell"
+    assert answer.lo is not None
+    assert answer.hi is not None
+    assert answer.lo < 0 < answer.hi
 
 
 def test_the_doubt_of_several_seeds_is_one_p_value():

@@ -24,9 +24,10 @@ from ablations.answers.forecasts import (
     leaderboard,
     or_dots,
     predict,
-    spread_at,
 )
-from ablations.answers.run_to_run import ASSUMED_SD, CommonSpread, RunToRun, run_to_run
+from ablations.answers.pass_rate_at import spread_at
+from ablations.answers.repeats import CommonSpread
+from ablations.answers.run_to_run import ASSUMED_SD, RunToRun, run_to_run
 from ablations.cli import app
 from ablations.errors import AblationsError
 from ablations.findings.results import read_results

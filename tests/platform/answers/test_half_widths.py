@@ -11,7 +11,8 @@ from ablations.answers.compare import compare
 from ablations.answers.half_widths import BLIND, Sight, Sizes, ceiling_sight, compute_sight, level_sight, sight_of
 from ablations.answers.known import KnownScale, RunSpread
 from ablations.answers.level import Level, level_difference, level_repeats
-from ablations.answers.run_to_run import Repeats, run_to_run
+from ablations.answers.repeats import Repeats
+from ablations.answers.run_to_run import run_to_run
 from ablations.answers.simulated_runs import SimulatedRuns, autoregressive, expected_curve
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve

@@ -5,15 +5,8 @@ import pytest
 from fixtures_design import study_of, trained_home
 from scipy.stats import t, ttest_ind, ttest_rel
 
-from ablations.answers.run_to_run import (
-    PRIOR_FREEDOM,
-    STANDS_OUT,
-    UNKNOWN,
-    CommonSpread,
-    Repeats,
-    pays_to_pair,
-    run_to_run,
-)
+from ablations.answers.repeats import UNKNOWN, CommonSpread, Repeats
+from ablations.answers.run_to_run import PRIOR_FREEDOM, STANDS_OUT, pays_to_pair, run_to_run
 from ablations.answers.student import Student, interval_of, quantile
 from ablations.findings.results import read_results
 from ablations.home.started_sweep import read_sweep
@@ -247,6 +240,14 @@ def test_the_quantile_of_a_mixture_is_that_of_its_draws():
         assert quantile(parts, share) == pytest.approx(np.quantile(drawn, share), abs=2e-4)
     with pytest.raises(ValueError, match="share within"):
         quantile(parts, 1.0)
+
+
+@pytest.mark.parametrize("freedom", [1.0, 2.7, 16.0, 1e4])
+@pytest.mark.parametrize("apart", [0.0, 1e-17, 1e-9, 1e-6])
+def test_laws_that_nearly_agree_have_the_quantiles_of_one(freedom, apart):
+    parts = [Student(estimate=0.3 + n * apart, variance=1e-4, freedom=freedom, weight=0.5) for n in range(2)]
+    for share in (0.025, 0.5, 0.975, 0.025 / 8):
+        assert quantile(parts, share) == pytest.approx(0.3 + 0.01 * t(freedom).ppf(share), abs=2e-6)
 
 
 def test_a_start_is_read_again_once_the_recipe_is_whole_again(tmp_path):

@@ -121,7 +121,7 @@ def steered_sweep(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("seeds", "said"),
     [
-        ("", "3 seeds a variant; one would cost 4200 modelled GPU-hours and decide nothing\n"),
+        ("", "3 seeds a variant; one would cost 4200 modelled GPU-hours and be provisional\n"),
         (
             "seeds: [0]",
             "one seed a variant: verdicts stay provisional unless other sweeps of the scale have repeated runs; three "

@@ -9,7 +9,8 @@ from fixtures_design import BUDGET, EVERY, study_of, trained_home
 from scipy.stats import t
 from typer.testing import CliRunner
 
-from ablations.answers.run_to_run import ASSUMED_SD, ENOUGH_FREEDOM, Repeats, run_to_run
+from ablations.answers.repeats import Repeats
+from ablations.answers.run_to_run import ASSUMED_SD, ENOUGH_FREEDOM, run_to_run
 from ablations.cli import app
 from ablations.findings import repeated_runs
 from ablations.findings.results import read_results

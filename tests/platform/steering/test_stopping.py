@@ -11,7 +11,8 @@ import pytest
 from fixtures_home import BUDGET, eval_row, make_home, make_plan, train_row, write_state
 from fixtures_steering import RecordedPool, steered
 
-from ablations.answers.run_to_run import UNKNOWN, CommonSpread, RunToRun, run_to_run
+from ablations.answers.repeats import UNKNOWN, CommonSpread
+from ablations.answers.run_to_run import RunToRun, run_to_run
 from ablations.errors import AblationsError
 from ablations.findings.results import read_results
 from ablations.fit.curve import Curve

@@ -153,7 +153,7 @@ def test_gpus_are_a_number_or_a_kind_and_a_number(written, num, tmp_path):
 
 @pytest.mark.parametrize("written", ["-1", "1.5", "true", "h100", "h100:0", "':8'", "gpu:h100:8", "[8]"])
 def test_other_gpus_are_refused(written, tmp_path):
-    with pytest.raises(FileError, match=r"resources\.gpus: found .*; must be a number of GPUs, or their kind"):
+    with pytest.raises(FileError, match=r"resources\.gpus: found .*; must be a number of GPUs, or a kind and a number"):
         asked(tmp_path, f"{{gpus: {written}}}")
 
 

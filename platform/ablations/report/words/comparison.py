@@ -10,7 +10,7 @@ from typing import Protocol
 from ablations.answers.answer import Answer, Question
 from ablations.answers.compare import VariantResult
 from ablations.answers.paper_rule import PAPER_MARGIN, PAPER_RULE
-from ablations.answers.run_to_run import OtherSweeps
+from ablations.answers.repeats import OtherSweeps
 from ablations.answers.unlike import Unlike
 from ablations.findings.results import FittedVariant, Results
 from ablations.fit.asymptote import EQ1_DOUBTED, VERDICT_MEANINGS, AsymptoteEstimate

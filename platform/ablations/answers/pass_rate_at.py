@@ -1,0 +1,59 @@
+"""The pass rate of each seed at one compute: its level up to what all have reached, beyond it what its curve says."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from ablations.answers.answer import Question
+from ablations.answers.differences import starts_of
+from ablations.answers.level import common_compute, level_repeats, levels_of
+from ablations.answers.questions import LEVEL
+from ablations.answers.repeats import Repeats
+from ablations.answers.run_to_run import RunToRun
+from ablations.fit.averaging import average
+from ablations.fit.engine.family import SIGMOID
+from ablations.fit.result import Fit
+
+NEARLY = 1.02
+"""Factor up to which the last common reading counts as one at the asked compute."""
+
+
+def pass_rate_at(compute: float) -> Question:
+    """The question which has the higher pass rate at this compute."""
+
+    def numbers(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
+        reached = common_compute([*fits, *baseline])
+        if compute > NEARLY * reached:
+            return predictions(fits, compute, law or SIGMOID.name)
+        levels = levels_of(fits, min(compute, reached))
+        return level_repeats(levels) if levels else predictions(fits, compute, law or SIGMOID.name)
+
+    return replace(LEVEL, repeats=numbers, is_by_law=True)
+
+
+def predictions(fits: Sequence[Fit], compute: float, law: str) -> Repeats:
+    """The pass rate of each seed's curve at one compute under a family; eq. 1's if the fit rejects the family. All have
+    the mean of their errors, so that their plain mean counts, as in a prediction.
+    """
+    found = [_prediction(fit, compute, law) for fit in fits]
+    variance = float(np.mean([one for _, one in found]))
+    return Repeats.of([value for value, _ in found], [variance] * len(found), starts_of(fits))
+
+
+@lru_cache(maxsize=4096)
+def _prediction(fit: Fit, compute: float, law: str) -> tuple[float, float]:
+    of_law = [one for one in average(fit).successors if one.family.name == law]
+    if not of_law:
+        drawn = fit.predict_draws(compute)[:, 0]
+        return float(np.median(drawn)), float(drawn.var())
+    drawn = average(fit).predict_draws(compute)[of_law[0].rows, 0]
+    return float(np.median(drawn)), float(drawn.var())
+
+
+def spread_at(
+    groups: Iterable[Sequence[Fit]], baseline: Sequence[Fit], compute: float, others: Sequence[Repeats] = ()
+) -> RunToRun:
+    """The run-to-run spread of the numbers that `forecasts.difference_at` compares at this compute."""
+    return pass_rate_at(compute).spread_of(groups, baseline, others)
