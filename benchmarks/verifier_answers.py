@@ -26,8 +26,8 @@ from scalerl.rollout import Outcome
 from scalerl.sandbox import Limits, Sandbox
 from scalerl.verifiers.choice import judge_choice
 from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest, judge_code
+from scalerl.verifiers.judge_worker import wall_limit_s
 from scalerl.verifiers.math_answer import judge_math
-from scalerl.verifiers.math_worker import wall_limit_s
 from scalerl.verifiers.qa import judge_qa
 
 NUM_ANSWERS, SEED, THREADS = 10_000, 0, 2

@@ -10,10 +10,13 @@ from pathlib import Path
 from places import REPOSITORY
 
 SHARED_NAMES = {
+    "KNOWN": "what each engine of `judge_worker` is asked about an answer that is right",
     "compare": "the command is named like what it prints",
+    "judge": "what each engine of `judge_worker` is asked",
     "main": "the entry of a program",
     "show": "the command; of each page of the dashboard, what draws it",
     "train": "the command is named like what it calls",
+    "warm_up": "what each engine of `judge_worker` does before its first answer",
 }
 """Public names that stand in two files, with what each means there; a new one needs a better name, or a reason."""
 PROGRAMS = {

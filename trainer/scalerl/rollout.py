@@ -17,6 +17,8 @@ class Judgement:
     outcome: Outcome
     dropped: str = ""
     """Text ignored when reading the answer, which makes the outcome doubtful; empty if the whole answer was read."""
+    score: float | None = None
+    """Partial score in [0, 1] of an answer that is not right; None if the task has none."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -87,7 +87,10 @@ def unread(written: Any) -> Any:
     if not isinstance(written, dict):
         return written
     paths = [key for key in written if key in ("path", "validation_path") and isinstance(written[key], str)]
-    return {key: unread(part) for key, part in written.items()} | {f"{key}_sha256": "0" * 64 for key in paths}
+    hashes = [f"{key}_sha256" for key in paths]
+    if written.get("type") == "reasoning_gym":
+        hashes.append("problems_sha256")
+    return {key: unread(part) for key, part in written.items()} | dict.fromkeys(hashes, "0" * 64)
 
 
 def resolve(

@@ -5,6 +5,7 @@ from trainer.tiny import tiny_recipe
 
 from scalerl.objective.rewards import length_penalty, reward
 from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Judgement
 
 
 @pytest.mark.parametrize(
@@ -20,9 +21,9 @@ def test_the_papers_penalty_falls_from_12k_to_14k(length, penalty):
 @pytest.mark.parametrize("length", [1, 7])
 def test_without_a_penalty_rewards_are_plus_and_minus_one(control, length):
     recipe = tiny_recipe(length_control={"type": control})
-    assert reward("right", length, recipe) == 1.0
-    assert reward("wrong", length, recipe) == -1.0
-    assert reward("unparsable", length, recipe) == -1.0
+    assert reward(Judgement("right"), length, recipe) == 1.0
+    assert reward(Judgement("wrong"), length, recipe) == -1.0
+    assert reward(Judgement("unparsable"), length, recipe) == -1.0
 
 
 def test_only_right_answers_are_penalised():
@@ -30,14 +31,14 @@ def test_only_right_answers_are_penalised():
     generation = {"thinking": 4, "answer": 2}
     recipe = tiny_recipe(length_control={"type": "penalty", "cache": 4 / 7}, generation=generation)
     lengths = range(1, 8)
-    assert [reward("right", n, recipe) for n in lengths] == pytest.approx([1, 1, 1, 0.75, 0.5, 0.25, 0])
-    assert [reward("wrong", n, recipe) for n in lengths] == [-1] * 7
-    assert [reward("unparsable", n, recipe) for n in lengths] == [-1] * 7
+    assert [reward(Judgement("right"), n, recipe) for n in lengths] == pytest.approx([1, 1, 1, 0.75, 0.5, 0.25, 0])
+    assert [reward(Judgement("wrong"), n, recipe) for n in lengths] == [-1] * 7
+    assert [reward(Judgement("unparsable"), n, recipe) for n in lengths] == [-1] * 7
 
 
 def test_the_default_penalty_is_the_papers_seventh_of_the_limit():
     recipe = ResolvedRecipe.model_validate({"length_control": {"type": "penalty"}})
     limit = recipe.generation.max_tokens
-    assert reward("right", limit * 6 // 7, recipe) == 1.0
-    assert reward("right", limit, recipe) == pytest.approx(0.0, abs=1e-9)
-    assert reward("right", limit * 13 // 14, recipe) == pytest.approx(0.5, abs=1e-3)
+    assert reward(Judgement("right"), limit * 6 // 7, recipe) == 1.0
+    assert reward(Judgement("right"), limit, recipe) == pytest.approx(0.0, abs=1e-9)
+    assert reward(Judgement("right"), limit * 13 // 14, recipe) == pytest.approx(0.5, abs=1e-3)

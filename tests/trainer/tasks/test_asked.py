@@ -7,7 +7,7 @@ import pytest
 
 from scalerl.recipe import Code, Math, MultipleChoice, Qa
 from scalerl.tasks import TaskError, make_task
-from scalerl.tasks.file_task import FileTask
+from scalerl.tasks.text_task import TextTask
 from scalerl.tokens import CharacterTokenizer
 
 TOKENIZER = CharacterTokenizer(thinks=False)
@@ -17,12 +17,12 @@ SHELVES = [
 ]
 
 
-def task_of(kind, folder: Path, rows, **settings) -> FileTask:
+def task_of(kind, folder: Path, rows, **settings) -> TextTask:
     train, held = folder / "train.jsonl", folder / "held.jsonl"
     train.write_text("".join(json.dumps(row) + "\n" for row in rows[2:]))
     held.write_text("".join(json.dumps(row) + "\n" for row in rows[:2]))
     task = make_task(kind(path=str(train), validation_path=str(held), **settings), TOKENIZER)
-    assert isinstance(task, FileTask)
+    assert isinstance(task, TextTask)
     return task
 
 

@@ -6,9 +6,9 @@ from typing import Any, cast
 import pytest
 
 from scalerl.tasks.code_test_forms import written_tests
-from scalerl.tasks.file_task import UnusableError
 from scalerl.tasks.paired_tests import joined_columns
 from scalerl.tasks.python_test_code import PythonSource
+from scalerl.tasks.text_task import UnusableError
 from scalerl.verifiers.code_tests import CallTest, StdioTest
 from scalerl.verifiers.python_tests import PythonTest
 

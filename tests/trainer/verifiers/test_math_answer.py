@@ -16,7 +16,7 @@ import pytest
 from places import DATA
 from trainer.verifiers.outcomes import verify_math
 
-from scalerl.verifiers import math_worker
+from scalerl.verifiers import judge_worker
 from scalerl.verifiers.math_answer import final_answer, gold_answer, last_boxed
 from scalerl.verifiers.math_reading import read
 from scalerl.verifiers.math_units import COUNT_WORDS, UNITS
@@ -86,7 +86,7 @@ def test_neither_torch_nor_sympy_is_loaded_by_the_judges():
     )
     process = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(Path(math_worker.__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(Path(judge_worker.__file__).parents[2])},
         capture_output=True,
         text=True,
         check=False,

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Iterator
 from scalerl.checks.finding import Fault, Finding, in_file_order
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.quantities import counted
-from scalerl.tasks.file_task import FileTask
 from scalerl.tasks.left_out import LeftOut, reasons_text
+from scalerl.tasks.text_task import TextTask
 
 
 def check_data(subject: Subject) -> Iterator[Finding]:
     """Yields a line for each task, and one for its unused columns."""
     for made in subject.tasks:
         yield _of_task(made)
-        if isinstance(made.task, FileTask) and made.task.never_shown:
+        if isinstance(made.task, TextTask) and made.task.never_shown:
             yield _of_columns(made, made.task)
 
 
@@ -34,8 +34,8 @@ def _of_task(made: MadeTask) -> Finding:
     kept = f"{counted(num_train, 'prompt')} to train on, {num_held_out:,} held out"
     if made.is_downstream:
         kept = f"{counted(num_held_out, 'prompt')} to measure"
-    left_out = made.task.left_out if isinstance(made.task, FileTask) else []
-    kept += "".join(f"; {note}" for note in made.task.notes) if isinstance(made.task, FileTask) else ""
+    left_out = made.task.left_out if isinstance(made.task, TextTask) else []
+    kept += "".join(f"; {note}" for note in made.task.notes) if isinstance(made.task, TextTask) else ""
     if made.rows:
         found = f"{counted(len(made.rows), 'row')} cannot be used; without them {kept}"
         found += f"; left out: {reasons_text(left_out)}" if left_out else ""
@@ -48,7 +48,7 @@ def _of_task(made: MadeTask) -> Finding:
     return Finding(part="data", check=made.name, level="warning", found=found, faults=_faults(left_out))
 
 
-def _of_columns(made: MadeTask, task: FileTask) -> Finding:
+def _of_columns(made: MadeTask, task: TextTask) -> Finding:
     columns = ", ".join(f"{name} ({counted(count, 'row')})" for name, count in task.never_shown.items())
     name = next(iter(task.never_shown))
     remedy = f"write {{{name}}} into the task's `template` to show it, or remove the column from the file"

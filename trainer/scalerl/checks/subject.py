@@ -9,9 +9,9 @@ from scalerl.recipe.tasks import Downstream
 from scalerl.rollout import Prompt
 from scalerl.sandbox import SandboxUnavailable
 from scalerl.tasks import Task, TaskError, make_task
-from scalerl.tasks.file_task import FileTask
 from scalerl.tasks.leakage import leave_out_leaks
 from scalerl.tasks.left_out import LeftOut
+from scalerl.tasks.text_task import TextTask
 from scalerl.tokens import Tokenizer, make_tokenizer
 
 
@@ -71,7 +71,7 @@ class Subject:
 
     def _without_leaks(self, made: list[MadeTask]) -> tuple[MadeTask, ...]:
         """Tasks without training problems that another one measures; an error if nothing is left to train on."""
-        pairs = [(one, one.task) for one in made if isinstance(one.task, FileTask)]
+        pairs = [(one, one.task) for one in made if isinstance(one.task, TextTask)]
         try:
             leave_out_leaks(
                 [task for one, task in pairs if not one.is_downstream],
@@ -92,5 +92,5 @@ class Subject:
                 lacks_sandbox=isinstance(error.__cause__, SandboxUnavailable),
                 rows=error.rows,
             )
-        rows = tuple(task.unreadable) if isinstance(task, FileTask) else ()
+        rows = tuple(task.unreadable) if isinstance(task, TextTask) else ()
         return MadeTask(settings=settings, is_downstream=is_downstream, task=task, rows=rows)

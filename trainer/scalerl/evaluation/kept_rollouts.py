@@ -125,7 +125,7 @@ class KeptRollouts:
         firsts = [pair for pair in zip(finished, judged, strict=True) if pair[0].request.index == 0]
         firsts.sort(key=lambda pair: pair[0].request.group)
         self._kept = [
-            kept_rollout(self._reader, one.rollout, its, reward(its.outcome, len(one.rollout.tokens), self._recipe))
+            kept_rollout(self._reader, one.rollout, its, reward(its, len(one.rollout.tokens), self._recipe))
             for one, its in (firsts[place] for place in evenly_placed(len(firsts), NUM_KEPT))
         ]
 

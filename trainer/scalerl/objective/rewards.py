@@ -1,7 +1,7 @@
 """Rewards of +-1 (ScaleRL §2) and DAPO's length penalty on right answers (arXiv 2503.14476)."""
 
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Outcome
+from scalerl.rollout import Judgement
 
 
 def length_penalty(length: int, max_length: float, cache: float) -> float:
@@ -9,10 +9,10 @@ def length_penalty(length: int, max_length: float, cache: float) -> float:
     return min(0.0, max(-1.0, (max_length - length) / cache - 1.0))
 
 
-def reward(outcome: Outcome, length: int, recipe: ResolvedRecipe) -> float:
-    """1 for a right answer, plus the length penalty if the recipe has one; -1 for any other answer."""
-    if outcome != "right":
-        return -1.0
+def reward(judged: Judgement, length: int, recipe: ResolvedRecipe) -> float:
+    """1 for a right answer, plus the length penalty if the recipe has one; -1 for any other, or 2 score - 1."""
+    if judged.outcome != "right":
+        return 2 * (judged.score or 0.0) - 1
     if recipe.length_control.type != "penalty":
         return 1.0
     max_length = recipe.generation.max_tokens

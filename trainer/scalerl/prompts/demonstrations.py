@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from scalerl.prompts.judge import NOT_JUDGED, VerifierFailed
 from scalerl.rollout import Outcome
 from scalerl.tasks import Task, TaskError
-from scalerl.tasks.file_task import FileTask
 from scalerl.tasks.left_out import MOST_ROWS_NAMED
 from scalerl.tasks.mix import Mix
+from scalerl.tasks.text_task import TextTask
 
 
 def keep_right_demonstrations(task: Task) -> None:
@@ -19,7 +19,7 @@ def keep_right_demonstrations(task: Task) -> None:
     """
     refuse_without_demonstrations([task])
     for one in task.tasks.values() if isinstance(task, Mix) else [task]:
-        if isinstance(one, FileTask) and one.has_demonstrations:
+        if isinstance(one, TextTask) and one.has_demonstrations:
             _keep_right(one)
 
 
@@ -56,7 +56,7 @@ def refuse_demonstrations(name: str, outcomes: Sequence[tuple[str, Outcome]]) ->
     return found
 
 
-def _keep_right(task: FileTask) -> None:
+def _keep_right(task: TextTask) -> None:
     demonstrations = task.demonstrations()
     with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
         outcomes: list[Outcome] = list(

@@ -41,6 +41,8 @@ from scalerl.recipe.cluster import Accelerator, ChargedAttention, FreeAttention,
 from scalerl.recipe.generator import BuiltInGenerator, Vllm
 from scalerl.recipe.learner import DeepSpeedSettings, FsdpSettings, LearnerSettings, TorchSettings
 from scalerl.recipe.models import LlamaModel, Model, MoeModel, PretrainedModel
+from scalerl.recipe.one_task import ALL
+from scalerl.recipe.reasoning_gym import ReasoningGym
 from scalerl.recipe.resolved import ResolvedRecipe
 from scalerl.recipe.scale import (
     BatchSize,
@@ -51,7 +53,6 @@ from scalerl.recipe.scale import (
     WarmStart,
 )
 from scalerl.recipe.tasks import (
-    ALL,
     AnyTask,
     Code,
     Downstream,
@@ -102,6 +103,7 @@ __all__ = [
     "PpoOffPolicy",
     "PretrainedModel",
     "Qa",
+    "ReasoningGym",
     "Recipe",
     "ResolvedRecipe",
     "Scale",

@@ -12,41 +12,14 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from scalerl.frozen import Count, Frozen, Positive, Unit
+from scalerl.frozen import Count, Frozen, Unit
 from scalerl.recipe.file_hash import content_sha256
+from scalerl.recipe.one_task import ColumnName, OneTask, Sha256, Template
+from scalerl.recipe.reasoning_gym import ReasoningGym
 from scalerl.recipe.template import shows
 from scalerl.sandbox.limits import Limits
-
-ALL = "all"
-"""Name of the rows for a mix as a whole."""
-
-
-def _not_all(name: str) -> str:
-    if name == ALL:
-        raise ValueError(f"the name {ALL!r} is reserved for the mean over all tasks; choose another name")
-    return name
-
-
-TaskName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"), AfterValidator(_not_all)]
-ColumnName = Annotated[str, Field(min_length=1)] | None
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
-
-
-class OneTask(Frozen):
-    """Settings that every task has in a mix."""
-
-    name: TaskName | None = None
-    """Name of its rows and curve; null is its type. Every task of a scale needs a different name."""
-    weight: Annotated[Positive, Unit("relative")] | None = None
-    """Share of the training prompts drawn from it, relative to the weights of the other tasks. Without weights, tasks
-    are drawn in proportion to their numbers of training prompts. Either all tasks of a mix have a weight, or none."""
-
-    @property
-    def title(self) -> str:
-        """Name of its prompts and rows."""
-        return self.name or type(self).model_fields["type"].default
 
 
 class KSmallest(OneTask):
@@ -177,16 +150,6 @@ def _absent_if_null(form: str | int | None) -> bool:
     return form is None
 
 
-def _asks(template: str) -> str:
-    if not shows(template, "question"):
-        raise ValueError(f"found {template[:60]!r}; a template must contain {{question}}")
-    return template
-
-
-Template = Annotated[str, AfterValidator(_asks)]
-"""Text with {question}, and {name} for any column of the row (`scalerl.recipe.template`)."""
-
-
 class Math(TaskFile):
     """Mathematics, as in GSM8K, MATH and AIME; math-verify compares the answers (`scalerl.verifiers`)."""
 
@@ -296,7 +259,7 @@ class Qa(TaskFile):
     """Least F1 against a right answer for an answer to count as right; 1 accepts only exact matches."""
 
 
-AnyTask = Annotated[KSmallest | Modular | Math | Code | MultipleChoice | Qa, Field(discriminator="type")]
+AnyTask = Annotated[KSmallest | Modular | Math | Code | MultipleChoice | Qa | ReasoningGym, Field(discriminator="type")]
 FileSettings = Math | Code | MultipleChoice | Qa
 
 

@@ -124,7 +124,11 @@ def shut_in(spec):
     drop_capabilities()
     prctl(PR_SET_DUMPABLE, 1)  # so that a trainer without root can read the amount of shared memory
     prctl(PR_SET_NO_NEW_PRIVS, 1)
-    code = bytes.fromhex(spec["filter"])
+    install_filter(bytes.fromhex(spec["filter"]))
+
+
+def install_filter(code):
+    """Let the kernel apply a BPF program to every system call of this process from here on."""
     instructions = ctypes.create_string_buffer(code, len(code))
 
     class FilterProgram(ctypes.Structure):

@@ -6,6 +6,7 @@ that only an administrator can install; these bytes work wherever the kernel doe
 """
 
 import struct
+from collections.abc import Mapping
 
 DENIED = {
     # Network, even without a network namespace; io_uring can open sockets by itself.
@@ -57,6 +58,56 @@ DENIED_WITHOUT_PID_NAMESPACE = {
     "pidfd_send_signal": (424, 424),
 }
 
+DENIED_TO_READERS = {
+    # New programs and processes.
+    "execve": (59, 221),
+    "execveat": (322, 281),
+    "fork": (57, None),
+    "vfork": (58, None),
+    "clone": (56, 220),
+    # Files: making, removing, renaming and changing them. Opening one for writing is rejected by its flags.
+    "creat": (85, None),
+    "openat2": (437, 437),
+    "truncate": (76, 45),
+    "ftruncate": (77, 46),
+    "unlink": (87, None),
+    "unlinkat": (263, 35),
+    "rename": (82, None),
+    "renameat": (264, 38),
+    "renameat2": (316, 276),
+    "mkdir": (83, None),
+    "mkdirat": (258, 34),
+    "rmdir": (84, None),
+    "link": (86, None),
+    "linkat": (265, 37),
+    "symlink": (88, None),
+    "symlinkat": (266, 36),
+    "mknod": (133, None),
+    "mknodat": (259, 33),
+    "chmod": (90, None),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, None),
+    "fchown": (93, 55),
+    "lchown": (94, None),
+    "fchownat": (260, 54),
+    "utime": (132, None),
+    "utimes": (235, None),
+    "futimesat": (261, None),
+    "utimensat": (280, 88),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+}
+OPENING = ({"open": (2, None), "openat": (257, 56)}, {"open": 1, "openat": 2})
+"""Calls that open a file, and the position of their flags."""
+WRITING = 0o1 | 0o2 | 0o100 | 0o1000 | 0o2000
+"""O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND."""
+
 # machine: (AUDIT_ARCH, column of the tables above, clone, prlimit64)
 MACHINES = {"x86_64": (0xC000003E, 0, 56, 302), "aarch64": (0xC00000B7, 1, 220, 261)}
 CLONE3 = 435
@@ -76,11 +127,51 @@ def seccomp_filter(machine: str, *, signals: bool) -> bytes:
     returns ENOSYS, because the filter cannot see its flags in memory; the C library then uses clone. A process may
     change only its own limits (prlimit64 of process 0), or it could have the supervisor killed.
     """
+    architecture, column, clone, prlimit64 = _numbers(machine)
+    denied = DENIED if signals else DENIED | DENIED_WITHOUT_PID_NAMESPACE
+    return b"".join(
+        [
+            *_prologue(architecture),
+            *_refused(denied, column),
+            *_own_limits_only(prlimit64),
+            _instruction(JUMP_EQUAL, 0, 3, clone),
+            _instruction(LOAD, 0, 0, FIRST_ARGUMENT_AT),
+            _instruction(JUMP_ANY_BIT, 0, 1, CLONE_NEWUSER),
+            _instruction(RETURN, 0, 0, REFUSE),
+            _instruction(RETURN, 0, 0, ALLOW),
+        ]
+    )
+
+
+def reading_filter(machine: str) -> bytes:
+    """Filter for a process that only reads files and computes (`scalerl.sandbox.confine`)."""
+    architecture, column, _, prlimit64 = _numbers(machine)
+    code = [
+        *_prologue(architecture),
+        *_refused(DENIED | DENIED_WITHOUT_PID_NAMESPACE | DENIED_TO_READERS, column),
+    ]
+    calls, positions = OPENING
+    for name, numbers in calls.items():
+        if (number := numbers[column]) is not None:
+            code += [
+                _instruction(JUMP_EQUAL, 0, 4, number),
+                _instruction(LOAD, 0, 0, FIRST_ARGUMENT_AT + 8 * positions[name]),
+                _instruction(JUMP_ANY_BIT, 0, 1, WRITING),
+                _instruction(RETURN, 0, 0, REFUSE),
+                _instruction(RETURN, 0, 0, ALLOW),
+            ]
+    return b"".join([*code, *_own_limits_only(prlimit64), _instruction(RETURN, 0, 0, ALLOW)])
+
+
+def _numbers(machine: str) -> tuple[int, int, int, int]:
     if machine not in MACHINES:
         raise ValueError(f"sandbox: no table of system calls for {machine!r}; supported machines: {sorted(MACHINES)}")
-    architecture, column, clone, prlimit64 = MACHINES[machine]
-    denied = DENIED if signals else DENIED | DENIED_WITHOUT_PID_NAMESPACE
-    code = [
+    return MACHINES[machine]
+
+
+def _prologue(architecture: int) -> list[bytes]:
+    """Rejects other numberings, and leaves the number of the call loaded."""
+    return [
         _instruction(LOAD, 0, 0, ARCHITECTURE_AT),
         _instruction(JUMP_EQUAL, 1, 0, architecture),
         _instruction(RETURN, 0, 0, KILL),
@@ -90,20 +181,22 @@ def seccomp_filter(machine: str, *, signals: bool) -> bytes:
         _instruction(JUMP_EQUAL, 0, 1, CLONE3),
         _instruction(RETURN, 0, 0, NOT_THERE),
     ]
-    for numbers in denied.values():
-        code += [_instruction(JUMP_EQUAL, 0, 1, numbers[column]), _instruction(RETURN, 0, 0, REFUSE)]
-    code += [
-        _instruction(JUMP_EQUAL, 0, 3, prlimit64),
+
+
+def _refused(denied: Mapping[str, tuple[int, int | None]], column: int) -> list[bytes]:
+    numbers = [number for both in denied.values() if (number := both[column]) is not None]
+    pairs = ((_instruction(JUMP_EQUAL, 0, 1, number), _instruction(RETURN, 0, 0, REFUSE)) for number in numbers)
+    return [code for pair in pairs for code in pair]
+
+
+def _own_limits_only(prlimit64: int) -> list[bytes]:
+    return [
+        _instruction(JUMP_EQUAL, 0, 4, prlimit64),
         _instruction(LOAD, 0, 0, FIRST_ARGUMENT_AT),
-        _instruction(JUMP_EQUAL, 5, 0, 0),
-        _instruction(RETURN, 0, 0, REFUSE),
-        _instruction(JUMP_EQUAL, 0, 3, clone),
-        _instruction(LOAD, 0, 0, FIRST_ARGUMENT_AT),
-        _instruction(JUMP_ANY_BIT, 0, 1, CLONE_NEWUSER),
+        _instruction(JUMP_EQUAL, 1, 0, 0),
         _instruction(RETURN, 0, 0, REFUSE),
         _instruction(RETURN, 0, 0, ALLOW),
     ]
-    return b"".join(code)
 
 
 def _instruction(operation: int, if_true: int, if_false: int, value: int) -> bytes:

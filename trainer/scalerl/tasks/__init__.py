@@ -18,6 +18,9 @@ in a file, with prompts and answers as text
   forms          columns and right answers of published data sets by name; live_code_bench: LiveCodeBench
   asked          the text of a prompt: a template filled from a row
   file_task      the common part of these four; files: rows of JSON lines, Parquet and `datasets` folders
+made by a library
+  gym            data sets of `reasoning-gym`
+text_task        the common part of tasks in files and of `gym`
 mix              several tasks as one
 written          place, question and right answer of a prompt
 split            the held-out split by hash

@@ -8,7 +8,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from scalerl.tasks.file_task import UnusableError
+from scalerl.tasks.text_task import UnusableError
 
 RUNS_A_CLASS = "run_test_class"
 """Function with which the test process runs a test class (`scalerl.verifiers.python_test_processes`)."""

@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scalerl.recipe import AnyTask, Code, KSmallest, Math, Modular, MultipleChoice, Qa
+from scalerl.recipe import AnyTask, Code, KSmallest, Math, Modular, MultipleChoice, Qa, ReasoningGym
 from scalerl.recipe.tasks import Downstream, Measured
 from scalerl.tasks.choices import choice_task
 from scalerl.tasks.coding import code_task
-from scalerl.tasks.file_task import FileTask
+from scalerl.tasks.gym import gym_task
 from scalerl.tasks.k_smallest import KSmallestTask
 from scalerl.tasks.leakage import leave_out_leaks
 from scalerl.tasks.left_out import LeftOut, UnreadableRows, pairs_of_files, reasons_text
@@ -17,6 +17,7 @@ from scalerl.tasks.mix import Mix, shares_of
 from scalerl.tasks.modular import ModularTask
 from scalerl.tasks.questions import qa_task
 from scalerl.tasks.task import Task, TaskError
+from scalerl.tasks.text_task import TextTask
 from scalerl.tokens import Tokenizer
 
 FEWEST_HELD_OUT = 2
@@ -37,7 +38,7 @@ class Tasks:
     @property
     def left_out(self) -> dict[str, list[LeftOut]]:
         """Rows that are not used, by task."""
-        return {task.name: task.left_out for task in self._parts if isinstance(task, FileTask)}
+        return {task.name: task.left_out for task in self._parts if isinstance(task, TextTask)}
 
     @property
     def _parts(self) -> tuple[Task, ...]:
@@ -52,9 +53,9 @@ class Tasks:
                 used = f"{len(task.train)} + {len(task.validation)} problems"
                 yield f"task {task.name}: {used}; left out: {reasons_text(rows)}"
                 yield from (f"task {task.name}: {sentence}" for sentence in pairs_of_files(rows))
-            if isinstance(task, FileTask):
+            if isinstance(task, TextTask):
                 yield from (f"task {task.name}: {note}" for note in task.notes)
-            if isinstance(task, FileTask) and task.never_shown:
+            if isinstance(task, TextTask) and task.never_shown:
                 yield f"task {task.name}: warning: no prompt shows the column {', '.join(task.never_shown)}"
             num_measured = len(task.validation)
             if num_measured < FEW_HELD_OUT:
@@ -68,7 +69,7 @@ def make_task(settings: AnyTask | Downstream, tokenizer: Tokenizer, *, readable_
     """
     try:
         task = _make(settings, tokenizer)
-        if isinstance(task, FileTask) and not readable_only:
+        if isinstance(task, TextTask) and not readable_only:
             task.refuse_unreadable()
     except UnreadableRows as error:
         raise TaskError(f"task {settings.title!r}: {error}", error.rows) from error
@@ -96,6 +97,8 @@ def _make(settings: AnyTask, tokenizer: Tokenizer) -> Task:
             return choice_task(settings, tokenizer)
         case Qa():
             return qa_task(settings, tokenizer)
+        case ReasoningGym():
+            return gym_task(settings, tokenizer)
 
 
 def all_tasks(settings: Sequence[AnyTask], downstream: Sequence[Downstream], tokenizer: Tokenizer) -> Tasks:
@@ -110,8 +113,8 @@ def all_tasks(settings: Sequence[AnyTask], downstream: Sequence[Downstream], tok
     return Tasks(trained=only, downstream=tuple(measured))
 
 
-def _in_files(tasks: Sequence[Task]) -> list[FileTask]:
-    return [task for task in tasks if isinstance(task, FileTask)]
+def _in_files(tasks: Sequence[Task]) -> list[TextTask]:
+    return [task for task in tasks if isinstance(task, TextTask)]
 
 
 def few_held_out(num_prompts: int) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 from scalerl.recipe import MultipleChoice
 from scalerl.rollout import Judgement
 from scalerl.tasks.asked import asked
-from scalerl.tasks.file_task import FileTask, Problem
+from scalerl.tasks.file_task import file_task
 from scalerl.tasks.files import TaskRow, read_task_rows
 from scalerl.tasks.left_out import LeftOut
 from scalerl.tasks.same_problem import problem_key
+from scalerl.tasks.text_task import Problem, TextTask
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.choice import LETTERS, judge_choice
 
@@ -18,7 +19,7 @@ CHOICES = ("choices", "options", "endings")
 CHOICE_COLUMNS = ("answerKey", "answer", "label")
 
 
-def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> FileTask:
+def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
     """Task of a file of multiple-choice problems."""
 
     def judge(text: str, gold: tuple[str, tuple[str, ...]]) -> Judgement:
@@ -29,7 +30,7 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> FileTask:
     notes = (
         ["positions of right choices count from 1, as no row has 0"] if first and settings.count_from is None else []
     )
-    return FileTask(
+    return file_task(
         settings,
         tokenizer,
         read=lambda row: choice_problem(row, settings, first),

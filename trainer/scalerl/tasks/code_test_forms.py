@@ -13,10 +13,10 @@ tolerance of `code_tests`. Other Python runs as written (`python_tests`); with a
 import json
 from typing import Any
 
-from scalerl.tasks.file_task import UnusableError
 from scalerl.tasks.live_code_bench import test_of
 from scalerl.tasks.paired_tests import method_of, paired_tests
 from scalerl.tasks.python_test_code import PythonSource, compared_calls, python_test
+from scalerl.tasks.text_task import UnusableError
 from scalerl.verifiers.code_tests import CodeTest, StdioTest, read_tests
 from scalerl.verifiers.python_tests import PythonTest
 

@@ -11,7 +11,7 @@ from scalerl.rollout import Judgement
 from scalerl.sandbox import Sandbox
 from scalerl.tasks.asked import asked
 from scalerl.tasks.code_test_forms import written_tests
-from scalerl.tasks.file_task import FileTask, Problem, UnusableError
+from scalerl.tasks.file_task import file_task
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.forms import CODE_COLUMNS
 from scalerl.tasks.live_code_bench import HEADER, question_of, tests_of, with_starter_code
@@ -19,12 +19,13 @@ from scalerl.tasks.paired_tests import joined_columns
 from scalerl.tasks.program_text import program_in
 from scalerl.tasks.proof import Tests, refuse_what_proves_nothing
 from scalerl.tasks.python_test_code import PythonSource
+from scalerl.tasks.text_task import Problem, TextTask, UnusableError
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest, judge_code
 from scalerl.verifiers.python_tests import PythonTest, judge_python
 
 
-def code_task(settings: Code, tokenizer: Tokenizer) -> FileTask:
+def code_task(settings: Code, tokenizer: Tokenizer) -> TextTask:
     """Task of a file of programming problems; raises SandboxUnavailable if programs cannot be isolated."""
     sandbox = Sandbox()
 
@@ -41,7 +42,7 @@ def code_task(settings: Code, tokenizer: Tokenizer) -> FileTask:
         return Judgement(outcome, found.dropped)
 
     num_judges = max(1, min(8, os.cpu_count() or 1))
-    return FileTask(
+    return file_task(
         settings, tokenizer, read=lambda row: code_problem(row, settings), judge=judge, num_judges=num_judges
     )
 

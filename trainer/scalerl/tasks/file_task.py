@@ -1,299 +1,75 @@
-"""A task with problems in a file: read, deduplicated, split by the hash of their ids, asked and judged as text.
+"""A task with problems in a file: `file_task(settings, tokenizer, read=math_problem, judge=..., num_judges=4)`.
 
 The kinds of task define columns and judges: `mathematics`, `coding`, `choices`, `questions`.
 """
 
-import hashlib
-from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from scalerl.errors import Rejected
 from scalerl.recipe import FileSettings
 from scalerl.recipe.file_hash import content_sha256
-from scalerl.rollout import Judgement, Prompt
-from scalerl.tasks.asked import PromptText, TemplateFault
-from scalerl.tasks.files import TaskRow, is_missing, read_task_rows
-from scalerl.tasks.left_out import LeftOut, Reason, UnreadableRows, reasons_text
-from scalerl.tasks.responses import demonstrated_solution
-from scalerl.tasks.same_problem import problem_key
-from scalerl.tasks.split import position
-from scalerl.tasks.written import Written
+from scalerl.rollout import Judgement
+from scalerl.tasks.files import TaskRow, read_task_rows
+from scalerl.tasks.left_out import LeftOut
+from scalerl.tasks.text_task import Problem, TextTask
 from scalerl.tokens import Tokenizer
 
 
-class UnusableError(Rejected):
-    """A problem that no verifier here can judge; it is left out and counted."""
+def file_task(
+    settings: FileSettings,
+    tokenizer: Tokenizer,
+    *,
+    read: Callable[[TaskRow], Problem],
+    judge: Callable[[str, Any], Judgement],
+    num_judges: int,
+    notes: Sequence[str] = (),
+) -> TextTask:
+    """Task of one or two files; `read` finds the problem in a row, `judge` compares an answer with the right one."""
+
+    def problem(row: TaskRow) -> Problem:
+        found = read(row)
+        name = None if settings.id is None else row.text("id", settings.id, ())
+        return replace(found, id=name, difficulty=_difficulty(row, settings))
+
+    has_two = settings.validation_path is not None
+    return TextTask(
+        settings,
+        tokenizer,
+        rows=_rows(settings, "path", settings.split),
+        held_out_rows=_rows(settings, "validation_path", settings.validation_split) if has_two else (),
+        read=problem,
+        judge=judge,
+        num_judges=num_judges,
+        notes=notes,
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Problem:
-    """One parsed row: `Problem(question="2+2?", asked=PromptText(...), answer="4", thought="2 and 2 are 4")`."""
-
-    question: str
-    """Question; with the other shown columns, the text hashed for the id, unless a column gives the id."""
-    asked: PromptText
-    """Text of the prompt."""
-    answer: Any
-    """Right answer, as the judge needs it."""
-    thought: str | None = None
-    """Written solution; None if there is none to demonstrate."""
-    response: str = ""
-    """End of a demonstration, after the thought."""
-    key: str = ""
-    """Key shared by variants of one problem; empty means the normal form of the question."""
-
-    @property
-    def identity(self) -> str:
-        """Question and other shown columns."""
-        return "\n".join([self.question, *self.asked.columns.values()])
-
-    @property
-    def normal_form(self) -> str:
-        """Text shared by variants of one problem with the same columns."""
-        return "\n".join([self.key or problem_key(self.question), *map(problem_key, self.asked.columns.values())])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """A problem in use, and its place."""
-
-    prompt: Prompt
-    problem: Problem
-    where: str
-    key: str
-    """Normal form (`scalerl.tasks.same_problem`)."""
-
-
-class FileTask:
-    """Problems of one or two files, with a judge of answers as text."""
-
-    def __init__(
-        self,
-        settings: FileSettings,
-        tokenizer: Tokenizer,
-        *,
-        read: Callable[[TaskRow], Problem],
-        judge: Callable[[str, Any], Judgement],
-        num_judges: int,
-        notes: Sequence[str] = (),
-    ) -> None:
-        self.notes = tuple(notes)
-        """Notes for runs and checks on how the file was read."""
-        self.name, self.num_judges = settings.title, num_judges
-        self.settings, self.tokenizer = settings, tokenizer
-        self._read, self._judge = read, judge
-        self.left_out: list[LeftOut] = []
-        """Rows that are not used, in the order in which they were found."""
-        self._newly: list[str] = []
-        self.never_shown: Counter[str] = Counter()
-        """Typical context columns that no prompt shows, with the number of rows that have a value."""
-        self.unreadable: list[LeftOut] = []
-        """Rows that make the file unusable; call `refuse_unreadable` before training."""
-        train, held_out = self._split()
-        self._use(train, held_out)
-        self._written = {
-            entry.prompt.id: Written(
-                where=entry.where,
-                text=entry.problem.asked.text,
-                answer=entry.problem.response or None,
-                thought=entry.problem.thought,
-            )
-            for entry in (*train, *held_out)
-        }
-
-    def _use(self, train: Sequence[Entry], held_out: Sequence[Entry]) -> None:
-        """Use these problems as the task's; raises ValueError if too few are left."""
-        lacks_training = not train and self.settings.held_out_share < 1
-        if not held_out or lacks_training:
-            self.refuse_unreadable()
-            reasons = f"; left out: {reasons_text(self.left_out)}" if self.left_out else ""
-            raise ValueError(
-                f"task {self.name!r}: {len(train)} problems to train on and {len(held_out)} held out{reasons}; change "
-                "validation, max_prompt_tokens or the file"
-            )
-        self.train_entries, self.held_out_entries = tuple(train), tuple(held_out)
-        self.train = tuple(entry.prompt for entry in train)
-        self.validation = tuple(entry.prompt for entry in held_out)
-        self._demonstrations = [(entry.prompt, entry.problem) for entry in train if entry.problem.thought is not None]
-
-    def refuse_unreadable(self) -> None:
-        """Raises UnreadableRows, which names them all, if a row of the file cannot be used."""
-        if self.unreadable:
-            raise UnreadableRows(self.unreadable)
-
-    def leave_out(self, rows: Mapping[str, LeftOut]) -> None:
-        """Stop using the training problems with these ids, also as demonstrations."""
-        self.left_out += rows.values()
-        self._newly += rows
-        self._use([entry for entry in self.train_entries if entry.prompt.id not in rows], self.held_out_entries)
-
-    @property
-    def newly_left_out(self) -> tuple[str, ...]:
-        """Ids of problems that repeat or vary others of this or another file; empty without repetitions."""
-        return tuple(sorted(self._newly))
-
-    def _split(self) -> tuple[list[Entry], list[Entry]]:
-        """Disjoint training and held-out problems."""
-        settings, seen = self.settings, dict[str, Entry]()
-        held_out: list[Entry] = []
-        if settings.validation_path is not None:
-            held_out = list(self._entries("validation_path", settings.validation_split, seen, "duplicate"))
-        both = list(self._entries("path", settings.split, seen, "held out"))
-        share = settings.held_out_share
-        held_out += [entry for entry in both if position(entry.prompt.id) < share]
-        rest = [entry for entry in both if position(entry.prompt.id) >= share]
-        if clash := {entry.prompt.id for entry in rest} & {entry.prompt.id for entry in held_out}:
-            raise ValueError(
-                f"task {self.name!r}: id {min(clash)!r} has different questions in the two files; remove `id` to "
-                "use the hash of the question"
-            )
-        return rest, held_out
-
-    def _entries(self, field: str, split: str | None, seen: dict[str, Entry], again: Reason) -> Iterator[Entry]:
-        """Problems of the file named by `field`, each once and without those in `seen`, which grows.
-
-        `again` is the reason for leaving out a problem that an earlier file has.
-        """
-        path = Path(getattr(self.settings, field))
-        rows = read_task_rows(path, split)
-        if path.exists() and content_sha256(path, field) != getattr(self.settings, f"{field}_sha256"):
-            raise ValueError(
-                f"task {self.name!r}: {path} has changed since the run was planned; restore the old content, or "
-                "restart the sweep: new content makes new runs"
-            )
-        ids, earlier = dict[str, str](), frozenset(seen)
-        is_empty = True
-        for row in rows:
-            is_empty = False
-            if isinstance(row, LeftOut):
-                self.unreadable.append(row)
-                continue
-            try:
-                entry = self._entry(row)
-            except TemplateFault:
-                raise
-            except UnusableError as error:
-                self._leave_out(row, "cannot be judged", str(error))
-                continue
-            except ValueError as error:
-                self.unreadable.append(_row(row, "unreadable", str(error)))
-                continue
-            self.never_shown.update(about_but_not_shown(row, entry.problem))
-            if (other := seen.get(entry.key)) is not None:
-                is_same = other.problem.identity == entry.problem.identity
-                same = "the same problem as" if is_same else "a variant of"
-                reason = again if entry.key in earlier else "duplicate"
-                self._leave_out(row, reason, f"{same} {other.where}", same_as=other.where)
-                if not is_same:
-                    self._newly.append(entry.prompt.id)
-                continue
-            seen[entry.key] = entry
-            most, length = self.settings.max_prompt_tokens, len(entry.prompt.tokens)
-            if length > most:
-                self._leave_out(row, "too long", f"its prompt has {length:,} tokens; max_prompt_tokens is {most:,}")
-                continue
-            name = entry.prompt.id
-            if name in ids:
-                detail = f"id {name!r} already belongs to {ids[name]}; every problem needs its own id"
-                self.unreadable.append(_row(row, "unreadable", detail))
-                continue
-            ids[name] = row.where
-            yield entry
-        if is_empty:
-            raise ValueError(
-                f"task {self.name!r}: {path} has no rows, so 0 problems to train on and 0 held out; use a file with "
-                "problems"
-            )
-
-    def _entry(self, row: TaskRow) -> Entry:
-        problem = self._read(row)
-        prompt = Prompt(
-            task=self.name,
-            id=self._id(row, problem),
-            tokens=self.tokenizer.prompt(problem.asked.text),
-            answer=problem.answer,
-            difficulty=self._difficulty(row),
+def _rows(settings: FileSettings, field: str, split: str | None) -> Iterator[TaskRow | LeftOut]:
+    """Rows of the file named by `field`; raises ValueError if it has none, or another content than was planned."""
+    path = Path(getattr(settings, field))
+    rows = read_task_rows(path, split)
+    if path.exists() and content_sha256(path, field) != getattr(settings, f"{field}_sha256"):
+        raise ValueError(
+            f"task {settings.title!r}: {path} has changed since the run was planned; restore the old content, or "
+            "restart the sweep: new content makes new runs"
         )
-        return Entry(prompt=prompt, problem=problem, where=row.where, key=problem.normal_form)
-
-    def _leave_out(self, row: TaskRow, reason: Reason, detail: str, same_as: str = "") -> None:
-        self.left_out.append(_row(row, reason, detail, same_as))
-
-    def _id(self, row: TaskRow, problem: Problem) -> str:
-        if self.settings.id is not None:
-            return row.text("id", self.settings.id, ())
-        return hashlib.sha256(problem.identity.encode()).hexdigest()[:16]
-
-    def _difficulty(self, row: TaskRow) -> float:
-        if self.settings.difficulty is None:
-            return 0.0
-        text = row.text("difficulty", self.settings.difficulty, ())
-        try:
-            return float(text)
-        except ValueError:
-            raise ValueError(f"{row.where}: difficulty is {text!r}; expected a number") from None
-
-    def judge(self, prompt: Prompt, response: list[int]) -> Judgement:
-        """Judge the text after the first end of thinking; unparsable if thinking never ends."""
-        answer = self.tokenizer.reader.answer(response)
-        return Judgement("unparsable") if answer is None else self._judge(answer.text, prompt.answer)
-
-    def written(self, prompt: Prompt) -> Written:
-        """The prompt's row, and the answer of a demonstration."""
-        return self._written[prompt.id]
-
-    @property
-    def has_demonstrations(self) -> bool:
-        """True if there is a written solution to demonstrate."""
-        return bool(self._demonstrations)
-
-    def demonstrations(self) -> list[tuple[Prompt, tuple[int, ...]]]:
-        """Every written solution as a demonstration without errors."""
-        return [
-            (prompt, demonstrated_solution(self.tokenizer, problem.thought or "", problem.response))
-            for prompt, problem in self._demonstrations
-        ]
-
-    def stop_demonstrating(self, ids: Container[str]) -> None:
-        """Stop demonstrating the solutions of these problems."""
-        self._demonstrations = [(prompt, problem) for prompt, problem in self._demonstrations if prompt.id not in ids]
-
-    def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
-        """A written solution as the thought, with error probability `noise` per character, then the answer.
-
-        Without thinking the solution is the first part of the answer.
-        """
-        prompt, problem = self._demonstrations[int(rng.integers(len(self._demonstrations)))]
-        thought = list(problem.thought or "")
-        for i in range(len(thought)):
-            if rng.random() < noise:
-                thought[i] = thought[int(rng.integers(len(thought)))]
-        return prompt, demonstrated_solution(self.tokenizer, "".join(thought), problem.response)
+    first = next(rows, None)
+    if first is None:
+        raise ValueError(
+            f"task {settings.title!r}: {path} has no rows, so 0 problems to train on and 0 held out; use a file with "
+            "problems"
+        )
+    yield first
+    yield from rows
 
 
-ABOUT = ("context", "contexts", "passage", "article", "paragraph", "document", "story", "background", "premise", "body")
-"""Usual lower-case names of columns with the context of a question."""
-
-
-def about_but_not_shown(row: TaskRow, problem: Problem) -> Iterator[str]:
-    """Context columns of the row whose text the prompt does not contain."""
-    for name, value in row.values.items():
-        if (
-            name.lower() not in ABOUT
-            or is_missing(value)
-            or value in ("", problem.thought)
-            or name in problem.asked.columns
-        ):
-            continue
-        if not (isinstance(value, str) and value.strip() in problem.asked.text):
-            yield name
-
-
-def _row(row: TaskRow, reason: Reason, detail: str, same_as: str = "") -> LeftOut:
-    """The row as left out; the row's place at the start of `detail`, as in error messages, is removed."""
-    return LeftOut(where=row.where, reason=reason, detail=detail.removeprefix(f"{row.where}: "), same_as=same_as)
+def _difficulty(row: TaskRow, settings: FileSettings) -> float:
+    if settings.difficulty is None:
+        return 0.0
+    text = row.text("difficulty", settings.difficulty, ())
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{row.where}: difficulty is {text!r}; expected a number") from None

@@ -7,14 +7,14 @@ Generated tasks need no check: all of them hold prompts out by the same hash of 
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from scalerl.tasks.file_task import Entry, FileTask
 from scalerl.tasks.left_out import LeftOut, Reason
+from scalerl.tasks.text_task import Entry, TextTask
 
 
-def leave_out_leaks(trained: Sequence[FileTask], downstream: Sequence[FileTask]) -> None:
+def leave_out_leaks(trained: Sequence[TextTask], downstream: Sequence[TextTask]) -> None:
     """Remove from each of `trained` the training problems that any task measures."""
     measured: dict[str, tuple[Entry, Reason]] = {}
-    both: tuple[tuple[Sequence[FileTask], Reason], ...] = ((downstream, "downstream"), (trained, "held out"))
+    both: tuple[tuple[Sequence[TextTask], Reason], ...] = ((downstream, "downstream"), (trained, "held out"))
     for tasks, reason in both:
         for task in tasks:
             for entry in task.held_out_entries:
@@ -28,7 +28,7 @@ def leave_out_leaks(trained: Sequence[FileTask], downstream: Sequence[FileTask])
         used.update({(*_way_of_asking(task), entry.key): entry for entry in task.train_entries})
 
 
-def _leaks(task: FileTask, measured: dict[str, tuple[Entry, Reason]]) -> Iterator[tuple[str, LeftOut]]:
+def _leaks(task: TextTask, measured: dict[str, tuple[Entry, Reason]]) -> Iterator[tuple[str, LeftOut]]:
     """Training problems of a task that are measured, by id."""
     for entry in task.train_entries:
         if entry.key in measured:
@@ -38,11 +38,11 @@ def _leaks(task: FileTask, measured: dict[str, tuple[Entry, Reason]]) -> Iterato
             yield entry.prompt.id, LeftOut(where=entry.where, reason=reason, detail=detail, same_as=other.where)
 
 
-def _way_of_asking(task: FileTask) -> tuple[str, str]:
+def _way_of_asking(task: TextTask) -> tuple[str, str]:
     return task.settings.type, task.settings.template
 
 
-def _repeated(task: FileTask, used: Mapping[tuple[str, str, str], Entry]) -> Iterator[tuple[str, LeftOut]]:
+def _repeated(task: TextTask, used: Mapping[tuple[str, str, str], Entry]) -> Iterator[tuple[str, LeftOut]]:
     """Training problems of a task that an earlier task trains on in the same words, by id."""
     for entry in task.train_entries:
         if other := used.get((*_way_of_asking(task), entry.key)):

@@ -5,18 +5,19 @@ import os
 from scalerl.recipe import Math
 from scalerl.rollout import Judgement
 from scalerl.tasks.asked import asked
-from scalerl.tasks.file_task import FileTask, Problem
+from scalerl.tasks.file_task import file_task
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.forms import MATH_COLUMNS, without_calculations
+from scalerl.tasks.text_task import Problem, TextTask
 from scalerl.tokens import Tokenizer
+from scalerl.verifiers.judge_worker import MAX_KEEPERS
 from scalerl.verifiers.math_answer import judge_math
-from scalerl.verifiers.math_worker import MAX_KEEPERS
 
 NO_ANSWER = {"nan", "NaN", "NAN", "None", "null", "NULL", "<NA>", "NaT", "inf", "-inf", "Infinity", "-Infinity"}
 """Texts that programs write for a missing or too large number."""
 
 
-def math_task(settings: Math, tokenizer: Tokenizer) -> FileTask:
+def math_task(settings: Math, tokenizer: Tokenizer) -> TextTask:
     """Task of a file of mathematical problems."""
 
     def judge(text: str, gold: str) -> Judgement:
@@ -25,7 +26,7 @@ def math_task(settings: Math, tokenizer: Tokenizer) -> FileTask:
     # More judges than cores would run into the time limit.
     num_judges = min(MAX_KEEPERS, os.cpu_count() or 1)
 
-    return FileTask(
+    return file_task(
         settings, tokenizer, read=lambda row: math_problem(row, settings), judge=judge, num_judges=num_judges
     )
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from scalerl.tasks.file_task import UnusableError
+from scalerl.tasks.text_task import UnusableError
 from scalerl.verifiers.code_tests import CodeTest, read_tests
 
 TEST_COLUMNS = ("public_tests", "private_tests", "generated_tests")

@@ -11,7 +11,7 @@ on two cores, three times as long as judging its written answer, whose being rig
 import ast
 from collections.abc import Sequence
 
-from scalerl.tasks.file_task import UnusableError
+from scalerl.tasks.text_task import UnusableError
 from scalerl.verifiers.code_tests import CallTest, CodeTest, normal_lines
 from scalerl.verifiers.python_tests import PythonTest
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalerl.tasks.calls_of_tests import RUNS_A_CLASS, calls_of_tests, has_assertion
-from scalerl.tasks.file_task import UnusableError
+from scalerl.tasks.text_task import UnusableError
 from scalerl.verifiers.code_tests import CallTest
 from scalerl.verifiers.python_tests import PythonTest
 

@@ -3,21 +3,22 @@
 from scalerl.recipe import Qa
 from scalerl.rollout import Judgement
 from scalerl.tasks.asked import asked
-from scalerl.tasks.file_task import FileTask, Problem, UnusableError
+from scalerl.tasks.file_task import file_task
 from scalerl.tasks.files import TaskRow
+from scalerl.tasks.text_task import Problem, TextTask, UnusableError
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.qa import judge_qa, normalise
 
 ANSWER_COLUMNS = ("answers", "answer")
 
 
-def qa_task(settings: Qa, tokenizer: Tokenizer) -> FileTask:
+def qa_task(settings: Qa, tokenizer: Tokenizer) -> TextTask:
     """Task of a file of questions."""
 
     def judge(text: str, gold: tuple[str, ...]) -> Judgement:
         return judge_qa(text, gold, min_f1=settings.min_f1)
 
-    return FileTask(settings, tokenizer, read=lambda row: qa_problem(row, settings), judge=judge, num_judges=1)
+    return file_task(settings, tokenizer, read=lambda row: qa_problem(row, settings), judge=judge, num_judges=1)
 
 
 def qa_problem(row: TaskRow, settings: Qa) -> Problem:

@@ -9,12 +9,13 @@ math_answer   mathematics, by math-verify in a worker process with a time limit
   math_latex    values in the notation of the parser
   math_units    names and sizes of units, and words that change a number
   math_prose    values stated in a sentence
-  math_worker   processes of the engine, with time limit and restart
 code_tests    programs, by tests in the sandbox
   code_harness  code around the program in the sandbox
 python_tests  programs, by Python tests that run in a separate sandbox
   python_test_wire       values sent between the two, as lines of JSON
   python_test_processes  code in both sandboxes: tests that ask, and the program that answers
+gym_score     scores of `reasoning-gym`; runs in the worker
+judge_worker  processes of mathematics and of scores, with time limit and restart
 choice        the letter of a multiple-choice answer, as in ARC and HellaSwag
 qa            normalised exact match and F1 against several answers, as in NaturalQuestions
 """

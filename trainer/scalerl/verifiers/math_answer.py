@@ -10,17 +10,17 @@ The last answer stated after the thinking part is judged. The search has this or
 
 Unparsable are a box that never closes, an answer of more than 1,000 characters (a run of white space counts once; a
 number may have 20,000), and an answer that is neither mathematics nor words. `math_equal` defines equality;
-`math_worker` enforces the time limit.
+`judge_worker` enforces the time limit.
 """
 
 import re
 from typing import TYPE_CHECKING
 
 from scalerl.rollout import Judgement
+from scalerl.verifiers.judge_worker import judge_within
 from scalerl.verifiers.math_notation import squeeze, without_bold
 from scalerl.verifiers.math_prose import changes_what_follows, statements
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER
-from scalerl.verifiers.math_worker import judge_within
 
 if TYPE_CHECKING:  # neither torch nor SymPy is loaded before it is needed
     from scalerl.verifiers.math_equal import StatedPlace
@@ -55,7 +55,8 @@ def judge_math(answer: str, gold: str, *, time_limit_s: float) -> Judgement:
     stated, place = final_answer(answer)
     if not stated or (too_long(stated) and place == "marked"):
         return Judgement("unparsable")
-    return judge_within(stated, wanted, place, time_limit_s=time_limit_s)
+    asked = {"answer": stated, "gold": wanted, "place": place}
+    return judge_within("math_equal", asked, time_limit_s=time_limit_s)
 
 
 def gold_answer(text: str) -> str:

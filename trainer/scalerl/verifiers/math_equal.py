@@ -54,7 +54,15 @@ StatedPlace = Literal["marked", "said", "prose"]
 """Place of the answer: in a box or after "####", after "the answer is", or somewhere in the text."""
 
 
-def judge(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, str]":
+KNOWN = {"answer": r"\frac{1}{2}", "gold": "0.5", "place": "marked"}
+
+
+def judge(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, str, None]":
+    """As a `judge_worker` engine: the verdict, the text dropped to read the answer, and no partial score."""
+    return (*judge_stated(answer, gold, place), None)
+
+
+def judge_stated(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, str]":
     """Verdict on a stated answer (right, wrong or unparsable), and the text dropped to read it."""
     if any(len(text) > MAX_ANSWER_CHARS and NUMBER.fullmatch(text) for text in (answer, gold)):
         return judge_long_number(answer, gold), ""

@@ -6,6 +6,7 @@ import resource
 import signal
 import threading
 import time
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from trainer.verifiers.outcomes import verify_math
 from waiting import wait_until
 
 from scalerl.rollout import Judgement
-from scalerl.verifiers import math_equal, math_worker
+from scalerl.verifiers import judge_worker, math_equal
 
 LIMIT_S = 5.0
 NEVER_ENDS = ["\\binom{99999999}{49999999}", "[9^{9^9},9^{9^{9^9}}]"]
@@ -39,7 +40,7 @@ def test_the_limit_holds_in_threads_and_every_thread_gets_its_own_verdict():
 
 
 def keepers():
-    return [keeper for keeper in math_worker._pool.keepers.queue if keeper]
+    return [keeper for keeper in judge_worker._pools["math_equal"].keepers.queue if keeper]
 
 
 def children(pid):
@@ -54,7 +55,7 @@ def test_an_answer_whose_engine_is_killed_from_outside_is_judged_by_the_next():
         target=lambda: outcomes.append(verify_math(f"\\boxed{{{NEVER_ENDS[0]}}}", "42", time_limit_s=2.0))
     )
     hanging.start()
-    wait_until(lambda: len(keepers()) < math_worker.MAX_KEEPERS and children(keeper), "an engine at work")
+    wait_until(lambda: len(keepers()) < judge_worker.MAX_KEEPERS and children(keeper), "an engine at work")
     (engine,) = children(keeper)
     os.kill(engine, signal.SIGKILL)
     hanging.join()
@@ -93,8 +94,8 @@ def test_a_forked_child_starts_its_own_keeper_and_the_parents_goes_on():
 
 
 def test_a_keeper_and_its_engine_end_with_their_trainer():
-    keeper = math_worker.Keeper()
-    assert keeper.ask({"answer": "1", "gold": "1", "place": "marked", "limit_s": 5.0}) == Judgement("right")
+    keeper = judge_worker.Keeper("math_equal")
+    assert keeper.ask({"asked": {"answer": "1", "gold": "1", "place": "marked"}, "limit_s": 5.0}) == Judgement("right")
     (engine,) = children(keeper.process.pid)
     keeper._stdin.close()
     keeper.process.wait(timeout=20)
@@ -104,7 +105,7 @@ def test_a_keeper_and_its_engine_end_with_their_trainer():
 
 # Python 3.12 and later warn of every fork of a process with threads.
 FORKS_HERE = pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
-RIGHT = {"answer": "2", "gold": "2", "place": "marked", "limit_s": LIMIT_S}
+RIGHT = {"asked": {"answer": "2", "gold": "2", "place": "marked"}, "limit_s": LIMIT_S}
 
 
 @pytest.fixture
@@ -113,16 +114,16 @@ def engines(monkeypatch):
     do = {}
 
     def judge(answer, gold, place):
-        return do[answer]() if answer in do else "right", ""
+        return do[answer]() if answer in do else "right", "", None
 
     monkeypatch.setattr(math_equal, "judge", judge)
-    made = math_worker.Engines()
+    made = judge_worker.Engines(math_equal)
 
     def outcome(act, **request):
         if do.get("x") is not act:
             made.close()  # the next engine is forked with it
         do["x"] = act
-        return made.outcome({**RIGHT, "answer": "x", **request})
+        return made.outcome({**RIGHT, "asked": {**RIGHT["asked"], "answer": "x"}, **request})
 
     yield outcome
     made.close()
@@ -181,8 +182,8 @@ def test_an_engine_that_dies_once_at_an_answer_does_not_decide_its_verdict(engin
 
 @FORKS_HERE
 def test_where_the_known_pair_is_not_judged_either_the_machinery_has_failed(monkeypatch):
-    monkeypatch.setattr(math_equal, "judge", lambda *_: os._exit(1))
-    made = math_worker.Engines()
+    monkeypatch.setattr(math_equal, "judge", lambda **_: os._exit(1))
+    made = judge_worker.Engines(math_equal)
     assert made.outcome(RIGHT) == "crashed"
     made.close()
 
@@ -199,7 +200,7 @@ def test_the_limit_counts_processor_time_so_a_busy_machine_changes_no_verdict(en
 
 @FORKS_HERE
 def test_an_engine_that_waits_for_ever_is_timed_out(engines, monkeypatch):
-    monkeypatch.setattr(math_worker, "WALL_GRACE_S", 0.5)
+    monkeypatch.setattr(judge_worker, "WALL_GRACE_S", 0.5)
     assert engines(lambda: time.sleep(60), limit_s=0.01) == "timed_out"
 
 
@@ -208,17 +209,17 @@ def test_an_engine_that_has_grown_is_replaced_before_its_memory_decides_a_verdic
     kept = []
 
     def grows():
-        kept.append(bytearray(math_worker.SPENT_BYTES // 2 + (1 << 20)))
+        kept.append(bytearray(judge_worker.SPENT_BYTES // 2 + (1 << 20)))
         return "right" if len(kept) <= 2 else "wrong"
 
     assert [engines(grows) for _ in range(6)] == ["right"] * 6
 
 
 def test_where_no_process_is_to_be_had_nothing_is_judged(monkeypatch):
-    monkeypatch.setattr(math_worker, "_pool", math_worker.IdleKeepers())
+    monkeypatch.setattr(judge_worker, "_pools", defaultdict(judge_worker.IdleKeepers))
 
     def refuse(*_, **__):
         raise BlockingIOError("no more processes")
 
-    monkeypatch.setattr(math_worker.subprocess, "Popen", refuse)
+    monkeypatch.setattr(judge_worker.subprocess, "Popen", refuse)
     assert verify_math("\\boxed{1}", "1", time_limit_s=LIMIT_S) == "crashed"

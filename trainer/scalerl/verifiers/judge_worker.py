@@ -1,23 +1,25 @@
-"""Verdicts of the mathematics engine, with limits that hold in any thread and after any fork.
+"""Verdicts of an engine that works on answers (SymPy, `reasoning-gym`), with limits that hold in any thread.
 
     trainer --pipe--> keeper --fork--> engine
 
 The limits of SymPy and math-verify use signals, so they fail outside the main thread and cannot stop a single long
-multiplication. Here the keeper, a single-threaded process with SymPy but no torch, forks an engine and gives it one
-pair at a time. When an engine ends, the next one is forked in milliseconds, with everything loaded.
+multiplication. Here the keeper, a single-threaded process with the engine's library but no torch, forks an engine and
+asks it about one answer at a time. When an engine ends, the next one is forked in milliseconds, with everything loaded.
+
+An engine is a module with `warm_up()`, `judge(**asked)`, and `KNOWN`, what it is asked about an answer that is right.
 
 Failures caused by the answer are `wrong`, so that a policy cannot hide them:
 
 * It raises an exception or needs more memory than an engine has.
 * It exceeds the time limit. The limit counts the engine's CPU time, so a busy machine changes no verdict.
-* It ends its engine. The keeper then gives a new engine a pair that must be judged `right`, and the answer once more.
+* It ends its engine. The keeper then asks a new engine `KNOWN`, which it must judge `right`, and the answer once more.
   An answer that ends this engine too is the cause.
 
 Failures of the machinery say nothing about the answer. An engine without a verdict after `WALL_FACTOR` times the limit
 plus `WALL_GRACE_S` of wall-clock time is `timed_out`: it was waiting for the CPU. A keeper that was killed, or that has
-no engine able to judge the known pair, is `crashed`.
+no engine able to judge `KNOWN`, is `crashed`.
 
-A trainer process has one pool of at most `MAX_KEEPERS` keepers, started on demand; a forked child starts its own. A
+A trainer process has at most `MAX_KEEPERS` keepers of each engine, started on demand; a forked child starts its own. A
 keeper ends when its trainer closes the pipe or is gone, an engine at the latest a second after its wall limit.
 
 Pebble's process pool was tried instead. An answer takes as long (0.3 ms), but a worker outlives a killed trainer, and
@@ -26,6 +28,7 @@ which holds torch, or from the single fork server of a Python process, which oth
 """
 
 import atexit
+import importlib
 import json
 import os
 import queue
@@ -36,15 +39,15 @@ import subprocess
 import sys
 import time
 import traceback
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, Protocol, cast
 
-from scalerl.rollout import Judgement
+from scalerl.rollout import Judgement, Outcome
 
-if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
-    from scalerl.rollout import Outcome
-    from scalerl.verifiers.math_equal import StatedPlace
-
+EngineName = Literal["math_equal", "gym_score"]
+"""Module of this package that judges."""
 MAX_KEEPERS = 4
 KEEPER_START_LIMIT_S = 120.0
 MEMORY_BYTES = 1 << 30
@@ -53,20 +56,36 @@ SPENT_BYTES = 1 << 28
 """Growth, as of SymPy's tables, after which an engine is replaced before its memory could decide a verdict."""
 WALL_FACTOR, WALL_GRACE_S = 20.0, 10.0
 MOST_QUESTIONS = 3
-"""Most questions per request: the pair, the known pair, and the pair again."""
-KNOWN_PAIR = {"answer": r"\frac{1}{2}", "gold": "0.5", "place": "marked"}
+"""Most questions per request: the answer, the known one, and the answer again."""
 
 
-def judge_within(answer: str, gold: str, place: "StatedPlace", *, time_limit_s: float) -> Judgement:
-    """The engine's judgement of one pair, `wrong` past `time_limit_s` of CPU time. Safe in any thread."""
+class EngineModule(Protocol):
+    """What a keeper loads."""
+
+    KNOWN: Mapping[str, Any]
+
+    def warm_up(self) -> None:
+        """Load and run once what the first answer would wait for."""
+        ...
+
+    def judge(self, **asked: Any) -> tuple[Outcome, str, float | None]:
+        """Outcome, dropped text and partial score of an answer; see `Judgement`."""
+        ...
+
+
+def judge_within(engine: EngineName, asked: Mapping[str, Any], *, time_limit_s: float) -> Judgement:
+    """The engine's judgement of one answer, `wrong` past `time_limit_s` of CPU time. Safe in any thread.
+
+    `asked` are the arguments of the engine's `judge`, as JSON can hold them.
+    """
     if time_limit_s <= 0:
         raise ValueError(f"time_limit_s is {time_limit_s}; it must be above 0 seconds")
-    keepers = _pool.keepers
+    keepers = _pools[engine].keepers
     keeper = keepers.get()
     judgement: Judgement | None = None
     try:
-        keeper = keeper or Keeper()
-        judgement = keeper.ask({"answer": answer, "gold": gold, "place": place, "limit_s": time_limit_s})
+        keeper = keeper or Keeper(engine)
+        judgement = keeper.ask({"asked": dict(asked), "limit_s": time_limit_s})
     except OSError:  # no process or pipe available
         return Judgement("crashed")
     finally:
@@ -94,11 +113,11 @@ class IdleKeepers:
 class Keeper:
     """The trainer's end of a keeper process."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: EngineName) -> None:
         root = str(Path(__file__).parents[2])
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", "from scalerl.verifiers.math_worker import keep; keep()"],
+            [sys.executable, "-P", "-c", f"from scalerl.verifiers.judge_worker import keep; keep({engine!r})"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
@@ -106,7 +125,7 @@ class Keeper:
         )
         if self._line(KEEPER_START_LIMIT_S) != b"ready":
             self.close()
-            raise RuntimeError("the math verifier did not start; see its messages on stderr")
+            raise RuntimeError(f"the verifier {engine} did not start; see its messages on stderr")
 
     def ask(self, request: dict[str, object]) -> Judgement | None:
         """Judgement of one request; None if the keeper is gone or silent."""
@@ -115,8 +134,10 @@ class Keeper:
         except BrokenPipeError:
             return None
         line = self._line(MOST_QUESTIONS * wall_limit_s(cast(float, request["limit_s"])) + WALL_GRACE_S)
-        outcome, _, dropped = line.decode().partition("\t")
-        return Judgement(cast("Outcome", outcome), dropped) if line else None
+        if not line:
+            return None
+        outcome, dropped, score = [*line.decode().split("\t"), "", ""][:3]
+        return Judgement(cast(Outcome, outcome), dropped, float(score) if score else None)
 
     def _line(self, limit_s: float) -> bytes:
         """Next line from the keeper; b"" if it ends or writes none within the limit."""
@@ -162,22 +183,27 @@ def read_line(source: int, limit_s: float) -> bytes | None:
     return line[:-1]
 
 
-_pool = IdleKeepers()
-_of_the_parent: list[IdleKeepers] = []
+_pools: defaultdict[EngineName, IdleKeepers] = defaultdict(IdleKeepers)
+_of_the_parent: list[Mapping[EngineName, IdleKeepers]] = []
+
+
+def _close_all() -> None:
+    for pool in _pools.values():
+        pool.close()
 
 
 def _start_afresh() -> None:
     # The child must not use or destroy the parent's keepers, nor locks that its other threads may hold.
-    global _pool
-    _of_the_parent.append(_pool)
-    _pool = IdleKeepers()
+    global _pools
+    _of_the_parent.append(_pools)
+    _pools = defaultdict(IdleKeepers)
 
 
 os.register_at_fork(after_in_child=_start_afresh)
-atexit.register(lambda: _pool.close())
+atexit.register(_close_all)
 
 
-def keep() -> None:
+def keep(engine: EngineName) -> None:
     """Main function of a keeper: one request per line in, one verdict per line out, until the input closes."""
     sys.set_int_max_str_digits(0)  # the verifier has its own bound, and a time limit
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which then closes the pipe
@@ -186,11 +212,10 @@ def keep() -> None:
     verdicts = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # output of the parsers must not mix with verdicts
 
-    from scalerl.verifiers.math_equal import warm_up
-
-    warm_up()
+    module: Any = importlib.import_module(f"scalerl.verifiers.{engine}")
+    module.warm_up()
     os.write(verdicts, b"ready\n")
-    engines = Engines()
+    engines = Engines(module)
     for line in sys.stdin.buffer:
         os.write(verdicts, f"{engines.outcome(json.loads(line))}\n".encode())
     engines.close()
@@ -199,13 +224,14 @@ def keep() -> None:
 class Engines:
     """One engine at a time, and the cause of its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: EngineModule) -> None:
+        self.module = module
         self.engine: JudgingFork | None = None
 
     def outcome(self, request: dict[str, Any]) -> str:
         """Outcome of one request."""
         verdict = self.ask(request)
-        if verdict == "ended" and self.ask({**request, **KNOWN_PAIR}) == "right":
+        if verdict == "ended" and self.ask({**request, "asked": self.module.KNOWN}).startswith("right"):
             verdict = self.ask(request)
             if verdict == "ended":
                 return "wrong"
@@ -213,7 +239,7 @@ class Engines:
 
     def ask(self, request: dict[str, Any]) -> str:
         """Verdict of one engine, which is replaced after any abnormal one."""
-        self.engine = self.engine or JudgingFork()
+        self.engine = self.engine or JudgingFork(self.module)
         verdict = self.engine.ask(request)
         if verdict in ("timed_out", "ended", "over", "raised") or self.engine.is_spent():
             self.close()
@@ -229,14 +255,14 @@ class Engines:
 class JudgingFork:
     """A fork of the keeper that judges until it is killed."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: EngineModule) -> None:
         requests, self.requests = os.pipe()
         self.verdicts, verdicts = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             try:
                 os.close(self.requests)
-                work(requests, verdicts)
+                work(module, requests, verdicts)
             except BaseException:
                 traceback.print_exc()
             finally:
@@ -280,10 +306,8 @@ class JudgingFork:
         os.waitpid(self.pid, 0)
 
 
-def work(requests: int, verdicts: int) -> None:
+def work(module: EngineModule, requests: int, verdicts: int) -> None:
     """Main function of an engine. One timer ends it at the time limit, another if the keeper is gone."""
-    from scalerl.verifiers.math_equal import judge
-
     for number in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(number, signal.SIG_DFL)
     with os.fdopen(requests, "rb") as lines:
@@ -292,9 +316,9 @@ def work(requests: int, verdicts: int) -> None:
             signal.setitimer(signal.ITIMER_REAL, wall_limit_s(request["limit_s"]) + 1.0)
             signal.setitimer(signal.ITIMER_PROF, request["limit_s"])
             try:
-                outcome, dropped = judge(request["answer"], request["gold"], request["place"])
-                verdict = f"{outcome}\t{' '.join(dropped.split())}" if dropped else outcome
-            except Exception:  # SymPy or a parser may raise anything
+                outcome, dropped, score = module.judge(**request["asked"])
+                verdict = "\t".join([outcome, " ".join(dropped.split()), "" if score is None else f"{score}"]).rstrip()
+            except Exception:  # SymPy, a parser or a scorer may raise anything
                 verdict = "raised"
             signal.setitimer(signal.ITIMER_PROF, 0.0)
             signal.setitimer(signal.ITIMER_REAL, 0.0)

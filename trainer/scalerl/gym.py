@@ -1,0 +1,78 @@
+"""Problems of the library `reasoning-gym`, and its own scores of answers.
+
+>>> problems("chain_sum", '{"max_terms": 2}', size=1, seed=3)[0]["answer"]
+'58'
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from scalerl.errors import Rejected
+
+MOST_DRAWS = 20
+"""Draws for each problem that is wanted, after which a data set is taken to have no other problems."""
+OURS = ("size", "seed")
+"""Settings of the task that the library's configurations have too."""
+
+
+class GymError(Rejected):
+    """The library is missing, or cannot make the problems."""
+
+
+def problems_sha256(dataset: str, config: str, size: int, seed: int) -> str:
+    """Hash of all questions and answers; raises GymError if the library cannot make so many."""
+    made = problems(dataset, config, size, seed)
+    pairs = [[problem["question"], problem["answer"]] for problem in made]
+    return hashlib.sha256(json.dumps(pairs, ensure_ascii=False).encode()).hexdigest()
+
+
+@lru_cache(maxsize=8)
+def problems(dataset: str, config: str, size: int, seed: int) -> tuple[Mapping[str, Any], ...]:
+    """The first `size` different problems, with the library's keys question, answer and metadata.
+
+    `config` is a JSON object. Raises GymError if there are fewer in MOST_DRAWS times as many draws.
+    """
+    most = MOST_DRAWS * size
+    source = data_set(dataset, config, size=most, seed=seed)
+    found: dict[str, Mapping[str, Any]] = {}
+    for draw in range(most):
+        try:
+            problem = source[draw]
+        except Exception as error:  # each data set of the library raises its own
+            raise GymError(f"data set {dataset}: draw {draw} failed: {type(error).__name__}: {error}") from error
+        found.setdefault(problem["question"], problem)
+        if len(found) == size:
+            return tuple(found.values())
+    raise GymError(
+        f"data set {dataset} gives {len(found):,} different problems in {most:,} draws, but size is {size:,}; lower "
+        f"size, or widen config"
+    )
+
+
+def data_set(dataset: str, config: str, *, size: int, seed: int) -> Any:
+    """The library's data set; raises GymError naming what it has if the name or a key of `config` is unknown."""
+    try:
+        import reasoning_gym
+        from reasoning_gym.factory import DATASETS
+    except ImportError as error:
+        raise GymError(f"a task of type reasoning_gym needs the library ({error}): pip install '.[tasks]'") from None
+    if dataset not in DATASETS:
+        raise GymError(f"found dataset {dataset!r}; reasoning-gym has {', '.join(sorted(DATASETS))}")
+    keys = [field.name for field in dataclasses.fields(DATASETS[dataset][1]) if field.name not in OURS]
+    given = json.loads(config)
+    if unknown := [name for name in given if name not in keys]:
+        right = "write size and seed beside config" if unknown[0] in OURS else f"data set {dataset} has {_listed(keys)}"
+        raise GymError(f"found config key {unknown[0]!r}; {right}")
+    try:
+        return reasoning_gym.create_dataset(dataset, **given, size=size, seed=seed)
+    except Exception as error:  # configurations assert what they need
+        reason = str(error) or type(error).__name__
+        raise GymError(f"data set {dataset} rejects config {config}: {reason}") from error
+
+
+def _listed(keys: list[str]) -> str:
+    return ", ".join(keys) or "no keys"

@@ -1,0 +1,69 @@
+"""Problems of the library `reasoning-gym`, judged by the scorer of the data set that asked them."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from scalerl.gym import problems, problems_sha256
+from scalerl.recipe import ReasoningGym
+from scalerl.recipe.template import fill
+from scalerl.rollout import Judgement
+from scalerl.tasks.asked import PromptText
+from scalerl.tasks.files import TaskRow
+from scalerl.tasks.text_task import Problem, TextTask
+from scalerl.tokens import Tokenizer
+from scalerl.verifiers.gym_score import packed
+from scalerl.verifiers.judge_worker import MAX_KEEPERS, judge_within
+
+_TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+
+
+def gym_task(settings: ReasoningGym, tokenizer: Tokenizer) -> TextTask:
+    """Task of a data set; raises ValueError if the library now makes other problems than when the run was planned."""
+    config = json.dumps(settings.config, sort_keys=True)
+    asked = (settings.dataset, config, settings.size, settings.seed)
+    if problems_sha256(*asked) != settings.problems_sha256:
+        raise ValueError(
+            f"task {settings.title!r}: reasoning-gym makes other problems than when the run was planned; install the "
+            f"version that it was planned with, or restart the sweep: other problems make new runs"
+        )
+
+    def judge(text: str, problem: str) -> Judgement:
+        answer = tagged_answer(text) if settings.answer == "tag" else text.strip()
+        if not answer:
+            return Judgement("unparsable")
+        question = {"answer": answer, "dataset": settings.dataset, "config": config, "problem": problem}
+        judged = judge_within("gym_score", question, time_limit_s=settings.time_limit_s)
+        return judged if settings.partial_scores else Judgement(judged.outcome)
+
+    return TextTask(
+        settings,
+        tokenizer,
+        rows=[
+            TaskRow(where=f"{settings.dataset}:{number}", values=problem)
+            for number, problem in enumerate(problems(*asked), start=1)
+        ],
+        read=lambda row: gym_problem(row.values, settings),
+        judge=judge,
+        num_judges=min(MAX_KEEPERS, os.cpu_count() or 1),
+    )
+
+
+def gym_problem(made: Mapping[str, Any], settings: ReasoningGym) -> Problem:
+    """A problem of the library; its question is its own normal form, since puzzles differ by marks alone."""
+    question, answer = made["question"], made["answer"]
+    return Problem(
+        question=question,
+        asked=PromptText(text=fill(settings.template, {"question": question}, lambda name: None), columns={}),
+        answer=packed(made),
+        response=f"<answer>{answer}</answer>" if settings.answer == "tag" else str(answer),
+        key=question,
+    )
+
+
+def tagged_answer(text: str) -> str:
+    """Text of the last <answer></answer>, "" without one."""
+    tagged = _TAGGED.findall(text)
+    return tagged[-1].strip() if tagged else ""

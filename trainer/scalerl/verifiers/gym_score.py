@@ -1,0 +1,56 @@
+"""An engine of `judge_worker`: the score of an answer by the data set of `reasoning-gym` that asked the question.
+
+Some scorers evaluate the answer as Python (countdown, puzzle24). So the process first gives up files, sockets, programs
+and signals (`scalerl.sandbox.confine`), and an answer that names Python's own machinery is wrong unread.
+"""
+
+import base64
+import pickle
+import re
+from functools import cache, lru_cache
+from typing import Any
+
+from scalerl.gym import data_set
+from scalerl.rollout import Outcome
+from scalerl.sandbox.confine import confine
+
+_MACHINERY = re.compile(
+    r"__|\b(?:eval|exec|compile|open|input|import|getattr|setattr|delattr|globals|locals|vars|breakpoint|lambda)\b\s*\("
+)
+
+
+def packed(problem: Any) -> str:
+    """A problem of the library as text, for `judge`."""
+    return base64.b64encode(pickle.dumps(problem)).decode()
+
+
+KNOWN = {
+    "answer": "2",
+    "dataset": "chain_sum",
+    "config": "{}",
+    "problem": packed({"question": "1 + 1 =", "answer": "2", "metadata": {}}),
+}
+
+
+def warm_up() -> None:
+    """Load the library."""
+    _scorer(str(KNOWN["dataset"]), str(KNOWN["config"]))
+
+
+def judge(answer: str, dataset: str, config: str, problem: str) -> tuple[Outcome, str, float | None]:
+    """Right if the score is 1, else wrong with the score, limited to [0, 1]."""
+    _confine_once()
+    if _MACHINERY.search(answer):
+        return "wrong", "", 0.0
+    score = float(_scorer(dataset, config).score_answer(answer, pickle.loads(base64.b64decode(problem))))
+    if score >= 1:
+        return "right", "", None
+    return "wrong", "", max(0.0, score)
+
+
+_confine_once = cache(confine)
+
+
+@lru_cache(maxsize=64)
+def _scorer(dataset: str, config: str) -> Any:
+    return data_set(dataset, config, size=1, seed=0)
