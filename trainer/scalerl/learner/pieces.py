@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from scalerl.learner.ranks import Ranks
+from scalerl.model.policy import Policy
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """AdamW's moments, under its own names."""
@@ -61,9 +62,18 @@ class InMemory:
         return self.tensors[name].detach().reshape(-1)[start:stop]
 
 
-def weights_of(network: nn.Module) -> dict[str, Tensor]:
-    """Parameters, and buffers that belong to the weights, by name."""
-    return dict(network.named_parameters()) | dict(kept_buffers(network))
+def weights_of(network: nn.Module, *, with_fixed: bool = False) -> dict[str, Tensor]:
+    """Parameters, and buffers that belong to the weights, by name; what training never changes only `with_fixed`."""
+    everything = dict(network.named_parameters()) | dict(kept_buffers(network))
+    fixed = set() if with_fixed else fixed_names(network)
+    return {name: tensor for name, tensor in everything.items() if name not in fixed}
+
+
+def fixed_names(network: nn.Module) -> set[str]:
+    """Names of the parameters and buffers that training never changes: those of a policy beside its adapter."""
+    adapted = [(name, one) for name, one in network.named_modules() if isinstance(one, Policy) and one.has_adapter]
+    of_policies = {f"{above}.{name}" for above, policy in adapted for name, _ in policy.fixed_parameters()}
+    return of_policies | ({name for name, _ in kept_buffers(network)} if adapted else set())
 
 
 def save_pieces(path: Path, pieces: Mapping[str, Iterable[KeptPiece]]) -> None:

@@ -22,7 +22,7 @@ class TorchNetwork:
         return self.network(*arguments, **named)
 
     def layers(self) -> Iterator[dict[str, Tensor]]:
-        """All weights at once, since nothing is gathered."""
+        """All weights that training changes at once, since nothing is gathered."""
         yield {name: tensor.detach() for name, tensor in weights_of(self.network).items()}
 
     def kept(self) -> Iterator[KeptPiece]:

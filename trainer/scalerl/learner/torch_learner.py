@@ -84,7 +84,7 @@ class TorchLearner:
         self.bad_steps = 0
         self.statistics = RunningStatistics()
         self.loss_scale = LossScale(value=INITIAL_SCALE if recipe.parameters == "fp16" else 1.0)
-        reference = (origin or frozen_copy(policy)) if recipe.kl.coefficient > 0 else None
+        reference = (origin or policy.start_policy()) if recipe.kl.coefficient > 0 else None
         start = frozen_copy(policy) if recipe.weighs_by_start and recipe.batches_of_a_round > 1 else None
         self.critic = (
             None if recipe.critic.type == "none" else ValueLearner(policy, recipe, recipe.critic, engines, weights)
@@ -332,6 +332,7 @@ class TorchLearner:
         """Do nothing: everything is in this process."""
 
     def _frozen_policies(self) -> dict[str, ScoringNetwork]:
-        """The frozen policies that the recipe needs, by name."""
-        both = {"reference": self.reference, "start": self.start}
+        """The frozen policies that a checkpoint must hold, by name."""
+        # Without its adapter, the policy is the reference: a resumed run reads it from the start's folder.
+        both = {"reference": None if self.policy.has_adapter else self.reference, "start": self.start}
         return {name: frozen for name, frozen in both.items() if frozen is not None}

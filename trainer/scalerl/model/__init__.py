@@ -12,6 +12,8 @@ transformers_masks   attention masks of these models
 transformers_folder  a model's folder, read completely or rejected with a reason
 transformers_weights their weights under the names in their files
 attention            block-sparse attention for passes too long for a full mask
+adapter              a `transformers` policy with a LoRA adapter, by `peft`
+adapter_weights      an adapter's tensors by name, and added to a model's own
 kv_cache             the base of both caches
 cached_attention     attention of one query per row to cached keys and values
 linear               float32 products on a CPU by oneDNN

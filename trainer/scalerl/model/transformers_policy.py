@@ -9,7 +9,7 @@ Every attention layer of the library calls `update` of the cache. Ours writes in
 what the layer may see, with a mask of the positions that each row has reached.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -220,10 +220,18 @@ class TransformersPolicy(Policy):
         """Write config.json, which records the precision, and the weights; tied ones once."""
         self.model.save_pretrained(folder)
 
+    def stored_weights(self) -> dict[str, Tensor]:
+        """Weights that the files of the model's folder hold, under the library's names."""
+        return self.exported_weights()
+
+    def take_stored(self, state: Mapping[str, Tensor]) -> None:
+        """Fill from a `state_dict` of the library's model."""
+        self.model.load_state_dict(state)
+
     def load_weights(self, folder: Path) -> None:
         """Fill from a folder, sharded or not; raises ValueError if our logits differ from the model's own."""
-        theirs = read_model(folder, self.model, self.exported_weights())
-        self.model.load_state_dict(theirs.state_dict())
+        theirs = read_model(folder, self.model, self.stored_weights())
+        self.take_stored(theirs.state_dict())
         # Rounded weights cannot be compared, so the library's own weights are compared instead.
         compared = self if self.precision.weights == torch.float32 else TransformersPolicy(theirs)
         refuse_unless_same(compared, theirs, folder)
