@@ -1,4 +1,4 @@
-"""A `transformers` policy with a LoRA adapter, by `peft`: y = W x + alpha / rank B (A x), where only A and B are trained.
+"""A `transformers` policy with a LoRA adapter, by `peft`: y = W x + alpha / rank B (A x), with only A and B trained.
 
 The policy's weights, as exported and imported, are the adapter's alone, under the names in peft's own file. The model's
 own weights are fixed: copies of the policy in one process share them. Without its adapter the policy is the model that
@@ -71,7 +71,7 @@ class AdaptedPolicy(TransformersPolicy):
         yield from ((name, one) for name, one in self.named_parameters() if not is_of_adapter(name))
 
     def initial_adapter(self, generator: torch.Generator) -> dict[str, Tensor]:
-        """A drawn uniformly within 1 / sqrt(inputs), as in peft, and B 0; under the names in peft's file, on the CPU."""
+        """A drawn uniformly within 1 / sqrt(inputs), as in peft, and B 0; on the CPU, under peft's names."""
         drawn: dict[str, Tensor] = {}
         for name, (shape, dtype) in self._forms.items():
             if is_of_adapter(name):
