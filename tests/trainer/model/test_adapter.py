@@ -4,8 +4,9 @@ import copy
 
 import pytest
 import torch
-from trainer.learner_cases import random_groups
-from trainer.tiny_adapter import LORA, adapted_policy, adapted_recipe
+from torch.nn.utils.parametrize import register_parametrization
+from trainer.learner_cases import gradients, random_groups
+from trainer.tiny_adapter import adapted_policy, adapted_recipe
 from trainer.tiny_text_model import text_model
 from trainer.tiny_transformers import CONFIGS, CPU, make_folder
 
@@ -71,21 +72,23 @@ def test_the_gradient_of_the_adapter_is_that_of_a_sum_written_out_by_hand(qwen):
     policy = adapted_policy(recipe, std=0.2)
     by_hand = empty_policy(recipe.model, CPU)
     by_hand.load_weights(qwen)
-    sums = {}
-    for name, layer in policy.adapted_layers():
-        up, down = (part["default"].weight.detach().clone() for part in (layer.lora_B, layer.lora_A))
-        sums[name] = Sum(up, down, LORA["alpha"] / LORA["rank"])
-        torch.nn.utils.parametrize.register_parametrization(by_hand.model.get_submodule(name), "weight", sums[name])
+    sums, weights = {}, policy.exported_weights()
+    for name, _ in policy.adapted_layers():
+        of_adapter = {part: weights[f"base_model.model.{name}.lora_{part}.weight"].clone() for part in "AB"}
+        sums[name] = Sum(of_adapter["B"], of_adapter["A"], 8.0 / 4)
+        register_parametrization(by_hand.model.get_submodule(name), "weight", sums[name])
     groups = random_groups(policy)
     for one in (policy, by_hand):
         learner = TorchLearner(one, recipe)
         batch = make_batch(groups)
         learner.accumulate(batch, learner.advantages(groups, batch))
     assert len(sums) == 14
-    for name, layer in policy.adapted_layers():
-        for ours, theirs in ((layer.lora_A, sums[name].down), (layer.lora_B, sums[name].up)):
+    ours = gradients(policy)
+    for name, one in sums.items():
+        for part, theirs in (("A", one.down), ("B", one.up)):
             assert float(theirs.grad.abs().max()) > 1e-3
-            torch.testing.assert_close(ours["default"].weight.grad, theirs.grad, rtol=0, atol=1e-6)
+            found = ours[f"model.{name}.lora_{part}.default.weight"]
+            torch.testing.assert_close(found, theirs.grad, rtol=0, atol=1e-6)
 
 
 def test_only_the_adapter_has_gradients_and_moments_and_changes(qwen):
