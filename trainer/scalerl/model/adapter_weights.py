@@ -1,7 +1,7 @@
 """An adapter's tensors under the names in peft's file, and added to a model's own weights.
 
-    base_model.model.model.layers.3.mlp.down_proj.lora_A.weight      A, [rank, in]
-    base_model.model.model.layers.3.mlp.down_proj.lora_B.weight      B, [out, rank]
+base_model.model.model.layers.3.mlp.down_proj.lora_A.weight      A, [rank, in]
+base_model.model.model.layers.3.mlp.down_proj.lora_B.weight      B, [out, rank]
 """
 
 from collections.abc import Iterator, Mapping
