@@ -32,15 +32,17 @@ class Network(Protocol):
         ...
 
     def layers(self) -> Iterator[dict[str, Tensor]]:
-        """All current weights by name, one layer at a time; each layer may be freed when the next one comes."""
+        """All current weights by name, one layer at a time; each layer may be freed when the next one comes.
+
+        Without those that training never changes, which `kept` leaves out too."""
         ...
 
     def kept(self) -> Iterator[KeptPiece]:
         """This rank's part, with an engine's moments; all parts together cover everything once. Gathers nothing."""
         ...
 
-    def fill(self, source: TensorSource) -> None:
-        """Set the weights; every rank reads its part."""
+    def fill(self, source: TensorSource, *, with_fixed: bool = False) -> None:
+        """Set the weights; every rank reads its part. Those that training never changes are set only `with_fixed`."""
 
     def copy_from(self, engine: "Engine") -> None:
         """Copy the current weights of an engine that trains a network like this one."""

@@ -93,7 +93,10 @@ class TorchLearner:
         self.engine = engines.make(Scorer(policy), recipe.optimiser, source)
         self.trained = ScoringNetwork(self.engine)
         self.device = self.trained.policy.device
-        self.reference = None if reference is None else ScoringNetwork(self.engine.frozen(Scorer(reference), source))
+        self.reference = None
+        if reference is not None:
+            given = None if weights is None else PolicyParts(reference, weights, POLICY)
+            self.reference = ScoringNetwork(self.engine.frozen(Scorer(reference), given))
         self.start = None if start is None else ScoringNetwork(self.engine.frozen(Scorer(start), source))
 
     @property

@@ -155,11 +155,6 @@ class ResolvedRecipe(Recipe, Scale):
                 f"critic {self.critic.type!r} trains a whole network of its own, but adapter.type is "
                 f"{self.adapter.type!r}; use critic type 'none', or adapter type 'none'"
             )
-        if self.learner.type != "torch":
-            raise ValueError(
-                f"learner {self.learner.type!r} shards all weights of a model, but adapter.type is "
-                f"{self.adapter.type!r}; use learner type 'torch', or adapter type 'none'"
-            )
         return self
 
     @property

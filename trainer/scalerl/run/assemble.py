@@ -155,13 +155,18 @@ def assemble(
     if processes and recipe.learner.type != "torch":
         orders = TrainerWork(
             host=processes.host,
-            maker=partial(rank_learner, recipe, start),
+            maker=partial(rank_learner, recipe, start, seed=seed),
             store=processes.store,
             threads=recipe.threads,
             evaluations=kept,
         )
         learner: Learner = RemoteLearner(
-            recipe=recipe, launcher=processes.launcher, units=processes.units, work=orders, size=policy.size
+            recipe=recipe,
+            launcher=processes.launcher,
+            units=processes.units,
+            work=orders,
+            size=policy.size,
+            start=start,
         )
     else:
         learner = TorchLearner(policy, recipe, origin=origin)
