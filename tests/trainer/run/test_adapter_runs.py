@@ -94,9 +94,8 @@ def test_a_run_stopped_twice_equals_one_in_one_go_to_the_bit(tmp_path, warm_star
 
 
 @pytest.mark.engines
-@pytest.mark.parametrize("learner", [{"type": "fsdp"}, {"type": "deepspeed", "zero": 2}], ids=["fsdp", "zero2"])
-def test_a_run_of_two_ranks_resumes_to_the_bit_and_leaves_a_model(tmp_path, warm_starts, qwen, learner):
-    recipe = adapted_recipe(qwen, learner={**learner, "ranks": 2}, **LEARNS, **ROUNDS)
+def test_a_run_of_two_ranks_resumes_to_the_bit_and_leaves_a_model(tmp_path, warm_starts, qwen):
+    recipe = adapted_recipe(qwen, learner={"type": "fsdp", "ranks": 2}, **LEARNS, **ROUNDS)
     whole = trained(tmp_path / "whole", recipe, warm_starts, [8.0])
     parts = trained(tmp_path / "parts", recipe, warm_starts, [4.0, 8.0])
     assert rows_of(parts) == rows_of(whole)
@@ -104,7 +103,8 @@ def test_a_run_of_two_ranks_resumes_to_the_bit_and_leaves_a_model(tmp_path, warm
     assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())
     start = AutoModelForCausalLM.from_pretrained(qwen).state_dict()
     assert any(not torch.equal(tensor, start[name]) for name, tensor in ours.items())
-    assert sum(path.stat().st_size for path in parts.checkpoint.glob("rank-*")) < 8 * 16384 + SMALL_STATE
+    # Two checkpoints of 16 KiB for the adapter, each moment and the start of the round, and the names of tensors.
+    assert sum(path.stat().st_size for path in parts.checkpoint.glob("rank-*")) < 2 * (4 * 16384 + SMALL_STATE)
 
 
 def test_a_checkpoint_holds_the_adapter_alone_and_the_model_folder_its_sum_with_the_weights(tmp_path, warm_starts):
