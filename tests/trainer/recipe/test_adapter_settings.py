@@ -4,7 +4,6 @@ import re
 
 import pytest
 from pydantic import ValidationError
-from trainer.tiny import tiny_recipe
 from trainer.tiny_adapter import adapted_policy, adapted_recipe
 from trainer.tiny_text_model import text_model
 
@@ -15,7 +14,7 @@ from scalerl.memory.forecast import PromptLengths, peak_memory
 from scalerl.memory.per_device import trainer_device
 from scalerl.memory.shape import ModelShape, shape_of, usual_layers
 from scalerl.model.size import ModelSize
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe import ResolvedRecipe, Virtual
 from scalerl.recipe.linear_layers import linear_layers
 
 PROMPTS = PromptLengths(trained=20, measured=30, most_samples=64)
@@ -103,7 +102,7 @@ def test_the_model_itself_has_no_weight_gradients_to_pay_for():
         parameters=10**9, active_parameters=10**9, vocabulary=1000, hidden=64, layers=2, heads=4, kv_heads=2,
         head_size=16, mlp=96, is_built_in=False, adapter_parameters=10**6,
     )  # fmt: skip
-    size, cluster = shape.size, tiny_recipe().cluster
+    size, cluster = shape.size, Virtual()
     assert training_flops(size, 10, 100) == 10 * (4 * 1_001_000_000 + 2 * 10**6) + 100 * 12 * size.attention_width
     whole = ModelSize(
         parameters=size.parameters, active_parameters=size.active_parameters, attention_width=size.attention_width,

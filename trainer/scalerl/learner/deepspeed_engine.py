@@ -28,7 +28,7 @@ from scalerl.learner.pieces import (
     by_layer,
     fill_whole,
     kept_buffers,
-    parameters_of,
+    parameters_by_name,
     pieces_of_whole,
 )
 from scalerl.learner.ranks import Ranks
@@ -160,7 +160,7 @@ class ZeroNetwork:
     @torch.no_grad()
     def kept(self) -> Iterator[KeptPiece]:
         """This rank's share of each parameter, without padding."""
-        for name, parameter in parameters_of(self.network):
+        for name, parameter in parameters_by_name(self.network):
             start, stop = span(parameter, self.ranks)
             yield KeptPiece(kind="weights", name=name, start=start, values=shard(parameter)[: stop - start])
         yield from pieces_of_whole(kept_buffers(self.network), self.ranks)
@@ -168,7 +168,7 @@ class ZeroNetwork:
     @torch.no_grad()
     def fill(self, source: TensorSource, *, with_fixed: bool = False) -> None:
         """Read this rank's share."""
-        for name, parameter in parameters_of(self.network, with_fixed=with_fixed):
+        for name, parameter in parameters_by_name(self.network, with_fixed=with_fixed):
             own, (start, stop) = shard(parameter), span(parameter, self.ranks)
             own[: stop - start].copy_(source.read(name, start, stop))
         fill_whole(kept_buffers(self.network, with_fixed=with_fixed), source)
@@ -221,7 +221,7 @@ class DeepSpeedEngine(ZeroNetwork):
             super().fill(source, with_fixed=with_fixed)
         else:
             TorchNetwork(self.network).fill(source, with_fixed=with_fixed)
-        for name, parameter in parameters_of(self.network):
+        for name, parameter in parameters_by_name(self.network):
             self._set(name, parameter, source, None)
 
     def zero_grad(self) -> None:
@@ -272,7 +272,7 @@ class DeepSpeedEngine(ZeroNetwork):
     @torch.no_grad()
     def kept(self) -> Iterator[KeptPiece]:
         """This rank's share of AdamW's FP32 weights, which determine the network's, and its moments."""
-        for name, parameter in parameters_of(self.network):
+        for name, parameter in parameters_by_name(self.network):
             for kind in ("weights", *MOMENTS) if self.count else ("weights",):
                 start, values = self._share(parameter, None if kind == "weights" else kind)
                 yield KeptPiece(kind=kind, name=name, start=start, values=values)
@@ -280,7 +280,7 @@ class DeepSpeedEngine(ZeroNetwork):
 
     def steps(self) -> dict[str, int]:
         """Steps by parameter name, all equal because ZeRO steps on flat groups of parameters."""
-        return {name: self.count for name, _ in parameters_of(self.network)} if self.count else {}
+        return {name: self.count for name, _ in parameters_by_name(self.network)} if self.count else {}
 
     @torch.no_grad()
     def take_moments(self, moments: Mapping[str, TensorSource], steps: Mapping[str, int]) -> None:
@@ -296,7 +296,7 @@ class DeepSpeedEngine(ZeroNetwork):
             adam.state[share] = {"step": step} | {name: torch.zeros_like(share) for name in MOMENTS}
         if not self.is_zero3:
             optimizer._lazy_init_hp_params_optimizer_state()
-        for name, parameter in parameters_of(self.network):
+        for name, parameter in parameters_by_name(self.network):
             for moment, source in moments.items():
                 if name in source:
                     self._set(name, parameter, source, moment)

@@ -17,7 +17,7 @@ from scalerl.learner.pieces import (
     by_layer,
     fill_whole,
     kept_buffers,
-    parameters_of,
+    parameters_by_name,
     pieces_of_whole,
 )
 from scalerl.learner.ranks import Ranks
@@ -89,7 +89,7 @@ class FsdpNetwork:
 
     def kept(self) -> Iterator[KeptPiece]:
         """This rank's rows of each parameter."""
-        for name, parameter in parameters_of(self.network):
+        for name, parameter in parameters_by_name(self.network):
             start, _ = self._span(parameter)
             yield KeptPiece(kind="weights", name=name, start=start, values=local(parameter.detach()).reshape(-1))
         yield from pieces_of_whole(kept_buffers(self.network), self.ranks)
@@ -97,7 +97,7 @@ class FsdpNetwork:
     @torch.no_grad()
     def fill(self, source: TensorSource, *, with_fixed: bool = False) -> None:
         """Read this rank's rows."""
-        for name, parameter in parameters_of(self.network, with_fixed=with_fixed):
+        for name, parameter in parameters_by_name(self.network, with_fixed=with_fixed):
             own = local(parameter)
             own.copy_(source.read(name, *self._span(parameter)).view(own.shape))
         fill_whole(kept_buffers(self.network, with_fixed=with_fixed), source)

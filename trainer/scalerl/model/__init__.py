@@ -8,6 +8,7 @@ outline              networks with shapes but no memory, and their weights part 
 llama                the built-in policy and its cache; llama_files: its weights under Hugging Face's names
 transformers_policy  any causal language model that `transformers` loads, and its cache
 transformers_load    policies of such models, weights not yet set
+transformers_cache   what their attention layers write into a cache
 transformers_masks   attention masks of these models
 transformers_folder  a model's folder, read completely or rejected with a reason
 transformers_weights their weights under the names in their files

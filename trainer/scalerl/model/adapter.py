@@ -30,7 +30,7 @@ from scalerl.weights.hugging_face import Weights, refuse_unlike
 
 NAME = "default"
 """Name of the adapter in peft's layers."""
-INSIDE = ".base_layer."
+BASE_LAYER = ".base_layer."
 """Part of the name of a target's own weights, which peft's layer holds."""
 
 
@@ -109,7 +109,7 @@ class AdaptedPolicy(TransformersPolicy):
             if is_of_adapter(name):
                 given = weights.get(file_name(name.removeprefix(OWN)))
                 return empty if given is None else empty.copy_(given)
-            return parts.filled(name.removeprefix(OWN).replace(INSIDE, "."), empty)
+            return parts.filled(name.removeprefix(OWN).replace(BASE_LAYER, "."), empty)
 
         return imported
 
@@ -127,7 +127,7 @@ class AdaptedPolicy(TransformersPolicy):
 
     def take_stored(self, state: Mapping[str, Tensor]) -> None:
         """Fill the model's own weights, from a `state_dict` of the library's model; the adapter becomes 0."""
-        own = {name.replace(INSIDE, "."): name for name in self.model.state_dict() if not is_of_adapter(name)}
+        own = {name.replace(BASE_LAYER, "."): name for name in self.model.state_dict() if not is_of_adapter(name)}
         assert own.keys() == state.keys(), "the library's model has other tensors"
         self.model.load_state_dict({own[name]: tensor for name, tensor in state.items()}, strict=False)
         self._clear()
@@ -143,7 +143,7 @@ class AdaptedPolicy(TransformersPolicy):
     def _without_adapter(self) -> dict[str, Tensor]:
         """The model's `state_dict` as it would be without the adapter."""
         state = self.model.state_dict()
-        return {name.replace(INSIDE, "."): tensor for name, tensor in state.items() if not is_of_adapter(name)}
+        return {name.replace(BASE_LAYER, "."): tensor for name, tensor in state.items() if not is_of_adapter(name)}
 
 
 def put_into(model: PreTrainedModel, layers: set[str], settings: Lora, *, is_outline: bool) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
-from transformers import Cache, PreTrainedModel
+from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from scalerl.model.attention import ATTENTION_NAME as BY_BLOCKS
@@ -26,6 +26,7 @@ from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
 from scalerl.model.router import Routing
 from scalerl.model.size import ModelSize
+from scalerl.model.transformers_cache import CachedSizes, PromptWriter, Recorder, RowWriter
 from scalerl.model.transformers_folder import read_model
 from scalerl.model.transformers_masks import (
     Masks,
@@ -41,7 +42,6 @@ from scalerl.model.transformers_weights import FileParts, exported, import_into
 from scalerl.recipe.models import NUM_EXPERTS
 from scalerl.weights.hugging_face import Weights
 
-Pair = tuple[Tensor, Tensor]
 PROBE_LENGTH = 12
 """Tokens in the forward pass that checks loaded weights."""
 PREFILL_TOKENS = 8192
@@ -157,7 +157,7 @@ class TransformersPolicy(Policy):
         return States(hidden=hidden if self._logit_factor == 1 else hidden * self._logit_factor, routing=routing)
 
     @cached_property
-    def cached_sizes(self) -> "CachedSizes":
+    def cached_sizes(self) -> CachedSizes:
         """Heads and sizes of cached keys and values; raises ValueError unless they are the same in all layers."""
         recorder = Recorder()
         one = torch.zeros(1, 1, dtype=torch.int64, device=self.device)
@@ -270,55 +270,6 @@ class TransformersCache(KVCache):
         rows = RowWriter(self.kv, position_n, reach)
         states = self.policy.body(tokens_n[:, None], position_n[:, None], distance_n1T >= 0, distance_n1T, rows)
         return self.policy.logits(states.hidden[:, 0])
-
-
-CachedSizes = tuple[int, int, int]
-"""Key-value heads, size of a key, size of a value."""
-
-
-class Recorder(Cache):
-    """Records the sizes of keys and values by layer, and caches nothing."""
-
-    def __init__(self) -> None:
-        super().__init__(layers=[])
-        self.sizes: dict[int, CachedSizes] = {}
-
-    def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any) -> Pair:
-        """Record the sizes and return the arguments."""
-        self.sizes[layer_idx] = (key_states.shape[1], key_states.shape[-1], value_states.shape[-1])
-        return key_states, value_states
-
-
-class RowWriter(Cache):
-    """Writes one token per row, each at its own position."""
-
-    def __init__(self, kv: list[Tensor], position_n: Tensor, reach: int) -> None:
-        super().__init__(layers=[])
-        self.kv, self.position_n, self.reach = kv, position_n, reach
-        self.row_n = torch.arange(len(position_n), device=position_n.device)
-
-    def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any) -> Pair:
-        """Cache [n, heads, 1, D] and return what each row may attend to, [n, heads, reach, D]."""
-        layer = self.kv[layer_idx]
-        for which, new in enumerate((key_states, value_states)):
-            layer[self.row_n, :, which, self.position_n, : new.shape[-1]] = new[:, :, 0].to(layer.dtype)
-        seen = layer[: len(self.row_n), :, :, : self.reach]
-        return seen[:, :, 0, :, : key_states.shape[-1]], seen[:, :, 1, :, : value_states.shape[-1]]
-
-
-class PromptWriter(Cache):
-    """Writes whole prompts and copies each to its rows."""
-
-    def __init__(self, kv: list[Tensor], prefill: Prefill) -> None:
-        super().__init__(layers=[])
-        self.kv, self.prefill = kv, prefill
-
-    def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any) -> Pair:
-        """Cache [P, heads, W, D] and return the arguments, since a prompt attends to itself."""
-        rows, prompts, layer = self.prefill.rows, self.prefill.prompts, self.kv[layer_idx]
-        for which, new in enumerate((key_states, value_states)):
-            layer[rows, :, which, : new.shape[2], : new.shape[-1]] = new[prompts].to(layer.dtype)
-        return key_states, value_states
 
 
 @torch.no_grad()
