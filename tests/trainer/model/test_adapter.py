@@ -67,8 +67,10 @@ class Sum(torch.nn.Module):
         return weight + self.factor * self.up @ self.down
 
 
-def test_the_gradient_of_the_adapter_is_that_of_a_sum_written_out_by_hand(qwen):
-    recipe = adapted_recipe(qwen)
+@pytest.mark.parametrize("packing", ["none", "sequences"])
+def test_the_gradient_of_the_adapter_is_that_of_a_sum_written_out_by_hand(qwen, packing):
+    recomputed = packing == "sequences"
+    recipe = adapted_recipe(qwen, optimiser={"packing": packing, "gradient_checkpointing": recomputed})
     policy = adapted_policy(recipe, std=0.2)
     by_hand = empty_policy(recipe.model, CPU)
     by_hand.load_weights(qwen)

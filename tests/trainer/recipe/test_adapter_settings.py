@@ -3,18 +3,20 @@
 import re
 
 import pytest
+import yaml
 from pydantic import ValidationError
 from trainer.tiny_adapter import adapted_policy, adapted_recipe
 from trainer.tiny_text_model import text_model
 
 from ablations.errors import FileError, Place
+from ablations.study.expand import expand
 from ablations.study.override import overrides_from, vary
 from scalerl.cluster.cost import cost_model, forward_flops, training_flops
 from scalerl.memory.forecast import PromptLengths, peak_memory
 from scalerl.memory.per_device import trainer_device
 from scalerl.memory.shape import ModelShape, shape_of, usual_layers
 from scalerl.model.size import ModelSize
-from scalerl.recipe import ResolvedRecipe, Virtual
+from scalerl.recipe import ResolvedRecipe, Scale, Virtual
 from scalerl.recipe.linear_layers import linear_layers
 
 PROMPTS = PromptLengths(trained=20, measured=30, most_samples=64)
@@ -45,6 +47,20 @@ def test_a_sweep_varies_the_rank_and_takes_the_adapter_away(qwen):
     assert whole.adapter.type == "none"
     with pytest.raises(FileError, match="rank"):
         vary(whole, overrides_from({"adapter.rank": 8}, HERE))
+
+
+def test_a_sweep_file_has_the_rank_as_an_axis_and_names_the_line_of_a_wrong_target(tmp_path, qwen):
+    settings = adapted_recipe(qwen).model_dump(mode="json", include={*Scale.model_fields} - {"device"})
+    scale, sweep = tmp_path / "scale.yaml", tmp_path / "sweep.yaml"
+    scale.write_text(yaml.safe_dump(settings))
+    head = f"name: ranks\nreference: scalerl\nscale: {scale}\n"
+    sweep.write_text(f"{head}grid: {{adapter.rank: [2, 4, 8]}}\nvariants: {{whole: {{adapter.type: none}}}}\n")
+    study = expand(sweep)
+    assert [variant.recipe.adapter.type for variant in study.variants] == ["lora", "lora", "lora", "none"]
+    assert sorted(variant.recipe.adapter.rank for variant in study.variants[:3]) == [2, 4, 8]
+    sweep.write_text(f"{head}variants: {{few: {{adapter.targets: [query]}}}}\n")
+    with pytest.raises(FileError, match=r"sweep.yaml:4: variants.few.adapter.targets: .*'query'.* are down_proj, gate"):
+        expand(sweep)
 
 
 @pytest.mark.parametrize(
