@@ -120,7 +120,7 @@ def evaluator_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptL
     }
     if recipe.generator.type == "vllm":
         parts["log-probs of a sequence"] = length * logits // 2 // group
-    else:
+    elif shape.adapter_parameters is None:  # otherwise the start is the generator's policy without its adapter
         parts["weights of the start"] = shape.parameters * WEIGHT_BYTES[recipe.parameters]
     return DevicePlan(role="evaluator", devices=group, parts=parts)
 
