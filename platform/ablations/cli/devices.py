@@ -36,7 +36,7 @@ def plan(
 
     planned = load_planned(recipe, scale, set_ or ())
     resolved = planned.recipe
-    shape = shape_of(resolved.model)
+    shape = shape_of(resolved.model, resolved.adapter)
     accelerator = resolved.cluster.device if resolved.cluster.type == "virtual" else Accelerator()
     lengths = PromptLengths(trained=PROMPT_TOKENS, measured=PROMPT_TOKENS, most_samples=MOST_EVALUATION_ROWS)
     found = plans(resolved, shape, lengths)

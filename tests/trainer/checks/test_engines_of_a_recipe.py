@@ -4,6 +4,8 @@ import importlib.util
 
 import pytest
 from trainer.tiny import tiny_recipe
+from trainer.tiny_adapter import adapted_recipe
+from trainer.tiny_text_model import text_model
 
 from scalerl.checks import engines
 from scalerl.checks.engines import check_engines
@@ -65,6 +67,16 @@ def test_a_model_that_devices_cannot_share_equally_is_refused(sizes, said, monke
     (one,) = check_engines(Subject(recipe))
     assert (one.check, one.level) == ("vLLM", "error" if said else "ok")
     assert said in one.found
+
+
+def test_an_adapter_needs_its_library(monkeypatch, tmp_path):
+    recipe = adapted_recipe(text_model(tmp_path / "qwen"))
+    assert [(one.check, one.level) for one in check_engines(Subject(recipe))] == [("peft", "ok")]
+    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    (one,) = check_engines(Subject(recipe))
+    assert one.level == "error"
+    assert "`adapter: {type: lora}`, but peft is not installed" in one.found
+    assert "'.[peft]'" in one.remedy
 
 
 def test_engines_that_are_not_installed_are_refused_with_the_command_that_installs_them(monkeypatch):

@@ -63,8 +63,9 @@ def remote(recipe, folder, store_of: Callable = SharedMemoryStore, maker_of: Cal
     store = store_of(policy.exported_weights())
     maker = partial(maker_of, recipe, folder)
     work = TrainerWork(host=LOCAL, maker=maker, store=store, threads=1)
+    units = local_units(recipe)
     learner = RemoteLearner(
-        recipe=recipe, launcher=LocalLauncher(), units=local_units(recipe), work=work, size=policy.size
+        recipe=recipe, launcher=LocalLauncher(), units=units, work=work, size=policy.size, start=folder
     )
     try:
         yield learner, store

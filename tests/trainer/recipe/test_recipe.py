@@ -198,8 +198,9 @@ def test_what_a_sharded_learner_cannot_train_is_refused(changes, message, learne
         ResolvedRecipe.model_validate({"learner": learner, **changes})
 
 
-WITHOUT_EFFECT = {"device", "checkpoint_every_s", "generator"}
-"""The first changes results by rounding alone, the second not at all; the third needs another model, see below."""
+WITHOUT_EFFECT = {"device", "checkpoint_every_s", "generator", "adapter"}
+"""The first changes results by rounding alone, the second not at all; the others need another model, see below and
+`test_adapter_settings`."""
 
 
 @pytest.mark.parametrize("name", [name for name in ResolvedRecipe.model_fields if name not in WITHOUT_EFFECT])

@@ -39,9 +39,9 @@ def test_every_setting_has_a_meaning_a_default_and_a_range():
 
 
 PLAIN = {
-    "active_parameters", "beta1", "beta2", "eps", "experts", "experts_per_token", "gae_lambda", "head_size", "heads",
-    "hidden", "k", "kv_heads", "layers", "learning_rate", "mlp", "parameters", "router_loss", "seed", "temperature",
-    "vocabulary", "weight_decay",
+    "active_parameters", "alpha", "beta1", "beta2", "eps", "experts", "experts_per_token", "gae_lambda", "head_size",
+    "heads", "hidden", "k", "kv_heads", "layers", "learning_rate", "mlp", "parameters", "rank", "router_loss",
+    "seed", "temperature", "vocabulary", "weight_decay",
 }  # fmt: skip
 """Numbers that are factors, seeds, or counts of what they are called."""
 

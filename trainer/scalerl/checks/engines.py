@@ -1,4 +1,4 @@
-"""Checks that vLLM and DeepSpeed are installed if a recipe asks for them, and that vLLM can serve the model here."""
+"""Checks that libraries which a recipe asks for are installed, and that vLLM can serve the model here."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -18,8 +18,10 @@ DRIVER = Path("/dev/nvidiactl")
 
 
 def check_engines(subject: Subject) -> Iterator[Finding]:
-    """Yields one line per engine that the recipe names. Imports neither engine, since that takes many seconds."""
+    """Yields one line per library that the recipe names. Imports none of them, since that takes many seconds."""
     recipe = subject.recipe
+    if recipe.adapter.type == "lora":
+        yield installed("peft", "adapter: {type: lora}")
     if recipe.learner.type == "deepspeed":
         yield installed("DeepSpeed", "learner: {type: deepspeed}")
     if isinstance(recipe.generator, Vllm):

@@ -45,7 +45,9 @@ CHECKS = (
     Examination(run=lambda subject, say: check_tokenizer(subject), blocks=(), needs_tokenizer=False),
     Examination(run=lambda subject, say: check_sandbox(subject), blocks=(), needs_tokenizer=False),
     Examination(
-        run=lambda subject, say: check_engines(subject), blocks=("generator", "learner"), needs_tokenizer=False
+        run=lambda subject, say: check_engines(subject),
+        blocks=("generator", "learner", "adapter"),
+        needs_tokenizer=False,
     ),
     Examination(run=lambda subject, say: check_data(subject), blocks=()),
     Examination(run=check_answers, blocks=("warm_start", "model")),

@@ -100,6 +100,8 @@ def first_policy(recipe: ResolvedRecipe) -> Policy:
     policy = new_policy(recipe)
     if recipe.model.type == "pretrained":
         policy.load_weights(Path(recipe.model.path))
+        if drawn := policy.initial_adapter(torch.Generator().manual_seed(0)):
+            policy.import_weights(drawn)
     else:
         policy.init_weights(torch.Generator().manual_seed(0))
     return policy

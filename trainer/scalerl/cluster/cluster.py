@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from scalerl.cluster.cost import forward_flops
+from scalerl.cluster.cost import forward_flops, training_flops
 from scalerl.cluster.device_seconds import Activity, Role
 from scalerl.cluster.probe import WeightProbe, probe_tokens
 from scalerl.cluster.unit_state import UnitState
@@ -208,7 +208,7 @@ class Cluster(ABC):
         version = self.learner.version
         update = self.learner.step(groups, self.compute_gpu_hours)
         self.trained(update, start)
-        flops = 3 * forward_flops(self.size, update.trained_tokens, update.context_tokens)
+        flops = training_flops(self.size, update.trained_tokens, update.context_tokens)
         flops += forward_flops(self.size, update.scored_tokens, update.scored_context_tokens)
         self.clock.flops += flops
         self.clock.trainer_flops += flops

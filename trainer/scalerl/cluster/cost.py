@@ -104,6 +104,9 @@ def cost_model(cluster: Virtual, size: ModelSize) -> CostModel:
     """Roofline costs: bytes of weights and cache over bandwidth; 2 FLOPs per active parameter and token forward, 6 in
     training; 4 FLOPs per number of the attention width and position attended to.
 
+    With an adapter training takes 4 FLOPs per active parameter and token, and 2 more per parameter of the adapter: the
+    gradients of activations are whole, those of weights are the adapter's. Only the adapter is pushed.
+
     Weights and cache are charged as BF16 for any recipe, so that precisions are compared at equal cost. A decode step
     is charged for all experts, because a batch of any size routes some token to each. Sliding-window attention is
     charged as full attention.
@@ -111,6 +114,8 @@ def cost_model(cluster: Virtual, size: ModelSize) -> CostModel:
     device = cluster.device
     parameters = size.parameters * cluster.parameters_stand_for
     active = size.active_parameters * cluster.parameters_stand_for
+    without_gradient = (size.active_parameters - size.gradients_per_token) * cluster.parameters_stand_for
+    pushed = size.pushed_parameters * cluster.parameters_stand_for
     tokens = cluster.tokens_stand_for
     flops_per_s = device.tflops * 1e12 * device.utilisation
     bytes_per_s = device.memory_gb_per_s * 1e9
@@ -120,8 +125,8 @@ def cost_model(cluster: Virtual, size: ModelSize) -> CostModel:
         cached_position_s=0.0,
         prefill_token_s=tokens * 2 * active / flops_per_s,
         attended_position_s=0.0,
-        train_token_s=tokens * 6 * active / flops_per_s,
-        push_s=2 * parameters / (device.link_gb_per_s * 1e9),
+        train_token_s=(tokens * 6 * active - tokens * 2 * without_gradient) / flops_per_s,
+        push_s=2 * pushed / (device.link_gb_per_s * 1e9),
         tokens_stand_for=tokens,
         flops_per_s=flops_per_s,
     )
@@ -142,6 +147,13 @@ def modelled_positions(tokens: int, positions: int, stand_for: float) -> float:
     """
     assert positions >= tokens, f"{tokens} tokens attend to {positions} positions, but each attends at least to itself"
     return stand_for**2 * positions - tokens * stand_for * (stand_for - 1) / 2
+
+
+def training_flops(size: ModelSize, tokens: int, context_tokens: int) -> int:
+    """FLOPs forward and backward: 4 N per token, 2 per parameter with a gradient, and 12 x attention width per
+    position."""
+    without_gradient = size.active_parameters - size.gradients_per_token
+    return 3 * forward_flops(size, tokens, context_tokens) - 2 * without_gradient * tokens
 
 
 def forward_flops(size: ModelSize, tokens: int, context_tokens: int) -> int:

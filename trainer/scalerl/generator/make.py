@@ -1,6 +1,8 @@
 """A generator for a recipe, and the points at which its rollouts are interrupted."""
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +13,11 @@ from scalerl.generator.vllm_async import AsyncEngine
 from scalerl.generator.vllm_engine import engine_arguments
 from scalerl.generator.vllm_generator import VllmGenerator
 from scalerl.generator.vllm_steps import SteppedEngine
+from scalerl.model.adapter_weights import MergedWeights
 from scalerl.model.policy import Policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tokens import make_tokenizer
+from scalerl.weights.file_weights import FileWeights
 
 DRIVERS = {"steps": SteppedEngine, "async": AsyncEngine}
 
@@ -48,13 +52,17 @@ def make_generator(
 
 
 def make_vllm_generator(recipe: ResolvedRecipe, folder: Path, *, slots: int, max_prompt: int) -> VllmGenerator:
-    """vLLM for the recipe's token limits, with the weights in a model's folder."""
+    """vLLM for the recipe's token limits, with the weights in a model's folder, to which it adds an adapter's."""
     tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
     phrase = rollout_phrase(recipe, tokenizer)
     max_tokens = tokens_with_phrase(recipe.generation, phrase)
     arguments = engine_arguments(recipe, folder, slots=slots, positions=max_prompt + max_tokens)
     assert recipe.generator.type == "vllm"
     driver = recipe.generator.driver or ("async" if recipe.cluster.type == "wall" else "steps")
+    merged: dict[str, Any] = {}
+    if recipe.adapter.type == "lora":
+        # The engine's own adapters stay with the request that named them; new weights must reach rollouts in progress.
+        merged = {"served": partial(MergedWeights, FileWeights(folder), settings=recipe.adapter)}
     engine = DRIVERS[driver](arguments, temperature=recipe.generation.temperature, eos=tokenizer.eos_ids)
     return VllmGenerator(
         engine,
@@ -64,4 +72,5 @@ def make_vllm_generator(recipe: ResolvedRecipe, folder: Path, *, slots: int, max
         max_tokens=max_tokens,
         phrase=phrase,
         recompute=recipe.kv == "recompute",
+        **merged,
     )

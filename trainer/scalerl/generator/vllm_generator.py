@@ -11,6 +11,7 @@ and values, so a resumed run recomputes those of unfinished rollouts with the we
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,10 +63,12 @@ class VllmGenerator(Generator):
         max_tokens: int,
         phrase: tuple[int, ...],
         recompute: bool = False,
+        served: Callable[[Weights], Weights] = lambda weights: weights,
     ) -> None:
+        """`served` makes the weights that the engine takes from those that the generator is given."""
         super().__init__(slots)
         self.engine, self.settings, self.recompute = engine, settings, recompute
-        self.phrase, self.max_tokens = phrase, max_tokens
+        self.phrase, self.max_tokens, self._served = phrase, max_tokens, served
         self._reader, self._eos = tokenizer.reader, frozenset(tokenizer.eos_ids)
         self.version = 0
         self._rows: dict[str, Unfinished] = {}
@@ -84,7 +87,7 @@ class VllmGenerator(Generator):
         """Use a copy of these weights from the next token on."""
         self._weights = {name: tensor.detach().clone() for name, tensor in weights.items()}
         unread = [] if self.recompute else self._take_back()
-        self.engine.set_weights(self._weights, version, recompute=self.recompute)
+        self.engine.set_weights(self._served(self._weights), version, recompute=self.recompute)
         self.version = version
         if self.recompute:
             self._to_read += [(0, len(row.request.prompt.tokens) + len(row.tokens)) for row in self._rows.values()]

@@ -28,6 +28,7 @@ from scalerl.learner.pieces import (
     by_layer,
     fill_whole,
     kept_buffers,
+    parameters_by_name,
     pieces_of_whole,
 )
 from scalerl.learner.ranks import Ranks
@@ -122,7 +123,7 @@ class ZeroNetwork:
             assert source is not None, "ranks read their shares from the model's folder"
             self.network = outline_of(network)
             self._share_out()
-            ZeroNetwork.fill(self, source)
+            ZeroNetwork.fill(self, source, with_fixed=True)
         else:
             self.network = with_room(network, device, source)
         self.adam = None if optimiser is None else adamw(self.network, optimiser)
@@ -132,7 +133,7 @@ class ZeroNetwork:
     def _share_out(self) -> None:
         """Allocate one layer at a time and shard it before the next one."""
         first: Any = None
-        for layer in by_layer(self.network):
+        for layer in by_layer(self.network, with_fixed=True):
             room = {name: room_for(parameter, self.device) for name, parameter in layer}
             set_parameters(self.network, room)
             if first is None:
@@ -159,18 +160,18 @@ class ZeroNetwork:
     @torch.no_grad()
     def kept(self) -> Iterator[KeptPiece]:
         """This rank's share of each parameter, without padding."""
-        for name, parameter in self.network.named_parameters():
+        for name, parameter in parameters_by_name(self.network):
             start, stop = span(parameter, self.ranks)
             yield KeptPiece(kind="weights", name=name, start=start, values=shard(parameter)[: stop - start])
         yield from pieces_of_whole(kept_buffers(self.network), self.ranks)
 
     @torch.no_grad()
-    def fill(self, source: TensorSource) -> None:
+    def fill(self, source: TensorSource, *, with_fixed: bool = False) -> None:
         """Read this rank's share."""
-        for name, parameter in self.network.named_parameters():
+        for name, parameter in parameters_by_name(self.network, with_fixed=with_fixed):
             own, (start, stop) = shard(parameter), span(parameter, self.ranks)
             own[: stop - start].copy_(source.read(name, start, stop))
-        fill_whole(kept_buffers(self.network), source)
+        fill_whole(kept_buffers(self.network, with_fixed=with_fixed), source)
 
     @torch.no_grad()
     def copy_from(self, engine: Engine) -> None:
@@ -214,13 +215,13 @@ class DeepSpeedEngine(ZeroNetwork):
         return ZeroNetwork(self.deepspeed, network, config, None, source, ranks=self.ranks, device=self.device)
 
     @torch.no_grad()
-    def fill(self, source: TensorSource) -> None:
+    def fill(self, source: TensorSource, *, with_fixed: bool = False) -> None:
         """Read this rank's share, and AdamW's FP32 copy of it."""
         if self.is_zero3:
-            super().fill(source)
+            super().fill(source, with_fixed=with_fixed)
         else:
-            TorchNetwork(self.network).fill(source)
-        for name, parameter in self.network.named_parameters():
+            TorchNetwork(self.network).fill(source, with_fixed=with_fixed)
+        for name, parameter in parameters_by_name(self.network):
             self._set(name, parameter, source, None)
 
     def zero_grad(self) -> None:
@@ -271,7 +272,7 @@ class DeepSpeedEngine(ZeroNetwork):
     @torch.no_grad()
     def kept(self) -> Iterator[KeptPiece]:
         """This rank's share of AdamW's FP32 weights, which determine the network's, and its moments."""
-        for name, parameter in self.network.named_parameters():
+        for name, parameter in parameters_by_name(self.network):
             for kind in ("weights", *MOMENTS) if self.count else ("weights",):
                 start, values = self._share(parameter, None if kind == "weights" else kind)
                 yield KeptPiece(kind=kind, name=name, start=start, values=values)
@@ -279,7 +280,7 @@ class DeepSpeedEngine(ZeroNetwork):
 
     def steps(self) -> dict[str, int]:
         """Steps by parameter name, all equal because ZeRO steps on flat groups of parameters."""
-        return {name: self.count for name, _ in self.network.named_parameters()} if self.count else {}
+        return {name: self.count for name, _ in parameters_by_name(self.network)} if self.count else {}
 
     @torch.no_grad()
     def take_moments(self, moments: Mapping[str, TensorSource], steps: Mapping[str, int]) -> None:
@@ -295,7 +296,7 @@ class DeepSpeedEngine(ZeroNetwork):
             adam.state[share] = {"step": step} | {name: torch.zeros_like(share) for name in MOMENTS}
         if not self.is_zero3:
             optimizer._lazy_init_hp_params_optimizer_state()
-        for name, parameter in self.network.named_parameters():
+        for name, parameter in parameters_by_name(self.network):
             for moment, source in moments.items():
                 if name in source:
                     self._set(name, parameter, source, moment)
@@ -329,7 +330,7 @@ def with_room(network: nn.Module, device: torch.device, source: TensorSource | N
     """The outline with memory and the weights of the source."""
     assert source is not None, "ranks read their weights from the model's folder"
     set_parameters(network, {name: room_for(parameter, device) for name, parameter in network.named_parameters()})
-    TorchNetwork(network).fill(source)
+    TorchNetwork(network).fill(source, with_fixed=True)
     return network
 
 

@@ -32,15 +32,17 @@ class Network(Protocol):
         ...
 
     def layers(self) -> Iterator[dict[str, Tensor]]:
-        """All current weights by name, one layer at a time; each layer may be freed when the next one comes."""
+        """All current weights by name, one layer at a time; each layer may be freed when the next one comes.
+
+        Without those that training never changes, which `kept` leaves out too."""
         ...
 
     def kept(self) -> Iterator[KeptPiece]:
         """This rank's part, with an engine's moments; all parts together cover everything once. Gathers nothing."""
         ...
 
-    def fill(self, source: TensorSource) -> None:
-        """Set the weights; every rank reads its part."""
+    def fill(self, source: TensorSource, *, with_fixed: bool = False) -> None:
+        """Set the weights; every rank reads its part. Those that training never changes are set only `with_fixed`."""
 
     def copy_from(self, engine: "Engine") -> None:
         """Copy the current weights of an engine that trains a network like this one."""
@@ -149,10 +151,15 @@ POLICY = "policy."
 """Prefix of a policy's own names in a `Scorer`."""
 
 
+def trained_parameters(network: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    """Parameters with a gradient, by name, in the order in which AdamW numbers them."""
+    return [(name, parameter) for name, parameter in network.named_parameters() if parameter.requires_grad]
+
+
 def adamw(network: nn.Module, optimiser: Optimiser) -> torch.optim.AdamW:
     """AdamW with the recipe's settings."""
     return torch.optim.AdamW(
-        network.parameters(),
+        [parameter for _, parameter in trained_parameters(network)],
         lr=optimiser.learning_rate,
         betas=(optimiser.beta1, optimiser.beta2),
         eps=optimiser.eps,
@@ -197,7 +204,7 @@ class AdamSteps(ABC):
         """Number of AdamW steps by parameter name."""
         return {
             name: int(self.adam.state[parameter]["step"])
-            for name, parameter in self.network.named_parameters()
+            for name, parameter in trained_parameters(self.network)
             if "step" in self.adam.state.get(parameter, {})
         }
 
@@ -206,7 +213,7 @@ class AdamSteps(ABC):
         state = {
             index: {"step": torch.tensor(float(steps[name]))}
             | {moment: self.own_part(source, name, parameter) for moment, source in moments.items()}
-            for index, (name, parameter) in enumerate(self.network.named_parameters())
+            for index, (name, parameter) in enumerate(trained_parameters(self.network))
             if name in steps
         }
         self.adam.load_state_dict({"state": state, "param_groups": self.adam.state_dict()["param_groups"]})
@@ -214,7 +221,7 @@ class AdamSteps(ABC):
 
 def moments_in_memory(state: dict[str, Any], network: nn.Module) -> tuple[dict[str, TensorSource], dict[str, int]]:
     """Arguments of `take_moments`, from a `torch.optim.AdamW` state of this network."""
-    names = [name for name, _ in network.named_parameters()]
+    names = [name for name, _ in trained_parameters(network)]
     found = {names[index]: moments for index, moments in state["state"].items()}
     sources: dict[str, TensorSource] = {
         moment: InMemory({name: moments[moment] for name, moments in found.items()}) for moment in MOMENTS

@@ -17,6 +17,7 @@ from scalerl.learner.pieces import (
     by_layer,
     fill_whole,
     kept_buffers,
+    parameters_by_name,
     pieces_of_whole,
 )
 from scalerl.learner.ranks import Ranks
@@ -54,7 +55,7 @@ class FsdpNetwork:
                 module.set_gradient_divide_factor(1.0)
         self._make_room()
         assert source is not None, "ranks read their shares from the model's folder"
-        self.fill(source)
+        self.fill(source, with_fixed=True)
 
     @torch.no_grad()
     def _make_room(self) -> None:
@@ -88,18 +89,18 @@ class FsdpNetwork:
 
     def kept(self) -> Iterator[KeptPiece]:
         """This rank's rows of each parameter."""
-        for name, parameter in self.network.named_parameters():
+        for name, parameter in parameters_by_name(self.network):
             start, _ = self._span(parameter)
             yield KeptPiece(kind="weights", name=name, start=start, values=local(parameter.detach()).reshape(-1))
         yield from pieces_of_whole(kept_buffers(self.network), self.ranks)
 
     @torch.no_grad()
-    def fill(self, source: TensorSource) -> None:
+    def fill(self, source: TensorSource, *, with_fixed: bool = False) -> None:
         """Read this rank's rows."""
-        for name, parameter in self.network.named_parameters():
+        for name, parameter in parameters_by_name(self.network, with_fixed=with_fixed):
             own = local(parameter)
             own.copy_(source.read(name, *self._span(parameter)).view(own.shape))
-        fill_whole(kept_buffers(self.network), source)
+        fill_whole(kept_buffers(self.network, with_fixed=with_fixed), source)
 
     @torch.no_grad()
     def copy_from(self, engine: Engine) -> None:

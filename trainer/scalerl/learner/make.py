@@ -29,11 +29,19 @@ def engine_maker(settings: LearnerSettings, ranks: Ranks, device: torch.device) 
             return FsdpEngineMaker(ranks, device)
 
 
-def rank_learner(recipe: ResolvedRecipe, start: Path, ranks: Ranks) -> TorchLearner:
-    """The learner of one rank, which reads its share of the weights in the folder `start`; collective."""
+def rank_learner(recipe: ResolvedRecipe, start: Path, ranks: Ranks, *, seed: int = 0) -> TorchLearner:
+    """The learner of one rank, which reads its share of the weights in the folder `start`; collective.
+
+    An adapter is drawn from the run's seed.
+    """
     device = device_of(recipe)
     # As in a run's own process: results are equal to the bit only on a CPU.
     torch.use_deterministic_algorithms(device.type == "cpu")
     engines = engine_maker(recipe.learner, ranks, device)
     # The coordinator checked the folder when it loaded it.
-    return TorchLearner(new_policy(recipe, outline=True), recipe, engines=engines, weights=FileWeights(start))
+    policy = new_policy(recipe, outline=True)
+    drawn = policy.initial_adapter(torch.Generator().manual_seed(seed))
+    learner = TorchLearner(policy, recipe, engines=engines, weights=FileWeights(start))
+    if drawn:
+        learner.trained.take(drawn)
+    return learner

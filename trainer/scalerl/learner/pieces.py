@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from scalerl.learner.ranks import Ranks
+from scalerl.model.policy import Policy
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """AdamW's moments, under its own names."""
@@ -61,9 +62,24 @@ class InMemory:
         return self.tensors[name].detach().reshape(-1)[start:stop]
 
 
-def weights_of(network: nn.Module) -> dict[str, Tensor]:
-    """Parameters, and buffers that belong to the weights, by name."""
-    return dict(network.named_parameters()) | dict(kept_buffers(network))
+def weights_of(network: nn.Module, *, with_fixed: bool = False) -> dict[str, Tensor]:
+    """Parameters, and buffers that belong to the weights, by name; what training never changes only `with_fixed`."""
+    return {
+        **dict(parameters_by_name(network, with_fixed=with_fixed)),
+        **dict(kept_buffers(network, with_fixed=with_fixed)),
+    }
+
+
+def parameters_by_name(network: nn.Module, *, with_fixed: bool = False) -> list[tuple[str, nn.Parameter]]:
+    """Parameters with names; those that training never changes only `with_fixed`."""
+    fixed = set() if with_fixed else fixed_names(network)
+    return [(name, parameter) for name, parameter in network.named_parameters() if name not in fixed]
+
+
+def fixed_names(network: nn.Module) -> set[str]:
+    """Names of the parameters that training never changes: those of a policy beside its adapter."""
+    policies = [(name, module) for name, module in network.named_modules() if isinstance(module, Policy)]
+    return {f"{above}.{name}" for above, policy in policies for name, _ in policy.fixed_parameters()}
 
 
 def save_pieces(path: Path, pieces: Mapping[str, Iterable[KeptPiece]]) -> None:
@@ -143,16 +159,19 @@ def fill_whole(tensors: Iterable[tuple[str, Tensor]], source: TensorSource) -> N
         tensor.copy_(source.read(name, 0, tensor.numel()).view(tensor.shape))
 
 
-def by_layer(network: nn.Module) -> Iterator[list[tuple[str, nn.Parameter]]]:
+def by_layer(network: nn.Module, *, with_fixed: bool = False) -> Iterator[list[tuple[str, nn.Parameter]]]:
     """Parameters with names, grouped by layer: the most that is gathered at once."""
     layers: dict[str, list[tuple[str, nn.Parameter]]] = {}
-    for name, parameter in network.named_parameters():
+    for name, parameter in parameters_by_name(network, with_fixed=with_fixed):
         head, _, tail = name.partition(".layers." if ".layers." in name else ".blocks.")
         layers.setdefault(f"{head} {tail.split('.')[0]}" if tail else name, []).append((name, parameter))
     yield from layers.values()
 
 
-def kept_buffers(network: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Buffers that belong to a network's weights; engines keep them whole on every rank."""
+def kept_buffers(network: nn.Module, *, with_fixed: bool = False) -> Iterator[tuple[str, Tensor]]:
+    """Buffers that belong to a network's weights; engines keep them whole on every rank. Those of a policy with an
+    adapter never change, and are returned only `with_fixed`."""
+    if not with_fixed and fixed_names(network):
+        return
     state = network.state_dict(keep_vars=True)
     yield from ((name, buffer) for name, buffer in network.named_buffers() if name in state)

@@ -22,7 +22,7 @@ class TorchNetwork:
         return self.network(*arguments, **named)
 
     def layers(self) -> Iterator[dict[str, Tensor]]:
-        """All weights at once, since nothing is gathered."""
+        """All weights that training changes at once, since nothing is gathered."""
         yield {name: tensor.detach() for name, tensor in weights_of(self.network).items()}
 
     def kept(self) -> Iterator[KeptPiece]:
@@ -30,9 +30,9 @@ class TorchNetwork:
         return pieces_of_whole(weights_of(self.network).items(), self.ranks)
 
     @torch.no_grad()
-    def fill(self, source: TensorSource) -> None:
-        """Copy all tensors from the source."""
-        fill_whole(weights_of(self.network).items(), source)
+    def fill(self, source: TensorSource, *, with_fixed: bool = False) -> None:
+        """Copy all tensors from the source; those that training never changes only `with_fixed`."""
+        fill_whole(weights_of(self.network, with_fixed=with_fixed).items(), source)
 
     def copy_from(self, engine: Engine) -> None:
         """Copy the engine's weights."""

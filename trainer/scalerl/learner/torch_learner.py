@@ -84,7 +84,7 @@ class TorchLearner:
         self.bad_steps = 0
         self.statistics = RunningStatistics()
         self.loss_scale = LossScale(value=INITIAL_SCALE if recipe.parameters == "fp16" else 1.0)
-        reference = (origin or frozen_copy(policy)) if recipe.kl.coefficient > 0 else None
+        reference = (origin or policy.start_policy()) if recipe.kl.coefficient > 0 else None
         start = frozen_copy(policy) if recipe.weighs_by_start and recipe.batches_of_a_round > 1 else None
         self.critic = (
             None if recipe.critic.type == "none" else ValueLearner(policy, recipe, recipe.critic, engines, weights)
@@ -93,7 +93,10 @@ class TorchLearner:
         self.engine = engines.make(Scorer(policy), recipe.optimiser, source)
         self.trained = ScoringNetwork(self.engine)
         self.device = self.trained.policy.device
-        self.reference = None if reference is None else ScoringNetwork(self.engine.frozen(Scorer(reference), source))
+        self.reference = None
+        if reference is not None:
+            given = None if weights is None else PolicyParts(reference, weights, POLICY)
+            self.reference = ScoringNetwork(self.engine.frozen(Scorer(reference), given))
         self.start = None if start is None else ScoringNetwork(self.engine.frozen(Scorer(start), source))
 
     @property
@@ -332,6 +335,7 @@ class TorchLearner:
         """Do nothing: everything is in this process."""
 
     def _frozen_policies(self) -> dict[str, ScoringNetwork]:
-        """The frozen policies that the recipe needs, by name."""
-        both = {"reference": self.reference, "start": self.start}
+        """The frozen policies that a checkpoint must hold, by name."""
+        # Without its adapter, the policy is the reference: a resumed run reads it from the start's folder.
+        both = {"reference": None if self.policy.has_adapter else self.reference, "start": self.start}
         return {name: frozen for name, frozen in both.items() if frozen is not None}

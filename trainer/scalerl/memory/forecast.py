@@ -97,48 +97,57 @@ def evaluation_rows(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLe
 
 def peak_memory(recipe: ResolvedRecipe, prompts: PromptLengths) -> MemoryForecast:
     """Peak memory of the processes of a run; reads only the headers of a pretrained model's files."""
-    return peak_of_shape(recipe, shape_of(recipe.model), prompts)
+    return peak_of_shape(recipe, shape_of(recipe.model, recipe.adapter), prompts)
 
 
 def peak_of_shape(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> MemoryForecast:
     """Peak memory of a run whose model has this shape.
 
     A process holds its permanent parts, and the largest of the temporary parts of an optimiser step, an evaluation and
-    a decode step, which never run at once in one process.
+    a decode step, which never run at once in one process. Copies of a policy with an adapter in one process share the
+    model's own weights, and only the adapter is on its way to generators.
     """
     copy = shape.parameters * WEIGHT_BYTES[recipe.parameters]
+    sent = shape.trained_parameters * WEIGHT_BYTES[recipe.parameters]
+    adapter = 0 if shape.adapter_parameters is None else sent
+    # The first policy of a process, and each further one.
+    first, another = (copy + adapter, adapter) if adapter else (copy, copy)
+    of_start = 0 if adapter else copy
+    merged = {"merged weights": copy} if adapter and recipe.generator.type == "vllm" else {}
     libraries = LIBRARIES if shape.is_built_in else LIBRARIES + TRANSFORMERS
     cluster, is_virtual = recipe.cluster, recipe.cluster.type == "virtual"
     rows = cluster.slots * (cluster.generators if is_virtual else 1)
     length = prompts.trained + recipe.generation.max_tokens
-    generator = {"generator's weights": copy, "keys and values": rows * cache_row(recipe, shape, length)}
+    cached = {"keys and values": rows * cache_row(recipe, shape, length), **merged}
     decoding = _decoding(recipe, shape, rows, length)
     base = {"interpreter and libraries": libraries}
     learner = _learner(recipe, shape, copy)
     update, evaluation = update_parts(recipe, shape, prompts), _evaluation(recipe, shape, prompts)
     if is_virtual:
         if recipe.learner.type == "torch":
-            own = {**base, **learner, "weights of the start": copy, "weights under way": copy, **generator}
+            weights = {"weights of the start": of_start, "weights under way": sent, "generator's weights": another}
+            own = {**base, **learner, **weights, **cached}
             return MemoryForecast(processes=(_process("trainer", 1, own, update, evaluation, decoding),))
         # Both places of the store, and weights in transit to the modelled generators.
-        own = {**base, "weights": copy, "weights of the start": copy, "weights under way": 3 * copy, **generator}
+        weights = {"weights": first, "weights of the start": of_start, "weights under way": 3 * sent}
+        own = {**base, **weights, "generator's weights": another, **cached}
         player = _process("coordinator", 1, own, evaluation, decoding)
         ranks = _process("trainer", recipe.learner.ranks, {**base, **learner}, update)
         return MemoryForecast(processes=(player, ranks))
-    generators = _process("generator", cluster.generators, {**base, **generator}, decoding)
-    published = {"weights of the start": copy, "weights under way": 2 * copy}
+    generators = _process("generator", cluster.generators, {**base, "generator's weights": first, **cached}, decoding)
+    published = {"weights of the start": of_start, "weights under way": 2 * sent}
     evaluators: tuple[ProcessMemory, ...] = ()
     if recipe.has_evaluator:
         # The weights in use, the initial weights, and the fetched weights.
-        measured = {"generator's weights": copy, "weights of the start": copy, "weights under way": copy}
+        measured = {"generator's weights": first, "weights of the start": of_start, "weights under way": sent, **merged}
         evaluators = (_process("evaluator", 1, {**base, **measured}, evaluation),)
         evaluation = {}
     if recipe.learner.type == "torch":
         trainer = _process("trainer", 1, {**base, **learner, **published}, update, evaluation)
         return MemoryForecast(processes=(trainer, *evaluators, generators))
     # The ranks' state arrives as bytes and becomes tensors: weights and two moments each time.
-    state = {"state of a checkpoint": 6 * copy}
-    coordinator = _process("coordinator", 1, {**base, "weights": copy, **published}, evaluation, state)
+    state = {"state of a checkpoint": 6 * sent}
+    coordinator = _process("coordinator", 1, {**base, "weights": first, **published}, evaluation, state)
     ranks = _process("trainer", recipe.learner.ranks, {**base, **learner}, update, state)
     return MemoryForecast(processes=(coordinator, ranks, *evaluators, generators))
 
@@ -157,19 +166,24 @@ def _learner(recipe: ResolvedRecipe, shape: ModelShape, copy: int) -> dict[str, 
     share for its steps.
     """
     kind, ranks = recipe.learner.type, recipe.learner.ranks
-    share, is_sharded = copy // ranks, recipe.shards_weights
-    frozen = (recipe.weighs_by_start and recipe.batches_of_a_round > 1) + (
-        kind != "torch" and recipe.kl.coefficient > 0
-    )
+    is_sharded, has_adapter = recipe.shards_weights, shape.adapter_parameters is not None
+    trained = shape.trained_parameters * WEIGHT_BYTES[recipe.parameters]
+    weights = copy + (trained if has_adapter else 0)
+    share, of_trained = weights // ranks, trained // ranks
+    starts, references = recipe.weighs_by_start and recipe.batches_of_a_round > 1, recipe.kl.coefficient > 0
     parts = {
-        "weights": copy + (share if is_sharded else 0) + (share if kind == "deepspeed" else 0),
-        "gradients": share if is_sharded else copy,
-        "Adam": 2 * share,
+        "weights": weights + (share if is_sharded else 0) + (of_trained if kind == "deepspeed" else 0),
+        "gradients": of_trained if is_sharded else trained,
+        "Adam": 2 * of_trained,
     }
     if kind != "torch":
         parts["sharding"] = SHARDING[kind]
+    if has_adapter and kind == "torch":
+        frozen = starts * trained
+    else:
+        frozen = (starts + (kind != "torch" and references)) * (weights + (share if is_sharded else 0))
     if frozen:
-        parts["frozen copies"] = frozen * (copy + (share if is_sharded else 0))
+        parts["frozen copies"] = frozen
     if critic := critic_bytes(recipe, shape):
         parts["critic"] = critic
     return parts

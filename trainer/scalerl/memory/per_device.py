@@ -61,15 +61,18 @@ def trainer_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLen
     is_deepspeed, shares_weights = learner.type == "deepspeed", recipe.shards_weights
     shared = ranks if learner.type != "torch" else 1
     of_weights = ranks if shares_weights else 1
-    weight, number = WEIGHT_BYTES[recipe.parameters], shape.parameters
-    state = number * (2 * weight + (MASTER if is_deepspeed else 0)) // shared
+    weight, number, trained = WEIGHT_BYTES[recipe.parameters], shape.parameters, shape.trained_parameters
+    held = number + (shape.adapter_parameters or 0)
+    state = trained * (2 * weight + (MASTER if is_deepspeed else 0)) // shared
     offloaded = learner.type == "deepspeed" and learner.offload == "cpu"
-    copies = (recipe.kl.coefficient > 0) + (recipe.weighs_by_start and recipe.batches_of_a_round > 1)
+    starts, references = recipe.weighs_by_start and recipe.batches_of_a_round > 1, recipe.kl.coefficient > 0
+    # With an adapter in one process, the reference is the model without it, and other copies share the model.
+    frozen = starts * trained if held > number and learner.type == "torch" else (starts + references) * held
     parts = {
-        "weights": number * weight // of_weights,
-        "gradients": number * (MASTER if is_deepspeed else weight) // shared,
+        "weights": held * weight // of_weights,
+        "gradients": trained * (MASTER if is_deepspeed else weight) // shared,
         "AdamW": 0 if offloaded else state,
-        "frozen copies": copies * number * weight // of_weights,
+        "frozen copies": frozen * weight // of_weights,
         **update_parts(recipe, shape, prompts),
         "CUDA context": CONTEXT,
     }
@@ -117,7 +120,7 @@ def evaluator_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptL
     }
     if recipe.generator.type == "vllm":
         parts["log-probs of a sequence"] = length * logits // 2 // group
-    else:
+    elif shape.adapter_parameters is None:  # otherwise the start is the generator's policy without its adapter
         parts["weights of the start"] = shape.parameters * WEIGHT_BYTES[recipe.parameters]
     return DevicePlan(role="evaluator", devices=group, parts=parts)
 

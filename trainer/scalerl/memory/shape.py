@@ -1,13 +1,14 @@
 """Model sizes that determine memory, without the weights and without torch."""
 
-import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from scalerl.model.size import ModelSize
-from scalerl.recipe import Model
+from scalerl.recipe import Lora, Model, NoAdapter
+from scalerl.recipe.adapter import targeted
+from scalerl.recipe.linear_layers import linear_layers, stored_shapes
 from scalerl.recipe.models import NUM_EXPERTS
 from scalerl.tokens import make_tokenizer
 
@@ -37,23 +38,57 @@ class ModelShape:
     """Width of the feed-forward layer per token; for a mixture of experts, the total over the experts a token uses."""
     is_built_in: bool
     """True if the model is the built-in one, so that `transformers` is not imported."""
+    adapter_parameters: int | None = None
+    """Parameters of the adapter, not among the others; None if all parameters are trained."""
+
+    @property
+    def trained_parameters(self) -> int:
+        """Parameters with a gradient and moments."""
+        return self.parameters if self.adapter_parameters is None else self.adapter_parameters
 
     @property
     def size(self) -> ModelSize:
         """Sizes that determine the compute of this model."""
         return ModelSize(
-            parameters=self.parameters,
-            active_parameters=self.active_parameters,
+            parameters=self.parameters + (self.adapter_parameters or 0),
+            active_parameters=self.active_parameters + (self.adapter_parameters or 0),
+            trained_parameters=self.adapter_parameters,
             attention_width=self.layers * self.heads * self.head_size,
             cache_width=2 * self.layers * self.kv_heads * self.head_size,
         )
 
 
-def shape_of(model: Model) -> ModelShape:
-    """Shape of the model; from a folder only configuration and headers are read.
+def shape_of(model: Model, adapter: Lora | NoAdapter | None = None) -> ModelShape:
+    """Shape of the model with its adapter; from a folder only configuration and headers are read.
 
     Raises ValueError if neither the folder nor `shape` gives it.
     """
+    shape = _of_model(model)
+    if not isinstance(adapter, Lora):
+        return shape
+    assert model.type == "pretrained", "refused when the recipe was read"
+    folder = Path(model.path)
+    layers = linear_layers(folder) if (folder / "config.json").exists() else usual_layers(shape)
+    numbers = sum(adapter.rank * sum(layers[name]) for name in targeted(adapter.targets, set(layers)))
+    return replace(shape, adapter_parameters=numbers)
+
+
+def usual_layers(shape: ModelShape) -> dict[str, tuple[int, int]]:
+    """Sizes (out, in) of the linear layers of a Llama of these sizes, by name, for a model whose folder is not here."""
+    attended, cached = shape.heads * shape.head_size, shape.kv_heads * shape.head_size
+    of_block = {
+        "q_proj": (attended, shape.hidden),
+        "k_proj": (cached, shape.hidden),
+        "v_proj": (cached, shape.hidden),
+        "o_proj": (shape.hidden, attended),
+        "gate_proj": (shape.mlp, shape.hidden),
+        "up_proj": (shape.mlp, shape.hidden),
+        "down_proj": (shape.hidden, shape.mlp),
+    }
+    return {f"layers.{block}.{name}": size for block in range(shape.layers) for name, size in of_block.items()}
+
+
+def _of_model(model: Model) -> ModelShape:
     if model.type == "pretrained":
         folder = Path(model.path)
         if model.shape is None or (folder / "config.json").exists():
@@ -114,12 +149,4 @@ def _of_folder(folder: Path) -> ModelShape:
 
 def num_stored(folder: Path, *, among: str = "") -> int:
     """Numbers in a folder's safetensors files, over tensors whose name contains `among`."""
-    tensors = (item for path in folder.glob("*.safetensors") for item in _tensors(path).items())
-    return sum(math.prod(one["shape"]) for name, one in tensors if among in name)
-
-
-def _tensors(path: Path) -> dict[str, dict[str, Any]]:
-    """Header of a safetensors file by tensor: 8 bytes of length, then JSON."""
-    with path.open("rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    return {name: one for name, one in header.items() if name != "__metadata__"}
+    return sum(math.prod(shape) for name, shape in stored_shapes(folder).items() if among in name)

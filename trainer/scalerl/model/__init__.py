@@ -8,10 +8,13 @@ outline              networks with shapes but no memory, and their weights part 
 llama                the built-in policy and its cache; llama_files: its weights under Hugging Face's names
 transformers_policy  any causal language model that `transformers` loads, and its cache
 transformers_load    policies of such models, weights not yet set
+transformers_cache   what their attention layers write into a cache
 transformers_masks   attention masks of these models
 transformers_folder  a model's folder, read completely or rejected with a reason
 transformers_weights their weights under the names in their files
 attention            block-sparse attention for passes too long for a full mask
+adapter              a `transformers` policy with a LoRA adapter, by `peft`
+adapter_weights      an adapter's tensors by name, and added to a model's own
 kv_cache             the base of both caches
 cached_attention     attention of one query per row to cached keys and values
 linear               float32 products on a CPU by oneDNN

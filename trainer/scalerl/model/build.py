@@ -2,14 +2,16 @@
 
 llama                  the built-in decoder
 moe, pretrained        models of `transformers`, imported only for these because the import takes seconds
+adapter                a LoRA adapter in a pretrained model, by `peft`
 """
 
 import torch
 
+from scalerl.errors import Rejected
 from scalerl.model.device import device_of
 from scalerl.model.llama import Llama
 from scalerl.model.policy import FP32, Policy, Precision
-from scalerl.recipe import Model, ResolvedRecipe
+from scalerl.recipe import Lora, Model, ResolvedRecipe
 from scalerl.tokens import make_tokenizer
 
 PRECISIONS = {
@@ -34,8 +36,27 @@ def new_policy(recipe: ResolvedRecipe, *, outline: bool = False) -> Policy:
     An outline (`scalerl.model.outline`) has no memory for weights.
     """
     policy = empty_policy(recipe.model, device_of(recipe), precision_of(recipe), outline=outline)
+    if recipe.adapter.type == "lora":
+        policy = with_adapter(policy, recipe.adapter)
     policy.recompute = recipe.optimiser.gradient_checkpointing
     return policy
+
+
+def with_adapter(policy: Policy, settings: Lora) -> Policy:
+    """The policy with an adapter of 0; raises Rejected with the install command if peft is missing."""
+    from scalerl.model.transformers_policy import TransformersPolicy
+
+    try:
+        from scalerl.model.adapter import AdaptedPolicy
+    except ModuleNotFoundError as error:
+        if error.name != "peft":
+            raise
+        raise Rejected(
+            "the recipe has `adapter: {type: lora}`, but peft is not installed; install it with `pip install "
+            "--constraint constraints.txt '.[peft]'`, or remove `adapter`"
+        ) from None
+    assert isinstance(policy, TransformersPolicy), "refused when the recipe was read"
+    return AdaptedPolicy(policy, settings)
 
 
 def empty_policy(model: Model, device: torch.device, precision: Precision = FP32, *, outline: bool = False) -> Policy:

@@ -110,6 +110,25 @@ class Policy(nn.Module, ABC):
     def init_weights(self, generator: torch.Generator) -> None:
         """Draw random initial weights."""
 
+    def fixed_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Parameters that training never changes, by their names in `state_dict`; none unless there is an adapter.
+
+        They are not exported, and copies share them."""
+        yield from ()
+
+    @property
+    def has_adapter(self) -> bool:
+        """True if only an adapter is trained."""
+        return next(self.fixed_parameters(), None) is not None
+
+    def initial_adapter(self, generator: torch.Generator) -> Weights:
+        """Weights to import at the start of a run, drawn for an adapter; empty for a policy that is trained whole."""
+        return {}
+
+    def start_policy(self) -> "Policy":
+        """A frozen policy that computes what this one does at the start of a run."""
+        return frozen_copy(self)
+
     def exported_weights(self) -> dict[str, Tensor]:
         """Weights under the names in the file that `save_weights` writes, without gradients.
 
@@ -219,8 +238,9 @@ class Policy(nn.Module, ABC):
 
 
 def frozen_copy(policy: Policy) -> Policy:
-    """A copy without gradients."""
-    return copy.deepcopy(policy).requires_grad_(False)
+    """A copy without gradients, which shares parameters that training never changes."""
+    shared = {id(parameter): parameter for _, parameter in policy.fixed_parameters()}
+    return copy.deepcopy(policy, memo=dict(shared)).requires_grad_(False)
 
 
 @torch.no_grad()

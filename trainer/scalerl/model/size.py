@@ -15,10 +15,22 @@ class ModelSize:
     """
 
     parameters: int
-    """Parameters stored, read and pushed."""
+    """Parameters stored and read, an adapter's included."""
     active_parameters: int
     """Parameters used per token; a mixture of experts counts only the experts a token is routed to."""
     attention_width: int
     """Heads x head size, summed over layers."""
     cache_width: int
     """Numbers cached per token: keys and values of all layers."""
+    trained_parameters: int | None = None
+    """Parameters with a gradient, all of them used per token: those of an adapter. None if all parameters have one."""
+
+    @property
+    def gradients_per_token(self) -> int:
+        """Parameters used per token that have a gradient."""
+        return self.active_parameters if self.trained_parameters is None else self.trained_parameters
+
+    @property
+    def pushed_parameters(self) -> int:
+        """Parameters that generators are sent after a step."""
+        return self.parameters if self.trained_parameters is None else self.trained_parameters

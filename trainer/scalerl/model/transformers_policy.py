@@ -9,7 +9,7 @@ Every attention layer of the library calls `update` of the cache. Ours writes in
 what the layer may see, with a mask of the positions that each row has reached.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
-from transformers import Cache, PreTrainedModel
+from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from scalerl.model.attention import ATTENTION_NAME as BY_BLOCKS
@@ -26,6 +26,7 @@ from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
 from scalerl.model.router import Routing
 from scalerl.model.size import ModelSize
+from scalerl.model.transformers_cache import CachedSizes, PromptWriter, Recorder, RowWriter
 from scalerl.model.transformers_folder import read_model
 from scalerl.model.transformers_masks import (
     Masks,
@@ -41,7 +42,6 @@ from scalerl.model.transformers_weights import FileParts, exported, import_into
 from scalerl.recipe.models import NUM_EXPERTS
 from scalerl.weights.hugging_face import Weights
 
-Pair = tuple[Tensor, Tensor]
 PROBE_LENGTH = 12
 """Tokens in the forward pass that checks loaded weights."""
 PREFILL_TOKENS = 8192
@@ -157,7 +157,7 @@ class TransformersPolicy(Policy):
         return States(hidden=hidden if self._logit_factor == 1 else hidden * self._logit_factor, routing=routing)
 
     @cached_property
-    def cached_sizes(self) -> "CachedSizes":
+    def cached_sizes(self) -> CachedSizes:
         """Heads and sizes of cached keys and values; raises ValueError unless they are the same in all layers."""
         recorder = Recorder()
         one = torch.zeros(1, 1, dtype=torch.int64, device=self.device)
@@ -220,10 +220,18 @@ class TransformersPolicy(Policy):
         """Write config.json, which records the precision, and the weights; tied ones once."""
         self.model.save_pretrained(folder)
 
+    def stored_weights(self) -> dict[str, Tensor]:
+        """Weights that the files of the model's folder hold, under the library's names."""
+        return self.exported_weights()
+
+    def take_stored(self, state: Mapping[str, Tensor]) -> None:
+        """Fill from a `state_dict` of the library's model."""
+        self.model.load_state_dict(state)
+
     def load_weights(self, folder: Path) -> None:
         """Fill from a folder, sharded or not; raises ValueError if our logits differ from the model's own."""
-        theirs = read_model(folder, self.model, self.exported_weights())
-        self.model.load_state_dict(theirs.state_dict())
+        theirs = read_model(folder, self.model, self.stored_weights())
+        self.take_stored(theirs.state_dict())
         # Rounded weights cannot be compared, so the library's own weights are compared instead.
         compared = self if self.precision.weights == torch.float32 else TransformersPolicy(theirs)
         refuse_unless_same(compared, theirs, folder)
@@ -262,55 +270,6 @@ class TransformersCache(KVCache):
         rows = RowWriter(self.kv, position_n, reach)
         states = self.policy.body(tokens_n[:, None], position_n[:, None], distance_n1T >= 0, distance_n1T, rows)
         return self.policy.logits(states.hidden[:, 0])
-
-
-CachedSizes = tuple[int, int, int]
-"""Key-value heads, size of a key, size of a value."""
-
-
-class Recorder(Cache):
-    """Records the sizes of keys and values by layer, and caches nothing."""
-
-    def __init__(self) -> None:
-        super().__init__(layers=[])
-        self.sizes: dict[int, CachedSizes] = {}
-
-    def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any) -> Pair:
-        """Record the sizes and return the arguments."""
-        self.sizes[layer_idx] = (key_states.shape[1], key_states.shape[-1], value_states.shape[-1])
-        return key_states, value_states
-
-
-class RowWriter(Cache):
-    """Writes one token per row, each at its own position."""
-
-    def __init__(self, kv: list[Tensor], position_n: Tensor, reach: int) -> None:
-        super().__init__(layers=[])
-        self.kv, self.position_n, self.reach = kv, position_n, reach
-        self.row_n = torch.arange(len(position_n), device=position_n.device)
-
-    def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any) -> Pair:
-        """Cache [n, heads, 1, D] and return what each row may attend to, [n, heads, reach, D]."""
-        layer = self.kv[layer_idx]
-        for which, new in enumerate((key_states, value_states)):
-            layer[self.row_n, :, which, self.position_n, : new.shape[-1]] = new[:, :, 0].to(layer.dtype)
-        seen = layer[: len(self.row_n), :, :, : self.reach]
-        return seen[:, :, 0, :, : key_states.shape[-1]], seen[:, :, 1, :, : value_states.shape[-1]]
-
-
-class PromptWriter(Cache):
-    """Writes whole prompts and copies each to its rows."""
-
-    def __init__(self, kv: list[Tensor], prefill: Prefill) -> None:
-        super().__init__(layers=[])
-        self.kv, self.prefill = kv, prefill
-
-    def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any) -> Pair:
-        """Cache [P, heads, W, D] and return the arguments, since a prompt attends to itself."""
-        rows, prompts, layer = self.prefill.rows, self.prefill.prompts, self.kv[layer_idx]
-        for which, new in enumerate((key_states, value_states)):
-            layer[rows, :, which, : new.shape[2], : new.shape[-1]] = new[prompts].to(layer.dtype)
-        return key_states, value_states
 
 
 @torch.no_grad()

@@ -62,8 +62,13 @@ class RemoteLearner:
         units: Sequence[PlacedUnit],
         work: TrainerWork,
         size: ModelSize,
+        start: Path,
     ) -> None:
-        """`launcher` starts the trainer ranks among `units`; each executes `work` with its rank. All meet here."""
+        """`launcher` starts the trainer ranks among `units`; each executes `work` with its rank. All meet here.
+
+        `start` is the model folder that the run starts from.
+        """
+        self.start = start
         self.recipe, self.size, self.store, self.evaluations = recipe, size, work.store, work.evaluations
         self.version = 0
         self.publication = 0
@@ -124,6 +129,8 @@ class RemoteLearner:
     def save_model(self, folder: Path) -> None:
         """Write the policy's weights in Hugging Face's format."""
         policy = new_policy(self.recipe)
+        if policy.has_adapter:
+            policy.load_weights(self.start)
         policy.import_weights(self.weights())
         policy.save_weights(folder)
 

@@ -2,6 +2,8 @@
 
     axes          a *recipe*: the algorithm's choices (ScaleRL table of section 2 and 3.2)
     models        the policy's model: from scratch or from a folder
+    adapter       the part of it that is trained: all, or a LoRA adapter
+    linear_layers the linear layers of a model's folder, by the headers of its files
     scale         a *scale*: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit
     learner       the scale's learner: one process, or several that shard it with DeepSpeed or FSDP2
     cluster       the scale's cluster: modelled on a virtual clock, or processes on the wall clock
@@ -19,6 +21,7 @@
 Nothing here imports torch: the command line loads this room.
 """
 
+from scalerl.recipe.adapter import Lora, NoAdapter
 from scalerl.recipe.axes import (
     Cispo,
     Dapo,
@@ -89,11 +92,13 @@ __all__ = [
     "LearnerSettings",
     "LengthPenalty",
     "LlamaModel",
+    "Lora",
     "Math",
     "Model",
     "Modular",
     "MoeModel",
     "MultipleChoice",
+    "NoAdapter",
     "NoCritic",
     "NoLengthControl",
     "NoPositiveResampling",

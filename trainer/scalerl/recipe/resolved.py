@@ -8,11 +8,13 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from scalerl.errors import Rejected
+from scalerl.recipe.adapter import refuse_unfit
 from scalerl.recipe.axes import Recipe
 from scalerl.recipe.generator import refuse_on_cpu, refuse_split
 from scalerl.recipe.scale import Scale
 
 LATER: dict[str, Any] = {
+    "adapter": {"type": "none"},
     "cluster.attention": {"type": "free"},
     "cluster.evaluator": False,
     "curriculum.when_exhausted": "stop",
@@ -140,6 +142,18 @@ class ResolvedRecipe(Recipe, Scale):
             raise ValueError(
                 f"learner {kind!r} keeps weights and moments in FP32, but critic.parameters is "
                 f"{self.critic.parameters!r}; use 'fp32', or learner 'torch'"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _adapter_fits(self) -> Self:
+        if self.adapter.type == "none":
+            return self
+        refuse_unfit(self.adapter, self.model)
+        if self.critic.type != "none":
+            raise ValueError(
+                f"critic {self.critic.type!r} trains a whole network of its own, but adapter.type is "
+                f"{self.adapter.type!r}; use critic type 'none', or adapter type 'none'"
             )
         return self
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from scalerl.frozen import Count, Fraction, Frozen, Positive, Unit
+from scalerl.recipe.adapter import Adapter, NoAdapter
 from scalerl.recipe.cluster import ClusterSettings, Virtual
 from scalerl.recipe.generator import BuiltInGenerator, GeneratorSettings
 from scalerl.recipe.learner import LearnerSettings, TorchSettings
@@ -151,6 +152,8 @@ class Scale(Frozen):
 
     model: Model = LlamaModel()
     """The policy."""
+    adapter: Adapter = NoAdapter()
+    """The part of the policy that is trained: all of it, or an adapter."""
     tasks: Annotated[tuple[AnyTask, ...], Field(min_length=1)] = (KSmallest(),)
     """Tasks to train on and evaluate; several make a mix."""
     warm_start: WarmStart = Field(default_factory=_start_of)

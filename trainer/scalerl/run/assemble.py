@@ -131,18 +131,20 @@ def assemble(
     task = tasks.trained
     policy = new_policy(recipe)
     start = load_or_train(policy, task, recipe, seed, warm_starts, listener)
+    if drawn := policy.initial_adapter(torch.Generator().manual_seed(seed)):
+        policy.import_weights(drawn)
     downstream = DownstreamEvaluator(recipe=recipe, seed=seed, tasks=tasks.downstream)
     prompts = PromptLengths.of(recipe, task, downstream.tasks)
 
     def maker(slots: int) -> Maker:
         if recipe.generator.type == "vllm":
             return partial(make_vllm_generator, recipe, start, slots=slots, max_prompt=prompts.trained)
-        decoding = frozen_copy(origin)
+        decoding = frozen_copy(policy)
         decoding.head_parts = recipe.generator.head_parts
         return partial(make_generator, recipe, decoding, slots=slots, max_prompt=prompts.trained)
 
     # One copy of the initial weights, shared by everything that compares with them.
-    origin = frozen_copy(policy)
+    origin = policy.start_policy()
     drift, kept_rollouts = PolicyDrift(recipe=recipe, start=origin), KeptRollouts(tokenizer.reader, recipe)
     held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, drift=drift, kept=kept_rollouts)
     processes = _processes(recipe, policy.exported_weights(), coordinator)
@@ -153,17 +155,22 @@ def assemble(
     if processes and recipe.learner.type != "torch":
         orders = TrainerWork(
             host=processes.host,
-            maker=partial(rank_learner, recipe, start),
+            maker=partial(rank_learner, recipe, start, seed=seed),
             store=processes.store,
             threads=recipe.threads,
             evaluations=kept,
         )
         learner: Learner = RemoteLearner(
-            recipe=recipe, launcher=processes.launcher, units=processes.units, work=orders, size=policy.size
+            recipe=recipe,
+            launcher=processes.launcher,
+            units=processes.units,
+            work=orders,
+            size=policy.size,
+            start=start,
         )
     else:
         learner = TorchLearner(policy, recipe, origin=origin)
-    measured_policy = learner.policy or new_policy(recipe)
+    measured_policy = learner.policy or frozen_copy(policy)
     rows = 1 if kept else evaluation_rows(recipe, shape, prompts)  # with an evaluator, only scoring is left
     parts: dict[str, Any] = {
         "recipe": recipe,

@@ -41,7 +41,7 @@ def make_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> Meter:
         policy = new_policy(recipe)
         policy.load_weights(start)
         generator = make_generator(recipe, frozen_copy(policy), slots=rows, max_prompt=prompts.measured)
-        drift = PolicyDrift(recipe=recipe, start=frozen_copy(policy))
+        drift = PolicyDrift(recipe=recipe, start=policy.start_policy())
     kept = KeptRollouts(tokenizer.reader, recipe)
     return Meter(
         generator=generator,
@@ -52,7 +52,9 @@ def make_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> Meter:
 
 
 def _weights_of(recipe: ResolvedRecipe, folder: Path) -> Weights:
-    """Weights from a model folder, on the host."""
+    """Weights of the run's start on the host: those of a model folder, or an adapter whose B is 0."""
+    if recipe.adapter.type != "none":
+        return new_policy(recipe, outline=True).initial_adapter(torch.Generator())
     policy = empty_policy(recipe.model, torch.device("cpu"), precision_of(recipe))
     policy.load_weights(folder)
     return policy.exported_weights()
