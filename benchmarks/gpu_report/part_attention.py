@@ -63,11 +63,13 @@ def run(setting: Setting, results: Results) -> None:
     results.report(
         "attention.bf16", distance(gradient(mixed, layouts[0], ATTENTION_NAME), gradient(mixed, layouts[0], WHOLE))
     )
-    long = Layout(tokens=torch.ones(4, 4096, dtype=torch.int64, device="cuda"), packing=packed([4096] * 4, setting))
-    seconds, memory = {}, {}
+    long, number = setting.of(cuda=4096, cpu=64), 4
+    tokens = torch.ones(number, long, dtype=torch.int64, device=setting.device)
+    row = Layout(tokens=tokens, packing=packed([long] * number, setting))
+    device, seconds, memory = torch.device(setting.device), {}, {}
     for way in (ATTENTION_NAME, WHOLE):
-        with peak_bytes(torch.device("cuda")) as peak:
-            seconds[way] = median_seconds(lambda w=way: gradient(mixed, long, w), torch.device("cuda"), rounds=3)
+        with peak_bytes(device) as peak:
+            seconds[way] = median_seconds(lambda w=way: gradient(mixed, row, w), device, rounds=3)
         memory[way] = peak.total
     results.report("attention.speed", seconds[WHOLE] / seconds[ATTENTION_NAME], by_blocks_s=seconds[ATTENTION_NAME])
     results.report("attention.memory", memory[ATTENTION_NAME] / memory[WHOLE], by_blocks_bytes=memory[ATTENTION_NAME])

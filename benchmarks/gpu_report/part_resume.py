@@ -1,7 +1,7 @@
 """A tiny run that begins on the CPU, is checkpointed there, and goes on on the device to a larger budget.
 
 Its twin does all of it on the CPU. On a CPU the two are equal to the bit; on a GPU the first step after the checkpoint
-trains on almost the same rollouts, so its loss is the same up to rounding.
+trains on almost the same rollouts, so its numbers are the same up to rounding.
 """
 
 from itertools import pairwise
@@ -38,7 +38,10 @@ RECIPE: dict[str, Any] = {
 }
 FIRST, WHOLE = 0.3, 0.8
 """GPU-hours at the checkpoint, and of the whole run."""
-SMALL_LOSS = 0.05
+COMPARED = ("entropy", "grad_norm", "reward_mean")
+"""Columns of the first step here that are compared."""
+SMALL = 0.05
+"""Values below this are compared with this."""
 
 
 def run(setting: Setting, results: Results) -> None:
@@ -57,8 +60,10 @@ def run(setting: Setting, results: Results) -> None:
     rows, expected = (list(read_rows(folder.metrics, kind="train")) for folder in (moved, twin))
     numbers = [row["step"] for row in rows]
     results.report("resume.log", sum(b - a != 1 for a, b in pairwise(numbers)), rows=len(rows))
-    first, other = rows[steps_before]["loss"], expected[steps_before]["loss"]
-    results.report("resume.first_step", abs(first - other) / max(abs(other), SMALL_LOSS), loss=first, expected=other)
+    first, other = rows[steps_before], expected[steps_before]
+    gaps = {name: abs(first[name] - other[name]) / max(abs(other[name]), SMALL) for name in COMPARED}
+    detail: dict[str, Any] = {name: other[name] for name in COMPARED}
+    results.report("resume.first_step", max(gaps.values()), **detail)
 
 
 def attempt(folder: RunFolder, device: str, budget: float, home: Path) -> None:

@@ -27,8 +27,8 @@ from scalerl.tokens.symbols import VOCABULARY_SIZE
 Model = LlamaModel | dict[str, Any]
 """The built-in model, or the sizes of a Qwen3."""
 BATCH_TOKENS = 32_768
-CHARGED_LENGTH = 2048
-"""Length at which the step is held against the cost model."""
+CHARGED = "throughput.llama_0.1b.2k"
+"""Row whose step is also held against the cost model."""
 PROMPT = 64
 
 
@@ -74,7 +74,7 @@ def measure(setting: Setting, results: Results, name: str, model: Model, length:
         parameters=policy.num_parameters(),
         recomputes=recipe.optimiser.gradient_checkpointing,
     )
-    if setting.is_cuda and isinstance(model, LlamaModel) and length == CHARGED_LENGTH:
+    if setting.is_cuda and name == CHARGED:
         update = Update(trained_tokens=tokens, context_tokens=context, metrics={})
         cluster = Virtual(device=Accelerator(tflops=peak / 1e12))
         expected = cost_model(cluster, policy.size).train_s(update, 1)
