@@ -27,7 +27,7 @@ RECIPE: dict[str, Any] = {
             "validation_prompts": 8,
         }
     ],
-    "warm_start": {"steps": 40, "batch": 16, "learning_rate": 1e-2, "noise": 0.3},
+    "warm_start": {"steps": 150, "batch": 32, "learning_rate": 1e-2, "noise": 0.1},
     "batch": {"prompts": 4, "generations": 4},
     "generation": {"thinking": 4, "answer": 4},
     "optimiser": {"learning_rate": 1e-3, "warmup_steps": 2},
