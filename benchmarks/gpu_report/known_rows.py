@@ -220,6 +220,8 @@ _ROWS: list[Known] = [
         id="generation.over_transformers",
         what="built-in generator: speed over that of transformers' generate",
         bound=least(1.0),
+        cpu=least(0.5),
+        reference="on a CPU also a busy machine",
     ),
     Known(
         id="generation.over_vllm",

@@ -57,7 +57,7 @@ def run(setting: Setting, results: Results) -> None:
     if not setting.is_cuda:
         return
     gaps = [distance(gradient(policy, one, ATTENTION_NAME), gradient(policy, one, WHOLE)) for one in layouts]
-    results.report("attention.gradient", max(gaps))
+    results.report("attention.gradient", float(np.max(gaps)))
     results.report("attention.graphs", number_of_graphs(policy, layouts), layouts=LAYOUTS)
     mixed = of_config(qwen3(**sizes, vocabulary=VOCABULARY), recipe_of(setting, LlamaModel(), parameters="mixed"))
     results.report(
@@ -127,7 +127,7 @@ def forward_gap(policy: Policy, layouts: list[Layout]) -> float:
             for way in (ATTENTION_NAME, WHOLE)
         )
         gaps.append(float((found - expected).abs().max()))
-    return max(gaps) if all(gap == gap for gap in gaps) else float("nan")
+    return float(np.max(gaps))
 
 
 def gradient(policy: Policy, layout: Layout, way: str) -> Tensor:

@@ -6,6 +6,7 @@ On a CPU a graph that computes again stands in for the captured one.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def computed_again(compute: Callable[[], Tensor]) -> tuple[Graph, Tensor]:
 
 
 def run(setting: Setting, results: Results) -> None:
-    """Decode with and without graphs, under two sets of weights; the second time is timed."""
+    """Decode with and without graphs, under two sets of weights; on a GPU the fastest of three more times counts."""
     model = setting.of(
         cuda=LlamaModel(hidden=1024, layers=8, heads=8, mlp=4096), cpu=LlamaModel(hidden=64, layers=2, heads=2, mlp=128)
     )
@@ -63,12 +64,14 @@ def run(setting: Setting, results: Results) -> None:
         else:
             cache._graphs = None
         rollouts[graphs] = [decode_with(generator, one, prompts) for one in weights]
-        seconds[graphs] = seconds_of(lambda one=generator: decoded(one, prompts, 4), torch.device(setting.device))
+        if setting.is_cuda:
+            device, decode = torch.device("cuda"), partial(decoded, generator, prompts, 4)
+            seconds[graphs] = min(seconds_of(decode, device) for _ in range(3))
     tokens = sum(len(one.tokens) for one in rollouts[True][1])
     first, second = (list(zip(rollouts[True][i], rollouts[False][i], strict=True)) for i in range(2))
     results.report("decode.graphs", same_share(first), rollouts=len(first), tokens=tokens)
     results.report("decode.new_weights", same_share(second))
-    results.report("decode.logprobs", max(logprob_gap(*pair) for pair in first + second))
+    results.report("decode.logprobs", float(np.max([logprob_gap(*pair) for pair in first + second])))
     if setting.is_cuda:
         results.report(
             "decode.speed",

@@ -103,7 +103,7 @@ def measure_generator(setting: Setting, results: Results) -> None:
         cuda=LlamaModel(hidden=1024, layers=8, heads=8, mlp=4096),
         cpu=LlamaModel(hidden=256, layers=6, heads=8, mlp=768),
     )
-    slots, prompt, answer = setting.of(cuda=256, cpu=48), 16, setting.of(cuda=496, cpu=240)
+    slots, prompt, answer = setting.of(cuda=256, cpu=48), 16, setting.of(cuda=496, cpu=112)
     recipe: ResolvedRecipe = recipe_of(
         setting,
         model,
