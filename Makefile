@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 HOME_FOLDER ?= demo-runs
 
-.PHONY: install engines demo slurm-demo test test-all check lint types imports debian unit docs images clean
+.PHONY: install engines demo slurm-demo gpu-report test test-all check lint types imports debian unit docs images clean
 
 install: $(VENV)/.installed
 
@@ -31,6 +31,13 @@ demo: $(VENV)/.installed
 # A leave-one-out study as jobs of a real Slurm of one node, which is started for it and stopped after it.
 slurm-demo: $(VENV)/.installed debian
 	PYTHONPATH=tests $(BIN)/python tests/slurm/demo.py --home $(HOME_FOLDER)
+
+# What only a GPU can show, in docs/gpus.md; with MODEL=FOLDER also five minutes of training of that model. On a machine
+# without .venv the python of its own PyTorch: nothing is installed. REPORT_OPTIONS='--part step decode' runs some parts.
+DEVICE ?= cuda
+gpu-report:
+	PYTHONPATH=trainer:benchmarks $(or $(wildcard $(BIN)/python),python) -m gpu_report --device $(DEVICE) \
+	  $(if $(MODEL),--model $(MODEL)) $(REPORT_OPTIONS)
 
 ifdef T
 test: $(VENV)/.installed-dev
@@ -110,4 +117,4 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(HOME_FOLDER) site .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(HOME_FOLDER) gpu-report site .pytest_cache .ruff_cache .import_linter_cache
