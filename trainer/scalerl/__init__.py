@@ -13,6 +13,7 @@ The rooms by height; each imports only what stands below it:
     objective   the formulas of an optimiser step              tokens      text to token ids and back
     recipe      every choice of a run, typed                   verifiers   is this answer right?
     sandbox     runs programs that the policy wrote            weights     how weights reach generators
+    gym         problems and scores of the library `reasoning-gym`
     frozen, rollout    the base of what a human types; what travels between prompts, generator and learner
     environment        variables of this process's environment, set for a time
     left_names         names in shared memory that a killed process leaves behind

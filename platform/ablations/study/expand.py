@@ -18,7 +18,7 @@ from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
 from ablations.study.forms import Draft, drafts
 from ablations.study.merge_resources import Asked, asked_in
-from ablations.study.override import vary
+from ablations.study.override import overrides_in, vary
 from ablations.study.resolve import asked_in_scale, resolve, unread
 from ablations.study.resources import Resources
 from ablations.study.search_points import SearchSpace, search_space
@@ -97,9 +97,9 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
             "omit --scale, or copy the file and adapt its variants to the other scale",
         )
     scale_file = find_file("scale", scale or sweep.scale, named_at=scale_at, sweep=path)
-    reference = Variant(
-        name=recipe_file.stem, overrides={}, recipe=resolve(recipe_file, scale_file, sets, with_files=with_files)
-    )
+    base = overrides_in(source, ("base",)) if sweep.base else ()
+    recipe = resolve(recipe_file, scale_file, sets, base=base, with_files=with_files)
+    reference = Variant(name=recipe_file.stem, overrides={}, recipe=recipe)
     variants = _variants(reference, drafts(sweep, source, reference.recipe, path))
     space = search_space(sweep.search, source, reference.recipe) if sweep.search else None
     _check_comparison(sweep, source, variants)

@@ -94,9 +94,16 @@ def unread(written: Any) -> Any:
 
 
 def resolve(
-    recipe_file: Path, scale_file: Path, sets: Iterable[str] = (), *, with_files: bool = True
+    recipe_file: Path,
+    scale_file: Path,
+    sets: Iterable[str] = (),
+    *,
+    base: Iterable[Override] = (),
+    with_files: bool = True,
 ) -> ResolvedRecipe:
-    """Merge the two files over the defaults, and `sets` over the files; without files, weights and data are not read.
+    """Merge the two files over the defaults, `base` over the files, and `sets` over both.
+
+    Without files, weights and data are not read.
 
     Both files together need to be valid only after the sets: a scale whose model does not think needs one of them.
     """
@@ -105,7 +112,9 @@ def resolve(
         scale = _unread(scale)
     parts = {**dict(checked_recipe(recipe)), **dict(checked_scale(scale))}
     del parts["resources"]
-    if overrides := [override for text in sets for override in overrides_set(text)]:
+    set_here = [override for text in sets for override in overrides_set(text)]
+    replaced = {override.path for override in set_here}
+    if overrides := [override for override in base if override.path not in replaced] + set_here:
         return vary(ResolvedRecipe.model_construct(**parts), overrides)[0]
     of_run = {key: value for key, value in scale.data.items() if key != "resources"}
     both = Source(data=recipe.data | of_run, places={**recipe.places, **scale.places}, root=scale.root)

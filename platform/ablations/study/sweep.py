@@ -112,6 +112,9 @@ class Sweep(Frozen):
     """The scale, by name or path; `--scale` replaces it."""
     fixed_scale: bool = False
     """True if `--scale` is rejected, because variants set what belongs to the scale: a model, tasks."""
+    base: Annotated[dict[str, Any], Field(min_length=1)] = Field(default_factory=dict)
+    """Overrides of the reference, and so of every variant, as in `base: {length_control.type: none}`. A variant's own
+    overrides go on top, and `--set` of the same path replaces one of these."""
     leave_one_out: Annotated[LeaveOneOut | None, AfterValidator(_not_left_empty)] = None
     """One variant per axis left out."""
     axes: Axes = Field(default_factory=dict)

@@ -147,3 +147,25 @@ def test_the_problems_of_all_variants_are_reported_together(expanded):
     with pytest.raises(FileError) as caught:
         expanded("variants:\n  a: {batch.prompts: 0}\n  b: {logits: fp16}\n  c: {logits: bf16}\n")
     assert [problem.place.line for problem in caught.value.problems] == [5, 6]
+
+
+BASE = "base: {length_control.type: none, batch: {prompts: {times: 2}}}\n"
+
+
+def test_base_changes_the_reference_and_every_variant(expanded):
+    study = expanded(BASE + "variants:\n  dapo: {loss.type: dapo}\n  penalty: {length_control.type: penalty}\n")
+    reference, dapo, penalty = (variant.recipe for variant in study.variants)
+    assert (reference.length_control.type, reference.batch.prompts) == ("none", 16)
+    assert dapo == reference.model_copy(update={"loss": Dapo()})
+    assert (penalty.length_control, penalty.batch.prompts) == (LengthPenalty(), 16)
+    assert study.reference.overrides == {}
+
+
+def test_a_setting_of_the_command_line_replaces_that_of_base(expanded):
+    study = expanded(BASE + "axes: {loss.type: [dapo]}\n", sets=["length_control.type=interruption"])
+    assert (study.reference.recipe.length_control, study.reference.recipe.batch.prompts) == (Interruption(), 16)
+
+
+def test_a_wrong_base_is_named_by_its_line(expanded):
+    with pytest.raises(FileError, match=r"test\.yaml:4: base\.batch\.promts: unknown key 'promts'.*prompts"):
+        expanded("base: {batch.promts: 3}\naxes: {loss.type: [dapo]}\n")

@@ -63,7 +63,7 @@ def test_names_that_could_confuse_are_refused(name, tmp_path):
 
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
 def test_every_sweep_in_the_repository_expands(path):
-    study = expand(path)
+    study = expand(path, with_files=False)  # `make smollm` makes the folder of one of them
     assert study.sweep.name == path.stem
     assert len(study.runs) == len(study.variants) * len(study.sweep.seeds) > 1
 
@@ -71,7 +71,10 @@ def test_every_sweep_in_the_repository_expands(path):
 def test_every_recipe_in_the_repository_can_be_trained_at_every_scale():
     scales = [path.stem for path in (REPOSITORY / "recipes/scales").glob("*.yaml")]
     recipes = [path.stem for path in (REPOSITORY / "recipes").glob("*.yaml")]
-    planned = {(recipe, scale): load_planned(recipe, scale) for recipe in recipes for scale in scales}
+    sets = {"smollm": ["length_control.type=none"]}  # its model answers at once
+    planned = {
+        (recipe, scale): load_planned(recipe, scale, sets.get(scale, ())) for recipe in recipes for scale in scales
+    }
     assert {names: one.refused for names, one in planned.items() if one.refused} == {}
     assert len({one.recipe.identity(0) for one in planned.values()}) == len(planned)
 

@@ -56,6 +56,23 @@ def test_the_whole_response_can_be_the_answer():
     assert outcome(task, prompt, f"It is {right}").outcome == "wrong"
 
 
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ("{n}", "right"),
+        ("4 - 1 = {n}.", "right"),
+        ("The final answer is {n}.", "right"),
+        ("So \\boxed{{{n}}}", "right"),
+        ("4 - 1 = {n}7.", "wrong"),
+        ("I cannot say", "unparsable"),
+    ],
+)
+def test_a_stated_answer_is_found_in_a_sentence(response, expected):
+    task = task_of(sums(answer="stated"))
+    prompt = task.train[0]
+    assert outcome(task, prompt, response.format(n=task.written(prompt).answer)).outcome == expected
+
+
 def test_partial_scores_are_rewards_and_never_right():
     # countdown gives .05 to an expression that misses the target, by the library's source
     recipe = ResolvedRecipe.model_validate({})

@@ -13,11 +13,10 @@ import torch
 
 from scalerl.generator.generator import Generator
 from scalerl.learner.batch import batch_of
-from scalerl.model.packing import padded_micro_batches
 from scalerl.model.policy import Policy
 from scalerl.objective.kl import token_kl
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Rollout
+from scalerl.rollout import Prompt, Rollout
 from scalerl.weights.hugging_face import Weights
 
 START_VERSION = 0
@@ -41,12 +40,16 @@ class PolicyDrift:
 
     @torch.no_grad()
     def __call__(self, rollouts: list[Rollout]) -> float | None:
-        """Estimate in passes of `micro_batch_tokens`."""
-        batch = batch_of(rollouts, list(range(len(rollouts)))).to(self.start.device)
+        """Estimate in passes of `micro_batch_tokens`, packed as in training."""
+        optimiser = self.recipe.optimiser
+        groups: dict[Prompt, int] = {}
+        group_of = [groups.setdefault(rollout.prompt, len(groups)) for rollout in rollouts]
+        batch = batch_of(rollouts, group_of).to(self.start.device)
         total = 0.0
-        for rows in padded_micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
+        for rows in batch.micro_batches(optimiser):
             part = batch.part(rows)
-            start_BT, _ = self.start.token_logprobs(part.tokens_BT, self.recipe.generation.temperature)
+            packing = part.packing(optimiser.packing)
+            start_BT = self.start.score(part.tokens_BT, self.recipe.generation.temperature, packing=packing).logprobs_BT
             total += float(token_kl("k3", part.behaviour_BT.double(), start_BT.double(), part.mask_BT).sum())
         return _mean(total, batch.num_own)
 

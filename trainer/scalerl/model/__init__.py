@@ -10,6 +10,7 @@ transformers_policy  any causal language model that `transformers` loads, and it
 transformers_load    policies of such models, weights not yet set
 transformers_cache   what their attention layers write into a cache
 transformers_masks   attention masks of these models
+from_gguf            a model's folder from a GGUF file
 transformers_folder  a model's folder, read completely or rejected with a reason
 transformers_weights their weights under the names in their files
 attention            block-sparse attention for passes too long for a full mask

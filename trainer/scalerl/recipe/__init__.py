@@ -9,6 +9,8 @@
     cluster       the scale's cluster: modelled on a virtual clock, or processes on the wall clock
     generator     the scale's generator: the built-in one, or vLLM
     tasks         the scale's tasks: synthetic, in files, or only measured
+    one_task      what every task of a mix has
+    reasoning_gym a task whose problems the library of this name makes
     resolved      recipe and scale in one namespace, as stored beside a run; their hash is its identity
     file_hash     one hash of the content of a file or folder
     template      prompt templates in which {name} stands for a part of the problem or a column of its row

@@ -35,8 +35,9 @@ class ReasoningGym(OneTask):
     """Share of the problems held out, chosen by the hash of the question."""
     template: Template = "{question}\n\nWrite the final answer between <answer> and </answer>."
     """Text of the prompt; {question} is the library's question."""
-    answer: Literal["tag", "text"] = "tag"
-    """Part of a response that is judged: tag is the text of the last <answer></answer>, text is all of it."""
+    answer: Literal["tag", "stated", "text"] = "tag"
+    """Part of a response that is judged. tag: the text of the last <answer></answer>. stated: the final answer as the
+    judge of mathematics finds it, in a box, after "answer is", or a number at the end ("4 * 1 = 4."). text: all."""
     partial_scores: bool = False
     """If true, a wrong answer with the library's score s is rewarded with 2 s - 1 instead of -1. Only a score of 1 is
     right."""

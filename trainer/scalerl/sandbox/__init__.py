@@ -7,6 +7,8 @@ behind it
     inside         code of the interpreter in the sandbox: launcher, supervisor, program
     system_calls   the filter on system calls
     processes      total usage of a program's processes
+without a sandbox
+    confine        a process of ours gives up everything but reading and computing
 
 A program can still read the clock, learn about the machine and slow its neighbours: the list of what the sandbox does
 not stop is in `docs/design.md`, under "Code that the policy writes".

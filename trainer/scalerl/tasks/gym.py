@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from scalerl.gym import problems, problems_sha256
 from scalerl.recipe import ReasoningGym
@@ -16,6 +16,7 @@ from scalerl.tasks.text_task import Problem, TextTask
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.gym_score import packed
 from scalerl.verifiers.judge_worker import MAX_KEEPERS, judge_within
+from scalerl.verifiers.math_answer import final_answer
 
 _TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
@@ -31,7 +32,7 @@ def gym_task(settings: ReasoningGym, tokenizer: Tokenizer) -> TextTask:
         )
 
     def judge(text: str, problem: str) -> Judgement:
-        answer = tagged_answer(text) if settings.answer == "tag" else text.strip()
+        answer = answer_in(text, settings.answer)
         if not answer:
             return Judgement("unparsable")
         question = {"answer": answer, "dataset": settings.dataset, "config": config, "problem": problem}
@@ -63,7 +64,14 @@ def gym_problem(made: Mapping[str, Any], settings: ReasoningGym) -> Problem:
     )
 
 
-def tagged_answer(text: str) -> str:
-    """Text of the last <answer></answer>, "" without one."""
-    tagged = _TAGGED.findall(text)
-    return tagged[-1].strip() if tagged else ""
+def answer_in(text: str, part: Literal["tag", "stated", "text"]) -> str:
+    """The part of a response that is judged, "" without one: `answer_in("So 2 + 2 = 4.", "stated")` is "4"."""
+    match part:
+        case "tag":
+            tagged = _TAGGED.findall(text)
+            return tagged[-1].strip() if tagged else ""
+        case "stated":
+            stated, place = final_answer(text)
+            return "" if place == "prose" else stated.rstrip(".").strip()
+        case "text":
+            return text.strip()

@@ -40,7 +40,7 @@ import sys
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, cast
 
@@ -64,12 +64,11 @@ class EngineModule(Protocol):
 
     KNOWN: Mapping[str, Any]
 
+    judge: Callable[..., tuple[Outcome, str, float | None]]
+    """Outcome, dropped text and partial score of an answer; see `Judgement`."""
+
     def warm_up(self) -> None:
         """Load and run once what the first answer would wait for."""
-        ...
-
-    def judge(self, **asked: Any) -> tuple[Outcome, str, float | None]:
-        """Outcome, dropped text and partial score of an answer; see `Judgement`."""
         ...
 
 

@@ -57,7 +57,7 @@ StatedPlace = Literal["marked", "said", "prose"]
 KNOWN = {"answer": r"\frac{1}{2}", "gold": "0.5", "place": "marked"}
 
 
-def judge(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, str, None]":
+def judge(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, str, float | None]":
     """As a `judge_worker` engine: the verdict, the text dropped to read the answer, and no partial score."""
     return (*judge_stated(answer, gold, place), None)
 
