@@ -62,10 +62,15 @@ MOST_QUESTIONS = 3
 class EngineModule(Protocol):
     """What a keeper loads."""
 
-    KNOWN: Mapping[str, Any]
+    @property
+    def KNOWN(self) -> Mapping[str, Any]:  # noqa: N802
+        """What it is asked about an answer that is right."""
+        ...
 
-    judge: Callable[..., tuple[Outcome, str, float | None]]
-    """Outcome, dropped text and partial score of an answer; see `Judgement`."""
+    @property
+    def judge(self) -> Callable[..., tuple[Outcome, str, float | None]]:
+        """Function to outcome, dropped text and partial score of an answer; see `Judgement`."""
+        ...
 
     def warm_up(self) -> None:
         """Load and run once what the first answer would wait for."""
