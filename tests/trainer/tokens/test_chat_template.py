@@ -116,3 +116,61 @@ def test_a_prompt_begins_once(tmp_path):
     theirs.chat_template = "{{ bos_token }}{{ bos_token }}" + TEMPLATE
     theirs.save_pretrained(folder)
     assert "begins a prompt with '<|endoftext|>' twice" in PretrainedTokenizer(folder).doubts[0]
+
+
+TURN = "{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>' + '\n' }}"
+OPENS = "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+TEMPLATES = {
+    # SmolLM2's own words: a system prompt unless one is given.
+    "smollm2": (
+        "{% for m in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\n"
+        "You are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n' }}{% endif %}"
+        + TURN + "{% endfor %}" + OPENS
+    ),
+    # As Gemma's: a system turn is refused, and the model's role has another name.
+    "no system role": (
+        "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}"
+        "{% endif %}{% for m in messages %}{% set role = 'model' if m.role == 'assistant' else m.role %}"
+        "{{ '<|im_start|>' + role + '\n' + (m.content | trim) + '<|im_end|>\n' }}{% endfor %}"
+        "{% if add_generation_prompt %}{{ '<|im_start|>model\n' }}{% endif %}"
+    ),
+    # As Qwen3's: without thinking, an empty thought is written into the prompt.
+    "enable_thinking": (
+        "{% for m in messages %}" + TURN + "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
+        "{% if enable_thinking is defined and enable_thinking is false %}{{ '<think>\n\n</think>\n\n' }}{% endif %}"
+        "{% endif %}"
+    ),
+    "two beginnings": "{{ bos_token }}{{ bos_token }}{% for m in messages %}" + TURN + "{% endfor %}" + OPENS,
+    # As Qwen2.5's: tools would be listed in the system turn.
+    "tools": (
+        "{% if tools %}{{ '<|im_start|>system\n# Tools\n' + (tools | tojson) + '<|im_end|>\n' }}{% else %}"
+        "{{ '<|im_start|>system\nYou are helpful.<|im_end|>\n' }}{% endif %}"
+        "{% for m in messages %}" + TURN + "{% endfor %}" + OPENS
+    ),
+    # As Llama 3's: headers, content without white space around it, and a date.
+    "llama 3": (
+        "{{ bos_token }}{% if not date_string is defined %}{% set date_string = strftime_now('%d %b %Y') %}{% endif %}"
+        "{{ '<|im_start|>system\n\nToday Date: ' + date_string + '<|im_end|>' }}"
+        "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n\n' + (m.content | trim) + '<|im_end|>' }}{% endfor %}"
+        "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n\n' }}{% endif %}"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_prompt_has_the_ids_that_transformers_gives_its_template(name, tmp_path):
+    folder = text_model(tmp_path / "model", template=TEMPLATES[name])
+    theirs = AutoTokenizer.from_pretrained(folder)
+    theirs.bos_token = END_OF_TEXT
+    theirs.save_pretrained(folder)
+    ours = PretrainedTokenizer(folder, thinks=False)
+    question = "What is 2 + 2?"
+    ids = theirs.apply_chat_template(
+        [{"role": "user", "content": question}],
+        add_generation_prompt=True,
+        tokenize=True,
+        return_dict=False,
+        enable_thinking=False,
+        date_string="26 Jul 2024",
+    )
+    assert ours.prompt(question) == tuple(ids)

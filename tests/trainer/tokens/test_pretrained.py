@@ -4,6 +4,7 @@ import pytest
 from trainer.tiny_text_model import END, END_OF_TEXT, SPARE_ROWS, TEMPLATE, text_model
 from transformers import AutoTokenizer
 
+from scalerl.evaluation.kept_rollouts import spans
 from scalerl.tokens.characters import PHRASE
 from scalerl.tokens.pretrained import PretrainedTokenizer
 
@@ -77,3 +78,11 @@ def test_a_tokenizer_larger_than_the_embedding_is_refused(tmp_path):
     tokenizer.save_pretrained(folder)
     with pytest.raises(ValueError, match="they do not belong together"):
         PretrainedTokenizer(folder)
+
+
+def test_a_kept_prompt_shows_the_ends_of_turns_and_a_kept_answer_does_not(both):
+    ours, theirs = both
+    prompt = ours.prompt("Hi")
+    assert [span["text"] for span in spans(ours.reader, prompt)] == [theirs.decode(prompt)]
+    answer = [*ours.encode("4"), ours.eos_ids[0]]
+    assert [span["text"] for span in spans(ours.reader, answer, [0, 0])] == ["4"]

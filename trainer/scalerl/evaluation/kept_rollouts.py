@@ -52,7 +52,7 @@ def kept_ends(sizes: Sequence[int], most: int) -> tuple[int, int]:
 def spans(
     reader: Reader, tokens: Sequence[int], versions: Sequence[int] | None = None, forced: Sequence[bool] | None = None
 ) -> list[Span]:
-    """Text of tokens, in spans of the same weights; a prompt has no weights.
+    """Text of tokens, in spans of the same weights; a prompt has no weights, and shows ends of turns.
 
     A character whose bytes come from several tokens belongs to the span of the last one.
     """
@@ -80,7 +80,8 @@ def _spans(
         if who != before:
             found.append({"text": "", "tokens": 0, **who})
             before = who
-        found[-1]["text"] += decoder.decode(reader.pieces[tokens[place]])
+        mark = reader.marks.get(tokens[place], b"") if versions is None else b""
+        found[-1]["text"] += decoder.decode(mark or reader.pieces[tokens[place]])
         found[-1]["tokens"] += 1
     if found:
         found[-1]["text"] += decoder.decode(b"", final=True)

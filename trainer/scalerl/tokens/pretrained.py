@@ -44,7 +44,9 @@ class PretrainedTokenizer:
         self.pad_id = pad if isinstance(pad, int) else self.eos_ids[0]
         self.end_think = self.encode(END_THINK)
         silent = {self.pad_id, *self.eos_ids}
-        self.reader = Reader(pieces_of(self._tokenizer, self.size, silent=silent, where=folder), thinks=thinks)
+        pieces = pieces_of(self._tokenizer, self.size, silent=silent, where=folder)
+        marks = {token: str(self._tokenizer.convert_ids_to_tokens(token)).encode() for token in silent}
+        self.reader = Reader(pieces, thinks=thinks, marks=marks)
         if thinks and self.reader.answer(self.end_think) is None:
             raise ValueError(
                 f"{folder}: the tokenizer writes {END_THINK!r} as {self.decode(self.end_think)!r}, so the end of "

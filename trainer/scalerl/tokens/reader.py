@@ -9,7 +9,7 @@ token at a time: it keeps the number of bytes of `</think>` that each row has ju
 number for the next token.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,11 +34,12 @@ class StatedAnswer:
 class Reader:
     """Reads responses of one vocabulary; `pieces[id]` are the bytes of a token, empty for padding and ends.
 
-    Without `thinks` the whole response is the answer.
+    `marks` are the names of padding and ends, which a prompt shows and a response does not. Without `thinks` the whole
+    response is the answer.
     """
 
-    def __init__(self, pieces: Sequence[bytes], *, thinks: bool) -> None:
-        self.pieces, self.thinks = pieces, thinks
+    def __init__(self, pieces: Sequence[bytes], *, thinks: bool, marks: Mapping[int, bytes] | None = None) -> None:
+        self.pieces, self.thinks, self.marks = pieces, thinks, marks or {}
 
     @cached_property
     def table(self) -> NDArray[np.int8]:
