@@ -7,7 +7,7 @@ submission has its own folder, because submitit returns old results from a folde
 import signal
 import time
 import uuid
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,6 +52,8 @@ class LocalPool:
     """Maximum number of concurrent runs."""
     cancelled: Cancellation
     """Runs that the pool does not start, or asks to stop if they train."""
+    say: Callable[[str], None] = print
+    """Tells the user what the pool leaves behind."""
     _waiting: dict[str, float] = field(default_factory=dict)
     """Budgets of the runs not started yet, in the order added."""
     _running: dict[str, _Submission] = field(default_factory=dict)
@@ -161,3 +163,8 @@ class LocalPool:
         while any(not run.job.done() for run in self._running.values()) and time.monotonic() < deadline:
             self._ask_to_stop(self._running)
             time.sleep(RUNS_POLL_S)
+        for run_id in [run_id for run_id, run in self._running.items() if not run.job.done()]:
+            self.say(
+                f"Run {run_id} is still finishing a step. It was asked to stop, will save its checkpoint and end by "
+                f"itself; `platform status` shows it until then."
+            )

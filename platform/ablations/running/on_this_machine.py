@@ -47,6 +47,7 @@ class OnThisMachine:
             threads=self.threads,
             jobs=self.jobs,
             cancelled=sweep.cancellation,
+            say=console.print,
         )
 
     def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 from filelock import FileLock
 from fixtures_home import BUDGET, make_home, write_state
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from ablations.cli import app
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
+from ablations.pools import local
 from ablations.pools.local import LocalPool
 from ablations.pools.pool import Tick
 from ablations.running import train_missing
@@ -62,6 +64,25 @@ def test_a_run_that_another_sweep_trains_is_waited_for_until_it_is_stopped(tmp_p
     pool.stop(run_id)
     assert list(events) == []
     assert not (tmp_path / "submitit").exists()
+
+
+def test_a_run_that_does_not_end_in_time_is_named(tmp_path, monkeypatch):
+    sweep = make_home(tmp_path, fraction=0.5, state="cancelled")
+    said: list[str] = []
+    pool, run_id = replace(pool_of(sweep.home, tmp_path), say=said.append), sweep.plan.variants[0].runs[0].id
+    monkeypatch.setattr(local, "STOP_LIMIT_S", 0.0)
+    ends = {"asked": False}
+    job = SimpleNamespace(done=lambda: ends["asked"])
+    monkeypatch.setattr(pool, "_submit", lambda *_: job)
+    pool.add(run_id, BUDGET)
+    events = pool.work()
+    next(events)
+    events.close()
+    assert [text.partition(".")[0] for text in said] == [f"Run {run_id} is still finishing a step"]
+    said.clear()
+    ends["asked"] = True
+    pool._stop_all()
+    assert said == []
 
 
 @contextmanager
