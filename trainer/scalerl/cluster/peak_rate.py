@@ -10,7 +10,10 @@ from scalerl.model.build import precision_of
 from scalerl.model.device import device_of
 from scalerl.recipe import ResolvedRecipe
 
-SIZES = (512, 1024)
+SIZES = {"cpu": (512, 1024), "cuda": (4096, 8192)}
+"""Rows of the square matrices; on a GPU a small product would time its launch."""
+PRODUCTS = {"cpu": 1, "cuda": 8}
+"""Products timed together."""
 REPETITIONS = 4
 
 
@@ -26,7 +29,7 @@ def peak_flops_per_s(threads: int, device: torch.device, dtype: torch.dtype) -> 
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        return max(_rate(size, device, dtype) for size in SIZES for _ in range(REPETITIONS))
+        return max(_rate(size, device, dtype) for size in SIZES[device.type] for _ in range(REPETITIONS))
     finally:
         torch.set_num_threads(before)
 
@@ -35,9 +38,10 @@ def _rate(size: int, device: torch.device, dtype: torch.dtype) -> float:
     a, b = (torch.ones(size, size, device=device, dtype=dtype) for _ in range(2))
     _finish(device)
     start = time.perf_counter()
-    torch.matmul(a, b)
+    for _ in range(PRODUCTS[device.type]):
+        torch.matmul(a, b)
     _finish(device)
-    return 2 * size**3 / (time.perf_counter() - start)
+    return PRODUCTS[device.type] * 2 * size**3 / (time.perf_counter() - start)
 
 
 def _finish(device: torch.device) -> None:
