@@ -6,6 +6,7 @@ ScaleRLError
 │   ├── CannotResume                recipe, checkpoint or log has changed since the run stopped
 │   │   └── Damaged                     one of the two checkpoints is damaged
 │   ├── Diverged                    the loss or gradient stayed non-finite
+│   ├── GymError                    reasoning-gym is missing, or cannot make the problems
 │   ├── SandboxFailed                the sandbox itself failed
 │   │   ├── SandboxTimedOut             a program was not started in time
 │   │   └── SandboxUnavailable          this machine cannot isolate as strongly as requested
