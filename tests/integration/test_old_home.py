@@ -73,7 +73,7 @@ def test_a_run_of_an_old_home_is_not_resumed_and_stays_as_it_is(old):
     said = platform(old, "train", "scalerl", "--scale", "wall_seconds", "--budget", "1", code=2)
     assert "Traceback" not in said
     words = " ".join(said.split())
-    assert "checkpoint.pt has format 0, written by code version 5b233c1; this version resumes only format 4" in words
+    assert "checkpoint.pt has format 0, written by code version 5b233c1; this version resumes only format 5" in words
     assert "The run cannot resume, but it can still be compared. To train it further, use the code" in words
     assert rows_of(folder.metrics) == before != []
     assert folder.read_status().state == "failed"

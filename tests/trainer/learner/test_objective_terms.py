@@ -380,7 +380,7 @@ def test_a_learner_with_everything_on_goes_on_exactly_where_its_state_was_taken(
     for _ in range(3):
         learner.step(groups)
     torch.save(learner.state_dict(), tmp_path / "learner.pt")
-    again = TorchLearner(random_policy(recipe, seed=9), recipe)
+    again = TorchLearner(random_policy(recipe, seed=9), recipe, origin=random_policy(recipe))
     again.load_state_dict(torch.load(tmp_path / "learner.pt"))
     for _ in range(2):
         assert learner.step(groups).metrics == again.step(groups).metrics

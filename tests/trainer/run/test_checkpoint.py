@@ -143,7 +143,7 @@ def test_parts_without_a_manifest_are_damage(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"nonsense", b"[]", b"{}", b'{"form": 4, "parts": {}}', seal({"form": 4, "parts": {}}), b"\xff"],
+    [b"", b"nonsense", b"[]", b"{}", b'{"form": 5, "parts": {}}', seal({"form": 5, "parts": {}}), b"\xff"],
 )
 def test_a_damaged_manifest_is_named(tmp_path, content):
     (tmp_path / "manifest.json").write_bytes(content)
@@ -162,7 +162,7 @@ def test_a_checkpoint_of_another_form_is_refused_in_words_and_the_one_before_is_
     with pytest.raises(CannotResume) as caught:
         read_checkpoint(folder, folder / "no log", (), ("5b233c1", "413bb1f"))
     assert str(caught.value) == (
-        f"{folder} has format {form}, written by code version 5b233c1 or 413bb1f; this version resumes only format 4. "
+        f"{folder} has format {form}, written by code version 5b233c1 or 413bb1f; this version resumes only format 5. "
         "The run cannot resume, but it can still be compared. To train it further, use the code that wrote the "
         "checkpoint, or retrain the run from its start: delete the checkpoint with "
         f"`rm -r {folder}`, then repeat the command (`platform sweep` or `platform train`)"
@@ -234,7 +234,7 @@ def test_a_manifest_without_a_part_or_the_file_of_a_rank_is_damaged(tmp_path, lo
     write_of_ranks(folder, 4, write_of_ranks(folder, 3))
     content = json.loads((folder / "manifest.json").read_text())
     parts = {name: part for name, part in content["parts"].items() if name != lost}
-    (folder / "manifest.json").write_bytes(seal({"form": 4, "log": content["log"], "parts": parts}))
+    (folder / "manifest.json").write_bytes(seal({"form": 5, "log": content["log"], "parts": parts}))
     found = read(folder)
     assert (found.state["num_readings"], kept_in(found)) == (3, [30.0, 31.0])
     assert "manifest.json is damaged" in found.faults[0]
@@ -312,7 +312,7 @@ def test_every_weight_of_a_run_is_written_once(tmp_path):
     folder = tmp_path / "checkpoint"
     write_checkpoint(folder, cluster.state_dict(), EMPTY_LOG)
     num_weights = sum(tensor.numel() for tensor in policy.exported_weights().values())
-    # Learner, generators and reference: all the same before the first step.
+    # Learner and generators are the same before the first step; the reference is in the folder of the run's start.
     tensors = load_file(parts_of(folder)["tensors"])
     assert sum(tensor.numel() for tensor in tensors.values() if tensor.dtype == torch.float32) == num_weights
     for _ in range(3):
@@ -324,7 +324,7 @@ def test_every_weight_of_a_run_is_written_once(tmp_path):
     different = {
         json.dumps(weights["model.embed_tokens.weight"].tolist())
         for weights in (
-            *(state["learner"][name] for name in ("policy", "reference")),
+            state["learner"]["policy"],
             state["generator"]["weights"],
             *(weights for _, _, weights in state["pushes"]),
         )

@@ -104,3 +104,31 @@ def test_a_prompt_that_the_task_does_not_have_is_named():
 def test_a_value_without_a_form_is_named_by_its_place():
     with pytest.raises(TypeError, match=r"cannot store <class 'set'>, found at /pool/retired"):
         encode({"pool": {"retired": {1}}})
+
+
+def test_weights_of_earlier_steps_come_back_to_the_bit_from_half_their_bytes():
+    generator = torch.Generator().manual_seed(0)
+    policy = {"up": torch.randn(300, 40, generator=generator) * 0.05, "norm": torch.ones(40)}
+    older = {name: tensor - 2e-6 * torch.randn(tensor.shape, generator=generator) for name, tensor in policy.items()}
+    # NaN, infinity, both zeros, a change of sign, the smallest number: the bits of each are far from the policy's.
+    strange = torch.tensor([math.nan, -math.inf, 0.0, -0.0, -0.05, 1e-45])
+    older["up"].view(-1)[:6] = strange
+    policy["up"].view(-1)[:6] = torch.tensor([0.1, 0.1, -0.0, 0.0, 0.05, -1e-45])
+    state = {"learner": {"policy": policy}, "generator": {"weights": older}, "pushes": [(0.5, 3, dict(older))]}
+    encoded = encode(state, near=policy)
+    again = decode(encoded, ())
+    for found in (again["generator"]["weights"], again["pushes"][0][2]):
+        assert all(torch.equal(found[name].view(torch.int32), older[name].view(torch.int32)) for name in older)
+        found["up"].zero_()  # each is in its own memory
+    assert again["learner"]["policy"]["up"].ne(0).any()
+    whole = sum(tensor.nbytes for tensor in policy.values())
+    assert sum(tensor.nbytes for tensor in encoded.tensors.values()) < 1.55 * whole
+
+
+def test_weights_of_another_kind_or_far_away_are_kept_whole():
+    policy = {"a": torch.randn(64), "b": torch.randn(64), "c": torch.randn(64)}
+    others = {"a": torch.randn(64), "b": policy["b"].to(torch.bfloat16), "c": policy["c"].view(8, 8).clone()}
+    encoded = encode({"policy": policy, "generator": others}, near=policy)
+    again = decode(encoded, ())["generator"]
+    assert all(torch.equal(again[name], others[name]) for name in others)
+    assert encoded.tree["generator"]["a"] == {"$tensor": "generator/a"}

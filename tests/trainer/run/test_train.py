@@ -1,8 +1,13 @@
 """Whole runs: they learn to finish, and whatever kills them they end where an undisturbed run ends."""
 
+import contextlib
+import itertools
+import math
 import multiprocessing
 import signal
+import threading
 import time
+import traceback
 
 import pytest
 import torch
@@ -10,7 +15,7 @@ from trainer.attempts import attempt, hold
 from trainer.tiny import make_cluster, tiny_recipe
 from waiting import wait_until
 
-from scalerl.errors import Busy
+from scalerl.errors import Busy, Cancelled
 from scalerl.learner.learner import Diverged
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
@@ -299,6 +304,39 @@ def test_a_run_asked_to_stop_is_cancelled_and_can_be_resumed(tmp_path, warm_star
     assert len(list(read_rows(folder.metrics, kind="train"))) > 3
     assert start(folder, BUDGET["pipeline"], warm_starts) == 0
     assert_same_run(folder, undisturbed["pipeline"], "pipeline")
+
+
+@pytest.mark.parametrize("schedule", list(SCHEDULES))
+def test_a_run_stops_between_any_two_decode_steps_or_passes_and_loses_nothing(
+    tmp_path, warm_starts, undisturbed, monkeypatch, schedule
+):
+    places = []
+
+    class StopsAt(threading.Event):
+        """Asks the run to stop at one of its checks."""
+
+        checks_left = math.inf
+
+        def is_set(self):
+            self.checks_left -= 1
+            if self.checks_left == 0:
+                places.append({frame.name for frame in traceback.extract_stack()})
+            return self.checks_left <= 0
+
+    asked = StopsAt()
+    monkeypatch.setattr("scalerl.run.train.stop_on_signals", lambda: contextlib.nullcontext(asked))
+    folder = new_run(tmp_path / "run", recipe_of(schedule, checkpoint_every_s=3600.0))
+    for checks in itertools.chain((1, 2), itertools.repeat(29)):
+        asked.checks_left = checks
+        try:
+            train(folder.path, budget_gpu_hours=BUDGET[schedule], warm_starts=warm_starts)
+        except Cancelled:
+            assert folder.read_status().state == "cancelled"
+            continue
+        break
+    assert folder.read_status().state == "done"
+    assert all(any(name in place for place in places) for name in ("decode", "decode_all", "accumulate"))
+    assert_same_run(folder, undisturbed[schedule], schedule)
 
 
 def test_sigterm_means_again_what_it_meant_before_the_run(tmp_path, warm_starts):

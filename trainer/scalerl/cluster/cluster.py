@@ -6,6 +6,7 @@ not (ScaleRL §2: idle time is compute).
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,7 @@ from scalerl.generator.generator import Generator, decode_all
 from scalerl.generator.make import draw_cuts
 from scalerl.generator.random_numbers import draw_seeds
 from scalerl.generator.request import Finished, Request, StepWork
-from scalerl.learner.learner import Learner, Update
+from scalerl.learner.learner import Learner, Update, go_on
 from scalerl.prompts.judge import Judge
 from scalerl.prompts.mixed_pool import AnyPool
 from scalerl.recipe import ResolvedRecipe
@@ -84,6 +85,10 @@ class Cluster(ABC):
     pending: list[list[Group]] = field(default_factory=list)
     """Batches generated but not yet trained on (PPO-off-policy-k)."""
     next_group: int = 0
+    discarded: int = 0
+    """Groups discarded without a signal since the last optimiser step."""
+    check_stop: Callable[[], None] = go_on
+    """Called between decode steps: raises Cancelled to stop there. The state is then one that a run can resume from."""
     news: list[str] = field(default_factory=list)
     """Events of the processes since the run last collected them."""
 
@@ -204,10 +209,11 @@ class Cluster(ABC):
             self.ready.append((number, group))
 
     def train(self, groups: list[Group], start: float) -> TrainedStep:
-        """Take one optimiser step, starting at time `start` of the clock."""
+        """Take one optimiser step, starting at time `start` of the clock; Cancelled leaves everything as it was."""
         version = self.learner.version
         update = self.learner.step(groups, self.compute_gpu_hours)
         self.trained(update, start)
+        self.discarded = 0
         flops = training_flops(self.size, update.trained_tokens, update.context_tokens)
         flops += forward_flops(self.size, update.scored_tokens, update.scored_context_tokens)
         self.clock.flops += flops
@@ -242,10 +248,10 @@ class Cluster(ABC):
 
     def sample(self, requests: list[Request]) -> list[Finished]:
         """Decode requests off the clock with the trainer's current weights; rollouts in the order in which they
-        finish."""
+        finish. Raises Cancelled if the run is to stop."""
         with self.paused():
             self.off_clock.set_weights(self.learner.weights(), self.learner.version)
-            return decode_all(self.off_clock, requests)
+            return decode_all(self.off_clock, requests, self.check_stop)
 
     @abstractmethod
     def close(self) -> None:
@@ -273,4 +279,4 @@ class Cluster(ABC):
             setattr(self, name, state[name])
 
 
-SHARED_STATE = ("assembling", "ready", "pending", "next_group")
+SHARED_STATE = ("assembling", "ready", "pending", "next_group", "discarded")

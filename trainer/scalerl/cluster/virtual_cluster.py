@@ -97,7 +97,8 @@ class VirtualCluster(Cluster):
             self.free_attention.waited_for_weights(version)
 
     def decode(self) -> None:
-        """Take one decode step of all generators."""
+        """Take one decode step of all generators, unless the run is to stop."""
+        self.check_stop()
         finished, work = self.generator.step()
         generators = self.devices.generators
         busy = self.cost.decode_busy_s(work, generators)

@@ -89,10 +89,13 @@ Maker = Callable[[], Generator]
 """Builds a generator where it is called, since it is pickled into the process it starts."""
 
 
-def decode_all(generator: Generator, requests: list[Request]) -> list[Finished]:
+def decode_all(
+    generator: Generator, requests: list[Request], before_step: Callable[[], None] = lambda: None
+) -> list[Finished]:
     """Submit requests and step until all are done; rollouts in the order in which they finished."""
     generator.submit(requests)
     finished: list[Finished] = []
     while generator.busy:
+        before_step()
         finished += generator.step()[0]
     return finished

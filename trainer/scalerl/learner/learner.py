@@ -1,6 +1,6 @@
 """The protocol of all learners; `torch_learner` is built in."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +16,10 @@ from scalerl.weights.store import WeightStore
 
 class Diverged(Rejected):
     """The loss or its gradient was not finite for several steps in a row."""
+
+
+def go_on() -> None:
+    """A `check_stop` that never stops."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +42,9 @@ class Learner(Protocol):
 
     version: int
     """Number of optimiser steps taken, which numbers the weights."""
+    check_stop: Callable[[], None]
+    """Called between the passes of a step that has changed nothing yet: raises Cancelled to abandon the step. A learner
+    of several ranks finishes its step."""
 
     @property
     def policy(self) -> Policy | None:

@@ -1,7 +1,7 @@
 """The built-in learner: groups to a batch, advantages, and AdamW on the policy loss, on any engine."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from scalerl.durable import Part, part_of_rank, write_part
+from scalerl.errors import Cancelled
 from scalerl.learner.batch import Batch, make_batch
 from scalerl.learner.batch_loss import batch_loss, passes, scores_of
 from scalerl.learner.critic import ValueLearner
@@ -22,7 +23,7 @@ from scalerl.learner.engine import (
     moments_in_memory,
     take_kept,
 )
-from scalerl.learner.learner import Diverged, Update
+from scalerl.learner.learner import Diverged, Update, go_on
 from scalerl.learner.learning_rate import learning_rate
 from scalerl.learner.loss_scale import INITIAL_SCALE, LossScale
 from scalerl.learner.pieces import PieceFiles, save_pieces
@@ -79,6 +80,9 @@ class TorchLearner:
         """
         engines = engines or TorchEngineMaker()
         self.recipe, self.ranks = recipe, engines.ranks
+        self.check_stop: Callable[[], None] = go_on
+        self._is_first_epoch = True
+        """True until the step at hand has changed the weights."""
         self.size = policy.size  # before an engine shards the policy
         self.version = 0
         self.bad_steps = 0
@@ -124,9 +128,9 @@ class TorchLearner:
     def step(self, groups: Sequence[Group], compute_gpu_hours: float | None = None) -> Update:
         """Train on `groups`; the weights stay unchanged without survivors or if a value is not finite.
 
-        Raises Diverged after MAX_BAD_STEPS bad steps in a row.
+        Raises Diverged after MAX_BAD_STEPS bad steps in a row. If `check_stop` raises, the step can be taken again.
         """
-        recipe = self.recipe
+        recipe, statistics = self.recipe, self.statistics
         compute = None if compute_gpu_hours is None else compute_gpu_hours / recipe.compute_unit_gpu_hours
         rate = learning_rate(recipe.optimiser, step=self.version, compute=compute)
         survivors = [group for group in groups if recipe.zero_variance == "keep" or not group.zero_variance]
@@ -136,7 +140,11 @@ class TorchLearner:
         if survivors:
             batch = make_batch(survivors, mask_truncated=recipe.truncated == "mask").to(self.device)
             if batch.num_own:
-                update = self._train(survivors, batch, rate, metrics)
+                try:
+                    update = self._train(survivors, batch, rate, metrics)
+                except Cancelled:
+                    self.statistics = statistics
+                    raise
         self.version += 1
         return update
 
@@ -179,6 +187,7 @@ class TorchLearner:
         """Log-probabilities of the batch's tokens under `policy`, [B, T], computed in the micro-batches of training."""
         result_BT = torch.zeros_like(batch.behaviour_BT)
         for rows, counts, _ in passes(batch, self.recipe, self.ranks):
+            self.check_stop()
             part = batch.part(rows)
             part_BT = scores_of(policy, part, self.recipe).logprobs_BT
             if counts:
@@ -219,8 +228,10 @@ class TorchLearner:
 
     def _optimise(self, batch: Batch, advantage_BT: Tensor, rate: float) -> tuple[dict[str, Any], int]:
         """Optimise until an epoch takes no step or all are done; returns the last one's columns and the number done."""
+        self._is_first_epoch = True
         epoch, columns = 1, self._optimise_once(batch, advantage_BT, rate)
         while epoch < self.recipe.epochs and not columns["skipped"]:
+            self._is_first_epoch = False
             epoch, columns = epoch + 1, self._optimise_once(batch, advantage_BT, rate)
         return columns, epoch
 
@@ -269,6 +280,8 @@ class TorchLearner:
         """Add the scaled gradient of the batch; returns the columns of `batch_loss`."""
 
         def backward(loss: Tensor, last: bool) -> None:
+            if self._is_first_epoch:
+                self.check_stop()
             self.engine.backward(self.loss_scale.scaled(loss), last=last)
 
         return batch_loss(self.trained, batch, advantage_BT, self.recipe, backward=backward, ranks=self.ranks)
@@ -336,6 +349,5 @@ class TorchLearner:
 
     def _frozen_policies(self) -> dict[str, ScoringNetwork]:
         """The frozen policies that a checkpoint must hold, by name."""
-        # Without its adapter, the policy is the reference: a resumed run reads it from the start's folder.
-        both = {"reference": None if self.policy.has_adapter else self.reference, "start": self.start}
-        return {name: frozen for name, frozen in both.items() if frozen is not None}
+        # A resumed run reads the reference from the folder of the model that it started from.
+        return {} if self.start is None else {"start": self.start}

@@ -116,7 +116,8 @@ class WallCluster(Cluster):
         self._publish_again_if_refused()
 
     def advance(self) -> None:
-        """Wait for the next report, for a moment at most."""
+        """Wait for the next report, for a moment at most, unless the run is to stop."""
+        self.check_stop()
         assert self.is_generating or not self.crew.all_have_taken, "generators have nothing to do"
         self._take_in(wait=True)
         self._publish_again_if_refused()

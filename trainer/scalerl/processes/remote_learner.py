@@ -6,7 +6,7 @@ the run's process, and fetches a publication.
 
 import pickle
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsa
 
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.durable import Part
-from scalerl.learner.learner import Update
+from scalerl.learner.learner import Update, go_on
 from scalerl.learner.ranks import RankDied
 from scalerl.model.build import new_policy
 from scalerl.model.size import ModelSize
@@ -70,6 +70,7 @@ class RemoteLearner:
         """
         self.start = start
         self.recipe, self.size, self.store, self.evaluations = recipe, size, work.store, work.evaluations
+        self.check_stop: Callable[[], None] = go_on
         self.version = 0
         self.publication = 0
         """Last publication that generators were told of, or are about to be."""

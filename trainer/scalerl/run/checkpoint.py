@@ -31,7 +31,7 @@ from scalerl.run.metrics import LogMark
 from scalerl.run.run_folder import replace_folder, write_atomically
 from scalerl.run.sealed_json import read_sealed, seal
 
-CHECKPOINT_FORM = 4
+CHECKPOINT_FORM = 5
 """Checkpoint format, raised by each code change that cannot resume older checkpoints or trains on other data."""
 MANIFEST, PREVIOUS = "manifest.json", "previous.json"
 PARTS = ("state", "tensors", "arrays")
@@ -191,7 +191,7 @@ def _read_manifest(path: Path, code_versions: Sequence[str]) -> Manifest:
 
 def _write_parts(folder: Path, state: dict[str, Any], kept: Sequence[Part]) -> dict[str, Part]:
     """Write the state in parts; return the manifest's entries, including those of the learner's ranks."""
-    encoded = encode(state)
+    encoded = encode(state, near=state.get("cluster", {}).get("learner", {}).get("policy"))
     text = json.dumps(encoded.tree, separators=(",", ":"))
     return {
         **{part_of_rank(rank, len(kept)): part for rank, part in enumerate(kept)},

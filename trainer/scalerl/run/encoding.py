@@ -5,12 +5,13 @@ JSON holds plain values as they are. Other values become an object with one key 
     {"$tuple": [1, 2]}                     a tuple
     {"$pairs": [[17, ...], ...]}           a mapping whose keys are not all strings
     {"$tensor": "cluster/learner/policy/norm"}    a tensor, by name
+    {"$near": ["cluster/learner/policy/norm", "cluster/generator/weights/norm"]}    the same, as distance
     {"$array": ["int32", 40, [7]]}         a NumPy array of shape [7], from place 40 of all numbers of that type
     {"$prompt": ["k_smallest", "3:k9a2"]}  a training prompt of the task, by task and id
     {"$Request": {"prompt": ..., ...}}     a dataclass, by field
 
-Tensors with equal content are stored once, under the name of the first: weights of generators, of publications under
-way and of frozen copies are mostly the learner's.
+Tensors with equal content are stored once, under the name of the first. Weights of generators and of publications under
+way are the learner's of some steps ago: nearly all of their bits, read as integers, are within 2^15 of the learner's.
 """
 
 import hashlib
@@ -44,9 +45,12 @@ class Encoded:
     """Arrays by type: all numbers of the type, one after another."""
 
 
-def encode(state: Any) -> Encoded:
-    """Split the state into three parts; TypeError names the place of a value that cannot be encoded."""
-    encoder = _Encoder()
+def encode(state: Any, near: Mapping[str, Tensor] | None = None) -> Encoded:
+    """Split the state into three parts; TypeError names the place of a value that cannot be encoded.
+
+    Tensors of a name in `near` are stored as their distance from that tensor, if it comes before them in the state.
+    """
+    encoder = _Encoder(near or {})
     tree = encoder.encode(state, "")
     return Encoded(
         tree=tree,
@@ -63,14 +67,45 @@ def decode(encoded: Encoded, prompts: Iterable[Prompt]) -> Any:
     return _Decoder(encoded, {key(prompt): prompt for prompt in prompts}).decode(encoded.tree)
 
 
+DISTANCE = "/distance"
+NEAR_PARTS = (DISTANCE, "/far", "/values")
+"""Parts of a tensor near another: distances, and the places and values of the elements that are too far."""
+MOST_FAR = 0.2
+"""Largest share of elements that may be too far; each takes 8 bytes beside the 2 of its distance, or 12."""
+
+
+def distance(tensor: Tensor, base: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+    """A float32 tensor as the int16 distance of its bits from those of `base`, [n], with the places and values
+    of the elements that are farther away; None if these are too many, or the tensors differ in form."""
+    if tensor.dtype != torch.float32 or base.dtype != torch.float32 or tensor.shape != base.shape:
+        return None
+    bits_N, base_N = tensor.reshape(-1).view(torch.int32), base.reshape(-1).view(torch.int32)
+    distance_N = bits_N - base_N  # modulo 2^32, and so is the way back
+    short_N = distance_N.to(torch.int16)
+    far_M = (short_N != distance_N).nonzero().flatten()
+    if len(far_M) > MOST_FAR * max(1, len(bits_N)):
+        return None
+    places_M = far_M.to(torch.int32) if len(bits_N) <= torch.iinfo(torch.int32).max else far_M
+    return short_N, places_M, tensor.reshape(-1)[far_M]
+
+
+def at_distance(distance_N: Tensor, far_M: Tensor, values_M: Tensor, base: Tensor) -> Tensor:
+    """The inverse of `distance`: the tensor, to the bit."""
+    bits_N = base.reshape(-1).view(torch.int32) + distance_N
+    bits_N[far_M.long()] = values_M.view(torch.int32)
+    return bits_N.view(torch.float32).view(base.shape)
+
+
 class _Encoder:
     """The tensors and arrays collected so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, near: Mapping[str, Tensor]) -> None:
+        self.near = near
         self.tensors: dict[str, Tensor] = {}
         self.parts: dict[str, list[np.ndarray]] = {}
         self._names: dict[tuple[torch.dtype, torch.Size, bytes], str] = {}
         self._used: dict[str, int] = {}
+        self._bases: dict[str, str] = {}
 
     def encode(self, value: Any, place: str) -> Any:
         match value:
@@ -79,7 +114,7 @@ class _Encoder:
             case Prompt():
                 return {"$prompt": list(key(value))}
             case Tensor():
-                return {"$tensor": self._tensor(value, place)}
+                return self._tensor(value, place)
             case np.ndarray():
                 return {"$array": self._array(value)}
             case list():
@@ -103,16 +138,37 @@ class _Encoder:
     def _items(self, values: Iterable[Any], place: str) -> list[Any]:
         return [self.encode(value, f"{place}/{number}") for number, value in enumerate(values)]
 
-    def _tensor(self, tensor: Tensor, place: str) -> str:
+    def _tensor(self, tensor: Tensor, place: str) -> dict[str, Any]:
         """The name for this content, newly assigned if the content is new."""
         own = tensor.detach().cpu().contiguous()
+        name = self._name(own, place)
+        if name in self.tensors:
+            return {"$tensor": name}
+        if (base_name := self._base(place.rpartition("/")[2])) is not None:
+            if name + DISTANCE in self.tensors:
+                return {"$near": [base_name, name]}
+            if (parts := distance(own, self.tensors[base_name])) is not None:
+                self.tensors |= {name + part: values for part, values in zip(NEAR_PARTS, parts, strict=True)}
+                return {"$near": [base_name, name]}
+        # A view would keep its whole base beside it: safetensors refuses tensors that share memory.
+        is_whole = own.untyped_storage().nbytes() == own.nbytes
+        self.tensors[name] = own if is_whole else own.clone()
+        return {"$tensor": name}
+
+    def _base(self, last: str) -> str | None:
+        """The name under which the tensor of this name in `near` is stored already; else None."""
+        if last not in self.near:
+            return None
+        if last not in self._bases:
+            name = self._name(self.near[last].detach().cpu().contiguous(), "")
+            if name not in self.tensors:
+                return None
+            self._bases[last] = name
+        return self._bases[last]
+
+    def _name(self, own: Tensor, place: str) -> str:
         content = hashlib.sha256(own.reshape(-1).view(torch.uint8).numpy().data).digest()
-        name = self._names.setdefault((own.dtype, own.shape, content), place.removeprefix("/"))
-        if name not in self.tensors:
-            # A view would keep its whole base beside it: safetensors refuses tensors that share memory.
-            is_whole = own.untyped_storage().nbytes() == own.nbytes
-            self.tensors[name] = own if is_whole else own.clone()
-        return name
+        return self._names.setdefault((own.dtype, own.shape, content), place.removeprefix("/"))
 
     def _array(self, array: np.ndarray) -> list[Any]:
         name = array.dtype.name
@@ -138,6 +194,9 @@ class _Decoder:
                 return {self.decode(name): self.decode(part) for name, part in pairs}
             case {"$tensor": name}:
                 return self.encoded.tensors[name].clone()
+            case {"$near": [base, name]}:
+                parts = [self.encoded.tensors[one] for one in (*(name + part for part in NEAR_PARTS), base)]
+                return at_distance(parts[0], parts[1], parts[2], parts[3])
             case {"$array": [name, start, shape]}:
                 return self.encoded.arrays[name][start : start + math.prod(shape)].reshape(shape).copy()
             case {"$prompt": [task, prompt]}:

@@ -79,6 +79,8 @@ class Run:
         """The latest events of the cluster's processes."""
         self.last: Manifest | None = None
         """The checkpoint that the run resumed from, or the last one written."""
+        self.saved: tuple[LogMark, int] = EMPTY_LOG, 0
+        """Mark of the log and tokens decoded, as of that checkpoint."""
         if status.damage:
             self.warn(status.damage)
         self.parts = assemble(
@@ -92,7 +94,7 @@ class Run:
         self.cluster, self.pending = self.parts.cluster, self.parts.pending
         self._write_left_out()
         self.last_batch: list[Group] = []
-        """Batch of this attempt's last optimiser step."""
+        """Batch of this attempt's last optimiser step; of the last attempt's, if its evaluation is still to come."""
         try:
             log, rollouts = self._restore()
             self.metrics, self.rollouts = MetricsLog(folder.metrics, log.bytes), self._open_rollouts(rollouts)
@@ -114,11 +116,29 @@ class Run:
         self.cluster.close()
 
     def advance(self, budget_gpu_hours: float) -> None:
-        """Run steps, evaluations and checkpoints until the budget is spent or prompts run out; then write the model."""
+        """Run steps, evaluations and checkpoints until the budget is spent or prompts run out; then write the model.
+
+        Raises Cancelled, after a checkpoint, if the run is to stop: between decode steps, or before a step of the
+        optimiser has changed anything.
+        """
+        self.cluster.check_stop = self.cluster.learner.check_stop = self._stop_if_asked
+        try:
+            exhausted = self._train(budget_gpu_hours)
+        except Cancelled:
+            self.save()
+            raise
+        self._say_health(ended=True)
+        self.save()
+        write_model(self.folder.model, self.cluster.learner, self.parts.start)
+        if self.pending is not None:
+            self.pending.clear()
+        self.status.write("stopped" if exhausted else "done", exhausted)
+
+    def _train(self, budget_gpu_hours: float) -> str:
+        """Take steps until the budget is spent; returns why no prompt is left to train on, if that ends the run."""
         schedule = SCHEDULES[self.recipe.off_policy.type]
         self._stop_if_asked()
-        if self.evaluations == 0:
-            self._evaluate()
+        self._evaluate_if_due()
         if self.cluster.compute_gpu_hours < budget_gpu_hours:
             with self._off_clock("start"):
                 self.cluster.start()
@@ -139,16 +159,10 @@ class Run:
             with self.cluster.paused(), self._off_clock("evaluate"):
                 self._until_pending(0)
             self._stop_if_asked()
-        self._say_health(ended=True)
-        self.save()
-        write_model(self.folder.model, self.cluster.learner, self.parts.start)
-        if self.pending is not None:
-            self.pending.clear()
-        self.status.write("stopped" if exhausted else "done", exhausted)
+        return exhausted
 
     def _stop_if_asked(self) -> None:
         if self.stop_asked.is_set():
-            self.save()
             raise Cancelled("asked to stop")
 
     def _open_rollouts(self, mark: LogMark) -> MetricsLog:
@@ -160,26 +174,33 @@ class Run:
 
     def _evaluate_if_due(self) -> None:
         """Evaluate if the step has reached the next point of the compute grid, and move on to the following point."""
-        every = self.recipe.evaluation.every * self.recipe.compute_unit_gpu_hours
-        compute = self.cluster.compute_gpu_hours
-        if compute >= self.evaluations * every:
+        if self._evaluation_is_due:
             self._evaluate()
             # A long step may pass several grid points; rounding must not repeat one.
-            self.evaluations = max(self.evaluations, math.floor(compute / every) + 1)
+            self.evaluations = max(self.evaluations, math.floor(self.cluster.compute_gpu_hours / self._every) + 1)
+
+    @property
+    def _every(self) -> float:
+        """Interval of evaluations in GPU-hours."""
+        return self.recipe.evaluation.every * self.recipe.compute_unit_gpu_hours
+
+    @property
+    def _evaluation_is_due(self) -> bool:
+        return self.cluster.compute_gpu_hours >= self.evaluations * self._every
 
     def _evaluate(self) -> None:
         """Evaluate the present weights off the clock, or have the evaluator do so while training continues."""
         progress, wall_s, cluster = progress_of(self.cluster), self._wall(), self.cluster
-        self._keep(
-            "trained", progress, trained_rollouts(self.parts.reader, self.recipe, self.last_batch, self.num_readings)
-        )
+        trained = trained_rollouts(self.parts.reader, self.recipe, self.last_batch, self.num_readings)
         if self.pending is None:
             with cluster.paused(), self._off_clock("evaluate"):
                 held_out = list(self.parts.held_out.measure(cluster, self.evaluations))
                 downstream = list(self.parts.downstream.measure(cluster, self.num_readings))
+            self._keep("trained", progress, trained)
             self._write_readings(progress, held_out, downstream, self._wall())
             self._keep("held_out", progress, self.parts.kept_rollouts.take())
         else:
+            self._keep("trained", progress, trained)
             self._until_pending(MOST_PENDING - 1)
             self.pending.add(Due(index=self.evaluations, reading=self.num_readings, progress=progress, wall_s=wall_s))
         self.evaluations += 1
@@ -277,7 +298,8 @@ class Run:
         """
         with self.interval.saving(), self.cluster.paused(), self._off_clock("checkpoint"):
             log, rollouts = self.metrics.sync(), self.rollouts.sync()
-            if self.last is None or self.last.log != log:
+            moment = log, self.cluster.clock.tokens
+            if self.last is None or self.saved != moment:
                 state = {
                     "cluster": self.cluster.state_dict(),
                     "evaluations": self.evaluations,
@@ -287,11 +309,13 @@ class Run:
                     "start_sha256": self.parts.start_sha256,
                     "device": self.device.type,
                     "rollouts": asdict(rollouts),
+                    "last_batch": self.last_batch if self._evaluation_is_due else [],
                 }
                 if self.pending is not None:
                     state["pending_evaluations"] = self.pending.state_dict()
                 write_kept = self.cluster.learner.write_kept
                 self.last = write_checkpoint(self.folder.checkpoint, state, log, self.last, write_kept)
+                self.saved = moment
                 if self.pending is not None:
                     self.pending.saved()
 
@@ -316,6 +340,7 @@ class Run:
         if found.kept:
             state["cluster"]["learner"]["kept"] = [str(path) for path in found.kept]
         self.cluster.load_state_dict(state["cluster"])
+        self.saved = found.manifest.log, self.cluster.clock.tokens
         before = state["device"]
         if before != self.device.type:
             self.warn(
@@ -325,6 +350,7 @@ class Run:
         self.evaluations, self.num_readings = state["evaluations"], state["num_readings"]
         self.wall_s = state["wall_s"]
         self.off_clock_s = state["off_clock_s"]
+        self.last_batch = state["last_batch"]
         if self.pending is not None:
             self.pending.load_state_dict(state["pending_evaluations"])
         return found.manifest.log, LogMark(**state["rollouts"])

@@ -9,26 +9,26 @@ Nothing is discarded for its age, so
 """
 
 from scalerl.cluster.cluster import Cluster, TrainedStep
-from scalerl.rollout import Group
 from scalerl.schedules.resampling import MAX_BATCHES, discard
 
 
 def pipeline(cluster: Cluster) -> TrainedStep:
     """Advance the clock until the next optimiser step is done; its weights are then in transit.
 
-    A trainer that becomes free during a decode step starts at once, on groups finished before that step.
+    A trainer that becomes free during a decode step starts at once, on groups finished before that step. After a
+    stop, the next call goes on from the cluster's state: the groups of an abandoned step are still ready.
     """
     k, clock = cluster.recipe.off_policy.k, cluster.clock
-    to_discard = MAX_BATCHES * cluster.recipe.batch.prompts
     while True:
         cluster.catch_up()
-        to_discard -= discard(cluster, to_discard)
+        discard(cluster, MAX_BATCHES * cluster.recipe.batch.prompts)
         admit(cluster, k)
         chosen, start = choose_batch(cluster, k), max(clock.now, clock.trainer_free)
         if start > clock.now or chosen is None:
             cluster.advance()
         if chosen is not None and start <= clock.now:
-            step = cluster.train(take(cluster, chosen), start)
+            step = cluster.train([cluster.ready[i][1] for i in chosen], start)
+            cluster.ready = [entry for i, entry in enumerate(cluster.ready) if i not in set(chosen)]
             cluster.push_weights()
             return step
 
@@ -56,10 +56,3 @@ def choose_batch(cluster: Cluster, k: int) -> list[int] | None:
     steps_left = sorted(version + k - cluster.learner.version for version in begun)
     feasible = all(count <= left * prompts for count, left in enumerate(steps_left, start=1))
     return sorted(order[:prompts]) if feasible else None
-
-
-def take(cluster: Cluster, chosen: list[int]) -> list[Group]:
-    """Remove and return the chosen groups, in order of completion."""
-    batch = [cluster.ready[i][1] for i in chosen]
-    cluster.ready = [entry for i, entry in enumerate(cluster.ready) if i not in set(chosen)]
-    return batch

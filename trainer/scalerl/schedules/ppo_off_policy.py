@@ -9,21 +9,26 @@ def ppo_off_policy(cluster: Cluster) -> TrainedStep:
     if not cluster.pending:
         generate(cluster)
     start = max(cluster.clock.now, cluster.clock.trainer_free)
-    return cluster.train(cluster.pending.pop(0), start)
+    step = cluster.train(cluster.pending[0], start)
+    del cluster.pending[0]
+    return step
 
 
 def generate(cluster: Cluster) -> None:
-    """Wait for the trainer, push its weights, and generate k batches; groups stay in the order of their draws."""
-    if cluster.learner.version > 0:
+    """Wait for the trainer, push its weights, and generate k batches; groups stay in the order of their draws.
+
+    A call after a stop goes on with the groups that are under way.
+    """
+    if cluster.learner.version > 0 and not cluster.groups_in_system:
         cluster.synchronise()
     k, prompts = cluster.recipe.off_policy.k, cluster.recipe.batch.prompts
-    to_discard = MAX_BATCHES * k * prompts
     while len(cluster.ready) < k * prompts:
-        for _ in range(k * prompts - len(cluster.ready)):
-            cluster.admit()
+        if not cluster.is_generating:
+            for _ in range(k * prompts - len(cluster.ready)):
+                cluster.admit()
         while cluster.is_generating:
             cluster.advance()
-        to_discard -= discard(cluster, to_discard)
+        discard(cluster, MAX_BATCHES * k * prompts)
     groups = [group for _, group in sorted(cluster.ready, key=lambda entry: entry[0])]
     cluster.ready = []
     cluster.pending = [groups[i * prompts : (i + 1) * prompts] for i in range(k)]

@@ -7,13 +7,13 @@ MAX_BATCHES = 10
 a policy that is always right, or always wrong, would generate for ever."""
 
 
-def discard(cluster: Cluster, most: int) -> int:
-    """Discard up to `most` finished groups whose rollouts all got the same reward, oldest first; returns their number.
+def discard(cluster: Cluster, most: int) -> None:
+    """Discard finished groups whose rollouts all got the same reward, oldest first, up to `most` before each step.
 
     Does nothing unless the recipe resamples.
     """
     if cluster.recipe.zero_variance != "resample":
-        return 0
-    flat = [number for number, group in cluster.ready if group.zero_variance][:most]
+        return
+    flat = [number for number, group in cluster.ready if group.zero_variance][: most - cluster.discarded]
     cluster.ready = [entry for entry in cluster.ready if entry[0] not in set(flat)]
-    return len(flat)
+    cluster.discarded += len(flat)
