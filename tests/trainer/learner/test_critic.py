@@ -113,7 +113,7 @@ def test_a_step_with_a_critic_in_micro_batches_is_the_step_of_the_whole_batch():
     for tokens in (1, 37, 10**6):
         learner, _, (batch, advantage) = case(recipe_of(optimiser={"micro_batch_tokens": tokens}))
         metrics = learner.accumulate(batch, advantage) | learner.critic.accumulate(batch)
-        num_parts = len(batch.micro_batches(learner.recipe.optimiser))
+        num_parts = len(batch.micro_batches(learner.recipe.packing, learner.recipe.optimiser.micro_batch_tokens))
         results.append((num_parts, advantage, metrics, gradients(learner.policy), gradients(learner.critic.network)))
     *split, (one, whole_advantage, whole_metrics, of_policy, of_critic) = results
     assert one == 1

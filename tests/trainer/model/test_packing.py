@@ -134,7 +134,8 @@ def test_packed_and_padded_micro_batches_and_the_whole_batch_give_one_gradient(m
         batch = make_batch(groups)
         policy.zero_grad(set_to_none=True)
         metrics = learner.accumulate(batch, learner.advantages(groups, batch))
-        results.append((len(batch.micro_batches(recipe.optimiser)), metrics, gradients(policy)))
+        num_passes = len(batch.micro_batches(recipe.packing, recipe.optimiser.micro_batch_tokens))
+        results.append((num_passes, metrics, gradients(policy)))
     (one, whole_metrics, whole), *split = results
     assert one == 1
     padded, *packed = (num for num, _, _ in split)

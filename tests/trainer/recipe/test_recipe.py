@@ -92,15 +92,19 @@ def test_identity_ignores_how_a_default_was_written():
     assert {ResolvedRecipe.model_validate(data).identity(seed=0) for data in same} == {DEFAULT.identity(seed=0)}
 
 
+AT_5B233C1 = {"cluster": {"attention": {"type": "free"}}, "optimiser": {"packing": "none"}}
+"""Values that commit 5b233c1 had by default, or only had."""
+
+
 def test_settings_that_are_younger_than_the_runs_leave_them_their_names():
-    # As commit 5b233c1 named it, which knew no device and charged no attention.
-    old = ResolvedRecipe.model_validate({"device": "cpu", "cluster": {"attention": {"type": "free"}}})
+    # As commit 5b233c1 named it, which knew no device, charged no attention and padded by default.
+    old = ResolvedRecipe.model_validate({"device": "cpu", **AT_5B233C1})
     assert old.identity(seed=0) == "abcff9d7902a"
     assert DEFAULT.identity(seed=0) != "abcff9d7902a"
 
 
 def test_a_stored_recipe_that_knows_no_attention_is_one_whose_attention_was_free():
-    stored = ResolvedRecipe.model_validate({"cluster": {"attention": {"type": "free"}}}).model_dump(mode="json")
+    stored = ResolvedRecipe.model_validate(AT_5B233C1).model_dump(mode="json")
     del stored["cluster"]["attention"], stored["device"]
     assert ResolvedRecipe.from_stored(stored).cluster.attention == FreeAttention()
     assert ResolvedRecipe.from_stored(stored).identity(seed=0) == "abcff9d7902a"
@@ -224,7 +228,12 @@ def test_a_driver_changes_the_id_only_where_it_is_named_and_runs_ahead_on_the_wa
     def of(driver, clock):
         generator = {"type": "vllm", "driver": driver}
         return ResolvedRecipe.model_validate(
-            {"model": {"heads": 2}, "generator": generator, "cluster": {"type": clock}}
+            {
+                "model": {"heads": 2},
+                "generator": generator,
+                "cluster": {"type": clock},
+                "optimiser": {"packing": "none"},
+            }
         )
 
     assert of(None, "virtual").identity(seed=0) == "58f25813c70d"  # as before there was a choice

@@ -41,14 +41,13 @@ class PolicyDrift:
     @torch.no_grad()
     def __call__(self, rollouts: list[Rollout]) -> float | None:
         """Estimate in passes of `micro_batch_tokens`, packed as in training."""
-        optimiser = self.recipe.optimiser
         groups: dict[Prompt, int] = {}
         group_of = [groups.setdefault(rollout.prompt, len(groups)) for rollout in rollouts]
         batch = batch_of(rollouts, group_of).to(self.start.device)
         total = 0.0
-        for rows in batch.micro_batches(optimiser):
+        for rows in batch.micro_batches(self.recipe.packing, self.recipe.optimiser.micro_batch_tokens):
             part = batch.part(rows)
-            packing = part.packing(optimiser.packing)
+            packing = part.packing(self.recipe.packing)
             start_BT = self.start.score(part.tokens_BT, self.recipe.generation.temperature, packing=packing).logprobs_BT
             total += float(token_kl("k3", part.behaviour_BT.double(), start_BT.double(), part.mask_BT).sum())
         return _mean(total, batch.num_own)

@@ -5,14 +5,14 @@ Axes: P prompts, G rollouts of one prompt, B rollouts in a batch, T tokens, V vo
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from scalerl.model.packing import Packing, packed_micro_batches, padded_micro_batches, shared_micro_batches
-from scalerl.recipe import Optimiser
+from scalerl.recipe.scale import Layout
 from scalerl.rollout import Group, Rollout
 
 ON_THE_HOST = frozenset({"host_mask_BT", "group_B", "length_B", "prompt_B"})
@@ -77,7 +77,7 @@ class Batch:
         """Total tokens that one pass forwards, without padding, and total positions they attend to."""
         return int(self.length_B.sum()), int((self.length_B * (self.length_B + 1) // 2).sum())
 
-    def packing(self, kind: Literal["none", "sequences", "prompts"]) -> Packing | None:
+    def packing(self, kind: Layout) -> Packing | None:
         """Layout of the rows without padding; None if they are padded."""
         if kind == "none":
             return None
@@ -87,12 +87,11 @@ class Batch:
             packing = Packing.with_shared_prompts(self.length_B, self.prompt_B, self.group_B)
         return packing.to(self.tokens_BT.device)
 
-    def micro_batches(self, optimiser: Optimiser) -> list[Tensor]:
-        """Row indices of each pass, on the host."""
-        limit = optimiser.micro_batch_tokens
-        if optimiser.packing == "prompts":
+    def micro_batches(self, kind: Layout, limit: int) -> list[Tensor]:
+        """Row indices of each pass of at most `limit` tokens, on the host."""
+        if kind == "prompts":
             return shared_micro_batches(self.length_B, self.prompt_B, self.group_B, limit)
-        split = packed_micro_batches if optimiser.packing == "sequences" else padded_micro_batches
+        split = packed_micro_batches if kind == "sequences" else padded_micro_batches
         return split(self.length_B, limit)
 
     def part(self, rows: Tensor) -> "Batch":

@@ -61,7 +61,7 @@ def batch_loss(
         loss = (loss_BT * weight_BT[there, :width]).sum()
         if scores.balance_B is not None:
             balance = scores.balance_B.sum() / len(batch.length_B)
-            loss = loss + router_loss(recipe) * balance
+            loss = loss + recipe.router_loss * balance
             of_batch["balance"] += balance.detach().double() * counts
         backward(loss if counts else loss * 0.0, last)
         of_batch["loss"] += loss.detach().double() * counts
@@ -82,7 +82,7 @@ def on_the_host(columns: dict[str, Any], ranks: Ranks) -> dict[str, float]:
 
 def passes(batch: Batch, recipe: ResolvedRecipe, ranks: Ranks) -> Iterator[tuple[Tensor, bool, bool]]:
     """Row indices of each pass of this rank (on the host), whether it counts, and whether it is the last."""
-    parts = batch.micro_batches(recipe.optimiser)
+    parts = batch.micro_batches(recipe.packing, recipe.optimiser.micro_batch_tokens)
     costs = [int(batch.length_B[rows].sum()) for rows in parts]
     for one in shares(costs, ranks.world)[ranks.rank]:
         yield parts[one.index], one.counts, one.last
@@ -95,7 +95,7 @@ def rows_with_gradient(advantage_BT: Tensor, recipe: ResolvedRecipe) -> Tensor:
     KL penalty, entropy bonus or router loss applies to every rollout.
     """
     penalised = recipe.kl.coefficient > 0 and recipe.kl.where == "loss"
-    is_of_all = penalised or recipe.entropy_bonus > 0 or router_loss(recipe) > 0
+    is_of_all = penalised or recipe.entropy_bonus > 0 or recipe.router_loss > 0
     everyone = torch.arange(len(advantage_BT), device="cpu")
     if is_of_all:
         return everyone
@@ -104,18 +104,13 @@ def rows_with_gradient(advantage_BT: Tensor, recipe: ResolvedRecipe) -> Tensor:
     return rows if len(rows) else everyone
 
 
-def router_loss(recipe: ResolvedRecipe) -> float:
-    """Weight of the load-balancing loss; 0 for a model without experts."""
-    return 0.0 if recipe.model.type == "llama" else recipe.model.router_loss
-
-
 def scores_of(policy: Scoring, part: Batch, recipe: ResolvedRecipe) -> Scores:
     """Scores of the tokens of one pass under `policy`."""
     return policy.score(
         part.tokens_BT,
         recipe.generation.temperature,
         length_B=part.length_B,
-        packing=part.packing(recipe.optimiser.packing),
+        packing=part.packing(recipe.packing),
         entropy_gradient=recipe.entropy_bonus > 0,
     )
 

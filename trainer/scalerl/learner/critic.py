@@ -114,7 +114,7 @@ class ValueLearner:
         network = self.start or self.engine
         for rows, counts, _ in passes(batch, self.recipe, self.engine.ranks):
             part = batch.part(rows)
-            (part_BT,) = network(part, part.packing(self.recipe.optimiser.packing))
+            (part_BT,) = network(part, part.packing(self.recipe.packing))
             if counts:
                 values_BT[rows.to(values_BT.device, non_blocking=True), : part.tokens_BT.shape[1]] = part_BT
         return self.engine.ranks.summed(values_BT)
@@ -140,7 +140,7 @@ class ValueLearner:
             part = batch.part(rows)
             assert part.values_BT is not None
             assert part.returns_BT is not None
-            (values_BT,) = self.engine(part, part.packing(self.recipe.optimiser.packing))
+            (values_BT,) = self.engine(part, part.packing(self.recipe.packing))
             found = value_loss(values_BT, part.values_BT, part.returns_BT, part.mask_BT, clip=self.settings.value_clip)
             loss = found.loss_BT.sum() / num_tokens
             self.engine.backward(loss if counts else loss * 0.0, last=last)

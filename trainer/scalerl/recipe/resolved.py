@@ -11,7 +11,7 @@ from scalerl.errors import Rejected
 from scalerl.recipe.adapter import refuse_unfit
 from scalerl.recipe.axes import Recipe
 from scalerl.recipe.generator import refuse_on_cpu, refuse_split
-from scalerl.recipe.scale import Scale
+from scalerl.recipe.scale import Layout, Scale
 
 LATER: dict[str, Any] = {
     "adapter": {"type": "none"},
@@ -91,9 +91,19 @@ class ResolvedRecipe(Recipe, Scale):
             )
         return self
 
+    @property
+    def router_loss(self) -> float:
+        """Weight of the load-balancing loss; 0 for a model without experts."""
+        return 0.0 if self.model.type == "llama" else self.model.router_loss
+
+    @property
+    def packing(self) -> Layout:
+        """Layout of the sequences in a pass: by default the fastest that the model allows."""
+        return self.optimiser.packing or ("sequences" if self.router_loss > 0 else "prompts")
+
     @model_validator(mode="after")
     def _router_sees_sequences(self) -> Self:
-        if self.optimiser.packing == "prompts" and self.model.type != "llama" and self.model.router_loss > 0:
+        if self.optimiser.packing == "prompts" and self.router_loss > 0:
             raise ValueError(
                 "optimiser.packing 'prompts' computes a prompt once for several sequences, but model.router_loss is "
                 "computed per sequence; use packing 'sequences', or a router_loss of 0"

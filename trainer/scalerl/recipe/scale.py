@@ -91,6 +91,9 @@ class LinearDecay(Decay):
 Schedule = Annotated[ConstantRate | CosineDecay | LinearDecay, Field(discriminator="type")]
 
 
+Layout = Literal["none", "sequences", "prompts"]
+
+
 class Optimiser(Frozen):
     """AdamW with warm-up and a learning-rate schedule (ScaleRL A.3: constant)."""
 
@@ -112,10 +115,11 @@ class Optimiser(Frozen):
     """Norm to which larger gradients are scaled down; null turns clipping off."""
     micro_batch_tokens: Annotated[Count, Unit("tokens")] = 2048
     """Tokens in one forward and backward pass, including padding; gradients accumulate over the whole batch."""
-    packing: Literal["none", "sequences", "prompts"] = "none"
+    packing: Layout | None = None
     """Layout of the sequences in a pass. none pads each to the longest. sequences concatenates them, and none attends
-    to another. prompts also computes each prompt only once for all of its rollouts in the pass. Gradients are equal up
-    to rounding, and the virtual clock charges the same."""
+    to another. prompts also computes each prompt only once for all of its rollouts in the pass. null is prompts, or
+    sequences for a model with a router loss. Gradients are equal up to rounding, and the virtual clock charges the
+    same."""
     gradient_checkpointing: bool = False
     """Recompute each block's activations in the backward pass instead of keeping them: a third more work, but memory
     for one block instead of all. The virtual clock does not charge the extra work."""
