@@ -5,7 +5,7 @@ import pytest
 import torch
 from trainer.tiny_transformers import CONFIGS, CPU
 
-from scalerl.model.attention import ATTENTION_NAME, BLOCK, block_mask, blocks_with_pairs
+from scalerl.model.attention import ATTENTION_NAME, BLOCK, BY_ROWS, block_mask, blocks_with_pairs
 from scalerl.model.packing import Packing
 from scalerl.model.transformers_load import attention_of, empty
 
@@ -48,14 +48,16 @@ def test_every_token_sees_what_the_whole_mask_lets_it_see(name, window):
 @pytest.mark.parametrize("name", ["llama", "qwen2", "mistral windowed", "gemma3", "mixtral"])
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")  # as a CPU runs it
 @torch.no_grad()
-def test_a_policy_that_attends_by_blocks_says_what_it_says_by_whole_masks(name, monkeypatch):
+@pytest.mark.parametrize("way", [ATTENTION_NAME, BY_ROWS])
+def test_a_policy_that_attends_by_blocks_or_rows_says_what_it_says_by_whole_masks(name, way, monkeypatch):
     policy = empty(CONFIGS[name], CPU)
     policy.init_weights(torch.Generator().manual_seed(0))
+    policy.model.set_attn_implementation("sdpa")
     length, prompt, group = torch.tensor([70, 64, 90, 31]), torch.tensor([60, 60, 4, 4]), torch.tensor([0, 0, 1, 1])
     tokens = torch.from_numpy(np.random.default_rng(1).integers(4, 40, size=(4, 90)))
     ways = [None, Packing.of(length), Packing.with_shared_prompts(length, prompt, group)]
     expected = [policy.score(tokens, 0.9, packing=packing) for packing in ways]
-    policy.model.set_attn_implementation(ATTENTION_NAME)
+    policy.model.set_attn_implementation(way)
     monkeypatch.setattr(Packing, "may_attend", lambda self: pytest.fail("a mask of every token by every token"))
     for packing, whole in zip(ways, expected, strict=True):
         found = policy.score(tokens, 0.9, packing=packing)
@@ -63,7 +65,23 @@ def test_a_policy_that_attends_by_blocks_says_what_it_says_by_whole_masks(name, 
         torch.testing.assert_close(found.entropy_BT, whole.entropy_BT, rtol=0, atol=1e-5)
 
 
-def test_attention_goes_by_blocks_on_a_gpu_alone():
-    assert attention_of(CONFIGS["qwen2"], CPU) == "sdpa"
+def test_attention_goes_by_blocks_on_a_gpu_and_by_rows_on_a_cpu():
+    assert attention_of(CONFIGS["qwen2"], CPU) == BY_ROWS
     assert attention_of(CONFIGS["qwen2"], torch.device("cuda")) == ATTENTION_NAME
     assert attention_of(CONFIGS["gemma2 capped"], torch.device("cuda")) == "eager"
+
+
+def test_gradients_by_rows_are_those_of_the_whole_mask():
+    length, prompt, group = torch.tensor([70, 64, 90, 31]), torch.tensor([60, 60, 4, 4]), torch.tensor([0, 0, 1, 1])
+    tokens = torch.from_numpy(np.random.default_rng(1).integers(4, 40, size=(4, 90)))
+    packing = Packing.with_shared_prompts(length, prompt, group)
+    policy = empty(CONFIGS["mistral windowed"], CPU)
+    policy.init_weights(torch.Generator().manual_seed(0))
+    gradients = {}
+    for way in ("sdpa", BY_ROWS):
+        policy.model.set_attn_implementation(way)
+        policy.zero_grad()
+        policy.score(tokens, 0.9, packing=packing).logprobs_BT.square().sum().backward()
+        gradients[way] = {name: one.grad.clone() for name, one in policy.named_parameters()}
+    for name, expected in gradients["sdpa"].items():
+        torch.testing.assert_close(gradients[BY_ROWS][name], expected, rtol=1e-4, atol=1e-4)

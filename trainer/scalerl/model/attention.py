@@ -1,8 +1,8 @@
-"""Block-sparse attention without a full token-by-token mask.
+"""Attention of packed sequences without a full token-by-token mask.
 
 A pass of 32,000 packed tokens has a billion pairs. On a GPU, FlexAttention (`torch.nn.attention`) computes only the
-blocks in which the host found a visible pair. On a CPU passes are small, so `transformers` gets the full mask; tests
-compare the two.
+blocks in which the host found a visible pair. On a CPU the queries, keys and values of each sequence are laid out in a
+row of their own, and rows are attended one by one. Tests compare both with the full mask.
 """
 
 from functools import cache
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
@@ -18,8 +19,8 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from scalerl.model.packing import Packing
 
-ATTENTION_NAME = "packed"
-"""Name of this attention in a model's configuration."""
+ATTENTION_NAME, BY_ROWS = "packed", "rows"
+"""Names in a model's configuration of attention by blocks and by rows."""
 BLOCK = 128
 """Tokens per side of a block, as in FlexAttention."""
 
@@ -65,6 +66,35 @@ def block_mask(packing: Packing, window: int | None) -> BlockMask:
     )
 
 
+class RowsMask(Tensor):
+    """The layout of a packed row where `transformers` expects a mask [1, 1, N, N]; as a mask it fits nothing."""
+
+    packing: Packing
+    window: int | None
+
+    @classmethod
+    def of(cls, packing: Packing, window: int | None) -> "RowsMask":
+        """The layout, and the number of positions that a token sees (None: all before it)."""
+        mask = torch.empty(1, 1, 0, 0).as_subclass(cls)
+        mask.packing, mask.window = packing, window
+        return mask
+
+
+def attend_by_rows(query: Tensor, key: Tensor, value: Tensor, mask: RowsMask, scale: float | None) -> Tensor:
+    """Attention [1, N, heads, D] of packed queries, keys and values [1, heads, N, D], sequence by sequence."""
+    packing, shared = mask.packing, query.shape[1] // key.shape[1]
+    q, k, v = (packing.padded(part[0].transpose(0, 1)).transpose(1, 2) for part in (query, key, value))
+    if shared > 1:
+        k, v = k.repeat_interleave(shared, dim=1), v.repeat_interleave(shared, dim=1)
+    seen_TT = None
+    if mask.window is not None:
+        position_T = torch.arange(q.shape[2], device=q.device)
+        back_TT = position_T[:, None] - position_T
+        seen_TT = (back_TT >= 0) & (back_TT < mask.window)
+    attended = F.scaled_dot_product_attention(q, k, v, seen_TT, is_causal=seen_TT is None, scale=scale)
+    return packing.packed(attended.transpose(1, 2))[None]
+
+
 @cache
 def compiled() -> Any:
     """FlexAttention compiled into one kernel; uncompiled, PyTorch builds the full score matrix."""
@@ -76,10 +106,12 @@ def attend(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attention_mask: BlockMask | Tensor | None,
+    attention_mask: BlockMask | RowsMask | Tensor | None,
     **named: Any,
 ) -> tuple[Tensor, None]:
-    """Attention [R, W, heads, D] of queries, keys and values [R, heads, W, D], with a block mask or a full one."""
+    """Attention [R, W, heads, D] of queries, keys and values [R, heads, W, D], with a mask of any kind."""
+    if isinstance(attention_mask, RowsMask):
+        return attend_by_rows(query, key, value, attention_mask, named.get("scaling")), None
     if not isinstance(attention_mask, BlockMask):
         return sdpa_attention_forward(module, query, key, value, attention_mask, **named)
     kernel = compiled() if query.device.type == "cuda" else flex_attention
@@ -88,4 +120,5 @@ def attend(
     return attended.transpose(1, 2).contiguous(), None
 
 
-AttentionInterface.register(ATTENTION_NAME, attend)
+for name in (ATTENTION_NAME, BY_ROWS):
+    AttentionInterface.register(name, attend)

@@ -14,6 +14,7 @@ from transformers import (
 from transformers.initialization import no_init_weights
 
 from scalerl.model.attention import ATTENTION_NAME as BY_BLOCKS
+from scalerl.model.attention import BY_ROWS
 from scalerl.model.llama_files import MAX_POSITIONS, RMS_EPS, ROPE_BASE
 from scalerl.model.outline import shapes_alone
 from scalerl.model.policy import FP32, Precision
@@ -57,12 +58,12 @@ def empty(
 
 
 def attention_of(config: PreTrainedConfig, device: torch.device) -> str:
-    """Attention implementation: fused (block-sparse on a GPU), or eager if the family does not support fused."""
+    """Attention by blocks on a GPU or by rows on a CPU; eager if the family supports no fused attention."""
     family = MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
     is_capped = getattr(config, "attn_logit_softcapping", None)
     if is_capped or not getattr(family, "_supports_sdpa", True):
         return "eager"
-    return BY_BLOCKS if device.type == "cuda" else "sdpa"
+    return BY_BLOCKS if device.type == "cuda" else BY_ROWS
 
 
 def of_folder(

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 from transformers import PreTrainedConfig
 
-from scalerl.model.attention import block_mask
+from scalerl.model.attention import BY_ROWS, RowsMask, block_mask
 from scalerl.model.packing import Packing
 
 Mask = Tensor | BlockMask
@@ -24,8 +24,9 @@ def attention_masks(config: PreTrainedConfig, seen: Tensor, distance: Tensor) ->
 
 
 def packed_masks(config: PreTrainedConfig, packing: Packing) -> Masks:
-    """Block masks for the tokens of a packed row; a dict by kind of layer if the model has several kinds."""
-    return _by_kind(config, lambda window: block_mask(packing, window))
+    """Masks by blocks or by rows for the tokens of a packed row; a dict by kind of layer if the model has several."""
+    mask_of = RowsMask.of if config._attn_implementation == BY_ROWS else block_mask
+    return _by_kind(config, lambda window: mask_of(packing, window))
 
 
 def _by_kind(config: PreTrainedConfig, mask_of: Callable[[int | None], Mask]) -> Masks:

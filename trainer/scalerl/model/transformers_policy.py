@@ -21,6 +21,7 @@ from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from scalerl.model.attention import ATTENTION_NAME as BY_BLOCKS
+from scalerl.model.attention import BY_ROWS
 from scalerl.model.kv_cache import KVCache, Prefill
 from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
@@ -109,7 +110,7 @@ class TransformersPolicy(Policy):
 
     def packed_states(self, tokens_N: Tensor, packing: Packing) -> States:
         position_N = packing.position_N
-        if self.attends_by_blocks:
+        if self.attends_by_blocks or self.config._attn_implementation == BY_ROWS:
             states = self.through(tokens_N[None], position_N[None], packed_masks(self.config, packing))
         else:
             distance_NN = position_N[:, None] - position_N
