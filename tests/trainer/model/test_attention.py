@@ -5,7 +5,7 @@ import pytest
 import torch
 from trainer.tiny_transformers import CONFIGS, CPU
 
-from scalerl.model.attention import ATTENTION_NAME, BLOCK, BY_ROWS, block_mask, blocks_with_pairs
+from scalerl.model.attention import ATTENTION_NAME, BLOCK, BY_ROWS, attend_by_groups, block_mask, blocks_with_pairs
 from scalerl.model.packing import Packing
 from scalerl.model.transformers_load import attention_of, empty
 
@@ -69,6 +69,22 @@ def test_attention_goes_by_blocks_on_a_gpu_and_by_rows_on_a_cpu():
     assert attention_of(CONFIGS["qwen2"], CPU) == BY_ROWS
     assert attention_of(CONFIGS["qwen2"], torch.device("cuda")) == ATTENTION_NAME
     assert attention_of(CONFIGS["gemma2 capped"], torch.device("cuda")) == "eager"
+
+
+def test_one_token_a_row_attends_to_shared_keys_as_to_copies_of_them():
+    random = torch.Generator().manual_seed(0)
+    query, key, value = (
+        torch.randn(5, heads, length, 8, generator=random) for heads, length in ((6, 1), (2, 7), (2, 7))
+    )
+    seen = torch.arange(7) <= torch.tensor([0, 3, 6, 2, 5])[:, None, None, None]
+    found = attend_by_groups(query, key, value, seen, 0.3)
+    expected = torch.zeros(5, 1, 6, 8, dtype=torch.float64)
+    for row in range(5):
+        for head in range(6):
+            scores = 0.3 * (key[row, head // 3].double() @ query[row, head, 0].double())
+            scores[~seen[row, 0, 0]] = -torch.inf
+            expected[row, 0, head] = scores.softmax(0) @ value[row, head // 3].double()
+    torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-6)
 
 
 def test_gradients_by_rows_are_those_of_the_whole_mask():

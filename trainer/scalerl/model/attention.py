@@ -95,6 +95,17 @@ def attend_by_rows(query: Tensor, key: Tensor, value: Tensor, mask: RowsMask, sc
     return packing.packed(attended.transpose(1, 2))[None]
 
 
+def attend_by_groups(query: Tensor, key: Tensor, value: Tensor, seen: Tensor, scale: float | None) -> Tensor:
+    """Attention [R, 1, heads, D] of one token a row, to keys [R, shared heads, K, D] that are seen [R, 1, 1, K].
+
+    The heads that share keys attend as the positions of one head: no key is copied for each of them.
+    """
+    rows, heads, _, size = query.shape
+    grouped = query.reshape(rows, key.shape[1], heads // key.shape[1], size)
+    attended = F.scaled_dot_product_attention(grouped, key, value, seen, scale=scale)
+    return attended.reshape(rows, 1, heads, value.shape[-1])
+
+
 @cache
 def compiled() -> Any:
     """FlexAttention compiled into one kernel; uncompiled, PyTorch builds the full score matrix."""
@@ -112,6 +123,8 @@ def attend(
     """Attention [R, W, heads, D] of queries, keys and values [R, heads, W, D], with a mask of any kind."""
     if isinstance(attention_mask, RowsMask):
         return attend_by_rows(query, key, value, attention_mask, named.get("scaling")), None
+    if query.shape[2] == 1 and query.shape[1] > key.shape[1] and isinstance(attention_mask, Tensor):
+        return attend_by_groups(query, key, value, attention_mask, named.get("scaling")), None
     if not isinstance(attention_mask, BlockMask):
         return sdpa_attention_forward(module, query, key, value, attention_mask, **named)
     kernel = compiled() if query.device.type == "cuda" else flex_attention
