@@ -9,8 +9,9 @@ from fixtures_home import make_home
 from ablations.findings.results import read_results
 from ablations.fit.options import FitSettings
 from ablations.readings import readings_together
-from ablations.readings.readings_together import FEWEST, Wanted, readings_of_runs
+from ablations.readings.readings_together import FEWEST, readings_of_runs
 from ablations.readings.run_reading import read_log, reading_bytes
+from ablations.readings.wanted import WantedRun
 
 SETTINGS = FitSettings(fit_to=2000.0)
 
@@ -21,7 +22,7 @@ def wanted(tmp_path):
     sweep = make_home(tmp_path, seeds=tuple(range(FEWEST // 3)))
     for run in sweep.plan.runs:
         os.utime(sweep.run(run.id).metrics, (1e9, 1e9))
-    return [Wanted(folder=sweep.run(run.id), name=run.id, settings=SETTINGS) for run in sweep.plan.runs]
+    return [WantedRun(folder=sweep.run(run.id), name=run.id, settings=SETTINGS) for run in sweep.plan.runs]
 
 
 @pytest.fixture
