@@ -245,6 +245,7 @@ def compare(
     else:
         options = {"--from": fit_from, "--loss": loss, "--ceiling": ceiling, "--experiment": experiment}
         _refuse("a sweep", options | of_logs)
+        _refuse_logs(names)
         results = _of_sweeps(home, names, task, alone=alone, baseline=reference)
     if curves is not None:
         from ablations.report.csv_files import csv_files
@@ -314,6 +315,15 @@ def _refuse(source: str, options: Mapping[str, object]) -> None:
     if given := [name for name, value in options.items() if value is not None]:
         said = f"{given[0]} {options[given[0]]}".rstrip()
         raise AblationsError(f"{said} has no effect with {source}; omit this option")
+
+
+def _refuse_logs(names: Sequence[str]) -> None:
+    """Raise AblationsError for a log in place of a sweep."""
+    from ablations.logs.sources import is_log
+
+    for name in names:
+        if is_log(Path(name)):
+            raise AblationsError(f"{name}: a log is read with --log TRAINER --gpus N, or with --score and --compute")
 
 
 def _of_sweeps(

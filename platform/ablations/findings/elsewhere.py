@@ -97,18 +97,17 @@ def compare_elsewhere(
 
 
 def _fitted(run: MeasuredRun, reading: RunReading | None) -> FittedRun:
-    fit = None if reading is None else reading.fit
     return FittedRun(
         name=run.id,
         curve=run.curve,
-        fit=fit,
+        fit=None if reading is None else reading.fit,
         reason=run.reason if reading is None else reading.reason,
         variant=run.variant,
         seed=run.seed,
         id=run.id,
         cost_gpu_hours=0.0 if reading is None else reading.cost_gpu_hours,
         code_versions=(),
-        warnings=(*run.warnings, *(fit.oddities if fit else ())),
+        warnings=(*run.warnings, *(() if reading is None else reading.oddities)),
     )
 
 

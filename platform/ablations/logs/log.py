@@ -1,6 +1,6 @@
 """The log of one run of another trainer, whatever wrote it, and its values by step."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,35 +20,36 @@ class Log:
     steps: Sequence[str]
     """Columns in which this kind of file has the step; of each row the first that it has counts."""
     config: Mapping[str, str] = field(default_factory=dict)
-    nans: Mapping[str, int] = field(default_factory=dict)
-    """How often each column was logged as NaN, in contrast to not at all."""
-    texts: Mapping[str, str] = field(default_factory=dict)
-    """Columns that hold text, each with the first text."""
+    nans: Callable[[str], int] = field(default=lambda _: 0)
+    """How often a column was logged as NaN, in contrast to not at all."""
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StepValues:
-    """Values by step, each step once: `StepValues(step=np.array([0.0, 1.0]), columns={"loss": ...}, repeated=0)`."""
+    """Values by step, each step once: `StepValues(step=np.array([0.0, 1.0]), columns={"loss": ...}, ...)`."""
 
     step: np.ndarray
     columns: Mapping[str, np.ndarray]
     repeated: int
     """Number of steps at which one of the columns has several values; the last one counts."""
+    stepless: int
+    """Number of rows that have a value of one of the columns, but no step."""
 
 
 def by_step(steps: np.ndarray, columns: Mapping[str, np.ndarray]) -> StepValues:
     """The columns by ascending step; `steps` has the step of each row, NaN for rows that belong to none."""
     unique = np.unique(steps[~np.isnan(steps)])
-    found, repeated = {}, np.zeros(unique.size, dtype=bool)
+    found, repeated, stepless = {}, np.zeros(unique.size, dtype=bool), np.zeros(steps.size, dtype=bool)
     for name, values in columns.items():
         present = ~np.isnan(values) & ~np.isnan(steps)
+        stepless |= ~np.isnan(values) & np.isnan(steps)
         index = np.searchsorted(unique, steps[present])
         merged = np.full(unique.size, np.nan)
         merged[index] = values[present]  # of a repeated index NumPy assigns the last value
         repeated |= np.bincount(index, minlength=unique.size) > 1
         found[name] = merged
-    return StepValues(step=unique, columns=found, repeated=int(repeated.sum()))
+    return StepValues(step=unique, columns=found, repeated=int(repeated.sum()), stepless=int(stepless.sum()))
 
 
 def first_present(log: Log, names: Sequence[str], *, option: str) -> np.ndarray:
@@ -80,12 +81,3 @@ def thinning_note(step: np.ndarray, values: np.ndarray, name: str) -> str:
         f"{name} is missing at {counted(missing, 'step')} up to step {logged[-1]:g}, the first of them {first:g}, so "
         "compute is counted too low; export the whole history, or sum the time in another way with --compute"
     )
-
-
-def text_problem(log: Log, names: Collection[str], *, option: str) -> None:
-    """Raise AblationsError if one of these columns holds text."""
-    for name in names:
-        if name in log.texts:
-            raise AblationsError(
-                f"{log.place}: {option}: column {name!r} holds text, {log.texts[name]}; a column of numbers is needed"
-            )

@@ -15,12 +15,14 @@ from ablations.logs.expression import (
     evaluate,
     parse,
 )
-from ablations.logs.log import Log, by_step, first_present, text_problem, thinning_note
+from ablations.logs.log import Log, by_step, first_present, thinning_note
 from ablations.logs.presets import Preset, find_preset
 from ablations.text import counted
 
 SECONDS_PER_HOUR = 3600
 GPU_HOURS = "GPU-hours"
+STEP_OF_ROW = "the step, once for each row"
+"""Column by which the compute of a trainer names the step, whatever column has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +70,7 @@ class LogMeaning:
         try:
             return Expressions(
                 score=self.resolve_score(columns),
-                compute=parse(self.compute or self._compute(preset, columns), columns, option="--compute"),
+                compute=self._resolve_compute(preset, columns),
                 samples=parse(self.samples, columns, option="--samples") if self.samples else None,
                 step=parse(self.step, columns, option="--step") if self.step else None,
             )
@@ -80,7 +82,9 @@ class LogMeaning:
         preset = None if self.trainer is None else find_preset(self.trainer)
         return parse(self.score or _score(preset, columns), columns, option="--score")
 
-    def _compute(self, preset: Preset | None, columns: Collection[str]) -> str:
+    def _resolve_compute(self, preset: Preset | None, columns: Collection[str]) -> Expression:
+        if self.compute:
+            return parse(self.compute, columns, option="--compute")
         assert preset is not None, "checked before"
         seconds = preset.second_columns(columns)
         if not seconds:
@@ -91,9 +95,9 @@ class LogMeaning:
             )
         time = " + ".join(f"where({column_text(name)} > 0, {column_text(name)}, 0)" for name in seconds)
         if preset.is_mean:
-            step = next(name for name in (*preset.steps, "step") if name in columns)
-            time = f"({time}) * diff(where({column_text(seconds[0])} > 0, {column_text(step)}))"
-        return f"cumsum({time}) * {self.gpus} / {SECONDS_PER_HOUR}"
+            time = f"({time}) * diff(where({column_text(seconds[0])} > 0, {column_text(STEP_OF_ROW)}))"
+        text = f"cumsum({time}) * {self.gpus} / {SECONDS_PER_HOUR}"
+        return parse(text, [*seconds, STEP_OF_ROW], option="--log")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +113,7 @@ class Expressions:
     def columns(self) -> list[str]:
         """The columns that the values at a step need."""
         wanted = [column for one in (self.score, self.compute, self.samples) if one for column in columns_of(one)]
-        return list(dict.fromkeys(wanted))
+        return [column for column in dict.fromkeys(wanted) if column != STEP_OF_ROW]
 
 
 def _score(preset: Preset | None, columns: Collection[str]) -> str:
@@ -134,13 +138,12 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
     Steps without a score or compute are no readings. Raises AblationsError if the log has not one reading, or numbers
     that no curve can have.
     """
-    found = meaning.resolve(log.columns.keys() | log.texts.keys(), log.place)
-    text_problem(log, found.columns, option="--score or --compute")
+    found = meaning.resolve(log.columns.keys(), log.place)
     steps = _steps(log, meaning, found)
     values = by_step(steps, {column: log.columns[column] for column in found.columns})
     size = values.step.size
     score = evaluate(found.score, values.columns, size)
-    compute = evaluate(found.compute, values.columns, size)
+    compute = evaluate(found.compute, {**values.columns, STEP_OF_ROW: values.step}, size)
     is_scored = ~np.isnan(score)
     is_reading = is_scored & ~np.isnan(compute)
     if not is_reading.any():
@@ -159,10 +162,12 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
     said += [
         f"{column} was logged as NaN {counted(count, 'time')}; these values are left out"
         for column in found.columns
-        if (count := log.nans.get(column))
+        if (count := log.nans(column))
     ]
     if values.repeated:
         said.append(f"{counted(values.repeated, 'step')} logged again, as after a resume; the last value counts")
+    if values.stepless:
+        said.append(f"{counted(values.stepless, 'row')} without a step left out")
     if dropped := int(is_scored.sum() - is_reading.sum()):
         said.append(f"{dropped} of {counted(int(is_scored.sum()), 'reading')} have no compute at their step")
     thinned = (thinning_note(values.step, values.columns[column], column) for column in _summed(found.compute))
@@ -172,9 +177,8 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
 def _steps(log: Log, meaning: LogMeaning, found: Expressions) -> np.ndarray:
     """The step of every row; NaN for rows that belong to none."""
     if found.step is not None:
-        text_problem(log, list(columns_of(found.step)), option="--step")
-        size = len(next(iter(log.columns.values()), ()))
-        return evaluate(found.step, log.columns, size)
+        needed = {column: log.columns[column] for column in columns_of(found.step)}
+        return evaluate(found.step, needed, max((len(values) for values in needed.values()), default=0))
     preset = None if meaning.trainer is None else find_preset(meaning.trainer)
     if preset and (own := [name for name in preset.steps if name in log.columns]):
         return first_present(log, own, option="--step")

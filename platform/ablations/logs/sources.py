@@ -50,16 +50,21 @@ class LogSource:
         return [LOG_READERS[first.suffix.lower()](first, self.name)]
 
 
+def is_log(path: Path) -> bool:
+    """True for a file whose name says that it is a log."""
+    return path.is_file() and ("tfevents" in path.name or path.suffix.lower() in (*LOG_READERS, DATABASE))
+
+
 def find_source(path: Path) -> LogSource:
     """The log at a path; AblationsError with what is there if it is none."""
     if not path.exists():
         raise AblationsError(f"{path}: no such file or folder; name the logs of runs")
     if path.is_dir():
         return _in_folder(path)
+    if not is_log(path):
+        raise AblationsError(f"{path}: no log that can be read; {KINDS}")
     if "tfevents" in path.name:
         return LogSource(name=path.absolute().parent.name, files=(path,))
-    if path.suffix.lower() not in (*LOG_READERS, DATABASE):
-        raise AblationsError(f"{path}: no log that can be read; {KINDS}")
     return LogSource(name=_name(path), files=(path,))
 
 

@@ -45,15 +45,8 @@ def read_csv_log(path: Path, name: str) -> Log:
                 f"{len(fields)} fields below a header of {len(header)}",
                 "write numbers with a decimal point, not a comma, and names with a comma in double quotes",
             )
-        rows.append((f"line {line}", {column: _cell(text) for column, text in zip(header, fields, strict=True)}))
+        rows.append((f"line {line}", {column: text.strip() for column, text in zip(header, fields, strict=True)}))
     return log_of_rows(rows, name=name, place=str(path), steps=TABLE_STEPS, notes=notes)
-
-
-def _cell(text: str) -> float | str:
-    try:
-        return float(text.replace("_", "?"))  # float() would read 1_0 as 10
-    except ValueError:
-        return text.strip()
 
 
 def read_parquet(path: Path, name: str) -> Log:
@@ -68,5 +61,5 @@ def read_parquet(path: Path, name: str) -> Log:
         raise Place(source=str(path)).error(f"not Parquet ({error})", "write it with pandas or pyarrow") from None
     if not found:
         raise Place(source=str(path)).error("no rows", "the trainer must have logged a step")
-    rows = ((f"row {number + 1}", row) for number, row in enumerate(found))
+    rows = [(f"row {number + 1}", row) for number, row in enumerate(found)]
     return log_of_rows(rows, name=name, place=str(path), steps=TABLE_STEPS)

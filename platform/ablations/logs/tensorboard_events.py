@@ -28,7 +28,9 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
     events = extra("tensorboard.compat.proto.event_pb2", package=PACKAGE, reads=reads)
     arrays = extra("tensorboard.util.tensor_util", package=PACKAGE, reads=reads)
     damage = extra("google.protobuf.message", package="protobuf", reads=reads).DecodeError
-    rows, notes = [], ()
+    rows: list[tuple[str, dict[str, float]]] = []
+    at_step: dict[int, dict[str, float]] = {}
+    notes = ()
     for path in paths:
         try:
             content = path.read_bytes()
@@ -43,7 +45,14 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
                 raise Place(source=str(path)).error(
                     f"record {number + 1} is damaged ({error})", "copy the file again from where it was written"
                 ) from None
-            rows += [(path.name, {"step": event.step, tag: value}) for tag, value in _scalars(event, arrays)]
+            for tag, value in _scalars(event, arrays):
+                # One row a step, and a further one for a tag that comes again.
+                if tag in (row := at_step.setdefault(event.step, {})):
+                    row = at_step[event.step] = {}
+                if not row:
+                    row["step"] = event.step
+                    rows.append((path.name, row))
+                row[tag] = value
     if not rows:
         raise AblationsError(f"{folder}: no scalar in the event files; the trainer must have logged a step")
     return log_of_rows(rows, name=name, place=str(folder), steps=("step",), config={}, notes=notes)

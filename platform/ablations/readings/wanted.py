@@ -78,7 +78,9 @@ class WantedCurve:
         """The curve with its fit, which is then kept if the folder can be written."""
         fit, reason = try_fit(self.curve, self.settings)
         cost = float(self.curve.compute[-1])
-        found = RunReading(curve=self.curve, fit=fit, reason=reason, cost_gpu_hours=cost, hours=None)
+        # Finding outliers takes half as long as the fit, so what was found is kept with it.
+        oddities = tuple(fit.oddities) if fit else ()
+        found = RunReading(curve=self.curve, fit=fit, reason=reason, cost_gpu_hours=cost, hours=None, oddities=oddities)
         if self.kept_in is not None:
             with suppress(OSError):  # the fit is then made again each time
                 self.kept_in.mkdir(parents=True, exist_ok=True)

@@ -94,6 +94,13 @@ def test_the_names_of_a_trainer_give_gpu_hours_and_scores(name):
     assert meaning.compute_name == "GPU-hours"
 
 
+def test_the_time_of_trl_is_that_of_all_steps_since_the_row_before_whatever_the_steps_are_called():
+    rows = [{"global_step" if key == "step" else key: value for key, value in row.items()} for row in LOGGED["trl"]]
+    meaning = LogMeaning(trainer="trl", gpus=1.0, step="global_step")
+    curve, _ = curve_of_log(log_of(rows), meaning, name="a", start="")
+    assert curve.compute.tolist() == [0, 1]
+
+
 def test_names_that_only_look_like_a_score_are_none():
     columns = {"eval/step", "eval/aime", "eval/aime-truncated_ratio", "eval/aime-pass@4", "eval/aime/response_len/mean"}
     assert find_preset("slime").score_columns(columns) == ["eval/aime"]

@@ -157,6 +157,20 @@ def test_a_history_that_was_cut_or_thinned_is_noticed(tmp_path, kept, said):
     curve_of(tmp_path, [row for row in ROWS if row["step"] in kept], compute="step")
 
 
+def test_rows_without_a_step_are_left_out_and_counted(tmp_path):
+    curve, warnings = curve_of(tmp_path, [{"acc": 0.9, "s": 1.0}, {"other": 1.0}, *ROWS], compute="cumsum(s)")
+    assert curve.step.tolist() == list(range(1, 11))
+    assert warnings == ("1 row without a step left out",)
+
+
+def test_a_log_without_a_column_of_steps_is_refused_until_one_is_named(tmp_path):
+    rows = [{"acc": row["acc"], "iteration": row["step"]} for row in ROWS]
+    with pytest.raises(AblationsError, match=r"no column 'step'; name the column of steps with --step; .*iteration"):
+        curve_of(tmp_path, rows, compute="iteration")
+    curve, _ = curve_of(tmp_path, rows, compute="iteration", step="iteration * 2")
+    assert curve.step.tolist() == list(range(2, 21, 2))
+
+
 def test_readings_without_compute_are_counted(tmp_path):
     rows = [row | ({"hours": row["step"]} if row["step"] > 2 else {}) for row in ROWS]
     curve, warnings = curve_of(tmp_path, rows, compute="hours")
@@ -282,6 +296,12 @@ def test_a_log_is_only_kept_once_it_is_at_rest(tmp_path):
     os.utime(path, ns=(time.time_ns() + 10**10, time.time_ns() + 10**10))
     study(path, kept=tmp_path / "kept")
     assert not list(tmp_path.glob("kept/*"))
+
+
+def test_a_log_without_options_is_told_the_options(tmp_path):
+    path = written(tmp_path / "a.jsonl", ROWS)
+    result = CliRunner().invoke(app, ["compare", path])
+    assert str(result.exception) == f"{path}: a log is read with --log TRAINER --gpus N, or with --score and --compute"
 
 
 @pytest.mark.parametrize(
