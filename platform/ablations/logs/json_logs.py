@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ablations.errors import FileError, Place
-from ablations.logs.log import Log
+from ablations.errors import Place
+from ablations.logs.log import HALF_WRITTEN, Log, unreadable
 from ablations.logs.rows import log_of_rows
 
 STEPS = ("step", "_step", "global_step")
 HISTORY = "log_history"
 """Key of the rows in a `trainer_state.json`."""
-HALF_WRITTEN = "The last row is half written and left out."
 
 
 def read_json_lines(path: Path, name: str) -> Log:
@@ -78,8 +77,3 @@ def _text(path: Path) -> str:
         raise unreadable(path, error) from None
     except UnicodeDecodeError as error:
         raise Place(source=str(path)).error(f"not UTF-8 text ({error})", "save the file as UTF-8") from None
-
-
-def unreadable(path: Path, error: OSError) -> FileError:
-    """The error for a file that the system does not let us read."""
-    return Place(source=str(path)).error(f"cannot be read ({error.strerror or error})", "name a readable file")

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError, FileError, Place, did_you_mean
 from ablations.text import counted
+
+HALF_WRITTEN = "The last row is half written and left out."
+"""Note of a log whose trainer may still be writing it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,3 +85,8 @@ def thinning_note(step: np.ndarray, values: np.ndarray, name: str) -> str:
         f"{name} is missing at {counted(missing, 'step')} up to step {logged[-1]:g}, the first of them {first:g}, so "
         "compute is counted too low; export the whole history, or sum the time in another way with --compute"
     )
+
+
+def unreadable(path: Path, error: OSError) -> FileError:
+    """The error for a file that the system does not let us read."""
+    return Place(source=str(path)).error(f"cannot be read ({error.strerror or error})", "name a readable file")

@@ -65,7 +65,9 @@ def find_source(path: Path) -> LogSource:
         raise AblationsError(f"{path}: no log that can be read; {KINDS}")
     if "tfevents" in path.name:
         return LogSource(name=path.absolute().parent.name, files=(path,))
-    return LogSource(name=_name(path), files=(path,))
+    # New rows of SQLite may be in a file beside the database.
+    beside = [path.with_name(f"{path.name}-wal")] if path.suffix.lower() == DATABASE else []
+    return LogSource(name=_name(path), files=(path, *(one for one in beside if one.exists())))
 
 
 def _in_folder(folder: Path) -> LogSource:

@@ -10,8 +10,7 @@ from typing import Any
 
 from ablations.errors import AblationsError, Place
 from ablations.logs.extras import extra
-from ablations.logs.json_logs import HALF_WRITTEN, unreadable
-from ablations.logs.log import Log
+from ablations.logs.log import HALF_WRITTEN, Log, unreadable
 from ablations.logs.rows import log_of_rows
 
 LENGTH_FIELD, CHECKSUM = 8, 4

@@ -10,8 +10,7 @@ from typing import Any
 
 from ablations.errors import Place
 from ablations.logs.extras import extra
-from ablations.logs.json_logs import HALF_WRITTEN, unreadable
-from ablations.logs.log import Log
+from ablations.logs.log import HALF_WRITTEN, Log, unreadable
 from ablations.logs.rows import flat, log_of_rows
 
 BEGINNING = b":W&B"

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from places import REPOSITORY
 
+from ablations.cli.read import compare
+from ablations.cli.reference import parameters_of
 from ablations.logs.log import Log
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.presets import PRESETS, find_preset
@@ -108,6 +110,14 @@ def test_names_that_only_look_like_a_score_are_none():
         {"eval/all/avg_score", "eval/all/pass_at_4", "eval/all/mean_positive_reward"}
     )
     assert found == ["eval/all/avg_score", "eval/all/pass_at_4"]
+
+
+def test_the_help_names_every_trainer():
+    *others, last = [preset.name for preset in PRESETS]
+    (log,) = [one for one in parameters_of(compare) if one.name == "log"]
+    assert log.info.help == (
+        f"Trainer that wrote the logs: {', '.join(others)} or {last}. Then SWEEP is one file or folder per run."
+    )
 
 
 def test_the_page_names_every_column_with_its_version_and_file():

@@ -3,9 +3,11 @@
 import json
 import math
 import os
+import sqlite3
 import subprocess
 import sys
 import warnings
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -198,6 +200,18 @@ def test_a_project_as_trackio_writes_it_has_all_its_runs(tmp_path):
     assert (dapo.config["loss"], grpo.config["seed"]) == ("dapo", "2")
     assert logged(dapo, "eval/reward") == SCORES
     assert logged(grpo, "perf/time") == {step: 2.0 * step for step in range(5)}
+
+
+def test_rows_that_sqlite_keeps_beside_the_database_are_read_and_their_file_decides_with_it(tmp_path):
+    with closing(sqlite3.connect(path := tmp_path / "p.db")) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("CREATE TABLE metrics (id INTEGER PRIMARY KEY, run_name TEXT, step INTEGER, metrics TEXT)")
+        database.execute("INSERT INTO metrics VALUES (1, 'dapo', 7, '{\"acc\": 0.5}')")
+        database.commit()
+        source = find_source(path)
+        assert source.files == (path, tmp_path / "p.db-wal")
+        (log,) = source.read()
+        assert logged(log, "acc") == {7: 0.5}
 
 
 def test_a_state_as_a_trainer_of_hugging_face_writes_it(tmp_path):
