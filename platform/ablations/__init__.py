@@ -13,7 +13,7 @@ The rooms by height; each imports only what stands below it:
 
     cli        the commands
     running    one `platform sweep` from plan to end
-    search     variants that a sampler proposes
+    search     variants that a sampler proposes               logs      runs of other trainers, from what they log
     tracking   MLflow, made from the run folders at any time
     report     figures, tables and the page                status    what runs are doing, shown
     steering   runs that end early

@@ -96,12 +96,21 @@ NOT_RUN = {
     "curves of two seeds, which tests/platform/findings/test_elsewhere.py has": (
         "platform design curves.csv --reference scalerl",
     ),
+    "logs of another trainer, which tests/platform/logs has": (
+        "platform compare 'runs/*' --log verl --gpus 64",
+        "platform compare 'runs/*' --log verl --gpus 64 --curves curves.csv",
+        "platform compare 'runs/*' --score eval/acc --compute 'cumsum(time/ms) * 8 / 3.6e6'",
+        "platform compare 'runs/*' --log slime --gpus 32 --score '(eval/aime + eval/math) / 2'",
+        "platform compare 'runs/*' --score 'eval/percent / 100' --compute step --step policy/global_step",
+        "platform compare 'runs/*' --log verl --gpus 64 --pattern 'exp[0-9]+_(?P<variant>.+)_run(?P<seed>[0-9]+)'",
+        "platform compare 'runs/*' --log trl --gpus 8 --variant algorithm/loss --seed seed",
+    ),
     "hours": ("platform reproduce --all",),
     "a server until Ctrl-C; tests/dashboard and tests/tracking start it": (
         *("platform dashboard", "platform mlflow"),
         "mlflow server --host 0.0.0.0 --port 5000 --backend-store-uri sqlite:////srv/mlflow/mlflow.db "
         "--artifacts-destination /srv/mlflow/files --allowed-hosts mlflow.example:5000",
-        "platform compare --mlflow http://mlflow:5000 --experiment grpo --metric pass_rate --compute gpu_hours "
+        "platform compare --mlflow http://mlflow:5000 --experiment grpo --score pass_rate --compute gpu_hours "
         "--variant loss --seed seed --reference cispo",
     ),
     "the reader's own shell": (

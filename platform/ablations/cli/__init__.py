@@ -10,6 +10,7 @@
     jobs.py      cancel, retry
     follow.py    status, logs
     read.py      fit, compare, report
+    elsewhere.py runs of other trainers for compare
     forecast.py  forecast
     design.py    design, and its part of a dry run
     reproduce.py reproduce

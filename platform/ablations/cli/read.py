@@ -1,13 +1,14 @@
 """The commands that evaluate a sweep: fit, compare, report."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ablations.cli.elsewhere import Elsewhere
 from ablations.cli.options import (
     FAILED,
     AloneOption,
@@ -113,8 +114,9 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="SWEEP",
-            help="Sweep names or files, or one CSV file of curves. Several sweeps are compared with the reference of "
-            "the first. Default: the sweep started last.",
+            help="Sweep names or files, or one CSV file of curves, or logs of another trainer with --log, or --score "
+            "and --compute. Several sweeps are compared with the reference of the first. Default: the sweep started "
+            "last.",
             autocompletion=further_sweeps,
         ),
     ] = None,
@@ -128,33 +130,74 @@ def compare(
     ] = None,
     fit_from: Annotated[
         str | None,
-        typer.Option("--from", help='For curves from a CSV file or MLflow: a compute or "auto", as in `fit`.'),
+        typer.Option("--from", help='For curves of another trainer: a compute or "auto", as in `fit`.'),
     ] = None,
     loss: Annotated[
-        FitLoss | None, typer.Option(help="Loss for curves from a CSV file or MLflow; huber down-weights outliers.")
+        FitLoss | None, typer.Option(help="Loss for curves of another trainer; huber down-weights outliers.")
     ] = None,
     ceiling: Annotated[
-        float | None, typer.Option(help="For curves from a CSV file or MLflow: highest pass rate that the task allows.")
+        float | None, typer.Option(help="For curves of another trainer: highest pass rate that the task allows.")
     ] = None,
     mlflow: Annotated[
         str | None, typer.Option("--mlflow", help="MLflow server or store with the --experiment to compare.")
     ] = None,
     experiment: Annotated[str | None, typer.Option("--experiment", help="Name of the MLflow experiment.")] = None,
-    metric: Annotated[str | None, typer.Option("--metric", help="MLflow metric with the held-out pass rate.")] = None,
+    log: Annotated[
+        str | None,
+        typer.Option(
+            "--log",
+            help="Trainer that wrote the logs: verl, prime-rl, slime, skyrl, nemo-rl, openrlhf, trl or areal. Then "
+            "SWEEP is one file or folder per run.",
+        ),
+    ] = None,
+    gpus: Annotated[
+        float | None, typer.Option("--gpus", help="With --log: GPUs per run, so that compute is in GPU-hours.")
+    ] = None,
+    score: Annotated[
+        str | None, typer.Option("--score", help="Held-out pass rate in logs or MLflow: a column or an expression.")
+    ] = None,
     compute: Annotated[
-        str | None, typer.Option("--compute", help='MLflow metric with the compute at the same steps, or "step".')
+        str | None,
+        typer.Option(
+            "--compute",
+            help='Compute in logs or MLflow: a column, or an expression such as "cumsum(perf/time_per_step) * 64 / '
+            '3600".',
+        ),
+    ] = None,
+    step: Annotated[
+        str | None, typer.Option("--step", help="Step in logs: a column or an expression. Default: the file's own.")
+    ] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            "--pattern",
+            help="Regular expression for the names of runs in logs, with groups (?P<variant>...) and (?P<seed>...). "
+            "Default: dapo-s1 is variant dapo, seed 1.",
+        ),
     ] = None,
     variant: Annotated[
-        str | None, typer.Option("--variant", help="MLflow param or tag with the variant. Default: variant.")
+        str | None,
+        typer.Option(
+            "--variant",
+            help="Key of a run's configuration, in MLflow a param or tag, with the variant. Default in "
+            "MLflow: variant.",
+        ),
     ] = None,
     seed: Annotated[
         str | None,
         typer.Option(
-            "--seed", help="MLflow param or tag with the seed. Default: runs are numbered in the order they began."
+            "--seed",
+            help="Key of a run's configuration, in MLflow a param or tag, with the seed. Default: runs are "
+            "numbered in their order.",
         ),
     ] = None,
     samples: Annotated[
-        str | None, typer.Option("--samples", help="All generations behind a score: an MLflow metric, or a number.")
+        str | None,
+        typer.Option("--samples", help="All generations behind a score in logs or MLflow: an expression or a number."),
+    ] = None,
+    curves: Annotated[
+        Path | None,
+        typer.Option("--curves", help="Also write the curves to this CSV file, which fit, forecast and design read."),
     ] = None,
     alone: AloneOption = False,
     sort: Annotated[
@@ -168,18 +211,12 @@ def compare(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare variants with a reference: of one sweep or several, of a CSV file, or of an MLflow experiment."""
+    """Compare variants with a reference: of sweeps, of a CSV file, of logs of another trainer, or of MLflow."""
     given = {"fit_from": check_cutoff(fit_from), "loss": loss, "ceiling": ceiling}
     settings = {name: value for name, value in given.items() if value is not None}
-    of_mlflow = {
-        "experiment": experiment,
-        "metric": metric,
-        "compute": compute,
-        "variant": variant,
-        "seed": seed,
-        "samples": samples,
-    }
-    of_mlflow = {name: value for name, value in of_mlflow.items() if value is not None}
+    of_meaning = {"log": log, "gpus": gpus, "score": score, "compute": compute, "step": step, "samples": samples}
+    of_naming = {"pattern": pattern, "variant": variant, "seed": seed}
+    of_logs = {f"--{name}": value for name, value in (of_meaning | of_naming).items()}
     of_home = {"--task": task, "--alone": "" if alone else None}
     latex_given = {"--latex": "" if latex else None}
     if paper:
@@ -190,18 +227,31 @@ def compare(
         _refuse("--csv", latex_given)
     names = sweeps or []
     files = [name for name in names if name.lower().endswith(".csv")]
+    elsewhere = Elsewhere(home=home, reference=reference, settings=FitSettings(**settings))
     if mlflow is not None:
-        _refuse("an MLflow experiment", {"SWEEP": names[0] if names else None} | of_home)
-        results = _of_experiment(mlflow, of_mlflow, reference, FitSettings(**settings))
+        _refuse("an MLflow experiment", {"SWEEP": names[0] if names else None, "--pattern": pattern} | of_home)
+        results = elsewhere.experiment(mlflow, experiment, of_meaning, of_naming)
+    elif any(value is not None for value in (log, score, compute)):
+        _refuse("logs", {"--experiment": experiment} | of_home)
+        results = elsewhere.logs(names, of_meaning, of_naming)
     elif files:
         if len(names) > 1:
-            raise AblationsError(f"a CSV file is compared by itself; pass only {files[0]}, or only sweeps")
-        _refuse("a CSV file", of_home | {f"--{name}": value for name, value in of_mlflow.items()})
-        results = _of_file(Path(files[0]), reference, FitSettings(**settings))
+            raise AblationsError(
+                f"a CSV file is compared by itself; pass only {files[0]}, or only sweeps. Logs need --log, or --score "
+                "and --compute"
+            )
+        _refuse("a CSV file", of_home | {"--experiment": experiment} | of_logs)
+        results = elsewhere.file(Path(files[0]))
     else:
-        options = {"from": fit_from, "loss": loss, "ceiling": ceiling} | of_mlflow
-        _refuse("a sweep", {f"--{name}": value for name, value in options.items()})
+        options = {"--from": fit_from, "--loss": loss, "--ceiling": ceiling, "--experiment": experiment}
+        _refuse("a sweep", options | of_logs)
+        _refuse_logs(names)
         results = _of_sweeps(home, names, task, alone=alone, baseline=reference)
+    if curves is not None:
+        from ablations.report.csv_files import csv_files
+        from scalerl.run.run_folder import write_atomically
+
+        write_atomically(curves, csv_files(results)["curves.csv"])
     if sort is not None:
         from ablations.findings.order import in_order
 
@@ -260,11 +310,20 @@ def write_sheet(results: "Results", place: str) -> None:
     tell(place)
 
 
-def _refuse(source: str, options: dict[str, str | None]) -> None:
+def _refuse(source: str, options: Mapping[str, object]) -> None:
     """Raise AblationsError if one of the options is given, because it has no effect on this source."""
     if given := [name for name, value in options.items() if value is not None]:
         said = f"{given[0]} {options[given[0]]}".rstrip()
         raise AblationsError(f"{said} has no effect with {source}; omit this option")
+
+
+def _refuse_logs(names: Sequence[str]) -> None:
+    """Raise AblationsError for a log in place of a sweep."""
+    from ablations.logs.sources import is_log
+
+    for name in names:
+        if is_log(Path(name)):
+            raise AblationsError(f"{name}: a log is read with --log TRAINER --gpus N, or with --score and --compute")
 
 
 def _of_sweeps(
@@ -287,21 +346,6 @@ def _of_sweeps(
         results = read_results(with_task(sweep, task), alone=alone, done=done)
     warn(unkept_results_note(results))
     return results
-
-
-def _of_file(path: Path, reference: str | None, settings: FitSettings) -> "Results":
-    from ablations.findings.elsewhere import compare_elsewhere, study_of_file
-
-    return compare_elsewhere(study_of_file(path), reference, settings)
-
-
-def _of_experiment(tracking_uri: str, named: dict[str, str], reference: str | None, settings: FitSettings) -> "Results":
-    from ablations.findings.elsewhere import compare_elsewhere
-    from ablations.tracking.experiment import ExperimentNames, study_of_experiment
-
-    if missing := [f"--{name}" for name in ("experiment", "metric", "compute") if name not in named]:
-        raise AblationsError(f"--mlflow also needs {', '.join(missing)}")
-    return compare_elsewhere(study_of_experiment(tracking_uri, ExperimentNames(**named)), reference, settings)
 
 
 def report(

@@ -12,7 +12,9 @@ from ablations.fit.curve_file import read_seed_curves
 from ablations.fit.options import FitSettings
 from ablations.home.labels import Labels, PlannedRun, PlannedVariant
 from ablations.readings.fitted_run import FittedRun
-from ablations.readings.run_reading import try_fit
+from ablations.readings.readings_together import Done, readings_of_runs
+from ablations.readings.run_reading import RunReading
+from ablations.readings.wanted import WantedCurve, forget_old_fits
 from ablations.text import compute_text, counted
 
 MOST_APART = 1.1
@@ -55,10 +57,18 @@ def study_of_file(path: Path) -> MeasuredStudy:
     return MeasuredStudy(name=path.stem, compute_name="compute", runs=runs)
 
 
-def compare_elsewhere(study: MeasuredStudy, reference: str | None, settings: FitSettings) -> Results:
+def compare_elsewhere(
+    study: MeasuredStudy,
+    reference: str | None,
+    settings: FitSettings,
+    *,
+    kept: Path | None = None,
+    done: Done | None = None,
+) -> Results:
     """Compare every variant with the variant called `reference`; the cost of a run is its last compute.
 
-    Raises AblationsError if there is no such variant.
+    Fits are kept in the folder `kept`, if one is given, and used again for the same curves. `done` receives the number
+    of fitted curves and the number to fit. Raises AblationsError if there is no such variant.
     """
     names = list(dict.fromkeys(run.variant for run in study.runs))
     if reference not in names:
@@ -68,7 +78,13 @@ def compare_elsewhere(study: MeasuredStudy, reference: str | None, settings: Fit
             else f"--reference: no variant {reference!r}"
         )
         raise AblationsError(f"{study.name}: {asked}; {did_you_mean(reference or '', names, 'variants')}")
-    runs = [_fitted(run, settings) for run in study.runs]
+    measured = [run.curve for run in study.runs if run.curve is not None]
+    fits = iter(
+        readings_of_runs([WantedCurve(curve=one, settings=settings, kept_in=kept) for one in measured], done=done)
+    )
+    if kept is not None:
+        forget_old_fits(kept)
+    runs = [_fitted(run, None if run.curve is None else next(fits)) for run in study.runs]
     variants = tuple(
         FittedVariant(name=name, overrides={}, runs=tuple(run for run in runs if run.variant == name)) for name in names
     )
@@ -80,19 +96,18 @@ def compare_elsewhere(study: MeasuredStudy, reference: str | None, settings: Fit
     )
 
 
-def _fitted(run: MeasuredRun, settings: FitSettings) -> FittedRun:
-    fit, reason = (None, run.reason) if run.curve is None else try_fit(run.curve, settings)
+def _fitted(run: MeasuredRun, reading: RunReading | None) -> FittedRun:
     return FittedRun(
         name=run.id,
         curve=run.curve,
-        fit=fit,
-        reason=reason,
+        fit=None if reading is None else reading.fit,
+        reason=run.reason if reading is None else reading.reason,
         variant=run.variant,
         seed=run.seed,
         id=run.id,
-        cost_gpu_hours=0.0 if run.curve is None else float(run.curve.compute[-1]),
+        cost_gpu_hours=0.0 if reading is None else reading.cost_gpu_hours,
         code_versions=(),
-        warnings=(*run.warnings, *(fit.oddities if fit else ())),
+        warnings=(*run.warnings, *(() if reading is None else reading.oddities)),
     )
 
 

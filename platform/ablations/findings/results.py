@@ -25,9 +25,10 @@ from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.stops import Stopped
 from ablations.readings.fitted_run import FittedCurve, FittedRun, curve_name, fitted_run
 from ablations.readings.hours import Hours
-from ablations.readings.readings_together import Done, Wanted, readings_of_runs
+from ablations.readings.readings_together import Done, readings_of_runs
 from ablations.readings.run_reading import try_fit
 from ablations.readings.task_curves import with_task
+from ablations.readings.wanted import WantedRun
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -263,7 +264,7 @@ def _read_runs(sweep: StartedSweep, settings: FitSettings, done: Done | None) ->
     """The runs in the plan's order."""
     runs = [(sweep.run(run.id), variant.name, run) for variant in sweep.plan.variants for run in variant.runs]
     wanted = [
-        Wanted(folder=folder, name=curve_name(variant, run.seed), settings=settings) for folder, variant, run in runs
+        WantedRun(folder=folder, name=curve_name(variant, run.seed), settings=settings) for folder, variant, run in runs
     ]
     readings = readings_of_runs(wanted, done=done)
     return [

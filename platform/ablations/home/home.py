@@ -36,6 +36,11 @@ class Home:
         """The folder with one folder per sweep."""
         return self.path / "sweeps"
 
+    @property
+    def curves(self) -> Path:
+        """The folder of kept curves and fits of other trainers' runs; it may be deleted at any time."""
+        return self.path / "curves"
+
     def sweep(self, name: str) -> Path:
         """The folder of one sweep."""
         return self.sweeps / name

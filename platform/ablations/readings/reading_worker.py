@@ -4,16 +4,13 @@ The worker takes a line of JSON per run from standard input, and writes the leng
 standard output. The worker ends with its input, and so with its parent process.
 """
 
-import json
 import os
 import signal
 import sys
-from pathlib import Path
 
-from ablations.fit.options import FitSettings
 from ablations.readings.readings_together import LENGTH_BYTES
-from ablations.readings.run_reading import kept_reading, reading_bytes
-from scalerl.run.run_folder import RunFolder
+from ablations.readings.run_reading import reading_bytes
+from ablations.readings.wanted import wanted_of_line
 
 
 def main() -> None:
@@ -22,9 +19,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keep what libraries print out of the answers
     for line in sys.stdin.buffer:
-        asked = json.loads(line)
-        reading = kept_reading(RunFolder(Path(asked["folder"])), asked["name"], FitSettings(**asked["settings"]))
-        content = reading_bytes(reading)
+        content = reading_bytes(wanted_of_line(line).read())
         answers.write(len(content).to_bytes(LENGTH_BYTES) + content)
         answers.flush()
 

@@ -4,20 +4,17 @@ A worker's result is bit-identical to this process's own, since each fit uses on
 dies, its run is done again here, where errors are reported.
 """
 
-import json
 import os
 import queue
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 
 from ablations.files.trees import NotATree
-from ablations.fit.options import FitSettings
-from ablations.readings.run_reading import RunReading, kept_reading, read_kept, reading_from_bytes
+from ablations.readings.run_reading import RunReading, reading_from_bytes
+from ablations.readings.wanted import Wanted
 from ablations.terminal.progress_bar import Done
-from scalerl.run.run_folder import RunFolder
 
 FEWEST = 12
 """Least number of runs to fit that justifies starting workers, which takes as long as some of the fits."""
@@ -29,20 +26,6 @@ MOST_BYTES = 1 << 30
 WORKER = ["-m", "ablations.readings.reading_worker"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """A run and how to read it: `Wanted(folder=home.run("3f0c9a1b2d4e"), name="scalerl-s0", settings=settings)`."""
-
-    folder: RunFolder
-    name: str
-    settings: FitSettings
-
-    def line(self) -> bytes:
-        """The request as a line for a worker."""
-        content = {"folder": str(self.folder.path), "name": self.name, "settings": asdict(self.settings)}
-        return json.dumps(content).encode() + b"\n"
-
-
 def readings_of_runs(
     wanted: Sequence[Wanted], *, done: Done | None = None, workers: int | None = None
 ) -> list[RunReading]:
@@ -50,7 +33,7 @@ def readings_of_runs(
 
     `workers` is the number of processes, by default the number of cores that this process may use.
     """
-    kept = [read_kept(one.folder, one.name, one.settings) for one in wanted]
+    kept = [one.kept() for one in wanted]
     missing = [number for number, reading in enumerate(kept) if reading is None]
     found = dict[int, RunReading]()
     for number, reading in _fitted(wanted, missing, _num_workers(len(missing), workers)):
@@ -75,8 +58,7 @@ def _fitted(wanted: Sequence[Wanted], missing: Sequence[int], num_workers: int) 
             del left[number]
             yield number, reading
     for number in left:
-        one = wanted[number]
-        yield number, kept_reading(one.folder, one.name, one.settings)
+        yield number, wanted[number].read()
 
 
 def _by_workers(wanted: Sequence[Wanted], missing: Sequence[int], num_workers: int) -> Iterator[tuple[int, RunReading]]:

@@ -75,6 +75,8 @@ class RunReading:
     """The counters of `COUNTED` that every evaluation has, one number per evaluation and one evaluation per compute."""
     is_sound: bool = True
     """False if the log cannot be used, so that nothing of it is kept."""
+    oddities: tuple[str, ...] = ()
+    """Sentences of the fit about readings that look wrong; only of a curve of another trainer."""
     unkept: str = ""
     """The reason why the reading could not be kept, such as "No space left on device"; empty in a kept reading."""
 

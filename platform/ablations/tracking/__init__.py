@@ -8,7 +8,6 @@ descriptions       tags, params and data sets of a variant and of its runs, in a
 sortable           numbers and verdicts of a fit that give every variant a place in a sorted table
 fit_page           a fit as a small self-contained page
 ledger             the state of MLflow as known here
-experiment         the curves of any MLflow experiment
 beside_a_sweep     a synchroniser while a sweep runs
 watch              one that stays on a login node
 """

@@ -148,7 +148,7 @@ def test_the_papers_comparison_and_the_options_of_a_fit_hold_for_a_file(tmp_path
         ([], "mine: name the reference with --reference NAME; variants are: scalerl, loo-loss, loo-curriculum"),
         (["--reference", "scaler"], "--reference: no variant 'scaler'; did you mean 'scalerl'?"),
         (["--task", "code"], "--task code has no effect with a CSV file; omit this option"),
-        (["--metric", "x"], "--metric x has no effect with a CSV file; omit this option"),
+        (["--gpus", "8"], "--gpus 8.0 has no effect with a CSV file; omit this option"),
         (["--mlflow", "sqlite:///none.db"], "has no effect with an MLflow experiment; omit this option"),
     ],
 )

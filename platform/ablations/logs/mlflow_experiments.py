@@ -1,4 +1,4 @@
-"""The curves of any MLflow experiment, given the names of its metrics and of what identifies variants and seeds."""
+"""The curves of any MLflow experiment, given the meaning of its metrics and what identifies variants and seeds."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,10 @@ import numpy as np
 from ablations.errors import AblationsError, did_you_mean
 from ablations.files.database import sqlite_path
 from ablations.findings.elsewhere import MeasuredRun, MeasuredStudy
-from ablations.fit.curve import Curve
+from ablations.logs.expression import columns_of
+from ablations.logs.log import Log
+from ablations.logs.meaning import LogMeaning, curve_of_log
+from ablations.logs.naming import whole_seed
 from ablations.tracking.mlflow_experiment import PARENT_TAG, failures_of_mlflow, set_up_client, short_reason
 
 if TYPE_CHECKING:
@@ -18,33 +21,28 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 STEP = "step"
-"""Name of the compute that selects MLflow's own step."""
+"""Column of MLflow's own step."""
 FINISHED = "FINISHED"
 HEALTHY_STATES = (FINISHED, "SCHEDULED")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentNames:
-    """The meaning of an experiment's names: two metrics, and a param or tag for variant and for seed.
+    """The names of an experiment, and of the param or tag for variant and for seed.
 
-    ExperimentNames(experiment="grpo", metric="pass_rate", compute="gpu_hours", variant="loss", seed="seed")
+    ExperimentNames(experiment="grpo", variant="loss", seed="seed")
     """
 
     experiment: str
-    metric: str
-    compute: str
-    """A metric logged at the same steps, or `step`."""
     variant: str = "variant"
     seed: str | None = None
     """Without a name, the runs of a variant are numbered in order of their start."""
-    samples: str | None = None
-    """A metric or a number: the number of generations behind a score."""
 
 
-def study_of_experiment(tracking_uri: str, names: ExperimentNames) -> MeasuredStudy:
+def study_of_experiment(tracking_uri: str, names: ExperimentNames, meaning: LogMeaning) -> MeasuredStudy:
     """The runs of an experiment; unreadable runs are in the notes, with the reason.
 
-    A run inherits the params and tags of its parents. A parent whose children have the metric does not count as a run,
+    A run inherits the params and tags of its parents. A parent whose children have the score does not count as a run,
     since it may hold their mean. Of several attempts with one variant and seed, the last finished one counts. Raises
     AblationsError if the server or the experiment cannot be read.
     """
@@ -56,12 +54,12 @@ def study_of_experiment(tracking_uri: str, names: ExperimentNames) -> MeasuredSt
         if path is not None and not path.exists():  # MLflow would create the file
             escaped = "; in a URL ? is %3F and % is %25" if {"?", "%"} & {*tracking_uri} else ""
             raise AblationsError(f"--mlflow {tracking_uri}: there is no file {path}{escaped}")
-        return _read_study(MlflowClient(tracking_uri), names)
+        return _read_study(MlflowClient(tracking_uri), names, meaning)
     except failures_of_mlflow() as error:
         raise AblationsError(f"--mlflow {tracking_uri}: {short_reason(error)}") from error
 
 
-def _read_study(client: "MlflowClient", names: ExperimentNames) -> MeasuredStudy:
+def _read_study(client: "MlflowClient", names: ExperimentNames, meaning: LogMeaning) -> MeasuredStudy:
     experiment = client.get_experiment_by_name(names.experiment)
     if experiment is None:
         others = [other.name for other in client.search_experiments()]
@@ -69,13 +67,12 @@ def _read_study(client: "MlflowClient", names: ExperimentNames) -> MeasuredStudy
             f"--experiment: no experiment {names.experiment!r}; {did_you_mean(names.experiment, others, 'experiments')}"
         )
     every = {run.info.run_id: run for run in _runs(client, experiment.experiment_id)}
-    parents = _parents_of_measured(every, names.metric)
+    scored = {run_id for run_id, run in every.items() if _has_score(run, meaning)}
+    parents = {above.info.run_id for run_id in scored for above in _lineage(every[run_id], every)[1:]}
     runs = [run for run in every.values() if run.info.lifecycle_stage == "active"]
     attempts: dict[tuple[str, int], list[Attempt]] = defaultdict(list)
     notes, begun = [], dict[str, int]()
-    if held := [
-        str(run.info.run_name) for run in runs if run.info.run_id in parents and names.metric in run.data.metrics
-    ]:
+    if held := [str(run.info.run_name) for run in runs if run.info.run_id in parents & scored]:
         notes.append(
             "Parents of other runs in MLflow are left out, since they may hold the mean of their children: "
             f"{', '.join(held)}."
@@ -85,9 +82,13 @@ def _read_study(client: "MlflowClient", names: ExperimentNames) -> MeasuredStudy
             continue
         try:
             variant = _named(run, every, names.variant, "--variant")
-            seed = begun.get(variant, 0) if names.seed is None else _seed(_named(run, every, names.seed, "--seed"))
+            seed = begun.get(variant, 0)
+            if names.seed is not None:
+                seed = whole_seed(_named(run, every, names.seed, "--seed"), "--seed")
             begun[variant] = begun.get(variant, 0) + 1
-            measured = _measured(client, run, names, variant, seed)
+            measured = _measured(
+                client, run, meaning, variant, seed, start="" if names.seed is None else f"seed {seed}"
+            )
         except AblationsError as error:
             notes.append(f"MLflow's run {run.info.run_name!r} is left out: {error}.")
             continue
@@ -98,7 +99,7 @@ def _read_study(client: "MlflowClient", names: ExperimentNames) -> MeasuredStudy
         raise AblationsError("\n".join([f"--experiment {names.experiment!r} has no run that can be read", *notes]))
     return MeasuredStudy(
         name=names.experiment,
-        compute_name="steps" if names.compute == STEP else names.compute,
+        compute_name=meaning.compute_name,
         runs=tuple(found),
         notes=tuple(notes),
     )
@@ -144,11 +145,13 @@ def _runs(client: "MlflowClient", experiment_id: str) -> Iterator["Run"]:
             return
 
 
-def _parents_of_measured(every: Mapping[str, "Run"], metric: str) -> set[str]:
-    """The ids of all ancestors of runs with the metric."""
-    return {
-        above.info.run_id for run in every.values() if metric in run.data.metrics for above in _lineage(run, every)[1:]
-    }
+def _has_score(run: "Run", meaning: LogMeaning) -> bool:
+    """True if the run has what the score is made of."""
+    try:
+        score = meaning.resolve_score({STEP, *run.data.metrics})
+    except AblationsError:
+        return False
+    return any(column != STEP for column in columns_of(score))
 
 
 def _lineage(run: "Run", every: Mapping[str, "Run"]) -> list["Run"]:
@@ -171,52 +174,34 @@ def _named(run: "Run", every: Mapping[str, "Run"], name: str, option: str) -> st
     )
 
 
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise AblationsError(f"--seed: found {text!r}; a seed is a whole number")
-    return int(text)
-
-
-def _measured(client: "MlflowClient", run: "Run", names: ExperimentNames, variant: str, seed: int) -> MeasuredRun:
-    history = {names.metric: _history(client, run, names.metric)}
-    if names.compute != STEP:
-        history[names.compute] = _history(client, run, names.compute)
-    fixed = _number(names.samples)
-    if names.samples is not None and fixed is None:
-        history[names.samples] = _history(client, run, names.samples)
-    steps = sorted(set.intersection(*(set(values) for values in history.values())))
-    if not steps:
-        raise AblationsError(f"no step has all of {', '.join(history)}")
-    score = history[names.metric]
-    samples = None
-    if names.samples is not None:
-        samples = np.array([history[names.samples][step] if fixed is None else fixed for step in steps])
-    curve = Curve(
-        name=f"{variant}-s{seed}",
-        compute=np.array([step if names.compute == STEP else history[names.compute][step] for step in steps], float),
-        score=np.array([score[step] for step in steps]),
-        samples=samples,
-        step=np.array(steps, float) if steps[0] >= 0 else None,
-        start="" if names.seed is None else f"seed {seed}",
+def _measured(
+    client: "MlflowClient", run: "Run", meaning: LogMeaning, variant: str, seed: int, *, start: str
+) -> MeasuredRun:
+    needed = meaning.resolve({STEP, *run.data.metrics}, "").columns
+    history = {name: _history(client, run, name) for name in needed if name != STEP}
+    steps = sorted(set().union(*history.values()))
+    columns = {name: np.array([values.get(step, np.nan) for step in steps]) for name, values in history.items()}
+    log = Log(
+        name=str(run.info.run_name),
+        place=f"MLflow's run {run.info.run_name!r}",
+        columns={STEP: np.array(steps, dtype=float), **dict.fromkeys(run.data.metrics, np.array([])), **columns},
+        steps=(STEP,),
+        notes=() if run.info.status in HEALTHY_STATES else (f"MLflow has it as {run.info.status}",),
     )
-    warnings = [] if run.info.status in HEALTHY_STATES else [f"MLflow has it as {run.info.status}"]
-    if dropped := len(score) - len(steps):
-        warnings.append(f"{dropped} of {len(score)} readings have no {' or '.join(list(history)[1:])} at their step")
+    curve, warnings = curve_of_log(log, meaning, name=f"{variant}-s{seed}", start=start)
     return MeasuredRun(variant=variant, seed=seed, id=run.info.run_id, curve=curve, warnings=tuple(warnings))
 
 
 def _history(client: "MlflowClient", run: "Run", metric: str) -> dict[int, float]:
-    """The values of a metric by step; if a step has several, the last one logged."""
-    if metric not in run.data.metrics:
-        raise AblationsError(
-            f"it has no metric {metric!r}; {did_you_mean(metric, run.data.metrics, 'metrics in this run')}"
-        )
+    """The values of a metric by step; if a step has several, the last one logged.
+
+    Raises AblationsError if the server has left out the latest value, as one does that sends a part of the history.
+    """
     points = client.get_metric_history(run.info.run_id, metric)
+    latest = run.data.metrics[metric]
+    if not any(point.value == latest or point.value != point.value for point in points):
+        raise AblationsError(
+            f"the history of {metric!r} is cut: MLflow sent {len(points):,} values, and not the latest, {latest:g}; "
+            "compare an export of the whole history instead"
+        )
     return {point.step: point.value for point in sorted(points, key=lambda point: point.timestamp)}
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return None

@@ -8,11 +8,13 @@ from fixtures_design import study_of, trained_home
 from typer.testing import CliRunner
 
 from ablations.cli import app
+from ablations.errors import AblationsError
 from ablations.home.started_sweep import read_sweep
-from ablations.tracking.experiment import ExperimentNames, study_of_experiment
+from ablations.logs.meaning import LogMeaning
+from ablations.logs.mlflow_experiments import ExperimentNames, study_of_experiment
 from ablations.tracking.synchroniser import push_sweep
 
-NAMED = ["--metric", "pass_rate", "--compute", "gpu_hours", "--reference", "plain"]
+NAMED = ["--score", "pass_rate", "--compute", "gpu_hours", "--reference", "plain"]
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +71,7 @@ def refused(*arguments: str) -> str:
 
 def test_a_sweep_that_was_pushed_is_compared_from_mlflow_as_from_its_folder(home):
     ours = json.loads(compare("loo", "--home", str(home), "--json"))
-    named = ["--metric", "eval/pass_rate", "--compute", "eval/compute_gpu_hours", "--samples", "eval/num_samples"]
+    named = ["--score", "eval/pass_rate", "--compute", "eval/compute_gpu_hours", "--samples", "eval/num_samples"]
     told = ["--variant", "ablations.variant", "--seed", "seed", "--reference", "scalerl"]
     uri = f"sqlite:///{home / 'mlflow.db'}"
     theirs = json.loads(compare("--mlflow", uri, "--experiment", "loo", *named, *told, "--json"))
@@ -90,7 +92,7 @@ def test_variants_are_told_by_a_param_or_tag_and_what_cannot_be_read_is_said(sto
     assert found["variants"][1]["delta_A"] == pytest.approx(-0.1, abs=0.01)
     nameless, without = found["reasons"]
     assert nameless.startswith("MLflow's run 'nameless' is left out: --variant: it has no param or tag 'loss'; did you")
-    assert without.startswith("MLflow's run 'without hours' is left out: it has no metric 'gpu_hours'; ")
+    assert without.startswith("MLflow's run 'without hours' is left out: --compute: no column 'gpu_hours'; ")
 
 
 def test_the_table_warns_of_runs_that_failed_and_of_readings_without_compute(store):
@@ -98,11 +100,11 @@ def test_the_table_warns_of_runs_that_failed_and_of_readings_without_compute(sto
     assert said.startswith("grpo, 4 runs")
     assert "C_mid and cost: gpu_hours." in said
     assert "plain, seed 1: MLflow has it as FAILED." in said
-    assert "dapo, seed 1: 1 of 41 readings have no gpu_hours at their step." in said
+    assert "dapo, seed 1: 1 of 41 readings have no compute at their step." in said
 
 
 def test_compute_may_be_the_step_and_samples_a_number(store):
-    named = ["--metric", "pass_rate", "--compute", "step", "--variant", "loss", "--reference", "plain"]
+    named = ["--score", "pass_rate", "--compute", "step", "--variant", "loss", "--reference", "plain"]
     found = json.loads(compare("--mlflow", store, "--experiment", "grpo", *named, "--samples", "16000", "--json"))
     assert found["variants"][0]["window"] == [1, 40]
     assert found["variants"][1]["num_seeds"] == 3
@@ -112,9 +114,13 @@ def test_compute_may_be_the_step_and_samples_a_number(store):
     ("options", "said"),
     [
         (["--experiment", "grp", *NAMED], "no experiment 'grp'; did you mean 'grpo'?"),
-        (["--experiment", "grpo"], "--mlflow also needs --metric, --compute"),
+        (["--experiment", "grpo"], "--score and --compute missing; name columns, or the trainer with --log"),
+        (NAMED, "--mlflow also needs --experiment"),
         (["--experiment", "grpo", *NAMED], "has no run that can be read"),
-        (["--experiment", "grpo", *NAMED, "--variant", "loss", "--seed", "loss"], "--seed: found 'plain'; a seed is"),
+        (
+            ["--experiment", "grpo", *NAMED, "--variant", "loss", "--seed", "loss"],
+            "--seed: found seed 'plain'; a seed is",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_the_names_there_are(store, options, said):
@@ -161,9 +167,9 @@ class Logged:
             self.client.set_terminated(run.info.run_id, status)
         return run.info.run_id
 
-    def study(self, *, seed="seed"):
-        names = ExperimentNames(experiment="launched", metric="pass_rate", compute="gpu_hours", seed=seed)
-        return study_of_experiment(self.uri, names)
+    def study(self, *, seed="seed", score="pass_rate", compute="gpu_hours"):
+        meaning = LogMeaning(score=score, compute=compute)
+        return study_of_experiment(self.uri, ExperimentNames(experiment="launched", seed=seed), meaning)
 
 
 @pytest.fixture
@@ -206,7 +212,7 @@ def test_a_parent_whose_children_have_no_such_metric_is_the_run(launched):
     study = launched.study()
     assert [one.id for one in study.runs] == [run]
     assert study.notes == (
-        "MLflow's run 'its profile' is left out: it has no metric 'pass_rate'; there are no metrics in this run.",
+        "MLflow's run 'its profile' is left out: --score: no column 'pass_rate'; columns are: step.",
     )
 
 
@@ -275,3 +281,40 @@ def test_a_store_whose_path_was_not_escaped_is_not_there_and_the_escapes_are_nam
     said = refused("--mlflow", f"sqlite:///{path}", "--experiment", "x", *NAMED)
     assert said.endswith(f"there is no file {tmp_path}/runs a/mlflow.db; in a URL ? is %3F and % is %25")
     assert list(tmp_path.iterdir()) == [path.parent]
+
+
+def test_of_thousands_of_values_all_are_read(launched):
+    from mlflow.entities import Metric
+
+    run = launched.log("long", variant="plain", seed="0")
+    for first in range(0, 3000, 1000):
+        steps = range(first, first + 1000)
+        launched.client.log_batch(run, metrics=[Metric("perf/step_s", 2.0, step, step + 1) for step in steps])
+    launched.client.log_batch(run, metrics=[Metric("acc", 0.4, 1, step) for step in (1500, 3000)])
+    (found,) = launched.study(score="acc", compute="cumsum(perf/step_s) * 8 / 3600").runs
+    assert found.curve.compute.tolist() == pytest.approx([3000 * 8 / 3600, 6000 * 8 / 3600])
+    assert found.warnings == ()
+
+
+def test_a_history_of_which_the_server_sends_only_the_first_page_is_refused(launched, monkeypatch):
+    """A server that gives no token for the next page, as some do, is a store whose history is cut."""
+    from mlflow import MlflowClient
+
+    launched.log("long", ceiling=0.6, variant="plain", seed="0")
+    whole = MlflowClient.get_metric_history
+    monkeypatch.setattr(MlflowClient, "get_metric_history", lambda *asked: whole(*asked)[:10])
+    with pytest.raises(AblationsError) as raised:
+        launched.study()
+    assert "the history of 'pass_rate' is cut: MLflow sent 10 values, and not the latest, 0.5" in str(raised.value)
+
+
+def test_the_names_of_a_trainer_are_known_in_mlflow_too(launched):
+    from mlflow.entities import Metric
+
+    run = launched.log("dapo", variant="dapo", seed="1")
+    rows = [("timing/step", 3600.0, step) for step in range(1, 5)] + [("eval/all/avg_score", 0.3, 2)]
+    launched.client.log_batch(run, metrics=[Metric(name, value, 1, step) for name, value, step in rows])
+    meaning = LogMeaning(trainer="skyrl", gpus=8.0)
+    study = study_of_experiment(launched.uri, ExperimentNames(experiment="launched", seed="seed"), meaning)
+    assert study.compute_name == "GPU-hours"
+    assert study.runs[0].curve.compute.tolist() == [16.0]

@@ -1,0 +1,81 @@
+"""What `compare` is asked about runs of other trainers: a CSV file of curves, logs, or an MLflow experiment."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ablations.errors import AblationsError
+from ablations.fit.options import FitSettings
+from ablations.home.home import find_home
+
+if TYPE_CHECKING:
+    from ablations.findings.elsewhere import MeasuredStudy
+    from ablations.findings.results import Results
+    from ablations.logs.meaning import LogMeaning
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elsewhere:
+    """How to compare runs of other trainers: `Elsewhere(home=None, reference="grpo", settings=FitSettings())`."""
+
+    home: Path | None
+    reference: str | None
+    settings: FitSettings
+
+    def file(self, path: Path) -> "Results":
+        """The comparison of a CSV file of curves."""
+        from ablations.findings.elsewhere import study_of_file
+
+        return self._compared(study_of_file(path), self.reference)
+
+    def logs(self, paths: Sequence[str], meaning: Mapping[str, Any], naming: Mapping[str, Any]) -> "Results":
+        """The comparison of logs; without a reference, with the first variant, which a note says.
+
+        Parsed logs and fits are kept in the home folder, as one would wait for them each time.
+        """
+        from ablations.logs.naming import Naming
+        from ablations.logs.study import study_of_logs
+        from ablations.terminal.progress_bar import progress_bar
+
+        if not paths:
+            raise AblationsError("logs: name one file or folder per run, such as runs/*")
+        given = {name: value for name, value in naming.items() if value is not None}
+        kept = find_home(self.home).curves
+        with progress_bar("reading logs") as done:
+            study = study_of_logs(
+                [Path(path) for path in paths], _meaning(meaning), Naming(**given), kept=kept, done=done
+            )
+        if self.reference is not None:
+            return self._compared(study, self.reference, kept)
+        first = study.runs[0].variant
+        said = f"The reference is {first}, the first variant given; --reference NAME chooses another."
+        return self._compared(replace(study, notes=(said, *study.notes)), first, kept)
+
+    def experiment(
+        self, uri: str, experiment: str | None, meaning: Mapping[str, Any], naming: Mapping[str, Any]
+    ) -> "Results":
+        """The comparison of an MLflow experiment."""
+        from ablations.logs.mlflow_experiments import ExperimentNames, study_of_experiment
+
+        if experiment is None:
+            raise AblationsError("--mlflow also needs --experiment")
+        asked = _meaning(meaning)
+        asked.check()
+        given = {name: value for name, value in naming.items() if value is not None}
+        study = study_of_experiment(uri, ExperimentNames(experiment=experiment, **given), asked)
+        return self._compared(study, self.reference)
+
+    def _compared(self, study: "MeasuredStudy", reference: str | None, kept: Path | None = None) -> "Results":
+        from ablations.findings.elsewhere import compare_elsewhere
+        from ablations.terminal.progress_bar import progress_bar
+
+        with progress_bar("fitting curves") as done:
+            return compare_elsewhere(study, reference, self.settings, kept=kept, done=done)
+
+
+def _meaning(options: Mapping[str, Any]) -> "LogMeaning":
+    from ablations.logs.meaning import LogMeaning
+
+    given = {("trainer" if name == "log" else name): value for name, value in options.items() if value is not None}
+    return LogMeaning(**given)

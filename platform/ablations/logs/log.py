@@ -1,0 +1,92 @@
+"""The log of one run of another trainer, whatever wrote it, and its values by step."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from ablations.errors import AblationsError, FileError, Place, did_you_mean
+from ablations.text import counted
+
+HALF_WRITTEN = "The last row is half written and left out."
+"""Note of a log whose trainer may still be writing it."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Log:
+    """What one run has logged: `Log(name="dapo-s1", place="runs/dapo-s1.jsonl", columns=columns, steps=("step",))`."""
+
+    name: str
+    place: str
+    columns: Mapping[str, np.ndarray]
+    """Numbers in the order of logging, float64, all of one length; NaN where a row has no value."""
+    steps: Sequence[str]
+    """Columns in which this kind of file has the step; of each row the first that it has counts."""
+    config: Mapping[str, str] = field(default_factory=dict)
+    nans: Callable[[str], int] = field(default=lambda _: 0)
+    """How often a column was logged as NaN, in contrast to not at all."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StepValues:
+    """Values by step, each step once: `StepValues(step=np.array([0.0, 1.0]), columns={"loss": ...}, ...)`."""
+
+    step: np.ndarray
+    columns: Mapping[str, np.ndarray]
+    repeated: int
+    """Number of steps at which one of the columns has several values; the last one counts."""
+    stepless: int
+    """Number of rows that have a value of one of the columns, but no step."""
+
+
+def by_step(steps: np.ndarray, columns: Mapping[str, np.ndarray]) -> StepValues:
+    """The columns by ascending step; `steps` has the step of each row, NaN for rows that belong to none."""
+    unique = np.unique(steps[~np.isnan(steps)])
+    found, repeated, stepless = {}, np.zeros(unique.size, dtype=bool), np.zeros(steps.size, dtype=bool)
+    for name, values in columns.items():
+        present = ~np.isnan(values) & ~np.isnan(steps)
+        stepless |= ~np.isnan(values) & np.isnan(steps)
+        index = np.searchsorted(unique, steps[present])
+        merged = np.full(unique.size, np.nan)
+        merged[index] = values[present]  # of a repeated index NumPy assigns the last value
+        repeated |= np.bincount(index, minlength=unique.size) > 1
+        found[name] = merged
+    return StepValues(step=unique, columns=found, repeated=int(repeated.sum()), stepless=int(stepless.sum()))
+
+
+def first_present(log: Log, names: Sequence[str], *, option: str) -> np.ndarray:
+    """Of each row the first of these columns that it has; raises AblationsError if the log has none of them."""
+    known = [log.columns[name] for name in names if name in log.columns]
+    if not known:
+        wanted = " or ".join(map(repr, names))
+        raise AblationsError(
+            f"{log.place}: no column {wanted}; name the column of steps with {option}; "
+            f"{did_you_mean(names[0], sorted(log.columns), 'columns')}"
+        )
+    found = known[0].copy()
+    for values in known[1:]:
+        found = np.where(np.isnan(found), values, found)
+    return found
+
+
+def thinning_note(step: np.ndarray, values: np.ndarray, name: str) -> str:
+    """A note if steps are missing between the values of a column that is summed over all steps; else ""."""
+    logged = step[~np.isnan(values)]
+    if logged.size == 0:
+        return ""
+    apart = np.diff(logged, prepend=min(logged[0], 1.0) - 1.0)
+    if (missing := int(np.sum(np.maximum(apart - 1.0, 0.0)))) == 0:
+        return ""
+    place = int(np.argmax(apart > 1))
+    first = logged[place] - apart[place] + 1
+    return (
+        f"{name} is missing at {counted(missing, 'step')} up to step {logged[-1]:g}, the first of them {first:g}, so "
+        "compute is counted too low; export the whole history, or sum the time in another way with --compute"
+    )
+
+
+def unreadable(path: Path, error: OSError) -> FileError:
+    """The error for a file that the system does not let us read."""
+    return Place(source=str(path)).error(f"cannot be read ({error.strerror or error})", "name a readable file")

@@ -1,0 +1,192 @@
+"""Which columns of a log are step, score and compute, and the curve that follows."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ablations.errors import MAX_NAMES, AblationsError, did_you_mean
+from ablations.fit.curve import Curve
+from ablations.logs.expression import (
+    Expression,
+    calls_of,
+    column_text,
+    columns_of,
+    evaluate,
+    parse,
+)
+from ablations.logs.log import Log, by_step, first_present, thinning_note
+from ablations.logs.presets import Preset, find_preset
+from ablations.text import counted
+
+SECONDS_PER_HOUR = 3600
+GPU_HOURS = "GPU-hours"
+STEP_OF_ROW = "the step, once for each row"
+"""Column by which the compute of a trainer names the step, whatever column has it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogMeaning:
+    """The meaning of a log's columns, from a trainer's names or from expressions.
+
+    LogMeaning(trainer="verl", gpus=64.0)
+    LogMeaning(score="eval/acc", compute="cumsum(perf/ms) * 64 / 3.6e6")
+    """
+
+    trainer: str | None = None
+    gpus: float | None = None
+    """GPUs on which each run was trained."""
+    step: str | None = None
+    score: str | None = None
+    compute: str | None = None
+    samples: str | None = None
+    """All generations behind a score."""
+
+    def check(self) -> None:
+        """Raise AblationsError if options are missing, or have no effect beside each other."""
+        preset = None if self.trainer is None else find_preset(self.trainer)
+        if preset is None and (missing := [f"--{name}" for name in ("score", "compute") if not getattr(self, name)]):
+            raise AblationsError(f"{' and '.join(missing)} missing; name columns, or the trainer with --log")
+        if self.gpus is not None and self.compute is not None:
+            raise AblationsError("--gpus has no effect with --compute; write the GPUs into the expression")
+        if self.gpus is not None and not (preset and 0 < self.gpus < float("inf")):
+            raise AblationsError(
+                f"--gpus {self.gpus:g}: must be above 0" if preset else "--gpus has no effect without --log"
+            )
+        if preset and self.gpus is None and self.compute is None:
+            raise AblationsError(f"--log {preset.name} also needs --gpus N, the GPUs of a run, or --compute")
+
+    @property
+    def compute_name(self) -> str:
+        """Name of the compute in tables."""
+        if self.compute is None:
+            return GPU_HOURS
+        is_name = not any(sign in self.compute for sign in "(*+<>= ")
+        return ("steps" if self.compute == "step" else self.compute.strip("`")) if is_name else "compute"
+
+    def resolve(self, columns: Collection[str], place: str) -> "Expressions":
+        """The expressions for a log with these columns; AblationsError lists what is there."""
+        preset = None if self.trainer is None else find_preset(self.trainer)
+        try:
+            return Expressions(
+                score=self.resolve_score(columns),
+                compute=self._resolve_compute(preset, columns),
+                samples=parse(self.samples, columns, option="--samples") if self.samples else None,
+                step=parse(self.step, columns, option="--step") if self.step else None,
+            )
+        except AblationsError as error:
+            raise AblationsError(f"{place}: {error}" if place else str(error)) from None
+
+    def resolve_score(self, columns: Collection[str]) -> Expression:
+        """The expression of the score alone."""
+        preset = None if self.trainer is None else find_preset(self.trainer)
+        return parse(self.score or _score(preset, columns), columns, option="--score")
+
+    def _resolve_compute(self, preset: Preset | None, columns: Collection[str]) -> Expression:
+        if self.compute:
+            return parse(self.compute, columns, option="--compute")
+        assert preset is not None, "checked before"
+        seconds = preset.second_columns(columns)
+        if not seconds:
+            names = [metric.name for metric in preset.seconds]
+            raise AblationsError(
+                f"--log {preset.name}: no column {' or '.join(names)} with the time of a step; name the compute with "
+                f"--compute; {did_you_mean(names[0], sorted(columns), 'columns')}"
+            )
+        time = " + ".join(f"where({column_text(name)} > 0, {column_text(name)}, 0)" for name in seconds)
+        if preset.is_mean:
+            time = f"({time}) * diff(where({column_text(seconds[0])} > 0, {column_text(STEP_OF_ROW)}))"
+        text = f"cumsum({time}) * {self.gpus} / {SECONDS_PER_HOUR}"
+        return parse(text, [*seconds, STEP_OF_ROW], option="--log")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expressions:
+    """A meaning for the columns of one log: `Expressions(score=ColumnOf(name="acc"), compute=..., samples=None)`."""
+
+    score: Expression
+    compute: Expression
+    samples: Expression | None
+    step: Expression | None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that the values at a step need."""
+        wanted = [column for one in (self.score, self.compute, self.samples) if one for column in columns_of(one)]
+        return [column for column in dict.fromkeys(wanted) if column != STEP_OF_ROW]
+
+
+def _score(preset: Preset | None, columns: Collection[str]) -> str:
+    """The only score of a trainer in these columns."""
+    assert preset is not None, "checked before"
+    found = preset.score_columns(columns)
+    if len(found) == 1:
+        return column_text(found[0])
+    names = " or ".join(metric.name for metric in preset.scores)
+    if found:
+        listed = ", ".join(found[:MAX_NAMES]) + (f" and {len(found) - MAX_NAMES} more" if found[MAX_NAMES:] else "")
+        raise AblationsError(f"{len(found)} columns hold a held-out score; choose one with --score: {listed}")
+    raise AblationsError(
+        f"--log {preset.name}: no column {names}; name the held-out score with --score; "
+        f"{did_you_mean(preset.scores[0].name, sorted(columns), 'columns')}"
+    )
+
+
+def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tuple[Curve, list[str]]:
+    """The curve of a log, and sentences on what was left out of it.
+
+    Steps without a score or compute are no readings. Raises AblationsError if the log has not one reading, or numbers
+    that no curve can have.
+    """
+    found = meaning.resolve(log.columns.keys(), log.place)
+    steps = _steps(log, meaning, found)
+    values = by_step(steps, {column: log.columns[column] for column in found.columns})
+    size = values.step.size
+    score = evaluate(found.score, values.columns, size)
+    compute = evaluate(found.compute, {**values.columns, STEP_OF_ROW: values.step}, size)
+    is_scored = ~np.isnan(score)
+    is_reading = is_scored & ~np.isnan(compute)
+    if not is_reading.any():
+        raise AblationsError(f"{log.place}: no step has both score and compute; see --score and --compute")
+    samples = None if found.samples is None else evaluate(found.samples, values.columns, size)
+    first = values.step[is_reading][0]
+    curve = Curve(
+        name=name,
+        compute=compute[is_reading],
+        score=score[is_reading],
+        samples=None if samples is None else samples[is_reading],
+        step=values.step[is_reading] if first >= 0 else None,
+        start=start,
+    )
+    said = list(log.notes)
+    said += [
+        f"{column} was logged as NaN {counted(count, 'time')}; these values are left out"
+        for column in found.columns
+        if (count := log.nans(column))
+    ]
+    if values.repeated:
+        said.append(f"{counted(values.repeated, 'step')} logged again, as after a resume; the last value counts")
+    if values.stepless:
+        said.append(f"{counted(values.stepless, 'row')} without a step left out")
+    if dropped := int(is_scored.sum() - is_reading.sum()):
+        said.append(f"{dropped} of {counted(int(is_scored.sum()), 'reading')} have no compute at their step")
+    thinned = (thinning_note(values.step, values.columns[column], column) for column in _summed(found.compute))
+    return curve, [*said, *filter(None, thinned)]
+
+
+def _steps(log: Log, meaning: LogMeaning, found: Expressions) -> np.ndarray:
+    """The step of every row; NaN for rows that belong to none."""
+    if found.step is not None:
+        needed = {column: log.columns[column] for column in columns_of(found.step)}
+        return evaluate(found.step, needed, max((len(values) for values in needed.values()), default=0))
+    preset = None if meaning.trainer is None else find_preset(meaning.trainer)
+    if preset and (own := [name for name in preset.steps if name in log.columns]):
+        return first_present(log, own, option="--step")
+    return first_present(log, [next((one for one in log.steps if one in log.columns), log.steps[0])], option="--step")
+
+
+def _summed(compute: Expression) -> Iterator[str]:
+    """Columns of which each step's value is summed up as it is, and so must not be missing at a step."""
+    for call in calls_of(compute, "cumsum"):
+        if not any(calls_of(call.arguments[0], "diff")):
+            yield from dict.fromkeys(columns_of(call.arguments[0]))

@@ -1,0 +1,63 @@
+"""The variant and seed of a run: from its name by a pattern, or from its configuration by keys."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ablations.errors import AblationsError, did_you_mean
+
+USUAL_NAMES = r"(?P<variant>.+?)(?:[-_.](?:s|seed)[-_=]?(?P<seed>\d+))?"
+"""`dapo-s1`, `dapo_seed1` and `dapo` with one run."""
+MOST_SEED_DIGITS = 18
+
+
+@dataclass(frozen=True, kw_only=True)
+class Naming:
+    """How a run tells its variant and seed: `Naming(pattern="(?P<variant>.+)-run(?P<seed>[0-9]+)")`."""
+
+    pattern: str = USUAL_NAMES
+    """Matches the whole name of a run."""
+    variant: str | None = None
+    """Key of the configuration, instead of the pattern."""
+    seed: str | None = None
+
+    def check(self) -> None:
+        """Raise AblationsError for a pattern that cannot tell the variant."""
+        try:
+            groups = re.compile(self.pattern).groupindex
+        except re.error as error:
+            raise AblationsError(f"--pattern {self.pattern!r}: {error}; write a regular expression") from None
+        if self.variant is None and "variant" not in groups:
+            raise AblationsError(
+                f"--pattern {self.pattern!r}: no group `(?P<variant>...)`; write one, and `(?P<seed>...)` for the seed"
+            )
+
+    def of(self, name: str, config: Mapping[str, str], place: str) -> tuple[str, int | None]:
+        """The variant, and the seed if the run tells one; AblationsError if the run does not fit."""
+        found = re.fullmatch(self.pattern, name)
+        groups = found.groupdict() if found else {}
+        if found is None and self.variant is None:
+            raise AblationsError(
+                f"{place}: the name {name!r} does not fit --pattern {self.pattern!r}; the pattern must match all of it"
+            )
+        variant = groups.get("variant") if self.variant is None else _value(config, self.variant, "--variant", place)
+        seed = groups.get("seed") if self.seed is None else _value(config, self.seed, "--seed", place)
+        if not variant:
+            raise AblationsError(f"{place}: no variant in the name {name!r}; see --pattern and --variant")
+        return variant, None if seed is None else whole_seed(seed, place)
+
+
+def whole_seed(text: str, place: str) -> int:
+    """A seed as a number; AblationsError if it is none."""
+    if not text.isdecimal() or len(text) > MOST_SEED_DIGITS:
+        raise AblationsError(f"{place}: found seed {text!r}; a seed is a whole number")
+    return int(text)
+
+
+def _value(config: Mapping[str, str], key: str, option: str, place: str) -> str:
+    if key not in config:
+        raise AblationsError(
+            f"{place}: {option}: no {key!r} in the run's configuration; "
+            f"{did_you_mean(key, sorted(config), 'keys of its configuration')}"
+        )
+    return config[key]

@@ -1,0 +1,120 @@
+"""Rows as trainers write them, and the columns of a log from them, each made when it is asked for."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from ablations.errors import AblationsError
+from ablations.logs.log import Log
+
+PLAIN_TYPES = {bool, float, int, NoneType}
+
+
+def flat(row: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested mappings, with the names of all levels joined by a slash."""
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{above}{name}/")
+        else:
+            yield f"{above}{name}", value
+
+
+def as_number(value: Any) -> float | None:
+    """A number as it was logged, also as text such as "NaN"; None for anything else."""
+    try:
+        # float() would read 1_0 as 10.
+        return float(value.replace("_", "?") if isinstance(value, str) else value)
+    except (TypeError, ValueError):
+        return None
+
+
+class RowColumns(Mapping[str, np.ndarray]):
+    """The columns of rows, float64 (rows,), NaN where a row has none.
+
+    A log has hundreds of columns of which a curve needs three, so each is made when it is first asked for. Raises
+    AblationsError for one that holds text.
+    """
+
+    def __init__(self, rows: Sequence[tuple[str, Mapping[str, Any]]], place: str) -> None:
+        self._places = [where for where, _ in rows]
+        self._rows = [dict(flat(row)) if dict in map(type, row.values()) else row for _, row in rows]
+        self._names: dict[str, None] = {}
+        for row in self._rows:
+            self._names.update(dict.fromkeys(row))
+        self._place = place
+        self._column = cache(self._made)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._column(name)[0]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def nans(self, name: str) -> int:
+        """How often a column was logged as NaN, in contrast to not at all."""
+        return self._column(name)[1]
+
+    def config(self) -> dict[str, str]:
+        """The columns with one text or whole number in all rows that have any."""
+        found = {}
+        for name in self._names:
+            only = None
+            for row in self._rows:
+                value = row.get(name)
+                if value is None or value == "":
+                    continue
+                if not isinstance(value, str | int) or (only is not None and value != only):
+                    break
+                only = value
+            else:
+                found[name] = str(only)
+        return found
+
+    def _made(self, name: str) -> tuple[np.ndarray, int]:
+        values = [row.get(name) for row in self._rows]
+        if not {*map(type, values)} <= PLAIN_TYPES:
+            values = [self._number(name, *at) for at in enumerate(values)]
+        numbers = np.array([math.nan if value is None else value for value in values], dtype=float)
+        return numbers, int(np.isnan(numbers).sum()) - values.count(None)
+
+    def _number(self, name: str, row: int, value: Any) -> float | None:
+        if value is None or value == "":
+            return None
+        number = as_number(value)
+        if number is None:
+            raise AblationsError(
+                f"{self._place}: column {name!r} holds text, {str(value)[:40]!r} in {self._places[row]}; a column of "
+                "numbers is needed"
+            )
+        return number
+
+
+def log_of_rows(
+    rows: Sequence[tuple[str, Mapping[str, Any]]],
+    *,
+    name: str,
+    place: str,
+    steps: tuple[str, ...],
+    config: Mapping[str, str] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Log:
+    """A log of rows, each with its place, such as "line 7"; without a config, columns that never change are it."""
+    columns = RowColumns(rows, place)
+    return Log(
+        name=name,
+        place=place,
+        columns=columns,
+        steps=steps,
+        config=columns.config() if config is None else config,
+        nans=columns.nans,
+        notes=notes,
+    )

@@ -1,0 +1,157 @@
+"""The runs of another trainer, from their logs on disk, as a study to compare.
+
+A parsed log is kept in a file named by everything that decides it: path, size and time of its files, the meaning of its
+columns, and the code of this room. The folder may be deleted at any time.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from ablations.errors import AblationsError
+from ablations.files.trees import NotATree, tree_bytes, tree_from_bytes
+from ablations.findings.elsewhere import MeasuredRun, MeasuredStudy
+from ablations.fit.curve import Curve
+from ablations.logs.log import Log
+from ablations.logs.meaning import LogMeaning, curve_of_log
+from ablations.logs.naming import Naming
+from ablations.logs.sources import LogSource, find_source
+from ablations.readings.run_reading import is_at_rest
+from ablations.terminal.progress_bar import Done
+from scalerl.run.run_folder import write_atomically
+
+MOST_SAID = 3
+"""Limit on runs whose reasons are in one error."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ParsedRun:
+    """A run of a log, or the reason why it cannot be compared: `ParsedRun(place="a.jsonl", variant="a", seed=None)`."""
+
+    place: str
+    variant: str = ""
+    seed: int | None = None
+    curve: Curve | None = None
+    warnings: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ParsedLog:
+    """All runs of one log: `ParsedLog(runs=(ParsedRun(...),))`."""
+
+    runs: tuple[ParsedRun, ...]
+
+
+def study_of_logs(
+    paths: Sequence[Path], meaning: LogMeaning, naming: Naming, *, kept: Path | None = None, done: Done | None = None
+) -> MeasuredStudy:
+    """The runs of these files and folders; runs that cannot be read are in the notes, with the reason.
+
+    Runs that tell no seed are numbered in the order given. Parsed logs are kept in the folder `kept`. `done` receives
+    the number of logs read and of all logs. Raises AblationsError if no run can be read, or if two runs tell the same
+    variant and seed.
+    """
+    meaning.check()
+    naming.check()
+    runs: list[ParsedRun] = []
+    for number, path in enumerate(paths):
+        runs += _parsed(path, meaning, naming, kept)
+        if done is not None:
+            done(number + 1, len(paths))
+    failed = [run for run in runs if run.curve is None]
+    if len(failed) == len(runs):
+        more = f"\nand {len(failed) - MOST_SAID} more" if len(failed) > MOST_SAID else ""
+        raise AblationsError("\n".join(run.reason for run in failed[:MOST_SAID]) + more)
+    return MeasuredStudy(
+        name=_study_name(paths),
+        compute_name=meaning.compute_name,
+        runs=tuple(_numbered([run for run in runs if run.curve is not None])),
+        notes=tuple(f"A run is left out: {run.reason}." for run in failed),
+    )
+
+
+def _parsed(path: Path, meaning: LogMeaning, naming: Naming, kept: Path | None) -> tuple[ParsedRun, ...]:
+    """The runs at a path, kept or read."""
+    try:
+        source = find_source(path)
+    except AblationsError as error:
+        return (ParsedRun(place=str(path), reason=str(error)),)
+    place = None if kept is None else kept / f"log-{_key(source, meaning, naming)}.npz"
+    if place is not None:
+        with suppress(OSError, NotATree):
+            found = tree_from_bytes(place.read_bytes(), classes=(ParsedLog, ParsedRun, Curve))
+            assert isinstance(found, ParsedLog), "only parsed logs are written"
+            return found.runs
+    try:
+        runs = tuple(_run(log, meaning, naming) for log in source.read())
+    except AblationsError as error:
+        return (ParsedRun(place=str(path), reason=str(error)),)
+    if place is not None and all(map(is_at_rest, source.files)):
+        with suppress(OSError):  # the log is then read each time
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(place, tree_bytes(ParsedLog(runs=runs)))
+    return runs
+
+
+def _run(log: Log, meaning: LogMeaning, naming: Naming) -> ParsedRun:
+    try:
+        variant, seed = naming.of(log.name, log.config, log.place)
+        name, start = (variant, "") if seed is None else (f"{variant}-s{seed}", f"seed {seed}")
+        curve, warnings = curve_of_log(log, meaning, name=name, start=start)
+    except AblationsError as error:
+        return ParsedRun(place=log.place, reason=str(error))
+    return ParsedRun(place=log.place, variant=variant, seed=seed, curve=curve, warnings=tuple(warnings))
+
+
+def _numbered(runs: Sequence[ParsedRun]) -> list[MeasuredRun]:
+    """The runs with a seed each; AblationsError for two with the same."""
+    told: dict[tuple[str, int], str] = {}
+    for run in runs:
+        if run.seed is None:
+            continue
+        if other := told.get((run.variant, run.seed)):
+            raise AblationsError(
+                f"{other} and {run.place} are both {run.variant}, seed {run.seed}; tell runs apart with --pattern or "
+                "--seed, or name only one of them"
+            )
+        told[run.variant, run.seed] = run.place
+    found = []
+    for run in runs:
+        seed = run.seed
+        if seed is None:
+            seed = next(number for number in range(len(runs)) if (run.variant, number) not in told)
+            told[run.variant, seed] = run.place
+        found.append(
+            MeasuredRun(
+                variant=run.variant, seed=seed, id=f"{run.variant}-s{seed}", curve=run.curve, warnings=run.warnings
+            )
+        )
+    return found
+
+
+def _study_name(paths: Sequence[Path]) -> str:
+    """The folder that all logs are in, or the log's own name."""
+    if len(paths) == 1:
+        return paths[0].stem
+    parents = {path.absolute().parent for path in paths}
+    return next(iter(parents)).name if len(parents) == 1 else "runs"
+
+
+def _key(source: LogSource, meaning: LogMeaning, naming: Naming) -> str:
+    stats = [(str(path.absolute()), path.stat().st_size, path.stat().st_mtime_ns) for path in source.files]
+    content = [code_of_logs(), stats, asdict(meaning), asdict(naming)]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
+@cache
+def code_of_logs() -> str:
+    """SHA-256 of the source of this room."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

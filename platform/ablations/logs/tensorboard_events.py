@@ -1,0 +1,81 @@
+"""Event files of TensorBoard: the scalars of one run, from all event files of its folder.
+
+A record of an event file is its length (8 bytes, little endian), a checksum of it (4), an `Event` and its checksum (4).
+The last record of a running trainer may be half written.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ablations.errors import AblationsError, Place
+from ablations.logs.extras import extra
+from ablations.logs.log import HALF_WRITTEN, Log, unreadable
+from ablations.logs.rows import log_of_rows
+
+LENGTH_FIELD, CHECKSUM = 8, 4
+PACKAGE = "tensorboard"
+
+
+def read_event_files(paths: Sequence[Path], name: str) -> Log:
+    """The log of the event files of one run, in the order of their names, which begin with the time of their start.
+
+    Raises FileError for a damaged file, AblationsError without the library `tensorboard` or without a scalar.
+    """
+    folder = paths[0].parent
+    reads = f"{folder}: a TensorBoard event file"
+    events = extra("tensorboard.compat.proto.event_pb2", package=PACKAGE, reads=reads)
+    arrays = extra("tensorboard.util.tensor_util", package=PACKAGE, reads=reads)
+    damage = extra("google.protobuf.message", package="protobuf", reads=reads).DecodeError
+    rows: list[tuple[str, dict[str, float]]] = []
+    at_step: dict[int, dict[str, float]] = {}
+    notes = ()
+    for path in paths:
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise unreadable(path, error) from None
+        records, is_whole = split_records(content)
+        notes = notes if is_whole else (HALF_WRITTEN,)
+        for number, record in enumerate(records):
+            try:
+                event = events.Event.FromString(record)
+            except damage as error:
+                raise Place(source=str(path)).error(
+                    f"record {number + 1} is damaged ({error})", "copy the file again from where it was written"
+                ) from None
+            for tag, value in _scalars(event, arrays):
+                # One row a step, and a further one for a tag that comes again.
+                if tag in (row := at_step.setdefault(event.step, {})):
+                    row = at_step[event.step] = {}
+                if not row:
+                    row["step"] = event.step
+                    rows.append((path.name, row))
+                row[tag] = value
+    if not rows:
+        raise AblationsError(f"{folder}: no scalar in the event files; the trainer must have logged a step")
+    return log_of_rows(rows, name=name, place=str(folder), steps=("step",), config={}, notes=notes)
+
+
+def split_records(content: bytes) -> tuple[list[bytes], bool]:
+    """The whole records of an event file, and whether nothing comes after them."""
+    found, at = [], 0
+    while at + LENGTH_FIELD + CHECKSUM <= len(content):
+        start = at + LENGTH_FIELD + CHECKSUM
+        end = start + int.from_bytes(content[at : at + LENGTH_FIELD], "little")
+        if end + CHECKSUM > len(content):
+            break
+        found.append(content[start:end])
+        at = end + CHECKSUM
+    return found, at == len(content)
+
+
+def _scalars(event: Any, arrays: Any) -> Iterator[tuple[str, float]]:
+    for value in event.summary.value:
+        kind = value.WhichOneof("value")
+        if kind == "simple_value":
+            yield value.tag, value.simple_value
+        elif kind == "tensor" and value.metadata.plugin_data.plugin_name in ("", "scalars"):
+            array = arrays.make_ndarray(value.tensor)
+            if array.size == 1 and array.dtype.kind in "fiu":
+                yield value.tag, float(array.item())

@@ -1,0 +1,115 @@
+"""What is to be read or fitted: here, or by a worker process that gets it as a line of JSON."""
+
+import base64
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ablations.files.trees import NotATree, tree_bytes, tree_from_bytes
+from ablations.fit.curve import Curve
+from ablations.fit.options import FitSettings
+from ablations.readings.run_reading import (
+    RunReading,
+    code_of_readings,
+    kept_reading,
+    read_kept,
+    reading_bytes,
+    reading_from_bytes,
+    try_fit,
+)
+from scalerl.run.run_folder import RunFolder, write_atomically
+
+MOST_FILES = 4000
+"""Limit on kept files of other trainers' runs, two per run and about 100 kB each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedRun:
+    """A run and how to read it: `WantedRun(folder=home.run("3f0c9a1b2d4e"), name="scalerl-s0", settings=settings)`."""
+
+    folder: RunFolder
+    name: str
+    settings: FitSettings
+
+    def line(self) -> bytes:
+        """The request as a line for a worker."""
+        content = {"folder": str(self.folder.path), "name": self.name, "settings": asdict(self.settings)}
+        return json.dumps(content).encode() + b"\n"
+
+    def kept(self) -> RunReading | None:
+        """The reading if it is kept, else None."""
+        return read_kept(self.folder, self.name, self.settings)
+
+    def read(self) -> RunReading:
+        """The reading, which is then kept."""
+        return kept_reading(self.folder, self.name, self.settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedCurve:
+    """A curve to fit: `WantedCurve(curve=curve, settings=settings, kept_in=home.curves)`."""
+
+    curve: Curve
+    settings: FitSettings
+    kept_in: Path | None
+    """Folder of kept fits, each in a file named by everything that decides it; None keeps none."""
+
+    def line(self) -> bytes:
+        """The request as a line for a worker."""
+        content = {
+            "curve": base64.b64encode(tree_bytes(self.curve)).decode(),
+            "settings": asdict(self.settings),
+            "kept_in": None if self.kept_in is None else str(self.kept_in),
+        }
+        return json.dumps(content).encode() + b"\n"
+
+    def kept(self) -> RunReading | None:
+        """The reading if it is kept, else None."""
+        if self.kept_in is None:
+            return None
+        try:
+            return reading_from_bytes(self._path(self.kept_in).read_bytes())
+        except (OSError, NotATree):
+            return None
+
+    def read(self) -> RunReading:
+        """The curve with its fit, which is then kept if the folder can be written."""
+        fit, reason = try_fit(self.curve, self.settings)
+        cost = float(self.curve.compute[-1])
+        # Finding outliers takes half as long as the fit, so what was found is kept with it.
+        oddities = tuple(fit.oddities) if fit else ()
+        found = RunReading(curve=self.curve, fit=fit, reason=reason, cost_gpu_hours=cost, hours=None, oddities=oddities)
+        if self.kept_in is not None:
+            with suppress(OSError):  # the fit is then made again each time
+                self.kept_in.mkdir(parents=True, exist_ok=True)
+                write_atomically(self._path(self.kept_in), reading_bytes(found))
+        return found
+
+    def _path(self, folder: Path) -> Path:
+        digest = hashlib.sha256(json.dumps([code_of_readings(), asdict(self.settings)]).encode())
+        digest.update(tree_bytes(self.curve))
+        return folder / f"fit-{digest.hexdigest()[:16]}.npz"
+
+
+Wanted = WantedRun | WantedCurve
+
+
+def forget_old_fits(folder: Path) -> None:
+    """Delete kept files beyond the newest `MOST_FILES`."""
+    with suppress(OSError):  # another process removes the same files
+        for path in sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime_ns)[:-MOST_FILES]:
+            path.unlink(missing_ok=True)
+
+
+def wanted_of_line(line: bytes) -> Wanted:
+    """The inverse of `line`; NotATree if a curve is damaged."""
+    asked = json.loads(line)
+    settings = FitSettings(**asked["settings"])
+    if "folder" in asked:
+        return WantedRun(folder=RunFolder(Path(asked["folder"])), name=asked["name"], settings=settings)
+    curve = tree_from_bytes(base64.b64decode(asked["curve"]), classes=(Curve,), named={})
+    assert isinstance(curve, Curve), "only a curve is written"
+    kept_in = None if asked["kept_in"] is None else Path(asked["kept_in"])
+    return WantedCurve(curve=curve, settings=settings, kept_in=kept_in)

@@ -1,0 +1,130 @@
+"""Each trainer's own names give the compute that its times of a step add up to."""
+
+import json
+
+import numpy as np
+import pytest
+from places import REPOSITORY
+
+from ablations.cli.read import compare
+from ablations.cli.reference import parameters_of
+from ablations.logs.log import Log
+from ablations.logs.meaning import LogMeaning, curve_of_log
+from ablations.logs.presets import PRESETS, find_preset
+from ablations.logs.rows import log_of_rows
+
+HOUR = 3600.0
+PAGE = REPOSITORY / "docs" / "logs.md"
+
+
+def log_of(rows) -> Log:
+    rows = json.loads(json.dumps(rows))
+    return log_of_rows([("", row) for row in rows], name="a", place="a", steps=("step", "_step"))
+
+
+def each_step(time: str, score: str, *, step="step"):
+    """Rows of steps 0 to 3: an hour a step, a score at 0, 1 and 3."""
+    return [
+        {step: number} | ({time: HOUR} if number else {}) | ({score: 0.1 * number + 0.1} if number != 2 else {})
+        for number in range(4)
+    ]
+
+
+LOGGED = {
+    "verl": [
+        *each_step("perf/time_per_step", "val-core/openai/gsm8k/reward/mean@4"),
+        {"step": 3, "val-core/openai/gsm8k/reward/best@4/mean": 0.9, "val-aux/openai/gsm8k/acc/mean@4": 0.9},
+    ],
+    "prime-rl": [
+        {"_step": 10 * number, **row}
+        for number, row in enumerate(each_step("time/step", "eval/math/effective/policy/avg@8"))
+    ],
+    # One row of each kind, as W&B gets them, which counts rows as its own steps.
+    "slime": [
+        {
+            "_step": 0,
+            "eval/step": 0,
+            "eval/aime": 0.1,
+            "eval/aime-truncated_ratio": 0.5,
+            "eval/aime/response_len/mean": 9,
+        },
+        {"_step": 1, "rollout/step": 1, "perf/step_time": HOUR},
+        {"_step": 2, "train/step": 77, "train/loss": 1.0},
+        {"_step": 3, "eval/step": 1, "eval/aime": 0.2, "eval/aime-pass@4": 0.7},
+        {"_step": 4, "rollout/step": 2, "perf/step_time": HOUR},
+        {"_step": 5, "rollout/step": 3, "perf/step_time": HOUR},
+        {"_step": 6, "eval/step": 3, "eval/aime": 0.4},
+    ],
+    "skyrl": each_step("timing/step", "eval/math/avg_score", step="_step"),
+    "nemo-rl": each_step("timing/train/total_step_time", "validation/accuracy", step="_step"),
+    "openrlhf": [
+        {"_step": 0, "train/global_step": 1, "train/timing/step_total": HOUR, "train/timing/generation": 5.0},
+        {"_step": 1, "eval/global_step": 1, "eval/eval_math_pass1": 0.2, "eval/eval_num_samples": 64.0},
+        {"_step": 2, "train/global_step": 2, "train/timing/step_total": HOUR},
+        {"_step": 3, "train/global_step": 3, "train/timing/step_total": HOUR},
+        {"_step": 4, "eval/global_step": 3, "eval/eval_math_pass1": 0.4},
+    ],
+    # Logged every second step: the time is the mean of both. The evaluation is before the row of its step.
+    "trl": [
+        {"step": 1, "eval_reward": 0.2, "eval_loss": 1.0},
+        {"step": 2, "step_time": 0.5 * HOUR, "loss": 1.0},
+        {"step": 3, "eval_reward": 0.4},
+        {"step": 4, "step_time": HOUR},
+    ],
+    "areal": [
+        row | ({"timeperf/rollout": 0.5 * HOUR, "timeperf/eval": 9.0, "rollout/reward": 0.9} if row["step"] else {})
+        for row in each_step("timeperf/train_step", "eval-rollout/reward")
+    ],
+}
+"""Rows with the names in each trainer's source, beside others that look like them."""
+HOURS = {
+    "openrlhf": ([1, 3], [0.2, 0.4]),
+    "trl": ([0, 1], [0.2, 0.4]),
+    "areal": ([0, 1.5, 4.5], [0.1, 0.2, 0.4]),
+}
+"""Hours and scores, by hand; of the others as `each_step` says."""
+
+
+@pytest.mark.parametrize("name", [preset.name for preset in PRESETS])
+def test_the_names_of_a_trainer_give_gpu_hours_and_scores(name):
+    hours, scores = HOURS.get(name, ([0, 1, 3], [0.1, 0.2, 0.4]))
+    meaning = LogMeaning(trainer=name, gpus=8.0)
+    curve, warnings = curve_of_log(log_of(LOGGED[name]), meaning, name="a", start="")
+    np.testing.assert_allclose(curve.compute, 8.0 * np.array(hours))
+    np.testing.assert_allclose(curve.score, scores)
+    assert warnings == []
+    assert meaning.compute_name == "GPU-hours"
+
+
+def test_the_time_of_trl_is_that_of_all_steps_since_the_row_before_whatever_the_steps_are_called():
+    rows = [{"global_step" if key == "step" else key: value for key, value in row.items()} for row in LOGGED["trl"]]
+    meaning = LogMeaning(trainer="trl", gpus=1.0, step="global_step")
+    curve, _ = curve_of_log(log_of(rows), meaning, name="a", start="")
+    assert curve.compute.tolist() == [0, 1]
+
+
+def test_names_that_only_look_like_a_score_are_none():
+    columns = {"eval/step", "eval/aime", "eval/aime-truncated_ratio", "eval/aime-pass@4", "eval/aime/response_len/mean"}
+    assert find_preset("slime").score_columns(columns) == ["eval/aime"]
+    found = find_preset("skyrl").score_columns(
+        {"eval/all/avg_score", "eval/all/pass_at_4", "eval/all/mean_positive_reward"}
+    )
+    assert found == ["eval/all/avg_score", "eval/all/pass_at_4"]
+
+
+def test_the_help_names_every_trainer():
+    *others, last = [preset.name for preset in PRESETS]
+    (log,) = [one for one in parameters_of(compare) if one.name == "log"]
+    assert log.info.help == (
+        f"Trainer that wrote the logs: {', '.join(others)} or {last}. Then SWEEP is one file or folder per run."
+    )
+
+
+def test_the_page_names_every_column_with_its_version_and_file():
+    lines = {line.split("`")[1]: line for line in PAGE.read_text().splitlines() if line.startswith("| `")}
+    for preset in PRESETS:
+        assert preset.version in lines[preset.name]
+        for metric in (*preset.scores, *preset.seconds):
+            assert f"`{metric.name}`" in lines[preset.name]
+            assert metric.source in lines[preset.name]
+            assert ".py" in metric.source

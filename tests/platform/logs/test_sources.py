@@ -1,0 +1,322 @@
+"""Every kind of log is read as its own writer wrote it."""
+
+import json
+import math
+import os
+import sqlite3
+import subprocess
+import sys
+import warnings
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ablations.errors import AblationsError, FileError
+from ablations.logs.log import Log
+from ablations.logs.sources import find_source
+from ablations.logs.tensorboard_events import split_records
+from ablations.logs.wandb_offline import split_blocks
+
+SCORES = {0: 0.2, 2: 0.35, 4: 0.5}
+"""Held-out score by step, as the writers below log it."""
+
+
+def only_log(path: Path) -> Log:
+    (log,) = find_source(path).read()
+    return log
+
+
+def logged(log: Log, column: str) -> dict[float, float]:
+    """The values of a column by the file's own step."""
+    step = next(log.columns[name] for name in log.steps if name in log.columns)
+    values = log.columns[column]
+    return {float(at): float(value) for at, value in zip(step, values, strict=True) if not math.isnan(value)}
+
+
+def in_another_process(code: str, **environment: str) -> None:
+    """Run a writer by itself: its threads, settings and warnings stay its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_json_lines_as_verls_logger_of_files_writes_them(tmp_path):
+    path = tmp_path / "dapo-s1.jsonl"
+    with path.open("w") as file:
+        for step in range(5):
+            row = {"perf/time_per_step": 60.0 + step, "critic": {"loss": 0.1}}
+            row |= {"val-core/openai/gsm8k/acc/mean@4": SCORES[step]} if step in SCORES else {}
+            file.write(json.dumps({"step": step, "data": row}) + "\n")
+    log = only_log(path)
+    assert log.name == "dapo-s1"
+    assert logged(log, "val-core/openai/gsm8k/acc/mean@4") == SCORES
+    assert logged(log, "critic/loss") == dict.fromkeys(range(5), 0.1)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables_as_pandas_writes_them(tmp_path, kind):
+    frame = pd.DataFrame({"step": range(5), "acc": [SCORES.get(step) for step in range(5)], "note": ["a"] * 5})
+    path = tmp_path / f"dapo-s1.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    log = only_log(path)
+    assert logged(log, "acc") == SCORES
+    assert log.config == {"note": "a"}
+    assert log.columns.keys() == {"step", "acc", "note"}
+
+
+def test_a_history_as_wandb_exports_it(tmp_path):
+    """W&B's client gives a frame with `_step` and a column per metric, empty where a row has none."""
+    frame = pd.DataFrame({"_step": [0, 1, 2, 4], "_runtime": [1.0, 2.0, 3.0, 4.0], "eval/acc": [0.2, None, 0.35, 0.5]})
+    frame.to_csv(tmp_path / "a.csv")
+    frame.to_json(tmp_path / "b.jsonl", orient="records", lines=True)
+    assert logged(only_log(tmp_path / "a.csv"), "eval/acc") == SCORES
+    assert logged(only_log(tmp_path / "b.jsonl"), "eval/acc") == SCORES
+
+
+def event_writer(folder, **more):
+    pytest.importorskip("tensorboard", reason="TensorBoard is an extra: pip install tensorboard", exc_type=ImportError)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TensorBoard's, of NumPy and protobuf
+        from torch.utils.tensorboard import SummaryWriter
+    return SummaryWriter(folder, **more)
+
+
+@pytest.mark.parametrize("new_style", [False, True])
+def test_event_files_as_tensorboards_writer_writes_them(tmp_path, new_style):
+    writer = event_writer(tmp_path / "dapo-s1")
+    for step in range(5):
+        writer.add_scalar("perf/step_time", 2.0 * step, step, new_style=new_style)
+        if step in SCORES:
+            writer.add_scalar("eval/aime", SCORES[step], step, new_style=new_style)
+    writer.add_text("note", "no scalar", 3)
+    writer.add_histogram("weights", np.arange(5.0), 3)
+    writer.close()
+    log = only_log(tmp_path / "dapo-s1")
+    assert log.name == "dapo-s1"
+    assert logged(log, "eval/aime") == pytest.approx(SCORES)  # written in single precision
+    assert logged(log, "perf/step_time") == {step: 2.0 * step for step in range(5)}
+    assert log.columns.keys() == {"step", "eval/aime", "perf/step_time"}
+
+
+def test_a_second_event_file_of_a_resumed_run_comes_after_the_first(tmp_path):
+    for number, value in enumerate((0.1, 0.9)):
+        writer = event_writer(tmp_path / "run", filename_suffix=f".{number}")
+        writer.add_scalar("acc", value, 7)
+        writer.close()
+    assert only_log(tmp_path / "run").columns["acc"].tolist() == pytest.approx([0.1, 0.9])
+
+
+def test_a_record_that_is_half_written_is_left_out_and_said(tmp_path):
+    writer = event_writer(tmp_path / "run")
+    for step in range(3):
+        writer.add_scalar("acc", 0.5, step)
+    writer.close()
+    (path,) = (tmp_path / "run").iterdir()
+    whole = path.read_bytes()
+    assert only_log(tmp_path / "run").notes == ()
+    for cut in (1, 5, 20):
+        path.write_bytes(whole[:-cut])
+        log = only_log(tmp_path / "run")
+        assert list(logged(log, "acc")) == [0.0, 1.0]
+        assert log.notes == ("The last row is half written and left out.",)
+
+
+def test_a_damaged_event_file_is_refused(tmp_path):
+    writer = event_writer(tmp_path / "run")
+    writer.add_scalar("acc", 0.5, 1)
+    writer.close()
+    (path,) = (tmp_path / "run").iterdir()
+    (first, *_), _ = split_records(path.read_bytes())
+    path.write_bytes(path.read_bytes().replace(first, b"\xff" * len(first)))
+    with pytest.raises(FileError, match="record 1 is damaged"):
+        only_log(tmp_path / "run")
+
+
+WANDB = """
+import wandb
+quiet = wandb.Settings(silent=True, console="off", x_disable_stats=True)
+run = wandb.init(mode="offline", project="p", name="dapo", config={"algorithm": {"loss": "dapo"}, "seed": 1}, dir=DIR,
+                 settings=quiet)
+for step in range(5):
+    run.log({"perf/time": 2.0 * step, "nested": {"x": step}, "text": "x" * 20000}, step=step)
+    if step in SCORES:
+        run.log({"val/acc": SCORES[step]}, step=step)
+run.log({"val/acc": float("nan")}, step=6)
+run.finish()
+"""
+
+
+@pytest.fixture(scope="module")
+def wandb_run(tmp_path_factory):
+    """The folder of an offline run that W&B's own client wrote, with records longer than a block."""
+    pytest.importorskip("wandb", reason="W&B is an extra: pip install wandb", exc_type=ImportError)
+    folder = tmp_path_factory.mktemp("wandb")
+    in_another_process(WANDB.replace("DIR", repr(str(folder))).replace("SCORES", repr(SCORES)))
+    (run,) = folder.glob("wandb/offline-run-*")
+    return run
+
+
+def test_an_offline_run_as_wandbs_client_writes_it(wandb_run):
+    log = only_log(wandb_run)
+    assert log.name == "dapo"
+    assert log.config == {"algorithm/loss": "dapo", "seed": "1"}
+    assert logged(log, "val/acc") == SCORES
+    assert logged(log, "perf/time") == {step: 2.0 * step for step in range(5)}
+    assert logged(log, "nested/x") == {step: step for step in range(5)}
+    assert log.nans("val/acc") == 1
+    assert log.notes == ()
+
+
+def test_an_offline_run_that_is_half_written_ends_with_its_last_whole_record(wandb_run, tmp_path):
+    (path,) = wandb_run.glob("*.wandb")
+    content = path.read_bytes()
+    for size in (len(content) // 2, len(content) // 2 + 1000):
+        (tmp_path / "run-x.wandb").write_bytes(content[:size])
+        log = only_log(tmp_path / "run-x.wandb")
+        assert log.notes == ("The last row is half written and left out.",)
+        assert logged(log, "perf/time").items() < {step: 2.0 * step for step in range(5)}.items()
+    assert split_blocks(content)[1]
+
+
+TRACKIO = """
+import trackio
+for name, seed in (("dapo", 1), ("grpo", 2)):
+    trackio.init(project="p", name=name, config={"loss": name, "seed": seed})
+    for step in range(5):
+        trackio.log({"perf/time": 2.0 * step} | ({"eval/reward": SCORES[step]} if step in SCORES else {}), step=step)
+    trackio.finish()
+"""
+
+
+def test_a_project_as_trackio_writes_it_has_all_its_runs(tmp_path):
+    pytest.importorskip("trackio", reason="Trackio is an extra: pip install trackio", exc_type=ImportError)
+    in_another_process(TRACKIO.replace("SCORES", repr(SCORES)), TRACKIO_DIR=str(tmp_path), HF_HUB_OFFLINE="1")
+    dapo, grpo = find_source(tmp_path / "p.db").read()
+    assert (dapo.name, grpo.name) == ("dapo", "grpo")
+    assert (dapo.config["loss"], grpo.config["seed"]) == ("dapo", "2")
+    assert logged(dapo, "eval/reward") == SCORES
+    assert logged(grpo, "perf/time") == {step: 2.0 * step for step in range(5)}
+
+
+def test_rows_that_sqlite_keeps_beside_the_database_are_read_and_their_file_decides_with_it(tmp_path):
+    with closing(sqlite3.connect(path := tmp_path / "p.db")) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("CREATE TABLE metrics (id INTEGER PRIMARY KEY, run_name TEXT, step INTEGER, metrics TEXT)")
+        database.execute("INSERT INTO metrics VALUES (1, 'dapo', 7, '{\"acc\": 0.5}')")
+        database.commit()
+        source = find_source(path)
+        assert source.files == (path, tmp_path / "p.db-wal")
+        (log,) = source.read()
+        assert logged(log, "acc") == {7: 0.5}
+
+
+def test_a_state_as_a_trainer_of_hugging_face_writes_it(tmp_path):
+    from transformers import TrainerState
+
+    for last in (2, 4):
+        rows = [{"step": step, "step_time": 3.0} for step in range(1, last + 1)]
+        rows += [{"step": step, "eval_reward": score} for step, score in SCORES.items() if step <= last]
+        (folder := tmp_path / "dapo-s1" / f"checkpoint-{last}").mkdir(parents=True)
+        TrainerState(log_history=rows, global_step=last).save_to_json(str(folder / "trainer_state.json"))
+    for path in (tmp_path / "dapo-s1", tmp_path / "dapo-s1" / "checkpoint-4" / "trainer_state.json"):
+        source = find_source(path)
+        assert source.name == "dapo-s1"
+        assert logged(source.read()[0], "eval_reward") == SCORES
+
+
+@pytest.mark.parametrize("cut", ['{"step": 3, "acc": 0.', '{"st', "{"])
+def test_a_last_line_that_is_half_written_is_left_out_and_said(tmp_path, cut):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"step": 1, "acc": 0.1}\n{"step": 2, "acc": 0.2}\n' + cut)
+    log = only_log(path)
+    assert logged(log, "acc") == {1: 0.1, 2: 0.2}
+    assert log.notes == ("The last row is half written and left out.",)
+    path.write_text(f'{{"step": 1, "acc": 0.1}}\n{cut}\n{{"step": 2, "acc": 0.2}}\n')
+    with pytest.raises(FileError, match=r"a\.jsonl:2: not JSON"):
+        only_log(path)
+
+
+def test_a_last_row_of_a_csv_file_with_too_few_fields_is_left_out_and_said(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("step,acc,x\n1,.1,7\n2,.2,8\n3,.")
+    assert logged(log := only_log(path), "acc") == {1: 0.1, 2: 0.2}
+    assert log.notes == ("The last row is half written and left out.",)
+    path.write_text("step,acc,x\n1,.1\n2,.2,8\n")
+    with pytest.raises(FileError, match=r"a\.csv:2: 2 fields below a header of 3"):
+        only_log(path)
+
+
+def test_nan_and_infinity_are_what_programs_write_for_them_and_absence_is_neither(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"step": 1, "acc": NaN, "x": "Infinity"}\n{"step": 2, "acc": 0.2}\n{"step": 3, "acc": null}\n')
+    log = only_log(path)
+    assert log.nans("acc") == 1
+    assert logged(log, "acc") == {2: 0.2}
+    assert logged(log, "x") == {1: math.inf}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.jsonl", "", "a.jsonl: no rows; the trainer must have logged a step"),
+        ("a.jsonl", "[1, 2]\n", "a.jsonl:1: found '[1, 2]'; write one JSON object a line"),
+        ("a.jsonl", "b\xff", "a.jsonl:1: not JSON"),
+        ("a.json", '{"a": 1}', "a.json: no list of rows; write a list of objects, or one under 'log_history'"),
+        ("a.json", "{", "for one object a line, the name must end in .jsonl"),
+        ("a.csv", "", "a.csv: no rows below the header"),
+        ("a.csv", "x,x\n1,2\n", "2 columns are called 'x'; keep one and rename the others"),
+        ("a.parquet", "step", "not Parquet"),
+        ("a.db", "", "no database of Trackio"),
+        ("a.db", "not a database at all", "cannot be read (file is not a database)"),
+        ("a.log", "step 1", "no log that can be read; files are .jsonl, .ndjson, .json, .csv, .parquet, .wandb, .db"),
+    ],
+)
+def test_what_is_no_log_is_refused_with_what_would_be_one(tmp_path, name, content, said):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(AblationsError) as raised:
+        only_log(tmp_path / name)
+    assert said in str(raised.value)
+
+
+def test_a_folder_must_hold_one_log(tmp_path):
+    with pytest.raises(AblationsError, match="no log; name one file per run"):
+        find_source(tmp_path)
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("step,acc\n1,.1\n")
+    with pytest.raises(AblationsError, match=r"2 logs: a\.csv, b\.csv; name one file per run"):
+        find_source(tmp_path)
+    with pytest.raises(AblationsError, match="no such file or folder"):
+        find_source(tmp_path / "none")
+
+
+def test_a_file_that_is_called_like_every_other_is_named_by_its_folder(tmp_path):
+    (folder := tmp_path / "dapo-s1").mkdir()
+    (folder / "metrics.jsonl").write_text('{"step": 1, "acc": 0.1}\n')
+    (folder / "config.json").write_text("{}")
+    assert find_source(folder / "metrics.jsonl").name == find_source(folder).name == "dapo-s1"
+
+
+@pytest.mark.parametrize(
+    ("library", "name", "said"),
+    [
+        ("tensorboard", "run/events.out.tfevents.1", "a TensorBoard event file is read with the library tensorboard"),
+        ("wandb", "run/run-x.wandb", "an offline run of W&B is read with the library wandb"),
+        ("pyarrow", "run/a.parquet", "a Parquet file is read with the library pyarrow"),
+    ],
+)
+def test_a_library_that_is_missing_is_refused_with_the_command_that_brings_it(
+    tmp_path, monkeypatch, library, name, said
+):
+    (path := tmp_path / name).parent.mkdir()
+    path.touch()
+    for module in [one for one in sys.modules if one.partition(".")[0] == library]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(AblationsError) as raised:
+        only_log(path)
+    assert f"{said}, which " in str(raised.value)
+    assert str(raised.value).endswith(f"run `pip install {library}`")

@@ -1,0 +1,321 @@
+"""Logs of another trainer are compared as the curves in them are, and what cannot be read is said or refused."""
+
+import json
+import math
+import os
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ablations.cli import app
+from ablations.errors import AblationsError
+from ablations.fit.curve_file import read_curves
+from ablations.logs.meaning import LogMeaning
+from ablations.logs.naming import Naming
+from ablations.logs.study import study_of_logs
+
+SCORE = "val-core/openai/gsm8k/acc/mean@4"
+CEILINGS = {("grpo", 0): 0.600, ("grpo", 1): 0.604, ("dapo", 0): 0.66, ("dapo", 1): 0.664}
+MINUTE_STEPS = 601
+EVERY = 20
+GPUS = 64
+
+
+def pass_rate(ceiling: float, hours: float) -> float:
+    return 0.2 + (ceiling - 0.2) / (1 + (200 / hours) ** 1.4) + 0.002 * math.sin(hours) if hours else 0.2
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Logs as verl writes them: a minute a step, a score every 20 steps, on 64 GPUs."""
+    folder = tmp_path_factory.mktemp("study") / "runs"
+    folder.mkdir()
+    for (variant, seed), ceiling in CEILINGS.items():
+        with (folder / f"{variant}-s{seed}.jsonl").open("w") as file:
+            for step in range(MINUTE_STEPS):
+                row = {"perf/time_per_step": 60.0, "critic/score": 0.5} if step else {}
+                if step % EVERY == 0:
+                    row[SCORE] = pass_rate(ceiling, step * GPUS / 60)
+                file.write(json.dumps({"step": step, "data": row}) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def as_curves(runs):
+    """The same as a CSV file of curves, whose compute is worked out by hand: a step is 64 / 60 GPU-hours."""
+    path = runs.parent / "curves.csv"
+    rows = [
+        f"{variant},{seed},{step * GPUS / 60!r},{pass_rate(ceiling, step * GPUS / 60)!r}"
+        for (variant, seed), ceiling in CEILINGS.items()
+        for step in range(0, MINUTE_STEPS, EVERY)
+    ]
+    path.write_text("\n".join(["curve,seed,compute,score", *rows]) + "\n")
+    return path
+
+
+def compare(*arguments) -> str:
+    result = CliRunner().invoke(app, ["compare", *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def files(runs) -> list[str]:
+    return [str(runs / f"{variant}-s{seed}.jsonl") for variant, seed in CEILINGS]
+
+
+def test_logs_are_compared_as_a_file_of_their_curves_and_kept(runs, as_curves, tmp_path):
+    named = ["--log", "verl", "--gpus", GPUS, "--home", tmp_path]
+    theirs = json.loads(compare(*files(runs), *named, "--json"))
+    ours = json.loads(compare(as_curves, "--reference", "grpo", "--home", tmp_path / "other", "--json"))
+    assert theirs["variants"][1]["difference"] == "ceiling up"
+    for one, other in zip(theirs["variants"], ours["variants"], strict=True):
+        for key, value in one.items():
+            assert value == (pytest.approx(other[key], rel=1e-6) if isinstance(value, float) else other[key]), key
+    assert not (tmp_path / "other").exists()
+    assert len(list((tmp_path / "curves").glob("fit-*.npz"))) == 4
+    assert json.loads(compare(*files(runs), *named, "--json")) == theirs
+    said = " ".join(compare(*files(runs), *named).split())
+    assert "C_mid and cost: GPU-hours." in said
+    assert "The reference is grpo, the first variant given; --reference NAME chooses another." in said
+
+
+def test_the_curves_of_logs_are_written_for_the_commands_that_read_a_file(runs, as_curves, tmp_path):
+    named = ["--log", "verl", "--gpus", GPUS, "--home", tmp_path, "--curves", tmp_path / "curves.csv"]
+    compare(*files(runs), *named)
+    for one, other in zip(read_curves(tmp_path / "curves.csv"), read_curves(as_curves), strict=True):
+        assert one.name == other.name
+        np.testing.assert_allclose(one.compute, other.compute)
+        np.testing.assert_allclose(one.score, other.score)
+        assert one.step.tolist() == list(range(0, MINUTE_STEPS, EVERY))
+    result = CliRunner().invoke(app, ["fit", str(tmp_path / "curves.csv")], catch_exceptions=False)
+    assert "dapo-s1" in result.stdout
+
+
+def written(path, rows, *, end="") -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows) + end)
+    return str(path)
+
+
+def study(*paths, naming=None, kept=None, **meaning):
+    named: dict[str, Any] = {"score": "acc", "compute": "step"} | meaning
+    return study_of_logs(paths, LogMeaning(**named), naming or Naming(), kept=kept)
+
+
+ROWS = [{"step": step, "acc": step / 100, "s": 60.0, "ms": 60_000.0, "min": 1.0} for step in range(1, 11)]
+
+
+def curve_of(tmp_path, rows=ROWS, *, end="", **meaning):
+    written(path := tmp_path / "a.jsonl", rows, end=end)
+    (run,) = study(path, **meaning).runs
+    return run.curve, run.warnings
+
+
+@pytest.mark.parametrize(
+    "compute", ["cumsum(s) * 8 / 3600", "cumsum(ms) * 8 / 3.6e6", "cumsum(min) * 8 / 60", "step * 8 / 60"]
+)
+def test_time_may_be_in_any_unit(tmp_path, compute):
+    curve, warnings = curve_of(tmp_path, compute=compute)
+    np.testing.assert_allclose(curve.compute, np.arange(1, 11) * 8 / 60)
+    assert warnings == ()
+
+
+def test_of_steps_that_a_resumed_run_repeats_the_last_counts_and_this_is_said(tmp_path):
+    again = [{"step": step, "acc": 0.9, "s": 30.0} for step in (8, 9, 10)]
+    curve, warnings = curve_of(tmp_path, [*ROWS, *again], compute="cumsum(s)")
+    assert curve.score.tolist() == [step / 100 for step in range(1, 8)] + [0.9] * 3
+    assert curve.compute[-1] == 7 * 60 + 3 * 30
+    assert warnings == ("3 steps logged again, as after a resume; the last value counts",)
+
+
+def test_a_score_that_is_nan_is_left_out_and_said(tmp_path):
+    rows = [row | ({"acc": float("nan")} if row["step"] == 4 else {}) for row in ROWS]
+    curve, warnings = curve_of(tmp_path, rows)
+    assert curve.step.tolist() == [1, 2, 3, 5, 6, 7, 8, 9, 10]
+    assert warnings == ("acc was logged as NaN 1 time; these values are left out",)
+
+
+def test_a_half_written_last_row_is_left_out_and_said(tmp_path):
+    curve, warnings = curve_of(tmp_path, end='{"step": 11, "ac')
+    assert curve.step[-1] == 10
+    assert warnings == ("The last row is half written and left out.",)
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        ([1, 2, 3, 7, 8], "s is missing at 3 steps up to step 8, the first of them 4, so compute is counted too low"),
+        ([5, 6, 7, 8], "s is missing at 4 steps up to step 8, the first of them 1, so compute is counted too low"),
+        ([2, 4, 6, 8], "s is missing at 4 steps up to step 8, the first of them 1, so compute is counted too low"),
+    ],
+)
+def test_a_history_that_was_cut_or_thinned_is_noticed(tmp_path, kept, said):
+    _, (warning,) = curve_of(tmp_path, [row for row in ROWS if row["step"] in kept], compute="cumsum(s)")
+    assert warning.startswith(said)
+    curve_of(tmp_path, [row for row in ROWS if row["step"] in kept], compute="step")
+
+
+def test_rows_without_a_step_are_left_out_and_counted(tmp_path):
+    curve, warnings = curve_of(tmp_path, [{"acc": 0.9, "s": 1.0}, {"other": 1.0}, *ROWS], compute="cumsum(s)")
+    assert curve.step.tolist() == list(range(1, 11))
+    assert warnings == ("1 row without a step left out",)
+
+
+def test_a_log_without_a_column_of_steps_is_refused_until_one_is_named(tmp_path):
+    rows = [{"acc": row["acc"], "iteration": row["step"]} for row in ROWS]
+    with pytest.raises(AblationsError, match=r"no column 'step'; name the column of steps with --step; .*iteration"):
+        curve_of(tmp_path, rows, compute="iteration")
+    curve, _ = curve_of(tmp_path, rows, compute="iteration", step="iteration * 2")
+    assert curve.step.tolist() == list(range(2, 21, 2))
+
+
+def test_readings_without_compute_are_counted(tmp_path):
+    rows = [row | ({"hours": row["step"]} if row["step"] > 2 else {}) for row in ROWS]
+    curve, warnings = curve_of(tmp_path, rows, compute="hours")
+    assert curve.step[0] == 3
+    assert warnings == ("2 of 10 readings have no compute at their step",)
+
+
+@pytest.mark.parametrize(
+    ("meaning", "said"),
+    [
+        ({"score": "ac"}, "a.jsonl: --score: no column 'ac'; did you mean 'acc'? columns are: acc, min, ms, s, step"),
+        ({"compute": "cumsum(sec)"}, "a.jsonl: --compute: no column 'sec'; "),
+        ({"samples": "n"}, "a.jsonl: --samples: no column 'n'"),
+        ({"step": "global"}, "a.jsonl: --step: no column 'global'"),
+        ({"score": "acc * 1000"}, "score is 10; a pass rate must lie in [0, 1]"),
+        ({"compute": "0 * s"}, "compute 0 comes after 0; compute must ascend"),
+        ({"compute": "s / 0"}, "compute is inf; must be a finite number"),
+        ({"score": "where(acc < 0, acc)"}, "no step has both score and compute; see --score and --compute"),
+        ({"score": "", "compute": ""}, "--score and --compute missing; name columns, or the trainer with --log"),
+        ({"gpus": 8.0}, "--gpus has no effect with --compute"),
+        ({"trainer": "verl", "compute": None}, "--log verl also needs --gpus N, the GPUs of a run, or --compute"),
+        ({"trainer": "verl", "compute": None, "gpus": 0.0}, "--gpus 0: must be above 0"),
+        ({"trainer": "verll"}, "--log: no trainer 'verll'; did you mean 'verl'? trainers are: verl, prime-rl, slime"),
+        ({"trainer": "verl", "compute": None, "gpus": 8.0}, "--log verl: no column perf/time_per_step with the time"),
+        ({"trainer": "verl", "score": None}, "--log verl: no column val-core/<data set>/<reward or acc>/mean@<k>; "),
+    ],
+)
+def test_what_a_log_does_not_have_is_refused_with_what_is_there(tmp_path, meaning, said):
+    with pytest.raises(AblationsError) as raised:
+        curve_of(tmp_path, **meaning)
+    assert said in str(raised.value)
+
+
+def test_of_several_scores_the_user_chooses(tmp_path):
+    names = ["val-core/openai/gsm8k/reward/mean@4", "val-core/aime/acc/mean@16"]
+    rows = [{"step": step, "perf/time_per_step": 1.0, **dict.fromkeys(names, step / 100)} for step in range(1, 9)]
+    with pytest.raises(AblationsError) as raised:
+        curve_of(tmp_path, rows, trainer="verl", gpus=1.0, score=None, compute=None)
+    assert str(raised.value).endswith(
+        "2 columns hold a held-out score; choose one with --score: val-core/aime/acc/mean@16, "
+        "val-core/openai/gsm8k/reward/mean@4"
+    )
+    curve, _ = curve_of(tmp_path, rows, trainer="verl", gpus=3600.0, score=names[1], compute=None)
+    assert curve.compute.tolist() == list(range(1, 9))
+
+
+def test_text_in_place_of_a_number_is_refused_with_the_text(tmp_path):
+    rows = [*ROWS, {"step": 11, "acc": "n/a"}]
+    with pytest.raises(AblationsError, match="column 'acc' holds text, 'n/a' in line 11; a column of numbers"):
+        curve_of(tmp_path, rows)
+
+
+def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path):
+    paths = [tmp_path / f"{name}.jsonl" for name in "ab"]
+    written(paths[0], ROWS)
+    written(paths[1], [{"step": 1, "other": 1.0}])
+    found = study(*paths)
+    assert [run.id for run in found.runs] == ["a-s0"]
+    (note,) = found.notes
+    assert note.startswith(f"A run is left out: {paths[1]}: --score: no column 'acc'")
+
+
+def test_variant_and_seed_are_told_by_the_name_by_a_pattern_or_by_the_configuration(tmp_path):
+    paths = [tmp_path / name for name in ("dapo-s3.jsonl", "dapo_seed4.jsonl", "grpo.v2-s1.jsonl", "plain.jsonl")]
+    for path in paths:
+        written(path, [row | {"loss": "cispo", "run": 7} for row in ROWS])
+    told = [(run.variant, run.seed) for run in study(*paths).runs]
+    assert told == [("dapo", 3), ("dapo", 4), ("grpo.v2", 1), ("plain", 0)]
+    naming = Naming(pattern=r"(?P<variant>[a-z]+).*?(?P<seed>\d+)?")
+    assert [run.variant for run in study(*paths, naming=naming).runs] == ["dapo", "dapo", "grpo", "plain"]
+    (run,) = study(paths[0], naming=Naming(variant="loss", seed="run")).runs
+    assert (run.variant, run.seed, run.curve.start) == ("cispo", 7, "seed 7")
+
+
+@pytest.mark.parametrize(
+    ("naming", "said"),
+    [
+        (Naming(pattern="(?P<variant"), "--pattern '(?P<variant': missing >, unterminated name at position 4"),
+        (Naming(pattern="x-(.*)"), "--pattern 'x-(.*)': no group `(?P<variant>...)`; write one"),
+        (Naming(pattern="x-(?P<variant>.*)"), "the name 'a' does not fit --pattern 'x-(?P<variant>.*)'"),
+        (Naming(variant="los"), "--variant: no 'los' in the run's configuration; did you mean 'loss'?"),
+        (Naming(seed="loss"), "found seed 'dapo'; a seed is a whole number"),
+    ],
+)
+def test_a_run_that_does_not_tell_its_variant_is_refused(tmp_path, naming, said):
+    written(path := tmp_path / "a.jsonl", [row | {"loss": "dapo"} for row in ROWS])
+    with pytest.raises(AblationsError) as raised:
+        study(path, naming=naming)
+    assert said in str(raised.value)
+
+
+def test_two_runs_with_one_variant_and_seed_are_refused_and_runs_without_a_seed_are_numbered(tmp_path):
+    names = ["a/dapo.jsonl", "b/dapo.jsonl", "a/dapo-s0.jsonl"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        written(tmp_path / name, ROWS)
+    assert [run.seed for run in study(*(tmp_path / name for name in names)).runs] == [1, 2, 0]
+    (tmp_path / "b" / "dapo-s0.jsonl").write_text((tmp_path / names[0]).read_text())
+    with pytest.raises(AblationsError, match=r"a/dapo-s0\.jsonl and .*b/dapo-s0\.jsonl are both dapo, seed 0; tell"):
+        study(*(tmp_path / folder / "dapo-s0.jsonl" for folder in "ab"))
+
+
+def test_a_log_that_has_changed_is_read_again_and_a_damaged_kept_one_is_replaced(tmp_path):
+    path, kept = tmp_path / "a.jsonl", tmp_path / "kept"
+
+    def scores(rows, age):
+        written(path, rows)
+        os.utime(path, ns=(time.time_ns() - age, time.time_ns() - age))
+        (run,) = study(path, kept=kept).runs
+        return run.curve.score.tolist()
+
+    assert scores(ROWS, age=10**10) == [step / 100 for step in range(1, 11)]
+    (file,) = kept.glob("log-*.npz")
+    changed = [row | {"acc": 0.5} for row in ROWS]
+    assert scores(changed, age=9 * 10**9) == [0.5] * 10
+    for one in kept.glob("log-*.npz"):
+        one.write_bytes(file.read_bytes()[:50])
+    assert scores(changed, age=9 * 10**9) == [0.5] * 10
+
+
+def test_a_log_is_only_kept_once_it_is_at_rest(tmp_path):
+    written(path := tmp_path / "a.jsonl", ROWS)
+    os.utime(path, ns=(time.time_ns() + 10**10, time.time_ns() + 10**10))
+    study(path, kept=tmp_path / "kept")
+    assert not list(tmp_path.glob("kept/*"))
+
+
+def test_a_log_without_options_is_told_the_options(tmp_path):
+    path = written(tmp_path / "a.jsonl", ROWS)
+    result = CliRunner().invoke(app, ["compare", path])
+    assert str(result.exception) == f"{path}: a log is read with --log TRAINER --gpus N, or with --score and --compute"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--log", "verl", "--gpus", "8"], "logs: name one file or folder per run, such as runs/*"),
+        (["a.jsonl", "--score", "acc"], "--compute missing; name columns, or the trainer with --log"),
+        (["a.jsonl", "--log", "verl", "--task", "x"], "--task x has no effect with logs; omit this option"),
+        (["a.jsonl", "--log", "verl", "--experiment", "x"], "--experiment x has no effect with logs"),
+        (["--mlflow", "sqlite:///x.db", "--pattern", "x"], "--pattern x has no effect with an MLflow experiment"),
+        (["loo", "--pattern", "x"], "--pattern x has no effect with a sweep; omit this option"),
+        (["a.csv", "b.csv"], "a CSV file is compared by itself; pass only a.csv, or only sweeps. Logs need --log, or"),
+    ],
+)
+def test_options_without_effect_are_refused(arguments, said):
+    result = CliRunner().invoke(app, ["compare", *arguments])
+    assert said in str(result.exception)
