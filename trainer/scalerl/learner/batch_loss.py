@@ -22,7 +22,7 @@ from scalerl.model.policy import Scores
 from scalerl.objective.aggregation import AGGREGATIONS
 from scalerl.objective.kl import token_kl
 from scalerl.objective.losses import LossInputs, effective_share, log_ratio, token_loss
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe import OwnLoss, ResolvedRecipe
 
 MAX_LOG_RATIO = 300.0
 """Cap on logged log-ratios: the square of e^300 is still a float64, and the run log takes no infinity."""
@@ -92,10 +92,11 @@ def rows_with_gradient(advantage_BT: Tensor, recipe: ResolvedRecipe) -> Tensor:
     """Row indices (on the host) that the loss depends on.
 
     A rollout without an advantage (its whole group has equal rewards) counts in averages but has no gradient, unless a
-    KL penalty, entropy bonus or router loss applies to every rollout.
+    KL penalty, entropy bonus, router loss or loss of the user's own applies to every rollout.
     """
     penalised = recipe.kl.coefficient > 0 and recipe.kl.where == "loss"
-    is_of_all = penalised or recipe.entropy_bonus > 0 or router_loss(recipe) > 0
+    is_free = isinstance(recipe.loss, OwnLoss)  # no factor of it need be the advantage
+    is_of_all = penalised or is_free or recipe.entropy_bonus > 0 or router_loss(recipe) > 0
     everyone = torch.arange(len(advantage_BT), device="cpu")
     if is_of_all:
         return everyone

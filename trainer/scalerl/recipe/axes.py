@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from scalerl.frozen import Count, Frozen, Positive, Unit
+from scalerl.recipe.own import OwnLoss
 
 
 class Pipeline(Frozen):
@@ -203,7 +204,7 @@ class NoCritic(Frozen):
 
 
 OffPolicy = Annotated[Pipeline | PpoOffPolicy, Field(discriminator="type")]
-Loss = Annotated[Cispo | Grpo | Dapo | Gspo, Field(discriminator="type")]
+Loss = Annotated[Cispo | Grpo | Dapo | Gspo | OwnLoss, Field(discriminator="type")]
 Critic = Annotated[ValueNetwork | NoCritic, Field(discriminator="type")]
 Curriculum = Annotated[NoPositiveResampling | Uniform | Ordered, Field(discriminator="type")]
 LengthControl = Annotated[Interruption | LengthPenalty | NoLengthControl, Field(discriminator="type")]

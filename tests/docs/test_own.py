@@ -1,0 +1,36 @@
+"""The functions on the page about functions of one's own pass the checks that a user's function must pass."""
+
+import re
+
+import pytest
+import yaml
+from places import REPOSITORY
+from trainer.own_functions import written
+
+from scalerl.checks.own_trial import tried
+from scalerl.recipe import Own, Recipe
+
+PAGE = (REPOSITORY / "docs/own.md").read_text()
+FILES = dict(re.findall(r"```python\n# (my_ideas/\w+\.py)\n(.*?)```", PAGE, re.DOTALL))
+VARIANTS = [
+    (name, block)
+    for text in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    for overrides in yaml.safe_load(text)["variants"].values()
+    for name, block in overrides.items()
+]
+
+
+@pytest.mark.parametrize(("setting", "block"), VARIANTS, ids=[name for name, _ in VARIANTS])
+def test_an_example_passes_its_checks(setting, block, tmp_path):
+    for file, text in FILES.items():
+        written(tmp_path, text, head="", file=file)
+    recipe = Recipe.model_validate({setting: {**block, "folder": str(tmp_path)}})
+    own = getattr(recipe, setting)
+    assert isinstance(own, Own)
+    answer = tried(setting, own)
+    assert not answer["is_broken"], answer
+
+
+def test_an_example_has_ten_lines():
+    assert FILES
+    assert all(len(text.splitlines()) <= 12 for text in FILES.values())

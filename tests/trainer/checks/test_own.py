@@ -1,0 +1,124 @@
+"""Functions of the user's own are tried before anything trains: each fault is refused with its file and line."""
+
+import pytest
+from trainer.own_functions import GOOD, own_loss, written
+
+from scalerl.checks.own import try_own
+from scalerl.checks.own_trial import tried
+from scalerl.recipe import OwnLoss
+
+TORCH_RATIO = "(given.logprobs_BT - given.behaviour_BT).exp()"
+PLAIN = f"""\
+def mine(given):
+    loss = -given.advantage_BT * torch.where(given.mask_BT, {TORCH_RATIO}, 0.0)
+    {{line}}
+    return LossOutputs(loss_BT=loss, clipped_BT=torch.zeros_like(given.mask_BT))
+"""
+BROKEN = {
+    "wrong shape": (
+        "return LossOutputs(loss_BT=loss[:, :3], clipped_BT=given.mask_BT[:, :3])", 5,
+        "returns loss_BT of shape (6, 3); its axes are B=6, T=24",
+    ),
+    "two shapes": (
+        "loss = loss[:, :3]", 8, "raised Rejected: LossOutputs: clipped_BT has shape (6, 24); its axes are B=6, T=3",
+    ),
+    "NaN": ("loss = loss / given.mask_BT", 5, "makes loss_BT NaN or infinite off the mask"),
+    "NaN on the mask": ("loss = loss + torch.where(given.mask_BT, (loss * 0).log() * 0, 0)", 5, "tokens of the mask"),
+    "changes its inputs": ("given.behaviour_BT.add_(1)", 5, "changes its input behaviour_BT"),
+    "gradient off the mask": (
+        "loss = loss + given.mask_BT * (given.logprobs_BT - given.logprobs_BT.detach()).mean()", 5,
+        "gives logprobs_BT a gradient off the mask",
+    ),
+    "no gradient": ("loss = loss.detach()", 5, "gives logprobs_BT no gradient"),
+    "ignores the mask": (f"loss = -given.advantage_BT * {TORCH_RATIO} - 1", 5, "its loss is not 0 off the mask"),
+    "averages over the mask": (
+        "loss = loss * given.logprobs_BT.detach().mean()", 5, "its loss on the mask depends on values off the mask",
+    ),
+    "another device": ("loss = loss * torch.ones(given.mask_BT.shape)", 7, "mixes tensors of its own device"),
+    "names a device": ("loss = loss * torch.ones(given.mask_BT.shape, device='cpu')", 7, "names the device 'cpu'"),
+    "random": ("loss = loss * torch.rand_like(loss)", 5, "returns another loss when it is called again"),
+    "slow": ("import time; time.sleep(0.1)", 5, "ms for 64 x 128 tokens, but cispo"),
+    "raises": ("raise ValueError('no such idea')", 7, "mine raised ValueError: no such idea"),
+    "raises below": ("torch.stack([loss, loss[0]])", 7, "mine raised RuntimeError: stack expects each tensor"),
+    "needs a parameter": ("float(given.beta)", 7, "mine raised AttributeError"),
+}  # fmt: skip
+"""A line of a loss, the line of the file that the message names, and words of the message."""
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_broken_loss_is_refused_with_its_file_and_line(fault, tmp_path):
+    line, number, words = BROKEN[fault]
+    answer = tried("loss", own_loss(tmp_path, PLAIN.format(line=line)))
+    assert answer["is_broken"]
+    assert answer["found"].startswith(f"{tmp_path}/my_ideas/losses.py:{number}: ")
+    assert words in answer["found"]
+    assert answer["remedy"]
+
+
+def test_without_the_broken_line_the_same_loss_is_accepted(tmp_path):
+    answer = tried("loss", own_loss(tmp_path, PLAIN.format(line="pass")))
+    assert not answer["is_broken"], answer
+    assert "; cispo takes" in answer["found"]
+
+
+def test_a_tensor_instead_of_the_record_is_refused(tmp_path):
+    answer = tried("loss", own_loss(tmp_path, "def mine(given):\n    return given.logprobs_BT\n"))
+    assert "returns a Tensor; must return LossOutputs(loss_BT=..., clipped_BT=...)" in answer["found"]
+
+
+def test_a_loss_that_reads_a_number_from_its_device_is_accepted(tmp_path):
+    # Tensors without numbers, on which devices are tried, cannot answer; a GPU can.
+    body = PLAIN.format(line="loss = loss * (2.0 if given.advantage_BT.max().item() > 0 else 1.0)")
+    assert not tried("loss", own_loss(tmp_path, body))["is_broken"]
+
+
+def test_the_start_of_the_round_is_given_to_a_loss_that_asks_for_it(tmp_path):
+    body = GOOD.replace("given.behaviour_BT", "given.start_BT")
+    assert not tried("loss", own_loss(tmp_path, body, start=True))["is_broken"]
+    assert tried("loss", own_loss(tmp_path, body))["is_broken"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("import no_such_package\n", "losses.py:1: my_ideas.losses cannot be imported: ModuleNotFoundError"),
+        ("mine = 3\n", "losses.py:1: defines no function 'mine'"),
+        ("def theirs(given): ...\n", "losses.py:1: defines no function 'mine'; it has theirs"),
+    ],
+)
+def test_a_function_that_cannot_be_imported_is_refused(line, words, tmp_path):
+    path = written(tmp_path, line, head="")
+    own = OwnLoss(function="my_ideas.losses:mine", folder=str(tmp_path))
+    answer = tried("loss", own)
+    assert answer["is_broken"]
+    assert str(path.parent) in answer["found"]
+    assert words in answer["found"]
+
+
+def test_a_function_is_tried_in_a_process_of_its_own_and_its_own_file_is_named(tmp_path):
+    finding = try_own("loss", own_loss(tmp_path, PLAIN.format(line="raise ValueError('no such idea')")))
+    assert (finding.part, finding.check, finding.level) == ("own", "loss my_ideas.losses:mine", "error")
+    assert finding.found == f"{tmp_path}/my_ideas/losses.py:7: mine raised ValueError: no such idea"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("while True: pass", "mine did not end within 8 s"),
+        ("import os; os._exit(3)", "ended without a result: exit code 3"),
+    ],
+)
+def test_a_function_that_never_ends_or_ends_its_process_is_refused(line, words, tmp_path):
+    finding = try_own("loss", own_loss(tmp_path, PLAIN.format(line=line)), limit_s=8)
+    assert finding.level == "error"
+    assert words in finding.found
+    assert f"{tmp_path}/my_ideas/losses.py" in finding.found
+
+
+def test_a_file_that_is_read_beside_the_function_is_missing_when_it_is_tried(tmp_path):
+    # A run has copies of what the function imports and of nothing else.
+    (tmp_path / "my_ideas").mkdir()
+    (tmp_path / "my_ideas/words.txt").write_text("a")
+    body = PLAIN.format(line="from pathlib import Path; Path(__file__).with_name('words.txt').read_text()")
+    finding = try_own("loss", own_loss(tmp_path, body))
+    assert "mine raised FileNotFoundError" in finding.found

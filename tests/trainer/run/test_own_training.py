@@ -1,0 +1,82 @@
+"""A run with a function of the user's own trains from its own copy of the function's files."""
+
+import json
+import shutil
+
+import pytest
+from trainer.own_functions import own_loss, written
+from trainer.tiny import tiny_recipe
+
+from scalerl.errors import CannotResume
+from scalerl.recipe.own_function import OwnFailed
+from scalerl.run.metrics import WALL_FIELDS, read_rows
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.train import train
+
+
+def rows_of(folder):
+    return [{k: v for k, v in row.items() if k not in WALL_FIELDS} for row in read_rows(folder.metrics)]
+
+
+LEARNER = {
+    "model": {"hidden": 32, "layers": 2, "mlp": 32},
+    "warm_start": {"steps": 150, "batch": 64, "learning_rate": 5e-3},
+}
+"""Right half of the time after its warm start, so that there is something to learn."""
+
+
+def own_recipe(folder, **settings):
+    return tiny_recipe(loss=own_loss(folder, **settings).model_dump(mode="json"))
+
+
+def new_run(path, recipe):
+    folder = RunFolder(path)
+    folder.create(recipe, seed=0)
+    return folder
+
+
+def test_the_same_formula_in_a_file_trains_the_same_run_though_the_file_is_gone(tmp_path):
+    theirs = new_run(tmp_path / "theirs", tiny_recipe(loss={"type": "cispo", "max_ratio": 1.0}, **LEARNER))
+    mine = new_run(tmp_path / "mine", tiny_recipe(loss=own_loss(tmp_path / "files").model_dump(), **LEARNER))
+    shutil.rmtree(tmp_path / "files")
+    for budget in (1.0, 2.0):  # the second time from a checkpoint
+        for folder in (theirs, mine):
+            train(folder.path, budget_gpu_hours=budget, warm_starts=tmp_path / "warm_starts")
+    assert any(row["kind"] == "train" and row["loss"] for row in rows_of(mine))
+    assert rows_of(mine) == rows_of(theirs)
+
+
+def test_an_edit_after_the_run_was_made_changes_nothing(tmp_path):
+    recipe = own_recipe(tmp_path / "files")
+    folder = new_run(tmp_path / "run", recipe)
+    written(tmp_path / "files", "def mine(given): raise ValueError\n")
+    folder.create(recipe, seed=0)
+    read, _ = folder.read_recipe()
+    assert read.identity(0) == recipe.identity(0)
+    assert read.loss.folder == str(tmp_path / "run/own")
+    assert "raise ValueError" not in read.loss.file.read_text()
+
+
+def test_an_edit_between_reading_the_recipe_and_making_the_run_is_refused(tmp_path):
+    recipe = own_recipe(tmp_path / "files")
+    written(tmp_path / "files", "def mine(given): ...\n")
+    with pytest.raises(OwnFailed, match="has changed since this command read it"):
+        new_run(tmp_path / "run", recipe)
+    assert not (tmp_path / "run/recipe.json").exists()
+
+
+def test_a_damaged_copy_ends_the_run_with_its_name(tmp_path):
+    folder = new_run(tmp_path / "run", own_recipe(tmp_path / "files"))
+    (folder.own / "my_ideas/losses.py").write_text("def mine(given): ...\n")
+    with pytest.raises(OwnFailed, match=f"{folder.own}/my_ideas/losses.py is missing or has changed"):
+        train(folder.path, budget_gpu_hours=1.0, warm_starts=tmp_path / "warm_starts")
+    assert "losses.py is missing or has changed" in json.loads((folder.path / "status.json").read_bytes())["message"]
+
+
+def test_hashes_that_were_edited_are_those_of_another_run(tmp_path):
+    recipe = own_recipe(tmp_path / "files")
+    folder = new_run(tmp_path / recipe.identity(0), recipe)
+    path = folder.path / "recipe.json"
+    path.write_text(path.read_text().replace(next(iter(recipe.loss.files.values())), "0" * 64))
+    with pytest.raises(CannotResume, match="the file was edited"):
+        folder.read_recipe()
