@@ -1,5 +1,6 @@
 """The functions on the page about functions of one's own pass the checks that a user's function must pass."""
 
+import ast
 import re
 
 import pytest
@@ -7,6 +8,7 @@ import yaml
 from places import REPOSITORY
 from trainer.own_functions import written
 
+from scalerl.checks.own_inputs import KINDS
 from scalerl.checks.own_trial import tried
 from scalerl.recipe import Own, Recipe
 
@@ -31,6 +33,8 @@ def test_an_example_passes_its_checks(setting, block, tmp_path):
     assert not answer["is_broken"], answer
 
 
-def test_an_example_has_ten_lines():
-    assert FILES
-    assert all(len(text.splitlines()) <= 12 for text in FILES.values())
+def test_each_kind_of_function_has_an_example_and_each_example_ten_lines_at_most():
+    assert {setting for setting, _ in VARIANTS} == KINDS.keys()
+    functions = [node for text in FILES.values() for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    assert len(functions) == len(VARIANTS)
+    assert all((one.end_lineno or 0) - one.lineno < 10 for one in functions)

@@ -1,6 +1,6 @@
 """Functions of a user's own, written to files as a user would write them."""
 
-from scalerl.recipe import OwnLoss
+from scalerl.recipe import Own, OwnLoss
 
 HEAD = """\
 import torch
@@ -30,3 +30,47 @@ def own_loss(folder, body=GOOD, **settings):
     """Settings of the loss `mine` in a new file of the folder."""
     written(folder, body)
     return OwnLoss(function="my_ideas.losses:mine", folder=str(folder), **settings)
+
+
+OTHERS = {
+    "aggregation": """\
+from scalerl.objective.aggregation import AggregationOutputs
+
+
+def mine(given, *, scale=1.0):
+    longest = given.mask_BT.shape[1]
+    return AggregationOutputs(weight_BT=given.mask_BT * scale / longest)
+""",
+    "advantage": """\
+import torch
+from scalerl.objective.advantages import AdvantageOutputs
+
+
+def mine(given, *, baseline=0.0):
+    return AdvantageOutputs(advantage_PG=torch.where(given.mask_PG, given.rewards_PG - baseline, 0.0))
+""",
+    "zero_variance": """\
+from scalerl.objective.trained_groups import GroupOutputs
+
+
+def mine(given, *, most=0.5):
+    pass_rate = (given.right_PG & given.mask_PG).sum(dim=1) / given.mask_PG.sum(dim=1)
+    return GroupOutputs(is_trained_P=pass_rate <= most)
+""",
+    "reward": """\
+from scalerl.objective.rewards import RewardOutputs
+
+
+def mine(given, *, per_token=0.0):
+    return RewardOutputs(reward=float(given.outcome == "right") - per_token * given.length / given.max_length)
+""",
+}
+"""A function `mine` for each setting but the loss."""
+
+
+def own_function(folder, setting, body=None, **parameters):
+    """Settings of the function `mine` for a setting, in a new file of the folder."""
+    if setting == "loss":
+        return own_loss(folder, **({} if body is None else {"body": body}), parameters=parameters)
+    written(folder, body or OTHERS[setting], head="", file=f"my_ideas/{setting}s.py")
+    return Own(function=f"my_ideas.{setting}s:mine", folder=str(folder), parameters=parameters)

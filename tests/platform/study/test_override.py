@@ -199,3 +199,32 @@ def test_a_recipe_file_and_the_command_line_name_functions_from_their_own_folder
     assert load_resolved(str(file), "smoke").loss.folder == str(tmp_path / "recipes")
     set_here = load_resolved("scalerl", "smoke", ["loss={type: custom, function: 'my_ideas.losses:mine'}"])
     assert set_here.loss.folder == str(tmp_path / "here")
+
+
+def test_a_word_gives_way_to_a_function_and_back(tmp_path):
+    here = own_in(tmp_path)
+    function = {"type": "custom", "function": "my_ideas.losses:mine", "parameters": {"beta": 0.1}}
+    for axis in ("reward", "aggregation", "advantage", "zero_variance"):
+        recipe, said = vary(BASE, overrides_from({axis: function}, here))
+        assert recipe.own[axis].parameters == {"beta": 0.1}
+        assert said[f"{axis}.parameters.beta"] == 0.1
+        dotted = vary(recipe, overrides_from({f"{axis}.parameters.beta": 0.2}, here))[0]
+        assert dotted.own[axis].parameters == {"beta": 0.2}
+        assert vary(recipe, overrides_from({axis: getattr(BASE, axis)}, here))[0] == BASE
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"aggregation": {"type": "custom"}}, "missing"),
+        ({"aggregation": {"type": "custom", "functon": "a:b"}}, "unknown key 'functon'; did you mean 'function'?"),
+        ({"logits": {"type": "custom"}}, "found a mapping; values are: fp32, bf16"),
+        ({"loss": {"type": "custom", "function": "mine"}}, "variants.a: found 'mine'; write module and name"),
+        ({"aggregation": "sampel"}, "unknown value 'sampel'; did you mean 'sample'?"),
+    ],
+)
+def test_a_function_that_is_not_written_right_is_refused_in_words(settings, said, tmp_path):
+    with pytest.raises(FileError) as caught:
+        vary(BASE, overrides_from(settings, own_in(tmp_path)))
+    assert said in str(caught.value)
+    assert f"{tmp_path}/sweep.yaml:7" in str(caught.value)

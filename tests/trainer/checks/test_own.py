@@ -1,7 +1,7 @@
 """Functions of the user's own are tried before anything trains: each fault is refused with its file and line."""
 
 import pytest
-from trainer.own_functions import GOOD, own_loss, written
+from trainer.own_functions import GOOD, OTHERS, own_function, own_loss, written
 
 from scalerl.checks.own import try_own
 from scalerl.checks.own_trial import tried
@@ -17,27 +17,27 @@ def mine(given):
 BROKEN = {
     "wrong shape": (
         "return LossOutputs(loss_BT=loss[:, :3], clipped_BT=given.mask_BT[:, :3])", 5,
-        "returns loss_BT of shape (6, 3); its axes are B=6, T=24",
+        "returns loss_BT of shape (8, 3); its axes are B=8, T=24",
     ),
     "two shapes": (
-        "loss = loss[:, :3]", 8, "raised Rejected: LossOutputs: clipped_BT has shape (6, 24); its axes are B=6, T=3",
+        "loss = loss[:, :3]", 8, "raised Rejected: LossOutputs: clipped_BT has shape (8, 24); its axes are B=8, T=3",
     ),
     "NaN": ("loss = loss / given.mask_BT", 5, "makes loss_BT NaN or infinite off the mask"),
-    "NaN on the mask": ("loss = loss + torch.where(given.mask_BT, (loss * 0).log() * 0, 0)", 5, "tokens of the mask"),
+    "NaN on the mask": ("loss = loss + torch.where(given.mask_BT, (loss * 0).log() * 0, 0)", 5, "places of the mask"),
     "changes its inputs": ("given.behaviour_BT.add_(1)", 5, "changes its input behaviour_BT"),
     "gradient off the mask": (
         "loss = loss + given.mask_BT * (given.logprobs_BT - given.logprobs_BT.detach()).mean()", 5,
         "gives logprobs_BT a gradient off the mask",
     ),
     "no gradient": ("loss = loss.detach()", 5, "gives logprobs_BT no gradient"),
-    "ignores the mask": (f"loss = -given.advantage_BT * {TORCH_RATIO} - 1", 5, "its loss is not 0 off the mask"),
+    "ignores the mask": (f"loss = -given.advantage_BT * {TORCH_RATIO} - 1", 5, "its loss_BT is not 0 off mask_BT"),
     "averages over the mask": (
-        "loss = loss * given.logprobs_BT.detach().mean()", 5, "its loss on the mask depends on values off the mask",
+        "loss = loss * given.logprobs_BT.detach().mean()", 5, "its loss_BT depends on values where mask_BT is False",
     ),
     "another device": ("loss = loss * torch.ones(given.mask_BT.shape)", 7, "mixes tensors of its own device"),
     "names a device": ("loss = loss * torch.ones(given.mask_BT.shape, device='cpu')", 7, "names the device 'cpu'"),
-    "random": ("loss = loss * torch.rand_like(loss)", 5, "returns another loss when it is called again"),
-    "slow": ("import time; time.sleep(0.1)", 5, "ms for 64 x 128 tokens, but cispo"),
+    "random": ("loss = loss * torch.rand_like(loss)", 5, "returns something else when it is called again"),
+    "slow": ("import time; time.sleep(0.1)", 5, "ms for 64 x 128 numbers, but cispo"),
     "raises": ("raise ValueError('no such idea')", 7, "mine raised ValueError: no such idea"),
     "raises below": ("torch.stack([loss, loss[0]])", 7, "mine raised RuntimeError: stack expects each tensor"),
     "needs a parameter": ("float(given.beta)", 7, "mine raised AttributeError"),
@@ -122,3 +122,111 @@ def test_a_file_that_is_read_beside_the_function_is_missing_when_it_is_tried(tmp
     body = PLAIN.format(line="from pathlib import Path; Path(__file__).with_name('words.txt').read_text()")
     finding = try_own("loss", own_loss(tmp_path, body))
     assert "mine raised FileNotFoundError" in finding.found
+
+
+@pytest.mark.parametrize("setting", OTHERS)
+def test_a_function_for_another_setting_is_accepted(setting, tmp_path):
+    answer = tried(setting, own_function(tmp_path, setting))
+    assert not answer["is_broken"], answer
+    assert " takes " in answer["found"]
+
+
+OTHERS_BROKEN = {
+    "a lone weight": (
+        "aggregation",
+        "given.mask_BT * scale / longest",
+        "1.0",
+        "'float' object has no attribute 'shape'",
+    ),
+    "weights everywhere": (
+        "aggregation",
+        "given.mask_BT * scale / longest",
+        "0.0 * given.mask_BT + 1",
+        "its weight_BT is not 0 off mask_BT",
+    ),
+    "weights of a sample": (
+        "aggregation",
+        "given.mask_BT * scale / longest",
+        "given.mask_BT[:, 0] * 1.0",
+        "weight_BT has shape (8,)",
+    ),
+    "a weight of 0 over 0": (
+        "aggregation",
+        "/ longest",
+        "/ given.mask_BT.sum(1, keepdim=True)",
+        "makes weight_BT NaN or infinite off the mask",
+    ),
+    "an advantage of missing answers": (
+        "advantage",
+        "torch.where(given.mask_PG, given.rewards_PG - baseline, 0.0)",
+        "given.rewards_PG - 0.5",
+        "its advantage_PG is not 0 off mask_PG",
+    ),
+    "a mean over missing answers": (
+        "advantage",
+        "- baseline",
+        "- given.rewards_PG.mean()",
+        "its advantage_PG depends on values where mask_PG is False",
+    ),
+    "centred in place": (
+        "advantage",
+        "given.rewards_PG - baseline",
+        "given.rewards_PG.sub_(0.1)",
+        "changes its input rewards_PG",
+    ),
+    "a random advantage": (
+        "advantage",
+        "- baseline",
+        "* __import__('random').random()",
+        "returns something else when it is called again",
+    ),
+    "a rule in numbers": ("zero_variance", "pass_rate <= most", "pass_rate", "returns is_trained_P of torch.float32"),
+    "a rule of missing answers": (
+        "zero_variance",
+        "(given.right_PG & given.mask_PG)",
+        "given.right_PG",
+        "its is_trained_P depends on values where mask_PG is False",
+    ),
+    "a rule for each answer": (
+        "zero_variance",
+        "pass_rate <= most",
+        "given.right_PG",
+        "is_trained_P has shape (8, 24)",
+    ),
+    "a reward that is no number": (
+        "reward",
+        "float(given.outcome",
+        "float('nan') * (given.outcome",
+        "returns reward nan",
+    ),
+    "a reward of a lone number": (
+        "reward",
+        "RewardOutputs(reward=",
+        "(lambda r: r)(",
+        "returns a float; must return Rew",
+    ),
+    "a reward that forgets partial scores": (
+        "reward",
+        "per_token *",
+        "given.score *",
+        "mine raised TypeError: unsupported operand type(s) for *: 'NoneType'",
+    ),
+    "a GPU": (
+        "reward",
+        "float(given",
+        "float(__import__('torch').ones(1, device='cuda') * given",
+        "names the device 'cuda'",
+    ),
+}
+"""A setting, what is written instead of what, and words of the message."""
+
+
+@pytest.mark.parametrize("fault", OTHERS_BROKEN)
+def test_a_broken_function_for_another_setting_is_refused(fault, tmp_path):
+    setting, old, new, words = OTHERS_BROKEN[fault]
+    assert old in OTHERS[setting]
+    answer = tried(setting, own_function(tmp_path, setting, OTHERS[setting].replace(old, new)))
+    assert answer["is_broken"]
+    assert answer["found"].startswith(f"{tmp_path}/my_ideas/{setting}s.py:")
+    assert words in answer["found"]
+    assert answer["remedy"]

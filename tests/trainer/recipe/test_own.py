@@ -63,9 +63,29 @@ def test_only_a_loss_that_asks_for_it_is_weighed_by_the_start_of_the_round(tmp_p
     assert recipe_in(tmp_path, start=True).weighs_by_start
 
 
+def test_a_run_with_two_different_files_of_one_name_is_refused(tmp_path):
+    for number in (1, 2):
+        written(tmp_path / str(number), f"# {number}\n")
+    own = {"type": "custom", "function": "my_ideas.losses:mine"}
+    settings = {"loss": {**own, "folder": str(tmp_path / "1")}, "reward": {**own, "folder": str(tmp_path / "1")}}
+    assert list(ResolvedRecipe.model_validate(settings).own) == ["loss", "reward"]
+    settings["reward"]["folder"] = str(tmp_path / "2")
+    with pytest.raises(ValidationError, match=r"reward: .* and that of loss use different files named my_ideas/losses"):
+        ResolvedRecipe.model_validate(settings)
+
+
+def test_what_a_function_replaces_cannot_be_set_beside_it(tmp_path):
+    written(tmp_path)
+    own = {"type": "custom", "function": "my_ideas.losses:mine", "folder": str(tmp_path)}
+    with pytest.raises(ValidationError, match="length_control 'penalty' changes the reward of right answers"):
+        ResolvedRecipe.model_validate({"reward": own, "length_control": {"type": "penalty"}})
+    with pytest.raises(ValidationError, match=r"advantage 'my_ideas\.losses:mine' centres rewards"):
+        ResolvedRecipe.model_validate({"advantage": own, "critic": {"type": "value_network"}, "epochs": 2})
+
+
 @pytest.mark.parametrize("function", ["my_ideas.losses", "my_ideas/losses.py:mine", ":mine", "a..b:c", "a:b.c"])
 def test_a_function_without_a_module_and_a_name_is_refused(function):
-    with pytest.raises(ValidationError, match="String should match pattern"):
+    with pytest.raises(ValidationError, match=r"write module and name, as in `my_ideas\.losses:topr`"):
         Own(function=function)
 
 

@@ -1,6 +1,8 @@
 """A user's own function is loaded from its own files, and what it raises names them."""
 
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import pytest
 from trainer.own_functions import own_loss, written
@@ -95,3 +97,11 @@ def test_copies_are_those_of_the_hashes(tmp_path):
 
 def test_changed_files_are_those_that_are_new_gone_or_different():
     assert changed_files({"a": "1", "b": "1", "c": "1"}, {"b": "2", "c": "1", "d": "1"}) == ["a", "b", "d"]
+
+
+def test_a_function_is_found_in_a_process_that_is_started_anew(tmp_path, monkeypatch):
+    # Generators, ranks and jobs get the recipe, and no path of the process that starts them.
+    own = function_in(tmp_path, "def mine(x, *, beta):\n    return beta * x\n", "pack/ideas.py", parameters={"beta": 3})
+    monkeypatch.chdir("/")
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as processes:
+        assert processes.submit(call_own, own, 5).result(timeout=120) == 15

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from trainer.own_functions import own_loss, written
+from trainer.own_functions import own_function, own_loss, written
 from trainer.tiny import tiny_recipe
 
 from scalerl.errors import CannotResume
@@ -42,6 +42,63 @@ def test_the_same_formula_in_a_file_trains_the_same_run_though_the_file_is_gone(
     for budget in (1.0, 2.0):  # the second time from a checkpoint
         for folder in (theirs, mine):
             train(folder.path, budget_gpu_hours=budget, warm_starts=tmp_path / "warm_starts")
+    assert any(row["kind"] == "train" and row["loss"] for row in rows_of(mine))
+    assert rows_of(mine) == rows_of(theirs)
+
+
+BUILT_IN = {
+    "aggregation": """\
+from scalerl.objective.aggregation import AggregationOutputs
+
+
+def mine(given):
+    return AggregationOutputs(weight_BT=given.mask_BT / given.mask_BT.sum().clamp(min=1))
+""",
+    "advantage": """\
+import torch
+from scalerl.objective.advantages import AdvantageOutputs
+
+
+def mine(given):
+    total = torch.where(given.mask_PG, given.rewards_PG, 0.0).sum(dim=1, keepdim=True)
+    mean = total / given.mask_PG.sum(dim=1, keepdim=True)
+    return AdvantageOutputs(advantage_PG=torch.where(given.mask_PG, given.rewards_PG - mean, 0.0))
+""",
+    "zero_variance": """\
+from scalerl.objective.trained_groups import GroupOutputs
+
+
+def mine(given):
+    rows = zip(given.rewards_PG.tolist(), given.mask_PG.tolist(), strict=True)
+    differ = [len({one for one, there in zip(*row, strict=True) if there}) > 1 for row in rows]
+    return GroupOutputs(is_trained_P=given.mask_PG.new_tensor(differ))
+""",
+    "reward": """\
+from scalerl.objective.rewards import RewardOutputs
+
+
+def mine(given, *, cache):
+    if given.outcome != "right":
+        return RewardOutputs(reward=-1.0)
+    over = (given.max_length - given.length) / (cache * given.max_length) - 1.0
+    return RewardOutputs(reward=1.0 + min(0.0, max(-1.0, over)))
+""",
+}
+"""What `token`, `none`, `drop` and `penalty` do, written anew."""
+
+
+def test_built_in_choices_written_anew_in_files_train_the_same_run(tmp_path):
+    choices = {"aggregation": "token", "advantage": "none", "length_control": {"type": "penalty", "cache": 0.5}}
+    theirs = new_run(tmp_path / "theirs", tiny_recipe(**LEARNER, **choices))
+    parameters = {"reward": {"cache": 0.5}}
+    own = {
+        name: own_function(tmp_path, name, body, **parameters.get(name, {})).model_dump(mode="json")
+        for name, body in BUILT_IN.items()
+    }
+    mine = new_run(tmp_path / "mine", tiny_recipe(**LEARNER, **own, length_control={"type": "none"}))
+    assert sorted(path.name for path in (mine.own / "my_ideas").iterdir()) == sorted(f"{name}s.py" for name in own)
+    for folder in (theirs, mine):
+        train(folder.path, budget_gpu_hours=1.0, warm_starts=tmp_path / "warm_starts")
     assert any(row["kind"] == "train" and row["loss"] for row in rows_of(mine))
     assert rows_of(mine) == rows_of(theirs)
 

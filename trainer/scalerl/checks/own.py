@@ -35,7 +35,7 @@ def try_own(setting: str, own: Own, limit_s: float = TRIAL_LIMIT_S) -> Finding:
     """Finding about one function, tried on a copy of its files, as a run has it."""
     with tempfile.TemporaryDirectory() as folder:
         copy = copy_files(own, Path(folder).resolve())
-        request = {"kind": setting, "own": copy.model_dump(mode="json")}
+        request = {"setting": setting, "own": copy.model_dump(mode="json")}
         try:
             ended = subprocess.run(
                 [sys.executable, "-P", "-m", "scalerl.checks.own_trial"],

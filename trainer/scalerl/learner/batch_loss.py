@@ -19,7 +19,7 @@ from scalerl.learner.engine import Scoring
 from scalerl.learner.ranks import ALONE, Ranks
 from scalerl.learner.shares import shares
 from scalerl.model.policy import Scores
-from scalerl.objective.aggregation import AGGREGATIONS
+from scalerl.objective.aggregation import AggregationInputs, token_weights
 from scalerl.objective.kl import token_kl
 from scalerl.objective.losses import LossInputs, effective_share, log_ratio, token_loss
 from scalerl.recipe import OwnLoss, ResolvedRecipe
@@ -48,7 +48,8 @@ def batch_loss(
     the rows with a gradient without waiting for the device.
     """
     kept, device = rows_with_gradient(advantage_BT, recipe), batch.tokens_BT.device
-    weight_BT = AGGREGATIONS[recipe.aggregation](batch.host_mask_BT, batch.group_B)[kept].to(device, non_blocking=True)
+    tokens = AggregationInputs(mask_BT=batch.host_mask_BT, group_B=batch.group_B)
+    weight_BT = token_weights(recipe.aggregation, tokens)[kept].to(device, non_blocking=True)
     advantage_BT = advantage_BT[kept.to(advantage_BT.device)].to(device, non_blocking=True)
     batch = batch.part(kept)
     of_batch: defaultdict[str, float | Tensor] = defaultdict(float)

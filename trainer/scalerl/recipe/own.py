@@ -6,7 +6,7 @@ The content of its files is part of a run's identity, so an edited function make
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from scalerl.durable import file_sha256
 from scalerl.frozen import Frozen
@@ -15,11 +15,21 @@ from scalerl.recipe.own_files import find_source, module_of_file
 OwnParameter = bool | int | float | str | None
 
 
+def _module_and_name(function: str) -> str:
+    module, _, name = function.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise ValueError(
+            f"found {function!r}; write module and name, as in `my_ideas.losses:topr` for the function topr of "
+            f"my_ideas/losses.py"
+        )
+    return function
+
+
 class Own(Frozen):
     """A function of your own, by its import path ([Your own loss, advantage, reward, task](own.md))."""
 
     type: Literal["custom"] = "custom"
-    function: Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$")]
+    function: Annotated[str, AfterValidator(_module_and_name)]
     """Module and name: `my_ideas.losses:topr` is the function `topr` in `my_ideas/losses.py`. The file is looked for
     beside the recipe or sweep file that names it, then in the folder where the command is run."""
     parameters: dict[str, OwnParameter] = Field(default_factory=dict)

@@ -25,6 +25,7 @@ LATER: dict[str, Any] = {
     "generator.driver": None,
     "learner": {"type": "torch"},
     "kv": "keep",
+    "reward": "verdict",
 }
 """Settings added after the first runs, with the values those runs had; a setting with this value is left out of the
 identity, so that old runs keep theirs."""
