@@ -1,6 +1,6 @@
 """Functions of a user's own, written to files as a user would write them."""
 
-from scalerl.recipe import Own, OwnLoss
+from scalerl.recipe import CustomTask, Own, OwnLoss
 
 HEAD = """\
 import torch
@@ -74,3 +74,28 @@ def own_function(folder, setting, body=None, **parameters):
         return own_loss(folder, **({} if body is None else {"body": body}), parameters=parameters)
     written(folder, body or OTHERS[setting], head="", file=f"my_ideas/{setting}s.py")
     return Own(function=f"my_ideas.{setting}s:mine", folder=str(folder), parameters=parameters)
+
+
+TASK = """\
+import random
+from scalerl.rollout import Judgement
+from scalerl.tasks.own import TaskAnswer, TaskProblem, TaskProblems
+
+
+def mine(*, count=200):
+    drawn = random.Random(0)
+    pairs = dict.fromkeys((drawn.randrange(100), drawn.randrange(100)) for _ in range(count))
+    problems = [TaskProblem(question=f"{a}+{b}=", answer=str(a + b), solution=f"{a},{b}") for a, b in pairs]
+    return TaskProblems(problems=problems, judge=judge)
+
+
+def judge(given: TaskAnswer) -> Judgement:
+    return Judgement("right" if given.text.strip() == given.problem.answer else "wrong")
+"""
+"""A task whose judge begins in line 13 of its file."""
+
+
+def custom_task(folder, body=TASK, **settings):
+    """Settings of the task `mine` in a new file of the folder."""
+    written(folder, body, head="", file="my_ideas/tasks.py")
+    return CustomTask(function="my_ideas.tasks:mine", folder=str(folder), **settings)

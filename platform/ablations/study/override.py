@@ -13,6 +13,7 @@ import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ablations.errors import Place, did_you_mean
@@ -159,8 +160,18 @@ def _set(tree: dict[str, Any], override: Override, value: Any) -> KeyPath:
         holder.pop("folder_sha256", None)
     if isinstance(holder, dict):
         holder.pop(f"{key[-1]}_sha256", None)  # hash of the previous file
-    holder[key[-1]] = value
+    holder[key[-1]] = with_folder(value, override.place.folder)
     return key
+
+
+def with_folder(written: Any, folder: Path) -> Any:
+    """The settings, with the folder in which each function of the user's own is looked for first."""
+    if isinstance(written, list):
+        return [with_folder(part, folder) for part in written]
+    if not isinstance(written, dict):
+        return written
+    own = {"folder": str(folder)} if written.get("type") == "custom" else {}
+    return own | {key: with_folder(part, folder) for key, part in written.items()}
 
 
 def _make_block(tree: dict[str, Any], override: Override) -> None:

@@ -13,7 +13,7 @@ from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
 from ablations.study.merge_resources import Asked, asked_in
-from ablations.study.override import Override, overrides_set, vary
+from ablations.study.override import Override, overrides_set, vary, with_folder
 from ablations.study.resources import Resources
 from scalerl.recipe import Recipe, ResolvedRecipe, Scale
 
@@ -97,16 +97,7 @@ def unread(written: Any) -> Any:
 def read_settings(path: Path) -> Source:
     """A recipe or scale file, in which every function of the user's own is looked for beside the file."""
     source = read_yaml(path)
-    return replace(source, data=_with_folder(source.data, str(path.parent)))
-
-
-def _with_folder(written: Any, folder: str) -> Any:
-    if isinstance(written, list):
-        return [_with_folder(part, folder) for part in written]
-    if not isinstance(written, dict):
-        return written
-    own = {"folder": folder} if written.get("type") == "custom" else {}
-    return own | {key: _with_folder(part, folder) for key, part in written.items()}
+    return replace(source, data=with_folder(source.data, path.parent))
 
 
 def resolve(

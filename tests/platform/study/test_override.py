@@ -228,3 +228,10 @@ def test_a_function_that_is_not_written_right_is_refused_in_words(settings, said
         vary(BASE, overrides_from(settings, own_in(tmp_path)))
     assert said in str(caught.value)
     assert f"{tmp_path}/sweep.yaml:7" in str(caught.value)
+
+
+def test_a_task_of_ones_own_in_a_sweep_file_is_found_beside_it(tmp_path):
+    task = {"type": "custom", "function": "my_ideas.losses:mine"}
+    recipe, _ = vary(BASE, overrides_from({"tasks": [task], "length_control": {"type": "none"}}, own_in(tmp_path)))
+    assert recipe.tasks[0].folder == str(tmp_path)
+    assert list(recipe.own) == ["tasks.0"]

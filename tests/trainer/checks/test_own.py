@@ -1,9 +1,14 @@
 """Functions of the user's own are tried before anything trains: each fault is refused with its file and line."""
 
-import pytest
-from trainer.own_functions import GOOD, OTHERS, own_function, own_loss, written
+import random
+import re
 
-from scalerl.checks.own import try_own
+import pytest
+from trainer.own_functions import GOOD, OTHERS, TASK, custom_task, own_function, own_loss, written
+from trainer.tiny import tiny_recipe
+
+from scalerl.checks.examine import examine_recipes
+from scalerl.checks.own_process import try_own
 from scalerl.checks.own_trial import tried
 from scalerl.recipe import OwnLoss
 
@@ -96,7 +101,7 @@ def test_a_function_that_cannot_be_imported_is_refused(line, words, tmp_path):
 
 
 def test_a_function_is_tried_in_a_process_of_its_own_and_its_own_file_is_named(tmp_path):
-    finding = try_own("loss", own_loss(tmp_path, PLAIN.format(line="raise ValueError('no such idea')")))
+    finding = try_own("loss", own_loss(tmp_path, PLAIN.format(line="raise ValueError('no such idea')")), 60)
     assert (finding.part, finding.check, finding.level) == ("own", "loss my_ideas.losses:mine", "error")
     assert finding.found == f"{tmp_path}/my_ideas/losses.py:7: mine raised ValueError: no such idea"
 
@@ -109,7 +114,7 @@ def test_a_function_is_tried_in_a_process_of_its_own_and_its_own_file_is_named(t
     ],
 )
 def test_a_function_that_never_ends_or_ends_its_process_is_refused(line, words, tmp_path):
-    finding = try_own("loss", own_loss(tmp_path, PLAIN.format(line=line)), limit_s=8)
+    finding = try_own("loss", own_loss(tmp_path, PLAIN.format(line=line)), 8)
     assert finding.level == "error"
     assert words in finding.found
     assert f"{tmp_path}/my_ideas/losses.py" in finding.found
@@ -120,7 +125,7 @@ def test_a_file_that_is_read_beside_the_function_is_missing_when_it_is_tried(tmp
     (tmp_path / "my_ideas").mkdir()
     (tmp_path / "my_ideas/words.txt").write_text("a")
     body = PLAIN.format(line="from pathlib import Path; Path(__file__).with_name('words.txt').read_text()")
-    finding = try_own("loss", own_loss(tmp_path, body))
+    finding = try_own("loss", own_loss(tmp_path, body), 60)
     assert "mine raised FileNotFoundError" in finding.found
 
 
@@ -230,3 +235,51 @@ def test_a_broken_function_for_another_setting_is_refused(fault, tmp_path):
     assert answer["found"].startswith(f"{tmp_path}/my_ideas/{setting}s.py:")
     assert words in answer["found"]
     assert answer["remedy"]
+
+
+def test_a_task_is_accepted_with_the_time_of_its_judge(tmp_path):
+    answer = tried("task", custom_task(tmp_path, parameters={"count": 50}))
+    assert not answer["is_broken"], answer
+    assert re.fullmatch(r"50 problems; a judgement takes [\d.e-]+ ms", answer["found"])
+
+
+TASKS_BROKEN = {
+    "a list": ("TaskProblems(problems=problems, judge=judge)", "problems", "must return TaskProblems(problems=..., "),
+    "no problems": ("problems=problems", "problems=[]", "mine returns no problems"),
+    "an answer that is no text": ("answer=str(a + b)", "answer=a + b", "mine returns TaskProblem(question='"),
+    "other problems each time": ("random.Random(0)", "random", "returns other problems when it is called again"),
+    "a judge that wants a number": (
+        "given.text.strip() == given.problem.answer", "int(given.text) == int(given.problem.answer)",
+        "my_ideas/tasks.py:14: mine raised ValueError: invalid literal for int() with base 10: '', judging ''",
+    ),
+    "a judge that refuses its own answers": ("== given", "!= given", "has a judge that calls its own answer '"),
+    "a judge that says yes": ('Judgement("right" if', 'bool("right" if', "has a judge that returns True"),
+    "a judge that guesses": ('"wrong")', 'random.choice(["wrong", "unparsable"]))', "has a judge with two verdicts on"),
+    "a task that needs a parameter": ("count=200", "count", "mine raised TypeError"),
+}  # fmt: skip
+"""What is written instead of what, and words of the message."""
+
+
+@pytest.mark.parametrize("fault", TASKS_BROKEN)
+def test_a_broken_task_is_refused(fault, tmp_path):
+    old, new, words = TASKS_BROKEN[fault]
+    assert old in TASK
+    random.seed(3)
+    answer = tried("task", custom_task(tmp_path, TASK.replace(old, new)))
+    assert answer["is_broken"]
+    assert words in answer["found"]
+    assert answer["found"].startswith(f"{tmp_path}/my_ideas/tasks.py:")
+    assert answer["remedy"]
+
+
+def test_a_task_that_never_ends_holds_up_no_other_check(tmp_path, monkeypatch):
+    monkeypatch.setattr("scalerl.checks.own_process.TRIAL_LIMIT_S", 8.0)
+    tasks = [
+        custom_task(tmp_path, TASK.replace("drawn = random.Random(0)", "while True: pass")).model_dump(mode="json")
+    ]
+    recipe = tiny_recipe(model={"tokenizer": "characters"}, tasks=tasks)
+    found = list(examine_recipes({"mine": recipe}, quick=True, say=lambda line: None))
+    errors = [one for one in found if one.level == "error"]
+    assert [one.part for one in errors] == ["own", "data"]
+    assert "mine did not end within 8 s" in errors[0].found
+    assert [fault.what for fault in errors[1].faults] == [errors[0].found]

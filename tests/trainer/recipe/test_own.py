@@ -91,6 +91,6 @@ def test_a_function_without_a_module_and_a_name_is_refused(function):
 
 def test_a_function_knows_its_file(tmp_path):
     own = own_loss(tmp_path)
-    assert (own.module, own.name) == ("my_ideas.losses", "mine")
+    assert (own.module, own.function_name) == ("my_ideas.losses", "mine")
     assert own.file == tmp_path / "my_ideas/losses.py"
     assert list(own.files) == ["my_ideas/losses.py"]

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from trainer.own_functions import own_function, own_loss, written
+from trainer.own_functions import custom_task, own_function, own_loss, written
 from trainer.tiny import tiny_recipe
 
 from scalerl.errors import CannotResume
@@ -137,3 +137,21 @@ def test_hashes_that_were_edited_are_those_of_another_run(tmp_path):
     path.write_text(path.read_text().replace(next(iter(recipe.loss.files.values())), "0" * 64))
     with pytest.raises(CannotResume, match="the file was edited"):
         folder.read_recipe()
+
+
+def test_a_task_in_a_file_trains_though_the_file_is_gone(tmp_path):
+    task = custom_task(tmp_path / "files", parameters={"count": 120}, name="sums").model_dump(mode="json")
+    recipe = tiny_recipe(
+        model={"tokenizer": "characters"},
+        tasks=[task],
+        generation={"thinking": 8, "answer": 4},
+        length_control={"type": "none"},
+    )
+    folder = new_run(tmp_path / "run", recipe)
+    shutil.rmtree(tmp_path / "files")
+    train(folder.path, budget_gpu_hours=0.5, warm_starts=tmp_path / "warm_starts")
+    rows = rows_of(folder)
+    assert {row["kind"] for row in rows} == {"eval", "train"}
+    kept = [json.loads(line) for line in folder.rollouts.read_text().splitlines()]
+    assert {row["task"] for row in kept} == {"sums"}
+    assert folder.read_recipe()[0].tasks[0].folder == str(folder.own)

@@ -50,7 +50,7 @@ CHECKS = (
         blocks=("generator", "learner", "adapter"),
         needs_tokenizer=False,
     ),
-    Examination(run=check_own, blocks=tuple(Recipe.model_fields), needs_tokenizer=False),
+    Examination(run=check_own, blocks=(*Recipe.model_fields, "tasks"), needs_tokenizer=False),
     Examination(run=lambda subject, say: check_data(subject), blocks=()),
     Examination(run=check_answers, blocks=("warm_start", "model")),
     Examination(run=check_other_forms, blocks=()),

@@ -22,9 +22,10 @@ import torch
 from torch import Tensor
 
 from scalerl.checks.own_inputs import KINDS, OwnKind, else_off_the_mask
+from scalerl.checks.own_task_trial import tried_task
 from scalerl.objective.losses import LossInputs
 from scalerl.quantities import counted
-from scalerl.recipe import Own
+from scalerl.recipe import CustomTask, Own
 from scalerl.recipe.own_function import OwnFailed, call_own, function_of, place_of
 
 TRIED_SHAPE = (8, 24)
@@ -64,11 +65,14 @@ def main() -> None:
     """Read the request, try the function and write the answer."""
     request = json.load(sys.stdin)
     setting = request["setting"]
-    print(json.dumps(tried(setting, KINDS[setting].settings.model_validate(request["own"]))))
+    settings = CustomTask if setting == "task" else KINDS[setting].settings
+    print(json.dumps(tried(setting, settings.model_validate(request["own"]))))
 
 
 def tried(setting: str, own: Own) -> dict[str, Any]:
     """The answer: the first problem of the function, or how long it takes."""
+    if isinstance(own, CustomTask):
+        return tried_task(own)
     kind = KINDS[setting]
     try:
         function = function_of(own)
@@ -77,13 +81,17 @@ def tried(setting: str, own: Own) -> dict[str, Any]:
         return {"found": str(error), "remedy": REMEDIES["error"], "is_broken": True}
     if problem is not None:
         where = problem.where or place_of(own, function)
-        return {"found": f"{where}: {own.name} {problem.found}", "remedy": REMEDIES[problem.kind], "is_broken": True}
+        return {
+            "found": f"{where}: {own.function_name} {problem.found}",
+            "remedy": REMEDIES[problem.kind],
+            "is_broken": True,
+        }
     given = kind.inputs(own, *TIMED_SHAPE, 0)
     mine, theirs = shortest_s(lambda one: call_own(own, one), given), shortest_s(kind.built_in, given)
     size = f"{TIMED_SHAPE[0]} x {TIMED_SHAPE[1]} numbers" if kind.places else counted(len(given), "answer")
     found = f"takes {_ms(mine)} for {size}"
     if mine > max(ALWAYS_FAST_S, MOST_TIMES * theirs):
-        slow = f"{place_of(own, function)}: {own.name} {found}, but {kind.built_in_name} takes {_ms(theirs)}"
+        slow = f"{place_of(own, function)}: {own.function_name} {found}, but {kind.built_in_name} takes {_ms(theirs)}"
         return {"found": slow, "remedy": REMEDIES["slow"], "is_broken": True}
     return {"found": f"{found}; {kind.built_in_name} takes {_ms(theirs)}", "remedy": "", "is_broken": False}
 
@@ -209,7 +217,7 @@ def device_problems(own: Own, given: LossInputs) -> Iterator[OwnProblem]:
     except OwnFailed as error:
         # Other errors only say that such tensors have no numbers to look at.
         if "not on the expected device" in str(error) or "same device" in str(error):
-            where = str(error).partition(f": {own.name} raised")[0]
+            where = str(error).partition(f": {own.function_name} raised")[0]
             yield OwnProblem(kind="device", found="mixes tensors of its own device with its inputs", where=where)
         return
     if found.device.type != "meta":

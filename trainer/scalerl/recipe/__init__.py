@@ -13,6 +13,7 @@
     own           a function of the user's own, by import path
     own_files     the files that such a function consists of
     own_function  loads and calls it
+    own_task      a task of the user's own
     reasoning_gym a task whose problems the library of this name makes
     resolved      recipe and scale in one namespace, as stored beside a run; their hash is its identity
     file_hash     one hash of the content of a file or folder
@@ -52,6 +53,7 @@ from scalerl.recipe.learner import DeepSpeedSettings, FsdpSettings, LearnerSetti
 from scalerl.recipe.models import LlamaModel, Model, MoeModel, PretrainedModel
 from scalerl.recipe.one_task import ALL
 from scalerl.recipe.own import Own, OwnLoss
+from scalerl.recipe.own_task import CustomTask
 from scalerl.recipe.reasoning_gym import ReasoningGym
 from scalerl.recipe.resolved import ResolvedRecipe
 from scalerl.recipe.scale import (
@@ -83,6 +85,7 @@ __all__ = [
     "ChargedAttention",
     "Cispo",
     "Code",
+    "CustomTask",
     "Dapo",
     "DeepSpeedSettings",
     "Downstream",

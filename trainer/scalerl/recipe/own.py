@@ -55,7 +55,7 @@ class Own(Frozen):
         return self.function.partition(":")[0]
 
     @property
-    def name(self) -> str:
+    def function_name(self) -> str:
         """Name of the function in its module: `topr`."""
         return self.function.partition(":")[2]
 

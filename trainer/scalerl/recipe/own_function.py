@@ -92,16 +92,18 @@ def _loaded(function: str, folder: str, folder_sha256: tuple[str, ...]) -> Calla
         raise OwnFailed(f"{place}: {own.module} cannot be imported: {type(error).__name__}: {error}") from error
     finally:
         sys.dont_write_bytecode = writes
-    found = getattr(module, own.name, None)
+    found = getattr(module, own.function_name, None)
     if not callable(found):
         defined = [name for name, one in vars(module).items() if callable(one) and name[0] != "_"]
-        raise OwnFailed(f"{own.file}:1: defines no function {own.name!r}; it has {', '.join(defined) or 'none'}")
+        raise OwnFailed(
+            f"{own.file}:1: defines no function {own.function_name!r}; it has {', '.join(defined) or 'none'}"
+        )
     return found
 
 
 def raised(own: Own, error: BaseException) -> str:
     """What the function raised, in words."""
-    return f"{own.name} raised {type(error).__name__}: {error}"
+    return f"{own.function_name} raised {type(error).__name__}: {error}"
 
 
 def place_of(own: Own, function: Callable[..., Any], error: BaseException | None = None) -> str:

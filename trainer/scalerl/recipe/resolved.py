@@ -215,11 +215,15 @@ class ResolvedRecipe(Recipe, Scale):
     @property
     def own(self) -> dict[str, Own]:
         """The user's own functions by the setting that names them."""
-        return {name: one for name in Recipe.model_fields if isinstance(one := getattr(self, name), Own)}
+        settings = {name: getattr(self, name) for name in Recipe.model_fields}
+        settings |= {f"tasks.{number}": task for number, task in enumerate(self.tasks)}
+        return {name: one for name, one in settings.items() if isinstance(one, Own)}
 
     def with_own_in(self, folder: Path) -> Self:
         """The same recipe, with the files of the user's own functions in another folder."""
-        return self.model_copy(update={name: own.moved(folder) for name, own in self.own.items()})
+        tasks = tuple(task.moved(folder) if isinstance(task, Own) else task for task in self.tasks)
+        moved = {name: own.moved(folder) for name, own in self.own.items() if name in Recipe.model_fields}
+        return self.model_copy(update={**moved, "tasks": tasks})
 
     @model_validator(mode="after")
     def _own_files_differ(self) -> Self:
