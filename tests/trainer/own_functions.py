@@ -99,3 +99,15 @@ def custom_task(folder, body=TASK, **settings):
     """Settings of the task `mine` in a new file of the folder."""
     written(folder, body, head="", file="my_ideas/tasks.py")
     return CustomTask(function="my_ideas.tasks:mine", folder=str(folder), **settings)
+
+
+CURRICULUM = """\
+import numpy as np
+from scalerl.prompts.own_pool import CurriculumInputs, CurriculumOutputs
+
+
+def mine(given: CurriculumInputs, *, floor=0.1):
+    uncertain = given.pass_rate_N * (1 - given.pass_rate_N)
+    return CurriculumOutputs(weight_N=np.where(given.groups_N > 0, uncertain + floor, 1.0))
+"""
+"""Draws unknown prompts, and those that are right half of the time."""

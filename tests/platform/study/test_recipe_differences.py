@@ -11,6 +11,8 @@ def recipe_in(folder, body=GOOD):
 
 
 def test_copies_of_one_function_do_not_differ_and_edited_ones_do(tmp_path):
-    one, copy, other = (recipe_in(tmp_path / name, body) for name, body in (("a", GOOD), ("b", GOOD), ("c", GOOD + " ")))
+    one, copy, other = (
+        recipe_in(tmp_path / name, body) for name, body in (("a", GOOD), ("b", GOOD), ("c", GOOD + " "))
+    )
     assert recipe_differences(one, copy) == []
     assert [difference.path for difference in recipe_differences(one, other)] == ["loss.folder_sha256"]

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from trainer.own_functions import custom_task, own_function, own_loss, written
+from trainer.own_functions import CURRICULUM, custom_task, own_function, own_loss, written
 from trainer.tiny import tiny_recipe
 
 from scalerl.errors import CannotResume
@@ -155,3 +155,14 @@ def test_a_task_in_a_file_trains_though_the_file_is_gone(tmp_path):
     kept = [json.loads(line) for line in folder.rollouts.read_text().splitlines()]
     assert {row["task"] for row in kept} == {"sums"}
     assert folder.read_recipe()[0].tasks[0].folder == str(folder.own)
+
+
+def test_a_curriculum_in_a_file_trains_and_resumes(tmp_path):
+    own = own_function(tmp_path / "files", "curriculum", CURRICULUM, floor=0.2).model_dump(mode="json")
+    folder = new_run(tmp_path / "run", tiny_recipe(curriculum=own))
+    shutil.rmtree(tmp_path / "files")
+    for budget in (0.4, 0.8):
+        train(folder.path, budget_gpu_hours=budget, warm_starts=tmp_path / "warm_starts")
+    steps = [row["step"] for row in rows_of(folder) if row["kind"] == "train"]
+    assert steps == list(range(1, len(steps) + 1))
+    assert rows_of(folder)[-1]["compute_gpu_hours"] >= 0.8

@@ -22,7 +22,6 @@ GENERATIONS = 4
 class OwnKind:
     """What a function for one setting is given and must return."""
 
-    settings: type[Own]
     inputs: Callable[[Own, int, int, int], tuple[Any, ...]]
     """Made-up inputs, each for one call, from the settings, numbers of rows and columns, and a seed."""
     output: type
@@ -125,7 +124,6 @@ KINDS_BY_INPUT: dict[type, Callable[[Own, int, int, int], tuple[Any, ...]]] = {
 }
 KINDS = {
     "loss": OwnKind(
-        settings=OwnLoss,
         inputs=loss_inputs,
         output=LossOutputs,
         places={"loss_BT": "mask_BT", "clipped_BT": "mask_BT"},
@@ -133,7 +131,6 @@ KINDS = {
         built_in_name="cispo",
     ),
     "aggregation": OwnKind(
-        settings=Own,
         inputs=aggregation_inputs,
         output=AggregationOutputs,
         places={"weight_BT": "mask_BT"},
@@ -141,7 +138,6 @@ KINDS = {
         built_in_name="prompt",
     ),
     "advantage": OwnKind(
-        settings=Own,
         inputs=made_up_rewards,
         output=AdvantageOutputs,
         places={"advantage_PG": "mask_PG"},
@@ -149,7 +145,6 @@ KINDS = {
         built_in_name="batch",
     ),
     "zero_variance": OwnKind(
-        settings=Own,
         inputs=group_inputs,
         output=GroupOutputs,
         places={"is_trained_P": ""},
@@ -157,7 +152,6 @@ KINDS = {
         built_in_name="drop",
     ),
     "reward": OwnKind(
-        settings=Own,
         inputs=reward_inputs,
         output=RewardOutputs,
         places={},

@@ -21,11 +21,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from scalerl.checks.own_curriculum_trial import tried_curriculum
 from scalerl.checks.own_inputs import KINDS, OwnKind, else_off_the_mask
 from scalerl.checks.own_task_trial import tried_task
 from scalerl.objective.losses import LossInputs
 from scalerl.quantities import counted
-from scalerl.recipe import CustomTask, Own
+from scalerl.recipe import CustomTask, Own, OwnLoss
 from scalerl.recipe.own_function import OwnFailed, call_own, function_of, place_of
 
 TRIED_SHAPE = (8, 24)
@@ -65,7 +66,7 @@ def main() -> None:
     """Read the request, try the function and write the answer."""
     request = json.load(sys.stdin)
     setting = request["setting"]
-    settings = CustomTask if setting == "task" else KINDS[setting].settings
+    settings = {"task": CustomTask, "loss": OwnLoss}.get(setting, Own)
     print(json.dumps(tried(setting, settings.model_validate(request["own"]))))
 
 
@@ -73,6 +74,8 @@ def tried(setting: str, own: Own) -> dict[str, Any]:
     """The answer: the first problem of the function, or how long it takes."""
     if isinstance(own, CustomTask):
         return tried_task(own)
+    if setting == "curriculum":
+        return tried_curriculum(own)
     kind = KINDS[setting]
     try:
         function = function_of(own)

@@ -226,7 +226,7 @@ Reward = Annotated[
 OffPolicy = Annotated[Pipeline | PpoOffPolicy, Field(discriminator="type")]
 Loss = Annotated[Cispo | Grpo | Dapo | Gspo | OwnLoss, Field(discriminator="type")]
 Critic = Annotated[ValueNetwork | NoCritic, Field(discriminator="type")]
-Curriculum = Annotated[NoPositiveResampling | Uniform | Ordered, Field(discriminator="type")]
+Curriculum = Annotated[NoPositiveResampling | Uniform | Ordered | Own, Field(discriminator="type")]
 LengthControl = Annotated[Interruption | LengthPenalty | NoLengthControl, Field(discriminator="type")]
 
 
