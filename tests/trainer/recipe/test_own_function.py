@@ -84,6 +84,15 @@ def test_a_file_that_has_changed_is_not_loaded(tmp_path):
         call_own(own)
 
 
+def test_an_edit_of_what_a_function_imports_is_seen_by_a_process_that_has_loaded_it(tmp_path):
+    text = "from .values import value\ndef mine(): return value\n"
+    found = []
+    for number in (1, 2):
+        written(tmp_path, f"value = {number}\n", head="", file="pack/values.py")
+        found.append(call_own(function_in(tmp_path, text, "pack/ideas.py")))
+    assert found == [1, 2]
+
+
 def test_copies_are_those_of_the_hashes(tmp_path):
     own = own_loss(tmp_path / "here")
     copy = copy_files(own, tmp_path / "copy")

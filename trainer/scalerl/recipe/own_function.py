@@ -23,6 +23,8 @@ from scalerl.recipe.own import Own
 from scalerl.recipe.own_files import module_of_file
 
 _LOADING = threading.Lock()
+_LOADED_FROM: dict[str, str] = {}
+"""Folder and hash of the modules of the user's own that this process has imported."""
 
 
 class OwnFailed(Rejected):
@@ -38,6 +40,9 @@ class _OwnModules(MetaPathFinder):
         parts = [name.split(".") for name in self.files]
         self.names = {".".join(one[:depth]) for one in parts for depth in range(1, len(one) + 1)}
         """Names of the modules, and of the folders around them."""
+        hashes = {module_of_file(name): sha256 for name, sha256 in own.files.items()}
+        self.sources = {name: f"{own.folder} {hashes.get(name, '')}" for name in self.names}
+        """What each of them is loaded from."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -51,12 +56,11 @@ class _OwnModules(MetaPathFinder):
         return None
 
     def forget_others(self) -> None:
-        """Forget imported modules that have the name of one of these, but are from elsewhere."""
-        for name in self.names & sys.modules.keys():
-            module = sys.modules[name]
-            place = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
-            if not Path(place).is_relative_to(self.folder):
+        """Forget imported modules of these names if one is from elsewhere, or from a file that was edited since."""
+        if any(name in sys.modules and _LOADED_FROM.get(name) != self.sources[name] for name in self.names):
+            for name in self.names & sys.modules.keys():
                 del sys.modules[name]
+        _LOADED_FROM.update(self.sources)
 
 
 def call_own(own: Own, *given: Any) -> Any:
@@ -88,6 +92,7 @@ def _loaded(function: str, folder: str, folder_sha256: tuple[str, ...]) -> Calla
     try:
         module = import_module(own.module)
     except Exception as error:  # whatever the user's code raises
+        sys.meta_path.remove(finder)
         place = _line_in(Path(folder), error) or f"{own.file}:1"
         raise OwnFailed(f"{place}: {own.module} cannot be imported: {type(error).__name__}: {error}") from error
     finally:
