@@ -13,6 +13,7 @@ The trainer's own are in `scalerl.errors`.
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 MAX_NAMES = 20
@@ -48,6 +49,11 @@ class Place:
     def inside(self, *parts: str | int) -> "Place":
         """The place of a key inside this one that has no line of its own."""
         return replace(self, key=".".join(str(part) for part in (self.key, *parts) if part != ""))
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the file; the current folder on the command line."""
+        return Path() if self.line is None else Path(self.source).parent
 
     def error(self, found: str, right: str = "") -> "FileError":
         """A `FileError` at this place."""

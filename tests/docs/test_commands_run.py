@@ -70,13 +70,14 @@ TRAINS = (
         for options in ("--budget 2", "--set optimiser.weight_decay=0.1", "--scale gpu")
     ),
     "platform sweep FILE --scale scales/mine.yaml --set length_control.type=none",
-    "platform sweep my_study.yaml --budget 2",
+    *("platform sweep my_study.yaml --budget 2", "platform sweep topr.yaml"),
 )
 """Commands that train for minutes or more, or on a GPU; what they would train is shown and checked by `--dry-run`."""
 OTHERS = {
     # an optimiser step, which tests/platform/cli/test_check.py takes
     "platform check scalerl --scale scales/mine.yaml --set length_control.type=none": "platform check scalerl "
     "--scale scales/mine.yaml --set length_control.type=none --quick",
+    "platform check topr.yaml": "platform check topr.yaml --quick",
     "platform rename SWEEP NAME": "platform rename ceilings NAME",  # the commands after it use SWEEP
     "platform status -w": "platform status",  # a live table needs a terminal
     # hours of training, and a design by simulation, which tests/platform/paper makes
@@ -383,6 +384,13 @@ def is_file(block: Block, where: str, place: Path) -> bool:
     keys = set(re.findall(r"^([a-z_]+):", text, re.MULTILINE))
     if text.startswith("# mine.yaml"):
         (place / "mine.yaml").write_text(text)
+        return True
+    if named := re.match(r"# ((?:topr|pieces|sums)\.yaml|my_ideas/\w+\.py)\n", text):
+        path = place / named[1]
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        if path.suffix == ".yaml":
+            expand(path)
         return True
     if not keys or not keys <= {*Sweep.model_fields, *Scale.model_fields, "dapo"}:
         return False

@@ -15,6 +15,7 @@ from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.llama import Llama
 from scalerl.model.policy import Policy
+from scalerl.objective.aggregation import AggregationInputs, token_weights
 from scalerl.objective.losses import LossInputs, token_loss
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import Cispo, Dapo, Grpo, Gspo, ResolvedRecipe
@@ -175,3 +176,8 @@ def token_loss_of(
     )
     found = token_loss(settings, given)
     return found.loss_BT, found.clipped_BT
+
+
+def weights_of(aggregation: str, mask: Tensor, group: Tensor) -> Tensor:
+    """Weights of the tokens [B, T] of rollouts whose prompts have these numbers."""
+    return token_weights(aggregation, AggregationInputs(mask_BT=mask, group_B=group))

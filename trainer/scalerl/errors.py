@@ -7,6 +7,7 @@ ScaleRLError
 │   │   └── Damaged                     one of the two checkpoints is damaged
 │   ├── Diverged                    the loss or gradient stayed non-finite
 │   ├── GymError                    reasoning-gym is missing, or cannot make the problems
+│   ├── OwnFailed                   a function of the user's own cannot be loaded, or raised an error
 │   ├── SandboxFailed                the sandbox itself failed
 │   │   ├── SandboxTimedOut             a program was not started in time
 │   │   └── SandboxUnavailable          this machine cannot isolate as strongly as requested

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
     """Print the runs of a sweep with their present states."""
+    from ablations.home.edited import edited_files
+    from ablations.home.state import State
     from ablations.status.progress import run_rows
     from ablations.status.rows import left_to_train
 
@@ -26,6 +28,12 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
         sweep, search = resumed.sweep, resumed.record
     plan, rows = sweep.plan, run_rows(sweep)
     overrides = {variant.name: variant.overrides for variant in plan.variants}
+    recipes = {(run.variant, run.seed): run.recipe for run in study.runs}
+    edited = {
+        row.id: edited_files(sweep.home, recipes[row.variant, row.seed], row.seed)
+        for row in rows
+        if row.state.state == State.PENDING and (row.variant, row.seed) in recipes
+    }
     if as_json:
         runs = [
             {
@@ -35,6 +43,7 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
                 "overrides": overrides[row.variant],
                 "state": row.state.state,
                 "compute_gpu_hours": row.state.compute_gpu_hours,
+                "changed_files": edited.get(row.id, []),
             }
             for row in rows
         ]
@@ -57,6 +66,8 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
     table = Listing(columns=[*columns, Column(heading="changes", kind="prose")], notes=legend(names))
     for row in rows:
         changed = changes[row.variant] or "the reference"
+        if files := edited.get(row.id):
+            changed += f"; new because {' and '.join(files)} changed"
         table.add(names[row.variant], str(row.seed), row.id, row.state.state, changed)
     out = console()
     out.print(table)

@@ -34,7 +34,7 @@ FILE_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
 OF_SWEEP = re.compile(r"sweep/(plan|stopped|search)\.json|sweep/(sweep\.yaml|cancelled)")
 OF_RUN = re.compile(
     r"runs/(?P<run>[0-9a-f]{12})/((recipe|status)\.json|(metrics|rollouts|left_out)\.jsonl"
-    rf"|logs/attempt-{FILE_PATTERN}\.log|checkpoint/manifest\.json)"
+    rf"|logs/attempt-{FILE_PATTERN}\.log|own/({FILE_PATTERN}/)*{FILE_PATTERN}\.py|checkpoint/manifest\.json)"
 )
 HEAVY = re.compile(
     rf"runs/(?P<run>[0-9a-f]{{12}})/(checkpoint|model)/{FILE_PATTERN}|warm_starts/[0-9a-f]{{12}}/{FILE_PATTERN}"

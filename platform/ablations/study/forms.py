@@ -16,10 +16,10 @@ from typing import Any
 
 from ablations.errors import Place, did_you_mean
 from ablations.files.lookup import find_file
-from ablations.files.source import KeyPath, Source, read_yaml
+from ablations.files.source import KeyPath, Source
 from ablations.study.names import Values, label
 from ablations.study.override import Override, overrides_from, overrides_in
-from ablations.study.resolve import checked_recipe
+from ablations.study.resolve import checked_recipe, read_settings
 from ablations.study.sweep import Axes, LeaveOneOut, Sweep
 from scalerl.recipe import Recipe, ResolvedRecipe
 
@@ -66,7 +66,7 @@ def drafts(sweep: Sweep, source: Source, reference: ResolvedRecipe, path: Path) 
 def _left_out(form: LeaveOneOut, source: Source, reference: ResolvedRecipe, path: Path) -> Iterator[Draft]:
     named_at = source.place(("leave_one_out", "revert_to"))
     other_file = find_file("recipe", form.revert_to, named_at=named_at, sweep=path)
-    own, other = reference.model_dump(mode="json"), checked_recipe(read_yaml(other_file)).model_dump(mode="json")
+    own, other = reference.model_dump(mode="json"), checked_recipe(read_settings(other_file)).model_dump(mode="json")
     differing = {axis: other[axis] for axis in Recipe.model_fields if own[axis] != other[axis]}
     axes = form.axes or dict.fromkeys(differing)
     if not axes:

@@ -5,14 +5,15 @@
     {'batch.prompts': 32}
 
 A mapping is shorthand for the paths inside it: `loss: {type: grpo, clip: 0.1}` is `loss.type: grpo` and
-`loss.clip: 0.1`. A different `type` resets a block to the defaults of the new type. `{times: x}` multiplies the
-reference's number, so that one sweep serves every scale.
+`loss.clip: 0.1`. A different `type` resets a block to the defaults of the new type, and another `function` its
+parameters. `{times: x}` multiplies the reference's number, so that one sweep serves every scale.
 """
 
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ablations.errors import Place, did_you_mean
@@ -21,6 +22,10 @@ from ablations.files.validation import validated
 from scalerl.recipe import ResolvedRecipe
 
 MAX_TIMES = 1_000_000
+RESETS = {"type": 0, "function": 1}
+"""Settings that reset the others of their block, in this order."""
+FILLED_IN = ("folder", "folder_sha256")
+"""Settings of a function of the user's own that follow from the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +78,12 @@ def vary(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[ResolvedR
     after = copy.deepcopy(before)
     settings: dict[str, Any] = {}
     places: dict[KeyPath, Place] = {}
-    # A new type empties its block, so it comes before the block's other settings.
-    for override in sorted(overrides, key=lambda override: override.parts[-1] != "type"):
+    # A new type or function empties its block, so they come before the block's other settings.
+    for override in sorted(overrides, key=lambda override: RESETS.get(override.parts[-1], len(RESETS))):
         value = _value(override, before)
         places[_set(after, override, value)] = override.place
-        settings[override.path] = value
+        if override.parts[-1] not in FILLED_IN:
+            settings[override.path] = value
     source = Source(data=after, places=places, root=overrides[0].place)
     return validated(source, ResolvedRecipe), settings
 
@@ -137,6 +143,8 @@ def _times(override: Override) -> float:
 
 def _set(tree: dict[str, Any], override: Override, value: Any) -> KeyPath:
     """Set `value` in `tree`, emptying a block whose type changes; returns the path that was set."""
+    if override.parts[-1] == "type" and value == "custom":
+        _make_block(tree, override)
     holder, key = _located(tree, override)
     block: Any = tree
     for part in key[:-1]:
@@ -145,10 +153,34 @@ def _set(tree: dict[str, Any], override: Override, value: Any) -> KeyPath:
             block.pop("problems_sha256", None)  # hash of the problems made with the previous settings
     if key[-1] == "type" and holder.get("type", value) != value:
         holder.clear()
+    if key[-1] == "function" and holder.get("type") == "custom":
+        if holder.get("function") != value:
+            holder["parameters"] = {}
+        holder["folder"] = str(override.place.folder)
+        holder.pop("folder_sha256", None)
     if isinstance(holder, dict):
         holder.pop(f"{key[-1]}_sha256", None)  # hash of the previous file
-    holder[key[-1]] = value
+    holder[key[-1]] = with_folder(value, override.place.folder)
     return key
+
+
+def with_folder(written: Any, folder: Path) -> Any:
+    """The settings, with the folder in which each function of the user's own is looked for first."""
+    if isinstance(written, list):
+        return [with_folder(part, folder) for part in written]
+    if not isinstance(written, dict):
+        return written
+    own = {"folder": str(folder)} if written.get("type") == "custom" else {}
+    return own | {key: with_folder(part, folder) for key, part in written.items()}
+
+
+def _make_block(tree: dict[str, Any], override: Override) -> None:
+    """Where a word was written, as in `aggregation: token`, put a block for a function of the user's own."""
+    around = replace(override, path=override.path.rpartition(".")[0])
+    if around.path:
+        holder, key = _located(tree, around)
+        if isinstance(_entry(holder, key[-1], around), str):
+            holder[key[-1]] = {}
 
 
 def _located(tree: dict[str, Any], override: Override) -> tuple[Any, KeyPath]:

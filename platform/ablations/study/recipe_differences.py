@@ -35,7 +35,10 @@ def recipe_differences(left: ResolvedRecipe, right: ResolvedRecipe) -> list[Reci
 
 
 def recipe_settings(recipe: ResolvedRecipe) -> dict[str, str]:
-    """The value of every setting as text, by dotted path, in recipe order."""
+    """The value of every setting as text, by dotted path, in recipe order.
+
+    The folder of a user's own function is left out: every run has its copy, and the hashes say whether they differ.
+    """
     return dict(_settings(recipe.model_dump(mode="json")))
 
 
@@ -43,5 +46,5 @@ def _settings(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, s
     for name, value in tree.items():
         if isinstance(value, Mapping) and value:
             yield from _settings(value, f"{above}{name}.")
-        else:
+        elif not (name == "folder" and "folder_sha256" in tree):
             yield f"{above}{name}", setting_text(value)

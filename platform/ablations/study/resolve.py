@@ -13,7 +13,7 @@ from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
 from ablations.study.merge_resources import Asked, asked_in
-from ablations.study.override import Override, overrides_set, vary
+from ablations.study.override import Override, overrides_set, vary, with_folder
 from ablations.study.resources import Resources
 from scalerl.recipe import Recipe, ResolvedRecipe, Scale
 
@@ -45,8 +45,8 @@ def load_planned(recipe: str, scale: str, sets: Iterable[str] = ()) -> Planned:
 
     Settings that no run may combine yet can be planned.
     """
-    of_recipe = read_yaml(find_file("recipe", recipe, named_at=Place(source=f"recipe {recipe}")))
-    of_scale = read_yaml(find_file("scale", scale, named_at=Place(source=f"scale {scale}")))
+    of_recipe = read_settings(find_file("recipe", recipe, named_at=Place(source=f"recipe {recipe}")))
+    of_scale = read_settings(find_file("scale", scale, named_at=Place(source=f"scale {scale}")))
     overrides = [override for text in sets for override in overrides_set(text)]
     for override in overrides:
         if override.parts[0] not in ResolvedRecipe.model_fields:
@@ -90,7 +90,14 @@ def unread(written: Any) -> Any:
     hashes = [f"{key}_sha256" for key in paths]
     if written.get("type") == "reasoning_gym":
         hashes.append("problems_sha256")
-    return {key: unread(part) for key, part in written.items()} | dict.fromkeys(hashes, "0" * 64)
+    no_files = {"folder_sha256": []} if written.get("type") == "custom" else {}
+    return {key: unread(part) for key, part in written.items()} | dict.fromkeys(hashes, "0" * 64) | no_files
+
+
+def read_settings(path: Path) -> Source:
+    """A recipe or scale file, in which every function of the user's own is looked for beside the file."""
+    source = read_yaml(path)
+    return replace(source, data=with_folder(source.data, path.parent))
 
 
 def resolve(
@@ -107,7 +114,7 @@ def resolve(
 
     Both files together need to be valid only after the sets: a scale whose model does not think needs one of them.
     """
-    recipe, scale = read_yaml(recipe_file), read_yaml(scale_file)
+    recipe, scale = read_settings(recipe_file), read_settings(scale_file)
     if not with_files:
         scale = _unread(scale)
     parts = {**dict(checked_recipe(recipe)), **dict(checked_scale(scale))}

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from fixtures_home import make_home, write_state
+from fixtures_home import make_home, planned_run, write_state
+from trainer.own_functions import written
 from typer.testing import CliRunner
 
 from ablations.cli import app
@@ -101,6 +102,21 @@ def test_what_a_home_makes_again_and_what_is_of_one_place_stays_there(exported):
     files = read_sealed(held["contents.json"])[0]["files"]
     assert files.keys() == held.keys() - {"contents.json"}
     assert next(iter(files)) == "sweep/plan.json"
+
+
+def test_the_files_of_the_users_own_functions_travel_with_their_runs(tmp_path):
+    written(tmp_path / "here")
+    loss = {"type": "custom", "function": "my_ideas.losses:mine", "folder": str(tmp_path / "here")}
+    sweep = make_home(tmp_path / "home")
+    run = planned_run("loo-loss", 0)
+    recipe = ResolvedRecipe.model_validate({"loss": loss})
+    (sweep.run(run.id).path / "recipe.json").unlink()
+    sweep.run(run.id).create(recipe, 0)
+    (sweep.run(run.id).own / "my_ideas/__pycache__").mkdir()
+    (sweep.run(run.id).own / "my_ideas/__pycache__/losses.cpython-311.pyc").touch()
+    export_sweep(sweep, tmp_path / "loo.tar.gz")
+    own = [name for name in members(tmp_path / "loo.tar.gz") if "/own/" in name]
+    assert own == [f"runs/{run.id}/own/my_ideas/losses.py"]
 
 
 def test_the_warm_start_of_a_run_that_leaves_rows_out_is_exported(tmp_path):

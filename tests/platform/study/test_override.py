@@ -1,4 +1,5 @@
 import pytest
+from trainer.own_functions import written
 from trainer.tiny_text_model import text_model
 
 from ablations.errors import FileError, Place
@@ -152,3 +153,85 @@ def test_problems_of_a_library_are_made_anew_when_a_setting_of_theirs_changes(ov
     assert old.problems_sha256 != new.problems_sha256
     fresh = new.model_dump(exclude={"problems_sha256"})
     assert ResolvedRecipe.model_validate({"tasks": [fresh]}).tasks == (new,)
+
+
+def own_in(folder):
+    """A place in a file of a folder that has the function `my_ideas.losses:mine`."""
+    written(folder)
+    return Place(source=str(folder / "sweep.yaml"), line=7, key="variants.a")
+
+
+def test_a_function_of_ones_own_is_found_beside_the_file_that_names_it(tmp_path):
+    settings = {"loss": {"type": "custom", "function": "my_ideas.losses:mine", "parameters": {"beta": 0.1}}}
+    recipe, said = vary(BASE, overrides_from(settings, own_in(tmp_path)))
+    assert recipe.loss.folder == str(tmp_path)
+    assert recipe.loss.parameters == {"beta": 0.1}
+    assert said == {"loss.type": "custom", "loss.function": "my_ideas.losses:mine", "loss.parameters.beta": 0.1}
+
+
+def test_another_function_starts_with_its_own_files_and_without_parameters(tmp_path):
+    here = own_in(tmp_path)
+    written(tmp_path, file="other.py")
+    function = {"type": "custom", "function": "my_ideas.losses:mine", "parameters": {"beta": 0.1}}
+    base = vary(BASE, overrides_from({"loss": function}, here))[0]
+    same = vary(base, overrides_from({"loss.parameters.beta": 0.2}, here))[0]
+    assert (same.loss.parameters, same.loss.files) == ({"beta": 0.2}, base.loss.files)
+    other = vary(base, overrides_from({"loss.function": "other:mine"}, here))[0]
+    assert (other.loss.parameters, list(other.loss.files)) == ({}, ["other.py"])
+    assert vary(base, overrides_from({"loss.type": "cispo"}, here))[0] == BASE
+
+
+def test_a_function_that_is_nowhere_is_said_where_it_is_named(tmp_path):
+    here = own_in(tmp_path)
+    with pytest.raises(FileError) as caught:
+        vary(BASE, overrides_from({"loss": {"type": "custom", "function": "my_ideas.loses:mine"}}, here))
+    text = str(caught.value)
+    assert text.startswith(f"{tmp_path}/sweep.yaml:7: ")
+    assert f"found no file my_ideas/loses.py: looked in {tmp_path} and in " in text
+
+
+def test_a_recipe_file_and_the_command_line_name_functions_from_their_own_folders(tmp_path, monkeypatch):
+    own_in(tmp_path / "recipes")
+    own_in(tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    file = tmp_path / "recipes/mine.yaml"
+    file.write_text("loss: {type: custom, function: my_ideas.losses:mine}\n")
+    assert load_resolved(str(file), "smoke").loss.folder == str(tmp_path / "recipes")
+    set_here = load_resolved("scalerl", "smoke", ["loss={type: custom, function: 'my_ideas.losses:mine'}"])
+    assert set_here.loss.folder == str(tmp_path / "here")
+
+
+def test_a_word_gives_way_to_a_function_and_back(tmp_path):
+    here = own_in(tmp_path)
+    function = {"type": "custom", "function": "my_ideas.losses:mine", "parameters": {"beta": 0.1}}
+    for axis in ("reward", "aggregation", "advantage", "zero_variance"):
+        recipe, said = vary(BASE, overrides_from({axis: function}, here))
+        assert recipe.own[axis].parameters == {"beta": 0.1}
+        assert said[f"{axis}.parameters.beta"] == 0.1
+        dotted = vary(recipe, overrides_from({f"{axis}.parameters.beta": 0.2}, here))[0]
+        assert dotted.own[axis].parameters == {"beta": 0.2}
+        assert vary(recipe, overrides_from({axis: getattr(BASE, axis)}, here))[0] == BASE
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"aggregation": {"type": "custom"}}, "missing"),
+        ({"aggregation": {"type": "custom", "functon": "a:b"}}, "unknown key 'functon'; did you mean 'function'?"),
+        ({"logits": {"type": "custom"}}, "found a mapping; values are: fp32, bf16"),
+        ({"loss": {"type": "custom", "function": "mine"}}, "variants.a: found 'mine'; write module and name"),
+        ({"aggregation": "sampel"}, "unknown value 'sampel'; did you mean 'sample'?"),
+    ],
+)
+def test_a_function_that_is_not_written_right_is_refused_in_words(settings, said, tmp_path):
+    with pytest.raises(FileError) as caught:
+        vary(BASE, overrides_from(settings, own_in(tmp_path)))
+    assert said in str(caught.value)
+    assert f"{tmp_path}/sweep.yaml:7" in str(caught.value)
+
+
+def test_a_task_of_ones_own_in_a_sweep_file_is_found_beside_it(tmp_path):
+    task = {"type": "custom", "function": "my_ideas.losses:mine"}
+    recipe, _ = vary(BASE, overrides_from({"tasks": [task], "length_control": {"type": "none"}}, own_in(tmp_path)))
+    assert recipe.tasks[0].folder == str(tmp_path)
+    assert list(recipe.own) == ["tasks.0"]

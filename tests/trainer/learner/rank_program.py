@@ -14,6 +14,7 @@ import torch
 from torch import distributed as dist
 from torch.distributed import FileStore  # pyright: ignore[reportPrivateImportUsage]  torch does not list it
 from trainer.learner_cases import policy_of, random_groups
+from trainer.own_functions import GOOD, own_function, own_loss
 from trainer.tiny import make_group, tiny_recipe
 
 from scalerl.learner.batch import make_batch
@@ -49,6 +50,15 @@ CASES = {
     "packed": {**SMALL, "optimiser": {**SMALL["optimiser"], "packing": "sequences", "gradient_checkpointing": True}},
     "one pass": {"model": {"layers": 2}, "optimiser": {"warmup_steps": 0}},
     "experts": {**SMALL, "model": {**MOE, "router_loss": 0.01}},
+    "own": {
+        **SMALL,
+        "loss": own_loss(
+            STORE.with_suffix(f".own-{RANK}"), GOOD.replace("given.behaviour_BT", "given.start_BT"), start=True
+        ).model_dump(),
+        "aggregation": own_function(STORE.with_suffix(f".own-{RANK}"), "aggregation", scale=2.0).model_dump(),
+        "off_policy": {"type": "ppo_off_policy", "k": 2},
+        "epochs": 2,
+    },
 }
 """In `one pass` the second rank has no rows of its own. In `mixed` only the first gradient can be compared: a weight
 that differs by 1e-7 may be another number in BF16."""

@@ -67,7 +67,7 @@ def test_a_nan_on_one_rank_is_skipped_on_all_counted_once_and_forgotten(two_rank
 @pytest.mark.parametrize("world", [1, 2, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_recipe_on_one_to_three_ranks(folder, world, kind):
-    cases = ["plain", "critic", "penalty", "packed", "one pass", "experts"]
+    cases = ["plain", "critic", "penalty", "packed", "one pass", "experts", "own"]
     seen = found(folder, world, kind, ",".join(cases))[kind]
     assert seen["bad"]["ranks_that_skipped"] == world
     assert max(seen["gradient"].values()) < CLOSE

@@ -16,10 +16,9 @@ from typing import Any
 
 import pytest
 import torch
-from trainer.tiny import token_loss_of
+from trainer.tiny import token_loss_of, weights_of
 
 from scalerl.objective.advantages import Rewards, advantages
-from scalerl.objective.aggregation import AGGREGATIONS
 from scalerl.objective.kl import token_kl
 from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.recipe import Cispo, Dapo, Grpo, Gspo
@@ -120,12 +119,12 @@ def test_loss_and_gradient_of_every_token_equal_trls(new_trainer, name, seed):
 
     loss, clipped = token_loss_of(settings, ours, behaviour, advantage_B.unsqueeze(1), own)
     groups = torch.arange(PROMPTS).repeat_interleave(GENERATIONS)
-    (loss * AGGREGATIONS[aggregation](own, groups)).sum().backward()
+    (loss * weights_of(aggregation, own, groups)).sum().backward()
     total = their_loss(new_trainer(**theirs), others, behaviour, advantage_B, inside, own)
     total.backward()
 
     assert clipped.any() == (name != "cispo at ScaleRL's cap")
-    our_total = (loss.detach() * AGGREGATIONS[aggregation](own, groups)).sum()
+    our_total = (loss.detach() * weights_of(aggregation, own, groups)).sum()
     torch.testing.assert_close(our_total, total.detach(), rtol=1e-5, atol=1e-9)
     torch.testing.assert_close(ours.grad, others.grad, rtol=1e-5, atol=1e-9)
 
@@ -166,7 +165,7 @@ def test_the_kl_penalty_in_the_loss_is_trls(new_trainer):
     loss = token_loss_of(settings, ours, behaviour, advantage_B.unsqueeze(1), own)[0] + 0.3 * token_kl(
         "k3", ours, reference, own
     )
-    our_total = (loss * AGGREGATIONS["token"](own, torch.zeros(B, dtype=torch.long))).sum()
+    our_total = (loss * weights_of("token", own, torch.zeros(B, dtype=torch.long))).sum()
     our_total.backward()
     torch.testing.assert_close(our_total.detach(), total.detach(), rtol=1e-5, atol=1e-9)
     torch.testing.assert_close(ours.grad, others.grad, rtol=1e-5, atol=1e-9)
@@ -186,7 +185,7 @@ def test_truncated_importance_weights_are_trls(new_trainer, settings, name):
     total.backward()
     loss, _ = token_loss_of(settings, ours, behaviour, advantage_B.unsqueeze(1), own, start)
     groups = torch.arange(PROMPTS).repeat_interleave(GENERATIONS)
-    our_total = (loss * AGGREGATIONS[aggregation](own, groups)).sum()
+    our_total = (loss * weights_of(aggregation, own, groups)).sum()
     our_total.backward()
     torch.testing.assert_close(our_total.detach(), total.detach(), rtol=1e-5, atol=1e-9)
     torch.testing.assert_close(ours.grad, others.grad, rtol=1e-5, atol=1e-9)

@@ -42,26 +42,31 @@ def test_one_odd_reward_at_any_place_is_variance():
 
 
 def test_without_normalisation_the_mean_is_taken_off_and_nothing_else():
-    close(normalise_none(REWARDS), [[1.5, -0.5, -0.5, -0.5], [1, 1, -1, -1], [0, 0, 0, 0]])
+    close(normalise_none(REWARDS).advantage_PG, [[1.5, -0.5, -0.5, -0.5], [1, 1, -1, -1], [0, 0, 0, 0]])
 
 
 def test_prompt_level_divides_by_the_std_of_the_prompts_own_rewards():
     root = math.sqrt(0.75) + 1e-6
     one = 1 + 1e-6
     expected = [[1.5 / root, -0.5 / root, -0.5 / root, -0.5 / root], [1 / one, 1 / one, -1 / one, -1 / one], [0] * 4]
-    close(normalise_prompt(REWARDS), expected)
+    close(normalise_prompt(REWARDS).advantage_PG, expected)
 
 
 def test_batch_level_divides_by_the_std_of_all_advantages():
     # All twelve advantages have mean 0 and squares 9/4 + 3/4 + 4 = 7, so their std is sqrt(7 / 12).
     std = math.sqrt(7 / 12) + 1e-6
-    close(normalise_batch(REWARDS), [[1.5 / std] + [-0.5 / std] * 3, [1 / std] * 2 + [-1 / std] * 2, [0] * 4])
+    close(
+        normalise_batch(REWARDS).advantage_PG, [[1.5 / std] + [-0.5 / std] * 3, [1 / std] * 2 + [-1 / std] * 2, [0] * 4]
+    )
 
 
 def test_batch_level_over_the_survivors_has_the_larger_std():
     # Without row 2 the eight advantages have squares 7, so their std is sqrt(7 / 8).
     std = math.sqrt(7 / 8) + 1e-6
-    close(normalise_batch(Rewards.of(ROWS[:2])), [[1.5 / std] + [-0.5 / std] * 3, [1 / std] * 2 + [-1 / std] * 2])
+    close(
+        normalise_batch(Rewards.of(ROWS[:2])).advantage_PG,
+        [[1.5 / std] + [-0.5 / std] * 3, [1 / std] * 2 + [-1 / std] * 2],
+    )
 
 
 def test_running_statistics_divide_by_the_std_of_all_advantages_so_far():
@@ -129,6 +134,6 @@ def test_groups_of_unequal_sizes_agree_with_a_loop_over_each_of_their_rewards(no
     rewards = Rewards.of(UNEQUAL)
     _, earlier = advantages(REWARDS, "running", RunningStatistics())
     result, _ = advantages(rewards, normalisation, earlier)
-    expected = by_loop(normalisation, earlier=normalise_none(REWARDS).flatten().tolist())
+    expected = by_loop(normalisation, earlier=normalise_none(REWARDS).advantage_PG.flatten().tolist())
     close(result[rewards.mask_PG], expected)
     assert not result[~rewards.mask_PG].any()

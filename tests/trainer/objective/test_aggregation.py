@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+from trainer.tiny import weights_of
 
-from scalerl.objective.aggregation import AGGREGATIONS, prompt_average, sample_average, token_average, token_sum
+from scalerl.objective.aggregation import AGGREGATIONS
 
 # Two prompts with two samples each: 1 and 3 tokens, 2 and 2 tokens; one masked token inside sample 1.
 MASK = torch.tensor([[1, 0, 0, 0], [1, 0, 1, 1], [1, 1, 0, 0], [0, 1, 1, 0]], dtype=torch.bool)
@@ -16,44 +17,44 @@ def close(result, expected):
 
 def test_token_average_gives_every_token_the_same_weight():
     e = 1 / 8
-    close(token_average(MASK, GROUP), [[e, 0, 0, 0], [e, 0, e, e], [e, e, 0, 0], [0, e, e, 0]])
+    close(weights_of("token", MASK, GROUP), [[e, 0, 0, 0], [e, 0, e, e], [e, e, 0, 0], [0, e, e, 0]])
 
 
 def test_sample_average_gives_every_sample_the_same_weight():
     a, b, c = 1 / 4, 1 / 12, 1 / 8
-    close(sample_average(MASK, GROUP), [[a, 0, 0, 0], [b, 0, b, b], [c, c, 0, 0], [0, c, c, 0]])
+    close(weights_of("sample", MASK, GROUP), [[a, 0, 0, 0], [b, 0, b, b], [c, c, 0, 0], [0, c, c, 0]])
 
 
 def test_prompt_average_gives_every_prompt_the_same_weight():
     # Each prompt has four tokens in all, worth 1/2 together.
     e = 1 / 8
-    close(prompt_average(MASK, GROUP), [[e, 0, 0, 0], [e, 0, e, e], [e, e, 0, 0], [0, e, e, 0]])
+    close(weights_of("prompt", MASK, GROUP), [[e, 0, 0, 0], [e, 0, e, e], [e, e, 0, 0], [0, e, e, 0]])
 
 
 def test_the_sum_gives_every_token_one():
-    close(token_sum(MASK, GROUP), [[1.0, 0, 0, 0], [1, 0, 1, 1], [1, 1, 0, 0], [0, 1, 1, 0]])
+    close(weights_of("sum", MASK, GROUP), [[1.0, 0, 0, 0], [1, 0, 1, 1], [1, 1, 0, 0], [0, 1, 1, 0]])
 
 
 def test_prompt_average_does_not_favour_prompts_with_long_answers():
     mask = torch.tensor([[1, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]], dtype=torch.bool)
-    weight = prompt_average(mask, torch.tensor([0, 1, 1]))
+    weight = weights_of("prompt", mask, torch.tensor([0, 1, 1]))
     close(weight, [[1 / 2, 0, 0, 0], [1 / 16] * 4, [1 / 16] * 4])
 
 
 @pytest.mark.parametrize("name", list(AGGREGATIONS))
 def test_a_sample_without_tokens_of_its_own_is_not_counted(name):
     mask = torch.cat([MASK, torch.zeros(1, 4, dtype=torch.bool)])
-    with_empty = AGGREGATIONS[name](mask, torch.tensor([0, 0, 1, 1, 2]))
-    torch.testing.assert_close(with_empty[:4], AGGREGATIONS[name](MASK, GROUP), rtol=0, atol=0)
+    with_empty = weights_of(name, mask, torch.tensor([0, 0, 1, 1, 2]))
+    torch.testing.assert_close(with_empty[:4], weights_of(name, MASK, GROUP), rtol=0, atol=0)
     assert with_empty[4].tolist() == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("name", ["prompt", "sample", "token"])
 def test_weights_of_an_average_sum_to_one(name):
-    assert AGGREGATIONS[name](MASK, GROUP).sum().item() == pytest.approx(1, rel=1e-6)
+    assert weights_of(name, MASK, GROUP).sum().item() == pytest.approx(1, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", list(AGGREGATIONS))
 def test_a_batch_without_any_own_token_weighs_nothing(name):
-    weight = AGGREGATIONS[name](torch.zeros(2, 3, dtype=torch.bool), torch.tensor([0, 1]))
+    weight = weights_of(name, torch.zeros(2, 3, dtype=torch.bool), torch.tensor([0, 1]))
     assert weight.tolist() == [[0, 0, 0], [0, 0, 0]]

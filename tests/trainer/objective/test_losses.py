@@ -7,10 +7,9 @@ import random
 import pytest
 import torch
 from trainer.reference_loss import reference
-from trainer.tiny import token_loss_of
+from trainer.tiny import token_loss_of, weights_of
 
 from scalerl.objective.advantages import Rewards, advantages
-from scalerl.objective.aggregation import AGGREGATIONS
 from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.recipe import Cispo, Dapo, Grpo, Gspo
 
@@ -67,7 +66,7 @@ def our_loss(settings, aggregation, normalisation, zero_variance, prompts, rewar
     logprobs, behaviour, mask = as_tensors([prompts[p] for p in kept], rubbish)
     group = torch.arange(len(kept)).repeat_interleave(3)
     loss, clipped = token_loss_of(settings, logprobs, behaviour, advantage_PG.reshape(-1, 1), mask)
-    total = (loss * AGGREGATIONS[aggregation](mask, group)).sum()
+    total = (loss * weights_of(aggregation, mask, group)).sum()
     total.backward()
     return total.item(), logprobs.grad, clipped, kept
 

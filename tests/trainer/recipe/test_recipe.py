@@ -13,6 +13,7 @@ OTHER_VALUES = {
     "off_policy": {"type": "ppo_off_policy", "k": 8},
     "kv": "recompute",
     "loss": {"type": "dapo"},
+    "reward": {"type": "custom", "function": "places:mine", "folder_sha256": ["0" * 64 + " places.py"]},
     "aggregation": "sample",
     "critic": {"type": "value_network", "value_clip": None},
     "advantage": "prompt",

@@ -5,7 +5,7 @@ import re
 import pytest
 from places import REPOSITORY
 
-from scalerl.recipe import NoCritic, NoLengthControl, Recipe, ResolvedRecipe, Uniform
+from scalerl.recipe import NoCritic, NoLengthControl, Own, OwnLoss, Recipe, ResolvedRecipe, Uniform
 from scalerl.recipe.reference import models_of, settings_page
 
 PAGE = REPOSITORY / "docs" / "recipes.md"
@@ -64,14 +64,14 @@ def test_every_choice_of_the_algorithm_names_its_source(model):
     assert re.search(r"ScaleRL|arXiv|[A-Z][a-z]+ (et al\. )?\d{4}", said) or model in OWN, model
 
 
-OWN = {Uniform, NoLengthControl, NoCritic}
-"""The absence of a method has no source."""
+OWN = {Uniform, NoLengthControl, NoCritic, Own, OwnLoss}
+"""The absence of a method has no source, nor has a function of the user's own."""
 
 
 def test_a_bound_a_choice_and_a_null_read_as_they_are_enforced():
     rows = sections()
     assert "| ≥ 0, < 1 |" in rows["`optimiser`"]["beta1"]
     assert "| ≥ 1, whole number, `none` | tokens |" in rows["`generation`"]["thinking"]
-    assert "| `prompt`, `sample`, `token`, `sum` |" in rows["Recipe"]["aggregation"]
+    assert "| `prompt`, `sample`, `token`, `sum`, `custom` |" in rows["Recipe"]["aggregation"]
     assert "| > 0, null |" in rows["`optimiser`"]["max_grad_norm"]
     assert "| `1e-15` | > 0 |" in rows["`optimiser`"]["eps"]

@@ -13,11 +13,12 @@ from scalerl.checks.finding import Finding
 from scalerl.checks.lengths import check_lengths
 from scalerl.checks.noise import check_noise
 from scalerl.checks.other_forms import check_other_forms
+from scalerl.checks.own import check_own
 from scalerl.checks.peak import check_memory
 from scalerl.checks.programs import check_sandbox, check_tests
 from scalerl.checks.round_trip import check_tokenizer
 from scalerl.checks.subject import Subject
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe import Recipe, ResolvedRecipe
 
 Say = Callable[[str], None]
 
@@ -49,6 +50,7 @@ CHECKS = (
         blocks=("generator", "learner", "adapter"),
         needs_tokenizer=False,
     ),
+    Examination(run=check_own, blocks=(*Recipe.model_fields, "tasks"), needs_tokenizer=False),
     Examination(run=lambda subject, say: check_data(subject), blocks=()),
     Examination(run=check_answers, blocks=("warm_start", "model")),
     Examination(run=check_other_forms, blocks=()),

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from scalerl.recipe import AnyTask, ResolvedRecipe
+from scalerl.checks.own_process import tried_once
+from scalerl.recipe import AnyTask, CustomTask, ResolvedRecipe
 from scalerl.recipe.tasks import Downstream
 from scalerl.rollout import Prompt
 from scalerl.sandbox import SandboxUnavailable
@@ -82,6 +83,8 @@ class Subject:
         return tuple(made)
 
     def _made(self, settings: AnyTask | Downstream, tokenizer: Tokenizer, *, is_downstream: bool) -> MadeTask:
+        if isinstance(settings, CustomTask) and (tried := tried_once("task", settings)).level == "error":
+            return MadeTask(settings=settings, is_downstream=is_downstream, error=tried.found)
         try:
             task = make_task(settings, tokenizer, readable_only=True)
         except TaskError as error:

@@ -19,10 +19,10 @@ from scalerl.learner.engine import Scoring
 from scalerl.learner.ranks import ALONE, Ranks
 from scalerl.learner.shares import shares
 from scalerl.model.policy import Scores
-from scalerl.objective.aggregation import AGGREGATIONS
+from scalerl.objective.aggregation import AggregationInputs, token_weights
 from scalerl.objective.kl import token_kl
 from scalerl.objective.losses import LossInputs, effective_share, log_ratio, token_loss
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe import OwnLoss, ResolvedRecipe
 
 MAX_LOG_RATIO = 300.0
 """Cap on logged log-ratios: the square of e^300 is still a float64, and the run log takes no infinity."""
@@ -48,7 +48,8 @@ def batch_loss(
     the rows with a gradient without waiting for the device.
     """
     kept, device = rows_with_gradient(advantage_BT, recipe), batch.tokens_BT.device
-    weight_BT = AGGREGATIONS[recipe.aggregation](batch.host_mask_BT, batch.group_B)[kept].to(device, non_blocking=True)
+    tokens = AggregationInputs(mask_BT=batch.host_mask_BT, group_B=batch.group_B)
+    weight_BT = token_weights(recipe.aggregation, tokens)[kept].to(device, non_blocking=True)
     advantage_BT = advantage_BT[kept.to(advantage_BT.device)].to(device, non_blocking=True)
     batch = batch.part(kept)
     of_batch: defaultdict[str, float | Tensor] = defaultdict(float)
@@ -92,10 +93,11 @@ def rows_with_gradient(advantage_BT: Tensor, recipe: ResolvedRecipe) -> Tensor:
     """Row indices (on the host) that the loss depends on.
 
     A rollout without an advantage (its whole group has equal rewards) counts in averages but has no gradient, unless a
-    KL penalty, entropy bonus or router loss applies to every rollout.
+    KL penalty, entropy bonus, router loss or loss of the user's own applies to every rollout.
     """
     penalised = recipe.kl.coefficient > 0 and recipe.kl.where == "loss"
-    is_of_all = penalised or recipe.entropy_bonus > 0 or recipe.router_loss > 0
+    is_free = isinstance(recipe.loss, OwnLoss)  # no factor of it need be the advantage
+    is_of_all = penalised or is_free or recipe.entropy_bonus > 0 or recipe.router_loss > 0
     everyone = torch.arange(len(advantage_BT), device="cpu")
     if is_of_all:
         return everyone

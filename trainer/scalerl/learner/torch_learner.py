@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.gae import at_last_own_token
 from scalerl.objective.kl import token_kl
 from scalerl.objective.running_statistics import RunningStatistics
+from scalerl.objective.trained_groups import trained_groups
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group
 from scalerl.weights.hugging_face import Weights
@@ -133,7 +135,7 @@ class TorchLearner:
         recipe, statistics = self.recipe, self.statistics
         compute = None if compute_gpu_hours is None else compute_gpu_hours / recipe.compute_unit_gpu_hours
         rate = learning_rate(recipe.optimiser, step=self.version, compute=compute)
-        survivors = [group for group in groups if recipe.zero_variance == "keep" or not group.zero_variance]
+        survivors = list(compress(groups, trained_groups(recipe.zero_variance, groups)))
         metrics = {"loss": 0.0, "grad_norm": 0.0, "learning_rate": rate, "survivors": len(survivors), "skipped": True}
         update = Update(trained_tokens=0, context_tokens=0, metrics=metrics)
         self._start_round()

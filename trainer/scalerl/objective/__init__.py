@@ -5,6 +5,7 @@ rewards      rewards from outcomes
 advantages   advantages from rewards; running_statistics: statistics over all batches so far
 gae          advantages from values
 losses       the policy losses
+trained_groups  which groups the loss has
 aggregation  weights that reduce per-token losses to one number
 kl           the KL estimators
 entropy      the entropy of a policy

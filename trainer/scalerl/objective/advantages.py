@@ -12,6 +12,8 @@ from torch import Tensor
 
 from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.objective.shapes import Shaped
+from scalerl.recipe import Own
+from scalerl.recipe.own_function import call_own
 
 STD_EPS = 1e-6
 
@@ -36,6 +38,13 @@ class Rewards(Shaped):
         return cls(rewards_PG=rewards_PG, mask_PG=mask_PG)
 
 
+@dataclass(frozen=True, kw_only=True)
+class AdvantageOutputs(Shaped):
+    """The advantage of every generation; that of a missing one is 0."""
+
+    advantage_PG: Tensor
+
+
 def centred(given: Rewards) -> Tensor:
     """A_i = r_i - mean_j r_j over the generations of one prompt, [P, G]."""
     rewards_PG, mask_PG = given.rewards_PG, given.mask_PG
@@ -43,24 +52,26 @@ def centred(given: Rewards) -> Tensor:
     return torch.where(mask_PG, rewards_PG - mean_P1, 0.0)
 
 
-def normalise_none(given: Rewards) -> Tensor:
+def normalise_none(given: Rewards) -> AdvantageOutputs:
     """A_i unchanged (Dr. GRPO, arXiv 2503.20783)."""
-    return centred(given)
+    return AdvantageOutputs(advantage_PG=centred(given))
 
 
-def normalise_prompt(given: Rewards) -> Tensor:
+def normalise_prompt(given: Rewards) -> AdvantageOutputs:
     """A_i / (std_j r_j + eps) with the population std of the prompt's own rewards (GRPO, arXiv 2402.03300)."""
     advantages_PG, num_P1 = centred(given), given.mask_PG.sum(dim=1, keepdim=True)
-    return advantages_PG / ((advantages_PG.square().sum(dim=1, keepdim=True) / num_P1).sqrt() + STD_EPS)
+    std_P1 = (advantages_PG.square().sum(dim=1, keepdim=True) / num_P1).sqrt()
+    return AdvantageOutputs(advantage_PG=advantages_PG / (std_P1 + STD_EPS))
 
 
-def normalise_batch(given: Rewards) -> Tensor:
+def normalise_batch(given: Rewards) -> AdvantageOutputs:
     """A_i / (std A + eps) with the population std of all given advantages (ScaleRL §3.2).
 
     Pass only prompts that survive the zero-variance filter: the others would shrink the std.
     """
     advantages_PG = centred(given)
-    return advantages_PG / (advantages_PG[given.mask_PG].std(correction=0) + STD_EPS)
+    std = advantages_PG[given.mask_PG].std(correction=0)
+    return AdvantageOutputs(advantage_PG=advantages_PG / (std + STD_EPS))
 
 
 def normalise_running(given: Rewards, so_far: RunningStatistics) -> tuple[Tensor, RunningStatistics]:
@@ -73,9 +84,10 @@ def normalise_running(given: Rewards, so_far: RunningStatistics) -> tuple[Tensor
 ADVANTAGES = {"batch": normalise_batch, "prompt": normalise_prompt, "none": normalise_none}
 
 
-def advantages(given: Rewards, normalisation: str, so_far: RunningStatistics) -> tuple[Tensor, RunningStatistics]:
+def advantages(given: Rewards, normalisation: str | Own, so_far: RunningStatistics) -> tuple[Tensor, RunningStatistics]:
     """Advantages [P, G] of the prompts that stay in the loss, and the running statistics, updated only if the
     normalisation uses them."""
     if normalisation == "running":
         return normalise_running(given, so_far)
-    return ADVANTAGES[normalisation](given), so_far
+    found = call_own(normalisation, given) if isinstance(normalisation, Own) else ADVANTAGES[normalisation](given)
+    return found.advantage_PG, so_far

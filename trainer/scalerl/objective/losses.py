@@ -6,13 +6,15 @@ and carry no gradient, whatever the inputs hold: values are masked before they a
     rho_t = pi_train(y_t) / pi_gen(y_t)
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from scalerl.objective.shapes import Shaped
-from scalerl.recipe import Cispo, Dapo, Grpo, Gspo
+from scalerl.recipe import Cispo, Loss, OwnLoss
+from scalerl.recipe.own_function import call_own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,20 +103,18 @@ def sequence_weight(start_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor, max
     return sequence_ratio(start_BT, behaviour_BT, mask_BT).detach().clamp(max=max_weight)
 
 
-def named_loss(settings: Cispo | Dapo | Grpo | Gspo, given: LossInputs) -> LossOutputs:
+LOSSES: dict[str, Callable[..., LossOutputs]] = {"cispo": cispo, "dapo": dapo, "grpo": grpo, "gspo": gspo}
+"""Functions of the built-in losses, by the `type` of their settings; their parameters are the other settings."""
+
+
+def named_loss(settings: Loss, given: LossInputs) -> LossOutputs:
     """The loss named by `settings`, with all their parameters except `max_weight`."""
-    match settings:
-        case Cispo():
-            return cispo(given, min_ratio=settings.min_ratio, max_ratio=settings.max_ratio)
-        case Dapo():
-            return dapo(given, clip_low=settings.clip_low, clip_high=settings.clip_high)
-        case Grpo():
-            return grpo(given, clip=settings.clip)
-        case Gspo():
-            return gspo(given, clip_low=settings.clip_low, clip_high=settings.clip_high)
+    if isinstance(settings, OwnLoss):
+        return call_own(settings, given)
+    return LOSSES[settings.type](given, **settings.model_dump(exclude={"type", "max_weight"}))
 
 
-def token_loss(settings: Cispo | Dapo | Grpo | Gspo, given: LossInputs) -> LossOutputs:
+def token_loss(settings: Loss, given: LossInputs) -> LossOutputs:
     """The per-token loss described by `settings`.
 
     With a `max_weight`, the ratio is pi_train / pi_start, and the loss is multiplied by the truncated weight pi_start /
@@ -124,7 +124,7 @@ def token_loss(settings: Cispo | Dapo | Grpo | Gspo, given: LossInputs) -> LossO
     mask_BT, start_BT = given.mask_BT, given.start_BT
     advantage_BT = torch.where(mask_BT, given.advantage_BT, given.advantage_BT.new_zeros(()))
     given = replace(given, advantage_BT=advantage_BT)
-    if settings.type == "cispo" or settings.max_weight is None:
+    if isinstance(settings, Cispo | OwnLoss) or settings.max_weight is None:
         return named_loss(settings, given)
     assert start_BT is not None, "max_weight needs the log-probabilities of the start of the round"
     truncated = sequence_weight if settings.type == "gspo" else token_weight

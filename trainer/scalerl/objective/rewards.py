@@ -1,7 +1,31 @@
-"""Rewards of +-1 (ScaleRL §2) and DAPO's length penalty on right answers (arXiv 2503.14476)."""
+"""Rewards of +-1 (ScaleRL §2) with DAPO's length penalty on right answers (arXiv 2503.14476), or the user's own."""
 
-from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Judgement
+from dataclasses import dataclass
+
+from scalerl.recipe import Own, ResolvedRecipe
+from scalerl.recipe.own_function import call_own
+from scalerl.rollout import Judgement, Outcome
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardInputs:
+    """What is known of one answer."""
+
+    outcome: Outcome
+    """Verdict: `right`, `wrong` or `unparsable`; answers that were not judged get no reward."""
+    score: float | None
+    """Partial score in [0, 1] of an answer that is not right; None if the task has none."""
+    length: int
+    """Tokens of the answer, with its thinking."""
+    max_length: int
+    """Most tokens that an answer may have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardOutputs:
+    """The reward of one answer."""
+
+    reward: float
 
 
 def length_penalty(length: int, max_length: float, cache: float) -> float:
@@ -9,11 +33,21 @@ def length_penalty(length: int, max_length: float, cache: float) -> float:
     return min(0.0, max(-1.0, (max_length - length) / cache - 1.0))
 
 
+def verdict_reward(given: RewardInputs, *, cache: float | None = None) -> RewardOutputs:
+    """1 for a right answer, with the length penalty if `cache` (share of the limit) is given; otherwise 2 score - 1."""
+    if given.outcome != "right":
+        return RewardOutputs(reward=2 * (given.score or 0.0) - 1)
+    if cache is None:
+        return RewardOutputs(reward=1.0)
+    return RewardOutputs(reward=1.0 + length_penalty(given.length, given.max_length, cache * given.max_length))
+
+
 def reward(judged: Judgement, length: int, recipe: ResolvedRecipe) -> float:
-    """1 for a right answer, plus the length penalty if the recipe has one; -1 for any other, or 2 score - 1."""
-    if judged.outcome != "right":
-        return 2 * (judged.score or 0.0) - 1
-    if recipe.length_control.type != "penalty":
-        return 1.0
-    max_length = recipe.generation.max_tokens
-    return 1.0 + length_penalty(length, max_length, recipe.length_control.cache * max_length)
+    """The reward of an answer of this many tokens, by the recipe's rule or the user's own."""
+    given = RewardInputs(
+        outcome=judged.outcome, score=judged.score, length=length, max_length=recipe.generation.max_tokens
+    )
+    if isinstance(recipe.reward, Own):
+        return call_own(recipe.reward, given).reward
+    control = recipe.length_control
+    return verdict_reward(given, cache=control.cache if control.type == "penalty" else None).reward

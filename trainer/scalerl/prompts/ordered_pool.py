@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from scalerl.prompts.own_pool import OwnPool
 from scalerl.prompts.pool import Key, PromptPool, key
-from scalerl.recipe import NoPositiveResampling, Ordered, Uniform
+from scalerl.recipe import NoPositiveResampling, Ordered, Own, Uniform
 from scalerl.rollout import Group, Prompt
 
 
@@ -135,13 +136,15 @@ class OrderedPool:
         self.rng.bit_generator.state = state["rng"]
 
 
-TaskPool = PromptPool | OrderedPool
+TaskPool = PromptPool | OrderedPool | OwnPool
 
 
 def pool_of(
-    prompts: Sequence[Prompt], curriculum: NoPositiveResampling | Uniform | Ordered, rng: np.random.Generator
+    prompts: Sequence[Prompt], curriculum: NoPositiveResampling | Uniform | Ordered | Own, rng: np.random.Generator
 ) -> TaskPool:
     """Pool for `curriculum`."""
+    if isinstance(curriculum, Own):
+        return OwnPool(prompts, curriculum, rng)
     if isinstance(curriculum, Ordered):
         return OrderedPool(prompts, curriculum, rng)
     return PromptPool(prompts, curriculum, rng)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from scalerl.errors import Internal
-from scalerl.recipe import NoPositiveResampling, Ordered, Uniform
+from scalerl.recipe import NoPositiveResampling, Ordered, Own, Uniform
 from scalerl.rollout import Group, Prompt
 
 Key = tuple[str, str]
@@ -92,7 +92,7 @@ class PromptPool:
         self.rng.bit_generator.state = state["rng"]
 
 
-def all_retired(curriculum: NoPositiveResampling | Uniform | Ordered, num_prompts: int) -> AllRetired:
+def all_retired(curriculum: NoPositiveResampling | Uniform | Ordered | Own, num_prompts: int) -> AllRetired:
     """Error for a curriculum with all of its training prompts retired."""
     assert isinstance(curriculum, NoPositiveResampling)
     return AllRetired(

@@ -10,6 +10,10 @@
     generator     the scale's generator: the built-in one, or vLLM
     tasks         the scale's tasks: synthetic, in files, or only measured
     one_task      what every task of a mix has
+    own           a function of the user's own, by import path
+    own_files     the files that such a function consists of
+    own_function  loads and calls it
+    own_task      a task of the user's own
     reasoning_gym a task whose problems the library of this name makes
     resolved      recipe and scale in one namespace, as stored beside a run; their hash is its identity
     file_hash     one hash of the content of a file or folder
@@ -32,6 +36,7 @@ from scalerl.recipe.axes import (
     Interruption,
     Kl,
     LengthPenalty,
+    Loss,
     NoCritic,
     NoLengthControl,
     NoPositiveResampling,
@@ -47,6 +52,8 @@ from scalerl.recipe.generator import BuiltInGenerator, Vllm
 from scalerl.recipe.learner import DeepSpeedSettings, FsdpSettings, LearnerSettings, TorchSettings
 from scalerl.recipe.models import LlamaModel, Model, MoeModel, PretrainedModel
 from scalerl.recipe.one_task import ALL
+from scalerl.recipe.own import Own, OwnLoss
+from scalerl.recipe.own_task import CustomTask
 from scalerl.recipe.reasoning_gym import ReasoningGym
 from scalerl.recipe.resolved import ResolvedRecipe
 from scalerl.recipe.scale import (
@@ -78,6 +85,7 @@ __all__ = [
     "ChargedAttention",
     "Cispo",
     "Code",
+    "CustomTask",
     "Dapo",
     "DeepSpeedSettings",
     "Downstream",
@@ -95,6 +103,7 @@ __all__ = [
     "LengthPenalty",
     "LlamaModel",
     "Lora",
+    "Loss",
     "Math",
     "Model",
     "Modular",
@@ -106,6 +115,8 @@ __all__ = [
     "NoPositiveResampling",
     "Optimiser",
     "Ordered",
+    "Own",
+    "OwnLoss",
     "Pipeline",
     "PpoOffPolicy",
     "PretrainedModel",

@@ -1,10 +1,11 @@
 """The axes of a recipe: every choice of the algorithm, with ScaleRL's values as defaults (ScaleRL §2, §3.2)."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from scalerl.frozen import Count, Frozen, Positive, Unit
+from scalerl.recipe.own import Own, OwnLoss
 
 
 class Pipeline(Frozen):
@@ -202,10 +203,30 @@ class NoCritic(Frozen):
     type: Literal["none"] = "none"
 
 
+def _form(value: Any) -> str:
+    return "custom" if isinstance(value, dict | Own) else "word"
+
+
+Aggregation = Annotated[
+    Annotated[Literal["prompt", "sample", "token", "sum"], Tag("word")] | Annotated[Own, Tag("custom")],
+    Discriminator(_form),
+]
+Advantage = Annotated[
+    Annotated[Literal["batch", "prompt", "none", "running"], Tag("word")] | Annotated[Own, Tag("custom")],
+    Discriminator(_form),
+]
+ZeroVariance = Annotated[
+    Annotated[Literal["drop", "keep", "resample"], Tag("word")] | Annotated[Own, Tag("custom")],
+    Discriminator(_form),
+]
+Reward = Annotated[
+    Annotated[Literal["verdict"], Tag("word")] | Annotated[Own, Tag("custom")],
+    Discriminator(_form),
+]
 OffPolicy = Annotated[Pipeline | PpoOffPolicy, Field(discriminator="type")]
-Loss = Annotated[Cispo | Grpo | Dapo | Gspo, Field(discriminator="type")]
+Loss = Annotated[Cispo | Grpo | Dapo | Gspo | OwnLoss, Field(discriminator="type")]
 Critic = Annotated[ValueNetwork | NoCritic, Field(discriminator="type")]
-Curriculum = Annotated[NoPositiveResampling | Uniform | Ordered, Field(discriminator="type")]
+Curriculum = Annotated[NoPositiveResampling | Uniform | Ordered | Own, Field(discriminator="type")]
 LengthControl = Annotated[Interruption | LengthPenalty | NoLengthControl, Field(discriminator="type")]
 
 
@@ -219,25 +240,29 @@ class Recipe(Frozen):
     (PipelineRL), recompute rereads all tokens so far with the new weights, which takes time."""
     loss: Loss = Cispo()
     """Per-token policy objective."""
-    aggregation: Literal["prompt", "sample", "token", "sum"] = "prompt"
+    reward: Reward = "verdict"
+    """Reward of an answer: verdict gives 1 for a right answer and -1 for any other, or 2 score - 1 where the task has
+    partial scores (ScaleRL §2); `custom` is a function of your own."""
+    aggregation: Aggregation = "prompt"
     """Reduction of per-token losses to one number: mean of prompt means, mean of sample means, mean over all tokens, or
-    their sum, whose gradient norm grows with the number of tokens in the batch."""
+    their sum, whose gradient norm grows with the number of tokens in the batch; `custom` is a function of your own."""
     critic: Critic = NoCritic()
     """Baseline of a reward: the mean over the prompt's rollouts, or a value network."""
-    advantage: Literal["batch", "prompt", "none", "running"] = "batch"
+    advantage: Advantage = "batch"
     """Standard deviation that divides the centred rewards: of the batch's advantages, of the prompt's rewards, none, or
     of all advantages since the run began. With a critic, batch centres and divides the advantages of all tokens, none
-    leaves them unchanged, and prompt and running are rejected."""
+    leaves them unchanged, and prompt, running and custom are rejected. `custom` is a function of your own."""
     logits: Literal["fp32", "bf16"] = "fp32"
     """Precision of the language-model head, in generator and trainer."""
     parameters: Literal["fp32", "mixed", "bf16", "fp16"] = "fp32"
     """Precision of everything but the head, in generator and trainer; norms, softmax and residual stream are always
     FP32. mixed: matrix products in BF16, weights and optimiser in FP32. bf16: products, weights, gradients and moments
     in BF16, with no FP32 copy. fp16: like mixed, but with products in FP16 and dynamic loss scaling."""
-    zero_variance: Literal["drop", "keep", "resample"] = "drop"
+    zero_variance: ZeroVariance = "drop"
     """Prompts whose rollouts all got the same reward: drop removes them from the loss and its averages; keep leaves
     them in; resample discards them as soon as they are generated and draws others until the batch is full (DAPO, arXiv
-    2503.14476), at most ten batches' worth of prompts per batch."""
+    2503.14476), at most ten batches' worth of prompts per batch; `custom` is a function of your own that
+    says which prompts the loss and its averages have."""
     curriculum: Curriculum = NoPositiveResampling()
     """Choice of training prompts."""
     length_control: LengthControl = Interruption()
@@ -257,9 +282,19 @@ class Recipe(Frozen):
 
     @model_validator(mode="after")
     def _normalises_what_there_is(self) -> Self:
-        if self.critic.type != "none" and self.advantage in ("prompt", "running"):
+        written = self.advantage if isinstance(self.advantage, str) else self.advantage.function
+        if self.critic.type != "none" and written not in ("batch", "none"):
             raise ValueError(
-                f"advantage {self.advantage!r} centres rewards on their prompt's mean, which a critic replaces; with a "
+                f"advantage {written!r} centres rewards on their prompt's mean, which a critic replaces; with a "
                 f"critic use 'batch' or 'none', or set critic type 'none'"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _penalises_the_built_in_reward(self) -> Self:
+        if isinstance(self.reward, Own) and self.length_control.type == "penalty":
+            raise ValueError(
+                f"length_control 'penalty' changes the reward of right answers, which reward {self.reward.function!r} "
+                f"replaces; penalise long answers in the function, or set length_control.type 'none' or 'interruption'"
             )
         return self

@@ -3,14 +3,16 @@
 import hashlib
 import json
 from functools import reduce
+from pathlib import Path
 from typing import Any, Self
 
 from pydantic import model_validator
 
 from scalerl.errors import Rejected
 from scalerl.recipe.adapter import refuse_unfit
-from scalerl.recipe.axes import Recipe
+from scalerl.recipe.axes import Cispo, Recipe
 from scalerl.recipe.generator import refuse_on_cpu, refuse_split
+from scalerl.recipe.own import Own, OwnLoss
 from scalerl.recipe.scale import Layout, Scale
 
 LATER: dict[str, Any] = {
@@ -23,6 +25,7 @@ LATER: dict[str, Any] = {
     "generator.driver": None,
     "learner": {"type": "torch"},
     "kv": "keep",
+    "reward": "verdict",
 }
 """Settings added after the first runs, with the values those runs had; a setting with this value is left out of the
 identity, so that old runs keep theirs."""
@@ -63,7 +66,7 @@ class ResolvedRecipe(Recipe, Scale):
 
     @model_validator(mode="after")
     def _loss_can_clip(self) -> Self:
-        if self.loss.type == "cispo" or self.loss.max_weight is None or self.steps_of_a_round > 1:
+        if isinstance(self.loss, Cispo | OwnLoss) or self.loss.max_weight is None or self.steps_of_a_round > 1:
             return self
         raise ValueError(
             f"loss.max_weight {self.loss.max_weight:g}: {self.loss.type} then clips pi_train / pi_start, which is 1 "
@@ -175,6 +178,8 @@ class ResolvedRecipe(Recipe, Scale):
     @property
     def weighs_by_start(self) -> bool:
         """True if the loss needs log-probabilities under the weights of the start of a round."""
+        if isinstance(self.loss, OwnLoss):
+            return self.loss.start
         return self.loss.type != "cispo" and self.loss.max_weight is not None
 
     @property
@@ -216,6 +221,32 @@ class ResolvedRecipe(Recipe, Scale):
     def trainers(self) -> int:
         """Number of training devices: modelled ones, or the learner's ranks on the wall clock."""
         return self.cluster.trainers if self.cluster.type == "virtual" else self.learner.ranks
+
+    @property
+    def own(self) -> dict[str, Own]:
+        """The user's own functions by the setting that names them."""
+        settings = {name: getattr(self, name) for name in Recipe.model_fields}
+        settings |= {f"tasks.{number}": task for number, task in enumerate(self.tasks)}
+        return {name: one for name, one in settings.items() if isinstance(one, Own)}
+
+    def with_own_in(self, folder: Path) -> Self:
+        """The same recipe, with the files of the user's own functions in another folder."""
+        tasks = tuple(task.moved(folder) if isinstance(task, Own) else task for task in self.tasks)
+        moved = {name: own.moved(folder) for name, own in self.own.items() if name in Recipe.model_fields}
+        return self.model_copy(update={**moved, "tasks": tasks})
+
+    @model_validator(mode="after")
+    def _own_files_differ(self) -> Self:
+        found: dict[str, tuple[str, str]] = {}
+        for setting, own in self.own.items():
+            for name, sha256 in own.files.items():
+                other, its_sha256 = found.setdefault(name, (setting, sha256))
+                if its_sha256 != sha256:
+                    raise ValueError(
+                        f"{setting}: function {own.function!r} and that of {other} use different files named {name}; "
+                        f"give one of them another name"
+                    )
+        return self
 
     def canonical(self, *blocks: str) -> dict[str, Any]:
         """All settings, or those of `blocks`, that determine a run, as plain values; files by hash, not path."""

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from scalerl.evaluation.kept_rollouts import NUM_KEPT, evenly_placed, kept_rollout
 from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.running_statistics import RunningStatistics
-from scalerl.recipe import ResolvedRecipe
+from scalerl.objective.trained_groups import trained_groups
+from scalerl.recipe import Own, ResolvedRecipe
 from scalerl.rollout import Group, Judgement
 from scalerl.run.metrics import Progress
 from scalerl.tokens.reader import Reader
@@ -43,15 +44,20 @@ def trained_rollouts(
     `advantage` belongs to the whole rollout; null if tokens have their own or only the learner knows it. `masked` gives
     the reason why no token of the rollout is in the loss; null if the tokens chosen by the policy are.
     """
-    flat = [(group, place) for group in groups for place in range(len(group.rollouts))]
+    survive = trained_groups(recipe.zero_variance, groups)
+    flat = [
+        (group, place, is_trained)
+        for group, is_trained in zip(groups, survive, strict=True)
+        for place in range(len(group.rollouts))
+    ]
     known = known_advantages(recipe, groups)
     for chosen in evenly_placed(len(flat), NUM_KEPT, reading):
-        group, place = flat[chosen]
+        group, place, is_trained = flat[chosen]
         rollout = group.rollouts[place]
         judged = Judgement(group.outcomes[place], group.dropped[place] if group.dropped else "")
         masked = None
-        if recipe.zero_variance != "keep" and group.zero_variance:
-            masked = "no variance"
+        if not is_trained:
+            masked = "own rule" if isinstance(recipe.zero_variance, Own) else "no variance"
         elif recipe.truncated == "mask" and rollout.truncated:
             masked = "truncated"
         yield {
@@ -70,7 +76,7 @@ def known_advantages(recipe: ResolvedRecipe, groups: Sequence[Group]) -> list[fl
     is_known = recipe.critic.type == "none" and recipe.advantage != "running"
     if not is_known or (recipe.kl.coefficient > 0 and recipe.kl.where == "reward"):
         return None
-    survive = [recipe.zero_variance == "keep" or not group.zero_variance for group in groups]
+    survive = trained_groups(recipe.zero_variance, groups)
     rewards = [group.rewards for group, survives in zip(groups, survive, strict=True) if survives]
     if not rewards:
         return [None for group in groups for _ in group.rollouts]

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from scalerl.durable import sync_file, write_atomically
 from scalerl.errors import CannotResume
 from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.own_function import copy_files
 from scalerl.run.metrics import LOG_FILE
 from scalerl.run.status import RunStatus
 
@@ -93,6 +94,11 @@ class RunFolder:
         return self.path / "lock"
 
     @property
+    def own(self) -> Path:
+        """Copies of the files of the user's own functions, from which the run trains."""
+        return self.path / "own"
+
+    @property
     def weights(self) -> Path:
         """Weights in transit to other nodes, while a run over several nodes trains."""
         return self.path / "weights"
@@ -110,9 +116,12 @@ class RunFolder:
         """Create the folder and its recipe.json if missing; a task file that has moved gets its new path.
 
         The caller resolved this recipe from the file at its path, so the training process will find the file there too.
-        CannotResume if recipe.json has been edited.
+        CannotResume if recipe.json has been edited; OwnFailed if a file of the user's own functions has changed since
+        the recipe was resolved.
         """
         self.path.mkdir(parents=True, exist_ok=True)
+        for own in recipe.own.values():
+            copy_files(own, self.own)
         stored, identity = self.path / "recipe.json", recipe.identity(seed)
         plain = {"id": identity, "seed": seed, "recipe": recipe.model_dump(mode="json")}
         content = json.dumps(plain, indent=1).encode()
@@ -126,7 +135,10 @@ class RunFolder:
                 os.utime(stored, ns=(planned.st_atime_ns, planned.st_mtime_ns))  # keep the time of the plan
 
     def read_recipe(self) -> tuple[ResolvedRecipe, int]:
-        """The resolved recipe and the seed; CannotResume if they differ from those the run was made with."""
+        """The resolved recipe and the seed; CannotResume if they differ from those the run was made with.
+
+        The user's own functions are those in this folder.
+        """
         path = self.path / "recipe.json"
         way_back = (
             "Restore the file, or delete it and repeat the command that made the run (`platform sweep` or "
@@ -157,7 +169,7 @@ class RunFolder:
                     f"another version of the code, which gives this recipe another id, wrote it. {way_back}. To train "
                     "with other settings, write them in a recipe or sweep file"
                 )
-        return recipe, seed
+        return recipe.with_own_in(self.own), seed
 
     def read_status(self) -> RunStatus:
         """The run's status; that of a run not yet started if status.json is unusable.

@@ -20,7 +20,9 @@ in a file, with prompts and answers as text
   file_task      the common part of these four; files: rows of JSON lines, Parquet and `datasets` folders
 made by a library
   gym            data sets of `reasoning-gym`
-text_task        the common part of tasks in files and of `gym`
+made by a function of the user
+  own            its problems and its judge
+text_task        the common part of tasks in files, of `gym` and of `own`
 mix              several tasks as one
 written          place, question and right answer of a prompt
 split            the held-out split by hash

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scalerl.recipe import AnyTask, Code, KSmallest, Math, Modular, MultipleChoice, Qa, ReasoningGym
+from scalerl.recipe import AnyTask, Code, CustomTask, KSmallest, Math, Modular, MultipleChoice, Qa, ReasoningGym
 from scalerl.recipe.tasks import Downstream, Measured
 from scalerl.tasks.choices import choice_task
 from scalerl.tasks.coding import code_task
@@ -15,6 +15,7 @@ from scalerl.tasks.left_out import LeftOut, UnreadableRows, pairs_of_files, reas
 from scalerl.tasks.mathematics import math_task
 from scalerl.tasks.mix import Mix, shares_of
 from scalerl.tasks.modular import ModularTask
+from scalerl.tasks.own import own_task
 from scalerl.tasks.questions import qa_task
 from scalerl.tasks.task import Task, TaskError
 from scalerl.tasks.text_task import TextTask
@@ -99,6 +100,8 @@ def _make(settings: AnyTask, tokenizer: Tokenizer) -> Task:
             return qa_task(settings, tokenizer)
         case ReasoningGym():
             return gym_task(settings, tokenizer)
+        case CustomTask():
+            return own_task(settings, tokenizer)
 
 
 def all_tasks(settings: Sequence[AnyTask], downstream: Sequence[Downstream], tokenizer: Tokenizer) -> Tasks:

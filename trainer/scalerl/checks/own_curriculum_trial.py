@@ -1,0 +1,71 @@
+"""Tries a curriculum of the user's own on made-up prompts: at the start of a run, and when some were answered."""
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from scalerl.prompts.own_pool import CurriculumInputs, weights_of_prompts
+from scalerl.recipe import Own
+from scalerl.recipe.own_function import OwnFailed, function_of, place_of
+
+NUM_PROMPTS = 1000
+MOST_MS = 20.0
+"""Time for one draw above which a curriculum is refused: a run draws thousands of prompts."""
+
+
+def tried_curriculum(own: Own) -> dict[str, Any]:
+    """The answer of `scalerl.checks.own_trial` about a curriculum."""
+    try:
+        where = place_of(own, function_of(own))
+        for given in made_up_prompts():
+            if problem := next(curriculum_problems(own, given), None):
+                return {"found": f"{where}: {own.function_name} {problem[0]}", "remedy": problem[1], "is_broken": True}
+    except OwnFailed as error:
+        return {"found": str(error), "remedy": "correct the function or its parameters", "is_broken": True}
+    began = time.perf_counter()
+    weights_of_prompts(own, made_up_prompts()[-1])
+    ms = 1000 * (time.perf_counter() - began)
+    found = f"takes {ms:.2g} ms for a draw from {NUM_PROMPTS:,} prompts"
+    if ms > MOST_MS:
+        remedy = "use operations on whole arrays instead of loops over prompts"
+        return {"found": f"{where}: {own.function_name} {found}", "remedy": remedy, "is_broken": True}
+    return {"found": found, "remedy": "", "is_broken": False}
+
+
+def made_up_prompts() -> tuple[CurriculumInputs, CurriculumInputs]:
+    """Prompts before the first draw, and later, when the first half of them was answered with all pass rates."""
+    drawn = np.random.default_rng(0)
+    none = np.zeros(NUM_PROMPTS, np.int64)
+    start = CurriculumInputs(
+        difficulty_N=drawn.integers(0, 5, NUM_PROMPTS).astype(np.float64),
+        length_N=drawn.integers(5, 60, NUM_PROMPTS),
+        draws_N=none,
+        groups_N=none.copy(),
+        pass_rate_N=np.zeros(NUM_PROMPTS),
+    )
+    is_answered_N = np.arange(NUM_PROMPTS) < NUM_PROMPTS // 2
+    draws_N = np.where(is_answered_N, drawn.integers(1, 4, NUM_PROMPTS), 0)
+    pass_rate_N = np.where(is_answered_N, np.linspace(0, 2, NUM_PROMPTS).clip(max=1), 0.0)
+    return start, replace(start, draws_N=draws_N, groups_N=draws_N.copy(), pass_rate_N=pass_rate_N)
+
+
+def curriculum_problems(own: Own, given: CurriculumInputs) -> Iterator[tuple[str, str]]:
+    """What is wrong with a curriculum, and what would be right; OwnFailed for weights that cannot be drawn by."""
+    copies = {name: array.copy() for name, array in vars(given).items()}
+    random.seed(0)
+    np.random.seed(0)
+    weight_N = weights_of_prompts(own, given)
+    for name, array in copies.items():
+        if not np.array_equal(array, getattr(given, name)):
+            yield f"changes its input {name}", "compute on a copy, as in `x = x.copy()`"
+    random.seed(1)
+    np.random.seed(1)
+    if not np.array_equal(weight_N, weights_of_prompts(own, replace(given, **copies))):
+        yield (
+            "returns something else when it is called again with the same inputs",
+            "a run must be repeatable: compute from the inputs alone",
+        )

@@ -1,0 +1,162 @@
+"""Made-up inputs for each kind of function that a user may write, and the built-in one to compare its time with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from scalerl.objective.advantages import AdvantageOutputs, Rewards, normalise_batch
+from scalerl.objective.aggregation import AggregationInputs, AggregationOutputs, prompt_average
+from scalerl.objective.losses import LossInputs, LossOutputs, cispo
+from scalerl.objective.rewards import RewardInputs, RewardOutputs, verdict_reward
+from scalerl.objective.trained_groups import GroupInputs, GroupOutputs, varied_groups
+from scalerl.recipe import Own, OwnLoss
+from scalerl.rollout import Outcome
+
+GENERATIONS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnKind:
+    """What a function for one setting is given and must return."""
+
+    inputs: Callable[[Own, int, int, int], tuple[Any, ...]]
+    """Made-up inputs, each for one call, from the settings, numbers of rows and columns, and a seed."""
+    output: type
+    """Record that it returns."""
+    places: dict[str, str]
+    """Where each tensor of the output counts: the name of a mask among the inputs, or "" for everywhere."""
+    built_in: Callable[[Any], Any]
+    built_in_name: str
+
+
+def loss_inputs(own: Own, rows: int, columns: int, seed: int) -> tuple[LossInputs, ...]:
+    """A batch whose mask has prompt, forced and padding tokens, and a row without own tokens."""
+    drawn = torch.Generator().manual_seed(seed)
+    shape = (rows, columns)
+    logprobs = -torch.rand(shape, generator=drawn) * 3
+    noise = torch.randn((2, *shape), generator=drawn) * 0.3
+    advantage = torch.randn((rows, 1), generator=drawn).expand(shape)
+    mask = token_mask(rows, columns)
+    given = LossInputs(
+        logprobs_BT=logprobs,
+        behaviour_BT=torch.where(mask, logprobs + noise[0], 0.0),
+        advantage_BT=torch.where(mask, advantage, 0.0),
+        mask_BT=mask,
+        start_BT=logprobs + noise[1] if isinstance(own, OwnLoss) and own.start else None,
+    )
+    return (given,)
+
+
+def token_mask(rows: int, columns: int) -> Tensor:
+    """Tokens that a policy chose: none in a prompt at the start, in a gap, after an early end, and in the last row."""
+    mask = torch.rand((rows, columns), generator=torch.Generator().manual_seed(7)) < 0.7
+    mask[:, : columns // 4], mask[0, columns // 2 :], mask[-1] = False, False, False
+    return mask
+
+
+def aggregation_inputs(own: Own, rows: int, columns: int, seed: int) -> tuple[AggregationInputs, ...]:
+    """The mask of such a batch, with groups of GENERATIONS rollouts."""
+    return (AggregationInputs(mask_BT=token_mask(rows, columns), group_B=torch.arange(rows) // GENERATIONS),)
+
+
+def made_up_rewards(own: Own, rows: int, columns: int, seed: int) -> tuple[Rewards, ...]:
+    """Rewards between -1 and 1, two generations missing, and one group of equal rewards."""
+    drawn = torch.Generator().manual_seed(seed)
+    rewards = torch.rand((rows, columns), generator=drawn, dtype=torch.float64) * 2 - 1
+    rewards[1] = 1.0
+    mask = torch.ones((rows, columns), dtype=torch.bool)
+    mask[0, -2:] = False
+    return (Rewards(rewards_PG=torch.where(mask, rewards, 0.0), mask_PG=mask),)
+
+
+def group_inputs(own: Own, rows: int, columns: int, seed: int) -> tuple[GroupInputs, ...]:
+    """Groups with such rewards."""
+    (given,) = made_up_rewards(own, rows, columns, seed)
+    drawn = torch.Generator().manual_seed(seed)
+    length = torch.randint(1, 90, (rows, columns), generator=drawn)
+    return (
+        GroupInputs(
+            rewards_PG=given.rewards_PG,
+            mask_PG=given.mask_PG,
+            right_PG=(given.rewards_PG > 0) & given.mask_PG,
+            truncated_PG=(length > 80) & given.mask_PG,
+            length_PG=torch.where(given.mask_PG, length, 0),
+        ),
+    )
+
+
+def reward_inputs(own: Own, rows: int, columns: int, seed: int) -> tuple[RewardInputs, ...]:
+    """Answers of each verdict and several lengths, the longest at the limit, some with a partial score."""
+    verdicts: tuple[tuple[Outcome, float | None], ...] = (
+        ("right", None),
+        ("wrong", None),
+        ("wrong", 0.5),
+        ("unparsable", None),
+    )
+    return tuple(
+        RewardInputs(outcome=outcome, score=score, length=length, max_length=columns)
+        for outcome, score in verdicts
+        for length in (1, columns // 2, columns)
+    )
+
+
+def else_off_the_mask(own: Own, given: Any, mask: str) -> Any:
+    """The same inputs with other values where the mask of this name is False."""
+    rows, columns = getattr(given, mask).shape
+    (other,) = KINDS_BY_INPUT[type(given)](own, rows, columns, 2)
+    changed = {}
+    for field in fields(given):
+        value = getattr(given, field.name)
+        if isinstance(value, Tensor) and field.name != mask and value.shape == getattr(given, mask).shape:
+            replacement = ~value if value.dtype == torch.bool else getattr(other, field.name) - 1
+            changed[field.name] = torch.where(getattr(given, mask), value, replacement)
+    return replace(given, **changed)
+
+
+KINDS_BY_INPUT: dict[type, Callable[[Own, int, int, int], tuple[Any, ...]]] = {
+    LossInputs: loss_inputs,
+    AggregationInputs: aggregation_inputs,
+    Rewards: made_up_rewards,
+    GroupInputs: group_inputs,
+}
+KINDS = {
+    "loss": OwnKind(
+        inputs=loss_inputs,
+        output=LossOutputs,
+        places={"loss_BT": "mask_BT", "clipped_BT": "mask_BT"},
+        built_in=lambda given: cispo(given, min_ratio=0.0, max_ratio=5.0),
+        built_in_name="cispo",
+    ),
+    "aggregation": OwnKind(
+        inputs=aggregation_inputs,
+        output=AggregationOutputs,
+        places={"weight_BT": "mask_BT"},
+        built_in=prompt_average,
+        built_in_name="prompt",
+    ),
+    "advantage": OwnKind(
+        inputs=made_up_rewards,
+        output=AdvantageOutputs,
+        places={"advantage_PG": "mask_PG"},
+        built_in=normalise_batch,
+        built_in_name="batch",
+    ),
+    "zero_variance": OwnKind(
+        inputs=group_inputs,
+        output=GroupOutputs,
+        places={"is_trained_P": ""},
+        built_in=varied_groups,
+        built_in_name="drop",
+    ),
+    "reward": OwnKind(
+        inputs=reward_inputs,
+        output=RewardOutputs,
+        places={},
+        built_in=verdict_reward,
+        built_in_name="verdict",
+    ),
+}
+"""By setting."""

@@ -1,0 +1,63 @@
+"""Runs the trial of one function of the user's own, in a process of its own with a limit on its time."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+from scalerl.checks.finding import Finding
+from scalerl.recipe import Own
+from scalerl.recipe.own_function import copy_files
+
+TRIAL_LIMIT_S = 60.0
+"""Seconds for one function, the start of its process included."""
+
+
+def tried_once(setting: str, own: Own) -> Finding:
+    """Finding about one function, which several variants may have; tried once in this process."""
+    return _tried_once(setting, type(own), own.model_dump_json())
+
+
+@lru_cache
+def _tried_once(setting: str, settings: type[Own], own: str) -> Finding:
+    return try_own(setting, settings.model_validate_json(own), TRIAL_LIMIT_S)
+
+
+def try_own(setting: str, own: Own, limit_s: float) -> Finding:
+    """Finding about one function, tried on a copy of its files, as a run has it."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = copy_files(own, Path(folder).resolve())
+        request = {"setting": setting, "own": copy.model_dump(mode="json")}
+        try:
+            ended = subprocess.run(
+                [sys.executable, "-P", "-m", "scalerl.checks.own_trial"],
+                input=json.dumps(request),
+                capture_output=True,
+                text=True,
+                timeout=limit_s,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+                cwd=folder,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            found, remedy = (
+                f"{own.file}: {own.function_name} did not end within {limit_s:g} s",
+                "look for a loop without an end",
+            )
+            return _finding(setting, own, found, remedy, is_broken=True)
+        lines = ended.stdout.splitlines()
+        if ended.returncode or not lines:
+            why = (ended.stderr.splitlines() or [f"exit code {ended.returncode}"])[-1]
+            found = f"{own.file}: the process that tries {own.function_name} ended without a result: {why}"
+            return _finding(setting, own, found, "correct the function", is_broken=True)
+        answer = json.loads(lines[-1])
+        found = answer["found"].replace(copy.folder, own.folder)
+        return _finding(setting, own, found, answer["remedy"], is_broken=answer["is_broken"])
+
+
+def _finding(setting: str, own: Own, found: str, remedy: str, *, is_broken: bool) -> Finding:
+    level = "error" if is_broken else "ok"
+    return Finding(part="own", check=f"{setting} {own.function}", level=level, found=found, remedy=remedy)

@@ -1,0 +1,85 @@
+"""Tries a task of the user's own: its problems, and its judge on right answers and on others."""
+
+import random
+import time
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import numpy as np
+
+from scalerl.quantities import counted
+from scalerl.recipe.own_function import OwnFailed, function_of, place_of, raised
+from scalerl.recipe.own_task import CustomTask
+from scalerl.rollout import Judgement, Outcome
+from scalerl.tasks.own import TaskAnswer, TaskProblem, TaskProblems, problems_of
+
+MOST_JUDGED = 20
+"""Problems of which answers are judged."""
+OTHER_ANSWERS = ("", " ", "?", "-", "1e999", "\\frac{", "\0", "é" * 5000)
+"""Texts that a policy may write: a judge must have a verdict on each."""
+
+
+def tried_task(own: CustomTask) -> dict[str, Any]:
+    """The answer of `scalerl.checks.own_trial` about a task."""
+    try:
+        function = function_of(own)
+        found = _seeded(0, own)
+        problem = next(task_problems(own, found), None)
+    except OwnFailed as error:
+        return {"found": str(error), "remedy": "correct the function or its parameters", "is_broken": True}
+    if problem is not None:
+        what, remedy = problem
+        start = f"{place_of(own, function)}: {own.function_name} "
+        is_placed = what.startswith(own.folder)
+        return {"found": what if is_placed else start + what, "remedy": remedy, "is_broken": True}
+    began = time.perf_counter()
+    for one in found.problems[:MOST_JUDGED]:
+        found.judge(TaskAnswer(text=one.answer, problem=one))
+    ms = 1000 * (time.perf_counter() - began) / len(found.problems[:MOST_JUDGED])
+    text = f"{counted(len(found.problems), 'problem')}; a judgement takes {ms:.2g} ms"
+    return {"found": text, "remedy": "", "is_broken": False}
+
+
+def task_problems(own: CustomTask, found: TaskProblems) -> Iterator[tuple[str, str]]:
+    """What is wrong with a task, and what would be right."""
+    problems = list(found.problems)
+    for one in problems:
+        if not isinstance(one, TaskProblem) or not isinstance(one.question, str) or not isinstance(one.answer, str):
+            yield f"returns {one!r:.80}", "return TaskProblem(question=..., answer=...) with texts"
+            return
+    if not problems:
+        yield "returns no problems", "return at least a few hundred"
+    if problems != list(_seeded(1, own).problems):
+        yield (
+            "returns other problems when it is called again",
+            "a run must be repeatable: draw with a generator that has a seed, as random.Random(seed)",
+        )
+    for one in problems[:MOST_JUDGED]:
+        yield from _judge_problems(own, found, one)
+
+
+def _judge_problems(own: CustomTask, found: TaskProblems, problem: TaskProblem) -> Iterator[tuple[str, str]]:
+    for text in (problem.answer, *OTHER_ANSWERS):
+        about = f"{text!r:.40} to {problem.question!r:.60}"
+        try:
+            judged: Any = found.judge(TaskAnswer(text=text, problem=problem))
+            again: Any = found.judge(TaskAnswer(text=text, problem=problem))
+        except Exception as error:  # whatever the user's code raises
+            where = place_of(own, found.judge, error)
+            yield (
+                f"{where}: {raised(own, error)}, judging {about}",
+                "return a verdict on every text, as wrong or unparsable",
+            )
+            return
+        if not isinstance(judged, Judgement) or judged.outcome not in get_args(Outcome):
+            yield f"has a judge that returns {judged!r:.80}", 'return Judgement("right") or Judgement("wrong")'
+        elif judged != again:
+            yield f"has a judge with two verdicts on {about}", "judge by the text and the problem alone"
+        elif text is problem.answer and judged.outcome != "right":
+            yield f"has a judge that calls its own answer {about} {judged.outcome}", "correct the judge or the answer"
+
+
+def _seeded(seed: int, own: CustomTask) -> TaskProblems:
+    random.seed(seed)
+    np.random.seed(seed)
+    return problems_of(own)

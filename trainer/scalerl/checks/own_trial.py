@@ -1,0 +1,273 @@
+"""Tries one function of the user's own on made-up values; a program of its own, because the function may never end.
+
+    python -P -m scalerl.checks.own_trial < request.json
+
+The request is `{"setting": "loss", "own": {...}}` with the settings of `scalerl.recipe.own.Own`. The answer, the last
+line of the output, is `{"found": "...", "remedy": "...", "is_broken": true}`.
+"""
+
+import ast
+import json
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from scalerl.checks.own_curriculum_trial import tried_curriculum
+from scalerl.checks.own_inputs import KINDS, OwnKind, else_off_the_mask
+from scalerl.checks.own_task_trial import tried_task
+from scalerl.objective.losses import LossInputs
+from scalerl.quantities import counted
+from scalerl.recipe import CustomTask, Own, OwnLoss
+from scalerl.recipe.own_function import OwnFailed, call_own, function_of, place_of
+
+TRIED_SHAPE = (8, 24)
+"""Rows and columns of the tensors on which a function is tried."""
+TIMED_SHAPE = (64, 128)
+"""Rows and columns of those on which it is timed."""
+MOST_TIMES = 50
+"""Times that a function may take as long as the built-in one."""
+ALWAYS_FAST_S = 0.02
+"""Time of a call that is never too long."""
+TIMED_CALLS = 3
+REMEDIES = {
+    "shape": "return the record whose tensors have the axes in their names; docs/own.md lists them",
+    "finite": "look for a division by 0, or a logarithm or exponential of a large number",
+    "changes": "compute on a copy, as in `x = x.clone()`",
+    "mask": "use torch.where(mask, x, 0.0) before x is multiplied, summed or averaged",
+    "gradient": "let logprobs_BT carry a gradient on the mask and nowhere else",
+    "random": "a run must be repeatable: compute from the inputs alone",
+    "device": "take the device from an input: `given.logprobs_BT.new_zeros(...)`, or device=given.logprobs_BT.device",
+    "slow": "use operations on whole tensors instead of loops over tokens",
+    "error": "correct the function, or the parameters in the file that names it",
+}
+"""Advice by kind of problem."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnProblem:
+    """Why a function cannot be used: `OwnProblem(kind="mask", found="its loss is not 0 off the mask")`."""
+
+    kind: str
+    found: str
+    where: str = ""
+    """File and line; empty for the start of the function."""
+
+
+def main() -> None:
+    """Read the request, try the function and write the answer."""
+    request = json.load(sys.stdin)
+    setting = request["setting"]
+    settings = {"task": CustomTask, "loss": OwnLoss}.get(setting, Own)
+    print(json.dumps(tried(setting, settings.model_validate(request["own"]))))
+
+
+def tried(setting: str, own: Own) -> dict[str, Any]:
+    """The answer: the first problem of the function, or how long it takes."""
+    if isinstance(own, CustomTask):
+        return tried_task(own)
+    if setting == "curriculum":
+        return tried_curriculum(own)
+    kind = KINDS[setting]
+    try:
+        function = function_of(own)
+        problem = next(own_problems(setting, own), None)
+    except OwnFailed as error:
+        return {"found": str(error), "remedy": REMEDIES["error"], "is_broken": True}
+    if problem is not None:
+        where = problem.where or place_of(own, function)
+        return {
+            "found": f"{where}: {own.function_name} {problem.found}",
+            "remedy": REMEDIES[problem.kind],
+            "is_broken": True,
+        }
+    given = kind.inputs(own, *TIMED_SHAPE, 0)
+    mine, theirs = shortest_s(lambda one: call_own(own, one), given), shortest_s(kind.built_in, given)
+    size = f"{TIMED_SHAPE[0]} x {TIMED_SHAPE[1]} numbers" if kind.places else counted(len(given), "answer")
+    found = f"takes {_ms(mine)} for {size}"
+    if mine > max(ALWAYS_FAST_S, MOST_TIMES * theirs):
+        slow = f"{place_of(own, function)}: {own.function_name} {found}, but {kind.built_in_name} takes {_ms(theirs)}"
+        return {"found": slow, "remedy": REMEDIES["slow"], "is_broken": True}
+    return {"found": f"{found}; {kind.built_in_name} takes {_ms(theirs)}", "remedy": "", "is_broken": False}
+
+
+def own_problems(setting: str, own: Own) -> Iterator[OwnProblem]:
+    """What is wrong with a function, in the order in which it is looked for."""
+    kind = KINDS[setting]
+    yield from device_words(own, forbids_host=setting == "loss")
+    for given in kind.inputs(own, *TRIED_SHAPE, 0):
+        leaf = given.logprobs_BT.clone().requires_grad_() if isinstance(given, LossInputs) else None
+        passed = _copied(given) if leaf is None else replace(_copied(given), logprobs_BT=leaf * 1.0)
+        found = _seeded(0, own, passed)
+        yield from shape_problems(kind, given, found)
+        yield from change_problems(given, passed)
+        yield from finite_problems(kind, given, found)
+        if not _same(found, _seeded(1, own, _copied(given))):
+            yield OwnProblem(kind="random", found="returns something else when it is called again with the same inputs")
+        yield from mask_problems(kind, own, given, found)
+        if leaf is not None:
+            yield from gradient_problems(found.loss_BT, leaf, given.mask_BT)
+            yield from device_problems(own, given)
+
+
+def device_words(own: Own, *, forbids_host: bool) -> Iterator[OwnProblem]:
+    """Places where the function's files name a device: `torch.device("cuda")`, `device="cpu"`, `x.cuda()`."""
+    for name in own.files:
+        path = Path(own.folder) / name
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Call) and (word := _device_named(node)) and (forbids_host or word != "cpu"):
+                yield OwnProblem(kind="device", found=f"names the device {word!r}", where=f"{path}:{node.lineno}")
+
+
+def _device_named(call: ast.Call) -> str | None:
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if called == "cuda":
+        return "cuda"
+    values = [keyword.value for keyword in call.keywords if keyword.arg == "device"]
+    values += call.args if called in ("device", "to") else []
+    words = [one.value for one in values if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return words[0].partition(":")[0] if words else None
+
+
+def shape_problems(kind: OwnKind, given: Any, found: Any) -> Iterator[OwnProblem]:
+    """Another record, or tensors with other axes or another type of numbers than they must have."""
+    if not isinstance(found, kind.output):
+        names = ", ".join(f"{one.name}=..." for one in fields(kind.output))
+        returns = f"returns a {type(found).__name__}; must return {kind.output.__name__}({names})"
+        yield OwnProblem(kind="shape", found=returns)
+        return
+    rows_and_columns = dict(zip("BT" if hasattr(given, "mask_BT") else "PG", TRIED_SHAPE, strict=True))
+    for name in kind.places:
+        got: Any = getattr(found, name)
+        axes = name.rpartition("_")[2]
+        if not isinstance(got, Tensor) or got.shape != tuple(rows_and_columns[axis] for axis in axes):
+            shape = f"of shape {tuple(got.shape)}" if isinstance(got, Tensor) else f"as a {type(got).__name__}"
+            wanted = ", ".join(f"{axis}={rows_and_columns[axis]}" for axis in axes)
+            yield OwnProblem(kind="shape", found=f"returns {name} {shape}; its axes are {wanted}")
+        elif (got.dtype == torch.bool) != name.startswith(("clipped", "is_")):
+            wanted = "True and False" if name.startswith(("clipped", "is_")) else "floating-point numbers"
+            yield OwnProblem(kind="shape", found=f"returns {name} of {got.dtype}; must be {wanted}")
+
+
+def change_problems(given: Any, passed: Any) -> Iterator[OwnProblem]:
+    """Inputs that are not what they were."""
+    for name, before in vars(given).items():
+        if isinstance(before, Tensor) and not _equal(before, getattr(passed, name)):
+            yield OwnProblem(kind="changes", found=f"changes its input {name}")
+
+
+def finite_problems(kind: OwnKind, given: Any, found: Any) -> Iterator[OwnProblem]:
+    """NaN or infinity, with the number of values on the mask that are so."""
+    for name, mask in kind.places.items():
+        values = getattr(found, name).detach()
+        bad = ~values.isfinite()
+        on_the_mask = int((bad & getattr(given, mask)).sum()) if mask else 0
+        if on_the_mask:
+            where = f"at {on_the_mask} of {counted(int(getattr(given, mask).sum()), 'place')} of the mask"
+            yield OwnProblem(kind="finite", found=f"makes {name} NaN or infinite {where}")
+        elif bad.any():
+            yield OwnProblem(kind="finite", found=f"makes {name} NaN or infinite off the mask")
+    for name in () if kind.places else [one.name for one in fields(kind.output)]:
+        value = getattr(found, name)
+        if not isinstance(value, int | float) or not isfinite(value):
+            yield OwnProblem(kind="finite", found=f"returns {name} {value!r} for {given}; must be a finite number")
+
+
+def mask_problems(kind: OwnKind, own: Own, given: Any, found: Any) -> Iterator[OwnProblem]:
+    """Values off the mask that are not 0, or that decide what is on it."""
+    masks = {mask for mask in kind.places.values() if mask} or {name for name in vars(given) if name == "mask_PG"}
+    for mask in masks:
+        on_BT = getattr(given, mask)
+        for name, its_mask in kind.places.items():
+            if its_mask and (getattr(found, name).detach()[~on_BT] != 0).any():
+                yield OwnProblem(kind="mask", found=f"ignores the mask: its {name} is not 0 off {mask}")
+        other = _seeded(0, own, else_off_the_mask(own, given, mask))
+        for name, its_mask in kind.places.items():
+            one, two = getattr(found, name).detach(), getattr(other, name).detach()
+            one, two = (one[on_BT], two[on_BT]) if its_mask else (one, two)
+            if not torch.allclose(one.double(), two.double(), rtol=1e-6, atol=1e-8):
+                yield OwnProblem(
+                    kind="mask", found=f"ignores the mask: its {name} depends on values where {mask} is False"
+                )
+
+
+def gradient_problems(loss_BT: Tensor, leaf_BT: Tensor, mask_BT: Tensor) -> Iterator[OwnProblem]:
+    """No gradient, or one that is off the mask or not finite."""
+    slope_BT = None
+    if loss_BT.requires_grad:
+        (slope_BT,) = torch.autograd.grad(loss_BT.sum(), leaf_BT, allow_unused=True)
+    if slope_BT is None or not (slope_BT[mask_BT] != 0).any():
+        yield OwnProblem(kind="gradient", found="gives logprobs_BT no gradient")
+    elif not slope_BT.isfinite().all():
+        yield OwnProblem(kind="finite", found="makes the gradient of logprobs_BT NaN or infinite")
+    elif (slope_BT[~mask_BT] != 0).any():
+        yield OwnProblem(kind="gradient", found="gives logprobs_BT a gradient off the mask")
+
+
+def device_problems(own: Own, given: LossInputs) -> Iterator[OwnProblem]:
+    """A tensor made elsewhere than on the inputs' device, found on tensors that have no numbers."""
+    there = {name: one.to("meta") for name, one in vars(given).items() if isinstance(one, Tensor)}
+    try:
+        found = call_own(own, replace(given, **there)).loss_BT
+    except OwnFailed as error:
+        # Other errors only say that such tensors have no numbers to look at.
+        if "not on the expected device" in str(error) or "same device" in str(error):
+            where = str(error).partition(f": {own.function_name} raised")[0]
+            yield OwnProblem(kind="device", found="mixes tensors of its own device with its inputs", where=where)
+        return
+    if found.device.type != "meta":
+        yield OwnProblem(kind="device", found=f"returns a tensor on {found.device}, wherever its inputs are")
+
+
+def shortest_s(function: Callable[[Any], Any], inputs: tuple[Any, ...]) -> float:
+    """Shortest time of some calls with all inputs, and of the backward pass of a loss."""
+    took = []
+    for _ in range(TIMED_CALLS):
+        fresh = [_copied(one) for one in inputs]
+        began = time.perf_counter()
+        for given in fresh:
+            if isinstance(given, LossInputs):
+                leaf = given.logprobs_BT.requires_grad_()
+                function(replace(given, logprobs_BT=leaf)).loss_BT.sum().backward()
+            else:
+                function(given)
+        took.append(time.perf_counter() - began)
+    return min(took)
+
+
+def _ms(time_s: float) -> str:
+    return f"{1000 * time_s:.2g} ms"
+
+
+def _equal(left: Tensor, right: Tensor) -> bool:
+    left, right = left.detach(), right.detach()
+    return torch.equal(left.nan_to_num(1e30), right.nan_to_num(1e30)) if left.is_floating_point() else left.equal(right)
+
+
+def _same(left: Any, right: Any) -> bool:
+    pairs = [(getattr(left, one.name), getattr(right, one.name)) for one in fields(left)]
+    return all(_equal(a, b) if isinstance(a, Tensor) else a == b for a, b in pairs)
+
+
+def _seeded(seed: int, own: Own, given: Any) -> Any:
+    """The function's answer, with all random number generators in the same state for the same seed."""
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    random.seed(seed)
+    return call_own(own, given)
+
+
+def _copied(given: Any) -> Any:
+    return replace(given, **{name: one.clone() for name, one in vars(given).items() if isinstance(one, Tensor)})
+
+
+if __name__ == "__main__":
+    main()
