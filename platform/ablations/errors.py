@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-MAX_NAMES = 20
+MAX_NAMES = 24
 """Maximum number of valid names listed in one message."""
 
 

@@ -7,6 +7,7 @@ ScaleRLError
 │   │   └── Damaged                     one of the two checkpoints is damaged
 │   ├── Diverged                    the loss or gradient stayed non-finite
 │   ├── GymError                    reasoning-gym is missing, or cannot make the problems
+│   ├── ProgramFailed               the program of a command study failed, or cannot start
 │   ├── SandboxFailed                the sandbox itself failed
 │   │   ├── SandboxTimedOut             a program was not started in time
 │   │   └── SandboxUnavailable          this machine cannot isolate as strongly as requested
@@ -72,6 +73,10 @@ class CannotResume(Rejected):
 
 class Cancelled(Interrupted):
     """The run was asked to stop; its checkpoint has been written."""
+
+
+class ProgramFailed(Rejected):
+    """The program of a command study failed, logged nothing in time, or is not the code that was planned."""
 
 
 class SandboxFailed(Rejected):

@@ -113,8 +113,8 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="SWEEP",
-            help="Sweep names or files, or one CSV file of curves. Several sweeps are compared with the reference of "
-            "the first. Default: the sweep started last.",
+            help="Sweep names or files, one CSV file of curves, or folders of runs logged by ablations.start. Several "
+            "are compared with the reference of the first. Default: the sweep started last.",
             autocompletion=further_sweeps,
         ),
     ] = None,
@@ -128,13 +128,15 @@ def compare(
     ] = None,
     fit_from: Annotated[
         str | None,
-        typer.Option("--from", help='For curves from a CSV file or MLflow: a compute or "auto", as in `fit`.'),
+        typer.Option("--from", help='For a CSV file, logged runs or MLflow: a compute or "auto", as in `fit`.'),
     ] = None,
     loss: Annotated[
-        FitLoss | None, typer.Option(help="Loss for curves from a CSV file or MLflow; huber down-weights outliers.")
+        FitLoss | None,
+        typer.Option(help="Loss for a CSV file, logged runs or MLflow; huber down-weights outliers."),
     ] = None,
     ceiling: Annotated[
-        float | None, typer.Option(help="For curves from a CSV file or MLflow: highest pass rate that the task allows.")
+        float | None,
+        typer.Option(help="For a CSV file, logged runs or MLflow: highest pass rate that the task allows."),
     ] = None,
     mlflow: Annotated[
         str | None, typer.Option("--mlflow", help="MLflow server or store with the --experiment to compare.")
@@ -168,7 +170,7 @@ def compare(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare variants with a reference: of one sweep or several, of a CSV file, or of an MLflow experiment."""
+    """Compare variants with a reference: of sweeps, of a CSV file, of logged runs, or of an MLflow experiment."""
     given = {"fit_from": check_cutoff(fit_from), "loss": loss, "ceiling": ceiling}
     settings = {name: value for name, value in given.items() if value is not None}
     of_mlflow = {
@@ -198,6 +200,9 @@ def compare(
             raise AblationsError(f"a CSV file is compared by itself; pass only {files[0]}, or only sweeps")
         _refuse("a CSV file", of_home | {f"--{name}": value for name, value in of_mlflow.items()})
         results = _of_file(Path(files[0]), reference, FitSettings(**settings))
+    elif names and all(_has_own_runs(name) for name in names):
+        _refuse("folders of runs", of_home | {f"--{name}": value for name, value in of_mlflow.items()})
+        results = _of_folders(names, reference, FitSettings(**settings))
     else:
         options = {"from": fit_from, "loss": loss, "ceiling": ceiling} | of_mlflow
         _refuse("a sweep", {f"--{name}": value for name, value in options.items()})
@@ -293,6 +298,20 @@ def _of_file(path: Path, reference: str | None, settings: FitSettings) -> "Resul
     from ablations.findings.elsewhere import compare_elsewhere, study_of_file
 
     return compare_elsewhere(study_of_file(path), reference, settings)
+
+
+def _has_own_runs(name: str) -> bool:
+    from ablations.findings.own_runs import own_runs_in
+
+    return Path(name).is_dir() and bool(own_runs_in(Path(name)))
+
+
+def _of_folders(names: Sequence[str], reference: str | None, settings: FitSettings) -> "Results":
+    from ablations.findings.elsewhere import compare_elsewhere
+    from ablations.findings.own_runs import study_of_folders
+
+    study = study_of_folders([*map(Path, names)])
+    return compare_elsewhere(study, reference or study.runs[0].variant, settings)
 
 
 def _of_experiment(tracking_uri: str, named: dict[str, str], reference: str | None, settings: FitSettings) -> "Results":
