@@ -13,11 +13,11 @@ from ablations.log import start
 run = start()
 state = run.folder / "state"
 step = int(state.read_text()) if state.exists() else 0
-def go_on(last, every=1, pause=0.0):
+def go_on(last, pause=0.0, right=lambda step: 2 * step):
     global step
     while step <= last:
-        run.log(step=step, compute=10 * step, right=step + 1, of=1000)
-        step += every
+        run.log(step=step, compute=10 * step, right=right(step), of=2000)
+        step += 1
         temporary = state.with_suffix(".tmp")
         temporary.write_text(str(step))
         temporary.replace(state)

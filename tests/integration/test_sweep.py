@@ -27,7 +27,7 @@ LEFT_BY_OTHER_SWEEPS = {
     *("runs/<id>/logs/attempt-<n>.node-<k>.log", "runs/<id>/meeting.json", "runs/<id>/weights/"),
     *("runs/<id>/evaluations/", "runs/<id>/work/", "runs/<id>/config.yaml"),
 }
-"""With other sweeps, stop rules, a total, a search, `platform reproduce` or `cancel`, Slurm, several nodes, a program."""
+"""With other sweeps, stop rules, a search, `platform reproduce` or `cancel`, Slurm, several nodes, programs."""
 
 
 def test_a_sweep_trains_every_run_once_and_is_extended_by_a_larger_budget(platform, study, home):
