@@ -1,6 +1,7 @@
 """`platform sweep` on a program of the user's own, from the file to the verdict."""
 
 import json
+import shutil
 import signal
 import sqlite3
 from contextlib import closing
@@ -116,3 +117,16 @@ def test_the_study_that_is_shipped_finds_the_slower_learning_rate(platform, home
     found = {one["curve"]: one for one in json.loads(platform("compare", "--json").stdout)["variants"]}
     assert found["learning_rate=0.05"]["level_difference"] == "level down"
     assert found["bandit_settings"]["A_lo"] < 0.9 < found["bandit_settings"]["A_hi"] + 0.02  # the best arm pays 0.9
+
+
+def test_trl_resumes_from_its_own_checkpoints_without_a_doubled_row(platform, tmp_path, home):
+    pytest.importorskip("trl", reason="TRL is a test extra: pip install trl==1.16.0", exc_type=ImportError)
+    folder = shutil.copytree(REPOSITORY / "sweeps" / "trl", tmp_path / "trl")
+    file = folder / "losses.yaml"
+    text = file.read_text().replace("[dapo, cispo]", "[dapo]").replace("seeds: [0, 1]", "seeds: [0]")
+    file.write_text(text.replace("compute: 60", "compute: 28"))
+    process = start(home, "sweep", str(file))
+    wait_until(lambda: any(len(one) > 2 for one in steps_by_run(home).values()), "three rows", process=process)
+    kill_tree(process)
+    platform("sweep", str(file))
+    assert list(steps_by_run(home).values()) == [[0, 4, 8, 12, 16, 20, 24, 28]] * 2

@@ -89,7 +89,7 @@ class Program(Frozen):
     """Time between SIGTERM and SIGKILL when the platform ends the program."""
 
 
-OUTSIDE_OF_PROGRAM = ("folder", "evaluation", "threads", "first_row_within_s", "grace_s")
+OUTSIDE_OF_PROGRAM = ("folder", "compute", "evaluation", "threads", "first_row_within_s", "grace_s")
 """Settings that change no result of the program."""
 
 

@@ -53,7 +53,7 @@ def run_program(
     _refuse_other_code(recipe)
     folder.work.mkdir(exist_ok=True)
     write_atomically(folder.path / CONFIG_FILE, yaml.safe_dump(recipe.settings, sort_keys=False).encode())
-    log = ProgramLog(folder.metrics)
+    log = ProgramLog(folder)
     begun, before_s = time.monotonic(), folder.read_status().wall_s
     status.beat(every=0.0, threads=recipe.threads, code_versions=(recipe.code_version,))
     with _started(recipe, seed, budget=budget, folder=folder) as program:
@@ -88,24 +88,29 @@ def run_program(
         status.write("stopped", f"the program ended by itself {_how(code)} at {reached}, short of its budget")
 
 
-class ProgramLog:
-    """The progress in a run log that another process writes, read again when it has changed.
+def logged_rows(folder: RunFolder) -> Iterator[dict[str, Any]]:
+    """The evaluations that a program has logged so far, as rows of the run log.
 
-    A reader of foreign logs belongs here: all that this file needs of a run is its evaluation rows so far.
+    The only place that knows where they come from: the program writes the run log itself, through `ablations.log`.
     """
+    return read_rows(folder.metrics, kind="eval")
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._stamp = path, (0, 0)
+
+class ProgramLog:
+    """The progress in a run log that another process writes, read again when it has changed."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder, self._stamp = folder, (0, 0)
         self._last: dict[str, Any] = {}
         self.refresh()
 
     def refresh(self) -> None:
         """Read the rows again if the file has changed."""
         with suppress(FileNotFoundError):
-            found = self._path.stat()
+            found = self._folder.metrics.stat()
             if (found.st_size, found.st_mtime_ns) != self._stamp:
                 self._stamp = found.st_size, found.st_mtime_ns
-                newest = deque(read_rows(self._path, kind="eval"), maxlen=1)
+                newest = deque(logged_rows(self._folder), maxlen=1)
                 self._last = newest[0] if newest else {}
 
     @property
