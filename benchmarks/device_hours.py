@@ -75,7 +75,7 @@ def train(home: Path, clock: str, schedule: str, steps: int) -> dict[str, Any]:
 
         folder.create(load_resolved("scalerl", SCALES[clock], [f"off_policy={{type: {schedule}, k: {K}}}"]), 0)
 
-        class StepRun(training.Run):
+        class StepRun(loop.Run):
             """Stops after a number of steps."""
 
             def advance(self, budget_gpu_hours: float) -> None:
@@ -84,9 +84,9 @@ def train(home: Path, clock: str, schedule: str, steps: int) -> dict[str, Any]:
                     self._log(loop.SCHEDULES[schedule](self.cluster))
                 self.save()
 
-        original, training.Run = training.Run, StepRun
+        original, loop.Run = loop.Run, StepRun
         training.train(folder.path, budget_gpu_hours=math.inf, warm_starts=home / "warm-starts")
-        training.Run = original
+        loop.Run = original
         rows = list(read_rows(folder.metrics, "train"))
     return rows[-1]
 

@@ -76,7 +76,7 @@ def main() -> None:
 
 def repeats(folder: RunFolder) -> list[PromptCounts]:
     """Evaluations of the weights that a run has ended with."""
-    recipe, seed = folder.read_recipe()
+    recipe, seed = folder.read_resolved()
     meter: Meter = make_meter(recipe, seed, folder.model)
     found = []
     for index in range(NUM_REPEATS):

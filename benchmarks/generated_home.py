@@ -131,6 +131,7 @@ def write_generated_run(sweep: StartedSweep, run: SweepRun, truth: Truth, size: 
     of_run = Truth(A=truth.A + ASSUMED_SD * float(rng.standard_normal()), B=truth.B, C_mid=truth.C_mid)
     log = MetricsLog(folder.metrics, 0)
     rates = []
+    assert isinstance(run.recipe, ResolvedRecipe)
     for row in run_rows(run.recipe, of_run, sweep.plan.budget_gpu_hours, size, rng):
         log.write(row)
         if isinstance(row, EvaluationRow):

@@ -94,20 +94,21 @@ def train_two_steps(folder: Path) -> None:
     import contextlib
 
     from scalerl.errors import Cancelled
+    from scalerl.run import loop
     from scalerl.run import train as training
     from scalerl.run.run_folder import RunFolder
 
     run = RunFolder(folder / "run")
     run.create(recipe_of(folder), 0)
-    log, steps = training.Run._log, []
+    log, steps = loop.Run._log, []
 
-    def logged(self: training.Run, step: Any) -> None:
+    def logged(self: loop.Run, step: Any) -> None:
         log(self, step)
         steps.append(step)
         if len(steps) == STEPS:
             self.stop_asked.set()
 
-    training.Run._log = logged
+    loop.Run._log = logged
     with contextlib.suppress(Cancelled):
         training.train(run.path, budget_gpu_hours=1e9, warm_starts=folder / "warm_starts")
     assert len(steps) == STEPS

@@ -114,7 +114,7 @@ def train_steps(home: Path, clock: str, schedule: str, seed: int, steps: int) ->
     recipe = load_resolved("scalerl", SCALES[clock], [f"off_policy={{type: {schedule}, k: {K}}}"])
     folder.create(recipe, seed)
 
-    class StepRun(training.Run):
+    class StepRun(loop.Run):
         """Evaluates by steps and not by compute, so that all runs are compared at the same of them."""
 
         def advance(self, budget_gpu_hours: float) -> None:
@@ -127,7 +127,7 @@ def train_steps(home: Path, clock: str, schedule: str, seed: int, steps: int) ->
                     self._evaluate()
             self.save()
 
-    training.Run = StepRun
+    loop.Run = StepRun
     training.train(folder.path, budget_gpu_hours=math.inf, warm_starts=home / "warm-starts")
     log = folder.path / "loads.json"
     before = json.loads(log.read_text()) if log.exists() else []

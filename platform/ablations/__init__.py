@@ -5,6 +5,7 @@
     forecast_sweep, backtest_sweep, paper_comparison            beyond the readings; as the paper compares
     curves_figure, verdicts_figure, forecast_figure             Plotly figures
     curves_picture, differences_picture                         the same for a paper
+    start                                                       the log of a training script of your own
     AblationsError                                              what went wrong, for people
 
 They are imported when they are first used: the command line starts without SciPy and pandas.
@@ -23,6 +24,7 @@ The rooms by height; each imports only what stands below it:
     home       what a started sweep leaves on disk         study     a sweep file made into variants and runs
     fit        eq. 1 of ScaleRL fitted to a curve          files     YAML and JSON with the place of every key
     terminal   tables for any width, text that cannot steer the terminal
+    log        the log of a training script of your own, written by the script
     errors, signals, text    what the platform raises on purpose; signals; numbers and messages as people read them
 """
 
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from ablations.fit.curve_file import read_curves
     from ablations.fit.fitting import fit_curve
     from ablations.fit.result import Fit
+    from ablations.log import start
     from ablations.report.curves import curves_figure
     from ablations.report.forecast import forecast_figure
     from ablations.report.static import curves_picture, differences_picture
@@ -61,6 +64,7 @@ __all__ = [
     "open_sweep",
     "paper_comparison",
     "read_curves",
+    "start",
     "verdicts_figure",
 ]
 
@@ -80,6 +84,7 @@ MODULES = {
     "open_sweep": "findings.results",
     "paper_comparison": "findings.paper_comparison",
     "read_curves": "fit.curve_file",
+    "start": "log",
 }
 """Where each of `__all__` is defined."""
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-MAX_NAMES = 20
+MAX_NAMES = 24
 """Maximum number of valid names listed in one message."""
 
 

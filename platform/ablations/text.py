@@ -26,6 +26,11 @@ def four_digits(number: float) -> str:
     return f"{float(f'{number:.4g}'):.10g}"
 
 
+def at_scale(scale: str, *, before: str = "") -> str:
+    """` at scale laptop`, after `before`; empty for a study whose trainer is a program, which has no scale."""
+    return f"{before} at scale {scale}" if scale else ""
+
+
 def setting_text(value: Any) -> str:
     """A recipe setting as one line of YAML: `dapo`, `0.0001`, `true`, `{type: grpo, clip: 0.1}`."""
     match value:

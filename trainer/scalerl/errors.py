@@ -8,6 +8,7 @@ ScaleRLError
 │   ├── Diverged                    the loss or gradient stayed non-finite
 │   ├── GymError                    reasoning-gym is missing, or cannot make the problems
 │   ├── OwnFailed                   a function of the user's own cannot be loaded, or raised an error
+│   ├── ProgramFailed               the program of a command study failed, or cannot start
 │   ├── SandboxFailed                the sandbox itself failed
 │   │   ├── SandboxTimedOut             a program was not started in time
 │   │   └── SandboxUnavailable          this machine cannot isolate as strongly as requested
@@ -73,6 +74,10 @@ class CannotResume(Rejected):
 
 class Cancelled(Interrupted):
     """The run was asked to stop; its checkpoint has been written."""
+
+
+class ProgramFailed(Rejected):
+    """The program of a command study failed, logged nothing in time, or is not the code that was planned."""
 
 
 class SandboxFailed(Rejected):

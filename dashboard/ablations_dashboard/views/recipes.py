@@ -18,6 +18,7 @@ from ablations_dashboard.views.run import recipe_of
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import as_csv
 from scalerl.recipe import Recipe, ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe
 from scalerl.recipe.meaning import Meaning, meaning_of
 
 FILE, VARIANT = "recipe", "variant"
@@ -94,7 +95,7 @@ def variant_names(home: Home) -> list[str]:
     return found
 
 
-def recipe_named(home: Home, name: str, scale: str) -> ResolvedRecipe:
+def recipe_named(home: Home, name: str, scale: str) -> AnyRecipe:
     """The recipe file of this name at a scale, or the recipe of a variant's runs."""
     kind, _, rest = name.partition(" ")
     return load_resolved(rest, scale) if kind == FILE else recipe_of(home.run(run_of(home, rest)))
@@ -112,7 +113,7 @@ def word_of(home: Home, name: str) -> str:
     return rest if kind == FILE else run_of(home, rest)
 
 
-def setting_lines(left: ResolvedRecipe, right: ResolvedRecipe) -> list[dict[str, Any]]:
+def setting_lines(left: AnyRecipe, right: AnyRecipe) -> list[dict[str, Any]]:
     """A line for every setting of either recipe, differing ones first, otherwise in the order of a recipe."""
     ours, theirs = recipe_settings(left), recipe_settings(right)
     lines = []
@@ -135,7 +136,9 @@ def setting_lines(left: ResolvedRecipe, right: ResolvedRecipe) -> list[dict[str,
     return sorted(lines, key=lambda line: not line["differs"])
 
 
-def _meaning(recipe: ResolvedRecipe, path: str) -> Meaning:
+def _meaning(recipe: AnyRecipe, path: str) -> Meaning:
+    if not isinstance(recipe, ResolvedRecipe):  # only the program knows what its settings mean
+        return Meaning(text="", unit="", allowed="", source="")
     try:
         return meaning_of(recipe, path)
     except KeyError:  # a free mapping inside a setting

@@ -30,7 +30,7 @@ from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
 from scalerl.errors import CannotResume
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe
 from scalerl.run.run_folder import RunFolder
 
 USUAL = ("reward_mean", "entropy", "truncated", "staleness_mean", "mismatch", "generator_idle")
@@ -301,7 +301,7 @@ def show_recipe_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
         st.code(visible(text), language="yaml")
 
 
-def recipe_of(folder: RunFolder) -> ResolvedRecipe:
+def recipe_of(folder: RunFolder) -> AnyRecipe:
     """The recipe of a run; AblationsError if its recipe.json cannot be used."""
     try:
         return folder.read_recipe()[0]

@@ -19,6 +19,7 @@ from ablations.terminal.progress_bar import SILENT_S
 if TYPE_CHECKING:
     from scalerl.checks.finding import Finding
     from scalerl.recipe import ResolvedRecipe
+    from scalerl.recipe.command import AnyRecipe
 
 DEFAULT_SCALE = "laptop"
 WIDTH = 120
@@ -53,13 +54,15 @@ def check(
 
 
 def recipes_of(recipe: str, scale: str | None, sets: Iterable[str]) -> "dict[str, ResolvedRecipe]":
-    """The recipe by its name; for a sweep file, every variant by its name."""
+    """The recipe by its name; for a sweep file, every variant by its name, except those of a program."""
     from ablations.study.resolve import load_resolved
+    from scalerl.recipe.command import own_recipes
 
     if is_sweep(recipe):
         from ablations.study.expand import expand
 
-        return {variant.name: variant.recipe for variant in expand(Path(recipe), scale=scale, sets=sets).variants}
+        variants = expand(Path(recipe), scale=scale, sets=sets).variants
+        return own_recipes({variant.name: variant.recipe for variant in variants})
     return {Path(recipe).stem: load_resolved(recipe, scale or DEFAULT_SCALE, sets)}
 
 
@@ -97,15 +100,16 @@ def is_sweep(file: str) -> bool:
     return file.endswith((".yaml", ".yml")) and path.is_file() and "reference" in read_yaml(path).data
 
 
-def refuse_early(recipes: "Mapping[str, ResolvedRecipe]", out: Console, *, trains_here: bool = True) -> None:
+def refuse_early(recipes: "Mapping[str, AnyRecipe]", out: Console, *, trains_here: bool = True) -> None:
     """Run the quick checks at the start of a sweep or run: prints warnings, raises AblationsError for rejected recipes.
 
     Runs that train on another machine may find a sandbox there, so a missing sandbox here is only a warning.
     """
     from scalerl.checks.examine import examine_recipes
+    from scalerl.recipe.command import own_recipes
 
     with saying_after(SILENT_S, out) as say:
-        found = [one for one in examine_recipes(recipes, quick=True, say=say) if one.level != "ok"]
+        found = [one for one in examine_recipes(own_recipes(recipes), quick=True, say=say) if one.level != "ok"]
     refusing = [one for one in found if one.level == "error" and (trains_here or one.part != SANDBOX)]
     warned = [one for one in found if one not in refusing]
     refused = [line for one in refusing for line in lines_of(one, len(recipes))]

@@ -12,6 +12,7 @@ from ablations.cli.options import HomeOption, JsonOption, SetOption, console, pr
 from ablations.errors import AblationsError, FileError
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, plans_of
+from ablations.text import at_scale
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -140,7 +141,7 @@ def design_table(prospect: "Prospect") -> "Listing":
     from ablations.terminal.listing import Column, Listing
 
     study = prospect.blueprint.study
-    title = f"{study.sweep.name} at scale {study.scale}: smallest detectable difference, by design"
+    title = f"{study.sweep.name}{at_scale(study.scale)}: smallest detectable difference, by design"
     hidden = set() if prospect.known.speed else {"time"}
     hidden |= set() if any(one.costs.left != one.costs.whole for one in prospect.designs) else {"left"}
     shown = {field: heading for field, heading in STUDY_HEADINGS.items() if field not in hidden}
@@ -168,9 +169,9 @@ def show_design(study: "Study", sweep: StartedSweep, budget: float | None) -> No
     out = console()
     command = design_command(sweep.plan)
     if not any(plans_of(sweep.home, study.scale)):
+        of_what = f"scale {study.scale}" if study.scale else "this program"
         said = [
-            f"No earlier run of scale {study.scale} is in this home folder. To see what the sweep could detect, run "
-            f"`{command}`."
+            f"No earlier run of {of_what} is in this home folder. To see what the sweep could detect, run `{command}`."
         ]
     else:
         from ablations.findings.foresee import foresee

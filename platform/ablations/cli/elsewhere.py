@@ -1,4 +1,4 @@
-"""What `compare` is asked about runs of other trainers: a CSV file of curves, logs, or an MLflow experiment."""
+"""What `compare` is asked about runs of other trainers: a CSV file of curves, folders, logs, or MLflow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,11 +46,13 @@ class Elsewhere:
             study = study_of_logs(
                 [Path(path) for path in paths], _meaning(meaning), Naming(**given), kept=kept, done=done
             )
-        if self.reference is not None:
-            return self._compared(study, self.reference, kept)
-        first = study.runs[0].variant
-        said = f"The reference is {first}, the first variant given; --reference NAME chooses another."
-        return self._compared(replace(study, notes=(said, *study.notes)), first, kept)
+        return self._with_first(study, kept)
+
+    def folders(self, paths: Sequence[str]) -> "Results":
+        """The comparison of folders of runs that scripts have logged; without a reference, with the first variant."""
+        from ablations.findings.own_runs import study_of_folders
+
+        return self._with_first(study_of_folders([Path(path) for path in paths]))
 
     def experiment(
         self, uri: str, experiment: str | None, meaning: Mapping[str, Any], naming: Mapping[str, Any]
@@ -65,6 +67,14 @@ class Elsewhere:
         given = {name: value for name, value in naming.items() if value is not None}
         study = study_of_experiment(uri, ExperimentNames(experiment=experiment, **given), asked)
         return self._compared(study, self.reference)
+
+    def _with_first(self, study: "MeasuredStudy", kept: Path | None = None) -> "Results":
+        """The comparison with the reference, by default the first variant, which a note says."""
+        if self.reference is not None:
+            return self._compared(study, self.reference, kept)
+        first = study.runs[0].variant
+        said = f"The reference is {first}, the first variant given; --reference NAME chooses another."
+        return self._compared(replace(study, notes=(said, *study.notes)), first, kept)
 
     def _compared(self, study: "MeasuredStudy", reference: str | None, kept: Path | None = None) -> "Results":
         from ablations.findings.elsewhere import compare_elsewhere

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ablations.cli.options import console, print_json
 from ablations.home.started_sweep import StartedSweep
-from ablations.text import counted, four_digits
+from ablations.text import at_scale, counted, four_digits
 
 if TYPE_CHECKING:
     from ablations.home.plan import Plan
@@ -78,7 +78,7 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
     rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
     left = left_to_train(plan, rows)
     out.print(
-        f"{counted(len(rows), 'run')} at scale {study.scale}, {plan.budget_gpu_hours:g} {plan.compute_name} each"
+        f"{counted(len(rows), 'run')}{at_scale(study.scale)}, {plan.budget_gpu_hours:g} {plan.compute_name} each"
         f"{rules}; {four_digits(left)} left to train",
         soft_wrap=True,
     )

@@ -114,9 +114,9 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="SWEEP",
-            help="Sweep names or files, or one CSV file of curves, or logs of another trainer with --log, or --score "
-            "and --compute. Several sweeps are compared with the reference of the first. Default: the sweep started "
-            "last.",
+            help="Sweep names or files, one CSV file of curves, folders of runs logged by ablations.start, or logs of "
+            "another trainer with --log, or --score and --compute. Several are compared with the reference of the "
+            "first. Default: the sweep started last.",
             autocompletion=further_sweeps,
         ),
     ] = None,
@@ -211,7 +211,7 @@ def compare(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare variants with a reference: of sweeps, of a CSV file, of logs of another trainer, or of MLflow."""
+    """Compare variants with a reference: of sweeps, a CSV file, logged runs, logs of another trainer, or MLflow."""
     given = {"fit_from": check_cutoff(fit_from), "loss": loss, "ceiling": ceiling}
     settings = {name: value for name, value in given.items() if value is not None}
     of_meaning = {"log": log, "gpus": gpus, "score": score, "compute": compute, "step": step, "samples": samples}
@@ -242,6 +242,9 @@ def compare(
             )
         _refuse("a CSV file", of_home | {"--experiment": experiment} | of_logs)
         results = elsewhere.file(Path(files[0]))
+    elif names and all(_has_own_runs(name) for name in names):
+        _refuse("folders of runs", of_home | {"--experiment": experiment} | of_logs)
+        results = elsewhere.folders(names)
     else:
         options = {"--from": fit_from, "--loss": loss, "--ceiling": ceiling, "--experiment": experiment}
         _refuse("a sweep", options | of_logs)
@@ -346,6 +349,12 @@ def _of_sweeps(
         results = read_results(with_task(sweep, task), alone=alone, done=done)
     warn(unkept_results_note(results))
     return results
+
+
+def _has_own_runs(name: str) -> bool:
+    from ablations.findings.own_runs import own_runs_in
+
+    return Path(name).is_dir() and bool(own_runs_in(Path(name)))
 
 
 def report(

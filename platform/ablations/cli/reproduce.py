@@ -28,7 +28,7 @@ from ablations.errors import AblationsError, Place
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.terminal.listing import Column, Listing
-from ablations.text import compute_text, counted
+from ablations.text import at_scale, compute_text, counted
 from scalerl.errors import ScaleRLError
 from scalerl.run.run_folder import write_atomically
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ablations.findings.card import Card
     from ablations.findings.results import Results
     from ablations.study.expand import Study
-    from scalerl.recipe import ResolvedRecipe
+    from scalerl.recipe.command import AnyRecipe
 
 
 def studies_begun(begun: str) -> list[str]:
@@ -225,8 +225,15 @@ def designed(
     return with_seeds(study, choice.seeds), choice.budget
 
 
-def has_horizon(recipe: "ResolvedRecipe") -> bool:
-    """True if another budget would change the runs, because the learning-rate schedule is in units of compute."""
+def has_horizon(recipe: "AnyRecipe") -> bool:
+    """True if another budget would change the runs, because the learning-rate schedule is in units of compute.
+
+    A program is taken at the word of its sweep file: its runs extend.
+    """
+    from scalerl.recipe.command import CommandRecipe
+
+    if isinstance(recipe, CommandRecipe):
+        return False
     schedule = recipe.optimiser.schedule
     return schedule.type != "constant" and schedule.unit == "compute"
 
@@ -254,7 +261,7 @@ def show_claims(study: "Study", started: StartedSweep, out: "Console") -> None:
     columns = [Column(heading="claim", kind="prose"), Column(heading="source", kind="words")]
     cost = len(plan.runs) * plan.budget_gpu_hours
     notes = [
-        f"{counted(len(plan.runs), 'run')} at scale {plan.scale}: {compute_text(cost)} {plan.compute_name} in all."
+        f"{counted(len(plan.runs), 'run')}{at_scale(plan.scale)}: {compute_text(cost)} {plan.compute_name} in all."
     ]
     table = Listing(columns=columns, title=f"{plan.sweep}: {plan.doc}", notes=notes)
     for claim in study.sweep.claims:
@@ -280,8 +287,11 @@ def unlike(sweep: StartedSweep) -> list[str]:
     """The differences between a sweep and the paper's setup."""
     from ablations.report.words.card import unlike_the_paper
     from scalerl.memory.shape import shape_of
+    from scalerl.recipe.command import CommandRecipe
 
     recipe, _ = sweep.run(sweep.plan.runs[0].id).read_recipe()
+    if isinstance(recipe, CommandRecipe):
+        return []
     return unlike_the_paper(recipe, shape_of(recipe.model).parameters)
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ablations.running.executor import Executor as Trainer
     from ablations.search.record import SearchRecord
     from ablations.study.expand import Study
-    from scalerl.recipe import ResolvedRecipe
+    from scalerl.recipe.command import AnyRecipe
 
 
 def sweep(
@@ -130,7 +130,7 @@ def train_missing_runs(
         raise typer.Exit(NOT_FINISHED) from None
 
 
-def on_this_machine(recipe: "ResolvedRecipe", jobs: int | None) -> OnThisMachine:
+def on_this_machine(recipe: "AnyRecipe", jobs: int | None) -> OnThisMachine:
     """The executor for this machine, with as many runs at a time as requested, else as there are cores for."""
     return OnThisMachine(threads=recipe.threads, jobs=jobs or max(1, (os.cpu_count() or 1) // recipe.total_threads))
 

@@ -30,7 +30,7 @@ from ablations.terminal.short_names import meant, shown_names
 from ablations.text import counted
 
 if TYPE_CHECKING:
-    from scalerl.recipe import ResolvedRecipe
+    from scalerl.recipe.command import AnyRecipe
 
 RUN_ID = re.compile(r"[0-9a-f]{12}")
 
@@ -77,7 +77,8 @@ def show_variants(sweep: StartedSweep) -> None:
     from ablations.terminal.listing import Column, Listing
 
     plan, out = sweep.plan, console()
-    said = [plan.doc, f"scale {plan.scale}, {plan.hours_text(plan.budget_gpu_hours)} for each run", plan.command]
+    scale = f"scale {plan.scale}, " if plan.scale else ""
+    said = [plan.doc, f"{scale}{plan.hours_text(plan.budget_gpu_hours)} for each run", plan.command]
     out.print("\n".join(filter(None, said)), soft_wrap=True, highlight=False, markup=False)
     short = shown_names(variant.name for variant in plan.variants)
     seeds, changes = Column(heading="seeds", kind="words"), Column(heading="changes", kind="prose")
@@ -91,7 +92,7 @@ def show_variants(sweep: StartedSweep) -> None:
     out.print("", table, sep="\n")
 
 
-def show_recipe(recipe: "ResolvedRecipe", as_json: bool) -> None:
+def show_recipe(recipe: "AnyRecipe", as_json: bool) -> None:
     """Print every setting of a recipe."""
     settings = recipe.model_dump(mode="json")
     if as_json:
@@ -102,7 +103,7 @@ def show_recipe(recipe: "ResolvedRecipe", as_json: bool) -> None:
     print(yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=120), end="")
 
 
-def variant_recipe(sweep: StartedSweep, name: str) -> "ResolvedRecipe":
+def variant_recipe(sweep: StartedSweep, name: str) -> "AnyRecipe":
     """The recipe of a variant's runs; AblationsError if the variant is unknown or none of its runs has started."""
     variants = {variant.name: variant for variant in sweep.plan.variants}
     name = meant(name, variants)
@@ -113,7 +114,7 @@ def variant_recipe(sweep: StartedSweep, name: str) -> "ResolvedRecipe":
     return recipe_of_run(sweep.home, variants[name].runs[0].id)
 
 
-def recipe_of_run(home: Home, run_id: str) -> "ResolvedRecipe":
+def recipe_of_run(home: Home, run_id: str) -> "AnyRecipe":
     """The recipe of a run; AblationsError if the run has not started, or this version cannot read its recipe."""
     from scalerl.errors import CannotResume
 
@@ -144,7 +145,7 @@ def diff(
     if sweep is not None and set_:
         raise AblationsError("--set has no effect on the variants of a sweep; omit --set")
 
-    def named(name: str) -> "ResolvedRecipe":
+    def named(name: str) -> "AnyRecipe":
         if sweep is not None:
             return variant_recipe(find_sweep(home, sweep), name)
         if RUN_ID.fullmatch(name) and not Path(name).exists():

@@ -2,7 +2,7 @@
 
 results         curves, fits and comparison of a sweep
 together        several sweeps against one reference
-elsewhere       curves of other trainers as results of a sweep
+elsewhere       curves of other trainers as results of a sweep; own_runs: of scripts that log by themselves
 repeated_runs   evidence on the run-to-run spread from repeated runs of other sweeps
 order           variants in another order
 advice          advice for settling open questions

@@ -16,7 +16,7 @@ from ablations.fit.result import Fit
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, plans_of
 from scalerl.errors import CannotResume
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 
@@ -28,14 +28,14 @@ MOST_RUNS = 48
 class EarlierRun:
     """A run of a home folder with its recipe and its fit."""
 
-    recipe: ResolvedRecipe
+    recipe: AnyRecipe
     fit: Fit
     folder: RunFolder
     unkept: str
     """The reason why its fit could not be kept; empty if it was."""
 
 
-def known_of_home(home: Home, scale: str, reference: ResolvedRecipe, task: str | None) -> KnownScale | None:
+def known_of_home(home: Home, scale: str, reference: AnyRecipe, task: str | None) -> KnownScale | None:
     """Knowledge of the scale from earlier runs; None if none can be fitted."""
     runs = list(islice(_earlier_runs(home, scale, reference, task), MOST_RUNS))
     usable = [run for run in runs if run.fit.verdict not in UNUSABLE]
@@ -58,7 +58,7 @@ def known_of_home(home: Home, scale: str, reference: ResolvedRecipe, task: str |
     )
 
 
-def _earlier_runs(home: Home, scale: str, reference: ResolvedRecipe, task: str | None) -> Iterator[EarlierRun]:
+def _earlier_runs(home: Home, scale: str, reference: AnyRecipe, task: str | None) -> Iterator[EarlierRun]:
     """Every run with a fit, once; lazily, so that no more runs are fitted than needed."""
     like, seen = reference.canonical(*SAME), set[str]()
     for plan in plans_of(home, scale):
@@ -78,7 +78,7 @@ def _earlier_runs(home: Home, scale: str, reference: ResolvedRecipe, task: str |
                     yield EarlierRun(recipe=recipe, fit=fitted.fit, folder=folder, unkept=fitted.unkept)
 
 
-def _recipe_of(folder: RunFolder) -> ResolvedRecipe | None:
+def _recipe_of(folder: RunFolder) -> AnyRecipe | None:
     """The recipe of a run; None if the run has not started or another version wrote it unreadably."""
     try:
         return folder.read_recipe()[0]

@@ -16,7 +16,7 @@ from ablations.findings.earlier import known_of_home
 from ablations.findings.repeated_runs import repeats_of_home
 from ablations.fit.options import MIN_READINGS, FitSettings
 from ablations.study.fittable import num_fittable
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ def foresee(
     study = blueprint.study
     reference = study.reference.recipe
     found = known_of_home(blueprint.home, study.scale, reference, study.sweep.fit.task)
-    known = replace(found, others=_others(blueprint)) if found else assumed_of(reference)
+    known = replace(found, others=_others(blueprint)) if found else assumed_of(reference, budget=blueprint.budget)
     known = known if noise is None else known.stated(noise)
     can_tell = Sizes(num_variants=blueprint.num_variants, num_seeds=1).freedom(known.others.of("level")) > 0
     choices = [
@@ -197,8 +197,13 @@ def _seconds(blueprint: Blueprint, known: KnownScale, choice: StudyDesign, costs
     return trained + evaluations * more * known.speed.seconds_per_evaluation
 
 
-def assumed_of(reference: ResolvedRecipe) -> KnownScale:
-    """The paper's numbers for the scale of a recipe, with the held-out prompts of its tasks."""
+def assumed_of(reference: AnyRecipe, *, budget: float = 1.0) -> KnownScale:
+    """The paper's numbers for the scale of a recipe, with the held-out prompts of its tasks.
+
+    A program has no scale: its budget stands for the paper's.
+    """
+    if isinstance(reference, CommandRecipe):
+        return assumed(unit_gpu_hours=budget, prompts=PAPER_PROMPTS)
     prompts = sum(getattr(task, "validation_prompts", PAPER_PROMPTS) for task in reference.tasks)
     return assumed(unit_gpu_hours=reference.compute_unit_gpu_hours, prompts=prompts)
 

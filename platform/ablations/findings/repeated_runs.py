@@ -29,7 +29,7 @@ from ablations.home.started_sweep import StartedSweep, plans_of
 from ablations.readings.fitted_run import FittedRun, read_run
 from ablations.readings.run_reading import code_of_readings
 from ablations.study.recipe_differences import recipe_differences
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe
 from scalerl.run.run_folder import RunFolder, write_atomically
 
 SAME = ("model", "tasks", "compute_unit_gpu_hours")
@@ -94,7 +94,7 @@ def of_other_sweeps(sweep: StartedSweep, own: Collection[str], freedom: int) -> 
     )
 
 
-def _some_recipe(sweep: StartedSweep) -> ResolvedRecipe | None:
+def _some_recipe(sweep: StartedSweep) -> AnyRecipe | None:
     """The recipe of the first readable run, which defines the scale."""
     for run in sweep.plan.variants[0].runs if sweep.plan.variants else ():
         with suppress(OSError, ValueError):  # the fit of the run reports the error
@@ -107,7 +107,7 @@ def repeats_of_home(
     scale: str,
     *,
     sweep: str,
-    like: ResolvedRecipe,
+    like: AnyRecipe,
     settings: FitSettings,
     own: Collection[str],
     freedom: int,
@@ -154,7 +154,7 @@ def repeats_of_home(
 
 
 def _groups(
-    runs: Sequence[RepeatedRun], like: ResolvedRecipe, own: Collection[str]
+    runs: Sequence[RepeatedRun], like: AnyRecipe, own: Collection[str]
 ) -> tuple[list[list[RepeatedRun]], list[str]]:
     """Groups of two or more runs with one recipe and code version, nearest to `like` first; messages about unreadable
     runs.

@@ -18,7 +18,7 @@ from ablations.fit.options import FitOptions
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.study.recipe_differences import ABSENT, recipe_differences
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe, CommandRecipe
 from scalerl.recipe.resolved import OUTSIDE
 
 ACCOUNT = ("type", "device", "parameters_stand_for", "tokens_stand_for", "attention")
@@ -80,7 +80,12 @@ def why_apart(sweep: StartedSweep, other: StartedSweep) -> str:
     return "" if recipe is None or another is None else _why_recipes_apart(recipe, another)
 
 
-def _why_recipes_apart(ours: ResolvedRecipe, theirs: ResolvedRecipe) -> str:
+def _why_recipes_apart(ours: AnyRecipe, theirs: AnyRecipe) -> str:
+    if isinstance(ours, CommandRecipe) or isinstance(theirs, CommandRecipe):
+        # Other code, or another command, measures in another way; configurations are what a study varies.
+        return (
+            "" if ours.canonical("trainer") == theirs.canonical("trainer") else "it runs another command or other code"
+        )
     if ours.canonical("tasks") != theirs.canonical("tasks"):
         return "its tasks are others, and with them its held-out prompts"
     clusters = [recipe.canonical("cluster")["cluster"] for recipe in (ours, theirs)]
@@ -97,7 +102,7 @@ def _told_of(sweep: StartedSweep, other: StartedSweep) -> Iterable[PlannedVarian
     return [replace(one, overrides=_overrides(ours, other, one)) for one in other.plan.variants]
 
 
-def _overrides(reference: ResolvedRecipe, sweep: StartedSweep, variant: PlannedVariant) -> dict[str, Any]:
+def _overrides(reference: AnyRecipe, sweep: StartedSweep, variant: PlannedVariant) -> dict[str, Any]:
     """The changed settings of a variant; those in the plan while no run of the variant can be read."""
     recipe = _recipe_of_runs(sweep, variant.runs)
     if recipe is None:
@@ -106,12 +111,12 @@ def _overrides(reference: ResolvedRecipe, sweep: StartedSweep, variant: PlannedV
     return {one.path: one.right for one in differences if one.right != ABSENT and one.path not in OUTSIDE}
 
 
-def _recipe(sweep: StartedSweep, variant: str) -> ResolvedRecipe | None:
+def _recipe(sweep: StartedSweep, variant: str) -> AnyRecipe | None:
     runs = next((one.runs for one in sweep.plan.variants if one.name == variant), ())
     return _recipe_of_runs(sweep, runs)
 
 
-def _recipe_of_runs(sweep: StartedSweep, runs: Iterable[PlannedRun]) -> ResolvedRecipe | None:
+def _recipe_of_runs(sweep: StartedSweep, runs: Iterable[PlannedRun]) -> AnyRecipe | None:
     """The recipe of the first readable run; None while there is none, which the variant's own line of a comparison
     reports.
     """

@@ -5,15 +5,16 @@ from typing import Any
 from ablations.home.home import Home
 from scalerl.errors import CannotResume
 from scalerl.recipe import Own, ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe
 from scalerl.recipe.own_function import changed_files
 
 
-def edited_files(home: Home, recipe: ResolvedRecipe, seed: int) -> list[str]:
+def edited_files(home: Home, recipe: AnyRecipe, seed: int) -> list[str]:
     """Names of the files that differ from those of the last run that is otherwise the same; empty if there is none.
 
     A run that cannot be read is passed over.
     """
-    if not recipe.own:
+    if not isinstance(recipe, ResolvedRecipe) or not recipe.own:
         return []
     wanted, found = _without_files(recipe.canonical()), list[tuple[float, dict[str, Own]]]()
     for run_id in home.run_ids():
@@ -22,7 +23,7 @@ def edited_files(home: Home, recipe: ResolvedRecipe, seed: int) -> list[str]:
             other, its_seed = folder.read_recipe()
         except CannotResume:
             continue
-        if its_seed == seed and _without_files(other.canonical()) == wanted:
+        if isinstance(other, ResolvedRecipe) and its_seed == seed and _without_files(other.canonical()) == wanted:
             found.append(((folder.path / "recipe.json").stat().st_mtime, other.own))
     if not found:
         return []

@@ -114,6 +114,8 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
         state = State.STALE
     if state == State.DONE and status.compute_gpu_hours < budget_gpu_hours:
         state = State.PENDING
+    if state == State.STOPPED and 0 < status.budget_gpu_hours < budget_gpu_hours:
+        state = State.PENDING  # it ended by itself under a smaller budget
     return RunState(
         state=state,
         step=status.step,

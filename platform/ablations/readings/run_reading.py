@@ -36,6 +36,7 @@ from ablations.fit.readings import Readings
 from ablations.fit.result import CurveSet, Fit
 from ablations.readings.hours import Hours
 from ablations.readings.task_curves import curve_of
+from scalerl.recipe.command import CommandRecipe
 from scalerl.run.log_fault import log_fault
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
@@ -180,6 +181,8 @@ def start_of(folder: RunFolder) -> str:
     try:
         recipe, seed = folder.read_recipe()
     except (OSError, ValueError):  # callers that need the recipe report the error
+        return ""
+    if isinstance(recipe, CommandRecipe):  # a setting of the program may change its start
         return ""
     content = [recipe.canonical(*BEGUN_WITH), recipe.generation.thinks, seed]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]

@@ -39,6 +39,9 @@ def curve_of(rows: Iterable[dict[str, Any]], name: str, task: str | None = None)
             f"curve {name!r}: no task {task!r} was measured; {did_you_mean(str(task), names, 'tasks')}"
         )
 
+    # A program may log scores alone; a log in which only some rows lack their counts is damaged.
+    has_counts = any("num_samples" in row for row in evaluations)
+
     def column(field: str) -> np.ndarray:
         return np.array([row[field] for row in evaluations], dtype=float)
 
@@ -48,11 +51,11 @@ def curve_of(rows: Iterable[dict[str, Any]], name: str, task: str | None = None)
             name=name,
             compute=column("compute_gpu_hours"),
             score=column("pass_rate"),
-            samples=column("num_samples"),
-            prompts=column("num_prompts"),
+            samples=column("num_samples") if has_counts else None,
+            prompts=column("num_prompts") if has_counts else None,
             step=column("step"),
-            answer_variance=variances[:, 0],
-            prompt_variance=variances[:, 1],
+            answer_variance=variances[:, 0] if has_counts else None,
+            prompt_variance=variances[:, 1] if has_counts else None,
         )
     except KeyError as error:
         raise AblationsError(f"curve {name!r}: an eval row without {error}") from error

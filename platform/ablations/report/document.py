@@ -13,6 +13,7 @@ from ablations.report.methods import methods_paragraphs
 from ablations.report.rounding import ROUNDED
 from ablations.report.words.comparison import ResultRow, glossary, sentence, warnings
 from ablations.terminal.visible import made_visible
+from ablations.text import at_scale
 
 DIFFERENCES_LEGEND = (
     "Differences from the reference with 95 % intervals; the dotted line is no difference. An arrow is an interval "
@@ -94,7 +95,7 @@ def origin(results: Results, now: datetime) -> list[tuple[str, str]]:
         ("command", plan.command),
         ("home folder", str(results.sweep.home.path) if results.sweep else "none"),
         ("date", f"{now:%Y-%m-%d %H:%M %Z}"),
-        ("runs", f"{num_runs}, at scale {plan.scale}, {plan.budget_gpu_hours:g} {plan.compute_name} each"),
+        ("runs", f"{num_runs}{at_scale(plan.scale, before=',')}, {plan.budget_gpu_hours:g} {plan.compute_name} each"),
         ("fitted", f"readings from {window} {plan.compute_name}, each seed by itself"),
         ("code", ", ".join(results.code_versions) or "unknown"),
     ]

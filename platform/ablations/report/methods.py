@@ -4,7 +4,7 @@ from ablations.answers.paper_rule import PAPER_MARGIN
 from ablations.findings.results import Results
 from ablations.fit.options import FitOptions
 from ablations.report.words.comparison import joint_note, method
-from ablations.text import compute_text, counted
+from ablations.text import at_scale, compute_text, counted
 
 R0_SAID = {
     "fixed": "R_0 fixed at the reading before RL",
@@ -28,7 +28,7 @@ def _training(results: Results) -> str:
     listed = ", ".join(map(str, seeds))
     trained = f"with {of_seeds} ({listed})" if len(same) == 1 else f"with seeds from {listed}"
     said = f"{counted(len(plan.variants), 'variant')} of one recipe were trained {trained}"
-    said += f" at scale {plan.scale}" if plan.scale else ""
+    said += at_scale(plan.scale)
     if results.beside:
         costs = [run.cost_gpu_hours for run in results.runs]
         between = f"{compute_text(min(costs))} to {compute_text(max(costs))}"

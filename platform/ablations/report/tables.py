@@ -14,6 +14,7 @@ from ablations.findings.results import Results
 from ablations.fit.asymptote import EQ1_DOUBTED
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.words import in_words
+from ablations.home.plan import Plan
 from ablations.readings.fitted_run import FittedCurve
 from ablations.readings.hours import NOTE, hours_cells
 from ablations.report.columns import HELD_MARK, TERMINAL, columns, rows_of
@@ -24,7 +25,7 @@ from ablations.terminal.listing import Column, Kind, Listing
 from ablations.terminal.short_names import legend, shown_names
 from ablations.terminal.sparkline import BARS, means_along, sparkline
 from ablations.terminal.visible import made_visible
-from ablations.text import compute_text, counted, interval_text
+from ablations.text import at_scale, compute_text, counted, interval_text
 
 HELD = f"{HELD_MARK}: also differs with intervals"
 
@@ -92,10 +93,10 @@ def sparklines(results: Results) -> tuple[dict[str, str], str]:
 
 def _title(results: Results) -> str:
     plan = results.plan
-    if not plan.scale:  # curves of another trainer
+    if not isinstance(plan, Plan):  # curves of another trainer
         return f"{results.title}, {counted(len(results.runs), 'run')}"
     of_task = f", task {plan.fit_settings.task}" if plan.fit_settings.task else ""
-    return f"{results.title} at scale {plan.scale}{of_task}, {plan.budget_gpu_hours:g} {plan.compute_name} per run"
+    return f"{results.title}{at_scale(plan.scale)}{of_task}, {plan.budget_gpu_hours:g} {plan.compute_name} per run"
 
 
 def hours_table(results: Results) -> Listing | None:

@@ -37,7 +37,7 @@ OF_RUN = re.compile(
     rf"|logs/attempt-{FILE_PATTERN}\.log|own/({FILE_PATTERN}/)*{FILE_PATTERN}\.py|checkpoint/manifest\.json)"
 )
 HEAVY = re.compile(
-    rf"runs/(?P<run>[0-9a-f]{{12}})/(checkpoint|model)/{FILE_PATTERN}|warm_starts/[0-9a-f]{{12}}/{FILE_PATTERN}"
+    rf"runs/(?P<run>[0-9a-f]{{12}})/(checkpoint|model|work)/{FILE_PATTERN}|warm_starts/[0-9a-f]{{12}}/{FILE_PATTERN}"
 )
 """Files included only with `--checkpoints`."""
 
@@ -163,7 +163,7 @@ def _warm_start(sweep: StartedSweep, folder: RunFolder) -> dict[str, Path]:
     from scalerl.tasks import all_tasks
     from scalerl.tokens import make_tokenizer
 
-    recipe, seed = folder.read_recipe()
+    recipe, seed = folder.read_resolved()
     left_out: tuple[str, ...] = ()
     if folder.left_out.exists():  # only the task files tell which of its rows change the key
         tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)

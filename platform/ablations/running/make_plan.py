@@ -5,7 +5,7 @@ import hashlib
 from ablations.errors import AblationsError
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.study.expand import Study
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe
 
 
 def sweep_name(study: Study, scale_option: str | None) -> str:
@@ -38,7 +38,7 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
         reference=study.reference.name,
         scale=study.scale,
         compute_unit_gpu_hours=unit,
-        compute_name=study.reference.recipe.cluster.compute_name,
+        compute_name=study.reference.recipe.compute_name,
         budget_gpu_hours=compute,
         fit_from_gpu_hours=study.sweep.budget.fit_from * compute,
         fit_to_gpu_hours=study.sweep.budget.fit_on * compute,
@@ -54,7 +54,7 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
     )
 
 
-def check_horizon(name: str, recipe: ResolvedRecipe, compute: float) -> None:
+def check_horizon(name: str, recipe: AnyRecipe, compute: float) -> None:
     """Raise AblationsError if the learning rate of `name` would reach 0 before the budget is spent."""
     try:
         recipe.check_budget(compute)

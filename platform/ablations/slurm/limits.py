@@ -15,6 +15,7 @@ from ablations.study.merge_resources import Asked
 from ablations.study.resources import OWN_OPTIONS, SLURM_KEYS, UNFIT_OPTIONS, Resources
 from ablations.text import MINUTE_S, counted, duration_text
 from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
 UNFIT_IN_PATHS = {
     "%": "Slurm expands this character in the names of log files",
@@ -72,10 +73,14 @@ def option_problems(asked: Asked, known: Collection[str]) -> list[FileProblem]:
     ]
 
 
-def refuse_idle_devices(asked: Asked, recipe: ResolvedRecipe) -> None:
+def refuse_idle_devices(asked: Asked, recipe: AnyRecipe) -> None:
     """Raise FileError if GPUs or nodes would be reserved and charged but not used by a run of this recipe."""
-    problems = []
-    resources, most_gpus = asked.resources, recipe.most_gpus
+    problems, resources = [], asked.resources
+    if isinstance(recipe, CommandRecipe):  # only the program knows how many GPUs it uses
+        if resources.nodes > 1:
+            raise asked.place("nodes").error(f"found {resources.nodes}", "a command runs on one node; write 1")
+        return
+    most_gpus = recipe.most_gpus
     if resources.num_gpus * resources.nodes > most_gpus:
         right = (
             f"a run uses {counted(most_gpus, 'GPU')} (device, learner.ranks, generator.tensor_parallel; on the wall "

@@ -5,6 +5,7 @@ from collections import Counter
 from ablations.study.resources import Resources
 from scalerl.cluster.placement import PlacedUnit, place_run
 from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
 
 def placed(recipe: ResolvedRecipe, asked: Resources) -> tuple[PlacedUnit, ...]:
@@ -12,9 +13,9 @@ def placed(recipe: ResolvedRecipe, asked: Resources) -> tuple[PlacedUnit, ...]:
     return place_run(recipe, [asked.num_gpus] * asked.nodes)
 
 
-def threads_of_node(recipe: ResolvedRecipe, asked: Resources) -> int:
+def threads_of_node(recipe: AnyRecipe, asked: Resources) -> int:
     """CPU threads that a run uses on its busiest node; if the nodes do not suit the run, those of the whole run."""
-    if asked.nodes == 1 or recipe.cluster.type != "wall":
+    if isinstance(recipe, CommandRecipe) or asked.nodes == 1 or recipe.cluster.type != "wall":
         return recipe.total_threads
     threads = recipe.cluster.generator_threads
     each = {"trainer": recipe.threads, "generator": threads, "evaluator": threads}

@@ -9,6 +9,7 @@ search_space     the settings that a search may vary
 search_points    one point of a search space as overrides
 override         dotted paths and `{times: x}` applied to a recipe
 forms            leave-one-out, axes, grid, zip, variants
+program          the reference of a study whose trainer is a program of the user's own
 resolve          merges a recipe and a scale into one resolved recipe
 recipe_differences  where two resolved recipes differ
 expand           turns a sweep into variants and runs

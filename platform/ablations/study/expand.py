@@ -19,11 +19,13 @@ from ablations.files.validation import validated
 from ablations.study.forms import Draft, drafts
 from ablations.study.merge_resources import Asked, asked_in
 from ablations.study.override import overrides_in, vary
+from ablations.study.program import check_variables, command_reference
 from ablations.study.resolve import asked_in_scale, resolve, unread
 from ablations.study.resources import Resources
 from ablations.study.search_points import SearchSpace, search_space
 from ablations.study.sweep import Sweep
 from scalerl.recipe import ALL, ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
 TRIAL_PREFIX = "trial-"
 
@@ -38,7 +40,7 @@ class Variant:
     name: str
     overrides: dict[str, Any]
     """Its changes to the reference: dotted path to the value set, with `{times: x}` computed."""
-    recipe: ResolvedRecipe
+    recipe: AnyRecipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +50,7 @@ class SweepRun:
     variant: str
     seed: int
     id: str
-    recipe: ResolvedRecipe
+    recipe: AnyRecipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,7 @@ class Study:
 
     sweep: Sweep
     scale: str
-    """The scale in use: `--scale`, else the sweep's."""
+    """The scale in use: `--scale`, else the sweep's; empty if the trainer is a program."""
     sets: tuple[str, ...]
     """Command-line settings, which apply to every variant."""
     variants: tuple[Variant, ...]
@@ -89,6 +91,8 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
     if not with_files:
         source = replace(source, data=unread(source.data))
     sweep = validated(source, Sweep)
+    if sweep.trainer is not None:
+        return _command_study(sweep, source, path, scale, sets)
     recipe_file = find_file("recipe", sweep.reference, named_at=source.place(("reference",)), sweep=path)
     scale_at = Place(source=f"--scale {scale}") if scale else source.place(("scale",))
     if sweep.fixed_scale and scale not in (None, sweep.scale):
@@ -100,16 +104,46 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
     base = overrides_in(source, ("base",)) if sweep.base else ()
     recipe = resolve(recipe_file, scale_file, sets, base=base, with_files=with_files)
     reference = Variant(name=recipe_file.stem, overrides={}, recipe=recipe)
+    asked = asked_in(source, sweep.resources).over(asked_in_scale(scale_file))
+    return _study(sweep, source, path, reference, scale=scale_file.stem, sets=sets, asked=asked)
+
+
+def _command_study(sweep: Sweep, source: Source, path: Path, scale: str | None, sets: tuple[str, ...]) -> Study:
+    if scale is not None:
+        raise Place(source=f"--scale {scale}").error(
+            f"sweep '{sweep.name}' has a trainer of its own, and no scale", "omit --scale"
+        )
+    base = overrides_in(source, ("base",)) if sweep.base else ()
+    name, recipe = command_reference(sweep, source, path, sets, base)
+    reference = Variant(name=name, overrides={}, recipe=recipe)
+    asked = asked_in(source, sweep.resources)
+    study = _study(sweep, source, path, reference, scale="", sets=sets, asked=asked)
+    for variant in study.variants:
+        assert isinstance(variant.recipe, CommandRecipe)
+        check_variables(variant.recipe, source.place(("trainer", "overrides_as")))
+    return study
+
+
+def _study(
+    sweep: Sweep,
+    source: Source,
+    path: Path,
+    reference: Variant,
+    *,
+    scale: str,
+    sets: tuple[str, ...],
+    asked: Asked,
+) -> Study:
     variants = _variants(reference, drafts(sweep, source, reference.recipe, path))
     space = search_space(sweep.search, source, reference.recipe) if sweep.search else None
     _check_comparison(sweep, source, variants)
     return Study(
         sweep=sweep,
-        scale=scale_file.stem,
+        scale=scale,
         sets=sets,
         variants=variants,
         runs=runs_of(variants, sweep.seeds),
-        asked=asked_in(source, sweep.resources).over(asked_in_scale(scale_file)),
+        asked=asked,
         budget_at=budget_place(source),
         space=space,
     )
@@ -151,15 +185,15 @@ def _variants(reference: Variant, asked: Iterable[Draft]) -> tuple[Variant, ...]
     return tuple(variants.values())
 
 
-def attention_charge(recipe: ResolvedRecipe) -> str | None:
-    """Either `charged` or `free`; None if time is measured."""
-    return None if recipe.cluster.type == "wall" else recipe.cluster.attention.type
+def attention_charge(recipe: AnyRecipe) -> str | None:
+    """Either `charged` or `free`; None if time is measured, or counted by a program."""
+    return None if isinstance(recipe, CommandRecipe) or recipe.cluster.type == "wall" else recipe.cluster.attention.type
 
 
 def _add(draft: Draft, reference: Variant, variants: dict[str, Variant], names: dict[str, str]) -> None:
     """Adds the variant to `variants` by name and to `names` by recipe; skips the reference if the draft allows it."""
     recipe, settings = vary(reference.recipe, draft.overrides)
-    found, of_reference = recipe.cluster.compute_name, reference.recipe.cluster.compute_name
+    found, of_reference = recipe.compute_name, reference.recipe.compute_name
     if found != of_reference:
         raise draft.place.error(
             f"counts {found}, but the reference counts {of_reference}",
@@ -211,8 +245,10 @@ def _check_comparison(sweep: Sweep, source: Source, variants: Sequence[Variant])
 def _check_task(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> None:
     """Raise FileError if the fit uses a task that a variant does not measure."""
     for recipe in (variant.recipe for variant in variants):
-        names = [task.title for task in (*recipe.tasks, *recipe.evaluation.downstream)]
-        names += [ALL] if len(recipe.tasks) > 1 else []
+        names = list[str]()
+        if isinstance(recipe, ResolvedRecipe):
+            names += [task.title for task in (*recipe.tasks, *recipe.evaluation.downstream)]
+            names += [ALL] if len(recipe.tasks) > 1 else []
         if sweep.fit.task is not None and sweep.fit.task not in names:
             place = source.place(("fit", "task"))
             raise place.error(f"task '{sweep.fit.task}' is not measured", did_you_mean(sweep.fit.task, names, "tasks"))

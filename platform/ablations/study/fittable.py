@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ablations.errors import FileProblem
 from ablations.fit.options import MIN_READINGS
 from ablations.study.expand import Study
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe
 
 COUNT_ROUNDING = 1e-9
 
@@ -38,7 +38,7 @@ def too_few_readings(study: Study, budget: float | None = None) -> FileProblem |
     return None
 
 
-def _of_recipe(study: Study, recipe: ResolvedRecipe, budget: float) -> FileProblem | None:
+def _of_recipe(study: Study, recipe: AnyRecipe, budget: float) -> FileProblem | None:
     window, every = study.sweep.budget, recipe.evaluation.every
     number = num_fittable(budget=budget, every=every, fit_from=window.fit_from, fit_on=window.fit_on)
     if number >= MIN_READINGS:

@@ -19,9 +19,11 @@ from ablations.files.lookup import find_file
 from ablations.files.source import KeyPath, Source
 from ablations.study.names import Values, label
 from ablations.study.override import Override, overrides_from, overrides_in
+from ablations.study.program import configuration_in
 from ablations.study.resolve import checked_recipe, read_settings
 from ablations.study.sweep import Axes, LeaveOneOut, Sweep
-from scalerl.recipe import Recipe, ResolvedRecipe
+from scalerl.recipe import Recipe
+from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
 MAX_COMBINATIONS = 1000
 
@@ -51,7 +53,7 @@ class _Level:
 _Combination = tuple[_Level, ...]
 
 
-def drafts(sweep: Sweep, source: Source, reference: ResolvedRecipe, path: Path) -> Iterator[Draft]:
+def drafts(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> Iterator[Draft]:
     """Every variant that the sweep file at `path` requests, except the reference."""
     if sweep.leave_one_out:
         yield from _left_out(sweep.leave_one_out, source, reference, path)
@@ -63,11 +65,16 @@ def drafts(sweep: Sweep, source: Source, reference: ResolvedRecipe, path: Path) 
         yield Draft(name=name, overrides=overrides_in(source, key), place=source.place(key))
 
 
-def _left_out(form: LeaveOneOut, source: Source, reference: ResolvedRecipe, path: Path) -> Iterator[Draft]:
+def _left_out(form: LeaveOneOut, source: Source, reference: AnyRecipe, path: Path) -> Iterator[Draft]:
     named_at = source.place(("leave_one_out", "revert_to"))
-    other_file = find_file("recipe", form.revert_to, named_at=named_at, sweep=path)
-    own, other = reference.model_dump(mode="json"), checked_recipe(read_settings(other_file)).model_dump(mode="json")
-    differing = {axis: other[axis] for axis in Recipe.model_fields if own[axis] != other[axis]}
+    if isinstance(reference, CommandRecipe):
+        own, other = reference.settings, configuration_in(form.revert_to, named_at, path)[1]
+        known = [*own]
+    else:
+        file = find_file("recipe", form.revert_to, named_at=named_at, sweep=path)
+        own, other = reference.model_dump(mode="json"), checked_recipe(read_settings(file)).model_dump(mode="json")
+        known = [*Recipe.model_fields]
+    differing = {axis: other[axis] for axis in known if axis in other and own[axis] != other[axis]}
     axes = form.axes or dict.fromkeys(differing)
     if not axes:
         raise named_at.error(
@@ -75,8 +82,8 @@ def _left_out(form: LeaveOneOut, source: Source, reference: ResolvedRecipe, path
         )
     for axis, written in axes.items():
         key = ("leave_one_out", "axes", axis)
-        if axis not in Recipe.model_fields:
-            right = did_you_mean(axis, Recipe.model_fields, "axes")
+        if axis not in known:
+            right = did_you_mean(axis, known, "axes")
             raise source.place(key).error(f"unknown axis '{axis}'", right)
         overrides = overrides_in(source, key) if written else _reverted(axis, differing, source.place(key))
         yield Draft(name=f"loo-{axis}", overrides=overrides, place=source.place(key))

@@ -1,4 +1,4 @@
-"""Dotted paths into a resolved recipe, and the changes they make.
+"""Dotted paths into a resolved recipe or a program's configuration, and the changes they make.
 
     >>> recipe, settings = vary(reference, overrides_in(source, ("axes", "batch", "small")))
     >>> settings
@@ -11,7 +11,7 @@ parameters. `{times: x}` multiplies the reference's number, so that one sweep se
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from ablations.errors import Place, did_you_mean
 from ablations.files.source import KeyPath, Source, parse_value, shown_value
 from ablations.files.validation import validated
 from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import NEW, AnyRecipe, CommandRecipe
 
 MAX_TIMES = 1_000_000
 RESETS = {"type": 0, "function": 1}
@@ -68,8 +69,22 @@ def overrides_set(text: str) -> tuple[Override, ...]:
     return overrides_from({path: parse_value(value, place)}, place)
 
 
-def vary(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[ResolvedRecipe, dict[str, Any]]:
+def base_and_sets(base: Iterable[Override], sets: Iterable[str]) -> list[Override]:
+    """The overrides of every variant: those of `base`, and `sets`, which replace equal paths."""
+    set_here = [override for text in sets for override in overrides_set(text)]
+    replaced = {override.path for override in set_here}
+    return [override for override in base if override.path not in replaced] + set_here
+
+
+def vary(base: AnyRecipe, overrides: Sequence[Override]) -> tuple[AnyRecipe, dict[str, Any]]:
     """Apply overrides; returns the recipe and the value set at each path. Errors point at the responsible override."""
+    if isinstance(base, CommandRecipe):
+        return vary_configuration(base, overrides)
+    return vary_recipe(base, overrides)
+
+
+def vary_recipe(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[ResolvedRecipe, dict[str, Any]]:
+    """Apply overrides to a recipe of the platform's own trainer."""
     if not overrides:
         return base, {}
     _refuse_contradictions(overrides)
@@ -86,6 +101,59 @@ def vary(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[ResolvedR
             settings[override.path] = value
     source = Source(data=after, places=places, root=overrides[0].place)
     return validated(source, ResolvedRecipe), settings
+
+
+def vary_configuration(base: CommandRecipe, overrides: Sequence[Override]) -> tuple[CommandRecipe, dict[str, Any]]:
+    """Apply overrides to a program's configuration, on top of those that it has; a type empties no block here.
+
+    A key that the configuration lacks needs a `+` before its path, unless there is no configuration.
+    """
+    _refuse_contradictions(overrides)
+    before, settings = base.settings, dict[str, Any]()
+    for override in overrides:
+        settings[override.path] = _configured(before, override, any_key=not base.configuration)
+    written = {path.removeprefix(NEW): path for path in base.overrides}  # a key that `base` has added stays marked
+    together = base.overrides | {written.get(path.removeprefix(NEW), path): value for path, value in settings.items()}
+    changing = {path: value for path, value in together.items() if not _stands(base.configuration, path, value)}
+    return base.model_copy(update={"overrides": changing}), settings
+
+
+def _configured(before: dict[str, Any], override: Override, *, any_key: bool) -> Any:
+    """The value that an override sets in a configuration; FileError if its key has to be there, or must not be."""
+    known = replace(override, path=override.path.removeprefix(NEW))
+    is_there = _has(before, known.path)
+    if override.path.startswith(NEW):
+        if is_there:
+            raise override.place.error(f"{known.path} is no new key", f"write it without {NEW}")
+    elif is_there or not any_key:
+        holder, key = _located(before, known)
+        if isinstance(holder, dict) and key[-1] not in holder:
+            right = did_you_mean(str(key[-1]), holder, "keys")
+            raise override.place.error(
+                f"unknown key '{key[-1]}' of the configuration", f"{right}; a new key is written '{NEW}{override.path}'"
+            )
+    return _value(known, before)
+
+
+def _stands(configuration: dict[str, Any], path: str, value: Any) -> bool:
+    """True if a configuration has this very value at a path."""
+    if not _has(configuration, path):
+        return False
+    standing: Any = configuration
+    for part in path.split("."):
+        standing = standing[int(part) if isinstance(standing, list) else part]
+    return type(standing) is type(value) and standing == value
+
+
+def _has(tree: Any, path: str) -> bool:
+    for part in path.split("."):
+        if isinstance(tree, dict) and part in tree:
+            tree = tree[part]
+        elif isinstance(tree, list) and part in map(str, range(len(tree))):
+            tree = tree[int(part)]
+        else:
+            return False
+    return True
 
 
 def _flat(path: str, value: Any, source: Source, key: KeyPath) -> Iterator[Override]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ablations.text import setting_text
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
 ABSENT = "-"
 """Shown for a setting that only one of the two has, as with another type of loss."""
@@ -24,7 +24,7 @@ class RecipeDifference:
     right: str
 
 
-def recipe_differences(left: ResolvedRecipe, right: ResolvedRecipe) -> list[RecipeDifference]:
+def recipe_differences(left: AnyRecipe, right: AnyRecipe) -> list[RecipeDifference]:
     """Every setting whose values differ, in recipe order."""
     ours, theirs = recipe_settings(left), recipe_settings(right)
     return [
@@ -34,12 +34,13 @@ def recipe_differences(left: ResolvedRecipe, right: ResolvedRecipe) -> list[Reci
     ]
 
 
-def recipe_settings(recipe: ResolvedRecipe) -> dict[str, str]:
-    """The value of every setting as text, by dotted path, in recipe order.
+def recipe_settings(recipe: AnyRecipe) -> dict[str, str]:
+    """The value of every setting as text, by dotted path, in recipe order; those of a program's configuration.
 
     The folder of a user's own function is left out: every run has its copy, and the hashes say whether they differ.
     """
-    return dict(_settings(recipe.model_dump(mode="json")))
+    settings = recipe.settings if isinstance(recipe, CommandRecipe) else recipe.model_dump(mode="json")
+    return dict(_settings(settings))
 
 
 def _settings(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
 from ablations.study.merge_resources import Asked, asked_in
-from ablations.study.override import Override, overrides_set, vary, with_folder
+from ablations.study.override import Override, base_and_sets, overrides_set, vary_recipe, with_folder
 from ablations.study.resources import Resources
 from scalerl.recipe import Recipe, ResolvedRecipe, Scale
 
@@ -119,10 +119,8 @@ def resolve(
         scale = _unread(scale)
     parts = {**dict(checked_recipe(recipe)), **dict(checked_scale(scale))}
     del parts["resources"]
-    set_here = [override for text in sets for override in overrides_set(text)]
-    replaced = {override.path for override in set_here}
-    if overrides := [override for override in base if override.path not in replaced] + set_here:
-        return vary(ResolvedRecipe.model_construct(**parts), overrides)[0]
+    if overrides := base_and_sets(base, sets):
+        return vary_recipe(ResolvedRecipe.model_construct(**parts), overrides)[0]
     of_run = {key: value for key, value in scale.data.items() if key != "resources"}
     both = Source(data=recipe.data | of_run, places={**recipe.places, **scale.places}, root=scale.root)
     return validated(both, ResolvedRecipe)

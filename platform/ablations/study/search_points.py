@@ -17,7 +17,7 @@ from ablations.files.source import KeyPath, Source
 from ablations.study.names import label
 from ablations.study.override import Override, overrides_from, overrides_in, vary
 from ablations.study.search_space import Dimension, Search
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
 Point = dict[str, int | float | str]
 """A number for each range (an int if the setting is an integer) and a label for each dimension with choices."""
@@ -121,7 +121,7 @@ class Choice:
 class SearchSpace:
     """Every recipe that a search may train."""
 
-    reference: ResolvedRecipe
+    reference: AnyRecipe
     dimensions: tuple[Range | Choice, ...]
 
     @property
@@ -143,7 +143,7 @@ class SearchSpace:
         by_name = {dimension.name: dimension for dimension in self.dimensions}
         return by_name.keys() == point.keys() and all(by_name[name].contains(point[name]) for name in by_name)
 
-    def vary(self, point: Mapping[str, float | str]) -> tuple[ResolvedRecipe, dict[str, Any]]:
+    def vary(self, point: Mapping[str, float | str]) -> tuple[AnyRecipe, dict[str, Any]]:
         """The reference at a point, which may have only some of the dimensions, and the value set at each path."""
         chosen = [dimension for dimension in self.dimensions if dimension.name in point]
         return vary(self.reference, [over for one in chosen for over in one.overrides(point[one.name])])
@@ -156,9 +156,9 @@ class SearchSpace:
         return "\n".join(f"{dimension.name}: {dimension}" for dimension in self.dimensions)
 
 
-def search_space(search: Search, source: Source, reference: ResolvedRecipe) -> SearchSpace:
+def search_space(search: Search, source: Source, reference: AnyRecipe) -> SearchSpace:
     """The space under `search:` in a sweep file; raises FileError if the recipe rejects one of the checked points."""
-    settings = reference.model_dump(mode="json")
+    settings = reference.settings if isinstance(reference, CommandRecipe) else reference.model_dump(mode="json")
     space = SearchSpace(
         reference=reference,
         dimensions=tuple(_dimension(name, written, source, settings) for name, written in search.space.items()),
@@ -251,7 +251,7 @@ def _pairs(space: SearchSpace) -> Iterator[Point]:
             yield {one.name: value, other.name: beside}
 
 
-def _checked(space: SearchSpace, point: Point) -> ResolvedRecipe:
+def _checked(space: SearchSpace, point: Point) -> AnyRecipe:
     try:
         return space.vary(point)[0]
     except FileError as error:

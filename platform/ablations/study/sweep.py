@@ -22,6 +22,7 @@ from ablations.study.names import Label, Name, Named, Overrides, Seed, Values, u
 from ablations.study.resources import Resources
 from ablations.study.search_space import Search
 from scalerl.frozen import Frozen
+from scalerl.recipe.command import Program
 
 
 def _not_left_empty(value: Any) -> Any:
@@ -106,10 +107,13 @@ class Sweep(Frozen):
     """Name of the sweep's folder and of its MLflow experiment."""
     doc: str = ""
     """The question of the study."""
+    trainer: Program | None = None
+    """The program that trains. Default: the platform's own trainer."""
     reference: str
-    """The recipe that every variant changes, by name or path."""
-    scale: str
-    """The scale, by name or path; `--scale` replaces it."""
+    """The recipe that every variant changes, by name or path. With `trainer`, your program's configuration: a YAML or
+    JSON file beside the sweep file, or `none`."""
+    scale: str = ""
+    """The scale, by name or path; `--scale` replaces it. Needed without `trainer`, and not allowed with it."""
     fixed_scale: bool = False
     """True if `--scale` is rejected, because variants set what belongs to the scale: a model, tasks."""
     base: Annotated[dict[str, Any], Field(min_length=1)] = Field(default_factory=dict)
@@ -143,6 +147,15 @@ class Sweep(Frozen):
     """Fits that a paper reports, by variant."""
     claims: Annotated[tuple[Claim, ...], Field(min_length=1)] = ()
     """A paper's claims about variants; `platform reproduce` judges them."""
+
+    @model_validator(mode="after")
+    def _scale_fits_trainer(self) -> Self:
+        if self.trainer is None and not self.scale:
+            raise ValueError("scale: missing; this setting has no default")
+        if self.trainer is not None and (self.scale or self.fixed_scale):
+            key = "scale" if self.scale else "fixed_scale"
+            raise ValueError(f"{key}: no effect with trainer: a program has no scale; remove it")
+        return self
 
     @model_validator(mode="after")
     def _one_cutoff(self) -> Self:

@@ -11,6 +11,7 @@ from ablations.report.columns import MLFLOW, columns
 from ablations.report.static import curves_picture
 from ablations.report.words.comparison import ResultRow, method, warnings
 from ablations.terminal.visible import made_visible
+from ablations.text import at_scale
 
 STYLE = (
     "body{font:14px/1.5 system-ui,sans-serif;margin:24px;max-width:60em;color:#1f2328;background:#fff}"
@@ -40,7 +41,7 @@ def fit_page(results: Results, name: str, picture: bytes) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{_text(name)}</title>'
         f"<style>{STYLE}</style></head><body>"
-        f"<h1>{_text(name)}</h1><p>Sweep {_text(plan.sweep)} at scale {_text(plan.scale)}. "
+        f"<h1>{_text(name)}</h1><p>Sweep {_text(plan.sweep)}{_text(at_scale(plan.scale))}. "
         f"C_mid and cost in {_text(plan.compute_name)}.</p>"
         f"{figure}<table><tr><th></th>{names}</tr>{rows}</table>{notes}</body></html>\n"
     )

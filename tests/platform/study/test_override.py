@@ -3,7 +3,7 @@ from trainer.own_functions import written
 from trainer.tiny_text_model import text_model
 
 from ablations.errors import FileError, Place
-from ablations.study.override import overrides_from, overrides_set, vary
+from ablations.study.override import overrides_from, overrides_set, vary_recipe
 from ablations.study.resolve import load_resolved
 from scalerl.recipe import Cispo, Dapo, Grpo, Interruption, LengthPenalty, PpoOffPolicy, ResolvedRecipe
 
@@ -12,7 +12,9 @@ BASE = ResolvedRecipe()
 
 
 def varied(**settings) -> ResolvedRecipe:
-    return vary(BASE, overrides_from({path.replace("__", "."): value for path, value in settings.items()}, HERE))[0]
+    return vary_recipe(
+        BASE, overrides_from({path.replace("__", "."): value for path, value in settings.items()}, HERE)
+    )[0]
 
 
 def test_a_dotted_path_changes_one_setting_only():
@@ -36,8 +38,8 @@ def test_another_type_takes_the_settings_given_with_it_in_any_order():
 
 
 def test_the_same_type_keeps_the_other_settings_of_its_block():
-    base = vary(BASE, overrides_from({"loss.max_ratio": 8}, HERE))[0]
-    same, _ = vary(base, overrides_from({"loss": {"type": "cispo", "min_ratio": 0.5}}, HERE))
+    base = vary_recipe(BASE, overrides_from({"loss.max_ratio": 8}, HERE))[0]
+    same, _ = vary_recipe(base, overrides_from({"loss": {"type": "cispo", "min_ratio": 0.5}}, HERE))
     assert same.loss == Cispo(min_ratio=0.5, max_ratio=8.0)
 
 
@@ -55,8 +57,8 @@ def test_entries_of_a_list_are_addressed_by_position():
     [(48, 0.67, 32), (48, 2.67, 128), (5, 0.5, 3), (7, 0.5, 4), (3, 0.1, 1), (8, 2, 16)],
 )
 def test_times_rounds_integers_to_the_nearest_with_halves_up_and_one_at_least(prompts, times, product):
-    base = vary(BASE, overrides_from({"batch.prompts": prompts, "cluster.generators": 1}, HERE))[0]
-    recipe, settings = vary(base, overrides_from({"batch.prompts": {"times": times}}, HERE))
+    base = vary_recipe(BASE, overrides_from({"batch.prompts": prompts, "cluster.generators": 1}, HERE))[0]
+    recipe, settings = vary_recipe(base, overrides_from({"batch.prompts": {"times": times}}, HERE))
     assert recipe.batch.prompts == product
     assert settings == {"batch.prompts": product}
 
@@ -87,11 +89,11 @@ def test_a_value_that_breaks_its_blocks_rule_points_at_the_override_responsible(
     elsewhere = Place(source="sweeps/test.yaml", line=9, key="variants.a.model.heads")
     overrides = overrides_from({"batch.prompts": 64}, HERE) + overrides_from({"model.heads": 7}, elsewhere)
     with pytest.raises(FileError, match=r"^sweeps/test\.yaml:9: variants\.a\.model\.heads: hidden 64 must divide"):
-        vary(BASE, overrides)
+        vary_recipe(BASE, overrides)
 
 
 def test_a_setting_on_the_command_line_is_read_as_yaml():
-    recipe, settings = vary(BASE, overrides_set("length_control={type: interruption, earliest: 5e-1}"))
+    recipe, settings = vary_recipe(BASE, overrides_set("length_control={type: interruption, earliest: 5e-1}"))
     assert recipe.length_control == Interruption(earliest=0.5)
     assert settings == {"length_control.type": "interruption", "length_control.earliest": 0.5}
 
@@ -111,7 +113,7 @@ def test_a_setting_on_the_command_line_is_read_as_yaml():
 )
 def test_an_error_of_a_command_line_setting_points_at_it(text, message):
     with pytest.raises(FileError) as caught:
-        vary(BASE, overrides_set(text))
+        vary_recipe(BASE, overrides_set(text))
     assert str(caught.value) == message
 
 
@@ -129,7 +131,7 @@ def test_another_task_file_takes_its_own_hash(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.jsonl").write_text(f'{{"question": "{name}", "answer": "1"}}\n')
     base = ResolvedRecipe.model_validate({"tasks": [{"type": "math", "path": str(tmp_path / "a.jsonl")}]})
-    changed, _ = vary(base, overrides_from({"tasks.0.path": str(tmp_path / "b.jsonl")}, HERE))
+    changed, _ = vary_recipe(base, overrides_from({"tasks.0.path": str(tmp_path / "b.jsonl")}, HERE))
     direct = ResolvedRecipe.model_validate({"tasks": [{"type": "math", "path": str(tmp_path / "b.jsonl")}]})
     assert changed == direct
     assert changed.identity(0) != base.identity(0)
@@ -138,7 +140,7 @@ def test_another_task_file_takes_its_own_hash(tmp_path):
 def test_another_path_is_read_anew(tmp_path):
     first, second = (text_model(tmp_path / name, seed=seed) for seed, name in enumerate("ab"))
     base = ResolvedRecipe.model_validate({"model": {"type": "pretrained", "path": str(first)}})
-    varied, _ = vary(base, overrides_set(f"model.path={second}"))
+    varied, _ = vary_recipe(base, overrides_set(f"model.path={second}"))
     assert varied.model == ResolvedRecipe.model_validate({"model": {"type": "pretrained", "path": str(second)}}).model
     assert varied.identity(0) != base.identity(0)
 
@@ -148,7 +150,7 @@ def test_problems_of_a_library_are_made_anew_when_a_setting_of_theirs_changes(ov
     config = {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 1}
     task = {"type": "reasoning_gym", "dataset": "chain_sum", "config": config, "size": 10}
     before = ResolvedRecipe.model_validate({"tasks": [task]})
-    after, _ = vary(before, overrides_set(override))
+    after, _ = vary_recipe(before, overrides_set(override))
     (old,), (new,) = before.tasks, after.tasks
     assert old.problems_sha256 != new.problems_sha256
     fresh = new.model_dump(exclude={"problems_sha256"})
@@ -163,7 +165,7 @@ def own_in(folder):
 
 def test_a_function_of_ones_own_is_found_beside_the_file_that_names_it(tmp_path):
     settings = {"loss": {"type": "custom", "function": "my_ideas.losses:mine", "parameters": {"beta": 0.1}}}
-    recipe, said = vary(BASE, overrides_from(settings, own_in(tmp_path)))
+    recipe, said = vary_recipe(BASE, overrides_from(settings, own_in(tmp_path)))
     assert recipe.loss.folder == str(tmp_path)
     assert recipe.loss.parameters == {"beta": 0.1}
     assert said == {"loss.type": "custom", "loss.function": "my_ideas.losses:mine", "loss.parameters.beta": 0.1}
@@ -173,18 +175,18 @@ def test_another_function_starts_with_its_own_files_and_without_parameters(tmp_p
     here = own_in(tmp_path)
     written(tmp_path, file="other.py")
     function = {"type": "custom", "function": "my_ideas.losses:mine", "parameters": {"beta": 0.1}}
-    base = vary(BASE, overrides_from({"loss": function}, here))[0]
-    same = vary(base, overrides_from({"loss.parameters.beta": 0.2}, here))[0]
+    base = vary_recipe(BASE, overrides_from({"loss": function}, here))[0]
+    same = vary_recipe(base, overrides_from({"loss.parameters.beta": 0.2}, here))[0]
     assert (same.loss.parameters, same.loss.files) == ({"beta": 0.2}, base.loss.files)
-    other = vary(base, overrides_from({"loss.function": "other:mine"}, here))[0]
+    other = vary_recipe(base, overrides_from({"loss.function": "other:mine"}, here))[0]
     assert (other.loss.parameters, list(other.loss.files)) == ({}, ["other.py"])
-    assert vary(base, overrides_from({"loss.type": "cispo"}, here))[0] == BASE
+    assert vary_recipe(base, overrides_from({"loss.type": "cispo"}, here))[0] == BASE
 
 
 def test_a_function_that_is_nowhere_is_said_where_it_is_named(tmp_path):
     here = own_in(tmp_path)
     with pytest.raises(FileError) as caught:
-        vary(BASE, overrides_from({"loss": {"type": "custom", "function": "my_ideas.loses:mine"}}, here))
+        vary_recipe(BASE, overrides_from({"loss": {"type": "custom", "function": "my_ideas.loses:mine"}}, here))
     text = str(caught.value)
     assert text.startswith(f"{tmp_path}/sweep.yaml:7: ")
     assert f"found no file my_ideas/loses.py: looked in {tmp_path} and in " in text
@@ -205,12 +207,12 @@ def test_a_word_gives_way_to_a_function_and_back(tmp_path):
     here = own_in(tmp_path)
     function = {"type": "custom", "function": "my_ideas.losses:mine", "parameters": {"beta": 0.1}}
     for axis in ("reward", "aggregation", "advantage", "zero_variance"):
-        recipe, said = vary(BASE, overrides_from({axis: function}, here))
+        recipe, said = vary_recipe(BASE, overrides_from({axis: function}, here))
         assert recipe.own[axis].parameters == {"beta": 0.1}
         assert said[f"{axis}.parameters.beta"] == 0.1
-        dotted = vary(recipe, overrides_from({f"{axis}.parameters.beta": 0.2}, here))[0]
+        dotted = vary_recipe(recipe, overrides_from({f"{axis}.parameters.beta": 0.2}, here))[0]
         assert dotted.own[axis].parameters == {"beta": 0.2}
-        assert vary(recipe, overrides_from({axis: getattr(BASE, axis)}, here))[0] == BASE
+        assert vary_recipe(recipe, overrides_from({axis: getattr(BASE, axis)}, here))[0] == BASE
 
 
 @pytest.mark.parametrize(
@@ -225,13 +227,15 @@ def test_a_word_gives_way_to_a_function_and_back(tmp_path):
 )
 def test_a_function_that_is_not_written_right_is_refused_in_words(settings, said, tmp_path):
     with pytest.raises(FileError) as caught:
-        vary(BASE, overrides_from(settings, own_in(tmp_path)))
+        vary_recipe(BASE, overrides_from(settings, own_in(tmp_path)))
     assert said in str(caught.value)
     assert f"{tmp_path}/sweep.yaml:7" in str(caught.value)
 
 
 def test_a_task_of_ones_own_in_a_sweep_file_is_found_beside_it(tmp_path):
     task = {"type": "custom", "function": "my_ideas.losses:mine"}
-    recipe, _ = vary(BASE, overrides_from({"tasks": [task], "length_control": {"type": "none"}}, own_in(tmp_path)))
+    recipe, _ = vary_recipe(
+        BASE, overrides_from({"tasks": [task], "length_control": {"type": "none"}}, own_in(tmp_path))
+    )
     assert recipe.tasks[0].folder == str(tmp_path)
     assert list(recipe.own) == ["tasks.0"]

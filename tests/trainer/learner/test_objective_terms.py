@@ -122,9 +122,9 @@ def test_loss_and_parameter_gradients_equal_the_loops(name):
         [list(group.rewards) for group in groups],
         loss=recipe.loss.type,
         bounds=recipe.loss.model_dump(exclude={"type"}),
-        aggregation=recipe.aggregation,
-        normalisation=recipe.advantage,
-        zero_variance=recipe.zero_variance,
+        aggregation=str(recipe.aggregation),
+        normalisation=str(recipe.advantage),
+        zero_variance=str(recipe.zero_variance),
         kl=recipe.kl.model_dump() if recipe.kl.coefficient else None,
         earlier=earlier,
     )

@@ -65,7 +65,7 @@ def test_loss_and_parameter_gradients_equal_the_loops(loss, aggregation, zero_va
             loss=recipe.loss.type,
             bounds=recipe.loss.model_dump(exclude={"type"}),
             aggregation=aggregation,
-            normalisation=recipe.advantage,
+            normalisation=str(recipe.advantage),
             zero_variance=rule,
         )
         for rule in (zero_variance, "drop")

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.timeout(240)
 NODES = 4
 NOTICED_S = 10.0
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["scalerl.run.train"])
+PROCESSES.set_forkserver_preload(["scalerl.run.loop"])
 
 
 def test_an_agent_and_a_process_are_killed_and_no_group_is_lost_or_doubled(tmp_path, monkeypatch):

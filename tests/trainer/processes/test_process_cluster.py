@@ -42,7 +42,7 @@ from scalerl.weights.shared_memory import SharedMemoryStore
 pytestmark = pytest.mark.timeout(120)
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["scalerl.run.train"])
+PROCESSES.set_forkserver_preload(["scalerl.run.loop"])
 
 
 def wall_recipe(generators=1, slots=12, **changes):

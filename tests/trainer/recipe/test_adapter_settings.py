@@ -10,7 +10,7 @@ from trainer.tiny_text_model import text_model
 
 from ablations.errors import FileError, Place
 from ablations.study.expand import expand
-from ablations.study.override import overrides_from, vary
+from ablations.study.override import overrides_from, vary_recipe
 from scalerl.cluster.cost import cost_model, forward_flops, training_flops
 from scalerl.memory.forecast import PromptLengths, peak_memory
 from scalerl.memory.per_device import trainer_device
@@ -39,14 +39,14 @@ def test_no_adapter_leaves_a_run_its_name_and_every_setting_of_one_gives_it_anot
 
 def test_a_sweep_varies_the_rank_and_takes_the_adapter_away(qwen):
     base = adapted_recipe(qwen)
-    recipes = [vary(base, overrides_from({"adapter.rank": rank}, HERE))[0] for rank in (2, 8)]
+    recipes = [vary_recipe(base, overrides_from({"adapter.rank": rank}, HERE))[0] for rank in (2, 8)]
     assert [recipe.adapter.rank for recipe in recipes] == [2, 8]
     assert [recipe.adapter.alpha for recipe in recipes] == [base.adapter.alpha] * 2
     assert [adapted_policy(recipe).size.trained_parameters for recipe in recipes] == [2 * 1024, 8 * 1024]
-    whole, _ = vary(base, overrides_from({"adapter.type": "none"}, HERE))
+    whole, _ = vary_recipe(base, overrides_from({"adapter.type": "none"}, HERE))
     assert whole.adapter.type == "none"
     with pytest.raises(FileError, match="rank"):
-        vary(whole, overrides_from({"adapter.rank": 8}, HERE))
+        vary_recipe(whole, overrides_from({"adapter.rank": 8}, HERE))
 
 
 def test_a_sweep_file_has_the_rank_as_an_axis_and_names_the_line_of_a_wrong_target(tmp_path, qwen):

@@ -20,7 +20,7 @@ from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["scalerl.run.train"])
+PROCESSES.set_forkserver_preload(["scalerl.run.loop"])
 
 FIRST, BUDGET = 1.0, 3.0
 """GPU-hours: the first attempt reaches its budget and leaves a model, the second is killed on the way to the larger."""

@@ -33,7 +33,7 @@ from scalerl.weights.kept_folder import KeptStore
 pytestmark = pytest.mark.timeout(300)
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["scalerl.run.train"])
+PROCESSES.set_forkserver_preload(["scalerl.run.loop"])
 BUDGET = 0.003
 """Device-hours: 5.4 seconds of two processes."""
 

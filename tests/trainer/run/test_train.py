@@ -28,7 +28,7 @@ from scalerl.run.train import train
 from scalerl.run.warm_start import load_or_train, start_key
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["scalerl.run.train"])  # seconds to import, once for all attempts
+PROCESSES.set_forkserver_preload(["scalerl.run.loop"])  # seconds to import, once for all attempts
 
 SCHEDULES = {
     "pipeline": {"type": "pipeline", "k": 3},

@@ -10,7 +10,7 @@ from scalerl.evaluation.drift import PolicyDrift
 from scalerl.evaluation.held_out import HeldOutEvaluator, mean_of
 from scalerl.prompts.mixed_pool import MixedPool, make_pool
 from scalerl.prompts.pool import PromptPool
-from scalerl.recipe import NoPositiveResampling, Ordered, ResolvedRecipe, Uniform
+from scalerl.recipe import NoPositiveResampling, Ordered, Own, ResolvedRecipe, Uniform
 from scalerl.schedules import pipeline
 from scalerl.tasks import all_tasks
 from scalerl.tokens import SymbolTokenizer
@@ -78,7 +78,7 @@ def test_a_mixed_pool_goes_on_exactly_where_its_state_was_taken():
 def test_a_single_task_is_drawn_as_if_there_were_no_mixes():
     recipe = tiny_recipe()
     task = all_tasks(recipe.tasks, (), SymbolTokenizer()).trained
-    assert not isinstance(recipe.curriculum, Ordered)
+    assert not isinstance(recipe.curriculum, Ordered | Own)
     pool, plain = (
         make_pool(recipe, task, (0, 3)),
         PromptPool(task.train, recipe.curriculum, np.random.default_rng((0, 3))),

@@ -213,6 +213,11 @@ class ResolvedRecipe(Recipe, Scale):
         return max(self.learner.ranks, self.devices_of_generator)
 
     @property
+    def compute_name(self) -> str:
+        """Unit of compute of the run's clock."""
+        return self.cluster.compute_name
+
+    @property
     def devices_of_generator(self) -> int:
         """Number of devices that decode together as one generator."""
         return self.generator.tensor_parallel if self.generator.type == "vllm" else 1

@@ -58,7 +58,7 @@ class Run:
         coordinator: Coordinator | None = None,
     ) -> None:
         self.folder, self.status, self.stop_asked = folder, status, stop_asked
-        self.recipe, self.seed = folder.read_recipe()
+        self.recipe, self.seed = folder.read_resolved()
         torch.set_num_threads(self.recipe.threads)
         self.device = device_of(self.recipe)
         # Results are bit-exact on CPUs only: some GPU operations have no deterministic form.

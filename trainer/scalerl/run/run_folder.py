@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from scalerl.durable import sync_file, write_atomically
 from scalerl.errors import CannotResume
 from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe, recipe_from_stored
 from scalerl.recipe.own_function import copy_files
 from scalerl.run.metrics import LOG_FILE
 from scalerl.run.status import RunStatus
@@ -108,11 +109,16 @@ class RunFolder:
         """Weights waiting for the evaluator, while a run that has one trains."""
         return self.path / "evaluations"
 
+    @property
+    def work(self) -> Path:
+        """Folder for the files of a program of the user's own, such as its checkpoints."""
+        return self.path / "work"
+
     def log(self, attempt: int, *, node: int = 0) -> Path:
         """Output of attempt `attempt` on one node; the first node's log holds all that the run itself prints."""
         return self.path / "logs" / (f"attempt-{attempt}.node-{node}.log" if node else f"attempt-{attempt}.log")
 
-    def create(self, recipe: ResolvedRecipe, seed: int) -> None:
+    def create(self, recipe: AnyRecipe, seed: int) -> None:
         """Create the folder and its recipe.json if missing; a task file that has moved gets its new path.
 
         The caller resolved this recipe from the file at its path, so the training process will find the file there too.
@@ -120,7 +126,7 @@ class RunFolder:
         the recipe was resolved.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        for own in recipe.own.values():
+        for own in recipe.own.values() if isinstance(recipe, ResolvedRecipe) else ():
             copy_files(own, self.own)
         stored, identity = self.path / "recipe.json", recipe.identity(seed)
         plain = {"id": identity, "seed": seed, "recipe": recipe.model_dump(mode="json")}
@@ -134,7 +140,7 @@ class RunFolder:
                 write_atomically(stored, content)
                 os.utime(stored, ns=(planned.st_atime_ns, planned.st_mtime_ns))  # keep the time of the plan
 
-    def read_recipe(self) -> tuple[ResolvedRecipe, int]:
+    def read_recipe(self) -> tuple[AnyRecipe, int]:
         """The resolved recipe and the seed; CannotResume if they differ from those the run was made with.
 
         The user's own functions are those in this folder.
@@ -146,7 +152,7 @@ class RunFolder:
         )
         try:
             content = json.loads(path.read_bytes())
-            recipe, seed = ResolvedRecipe.from_stored(content["recipe"]), content["seed"]
+            recipe, seed = recipe_from_stored(content["recipe"]), content["seed"]
             written = content.get("id")
             if type(seed) is not int:
                 raise TypeError(f"seed: found {seed!r}; must be a whole number")
@@ -169,7 +175,14 @@ class RunFolder:
                     f"another version of the code, which gives this recipe another id, wrote it. {way_back}. To train "
                     "with other settings, write them in a recipe or sweep file"
                 )
-        return recipe.with_own_in(self.own), seed
+        return (recipe.with_own_in(self.own) if isinstance(recipe, ResolvedRecipe) else recipe), seed
+
+    def read_resolved(self) -> tuple[ResolvedRecipe, int]:
+        """The recipe and seed of a run of our own trainer; CannotResume if its trainer is a program."""
+        recipe, seed = self.read_recipe()
+        if isinstance(recipe, ResolvedRecipe):
+            return recipe, seed
+        raise CannotResume(f"{self.path}: this run's trainer is a program ({recipe.command[0]}), not ours")
 
     def read_status(self) -> RunStatus:
         """The run's status; that of a run not yet started if status.json is unusable.

@@ -5,16 +5,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
 from scalerl.cluster.node_of_run import NodeOfRun
 from scalerl.errors import Busy, Cancelled, Rejected, ScaleRLError
-from scalerl.processes.coordinator import Coordinator
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run.loop import Run
+from scalerl.recipe.command import CommandRecipe
+from scalerl.run.program import run_program
 from scalerl.run.run_folder import RunFolder, remove_leftovers
 from scalerl.run.status_file import StatusFile
+
+if TYPE_CHECKING:
+    from scalerl.processes.coordinator import Coordinator
 
 LOCK_LIMIT_S = 2.0
 """Time to wait for the lock: a process that only checks if the run is alive holds it for an instant."""
@@ -28,7 +32,8 @@ def train(
     code_version: str = "unknown",
     place: NodeOfRun | None = None,
 ) -> None:
-    """Train the run in folder `path` up to its budget, from its last checkpoint if it has one.
+    """Train the run in folder `path` up to its budget, from its last checkpoint if it has one. A program of the user's
+    own is started with its command; everything else of the attempt is the same.
 
     If `place` is given, this node is the first of several; agents of the others (`scalerl.processes.agent`) start
     processes there.
@@ -42,18 +47,13 @@ def train(
             remove_leftovers(folder.path)
             status = StatusFile(folder, budget_gpu_hours, code_version)
             try:
-                recipe, _ = folder.read_recipe()
+                recipe, seed = folder.read_recipe()
                 recipe.check_budget(budget_gpu_hours / recipe.compute_unit_gpu_hours)
-                nodes = coordinator_of(recipe, path, place, status.attempt)
-                with nodes as others:
-                    try:
-                        run = Run(folder, warm_starts, status, stop_asked, others)
-                    except Rejected:
-                        raise
-                    except ValueError as error:  # a model, a tokenizer or the placement does not fit
-                        raise Rejected(str(error)) from error
-                    with closing(run):
-                        run.advance(budget_gpu_hours)
+                if isinstance(recipe, CommandRecipe):
+                    run_program(folder, recipe, seed, budget=budget_gpu_hours, status=status, stop_asked=stop_asked)
+                else:
+                    nodes = coordinator_of(recipe, path, place, status.attempt)
+                    train_policy(folder, budget_gpu_hours, warm_starts, status, stop_asked, nodes)
             except Cancelled:
                 status.write("cancelled", "asked to stop")
                 raise
@@ -66,9 +66,31 @@ def train(
         raise Busy(f"{path}: another process is training this run; wait for it, or stop it") from None
 
 
+def train_policy(
+    folder: RunFolder,
+    budget_gpu_hours: float,
+    warm_starts: Path,
+    status: StatusFile,
+    stop_asked: threading.Event,
+    nodes: "AbstractContextManager[Coordinator | None]",
+) -> None:
+    """Train the policy of a recipe of ours; Rejected if a model, a tokenizer or the placement does not fit."""
+    from scalerl.run.loop import Run  # torch takes seconds to load, and a program needs none of it
+
+    with nodes as others:
+        try:
+            run = Run(folder, warm_starts, status, stop_asked, others)
+        except Rejected:
+            raise
+        except ValueError as error:
+            raise Rejected(str(error)) from error
+        with closing(run):
+            run.advance(budget_gpu_hours)
+
+
 def coordinator_of(
     recipe: ResolvedRecipe, path: Path, place: NodeOfRun | None, attempt: int
-) -> AbstractContextManager[Coordinator | None]:
+) -> "AbstractContextManager[Coordinator | None]":
     """The coordinator that agents of other nodes connect to; None if there is only one node.
 
     Rejected if the run cannot use several.
@@ -79,6 +101,8 @@ def coordinator_of(
         raise Rejected(
             f"{path}: a virtual cluster runs in one process, but the job has {place.nodes} nodes; request one node"
         )
+    from scalerl.processes.coordinator import Coordinator
+
     return Coordinator(path, place, attempt=attempt)
 
 

@@ -108,12 +108,14 @@ def source_sentence(prospect: Prospect) -> str:
         between = f"a run-to-run sd of {sd} ({spread.freedom} degrees of freedom)"
     else:
         between = f"an assumed run-to-run sd of {sd}"
+    of_what = f"scale {scale}" if scale else "this program"
     if not known.num_runs:
+        unit = "one unit of the scale" if scale else "the budget of the file"
         return (
-            f"No earlier run of scale {scale} in this home folder has a fit, so it rests on {between} and on the "
-            f"paper's curve and noise, with its {PAPER_BUDGET:,.0f} GPU-hours as one unit of the scale."
+            f"No earlier run of {of_what} in this home folder has a fit, so it rests on {between} and on the "
+            f"paper's curve and noise, with its {PAPER_BUDGET:,.0f} GPU-hours as {unit}."
         )
-    runs = f"{counted(known.num_runs, 'earlier run')} of scale {scale}"
+    runs = f"{counted(known.num_runs, 'earlier run')} of {of_what}"
     most = ", no more are read" if known.num_runs == MOST_RUNS else ""
     return f"It rests on {runs}{most}: their curves and noise, and {between}."
 
@@ -137,7 +139,7 @@ def answer(prospect: Prospect, question: str, detect: float) -> str:
     if found is prospect.own:
         return f"The file as it is would see {wanted}, and nothing cheaper that was looked at would."
     spent = "more " if found.costs.left < found.costs.whole else ""
-    unit, name = prospect.blueprint.unit, prospect.blueprint.study.reference.recipe.cluster.compute_name
+    unit, name = prospect.blueprint.unit, prospect.blueprint.study.reference.recipe.compute_name
     return (
         f"The cheapest design that would see {wanted}: {settings_text(prospect, found)}, for "
         f"{compute_text(found.costs.left * unit)} {spent}{name}."
@@ -175,7 +177,7 @@ def curve_notes(results: Results) -> list[str]:
 def notes(prospect: Prospect) -> list[str]:
     """Notes for a reader of the table."""
     blueprint = prospect.blueprint
-    name = blueprint.study.reference.recipe.cluster.compute_name
+    name = blueprint.study.reference.recipe.compute_name
     found = [f"{SEEN} Cost: {name} of {counted(blueprint.num_variants, 'variant')}; evaluations cost none."]
     if any(one.costs.left != one.costs.whole for one in prospect.designs):
         found.append("To train: what this home folder does not have yet.")

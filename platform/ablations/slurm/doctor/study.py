@@ -9,9 +9,10 @@ from ablations.slurm.commands import SlurmError
 from ablations.slurm.limits import check_on_cluster, refuse_idle_devices
 from ablations.slurm.placed import threads_of_node
 from ablations.study.expand import Study, expand
-from ablations.text import counted
+from ablations.text import at_scale, counted
 from scalerl.checks.examine import examine_recipes
 from scalerl.checks.finding import Finding, judged
+from scalerl.recipe.command import own_recipes
 
 STUDY_PART = "study"
 
@@ -33,9 +34,9 @@ def check_files(asked: StudyAsked) -> Iterator[Finding]:
     except AblationsError as error:  # whose message includes advice
         yield Finding(part=STUDY_PART, check=check, level="error", found=str(error))
         return
-    runs = f"{counted(len(study.runs), 'run')} of {counted(len(study.variants), 'variant')} at scale {study.scale}"
+    runs = f"{counted(len(study.runs), 'run')} of {counted(len(study.variants), 'variant')}{at_scale(study.scale)}"
     yield Finding(part=STUDY_PART, check=check, level="ok", found=runs)
-    recipes = {variant.name: variant.recipe for variant in study.variants}
+    recipes = own_recipes({variant.name: variant.recipe for variant in study.variants})
     for one in examine_recipes(recipes, quick=True, say=lambda _: None):
         if one.level != "ok":
             yield replace(one, part=STUDY_PART, found=f"{one.part}: {one.found}", faults=(), variants=())

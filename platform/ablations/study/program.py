@@ -1,0 +1,90 @@
+"""The reference of a command study: its program, checked on this machine, with its configuration and its code."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ablations.errors import Place, did_you_mean
+from ablations.files.source import Source, read_yaml
+from ablations.study.override import Override, base_and_sets, vary_configuration
+from ablations.study.sweep import Sweep
+from scalerl.recipe.command import CommandRecipe, Program
+from scalerl.recipe.program_code import hashes_of_code
+from scalerl.run.command_line import variable_name
+
+WITHOUT = "none"
+"""`reference` of a program without a configuration file."""
+UNNAMED = "reference"
+"""Name of the variant without overrides if there is no file to name it after."""
+MOST_SETTINGS = 100_000
+"""Limit on the characters of a configuration, which the program gets in an environment variable."""
+
+
+def command_reference(
+    sweep: Sweep, source: Source, path: Path, sets: Iterable[str], base: Iterable[Override]
+) -> tuple[str, CommandRecipe]:
+    """Name and recipe of the reference; FileError if the program, its code or its configuration is not there."""
+    assert sweep.trainer is not None
+    place = source.place(("trainer",))
+    folder = Path(os.path.abspath(path.parent / sweep.trainer.folder))
+    if not folder.is_dir():
+        raise source.place(("trainer", "folder")).error(
+            f"no folder {folder}", "write a path relative to the sweep file"
+        )
+    _check_command(sweep.trainer, folder, source.place(("trainer", "command")))
+    try:
+        hashes = hashes_of_code(folder, sweep.trainer.code)
+    except ValueError as error:
+        raise source.place(("trainer", "code")).error(str(error).removeprefix("code: ")) from None
+    name, configuration = _configuration(sweep.reference, source.place(("reference",)), path)
+    parts = dict(sweep.trainer) | {"folder": str(folder), "code_sha256": hashes, "configuration": configuration}
+    recipe = CommandRecipe.model_construct(**parts, overrides={})
+    recipe = vary_configuration(recipe, base_and_sets(base, sets))[0]
+    if len(str(recipe.settings)) > MOST_SETTINGS:
+        raise place.error(f"a configuration of more than {MOST_SETTINGS} characters", "keep data in files of their own")
+    return name, recipe
+
+
+def check_variables(recipe: CommandRecipe, place: Place) -> None:
+    """Raise FileError if an override would replace an environment variable that exists, such as PATH."""
+    if recipe.overrides_as == "variables":
+        for path in recipe.overrides:
+            if (name := variable_name(path)) in os.environ:
+                raise place.error(
+                    f"{path} would replace the environment variable {name}", "rename the key, or use other overrides_as"
+                )
+
+
+def configuration_in(name: str, place: Place, sweep: Path) -> tuple[Path, dict[str, Any]]:
+    """The configuration file of this name beside the sweep file, or in the current folder, with its content."""
+    candidates = [folder / name for folder in (sweep.parent, Path.cwd())]
+    found = next((path for path in candidates if path.is_file()), None)
+    if found is None:
+        near = [
+            str(other.relative_to(sweep.parent))
+            for kind in ("yaml", "json")
+            for other in sweep.parent.glob(f"*.{kind}")
+        ]
+        right = did_you_mean(name, [*sorted(near), WITHOUT], "configurations")
+        raise place.error(f"no file {name}", right)
+    return found, read_yaml(found).data  # JSON is YAML
+
+
+def _configuration(name: str, place: Place, sweep: Path) -> tuple[str, dict[str, Any]]:
+    if name == WITHOUT:
+        return UNNAMED, {}
+    path, configuration = configuration_in(name, place, sweep)
+    return path.stem, configuration
+
+
+def _check_command(program: Program, folder: Path, place: Place) -> None:
+    """Raise FileError if the program is not on this machine."""
+    name = program.command[0].replace("{python}", sys.executable)
+    if shutil.which(name if os.sep not in name else str(folder / name)) is None:
+        raise place.error(
+            f"no program {name}",
+            f"write a program of PATH, {{python}}, or a path relative to {folder}; it must be executable",
+        )

@@ -1,0 +1,197 @@
+"""Studies of a program of the user's own: variants, identities, and what is refused before anything starts."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from own_programs import write_study
+
+from ablations.errors import FileError
+from ablations.study.expand import Study, expand
+from ablations.study.fittable import too_few_readings
+from ablations.study.recipe_differences import recipe_differences
+from scalerl.recipe.command import CommandRecipe
+
+
+def study(folder: Path, *, sets: tuple[str, ...] = (), trainer: str = "", **keys: str) -> Study:
+    return expand(write_study(folder, "", trainer=trainer, **keys), sets=sets)
+
+
+def settings_of(found: Study) -> dict[str, object]:
+    recipes = {one.name: one.recipe for one in found.variants}
+    return {name: recipe.settings for name, recipe in recipes.items() if isinstance(recipe, CommandRecipe)}
+
+
+def ids(found: Study) -> list[str]:
+    return [run.id for run in found.runs]
+
+
+def configuration(rate: float = 0.1, name: str = "adam", betas: tuple[float, ...] = (0.9, 0.99)) -> dict[str, object]:
+    return {"rate": rate, "optimiser": {"name": name, "betas": list(betas)}}
+
+
+def test_variants_are_overrides_of_the_configuration_in_every_form(tmp_path):
+    (tmp_path / "other.yaml").write_text("rate: 0.5\noptimiser: {name: adam, betas: [0.9, 0.99]}\n")
+    found = study(
+        tmp_path,
+        leave_one_out="{revert_to: other.yaml}",
+        axes="{rate: [0.2], optimiser.name: [sgd]}",
+        grid="{rate: [0.1, 0.3], optimiser.betas.1: [0.99, 0.999]}",
+        zip="{optimiser.name: [rms], rate: [0.7]}",
+        exclude="[{rate: 0.3, optimiser.betas.1: 0.999}]",
+        variants="{doubled: {rate: {times: 2.5}, +warmup.steps: 10}}",
+    )
+    assert settings_of(found) == {
+        "settings": configuration(),
+        "loo-rate": configuration(0.5),
+        "rate=0.2": configuration(0.2),
+        "optimiser.name=sgd": configuration(name="sgd"),
+        "optimiser.name=rms,rate=0.7": configuration(0.7, "rms"),
+        "rate=0.1,optimiser.betas.1=0.999": configuration(betas=(0.9, 0.999)),
+        "rate=0.3,optimiser.betas.1=0.99": configuration(0.3),
+        "doubled": configuration(0.25) | {"warmup": {"steps": 10}},
+    }
+
+
+def test_base_and_set_change_the_reference_and_so_every_variant(tmp_path):
+    found = study(tmp_path, base="{optimiser.name: sgd, rate: 0.4}", sets=("rate=0.3",))
+    assert settings_of(found) == {"settings": configuration(0.3, "sgd"), "rate=0.2": configuration(0.2, "sgd")}
+
+
+def test_a_program_without_a_configuration_takes_any_key(tmp_path):
+    found = study(tmp_path, reference="none", axes="{a.b: [1, 2]}")
+    assert settings_of(found) == {"reference": {}, "a.b=1": {"a": {"b": 1}}, "a.b=2": {"a": {"b": 2}}}
+
+
+def test_a_json_file_is_a_configuration(tmp_path):
+    tmp_path.joinpath("own.json").write_text(json.dumps({"rate": 1e-5, "on": True}))
+    found = study(tmp_path, reference="own.json")
+    assert settings_of(found)["own"] == {"rate": 1e-5, "on": True}
+
+
+def test_a_search_proposes_values_of_the_configuration(tmp_path):
+    found = study(
+        tmp_path,
+        axes="",
+        seeds="[0]",
+        search="{space: {rate: {low: 0.01, high: 1.0, log: true}}, trials: 3}",
+    )
+    assert found.space is not None
+    recipe, settings = found.space.vary({"rate": 0.5})
+    assert settings == {"rate": 0.5}
+    assert isinstance(recipe, CommandRecipe)
+    assert recipe.settings == configuration(0.5)
+
+
+def test_ids_follow_command_configuration_overrides_seed_and_code_and_nothing_else(tmp_path):
+    first = ids(study(tmp_path / "a"))
+    assert len(set(first)) == 4
+    assert ids(study(tmp_path / "b", trainer=", threads: 2, grace_s: 1.0")) == first
+    assert ids(study(tmp_path / "c", budget="{compute: 500}")) == first
+    assert set(ids(study(tmp_path / "d", trainer=", overrides_as: flags"))).isdisjoint(first)
+    (tmp_path / "a" / "train.py").write_text("another program")
+    assert set(ids(expand(tmp_path / "a" / "own.yaml"))).isdisjoint(first)
+
+
+def test_the_code_of_a_repository_is_its_commit_with_its_uncommitted_changes(tmp_path):
+    def git(*arguments: str) -> None:
+        command = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.c", *arguments]
+        subprocess.run(command, check=True, capture_output=True)
+
+    def found() -> CommandRecipe:
+        recipe = expand(file).reference.recipe
+        assert isinstance(recipe, CommandRecipe)
+        return recipe
+
+    file = write_study(tmp_path, "")
+    file.write_text(file.read_text().replace("code: [train.py]", "code: git"))
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "one")
+    clean = found()
+    head = (tmp_path / ".git" / "HEAD").read_text().removeprefix("ref: ").strip()
+    commit = (tmp_path / ".git" / head).read_text().strip()
+    assert clean.code_sha256 == {"commit": commit}
+    (tmp_path / "results.txt").write_text("an untracked file that is no code")
+    assert found().identity(0) == clean.identity(0)
+    (tmp_path / "more.py").write_text("x = 1")
+    new = found()
+    (tmp_path / "more.py").unlink()
+    (tmp_path / "train.py").write_text("x = 2")
+    edited = found()
+    assert len({clean.identity(0), new.identity(0), edited.identity(0)}) == 3
+    assert edited.code_version == commit[:10] + "+dirty"
+
+
+def test_differences_of_two_programs_are_those_of_their_settings(tmp_path):
+    reference, other = (one.recipe for one in study(tmp_path).variants)
+    (one,) = recipe_differences(reference, other)
+    assert (one.path, one.left, one.right) == ("rate", "0.1", "0.2")
+
+
+def test_a_budget_with_too_few_evaluations_for_a_fit_is_found_before_training(tmp_path):
+    assert too_few_readings(study(tmp_path)) is None
+    problem = too_few_readings(study(tmp_path, budget="{compute: 30}"))
+    assert problem is not None
+    assert problem.found == "found 30: evaluated every 10, a run has 3 readings after step 0"
+
+
+@pytest.mark.parametrize(
+    ("keys", "line", "key", "found", "right"),
+    [
+        ({"reference": "setings.yaml"}, 3, "reference", "no file setings.yaml", "did you mean 'settings.yaml'?"),
+        ({"axes": "{rat: [0.2]}"}, 4, "axes.rat.0", "unknown key 'rat' of the configuration", "did you mean 'rate'?"),
+        (
+            {"axes": "{rate.start: [1]}"},
+            4,
+            "axes.rate.start.0",
+            "unknown key 'start': rate is 0.1 and has no keys",
+            "write a number, or {times: x}",
+        ),
+        ({"variants": "{a: {+rate: 1}}"}, 7, "variants.a.+rate", "rate is no new key", "write it without +"),
+        ({"axes": "{rate: [0.1]}"}, 4, "axes.rate.0", "no effect: this is 'settings' itself", "remove it"),
+        ({"axes": "{optimiser.name: {a: {optimiser.name: {times: 2}}}}"}, 4, "", "{times: 2} cannot multiply", "times"),
+        ({"scale": "laptop"}, 7, "scale", "no effect with trainer: a program has no scale; remove it", ""),
+        ({"fit": "{task: math}"}, 7, "fit.task", "task 'math' is not measured", "there are no tasks"),
+    ],
+)
+def test_a_wrong_key_is_refused_with_its_place_and_what_would_be_right(tmp_path, keys, line, key, found, right):
+    with pytest.raises(FileError) as error:
+        study(tmp_path, **keys)
+    problem = next(one for one in error.value.problems if one.found.startswith(found))
+    assert problem.place.line == line
+    assert problem.place.key.startswith(key)
+    assert problem.right.startswith(right)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"{python}"', "pyhton", "trainer.command: no program pyhton; write a program of PATH"),
+        ("train.py]", '"{sed}"]', r"trainer.command: unknown placeholder {sed} in '{sed}'; placeholders are: {python}"),
+        ("code: [train.py]", "code: [tran.py]", "trainer.code: no file or folder "),
+        ("code: [train.py]", "code: git", "has no git commit (fatal: not a git repository"),
+        ("type: command", "type: shell", "trainer.type: unknown value 'shell'; values are: command"),
+        ("evaluation: {every: 10}", "threads: 1", "trainer.evaluation: missing; this setting has no default"),
+        ("compute: tokens", "folder: nowhere", "trainer.folder: no folder "),
+        ("compute: tokens", "overrides_as: words", "trainer.overrides_as: unknown value 'words'; values are: hydra"),
+    ],
+)
+def test_a_trainer_that_cannot_run_is_refused(tmp_path, old, new, words):
+    file = write_study(tmp_path, "")
+    file.write_text(file.read_text().replace(old, new))
+    with pytest.raises(FileError) as error:
+        expand(file)
+    assert words in str(error.value)
+
+
+def test_an_override_that_would_replace_a_variable_of_the_environment_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("RATE", "1")
+    with pytest.raises(FileError, match="rate would replace the environment variable RATE; rename the key"):
+        study(tmp_path, trainer=", overrides_as: variables")
+
+
+def test_a_scale_on_the_command_line_is_refused(tmp_path):
+    with pytest.raises(FileError, match="sweep 'own' has a trainer of its own, and no scale; omit --scale"):
+        expand(write_study(tmp_path, ""), scale="smoke")

@@ -1,0 +1,174 @@
+"""Logging a script of one's own: what is written, what is refused, and what a restart does to the log."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import ablations
+from ablations import log
+from ablations.log import OwnRun, start
+from ablations.readings.task_curves import curve_of
+from scalerl.evaluation.prompt_counts import PromptCounts
+from scalerl.run.metrics import read_rows
+
+
+def started(folder: Path) -> OwnRun:
+    return start(folder)
+
+
+def steps_in(folder: Path) -> list[int]:
+    return [row["step"] for row in read_rows(folder / "metrics.jsonl")]
+
+
+def test_rows_are_evaluations_that_the_platform_reads(tmp_path):
+    run = started(tmp_path)
+    run.log(step=0, compute=0, right=1, of=4)
+    run.log(step=np.int64(5), compute=torch.tensor(20.0), score=np.float32(0.5), right=torch.tensor(2), of=4)
+    curve = curve_of(read_rows(tmp_path / "metrics.jsonl"), "own")
+    assert curve is not None
+    assert curve.compute.tolist() == [0, 20]
+    assert curve.score.tolist() == [0.25, 0.5]
+    assert curve.samples is not None
+    assert curve.samples.tolist() == [4, 4]
+
+
+def test_a_score_alone_makes_a_curve_without_the_noise_of_its_answers(tmp_path):
+    run = started(tmp_path)
+    for step in range(3):
+        run.log(step=step, compute=step, score=0.1 * step)
+    curve = curve_of(read_rows(tmp_path / "metrics.jsonl"), "own")
+    assert curve is not None
+    assert curve.samples is None
+    assert curve.sampling_variance is None
+
+
+def test_answers_by_prompt_are_read_back_prompt_by_prompt(tmp_path):
+    run = started(tmp_path)
+    right, of = [40, 0, 13, 35], [40, 36, 36, 40]
+    run.log(step=1, compute=1, right=right, of=np.array(of))
+    (row,) = read_rows(tmp_path / "metrics.jsonl")
+    counts = PromptCounts.from_text(row["prompt_counts"])
+    assert counts.right.tolist() == right
+    assert counts.judged.tolist() == of
+    assert (row["num_prompts"], row["num_samples"], row["pass_rate"]) == (4, 152, 88 / 152)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (
+            {"step": 1, "compute": 1, "score": float("nan")},
+            "score is nan, which is not a finite number; has the training",
+        ),
+        ({"step": 1, "compute": float("inf"), "score": 0.5}, "compute is inf, which is not a finite number"),
+        ({"step": 1, "compute": 1, "score": 71.0}, r"score is 71; a pass rate lies in \[0, 1\]"),
+        ({"step": 1, "compute": -1, "score": 0.5}, "compute is -1; must not be negative"),
+        ({"step": 1.5, "compute": 1, "score": 0.5}, "step is 1.5; must be a whole number"),
+        ({"step": 1, "compute": "many", "score": 0.5}, "compute is 'many'; must be a number"),
+        ({"step": 1, "compute": 1}, "nothing to log; pass score, or right and of"),
+        ({"step": 1, "compute": 1, "right": 3}, "pass both right and of, or neither"),
+        ({"step": 1, "compute": 1, "right": 3, "of": 0}, "3 right answers of 0"),
+        ({"step": 1, "compute": 1, "right": 0, "of": 0}, "of is 0; an evaluation needs at least one answer"),
+        ({"step": 1, "compute": 1, "right": [1, 2], "of": 4}, "both whole numbers, or both lists"),
+        ({"step": 1, "compute": 1, "right": [1, 2], "of": [4]}, "right has 2 entries and of has 1"),
+        ({"step": 1, "compute": 1, "score": 0.5, "right": 1, "of": 4}, "score is 0.5, but right / of is 0.25"),
+        ({"step": 0, "compute": 9, "score": 0.5}, "step 0 is logged already"),
+        ({"step": 1, "compute": 0, "score": 0.5}, "compute 0 is not above the 0 of step 0"),
+    ],
+)
+def test_numbers_that_make_no_evaluation_are_refused_in_words_and_not_logged(tmp_path, row, words):
+    run = started(tmp_path)
+    run.log(step=0, compute=0, score=0.5)
+    with pytest.raises(ValueError, match=words):
+        run.log(**row)
+    run.log(step=2, compute=2, score=0.5)
+    assert steps_in(tmp_path) == [0, 2]
+
+
+def first_part(folder: Path, text: str) -> None:
+    """Rows 0 to 3 as a process writes them that then dies; `text` is what it writes last."""
+    code = (
+        f"from ablations.log import start\nrun = start({str(folder)!r})\n"
+        "for step in range(4): run.log(step=step, compute=step, score=0.5)\n"
+        f"import os; os.write(run._file.fileno(), {text.encode()!r}); os._exit(1)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=False)
+
+
+def test_a_row_that_a_crash_has_cut_short_is_removed_at_the_restart(tmp_path):
+    first_part(tmp_path, '{"kind": "eval", "st')
+    run = started(tmp_path)
+    run.log(step=4, compute=4, score=0.5)
+    assert steps_in(tmp_path) == [0, 1, 2, 3, 4]
+
+
+def test_a_script_that_resumes_earlier_replaces_its_later_rows(tmp_path):
+    first_part(tmp_path, "")
+    run = started(tmp_path)
+    run.log(step=2, compute=2.5, score=0.25)
+    with pytest.raises(ValueError, match="step 2 is logged already; log each step once, in order"):
+        run.log(step=1, compute=3, score=0.5)
+    rows = list(read_rows(tmp_path / "metrics.jsonl"))
+    assert [(row["step"], row["compute_gpu_hours"], row["pass_rate"]) for row in rows] == [
+        *((0, 0, 0.5), (1, 1, 0.5)),
+        (2, 2.5, 0.25),
+    ]
+
+
+def test_a_log_that_is_damaged_in_the_middle_is_refused_with_its_line(tmp_path):
+    first_part(tmp_path, "")
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    (tmp_path / "metrics.jsonl").write_text("\n".join([lines[0], "garbage", *lines[1:], ""]))
+    with pytest.raises(ValueError, match=r"metrics.jsonl:2: not a row of this log"):
+        started(tmp_path)
+
+
+def test_a_second_process_may_not_log_the_same_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(log, "OTHER_PROCESS_LIMIT_S", 0.0)
+    first = started(tmp_path)
+    with pytest.raises(ValueError, match="another process logs this run; end that process, or call start"):
+        started(tmp_path)
+    first.log(step=0, compute=0, score=0.5)
+    assert steps_in(tmp_path) == [0]
+
+
+def test_in_a_sweep_everything_is_what_the_platform_has_set(tmp_path, monkeypatch):
+    work = tmp_path / "work"
+    for name, value in {"LOG": tmp_path / "metrics.jsonl", "FOLDER": work, "SEED": 3, "BUDGET": 0.5}.items():
+        monkeypatch.setenv(f"ABLATIONS_{name}", str(value))
+    monkeypatch.setenv("ABLATIONS_SETTINGS", '{"rate": 0.1}')
+    run = ablations.start("elsewhere", seed=9, budget=9.0)
+    run.log(step=0, compute=0, score=0.5)
+    assert (run.folder, run.seed, run.budget, run.settings) == (work, 3, 0.5, {"rate": 0.1})
+    assert steps_in(tmp_path) == [0]
+
+
+def test_a_script_by_itself_gets_a_folder_named_after_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["code/my_script.py"])
+    run = ablations.start(seed=4, settings={"rate": 0.1})
+    assert run.folder.parent == Path("own-runs/my_script")
+    assert json.loads((run.folder / "run.json").read_text()) == {"seed": 4, "budget": None, "settings": {"rate": 0.1}}
+
+
+def test_a_copy_of_the_module_alone_works_without_any_package(tmp_path):
+    shutil.copy(log.__file__, tmp_path / "log.py")
+    code = "import sys, log; log.start('run').log(step=0, compute=0, score=0.5); print(*sys.modules)"
+    command = [sys.executable, "-S", "-c", code]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env={"PYTHONPATH": ""})
+    loaded = {name.partition(".")[0] for name in result.stdout.split()}
+    assert loaded - sys.stdlib_module_names - {"__main__"} == {"log"}
+    assert steps_in(tmp_path / "run") == [0]
+
+
+def test_start_from_the_package_loads_no_other_module_of_it():
+    heavy = ("ablations", "numpy", "pydantic", "scalerl", "torch")
+    code = f"import sys, ablations; ablations.start; print(*(n for n in sys.modules if n.split('.')[0] in {heavy}))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["ablations", "ablations.log"]

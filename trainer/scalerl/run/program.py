@@ -1,0 +1,226 @@
+"""One attempt at a run whose trainer is a program: starts the command, follows its log, and ends it at the budget.
+
+The program writes the run log itself (`ablations.log`); this process only reads it. A later attempt starts the same
+command in the same folder, and the program resumes from its own checkpoint.
+"""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from scalerl.durable import write_atomically
+from scalerl.errors import Cancelled, ProgramFailed
+from scalerl.quantities import counted
+from scalerl.recipe.command import CommandRecipe
+from scalerl.recipe.program_code import hashes_of_code
+from scalerl.run.command_line import CONFIG_FILE, command_line, environment_of_run
+from scalerl.run.metrics import read_rows
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.status_file import StatusFile
+from scalerl.sandbox.inside import PR_SET_PDEATHSIG, prctl
+
+POLL_S = 0.1
+SIGNAL_MAY_FOLLOW_S = 1.0
+"""Time by which a signal to this process may come after the same signal to the program, as from `scancel`."""
+SHOWN_LINES, SHOWN_CHARACTERS = 5, 600
+"""Part of the program's output that is the reason of a failure."""
+
+
+def run_program(
+    folder: RunFolder,
+    recipe: CommandRecipe,
+    seed: int,
+    *,
+    budget: float,
+    status: StatusFile,
+    stop_asked: threading.Event,
+) -> None:
+    """Run the program until its log reaches the budget or it ends.
+
+    Raises Cancelled if asked to stop, and ProgramFailed with the end of the program's output if it fails, logs nothing
+    in time, or is not the code that was planned.
+    """
+    _refuse_other_code(recipe)
+    folder.work.mkdir(exist_ok=True)
+    write_atomically(folder.path / CONFIG_FILE, yaml.safe_dump(recipe.settings, sort_keys=False).encode())
+    log = ProgramLog(folder)
+    begun, before_s = time.monotonic(), folder.read_status().wall_s
+    status.beat(every=0.0, threads=recipe.threads, code_versions=(recipe.code_version,))
+    with _started(recipe, seed, budget=budget, folder=folder) as program:
+        while program.is_alive():
+            log.refresh()
+            status.beat(**log.progress(), wall_s=before_s + time.monotonic() - begun)
+            if stop_asked.is_set() or log.compute >= budget:
+                program.end(recipe.grace_s)
+            elif log.is_empty and time.monotonic() - begun > recipe.first_row_within_s:
+                program.end(recipe.grace_s)
+                raise ProgramFailed(
+                    f"no evaluation was logged within {recipe.first_row_within_s:g} s (first_row_within_s) in "
+                    f"{folder.metrics}; call run.log of ablations.start()" + _last_lines(folder, status.attempt)
+                )
+        code = program.code
+    log.refresh()
+    status.beat(every=0.0, **log.progress(), wall_s=before_s + time.monotonic() - begun)
+    reached = f"{log.compute:g} of {budget:g} {recipe.compute}"
+    if log.compute >= budget:
+        was_ended = program.was_ended or code == 0
+        status.write("done", "" if was_ended else f"the program ended {_how(code)} after its budget was reached")
+    elif stop_asked.wait(SIGNAL_MAY_FOLLOW_S):
+        raise Cancelled("asked to stop")
+    elif code != 0:
+        raise ProgramFailed(f"the program ended {_how(code)} at {reached}" + _last_lines(folder, status.attempt))
+    elif log.is_empty:
+        raise ProgramFailed(
+            f"the program ended {_how(code)} without logging an evaluation in {folder.metrics}; call run.log of "
+            "ablations.start()" + _last_lines(folder, status.attempt)
+        )
+    else:
+        status.write("stopped", f"the program ended by itself {_how(code)} at {reached}, short of its budget")
+
+
+def logged_rows(folder: RunFolder) -> Iterator[dict[str, Any]]:
+    """The evaluations that a program has logged so far, as rows of the run log.
+
+    The only place that knows where they come from: the program writes the run log itself, through `ablations.log`.
+    """
+    return read_rows(folder.metrics, kind="eval")
+
+
+class ProgramLog:
+    """The progress in a run log that another process writes, read again when it has changed."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder, self._stamp = folder, (0, 0)
+        self._last: dict[str, Any] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the rows again if the file has changed."""
+        with suppress(FileNotFoundError):
+            found = self._folder.metrics.stat()
+            if (found.st_size, found.st_mtime_ns) != self._stamp:
+                self._stamp = found.st_size, found.st_mtime_ns
+                newest = deque(logged_rows(self._folder), maxlen=1)
+                self._last = newest[0] if newest else {}
+
+    @property
+    def is_empty(self) -> bool:
+        """True while no evaluation is logged."""
+        return not self._last
+
+    @property
+    def compute(self) -> float:
+        """Compute of the last evaluation; 0 without one."""
+        return self._last.get("compute_gpu_hours", 0.0)
+
+    def progress(self) -> dict[str, Any]:
+        """Fields of the status."""
+        return {
+            "step": self._last.get("step", 0),
+            "compute_gpu_hours": self.compute,
+            "pass_rate": self._last.get("pass_rate"),
+        }
+
+
+@dataclass
+class RunningProgram:
+    """A program that was started, with all processes of its session."""
+
+    process: subprocess.Popen[bytes]
+    was_ended: bool = False
+    """True if the platform has sent SIGTERM."""
+
+    @property
+    def code(self) -> int:
+        """The exit code, or minus the number of the signal."""
+        return self.process.wait()
+
+    def is_alive(self) -> bool:
+        """False once the program has ended; waits a moment before True."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(POLL_S)
+            return False
+        return True
+
+    def end(self, grace_s: float) -> None:
+        """Send SIGTERM to the program and its processes, and SIGKILL after the grace time."""
+        self.was_ended = True
+        self._signal(signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(grace_s)
+        self._signal(signal.SIGKILL)
+        self.process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+
+@contextmanager
+def _started(recipe: CommandRecipe, seed: int, *, budget: float, folder: RunFolder) -> Iterator[RunningProgram]:
+    """The program while it runs; what it leaves running is ended with the block."""
+    line = command_line(recipe, seed=seed, budget=budget, folder=folder)
+    try:
+        process = subprocess.Popen(
+            line,
+            cwd=recipe.folder,
+            env=environment_of_run(recipe, seed=seed, budget=budget, folder=folder),
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=_end_with_parent,
+        )
+    except OSError as error:
+        raise ProgramFailed(
+            f"{line[0]} does not start in {recipe.folder} ({error.strerror}); check `command`"
+        ) from None
+    program = RunningProgram(process=process)
+    try:
+        yield program
+    finally:
+        if process.poll() is None:
+            program.end(recipe.grace_s)
+        program.end(0.0)
+
+
+def _end_with_parent() -> None:
+    """In the new process: get SIGTERM if this process is killed, and leave Slurm's warning signal to this process."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+
+
+def _refuse_other_code(recipe: CommandRecipe) -> None:
+    """Raise ProgramFailed if the code is no longer that of the run's identity."""
+    try:
+        found = hashes_of_code(Path(recipe.folder), recipe.code)
+    except ValueError as error:
+        raise ProgramFailed(str(error)) from None
+    changed = [name for name in {**recipe.code_sha256, **found} if found.get(name) != recipe.code_sha256.get(name)]
+    if changed:
+        raise ProgramFailed(
+            f"the code has changed since the run was planned ({', '.join(changed)} in {recipe.folder}); restore it, or "
+            "start the sweep again, which trains new runs with the new code"
+        )
+
+
+def _how(code: int) -> str:
+    return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+
+
+def _last_lines(folder: RunFolder, attempt: int) -> str:
+    """The end of the program's output, to follow a reason; empty if it printed nothing."""
+    try:
+        text = folder.log(attempt).read_text(errors="replace")[-SHOWN_CHARACTERS:]
+    except FileNotFoundError:
+        return ""
+    lines = [line for line in text.splitlines() if line.strip()][-SHOWN_LINES:]
+    return f". Last {counted(len(lines), 'line')} of its output: " + " | ".join(lines) if lines else ""
