@@ -26,10 +26,24 @@ def go_on(last, pause=0.0, right=lambda step: 2 * step):
 """Logs compute 10 per step, keeps its own checkpoint, and goes on from it."""
 
 
-def program_run(folder: Path, text: str, **settings: Any) -> RunFolder:
-    """A run folder whose program is PREAMBLE and `text`; `settings` change the recipe."""
+OTHER_TRAINER = """\
+import json, os, time
+path = os.environ["ABLATIONS_FOLDER"] + "/metrics.jsonl"
+step = sum(1 for _ in open(path)) if os.path.exists(path) else 0
+while step <= LAST:
+    data = {"val-core/math/acc/mean@8": 0.2 + 0.01 * step} | ({"perf/time_per_step": 360.0} if step else {})
+    with open(path, "a") as file:
+        file.write(json.dumps({"step": step, "data": data}) + "\\n")
+    step += 1
+    time.sleep(0.05)
+"""
+"""Knows nothing of the platform and logs as verl does: 360 s a step. Goes on from its own log."""
+
+
+def program_run(folder: Path, text: str, *, preamble: str = PREAMBLE, **settings: Any) -> RunFolder:
+    """A run folder whose program is `preamble` and `text`; `settings` change the recipe."""
     script = folder / "train.py"
-    script.write_text(PREAMBLE + text)
+    script.write_text(preamble + text)
     given: dict[str, Any] = {"command": ["{python}", "train.py"], "code": ["train.py"], "evaluation": {"every": 10}}
     given |= {"configuration": {}, "overrides": {}, "folder": str(folder), "grace_s": 5.0} | settings
     code = hashes_of_code(folder, given["code"])

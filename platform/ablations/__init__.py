@@ -14,7 +14,7 @@ The rooms by height; each imports only what stands below it:
 
     cli        the commands
     running    one `platform sweep` from plan to end
-    search     variants that a sampler proposes               logs      runs of other trainers, from what they log
+    search     variants that a sampler proposes
     tracking   MLflow, made from the run folders at any time
     report     figures, tables and the page                status    what runs are doing, shown
     steering   runs that end early
@@ -22,6 +22,7 @@ The rooms by height; each imports only what stands below it:
     readings   run folders made into fitted runs           pools     where runs train: processes of this machine
     answers    variants against a reference, from curves alone
     home       what a started sweep leaves on disk         study     a sweep file made into variants and runs
+    logs       what other trainers log, as curves
     fit        eq. 1 of ScaleRL fitted to a curve          files     YAML and JSON with the place of every key
     terminal   tables for any width, text that cannot steer the terminal
     log        the log of a training script of your own, written by the script

@@ -8,7 +8,7 @@ import yaml
 from places import REPOSITORY
 from trainer.own_functions import written
 
-from scalerl.checks.own_inputs import KINDS
+from scalerl.checks.own_inputs import OWN_KINDS
 from scalerl.checks.own_trial import tried
 from scalerl.recipe import CustomTask, Own, Recipe
 
@@ -39,7 +39,7 @@ def test_an_example_passes_its_checks(setting, block, tmp_path):
 
 
 def test_each_kind_of_function_has_an_example_and_each_example_ten_lines_at_most():
-    assert {setting for setting, _ in VARIANTS} == {*KINDS, "curriculum", "tasks"}
+    assert {setting for setting, _ in VARIANTS} == {*OWN_KINDS, "curriculum", "tasks"}
     functions = [node for text in FILES.values() for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
     assert len(functions) == len(VARIANTS) + 1  # a task has a judge, too
     assert all((one.end_lineno or 0) - one.lineno < 10 for one in functions)

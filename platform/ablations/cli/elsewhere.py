@@ -34,8 +34,8 @@ class Elsewhere:
 
         Parsed logs and fits are kept in the home folder, as one would wait for them each time.
         """
+        from ablations.findings.logged_study import study_of_logs
         from ablations.logs.naming import Naming
-        from ablations.logs.study import study_of_logs
         from ablations.terminal.progress_bar import progress_bar
 
         if not paths:
@@ -58,7 +58,7 @@ class Elsewhere:
         self, uri: str, experiment: str | None, meaning: Mapping[str, Any], naming: Mapping[str, Any]
     ) -> "Results":
         """The comparison of an MLflow experiment."""
-        from ablations.logs.mlflow_experiments import ExperimentNames, study_of_experiment
+        from ablations.tracking.measured_experiment import ExperimentNames, study_of_experiment
 
         if experiment is None:
             raise AblationsError("--mlflow also needs --experiment")

@@ -3,6 +3,7 @@
 results         curves, fits and comparison of a sweep
 together        several sweeps against one reference
 elsewhere       curves of other trainers as results of a sweep; own_runs: of scripts that log by themselves
+logged_study    logs of other trainers on disk, each read once and kept
 repeated_runs   evidence on the run-to-run spread from repeated runs of other sweeps
 order           variants in another order
 advice          advice for settling open questions

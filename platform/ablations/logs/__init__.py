@@ -1,7 +1,6 @@
-"""Runs of other trainers, from what they log, as a study to compare. A map of the room:
+"""What other trainers log, as curves. A map of the room:
 
-study               logs on disk, each read once and kept
-mlflow_experiments  the runs of an MLflow experiment
+rows_of_run         a program's own log as rows of the run log
 naming              the variant and seed of a run
 meaning             which columns are step, score and compute, and the curve that follows
 presets             the names that other trainers use, with their sources

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ablations.errors import AblationsError, did_you_mean
 
-PLACEHOLDER = re.compile(r"<[^>]+>")
+METRIC_PART = re.compile(r"<[^>]+>")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +18,7 @@ class Metric:
 
     def names_in(self, columns: Iterable[str]) -> list[str]:
         """The columns that this name fits; a placeholder stands for one or more characters."""
-        parts = PLACEHOLDER.split(self.name)
+        parts = METRIC_PART.split(self.name)
         pattern = re.compile(".+".join(map(re.escape, parts)))
         return [column for column in columns if pattern.fullmatch(column)]
 

@@ -27,7 +27,7 @@ EVENTS = "*tfevents*"
 STATE = "trainer_state.json"
 GENERAL_NAMES = {"history", "log", "logs", "metrics", "train", "trainer_state", "training_log"}
 """Names of files that say nothing of the run, whose folder then names it."""
-KINDS = (
+LOG_KINDS = (
     f"files are {', '.join((*LOG_READERS, DATABASE))} and TensorBoard's event files; folders hold one of them, a "
     f"{STATE} or checkpoints with one"
 )
@@ -55,14 +55,14 @@ def is_log(path: Path) -> bool:
     return path.is_file() and ("tfevents" in path.name or path.suffix.lower() in (*LOG_READERS, DATABASE))
 
 
-def find_source(path: Path) -> LogSource:
+def find_log(path: Path) -> LogSource:
     """The log at a path; AblationsError with what is there if it is none."""
     if not path.exists():
         raise AblationsError(f"{path}: no such file or folder; name the logs of runs")
     if path.is_dir():
         return _in_folder(path)
     if not is_log(path):
-        raise AblationsError(f"{path}: no log that can be read; {KINDS}")
+        raise AblationsError(f"{path}: no log that can be read; {LOG_KINDS}")
     if "tfevents" in path.name:
         return LogSource(name=path.absolute().parent.name, files=(path,))
     # New rows of SQLite may be in a file beside the database.
@@ -81,7 +81,7 @@ def _in_folder(folder: Path) -> LogSource:
     logs = main or [path for path in found if path.suffix != ".json"] or found
     if len(logs) != 1:
         what = f"{len(logs)} logs: {', '.join(path.name for path in logs[:5])}" if logs else "no log"
-        raise AblationsError(f"{folder}: {what}; name one file per run; {KINDS}")
+        raise AblationsError(f"{folder}: {what}; name one file per run; {LOG_KINDS}")
     return LogSource(name=name, files=(logs[0],))
 
 

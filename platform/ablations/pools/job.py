@@ -22,11 +22,17 @@ def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path, place: Nod
     folder = RunFolder(path)
     attempt = folder.read_status().attempt + 1
     redirect_output(folder.log(attempt))
+    from ablations.logs.rows_of_run import rows_of_run
     from scalerl.run.train import train  # torch takes seconds to load, and only jobs need it
 
     try:
         train(
-            path, budget_gpu_hours=budget_gpu_hours, warm_starts=warm_starts, code_version=code_version(), place=place
+            path,
+            budget_gpu_hours=budget_gpu_hours,
+            warm_starts=warm_starts,
+            code_version=code_version(),
+            place=place,
+            read_log=rows_of_run,
         )
     except ScaleRLError as reason:
         if isinstance(reason, Internal):

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ablations.errors import Place, did_you_mean
+from ablations.errors import AblationsError, Place, did_you_mean
 from ablations.files.source import Source, read_yaml
+from ablations.logs.meaning import LogMeaning
+from ablations.logs.rows_of_run import by_keys
 from ablations.study.override import Override, base_and_sets, vary_configuration
 from ablations.study.sweep import Sweep
 from scalerl.recipe.command import CommandRecipe, Program
@@ -34,6 +36,11 @@ def command_reference(
         raise source.place(("trainer", "folder")).error(
             f"no folder {folder}", "write a path relative to the sweep file"
         )
+    if sweep.trainer.log is not None:
+        try:
+            LogMeaning(**sweep.trainer.log.model_dump(exclude={"path"})).check()
+        except AblationsError as error:
+            raise source.place(("trainer", "log")).error(by_keys(str(error))) from None
     _check_command(sweep.trainer, folder, source.place(("trainer", "command")))
     try:
         hashes = hashes_of_code(folder, sweep.trainer.code)

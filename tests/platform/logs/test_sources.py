@@ -16,7 +16,7 @@ import pytest
 
 from ablations.errors import AblationsError, FileError
 from ablations.logs.log import Log
-from ablations.logs.sources import find_source
+from ablations.logs.sources import find_log
 from ablations.logs.tensorboard_events import split_records
 from ablations.logs.wandb_offline import split_blocks
 
@@ -25,7 +25,7 @@ SCORES = {0: 0.2, 2: 0.35, 4: 0.5}
 
 
 def only_log(path: Path) -> Log:
-    (log,) = find_source(path).read()
+    (log,) = find_log(path).read()
     return log
 
 
@@ -195,7 +195,7 @@ for name, seed in (("dapo", 1), ("grpo", 2)):
 def test_a_project_as_trackio_writes_it_has_all_its_runs(tmp_path):
     pytest.importorskip("trackio", reason="Trackio is an extra: pip install trackio", exc_type=ImportError)
     in_another_process(TRACKIO.replace("SCORES", repr(SCORES)), TRACKIO_DIR=str(tmp_path), HF_HUB_OFFLINE="1")
-    dapo, grpo = find_source(tmp_path / "p.db").read()
+    dapo, grpo = find_log(tmp_path / "p.db").read()
     assert (dapo.name, grpo.name) == ("dapo", "grpo")
     assert (dapo.config["loss"], grpo.config["seed"]) == ("dapo", "2")
     assert logged(dapo, "eval/reward") == SCORES
@@ -208,7 +208,7 @@ def test_rows_that_sqlite_keeps_beside_the_database_are_read_and_their_file_deci
         database.execute("CREATE TABLE metrics (id INTEGER PRIMARY KEY, run_name TEXT, step INTEGER, metrics TEXT)")
         database.execute("INSERT INTO metrics VALUES (1, 'dapo', 7, '{\"acc\": 0.5}')")
         database.commit()
-        source = find_source(path)
+        source = find_log(path)
         assert source.files == (path, tmp_path / "p.db-wal")
         (log,) = source.read()
         assert logged(log, "acc") == {7: 0.5}
@@ -223,7 +223,7 @@ def test_a_state_as_a_trainer_of_hugging_face_writes_it(tmp_path):
         (folder := tmp_path / "dapo-s1" / f"checkpoint-{last}").mkdir(parents=True)
         TrainerState(log_history=rows, global_step=last).save_to_json(str(folder / "trainer_state.json"))
     for path in (tmp_path / "dapo-s1", tmp_path / "dapo-s1" / "checkpoint-4" / "trainer_state.json"):
-        source = find_source(path)
+        source = find_log(path)
         assert source.name == "dapo-s1"
         assert logged(source.read()[0], "eval_reward") == SCORES
 
@@ -284,20 +284,20 @@ def test_what_is_no_log_is_refused_with_what_would_be_one(tmp_path, name, conten
 
 def test_a_folder_must_hold_one_log(tmp_path):
     with pytest.raises(AblationsError, match="no log; name one file per run"):
-        find_source(tmp_path)
+        find_log(tmp_path)
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("step,acc\n1,.1\n")
     with pytest.raises(AblationsError, match=r"2 logs: a\.csv, b\.csv; name one file per run"):
-        find_source(tmp_path)
+        find_log(tmp_path)
     with pytest.raises(AblationsError, match="no such file or folder"):
-        find_source(tmp_path / "none")
+        find_log(tmp_path / "none")
 
 
 def test_a_file_that_is_called_like_every_other_is_named_by_its_folder(tmp_path):
     (folder := tmp_path / "dapo-s1").mkdir()
     (folder / "metrics.jsonl").write_text('{"step": 1, "acc": 0.1}\n')
     (folder / "config.json").write_text("{}")
-    assert find_source(folder / "metrics.jsonl").name == find_source(folder).name == "dapo-s1"
+    assert find_log(folder / "metrics.jsonl").name == find_log(folder).name == "dapo-s1"
 
 
 @pytest.mark.parametrize(

@@ -195,3 +195,22 @@ def test_an_override_that_would_replace_a_variable_of_the_environment_is_refused
 def test_a_scale_on_the_command_line_is_refused(tmp_path):
     with pytest.raises(FileError, match="sweep 'own' has a trainer of its own, and no scale; omit --scale"):
         expand(write_study(tmp_path, ""), scale="smoke")
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        ("{path: logs, trainer: verl, gpus: 8}", "'logs' is one path for all runs; begin it with {folder}"),
+        ('{path: "{folder}/log.jsonl", trainer: verl}', "log.trainer verl also needs log.gpus N"),
+        (
+            '{path: "{folder}/log.jsonl", score: acc}',
+            "log.compute missing; name columns, or the trainer with log.trainer",
+        ),
+        ('{path: "{folder}/log.jsonl", trainer: verk, gpus: 8}', "did you mean 'verl'"),
+    ],
+)
+def test_a_log_of_the_programs_own_is_checked_when_the_file_is_read(tmp_path, log, words):
+    with pytest.raises(FileError) as caught:
+        study(tmp_path, trainer=f", log: {log}")
+    assert words in str(caught.value)
+    assert "own.yaml:2" in str(caught.value)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from own_programs import program_run
+from own_programs import OTHER_TRAINER, program_run
 from waiting import wait_until
 
 from scalerl.errors import ProgramFailed
@@ -166,3 +166,33 @@ def test_after_a_kill_the_next_attempt_resumes_and_no_row_is_doubled(tmp_path):
     assert job(run, 300.0).wait() == 0
     assert steps_of(run) == list(range(31))
     assert run.read_status().state == "done"
+
+
+AS_VERL = {"path": "{folder}/metrics.jsonl", "trainer": "verl", "gpus": 10.0}
+
+
+def of_other_trainer(folder: Path, last: int, **log) -> RunFolder:
+    return program_run(folder, OTHER_TRAINER.replace("LAST", str(last)), preamble="", log={**AS_VERL, **log})
+
+
+def test_a_program_that_logs_as_another_trainer_is_followed_to_its_budget(tmp_path):
+    run = of_other_trainer(tmp_path, 10**9)
+    assert job(run, 5.0).wait() == 0
+    assert (run.read_status().state, run.read_status().message) == ("done", "")
+    rows = list(read_rows(run.metrics))
+    assert rows[5]["compute_gpu_hours"] == pytest.approx(5.0)  # five steps of 360 s on ten GPUs
+    assert [row["pass_rate"] for row in rows[:6]] == pytest.approx([0.2, 0.21, 0.22, 0.23, 0.24, 0.25])
+    assert [row["step"] for row in rows] == list(range(len(rows)))
+    assert job(run, 8.0).wait() == 0
+    assert steps_of(run) == list(range(len(steps_of(run))))
+    assert run.read_status().compute_gpu_hours >= 8
+
+
+def test_a_log_that_cannot_be_read_is_the_reason_of_the_failure(tmp_path):
+    run = of_other_trainer(tmp_path, 3, score="val-core/math/acc")
+    assert job(run).wait() == 0
+    status = run.read_status()
+    assert status.state == "failed"
+    assert "without logging an evaluation in" in status.message
+    assert "no column 'val-core/math/acc'" in status.message
+    assert "val-core/math/acc/mean@8" in status.message

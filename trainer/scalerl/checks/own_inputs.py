@@ -122,7 +122,7 @@ KINDS_BY_INPUT: dict[type, Callable[[Own, int, int, int], tuple[Any, ...]]] = {
     Rewards: made_up_rewards,
     GroupInputs: group_inputs,
 }
-KINDS = {
+OWN_KINDS = {
     "loss": OwnKind(
         inputs=loss_inputs,
         output=LossOutputs,

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from scalerl.checks.own_curriculum_trial import tried_curriculum
-from scalerl.checks.own_inputs import KINDS, OwnKind, else_off_the_mask
+from scalerl.checks.own_inputs import OWN_KINDS, OwnKind, else_off_the_mask
 from scalerl.checks.own_task_trial import tried_task
 from scalerl.objective.losses import LossInputs
 from scalerl.quantities import counted
@@ -76,7 +76,7 @@ def tried(setting: str, own: Own) -> dict[str, Any]:
         return tried_task(own)
     if setting == "curriculum":
         return tried_curriculum(own)
-    kind = KINDS[setting]
+    kind = OWN_KINDS[setting]
     try:
         function = function_of(own)
         problem = next(own_problems(setting, own), None)
@@ -101,7 +101,7 @@ def tried(setting: str, own: Own) -> dict[str, Any]:
 
 def own_problems(setting: str, own: Own) -> Iterator[OwnProblem]:
     """What is wrong with a function, in the order in which it is looked for."""
-    kind = KINDS[setting]
+    kind = OWN_KINDS[setting]
     yield from device_words(own, forbids_host=setting == "loss")
     for given in kind.inputs(own, *TRIED_SHAPE, 0):
         leaf = given.logprobs_BT.clone().requires_grad_() if isinstance(given, LossInputs) else None

@@ -53,6 +53,14 @@ def _fillable(command: tuple[str, ...]) -> tuple[str, ...]:
     return command
 
 
+def _of_run(path: str) -> str:
+    """The path unchanged; ValueError if all runs would have one, or a placeholder would not be filled."""
+    names = {found[1] for found in PLACEHOLDER.finditer(path)}
+    if not names & {"folder", "config"}:
+        raise ValueError(f"{path!r} is one path for all runs; begin it with {{folder}}, the folder of the run's files")
+    return _fillable((path,))[0]
+
+
 class LoggedEvaluation(Frozen):
     """The evaluations that the program logs, for checks, designs and forecasts before a run has any."""
 
@@ -60,6 +68,25 @@ class LoggedEvaluation(Frozen):
     """Compute between two evaluations."""
     samples: Annotated[Count, Unit("answers per prompt")] = 1
     """Answers to each held-out prompt."""
+
+
+class ProgramOwnLog(Frozen):
+    """A log that the program writes in a form of its own; columns and expressions as in `platform compare`."""
+
+    path: Annotated[str, Field(min_length=1), AfterValidator(_of_run)]
+    """The file or folder. It begins with `{folder}`, so that each run has its own."""
+    trainer: str | None = None
+    """Trainer whose names of metrics it has, such as `verl`."""
+    gpus: Annotated[Positive, Unit("GPUs")] | None = None
+    """With `trainer`: GPUs of a run, so that compute is in GPU-hours."""
+    score: str | None = None
+    """Held-out pass rate: a column or an expression."""
+    compute: str | None = None
+    """Compute: a column or an expression."""
+    step: str | None = None
+    """Step: a column or an expression; by default the file's own."""
+    samples: str | None = None
+    """All generations behind a score: a column, an expression or a number."""
 
 
 class Program(Frozen):
@@ -81,6 +108,8 @@ class Program(Frozen):
     """Name of the unit in which the program counts compute, such as `tokens` or `GPU-hours`."""
     evaluation: LoggedEvaluation
     """The evaluations that the program logs."""
+    log: ProgramOwnLog | None = None
+    """A log of the program's own, if the program does not log with `ablations.start()`."""
     threads: Annotated[Count, Unit("threads")] = 1
     """CPU threads of a run."""
     first_row_within_s: Annotated[Positive, Unit("seconds")] = 600.0

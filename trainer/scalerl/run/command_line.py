@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from scalerl.recipe.command import NEW, PLACEHOLDER, CommandRecipe, OverridesAs
@@ -21,20 +22,30 @@ HYDRA_VALUES = frozenset(("true", "false", "null", "nan", "inf", "-inf"))
 
 def command_line(recipe: CommandRecipe, *, seed: int, budget: float, folder: RunFolder) -> list[str]:
     """The program and its arguments, with every placeholder filled."""
-    values = {
+    values = values_of_run(seed=seed, budget=budget, folder=folder)
+    line: list[str] = []
+    for argument in recipe.command:
+        if argument == "{overrides}":
+            line += override_arguments(recipe.overrides, recipe.overrides_as)
+        else:
+            line.append(fill_placeholders(argument, values))
+    return line
+
+
+def values_of_run(*, seed: int, budget: float, folder: RunFolder) -> dict[str, str]:
+    """What each placeholder but `{overrides}` stands for."""
+    return {
         "python": sys.executable,
         "config": str(folder.path / CONFIG_FILE),
         "seed": str(seed),
         "budget": number_text(budget),
         "folder": str(folder.work),
     }
-    line: list[str] = []
-    for argument in recipe.command:
-        if argument == "{overrides}":
-            line += override_arguments(recipe.overrides, recipe.overrides_as)
-        else:
-            line.append(PLACEHOLDER.sub(lambda found: values[found[1]] if found[1] else found[0][0], argument))
-    return line
+
+
+def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
+    """A text with every placeholder filled."""
+    return PLACEHOLDER.sub(lambda found: values[found[1]] if found[1] else found[0][0], text)
 
 
 def override_arguments(overrides: dict[str, Any], form: OverridesAs) -> list[str]:

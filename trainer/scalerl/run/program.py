@@ -1,16 +1,18 @@
 """One attempt at a run whose trainer is a program: starts the command, follows its log, and ends it at the budget.
 
-The program writes the run log itself (`ablations.log`); this process only reads it. A later attempt starts the same
-command in the same folder, and the program resumes from its own checkpoint.
+The program writes the run log itself (`ablations.log`), or this process makes it from a log of the program's own. A
+later attempt starts the same command in the same folder, and the program resumes from its own checkpoint.
 """
 
+import json
+import math
 import os
 import signal
 import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,15 +23,19 @@ import yaml
 from scalerl.durable import write_atomically
 from scalerl.errors import Cancelled, ProgramFailed
 from scalerl.quantities import counted
-from scalerl.recipe.command import CommandRecipe
+from scalerl.recipe.command import CommandRecipe, ProgramOwnLog
 from scalerl.recipe.program_code import hashes_of_code
-from scalerl.run.command_line import CONFIG_FILE, command_line, environment_of_run
+from scalerl.run.command_line import CONFIG_FILE, command_line, environment_of_run, fill_placeholders, values_of_run
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status_file import StatusFile
 from scalerl.sandbox.inside import PR_SET_PDEATHSIG, prctl
 
 POLL_S = 0.1
+TRANSLATE_S = 2.0
+"""Shortest time between two readings of a log of the program's own."""
+OwnLogReader = Callable[[Path, ProgramOwnLog], Sequence[Mapping[str, Any]]]
+"""Reads a program's own log as rows of the run log; ValueError says why it cannot."""
 SIGNAL_MAY_FOLLOW_S = 1.0
 """Time by which a signal to this process may come after the same signal to the program, as from `scancel`."""
 SHOWN_LINES, SHOWN_CHARACTERS = 5, 600
@@ -44,8 +50,9 @@ def run_program(
     budget: float,
     status: StatusFile,
     stop_asked: threading.Event,
+    read_log: OwnLogReader,
 ) -> None:
-    """Run the program until its log reaches the budget or it ends.
+    """Run the program until its log reaches the budget or it ends; `read_log` reads a log of the program's own.
 
     Raises Cancelled if asked to stop, and ProgramFailed with the end of the program's output if it fails, logs nothing
     in time, or is not the code that was planned.
@@ -54,6 +61,11 @@ def run_program(
     folder.work.mkdir(exist_ok=True)
     write_atomically(folder.path / CONFIG_FILE, yaml.safe_dump(recipe.settings, sort_keys=False).encode())
     log = ProgramLog(folder)
+    if recipe.log is not None:
+        place = Path(recipe.folder) / fill_placeholders(
+            recipe.log.path, values_of_run(seed=seed, budget=budget, folder=folder)
+        )
+        log = TranslatedLog(folder, place, recipe.log, read_log)
     begun, before_s = time.monotonic(), folder.read_status().wall_s
     status.beat(every=0.0, threads=recipe.threads, code_versions=(recipe.code_version,))
     with _started(recipe, seed, budget=budget, folder=folder) as program:
@@ -66,10 +78,10 @@ def run_program(
                 program.end(recipe.grace_s)
                 raise ProgramFailed(
                     f"no evaluation was logged within {recipe.first_row_within_s:g} s (first_row_within_s) in "
-                    f"{folder.metrics}; call run.log of ablations.start()" + _last_lines(folder, status.attempt)
+                    f"{log.place}{log.remedy}" + _last_lines(folder, status.attempt)
                 )
         code = program.code
-    log.refresh()
+    log.refresh(at_once=True)
     status.beat(every=0.0, **log.progress(), wall_s=before_s + time.monotonic() - begun)
     reached = f"{log.compute:g} of {budget:g} {recipe.compute}"
     if log.compute >= budget:
@@ -81,30 +93,36 @@ def run_program(
         raise ProgramFailed(f"the program ended {_how(code)} at {reached}" + _last_lines(folder, status.attempt))
     elif log.is_empty:
         raise ProgramFailed(
-            f"the program ended {_how(code)} without logging an evaluation in {folder.metrics}; call run.log of "
-            "ablations.start()" + _last_lines(folder, status.attempt)
+            f"the program ended {_how(code)} without logging an evaluation in {log.place}{log.remedy}"
+            + _last_lines(folder, status.attempt)
         )
     else:
         status.write("stopped", f"the program ended by itself {_how(code)} at {reached}, short of its budget")
 
 
-def logged_rows(folder: RunFolder) -> Iterator[dict[str, Any]]:
-    """The evaluations that a program has logged so far, as rows of the run log.
+def no_reader(path: Path, settings: ProgramOwnLog) -> Sequence[Mapping[str, Any]]:
+    """Refuses every log: only `platform sweep` brings a reader."""
+    raise ValueError(f"{path}: only runs of `platform sweep` read a program's own log")
 
-    The only place that knows where they come from: the program writes the run log itself, through `ablations.log`.
-    """
+
+def logged_rows(folder: RunFolder) -> Iterator[dict[str, Any]]:
+    """The evaluations that a program has logged so far, as rows of the run log."""
     return read_rows(folder.metrics, kind="eval")
 
 
 class ProgramLog:
     """The progress in a run log that another process writes, read again when it has changed."""
 
+    remedy = "; call run.log of ablations.start()"
+    """What to do if it stays empty."""
+
     def __init__(self, folder: RunFolder) -> None:
+        self.place: Path = folder.metrics
         self._folder, self._stamp = folder, (0, 0)
         self._last: dict[str, Any] = {}
         self.refresh()
 
-    def refresh(self) -> None:
+    def refresh(self, *, at_once: bool = False) -> None:
         """Read the rows again if the file has changed."""
         with suppress(FileNotFoundError):
             found = self._folder.metrics.stat()
@@ -130,6 +148,47 @@ class ProgramLog:
             "compute_gpu_hours": self.compute,
             "pass_rate": self._last.get("pass_rate"),
         }
+
+
+class TranslatedLog(ProgramLog):
+    """A log of the program's own, from which the run log is made."""
+
+    def __init__(self, folder: RunFolder, place: Path, settings: ProgramOwnLog, read: OwnLogReader) -> None:
+        self._source, self._settings, self._read = place, settings, read
+        self._read_at, self._seen = -math.inf, frozenset[tuple[str, int, int]]()
+        self.remedy = "; see trainer.log of the sweep file"
+        super().__init__(folder)
+        self.place = place
+
+    def refresh(self, *, at_once: bool = False) -> None:
+        """Make the run log anew if the program's has changed, and a moment has passed or it is `at_once`.
+
+        A log that cannot be read leaves the run log as it is; why is then in the remedy.
+        """
+        if at_once or time.monotonic() - self._read_at > TRANSLATE_S:
+            self._read_at = time.monotonic()
+            if (seen := _states_of(self._source)) != self._seen:
+                self._translate()
+                self._seen = seen
+        super().refresh()
+
+    def _translate(self) -> None:
+        try:
+            rows = self._read(self._source, self._settings)
+        except ValueError as error:
+            self.remedy = f": {error}"
+            return
+        if rows:
+            write_atomically(self._folder.metrics, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
+
+
+def _states_of(path: Path) -> frozenset[tuple[str, int, int]]:
+    """Name, size and time of the file, or of each file in the folder."""
+    found = set[tuple[str, int, int]]()
+    for one in (path, *(path.rglob("*") if path.is_dir() else ())):
+        with suppress(FileNotFoundError):
+            found.add((str(one), one.stat().st_size, one.stat().st_mtime_ns))
+    return frozenset(found)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from scalerl.cluster.node_of_run import NodeOfRun
 from scalerl.errors import Busy, Cancelled, Rejected, ScaleRLError
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import CommandRecipe
-from scalerl.run.program import run_program
+from scalerl.run.program import OwnLogReader, no_reader, run_program
 from scalerl.run.run_folder import RunFolder, remove_leftovers
 from scalerl.run.status_file import StatusFile
 
@@ -31,12 +31,13 @@ def train(
     warm_starts: Path,
     code_version: str = "unknown",
     place: NodeOfRun | None = None,
+    read_log: OwnLogReader = no_reader,
 ) -> None:
     """Train the run in folder `path` up to its budget, from its last checkpoint if it has one. A program of the user's
     own is started with its command; everything else of the attempt is the same.
 
     If `place` is given, this node is the first of several; agents of the others (`scalerl.processes.agent`) start
-    processes there.
+    processes there. `read_log` reads the logs of programs that have a form of their own.
 
     Raises the errors of `scalerl.errors`; Busy if another process holds the run. After any error, status.json gives the
     reason, and a later call resumes from the last checkpoint.
@@ -50,7 +51,15 @@ def train(
                 recipe, seed = folder.read_recipe()
                 recipe.check_budget(budget_gpu_hours / recipe.compute_unit_gpu_hours)
                 if isinstance(recipe, CommandRecipe):
-                    run_program(folder, recipe, seed, budget=budget_gpu_hours, status=status, stop_asked=stop_asked)
+                    run_program(
+                        folder,
+                        recipe,
+                        seed,
+                        budget=budget_gpu_hours,
+                        status=status,
+                        stop_asked=stop_asked,
+                        read_log=read_log,
+                    )
                 else:
                     nodes = coordinator_of(recipe, path, place, status.attempt)
                     train_policy(folder, budget_gpu_hours, warm_starts, status, stop_asked, nodes)

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from ablations import logs
 from ablations.errors import AblationsError
 from ablations.files.trees import NotATree, tree_bytes, tree_from_bytes
 from ablations.findings.elsewhere import MeasuredRun, MeasuredStudy
@@ -19,7 +20,7 @@ from ablations.fit.curve import Curve
 from ablations.logs.log import Log
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.naming import Naming
-from ablations.logs.sources import LogSource, find_source
+from ablations.logs.sources import LogSource, find_log
 from ablations.readings.run_reading import is_at_rest
 from ablations.terminal.progress_bar import Done
 from scalerl.run.run_folder import write_atomically
@@ -78,7 +79,7 @@ def study_of_logs(
 def _parsed(path: Path, meaning: LogMeaning, naming: Naming, kept: Path | None) -> tuple[ParsedRun, ...]:
     """The runs at a path, kept or read."""
     try:
-        source = find_source(path)
+        source = find_log(path)
     except AblationsError as error:
         return (ParsedRun(place=str(path), reason=str(error)),)
     place = None if kept is None else kept / f"log-{_key(source, meaning, naming)}.npz"
@@ -150,8 +151,8 @@ def _key(source: LogSource, meaning: LogMeaning, naming: Naming) -> str:
 
 @cache
 def code_of_logs() -> str:
-    """SHA-256 of the source of this room."""
+    """SHA-256 of the source of the room `logs` and of this file."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in (*sorted(Path(logs.__file__).parent.glob("*.py")), Path(__file__)):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.errors import AblationsError
+from ablations.findings.logged_study import study_of_logs
 from ablations.fit.curve_file import read_curves
 from ablations.logs.meaning import LogMeaning
 from ablations.logs.naming import Naming
-from ablations.logs.study import study_of_logs
 
 SCORE = "val-core/openai/gsm8k/acc/mean@4"
 CEILINGS = {("grpo", 0): 0.600, ("grpo", 1): 0.604, ("dapo", 0): 0.66, ("dapo", 1): 0.664}

@@ -11,7 +11,7 @@ from ablations.cli import app
 from ablations.errors import AblationsError
 from ablations.home.started_sweep import read_sweep
 from ablations.logs.meaning import LogMeaning
-from ablations.logs.mlflow_experiments import ExperimentNames, study_of_experiment
+from ablations.tracking.measured_experiment import ExperimentNames, study_of_experiment
 from ablations.tracking.synchroniser import push_sweep
 
 NAMED = ["--score", "pass_rate", "--compute", "gpu_hours", "--reference", "plain"]

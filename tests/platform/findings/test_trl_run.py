@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from ablations.findings.logged_study import study_of_logs
 from ablations.logs.meaning import LogMeaning
 from ablations.logs.naming import Naming
-from ablations.logs.study import study_of_logs
 
 trl = pytest.importorskip("trl", reason="TRL is a test extra: pip install trl==1.16.0", exc_type=ImportError)
 
