@@ -70,7 +70,7 @@ TRAINS = (
         for options in ("--budget 2", "--set optimiser.weight_decay=0.1", "--scale gpu")
     ),
     "platform sweep FILE --scale scales/mine.yaml --set length_control.type=none",
-    *("platform sweep my_study.yaml --budget 2", "platform sweep topr.yaml"),
+    *("platform sweep my_study.yaml --budget 2", "platform sweep topr.yaml", "platform sweep sweeps/trl/losses.yaml"),
 )
 """Commands that train for minutes or more, or on a GPU; what they would train is shown and checked by `--dry-run`."""
 OTHERS = {
@@ -132,6 +132,7 @@ NOT_COMPARED: dict[str, str] = {
     "error: my_study.yaml": "of a misspelt file, which a test below writes",
     "claims:": "of studies in sweeps/paper; tests/platform/study/test_claims.py reads them",
     "R_C = R_0 + (A - R_0)": "a formula",
+    "import ablations": "a part of a script; tests/platform/test_log.py runs one",
 }
 """How a block begins that is neither command, file, nor what a command of its page printed; and what it is."""
 BF16 = PlannedVariant(name="bf16", overrides={"logits": "bf16"}, runs=(PlannedRun(seed=0, id="00000b000000"),))
@@ -394,6 +395,15 @@ def is_file(block: Block, where: str, place: Path) -> bool:
         return True
     if not keys or not keys <= {*Sweep.model_fields, *Scale.model_fields, "dapo"}:
         return False
+    if "trainer" in keys:
+        for name in ("bandit.py", "bandit_settings.yaml"):
+            shutil.copy(REPOSITORY / "sweeps/command" / name, place)
+        of_program = {"name": "part", "reference": "bandit_settings.yaml", "budget": {"compute": 640}}
+        written = of_program | yaml.safe_load(text)
+        written["trainer"]["code"] = ["bandit.py"]  # this place is no clone of git
+        (place / "written.yaml").write_text(yaml.safe_dump({"axes": {"learning_rate": [0.05]}} | written))
+        expand(place / "written.yaml")
+        return True
     if "name" in keys:
         (place / "written.yaml").write_text(text)
         expand(place / "written.yaml")
