@@ -46,13 +46,13 @@ else
 test: lint types imports unit
 endif
 
-# Also what starts engines of its own for each test: vLLM, DeepSpeed, runs over several nodes.
+# Also what trains for minutes, or starts engines of its own for each test: vLLM, DeepSpeed, runs over several nodes.
 test-all: lint types imports $(VENV)/.installed-engines debian
 	$(BIN)/python -m pytest $(WORKERS) -m ''
 
 # Everything that needs no Slurm, no whole study and no clock.
 check: lint types imports $(VENV)/.installed-engines
-	$(BIN)/python -m pytest $(WORKERS) -m 'not slow and not slurm and not bench and not engines'
+	$(BIN)/python -m pytest $(WORKERS) -m 'not slow and not slurm and not bench and not engines and not studies'
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

@@ -30,6 +30,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.studies
 def test_a_study_is_trained_judged_and_judged_alike_by_the_same_command(here, platform, home):
     first = platform("reproduce", "fig0", "--as-written")
     assert "faster: level up by 0.1" in first.stdout

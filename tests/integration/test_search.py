@@ -52,6 +52,7 @@ def wait_for(home: Path, *, done: int, running: int) -> list[dict]:
     return wait_until(enough, what, limit_s=200.0, every_s=0.1, shown=lambda: trials(home))
 
 
+@pytest.mark.studies
 @pytest.mark.timeout(600)
 def test_a_search_killed_in_the_middle_resumes_and_evaluates_nothing_twice(platform, search, home):
     process = start(home, "sweep", str(search), "--jobs", "2")

@@ -74,6 +74,7 @@ def steered(study: Path, name: str, text: str) -> Path:
     return path
 
 
+@pytest.mark.studies
 def test_a_stop_rule_ends_variants_early_and_another_sweep_may_train_them_on(platform, study, home):
     # Every gain lies below 0.9, so the rule holds as soon as two fits do: after 7 evaluations of 50.
     file = steered(study, "stopping", "budget: {compute: 5.0}\nstop: {gain_below: 0.9}")

@@ -16,6 +16,7 @@ def test_a_sweep_that_stops_runs_decides_while_its_jobs_train(study):
     assert "report" in said
 
 
+@pytest.mark.studies
 def test_a_search_whose_trials_all_fail_alike_is_held_and_goes_on_when_that_is_mended(study, source):
     path = source / "scalerl" / "run" / "loop.py"
     whole = path.read_text()
