@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 SEARCH = "{space: {optimiser.learning_rate: {low: 2.0e-4, high: 5.0e-3, log: true}}, trials: 6}"
 TRAINS = "status.beat(threads=self.recipe.threads)"
 
