@@ -19,6 +19,9 @@
     move.py      rename, export, import: sweeps to another name or home folder
     serve.py     dashboard, mlflow, sync
     doctor.py    doctor
+    mcp.py       mcp: a server for agents
+    tools.py     its tools: the commands with --json
+    background.py  a sweep that goes on without the command that started it
     findings.py  what check and doctor find, on a terminal and for scripts
     error_document.py  an error as JSON
     reference.py every command as Markdown: docs/commands.md
@@ -41,6 +44,7 @@ from ablations.cli import (
     follow,
     forecast,
     jobs,
+    mcp,
     move,
     read,
     reproduce,
@@ -66,6 +70,7 @@ COMMANDS = {
     "Plan and check": (design.design, check.check, devices.plan, reproduce.reproduce, doctor.doctor),
     "The home folder": (shelf.list, shelf.show, shelf.diff, shelf.delete, move.rename, move.export, move.import_),
     "Pages and MLflow": (serve.dashboard, serve.mlflow, serve.sync),
+    "Agents": (mcp.mcp,),
 }
 """Commands by purpose, in the order of `--help`."""
 for purpose, commands in COMMANDS.items():
