@@ -114,6 +114,9 @@ NOT_RUN = {
         "platform compare --mlflow http://mlflow:5000 --experiment grpo --score pass_rate --compute gpu_hours "
         "--variant loss --seed seed --reference cispo",
     ),
+    "an agent at the other end; tests/platform/cli/test_mcp.py is one": (
+        *("platform mcp", "platform mcp --allow-sweeps --most-compute 200"),
+    ),
     "the reader's own shell": (
         "source .venv/bin/activate",
         "export MLFLOW_DISABLE_TELEMETRY=true",
@@ -131,6 +134,7 @@ NOT_COMPARED: dict[str, str] = {
     "turns: 3 of 9 runs to train": "these runs are there already; tests/integration/test_sweep.py trains",
     "error: my_study.yaml": "of a misspelt file, which a test below writes",
     "claims:": "of studies in sweeps/paper; tests/platform/study/test_claims.py reads them",
+    '{"mcpServers"': "an entry in the configuration of an agent's program",
     "R_C = R_0 + (A - R_0)": "a formula",
     "import ablations": "a part of a script; tests/platform/test_log.py runs one",
 }

@@ -87,6 +87,13 @@ def test_what_no_push_can_bring_over_does_not_keep_the_watch_for_ever(home, watc
     assert "metrics.jsonl:101: not a metrics row" in watch().end(3)
 
 
+def test_a_push_that_fails_is_told_in_its_own_words(home, watch):
+    (make_home(home).folder / "sync.lock").mkdir()
+    watching = watch()
+    watching.until("rows are left, because a push failed: error: ")
+    watching.until("sync.lock: Is a directory")
+
+
 def test_ctrl_c_with_something_left_is_exit_code_3(home, server, watch):
     make_home(home, fraction=0.5, state="running")
     watching = watch("--tracking-uri", server.uri)

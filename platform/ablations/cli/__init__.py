@@ -19,7 +19,11 @@
     move.py      rename, export, import: sweeps to another name or home folder
     serve.py     dashboard, mlflow, sync
     doctor.py    doctor
+    mcp.py       mcp: a server for agents
+    tools.py     its tools: the commands with --json
+    background.py  a sweep that goes on without the command that started it
     findings.py  what check and doctor find, on a terminal and for scripts
+    error_document.py  an error as JSON
     reference.py every command as Markdown: docs/commands.md
 
 Exit codes: 0 done, or submitted to Slurm; 1 a run failed, no curve has a fit, or the doctor or a check found an error;
@@ -28,7 +32,7 @@ Exit codes: 0 done, or submitted to Slurm; 1 a run failed, no curve has a fit, o
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn, Protocol, runtime_checkable
 
 import typer
 
@@ -40,6 +44,7 @@ from ablations.cli import (
     follow,
     forecast,
     jobs,
+    mcp,
     move,
     read,
     reproduce,
@@ -47,7 +52,8 @@ from ablations.cli import (
     serve,
     shelf,
 )
-from ablations.cli.options import FAILED, NOT_FINISHED
+from ablations.cli.error_document import error_document
+from ablations.cli.options import FAILED, NOT_FINISHED, SCHEMA, has_printed_json, print_json
 from ablations.errors import AblationsError
 from ablations.terminal.screen import Screen
 from scalerl.errors import ScaleRLError
@@ -64,6 +70,7 @@ COMMANDS = {
     "Plan and check": (design.design, check.check, devices.plan, reproduce.reproduce, doctor.doctor),
     "The home folder": (shelf.list, shelf.show, shelf.diff, shelf.delete, move.rename, move.export, move.import_),
     "Pages and MLflow": (serve.dashboard, serve.mlflow, serve.sync),
+    "Agents": (mcp.mcp,),
 }
 """Commands by purpose, in the order of `--help`."""
 for purpose, commands in COMMANDS.items():
@@ -73,39 +80,65 @@ for purpose, commands in COMMANDS.items():
 
 
 def show_version(is_asked: bool) -> None:
-    """Print the package's version and the commit of its code, then exit."""
+    """Print the versions of the package and of its JSON and the commit of its code, then exit."""
     if is_asked:
         from ablations import __version__
         from ablations.pools.code_version import code_version
 
-        print(f"platform {__version__}, code {code_version()}")
+        print(f"platform {__version__}, code {code_version()}, JSON schema {SCHEMA}")
         raise typer.Exit
 
 
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show version and code, and exit.")
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show versions and code, and exit.")
     ] = False,
 ) -> None:
     """Ablation studies of reinforcement learning for language models: one YAML file in, a verdict out."""
 
 
+@runtime_checkable
+class UsageProblem(Protocol):
+    """What Typer raises for an unknown option or a missing argument; it exports no common class of these."""
+
+    exit_code: int
+
+    def format_message(self) -> str:
+        """What is wrong, in words."""
+        ...
+
+
 def main() -> None:
-    """The console script: one message and the exit code of whatever the platform, the trainer or the system raises."""
+    """The console script: one message and the exit code of whatever the platform, the trainer or the system raises.
+
+    With `--json` the message is on standard error, and as a JSON document on standard output.
+    """
+    as_json = "--json" in sys.argv
     try:
-        app()
+        # Typer prints problems of the usage by itself, and only in words, unless it is asked not to.
+        sys.exit(app(standalone_mode=not as_json))
     except (AblationsError, ScaleRLError) as error:
-        complain(error.advice, "stopped" if error.exit_code == NOT_FINISHED else "error")
-        sys.exit(error.exit_code)
+        fail(error.advice, error.exit_code, error, as_json=as_json)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(FAILED)
     except OSError as error:
-        complain(f"{error.filename or 'the system'}: {error.strerror or error}")
-        sys.exit(FAILED)
+        fail(f"{error.filename or 'the system'}: {error.strerror or error}", FAILED, error, as_json=as_json)
+    except Exception as error:
+        if not isinstance(error, UsageProblem):
+            raise
+        fail(error.format_message(), error.exit_code, error, as_json=as_json)
 
 
-def complain(message: str, head: str = "error") -> None:
+def fail(message: str, exit_code: int, error: Exception, *, as_json: bool) -> NoReturn:
+    """Print one message, also as JSON unless the result is already printed, and exit."""
+    complain(message, "stopped" if exit_code == NOT_FINISHED else "error")
+    if as_json and not has_printed_json():
+        print_json(error_document(message, exit_code, error))
+    sys.exit(exit_code)
+
+
+def complain(message: str, head: str) -> None:
     """Print one message on standard error."""
     Screen(stderr=True, soft_wrap=True).print(f"{head}: {message}", markup=False, highlight=False, style="red")

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ablations.status.rows import RunRow
 
 FAILED, WRONG_INPUT, NOT_FINISHED = 1, 2, 3
+SCHEMA = 1
+"""Version of all JSON documents. A new key keeps the number; a key that goes or changes its meaning raises it."""
+_has_printed_json = False
 PIPE_WIDTH = 160
 
 HomeOption = Annotated[
@@ -78,7 +81,14 @@ def warn(message: str) -> None:
 
 def print_json(data: Any) -> None:
     """Print plain data as JSON; raises ValueError for numbers that JSON lacks."""
-    print(json.dumps(data, indent=1, allow_nan=False))
+    global _has_printed_json
+    print(json.dumps(data, indent=1, allow_nan=False), flush=True)
+    _has_printed_json = True
+
+
+def has_printed_json() -> bool:
+    """True once this process has printed a JSON document, of which standard output holds at most one."""
+    return _has_printed_json
 
 
 def own_command() -> str:

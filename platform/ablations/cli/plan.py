@@ -35,6 +35,8 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
         if row.state.state == State.PENDING and (row.variant, row.seed) in recipes
     }
     if as_json:
+        num_to_come = search.num_to_come * len(study.sweep.seeds) if search else 0
+        of_trials_to_come = num_to_come * plan.budget_gpu_hours
         runs = [
             {
                 "variant": row.variant,
@@ -51,6 +53,8 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
             {
                 "sweep": plan.sweep,
                 "budget_gpu_hours": plan.budget_gpu_hours,
+                "left_gpu_hours": left_to_train(plan, rows) + of_trials_to_come,
+                "compute_name": plan.compute_name,
                 "stop": plan.stop,
                 "search": search and search.to_json(),
                 "runs": runs,

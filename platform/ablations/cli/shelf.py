@@ -15,7 +15,6 @@ from ablations.cli.options import (
     HomeOption,
     JsonOption,
     SetOption,
-    SweepArgument,
     console,
     find_sweep,
     print_json,
@@ -55,12 +54,21 @@ def list(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
 
 def show(
-    sweep: SweepArgument = None,
+    sweep: Annotated[
+        str | None,
+        typer.Argument(
+            help="Sweep name or file, or a run id. Default: the sweep last started.", autocompletion=started_sweeps
+        ),
+    ] = None,
     variant: Annotated[str | None, typer.Option("--variant", help="Print the whole recipe of this variant.")] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the question of a sweep and the changes of its variants; or the recipe of one variant, as YAML."""
+    """Show the question of a sweep and the changes of its variants; or the recipe of a variant or run, as YAML."""
+    place = find_home(home)
+    if variant is None and sweep is not None and RUN_ID.fullmatch(sweep) and sweep not in place.sweep_names():
+        show_recipe(recipe_of_run(place, sweep), as_json)
+        return
     started = find_sweep(home, sweep)
     if variant is not None:
         show_recipe(variant_recipe(started, variant), as_json)

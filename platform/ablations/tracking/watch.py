@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,10 +93,10 @@ class SyncWatch:
                 return self._no_report(f"a push did not end within {PUSH_LIMIT_S:g} s")
             finally:
                 push.kill()  # the next push sends the rest
-        try:
-            return json.loads(printed)
-        except ValueError:
-            return self._no_report(f"a push failed: {' '.join(complained.strip().splitlines()[-1:])}")
+        with suppress(ValueError):
+            if "error" not in (report := json.loads(printed)):
+                return report
+        return self._no_report(f"a push failed: {' '.join(complained.strip().splitlines()[-1:])}")
 
     def _no_report(self, reason: str) -> dict[str, Any]:
         sweep = self.sweep.reread()

@@ -52,7 +52,7 @@ def test_quick_commands_load_nothing_heavy(arguments, tmp_path):
 
 
 def test_the_version_names_the_package_and_its_code():
-    assert re.fullmatch(r"platform \d+\.\d+\.\d+, code \S+\n", run("--version"))
+    assert re.fullmatch(r"platform \d+\.\d+\.\d+, code \S+, JSON schema 1\n", run("--version"))
 
 
 @pytest.mark.parametrize("command", [[], ["sweep"]])
@@ -311,6 +311,50 @@ def test_wrong_input_is_one_message_and_exit_code_2(arguments, said):
     assert result.returncode == 2
     assert said in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["status", "--home", "/nonexistent"], "no sweep has been started in /nonexistent; "),
+        (["forecast", "--score", "0"], "--score: found 0; must be a pass rate in (0, 1]"),
+        (["fit"], "Missing argument 'source'."),
+        (["sync", "--evry", "9"], "No such option: --evry"),
+        (["sync", "--every", "x"], "Invalid value for '--every': "),
+    ],
+)
+def test_an_error_is_json_where_json_is_asked_for(arguments, message):
+    result = command(*arguments, "--json")
+    error = json.loads(result.stdout)["error"]
+    assert result.returncode == 2
+    assert error.keys() == {"message", "exit_code"}
+    assert error["exit_code"] == 2
+    assert error["message"].startswith(message)
+    assert result.stderr == f"error: {error['message']}\n"
+
+
+def test_an_error_in_a_file_is_json_with_its_places(tmp_path):
+    file = tmp_path / "loo.yaml"
+    file.write_text("name: loo\nreference: scalerl\nscale: smoke\nsedes: [0]\naxes: {losss: [dapo]}\n")
+    result = command("sweep", str(file), "--dry-run", "--json")
+    error = json.loads(result.stdout)["error"]
+    assert (result.returncode, error["exit_code"]) == (2, 2)
+    assert [(one["source"], one["line"], one["key"]) for one in error["places"]] == [(str(file), 4, "sedes")]
+    assert "did you mean 'seeds'" in error["places"][0]["right"]
+    assert error["message"] == f"{file}:4: sedes: {error['places'][0]['found']}; {error['places'][0]['right']}"
+
+
+def test_an_error_after_the_result_is_no_second_document(tmp_path):
+    make_home(tmp_path, fraction=0.02)
+    result = command("compare", "--json", "--home", str(tmp_path))
+    assert result.returncode == 2
+    assert json.loads(result.stdout)["reasons"]
+    assert "error: nothing is compared" in result.stderr
+
+
+def test_an_error_without_json_prints_nothing_on_standard_output(tmp_path):
+    result = command("status", "--home", str(tmp_path))
+    assert (result.returncode, result.stdout) == (2, "")
 
 
 def test_an_unknown_sweep_names_those_there_are(tmp_path):

@@ -10,12 +10,16 @@ from formats_page import section
 from typer.testing import CliRunner
 
 from ablations.cli import app
+from ablations.cli.error_document import error_document
+from ablations.errors import FileError, FileProblem, Place
 from ablations.fit.curve_file import COLUMNS
 
 FIT = section("`platform fit --json`").table().keys()
 COMPARE = section("`platform compare --json`")
 PAPER = section("`platform compare --paper --json`")
 FORECAST = section("`platform forecast --json`")
+JSON = section("JSON of the commands")
+ERROR = JSON.example()
 STATUS = section("`platform status --json`").example()
 
 
@@ -82,6 +86,23 @@ def test_forecast_backtest(home):
     assert data.keys() == FORECAST.after("With `--backtest`: ").listed()
     assert all(one.keys() == FORECAST.after("a check is ").listed() for one in data["checks"])
     assert all(one.keys() == FORECAST.after("a score ").listed() for one in data["scores"])
+
+
+def test_a_dry_run(home):
+    data = printed(home, "sweep", "sweeps/demo.yaml", "--dry-run")
+    assert data.keys() == JSON.after("--dry-run --json`: ").listed()
+    assert all(run.keys() == JSON.after("a run has ").quoted() for run in data["runs"])
+
+
+def test_an_error():
+    (place,) = ERROR["error"]["places"]
+    problem = FileProblem(
+        place=Place(source=place["source"], line=place["line"], key=place["key"]),
+        found=place["found"],
+        right=place["right"],
+    )
+    error = FileError(problem)
+    assert error_document(error.advice, error.exit_code, error) == ERROR
 
 
 def test_status(home):

@@ -99,6 +99,12 @@ def test_the_recipe_of_a_variant_is_whole_and_can_be_read_again(platform, tmp_pa
     assert "did you mean 'other'?" in platform("show", "two", "--variant", "othr", code=2)
 
 
+def test_the_recipe_of_a_run_is_that_of_its_variant(platform, tmp_path):
+    _, run = two_recipes(Home(tmp_path), batch={"prompts": 2})
+    assert platform("show", run) == platform("show", "two", "--variant", "other")
+    assert f"no run 0123456789ab in {tmp_path}" in platform("show", "0123456789ab", code=2)
+
+
 def test_two_variants_and_two_runs_differ_in_the_settings_that_were_changed(platform, tmp_path):
     runs = two_recipes(Home(tmp_path), batch={"prompts": 2}, aggregation="token")
     for names in (("scalerl", "other", "--sweep", "two"), runs):

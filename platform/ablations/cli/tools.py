@@ -1,0 +1,199 @@
+"""The commands as tools of the Model Context Protocol.
+
+Each tool runs its command in a process of its own, so that a tool and a script get the same document and the same
+errors, and nothing but the protocol reaches the server's standard output.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from mcp.server import MCPServer
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import Field
+
+from ablations import __version__
+from ablations.cli.background import start_in_background
+from ablations.cli.options import SCHEMA, WRONG_INPUT
+from ablations.home.home import Home
+from ablations.text import four_digits
+
+INSTRUCTIONS = f"""\
+Ablation studies of reinforcement learning for language models: a sweep file in, a verdict out.
+Each tool returns the JSON of the command `platform` of its name, schema {SCHEMA}, documented in docs/formats.md."""
+
+SweepName = Annotated[str | None, Field(description="Sweep name or file. Default: the one last started.")]
+SweepFile = Annotated[str, Field(description="Sweep file, for example sweeps/loo.yaml.")]
+ScaleName = Annotated[str | None, Field(description="Scale to use instead of the file's.")]
+SettingTexts = Annotated[Sequence[str], Field(description="path=value for every variant.")]
+BudgetText = Annotated[
+    str | None,
+    Field(description="Compute per run: 2 in the scale's unit, 160h in GPU-hours, 2x times the budget in the file."),
+]
+TaskToFit = Annotated[
+    str | None, Field(description="Task whose curves to fit. Default: the only one, or all of a mix.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """The tools for one home folder; `most_compute` is the limit of the tool `sweep`, which None leaves out."""
+
+    home: Home
+    most_compute: float | None
+
+    def server(self) -> MCPServer:
+        """The server with these tools."""
+        server = MCPServer("ablations", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
+        asking = (self.list_sweeps, self.show, self.dry_run, self.design, self.status, self.compare, self.forecast)
+        for tool in asking:
+            _add(server, tool, ToolAnnotations(read_only_hint=True))
+        if self.most_compute is not None:
+            _add(server, self.sweep, ToolAnnotations(read_only_hint=False, destructive_hint=False))
+        return server
+
+    def list_sweeps(self) -> CallToolResult:
+        """List the sweeps of the home folder with their progress and cost."""
+        return self._answer("list")
+
+    def show(
+        self,
+        name: Annotated[
+            str | None, Field(description="Sweep name or file, or a run id. Default: the sweep last started.")
+        ] = None,
+        variant: Annotated[str | None, Field(description="Variant whose whole recipe to show.")] = None,
+    ) -> CallToolResult:
+        """Show the question, variants and runs of a started sweep, or every setting of a variant or run."""
+        return self._answer("show", [name], variant=variant)
+
+    def dry_run(
+        self, file: SweepFile, scale: ScaleName = None, settings: SettingTexts = (), budget: BudgetText = None
+    ) -> CallToolResult:
+        """Show the runs of a sweep file and the compute that is left to train, before anything is trained."""
+        return self._dry_run(file, scale, settings, budget)
+
+    def design(
+        self,
+        file: Annotated[str, Field(description="Sweep file, or a CSV file of curves.")],
+        detect: Annotated[
+            float | None, Field(description="Find the cheapest design for this difference; for compute a ratio.")
+        ] = None,
+        question: Annotated[
+            Literal["level", "ceiling", "compute"], Field(description="Quantity in which detect is a difference.")
+        ] = "level",
+        scale: ScaleName = None,
+        settings: SettingTexts = (),
+        budget: BudgetText = None,
+    ) -> CallToolResult:
+        """Show the smallest differences that a study could detect with 80 % power, by design, before it is run."""
+        options = {"detect": detect, "question": question, "scale": scale, "set": settings, "budget": budget}
+        return self._answer("design", [file], **options)
+
+    def status(self, sweep: SweepName = None) -> CallToolResult:
+        """Show what each run of a sweep is doing, when it will end, and why runs failed."""
+        return self._answer("status", [sweep])
+
+    def compare(
+        self,
+        sweeps: Annotated[
+            Sequence[str],
+            Field(description="Sweep names or files, or one CSV file of curves. Default: the sweep last started."),
+        ] = (),
+        reference: Annotated[
+            str | None, Field(description="Variant with which to compare. Default: the sweep's reference.")
+        ] = None,
+        task: TaskToFit = None,
+        paper: Annotated[bool, Field(description="Compare like arXiv 2510.13786.")] = False,
+    ) -> CallToolResult:
+        """Compare the variants of sweeps with a reference."""
+        return self._answer("compare", sweeps, reference=reference, task=task, paper=paper)
+
+    def forecast(
+        self,
+        sweep: SweepName = None,
+        budgets: Annotated[
+            Sequence[str], Field(description="Compute per run, as in the tool sweep. Default: 1x, 2x and 10x.")
+        ] = (),
+        score: Annotated[
+            float | None, Field(description="Forecast the compute needed to reach this pass rate.")
+        ] = None,
+        task: TaskToFit = None,
+    ) -> CallToolResult:
+        """Forecast every variant at larger budgets, and the likely leader."""
+        return self._answer("forecast", [sweep], budget=budgets, score=score, task=task)
+
+    def sweep(
+        self, file: SweepFile, scale: ScaleName = None, settings: SettingTexts = (), budget: BudgetText = None
+    ) -> CallToolResult:
+        """Start to train the missing runs of a sweep file on this machine, and return at once; status tells the rest.
+
+        The answer names the sweep, the process and its log file, which ends with the comparison or the error.
+        """
+        assert self.most_compute is not None
+        planned = self._dry_run(file, scale, settings, budget)
+        if planned.is_error:
+            return planned
+        plan = json.loads(_text(planned))
+        if plan["left_gpu_hours"] > self.most_compute:
+            return _result(
+                f"sweep '{plan['sweep']}': {four_digits(plan['left_gpu_hours'])} {plan['compute_name']} are left to "
+                f"train, and this server allows {self.most_compute:g}; choose a smaller budget, scale or study, or "
+                "restart `platform mcp` with a larger --most-compute",
+                is_error=True,
+            )
+        arguments = shell_words([file], scale=scale, set=settings, budget=budget)
+        started = start_in_background(self.home, plan["sweep"], arguments)
+        return _result(json.dumps(started.to_json(), indent=1))
+
+    def _dry_run(self, file: str, scale: str | None, settings: Sequence[str], budget: str | None) -> CallToolResult:
+        return self._answer("sweep", [file], scale=scale, set=settings, budget=budget, **{"dry-run": True})
+
+    def _answer(self, command: str, arguments: Sequence[str | None] = (), **options: Any) -> CallToolResult:
+        """The document that a command prints; a tool error with the command's words if it prints an error."""
+        line = [command, "--json", f"--home={self.home.path}", *shell_words(arguments, **options)]
+        done = subprocess.run(
+            [sys.executable, "-m", "ablations.cli", *line],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        try:
+            document = json.loads(done.stdout)
+        except ValueError:
+            return _result(f"`platform {command}` failed: {done.stderr.strip()}", is_error=True)
+        if isinstance(document, dict) and "error" in document:
+            return _result(document["error"]["message"], is_error=True)
+        if done.returncode == WRONG_INPUT:  # the document holds the reasons
+            return _result(done.stdout.rstrip(), done.stderr.strip(), is_error=True)
+        return _result(done.stdout.rstrip())
+
+
+def shell_words(arguments: Sequence[str | None], **options: Any) -> list[str]:
+    """Options, then arguments, as a shell gives them to a command; what is None, empty or False is left out.
+
+    >>> shell_words(["loo"], budget=["2x", "10x"], score=None, paper=True)
+    ['--budget=2x', '--budget=10x', '--paper', '--', 'loo']
+    """
+    line = []
+    for name, value in options.items():
+        values = [] if value is None or value is False else [value] if isinstance(value, str | int | float) else value
+        line += [f"--{name}" if one is True else f"--{name}={one}" for one in values]
+    return [*line, "--", *(one for one in arguments if one is not None)]
+
+
+def _add(server: MCPServer, tool: Callable[..., CallToolResult], annotations: ToolAnnotations) -> None:
+    server.add_tool(tool, annotations=annotations, structured_output=False)
+
+
+def _result(*texts: str, is_error: bool = False) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text) for text in texts], is_error=is_error)
+
+
+def _text(result: CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
