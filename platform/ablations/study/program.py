@@ -9,8 +9,6 @@ from typing import Any
 
 from ablations.errors import AblationsError, Place, did_you_mean
 from ablations.files.source import Source, read_yaml
-from ablations.logs.meaning import LogMeaning
-from ablations.logs.rows_of_run import by_keys
 from ablations.study.override import Override, base_and_sets, vary_configuration
 from ablations.study.sweep import Sweep
 from scalerl.recipe.command import CommandRecipe, Program
@@ -37,6 +35,9 @@ def command_reference(
             f"no folder {folder}", "write a path relative to the sweep file"
         )
     if sweep.trainer.log is not None:
+        from ablations.logs.meaning import LogMeaning  # NumPy takes a while to load
+        from ablations.logs.rows_of_run import by_keys
+
         try:
             LogMeaning(**sweep.trainer.log.model_dump(exclude={"path"})).check()
         except AblationsError as error:
