@@ -101,8 +101,9 @@ class ResolvedRecipe(Recipe, Scale):
 
     @property
     def packing(self) -> Layout:
-        """Layout of the sequences in a pass: by default the fastest that the model allows."""
-        return self.optimiser.packing or ("sequences" if self.router_loss > 0 else "prompts")
+        """Layout of the sequences in a pass: by default the fastest in which the balance of experts is measured."""
+        by_sequence = self.model.type == "moe" or self.router_loss > 0
+        return self.optimiser.packing or ("sequences" if by_sequence else "prompts")
 
     @model_validator(mode="after")
     def _router_sees_sequences(self) -> Self:

@@ -118,8 +118,8 @@ class Optimiser(Frozen):
     packing: Layout | None = None
     """Layout of the sequences in a pass. none pads each to the longest. sequences concatenates them, and none attends
     to another. prompts also computes each prompt only once for all of its rollouts in the pass. null is prompts, or
-    sequences for a model with a router loss. Gradients are equal up to rounding, and the virtual clock charges the
-    same."""
+    sequences for a model of type moe or with a router loss, whose balance is measured by sequence. Gradients are equal
+    up to rounding, and the virtual clock charges the same."""
     gradient_checkpointing: bool = False
     """Recompute each block's activations in the backward pass instead of keeping them: a third more work, but memory
     for one block instead of all. The virtual clock does not charge the extra work."""
