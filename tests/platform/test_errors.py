@@ -102,7 +102,7 @@ def ended(command: str, monkeypatch, capsys) -> tuple[int, str, str]:
 def test_the_command_line_ends_with_one_line_that_says_what_to_do_next(one, monkeypatch, capsys):
     error = example(one)
 
-    def fail():
+    def fail(**_):
         raise error
 
     monkeypatch.setattr(cli, "app", fail)
