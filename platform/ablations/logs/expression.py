@@ -19,7 +19,9 @@ import numpy as np
 
 from ablations.errors import AblationsError, did_you_mean
 
-MOST_NESTED = 50
+MOST_NESTED, MOST_OPERATORS = 50, 200
+MOST_SHOWN = 200
+"""Characters of an expression in a message."""
 NUMBER_TEXT = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 WORD = re.compile(r"[^\s()*+,<>=!`]+")
 FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*\(")
@@ -148,7 +150,7 @@ class _Parser:
     """Reads an expression from left to right."""
 
     def __init__(self, text: str, columns: Collection[str], option: str) -> None:
-        self._text, self._option, self._at, self._depth = text, option, 0, 0
+        self._text, self._option, self._at, self._depth, self._operators = text, option, 0, 0, 0
         self._columns = sorted(columns, key=len, reverse=True)
 
     def whole(self) -> Expression:
@@ -165,13 +167,13 @@ class _Parser:
 
     def _sum(self) -> Expression:
         found = self._product()
-        while sign := self._sign("+", "-"):
+        while sign := self._operator("+", "-"):
             found = Call(name=sign, arguments=(found, self._product()))
         return found
 
     def _product(self) -> Expression:
         found = self._factor()
-        while sign := self._sign("*", "/"):
+        while sign := self._operator("*", "/"):
             found = Call(name=sign, arguments=(found, self._factor()))
         return found
 
@@ -243,6 +245,14 @@ class _Parser:
             self._at += 1
         return self._text[self._at :]
 
+    def _operator(self, *signs: str) -> str:
+        """Like `_sign`, and counted: each operator of a chain makes the expression one level deeper."""
+        found = self._sign(*signs)
+        self._operators += bool(found)
+        if self._operators > MOST_OPERATORS:
+            raise self._error(f"more than {MOST_OPERATORS} operators", "write fewer")
+        return found
+
     def _sign(self, *signs: str) -> str:
         """The sign that comes next, if it is one of these, else ""."""
         rest = self._rest()
@@ -251,4 +261,5 @@ class _Parser:
         return found
 
     def _error(self, found: str, right: str) -> AblationsError:
-        return AblationsError(f"{self._option} {self._text!r}, character {self._at + 1}: {found}; {right}")
+        text = self._text if len(self._text) <= MOST_SHOWN else f"{self._text[:MOST_SHOWN]}..."
+        return AblationsError(f"{self._option} {text!r}, character {self._at + 1}: {found}; {right}")

@@ -28,7 +28,7 @@ def read_json_lines(path: Path, name: str) -> Log:
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if number == last and number:
                 notes = (HALF_WRITTEN,)
                 break
@@ -47,7 +47,7 @@ def read_json(path: Path, name: str) -> Log:
     """The log of a file with a list of JSON objects, or of a `trainer_state.json`; FileError for any other."""
     try:
         content = json.loads(_text(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Place(source=str(path)).error(
             f"not JSON ({error})", "for one object a line, the name must end in .jsonl"
         ) from None

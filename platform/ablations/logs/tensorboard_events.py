@@ -4,7 +4,7 @@ A record of an event file is its length (8 bytes, little endian), a checksum of 
 The last record of a running trainer may be half written.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
     events = extra("tensorboard.compat.proto.event_pb2", package=PACKAGE, reads=reads)
     arrays = extra("tensorboard.util.tensor_util", package=PACKAGE, reads=reads)
     damage = extra("google.protobuf.message", package="protobuf", reads=reads).DecodeError
+    checksum = extra("tensorboard.compat.tensorflow_stub.pywrap_tensorflow", package=PACKAGE, reads=reads).masked_crc32c
     rows: list[tuple[str, dict[str, float]]] = []
     at_step: dict[int, dict[str, float]] = {}
     notes = ()
@@ -35,7 +36,10 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
             content = path.read_bytes()
         except OSError as error:
             raise unreadable(path, error) from None
-        records, is_whole = split_records(content)
+        try:
+            records, is_whole = split_records(content, checksum)
+        except ValueError as error:
+            raise Place(source=str(path)).error(str(error), "copy the file again from where it was written") from None
         notes = notes if is_whole else (HALF_WRITTEN,)
         for number, record in enumerate(records):
             try:
@@ -57,11 +61,13 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
     return log_of_rows(rows, name=name, place=str(folder), steps=("step",), config={}, notes=notes)
 
 
-def split_records(content: bytes) -> tuple[list[bytes], bool]:
-    """The whole records of an event file, and whether nothing comes after them."""
+def split_records(content: bytes, checksum: Callable[[bytes], int]) -> tuple[list[bytes], bool]:
+    """The whole records of an event file, and whether nothing comes after them; ValueError if a length is damaged."""
     found, at = [], 0
     while at + LENGTH_FIELD + CHECKSUM <= len(content):
         start = at + LENGTH_FIELD + CHECKSUM
+        if checksum(content[at : at + LENGTH_FIELD]) != int.from_bytes(content[at + LENGTH_FIELD : start], "little"):
+            raise ValueError(f"record {len(found) + 1} is damaged (its length has another checksum)")
         end = start + int.from_bytes(content[at : at + LENGTH_FIELD], "little")
         if end + CHECKSUM > len(content):
             break

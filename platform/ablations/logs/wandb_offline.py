@@ -1,10 +1,12 @@
 """Offline runs of W&B: the file `run-ID.wandb` of a folder `offline-run-DATE-ID`.
 
 The file begins with ":W&B" and three bytes of version. Records are in blocks of 32 KiB, as in the log of LevelDB: each
-part has a checksum (4 bytes), a length (2), and a kind (1): whole, first, middle or last.
+part has a checksum (4 bytes, CRC-32 of what follows the length), a length (2) and a kind (1): whole, first, middle or
+last.
 """
 
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,10 @@ def read_wandb_file(path: Path, name: str) -> Log:
         raise unreadable(path, error) from None
     if not content.startswith(BEGINNING):
         raise Place(source=str(path)).error("not a file of W&B", "name the folder of an offline run")
-    records, is_whole = split_blocks(content)
+    try:
+        records, is_whole = split_blocks(content)
+    except ValueError as error:
+        raise Place(source=str(path)).error(str(error), "copy the file again from where it was written") from None
     rows: list[tuple[str, dict[str, Any]]] = []
     config: dict[str, str] = {}
     for number, record in enumerate(records):
@@ -60,7 +65,7 @@ def read_wandb_file(path: Path, name: str) -> Log:
 
 
 def split_blocks(content: bytes) -> tuple[list[bytes], bool]:
-    """The whole records of a file of W&B, and whether the last one is whole."""
+    """The whole records of a file of W&B, and whether the last one is whole; ValueError if a part is damaged."""
     found, parts, at = [], b"", PREFIX_BYTES
     while at < len(content):
         left = BYTES_OF_A_BLOCK - at % BYTES_OF_A_BLOCK
@@ -71,6 +76,8 @@ def split_blocks(content: bytes) -> tuple[list[bytes], bool]:
         start = at + PART_PREFIX_BYTES
         if not kind or start + length > len(content):
             return found, False
+        if zlib.crc32(content[at + 6 : start + length]) != int.from_bytes(content[at : at + 4], "little"):
+            raise ValueError(f"record {len(found) + 1} is damaged (it has another checksum)")
         parts = (
             content[start : start + length] if kind[0] in (WHOLE, FIRST) else parts + content[start : start + length]
         )

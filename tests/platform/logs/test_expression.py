@@ -163,3 +163,10 @@ def test_what_is_no_expression_is_refused_with_its_place(text, said):
 def test_calls_of_a_function_are_found_wherever_they_stand():
     found = parse("2 * cumsum(a + cumsum(b)) - cumsum(a)", ["a", "b"], option="--compute")
     assert [list(columns_of(call)) for call in calls_of(found, "cumsum")] == [["a", "b"], ["a"]]
+
+
+def test_a_chain_of_too_many_operators_is_refused_before_it_is_evaluated():
+    with pytest.raises(AblationsError, match="more than 200 operators; write fewer"):
+        parse("+".join(["a"] * 5000), ["a"], option="--score")
+    longest = parse("+".join(["a"] * 201), ["a"], option="--score")
+    assert evaluate(longest, {"a": np.ones(1)}, 1) == 201

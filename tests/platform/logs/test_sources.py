@@ -130,9 +130,17 @@ def test_a_damaged_event_file_is_refused(tmp_path):
     writer.add_scalar("acc", 0.5, 1)
     writer.close()
     (path,) = (tmp_path / "run").iterdir()
-    (first, *_), _ = split_records(path.read_bytes())
-    path.write_bytes(path.read_bytes().replace(first, b"\xff" * len(first)))
+    from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
+
+    whole = path.read_bytes()
+    (first, *_), _ = split_records(whole, masked_crc32c)
+    path.write_bytes(whole.replace(first, b"\xff" * len(first)))
     with pytest.raises(FileError, match="record 1 is damaged"):
+        only_log(tmp_path / "run")
+    # A length that is too large must not pass for the half-written end of the file.
+    second = 8 + 4 + len(first) + 4
+    path.write_bytes(whole[: second + 6] + b"\x7f" + whole[second + 7 :])
+    with pytest.raises(FileError, match="record 2 is damaged"):
         only_log(tmp_path / "run")
 
 
@@ -180,6 +188,16 @@ def test_an_offline_run_that_is_half_written_ends_with_its_last_whole_record(wan
         assert log.notes == ("The last row is half written and left out.",)
         assert logged(log, "perf/time").items() < {step: 2.0 * step for step in range(5)}.items()
     assert split_blocks(content)[1]
+    (tmp_path / "run-x.wandb").write_bytes(content[:12] + bytes([content[12] ^ 64]) + content[13:])
+    with pytest.raises(FileError, match="record 1 is damaged"):
+        only_log(tmp_path / "run-x.wandb")
+
+
+def test_json_that_is_nested_without_end_is_refused(tmp_path):
+    for name in ("a.json", "a.jsonl"):
+        (tmp_path / name).write_text("[" * 100_000)
+        with pytest.raises(FileError, match="not JSON"):
+            only_log(tmp_path / name)
 
 
 TRACKIO = """

@@ -196,3 +196,26 @@ def test_a_log_that_cannot_be_read_is_the_reason_of_the_failure(tmp_path):
     assert "without logging an evaluation in" in status.message
     assert "no column 'val-core/math/acc'" in status.message
     assert "val-core/math/acc/mean@8" in status.message
+
+
+def test_a_log_that_has_lost_its_beginning_ends_the_run_with_that_reason(tmp_path):
+    run = of_other_trainer(tmp_path, 10**9)
+    assert job(run, 5.0).wait() == 0
+    before = run.metrics.read_bytes()
+    log = run.work / "metrics.jsonl"
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[3:]))
+    assert job(run, 50.0).wait() == 0
+    assert run.read_status().state == "failed"
+    assert "began at step 0 and now begins at step 3, so its compute is too low" in run.read_status().message
+    assert run.metrics.read_bytes() == before
+
+
+def test_a_log_that_becomes_unreadable_is_named_when_the_program_ends_short(tmp_path):
+    run = of_other_trainer(tmp_path, 60)
+    script = Path(tmp_path / "train.py")
+    text = script.read_text() + "\nopen(path, 'ab').write(b'\\n\\xff\\xff\\n{}\\n')\n"
+    run = program_run(tmp_path, text, preamble="", log=AS_VERL)
+    assert job(run).wait() == 0
+    status = run.read_status()
+    assert (status.state, "could not be read to its end" in status.message) == ("stopped", True)
+    assert "not UTF-8" in status.message

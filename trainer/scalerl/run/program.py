@@ -97,7 +97,10 @@ def run_program(
             + _last_lines(folder, status.attempt)
         )
     else:
-        status.write("stopped", f"the program ended by itself {_how(code)} at {reached}, short of its budget")
+        ended = f"the program ended by itself {_how(code)} at {reached}, short of its budget"
+        status.write(
+            "stopped", ended + (f"; its log could not be read to its end: {log.problem}" if log.problem else "")
+        )
 
 
 def no_reader(path: Path, settings: ProgramOwnLog) -> Sequence[Mapping[str, Any]]:
@@ -115,6 +118,8 @@ class ProgramLog:
 
     remedy = "; call run.log of ablations.start()"
     """What to do if it stays empty."""
+    problem = ""
+    """Why it cannot be read at present."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.place: Path = folder.metrics
@@ -156,14 +161,13 @@ class TranslatedLog(ProgramLog):
     def __init__(self, folder: RunFolder, place: Path, settings: ProgramOwnLog, read: OwnLogReader) -> None:
         self._source, self._settings, self._read = place, settings, read
         self._read_at, self._seen = -math.inf, frozenset[tuple[str, int, int]]()
-        self.remedy = "; see trainer.log of the sweep file"
         super().__init__(folder)
         self.place = place
 
     def refresh(self, *, at_once: bool = False) -> None:
         """Make the run log anew if the program's has changed, and a moment has passed or it is `at_once`.
 
-        A log that cannot be read leaves the run log as it is; why is then in the remedy.
+        A log that cannot be read leaves the run log as it is. Raises ProgramFailed if the log has lost its beginning.
         """
         if at_once or time.monotonic() - self._read_at > TRANSLATE_S:
             self._read_at = time.monotonic()
@@ -172,13 +176,25 @@ class TranslatedLog(ProgramLog):
                 self._seen = seen
         super().refresh()
 
+    @property
+    def remedy(self) -> str:
+        """Why the log cannot be read, or where it was looked for."""
+        return f": {self.problem}" if self.problem else "; see trainer.log of the sweep file"
+
     def _translate(self) -> None:
+        self.problem = ""
         try:
             rows = self._read(self._source, self._settings)
         except ValueError as error:
-            self.remedy = f": {error}"
+            self.problem = str(error)
             return
         if rows:
+            before = next(read_rows(self._folder.metrics, kind="eval"), None) if self._folder.metrics.exists() else None
+            if before and before["step"] < rows[0]["step"]:
+                raise ProgramFailed(
+                    f"{self._source} began at step {before['step']} and now begins at step {rows[0]['step']}, so its "
+                    "compute is too low; let the program continue its log after a restart, or begin again at its start"
+                )
             write_atomically(self._folder.metrics, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
 
 
