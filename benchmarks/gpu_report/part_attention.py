@@ -18,7 +18,7 @@ from gpu_report.made import of_config, qwen3, recipe_of
 from gpu_report.part_step import distance, flat
 from gpu_report.results import Results
 from gpu_report.setting import Setting
-from scalerl.model.attention import ATTENTION_NAME
+from scalerl.model.attention import BY_BLOCKS
 from scalerl.model.packing import Packing
 from scalerl.model.policy import Policy
 from scalerl.model.transformers_policy import TransformersPolicy
@@ -56,23 +56,23 @@ def run(setting: Setting, results: Results) -> None:
     results.report("attention.window", forward_gap(windowed, layouts))
     if not setting.is_cuda:
         return
-    gaps = [distance(gradient(policy, one, ATTENTION_NAME), gradient(policy, one, WHOLE)) for one in layouts]
+    gaps = [distance(gradient(policy, one, BY_BLOCKS), gradient(policy, one, WHOLE)) for one in layouts]
     results.report("attention.gradient", float(np.max(gaps)))
     results.report("attention.graphs", number_of_graphs(policy, layouts), layouts=LAYOUTS)
     mixed = of_config(qwen3(**sizes, vocabulary=VOCABULARY), recipe_of(setting, LlamaModel(), parameters="mixed"))
     results.report(
-        "attention.bf16", distance(gradient(mixed, layouts[0], ATTENTION_NAME), gradient(mixed, layouts[0], WHOLE))
+        "attention.bf16", distance(gradient(mixed, layouts[0], BY_BLOCKS), gradient(mixed, layouts[0], WHOLE))
     )
     long, number = setting.of(cuda=4096, cpu=64), 4
     tokens = torch.ones(number, long, dtype=torch.int64, device=setting.device)
     row = Layout(tokens=tokens, packing=packed([long] * number, setting))
     device, seconds, memory = torch.device(setting.device), {}, {}
-    for way in (ATTENTION_NAME, WHOLE):
+    for way in (BY_BLOCKS, WHOLE):
         with peak_bytes(device) as peak:
             seconds[way] = median_seconds(lambda w=way: gradient(mixed, row, w), device, rounds=3)
         memory[way] = peak.total
-    results.report("attention.speed", seconds[WHOLE] / seconds[ATTENTION_NAME], by_blocks_s=seconds[ATTENTION_NAME])
-    results.report("attention.memory", memory[ATTENTION_NAME] / memory[WHOLE], by_blocks_bytes=memory[ATTENTION_NAME])
+    results.report("attention.speed", seconds[WHOLE] / seconds[BY_BLOCKS], by_blocks_s=seconds[BY_BLOCKS])
+    results.report("attention.memory", memory[BY_BLOCKS] / memory[WHOLE], by_blocks_bytes=memory[BY_BLOCKS])
 
 
 def mistral(sizes: dict[str, int]) -> MistralConfig:
@@ -113,7 +113,7 @@ def attending(policy: Policy, way: str) -> TransformersPolicy:
     """The policy, which attends in this way from now on."""
     assert isinstance(policy, TransformersPolicy)
     policy.model.set_attn_implementation(way)
-    assert policy.attends_by_blocks == (way == ATTENTION_NAME)
+    assert policy.attends_by_blocks == (way == BY_BLOCKS)
     return policy
 
 
@@ -123,8 +123,7 @@ def forward_gap(policy: Policy, layouts: list[Layout]) -> float:
     gaps = []
     for one in layouts:
         found, expected = (
-            attending(policy, way).score(one.tokens, 1.0, packing=one.packing).logprobs_BT
-            for way in (ATTENTION_NAME, WHOLE)
+            attending(policy, way).score(one.tokens, 1.0, packing=one.packing).logprobs_BT for way in (BY_BLOCKS, WHOLE)
         )
         gaps.append(float((found - expected).abs().max()))
     return float(np.max(gaps))
@@ -146,5 +145,5 @@ def number_of_graphs(policy: Policy, layouts: list[Layout]) -> int:
     torch.compiler.reset()
     counters.clear()
     for one in layouts:
-        gradient(policy, one, ATTENTION_NAME)
+        gradient(policy, one, BY_BLOCKS)
     return counters["stats"]["unique_graphs"]

@@ -5,7 +5,7 @@ import pytest
 import torch
 from trainer.tiny_transformers import CONFIGS, CPU
 
-from scalerl.model.attention import ATTENTION_NAME, BLOCK, BY_ROWS, attend_by_groups, block_mask, blocks_with_pairs
+from scalerl.model.attention import BLOCK, BY_BLOCKS, BY_ROWS, attend_by_groups, block_mask, blocks_with_pairs
 from scalerl.model.packing import Packing
 from scalerl.model.transformers_load import attention_of, empty
 
@@ -48,7 +48,7 @@ def test_every_token_sees_what_the_whole_mask_lets_it_see(name, window):
 @pytest.mark.parametrize("name", ["llama", "qwen2", "mistral windowed", "gemma3", "mixtral"])
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")  # as a CPU runs it
 @torch.no_grad()
-@pytest.mark.parametrize("way", [ATTENTION_NAME, BY_ROWS])
+@pytest.mark.parametrize("way", [BY_BLOCKS, BY_ROWS])
 def test_a_policy_that_attends_by_blocks_or_rows_says_what_it_says_by_whole_masks(name, way, monkeypatch):
     policy = empty(CONFIGS[name], CPU)
     policy.init_weights(torch.Generator().manual_seed(0))
@@ -67,7 +67,7 @@ def test_a_policy_that_attends_by_blocks_or_rows_says_what_it_says_by_whole_mask
 
 def test_attention_goes_by_blocks_on_a_gpu_and_by_rows_on_a_cpu():
     assert attention_of(CONFIGS["qwen2"], CPU) == BY_ROWS
-    assert attention_of(CONFIGS["qwen2"], torch.device("cuda")) == ATTENTION_NAME
+    assert attention_of(CONFIGS["qwen2"], torch.device("cuda")) == BY_BLOCKS
     assert attention_of(CONFIGS["gemma2 capped"], torch.device("cuda")) == "eager"
 
 

@@ -8,6 +8,7 @@ line of the output, is `{"found": "...", "remedy": "...", "is_broken": true}`.
 
 import ast
 import json
+import os
 import random
 import sys
 import time
@@ -67,7 +68,8 @@ def main() -> None:
     request = json.load(sys.stdin)
     setting = request["setting"]
     settings = {"task": CustomTask, "loss": OwnLoss}.get(setting, Own)
-    print(json.dumps(tried(setting, settings.model_validate(request["own"]))))
+    print(json.dumps(tried(setting, settings.model_validate(request["own"]))), flush=True)
+    os._exit(0)  # what the user's files do at the end of a process must not follow the answer
 
 
 def tried(setting: str, own: Own) -> dict[str, Any]:

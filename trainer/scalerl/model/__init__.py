@@ -13,7 +13,7 @@ transformers_masks   attention masks of these models
 from_gguf            a model's folder from a GGUF file
 transformers_folder  a model's folder, read completely or rejected with a reason
 transformers_weights their weights under the names in their files
-attention            block-sparse attention for passes too long for a full mask
+attention            attention of packed sequences without a full mask: by blocks on a GPU, by rows on a CPU
 adapter              a `transformers` policy with a LoRA adapter, by `peft`
 adapter_weights      an adapter's tensors by name, and added to a model's own
 kv_cache             the base of both caches

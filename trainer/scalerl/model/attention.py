@@ -19,7 +19,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from scalerl.model.packing import Packing
 
-ATTENTION_NAME, BY_ROWS = "packed", "rows"
+BY_BLOCKS, BY_ROWS = "packed", "rows"
 """Names in a model's configuration of attention by blocks and by rows."""
 BLOCK = 128
 """Tokens per side of a block, as in FlexAttention."""
@@ -133,5 +133,5 @@ def attend(
     return attended.transpose(1, 2).contiguous(), None
 
 
-for name in (ATTENTION_NAME, BY_ROWS):
+for name in (BY_BLOCKS, BY_ROWS):
     AttentionInterface.register(name, attend)

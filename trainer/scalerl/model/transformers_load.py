@@ -13,8 +13,7 @@ from transformers import (
 )
 from transformers.initialization import no_init_weights
 
-from scalerl.model.attention import ATTENTION_NAME as BY_BLOCKS
-from scalerl.model.attention import BY_ROWS
+from scalerl.model.attention import BY_BLOCKS, BY_ROWS
 from scalerl.model.llama_files import MAX_POSITIONS, RMS_EPS, ROPE_BASE
 from scalerl.model.outline import shapes_alone
 from scalerl.model.policy import FP32, Precision

@@ -20,8 +20,7 @@ from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from scalerl.model.attention import ATTENTION_NAME as BY_BLOCKS
-from scalerl.model.attention import BY_ROWS
+from scalerl.model.attention import BY_BLOCKS, BY_ROWS
 from scalerl.model.kv_cache import KVCache, Prefill
 from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
