@@ -8,6 +8,7 @@ merge_resources  a sweep's block over its scale's, with the place of every key
 search_space     the settings that a search may vary
 search_points    one point of a search space as overrides
 override         dotted paths and `{times: x}` applied to a recipe
+vary             overrides applied to a recipe of ours, or to the configuration of a program
 forms            leave-one-out, axes, grid, zip, variants
 program          the reference of a study whose trainer is a program of the user's own
 resolve          merges a recipe and a scale into one resolved recipe

@@ -18,12 +18,13 @@ from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
 from ablations.study.forms import Draft, drafts
 from ablations.study.merge_resources import Asked, asked_in
-from ablations.study.override import overrides_in, vary
+from ablations.study.override import overrides_in
 from ablations.study.program import check_variables, command_reference
 from ablations.study.resolve import asked_in_scale, resolve, unread
 from ablations.study.resources import Resources
 from ablations.study.search_points import SearchSpace, search_space
 from ablations.study.sweep import Sweep
+from ablations.study.vary import vary
 from scalerl.recipe import ALL, ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
 

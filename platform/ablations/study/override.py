@@ -20,7 +20,6 @@ from ablations.errors import Place, did_you_mean
 from ablations.files.source import KeyPath, Source, parse_value, shown_value
 from ablations.files.validation import validated
 from scalerl.recipe import ResolvedRecipe
-from scalerl.recipe.command import NEW, AnyRecipe, CommandRecipe
 
 MAX_TIMES = 1_000_000
 RESETS = {"type": 0, "function": 1}
@@ -76,18 +75,11 @@ def base_and_sets(base: Iterable[Override], sets: Iterable[str]) -> list[Overrid
     return [override for override in base if override.path not in replaced] + set_here
 
 
-def vary(base: AnyRecipe, overrides: Sequence[Override]) -> tuple[AnyRecipe, dict[str, Any]]:
-    """Apply overrides; returns the recipe and the value set at each path. Errors point at the responsible override."""
-    if isinstance(base, CommandRecipe):
-        return vary_configuration(base, overrides)
-    return vary_recipe(base, overrides)
-
-
 def vary_recipe(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[ResolvedRecipe, dict[str, Any]]:
     """Apply overrides to a recipe of the platform's own trainer."""
     if not overrides:
         return base, {}
-    _refuse_contradictions(overrides)
+    refuse_contradictions(overrides)
     _refuse_resources(overrides)
     before = base.model_dump(mode="json")
     after = copy.deepcopy(before)
@@ -95,65 +87,12 @@ def vary_recipe(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[Re
     places: dict[KeyPath, Place] = {}
     # A new type or function empties its block, so they come before the block's other settings.
     for override in sorted(overrides, key=lambda override: RESETS.get(override.parts[-1], len(RESETS))):
-        value = _value(override, before)
+        value = value_to_set(override, before)
         places[_set(after, override, value)] = override.place
         if override.parts[-1] not in FILLED_IN:
             settings[override.path] = value
     source = Source(data=after, places=places, root=overrides[0].place)
     return validated(source, ResolvedRecipe), settings
-
-
-def vary_configuration(base: CommandRecipe, overrides: Sequence[Override]) -> tuple[CommandRecipe, dict[str, Any]]:
-    """Apply overrides to a program's configuration, on top of those that it has; a type empties no block here.
-
-    A key that the configuration lacks needs a `+` before its path, unless there is no configuration.
-    """
-    _refuse_contradictions(overrides)
-    before, settings = base.settings, dict[str, Any]()
-    for override in overrides:
-        settings[override.path] = _configured(before, override, any_key=not base.configuration)
-    written = {path.removeprefix(NEW): path for path in base.overrides}  # a key that `base` has added stays marked
-    together = base.overrides | {written.get(path.removeprefix(NEW), path): value for path, value in settings.items()}
-    changing = {path: value for path, value in together.items() if not _stands(base.configuration, path, value)}
-    return base.model_copy(update={"overrides": changing}), settings
-
-
-def _configured(before: dict[str, Any], override: Override, *, any_key: bool) -> Any:
-    """The value that an override sets in a configuration; FileError if its key has to be there, or must not be."""
-    known = replace(override, path=override.path.removeprefix(NEW))
-    is_there = _has(before, known.path)
-    if override.path.startswith(NEW):
-        if is_there:
-            raise override.place.error(f"{known.path} is no new key", f"write it without {NEW}")
-    elif is_there or not any_key:
-        holder, key = _located(before, known)
-        if isinstance(holder, dict) and key[-1] not in holder:
-            right = did_you_mean(str(key[-1]), holder, "keys")
-            raise override.place.error(
-                f"unknown key '{key[-1]}' of the configuration", f"{right}; a new key is written '{NEW}{override.path}'"
-            )
-    return _value(known, before)
-
-
-def _stands(configuration: dict[str, Any], path: str, value: Any) -> bool:
-    """True if a configuration has this very value at a path."""
-    if not _has(configuration, path):
-        return False
-    standing: Any = configuration
-    for part in path.split("."):
-        standing = standing[int(part) if isinstance(standing, list) else part]
-    return type(standing) is type(value) and standing == value
-
-
-def _has(tree: Any, path: str) -> bool:
-    for part in path.split("."):
-        if isinstance(tree, dict) and part in tree:
-            tree = tree[part]
-        elif isinstance(tree, list) and part in map(str, range(len(tree))):
-            tree = tree[int(part)]
-        else:
-            return False
-    return True
 
 
 def _flat(path: str, value: Any, source: Source, key: KeyPath) -> Iterator[Override]:
@@ -167,7 +106,7 @@ def _flat(path: str, value: Any, source: Source, key: KeyPath) -> Iterator[Overr
         yield Override(path=path, value=value, place=source.place(key))
 
 
-def _refuse_contradictions(overrides: Sequence[Override]) -> None:
+def refuse_contradictions(overrides: Sequence[Override]) -> None:
     """Raise FileError if two overrides set the same path, or one sets a path inside the other's."""
     seen: dict[tuple[str, ...], Override] = {}
     for override in sorted(overrides, key=lambda override: len(override.parts)):
@@ -184,12 +123,12 @@ def _refuse_resources(overrides: Sequence[Override]) -> None:
             raise override.place.error("resources are not part of a recipe", right)
 
 
-def _value(override: Override, before: dict[str, Any]) -> Any:
+def value_to_set(override: Override, before: dict[str, Any]) -> Any:
     """The value to set: the value as written, or `times` the number at the path before any override."""
     if not isinstance(override.value, dict):
         return override.value
     times = _times(override)
-    holder, key = _located(before, override)
+    holder, key = located(before, override)
     if key[-1] not in holder and isinstance(holder, dict):
         raise override.place.error(f"unknown key '{key[-1]}'", did_you_mean(str(key[-1]), holder, "keys"))
     number = holder[key[-1]]
@@ -213,7 +152,7 @@ def _set(tree: dict[str, Any], override: Override, value: Any) -> KeyPath:
     """Set `value` in `tree`, emptying a block whose type changes; returns the path that was set."""
     if override.parts[-1] == "type" and value == "custom":
         _make_block(tree, override)
-    holder, key = _located(tree, override)
+    holder, key = located(tree, override)
     block: Any = tree
     for part in key[:-1]:
         block = block[part]
@@ -246,12 +185,12 @@ def _make_block(tree: dict[str, Any], override: Override) -> None:
     """Where a word was written, as in `aggregation: token`, put a block for a function of the user's own."""
     around = replace(override, path=override.path.rpartition(".")[0])
     if around.path:
-        holder, key = _located(tree, around)
+        holder, key = located(tree, around)
         if isinstance(_entry(holder, key[-1], around), str):
             holder[key[-1]] = {}
 
 
-def _located(tree: dict[str, Any], override: Override) -> tuple[Any, KeyPath]:
+def located(tree: dict[str, Any], override: Override) -> tuple[Any, KeyPath]:
     """The mapping or list that holds the last part of the path, and the path with list positions as integers.
 
     The last part need not exist: the model decides whether a mapping may have it.

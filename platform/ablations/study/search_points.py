@@ -15,8 +15,9 @@ from typing import Any
 from ablations.errors import FileError, Place
 from ablations.files.source import KeyPath, Source
 from ablations.study.names import label
-from ablations.study.override import Override, overrides_from, overrides_in, vary
+from ablations.study.override import Override, overrides_from, overrides_in
 from ablations.study.search_space import Dimension, Search
+from ablations.study.vary import vary
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
 Point = dict[str, int | float | str]

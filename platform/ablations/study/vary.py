@@ -1,0 +1,69 @@
+"""Overrides applied to a recipe of ours, or to the configuration of a program."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ablations.errors import did_you_mean
+from ablations.study.override import Override, located, refuse_contradictions, value_to_set, vary_recipe
+from scalerl.recipe.command import NEW, AnyRecipe, CommandRecipe
+
+
+def vary(base: AnyRecipe, overrides: Sequence[Override]) -> tuple[AnyRecipe, dict[str, Any]]:
+    """Apply overrides; returns the recipe and the value set at each path. Errors point at the responsible override."""
+    if isinstance(base, CommandRecipe):
+        return vary_configuration(base, overrides)
+    return vary_recipe(base, overrides)
+
+
+def vary_configuration(base: CommandRecipe, overrides: Sequence[Override]) -> tuple[CommandRecipe, dict[str, Any]]:
+    """Apply overrides to a program's configuration, on top of those that it has; a type empties no block here.
+
+    A key that the configuration lacks needs a `+` before its path, unless there is no configuration.
+    """
+    refuse_contradictions(overrides)
+    before, settings = base.settings, dict[str, Any]()
+    for override in overrides:
+        settings[override.path] = _configured(before, override, any_key=not base.configuration)
+    written = {path.removeprefix(NEW): path for path in base.overrides}  # a key that `base` has added stays marked
+    together = base.overrides | {written.get(path.removeprefix(NEW), path): value for path, value in settings.items()}
+    changing = {path: value for path, value in together.items() if not _stands(base.configuration, path, value)}
+    return base.model_copy(update={"overrides": changing}), settings
+
+
+def _configured(before: dict[str, Any], override: Override, *, any_key: bool) -> Any:
+    """The value that an override sets in a configuration; FileError if its key has to be there, or must not be."""
+    known = replace(override, path=override.path.removeprefix(NEW))
+    is_there = _has(before, known.path)
+    if override.path.startswith(NEW):
+        if is_there:
+            raise override.place.error(f"{known.path} is no new key", f"write it without {NEW}")
+    elif is_there or not any_key:
+        holder, key = located(before, known)
+        if isinstance(holder, dict) and key[-1] not in holder:
+            right = did_you_mean(str(key[-1]), holder, "keys")
+            raise override.place.error(
+                f"unknown key '{key[-1]}' of the configuration", f"{right}; a new key is written '{NEW}{override.path}'"
+            )
+    return value_to_set(known, before)
+
+
+def _stands(configuration: dict[str, Any], path: str, value: Any) -> bool:
+    """True if a configuration has this very value at a path."""
+    if not _has(configuration, path):
+        return False
+    standing: Any = configuration
+    for part in path.split("."):
+        standing = standing[int(part) if isinstance(standing, list) else part]
+    return type(standing) is type(value) and standing == value
+
+
+def _has(tree: Any, path: str) -> bool:
+    for part in path.split("."):
+        if isinstance(tree, dict) and part in tree:
+            tree = tree[part]
+        elif isinstance(tree, list) and part in map(str, range(len(tree))):
+            tree = tree[int(part)]
+        else:
+            return False
+    return True
