@@ -13,7 +13,7 @@ from ablations.tracking.mean_curve import MEAN_COMPUTE, MEAN_PASS_RATE
 
 VIEW_KEY = "ablations"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
-COLUMNS = (
+SHOWN_COLUMNS = (
     *("tags.`changes`", "metrics.`level`", "tags.`verdict_level`", "metrics.`A_lo`", "tags.`verdict_ceiling`"),
     *("metrics.`compute_ratio`", "tags.`verdict_compute`", "metrics.`cost_gpu_hours`"),
 )
@@ -39,8 +39,8 @@ VIEW = {
     "orderByKey": "metrics.`level`",
     "orderByAsc": False,
     "searchFilter": f"tags.kind = '{OF_A_VARIANT}'",
-    "selectedColumns": list(COLUMNS),
-    "columnOrder": list(COLUMNS),
+    "selectedColumns": list(SHOWN_COLUMNS),
+    "columnOrder": list(SHOWN_COLUMNS),
     "compareRunSections": [
         {"uuid": SECTION, "name": SECTION, "display": True, "isReordered": False, "columns": 1, "cardHeight": 480}
     ],
