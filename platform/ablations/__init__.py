@@ -1,16 +1,68 @@
-"""Sweep files to verdicts. What a notebook needs stands here, each name with an example in docs/python.md:
+"""Ablation studies of reinforcement learning: curves, fits and verdicts, for a notebook or a script.
+
+    import ablations
+
+    ablations.sweeps()                          # names of the sweeps in ./ablation-runs, or in a home that you name
+    results = ablations.open_sweep("loo")       # shown as a table of variants and verdicts
+    results.to_frame()                          # the comparison as a pandas DataFrame
+    results.variant("loo-loss").fits            # a fit per seed
+    ablations.curves_figure(results)            # a Plotly figure
 
     fit_curve, read_curves, Curve, Fit                          a curve and its fit
-    open_sweep, compare                                         a sweep, and variants against a reference
+    sweeps, open_sweep, Results, compare                        a sweep, and variants against a reference
     forecast_sweep, backtest_sweep, paper_comparison            beyond the readings; as the paper compares
     curves_figure, verdicts_figure, forecast_figure             Plotly figures
     curves_picture, differences_picture                         the same for a paper
     start                                                       the log of a training script of your own
     AblationsError                                              what went wrong, for people
 
-They are imported when they are first used: the command line starts without SciPy and pandas.
+docs/python.md has an example of each name. A name is imported when it is first used, so that `import ablations` is
+quick.
+"""
 
-The rooms by height; each imports only what stands below it:
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ablations.answers.compare import compare
+    from ablations.errors import AblationsError
+    from ablations.findings.paper_comparison import paper_comparison
+    from ablations.findings.results import Results, open_sweep, sweeps
+    from ablations.findings.sweep_forecast import backtest_sweep, forecast_sweep
+    from ablations.fit.curve import Curve
+    from ablations.fit.curve_file import read_curves
+    from ablations.fit.fitting import fit_curve
+    from ablations.fit.result import Fit
+    from ablations.log import start
+    from ablations.report.curves import curves_figure
+    from ablations.report.forecast import forecast_figure
+    from ablations.report.static import curves_picture, differences_picture
+    from ablations.report.verdicts import verdicts_figure
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AblationsError",
+    "Curve",
+    "Fit",
+    "Results",
+    "backtest_sweep",
+    "compare",
+    "curves_figure",
+    "curves_picture",
+    "differences_picture",
+    "fit_curve",
+    "forecast_figure",
+    "forecast_sweep",
+    "open_sweep",
+    "paper_comparison",
+    "read_curves",
+    "start",
+    "sweeps",
+    "verdicts_figure",
+]
+
+"""The rooms by height; each imports only what stands below it:
 
     cli        the commands
     running    one `platform sweep` from plan to end
@@ -29,50 +81,11 @@ The rooms by height; each imports only what stands below it:
     errors, signals, text    what the platform raises on purpose; signals; numbers and messages as people read them
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ablations.answers.compare import compare
-    from ablations.errors import AblationsError
-    from ablations.findings.paper_comparison import paper_comparison
-    from ablations.findings.results import open_sweep
-    from ablations.findings.sweep_forecast import backtest_sweep, forecast_sweep
-    from ablations.fit.curve import Curve
-    from ablations.fit.curve_file import read_curves
-    from ablations.fit.fitting import fit_curve
-    from ablations.fit.result import Fit
-    from ablations.log import start
-    from ablations.report.curves import curves_figure
-    from ablations.report.forecast import forecast_figure
-    from ablations.report.static import curves_picture, differences_picture
-    from ablations.report.verdicts import verdicts_figure
-
-__version__ = "0.1.0"
-
-__all__ = [
-    "AblationsError",
-    "Curve",
-    "Fit",
-    "backtest_sweep",
-    "compare",
-    "curves_figure",
-    "curves_picture",
-    "differences_picture",
-    "fit_curve",
-    "forecast_figure",
-    "forecast_sweep",
-    "open_sweep",
-    "paper_comparison",
-    "read_curves",
-    "start",
-    "verdicts_figure",
-]
-
 MODULES = {
     "AblationsError": "errors",
     "Curve": "fit.curve",
     "Fit": "fit.result",
+    "Results": "findings.results",
     "backtest_sweep": "findings.sweep_forecast",
     "verdicts_figure": "report.verdicts",
     "compare": "answers.compare",
@@ -86,6 +99,7 @@ MODULES = {
     "paper_comparison": "findings.paper_comparison",
     "read_curves": "fit.curve_file",
     "start": "log",
+    "sweeps": "findings.results",
 }
 """Where each of `__all__` is defined."""
 
@@ -97,4 +111,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__version__"]

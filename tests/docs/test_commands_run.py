@@ -99,6 +99,7 @@ NOT_RUN = {
     ),
     "logs of another trainer, which tests/platform/logs has": (
         "platform compare 'runs/*' --log verl --gpus 64",
+        "platform compare 'wandb/offline-run-*' --score eval/acc --compute _runtime",
         "platform compare 'runs/*' --log verl --gpus 64 --curves curves.csv",
         "platform compare 'runs/*' --score eval/acc --compute 'cumsum(time/ms) * 8 / 3.6e6'",
         "platform compare 'runs/*' --log slime --gpus 32 --score '(eval/aime + eval/math) / 2'",

@@ -1,4 +1,7 @@
-"""The docstring of every folder's `__init__.py` is its map: it names every file, and no file that does not exist."""
+"""The text of every folder's `__init__.py` is its map: it names every file, and no file that does not exist.
+
+The text is the docstring; of `ablations` also the string below `__all__`, since its docstring is what `help` shows.
+"""
 
 import ast
 import re
@@ -16,7 +19,9 @@ ENTRY = re.compile(r"^ *((?:[a-z_/]+(?:\.py)?)(?:(?:, | \| )[a-z_/]+(?:\.py)?)*)
 
 
 def map_of(room):
-    return ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
+    tree = ast.parse((room / "__init__.py").read_text())
+    alone = [one.value for one in tree.body if isinstance(one, ast.Expr)]
+    return "\n".join(str(one.value) for one in alone if isinstance(one, ast.Constant))
 
 
 def named(room):

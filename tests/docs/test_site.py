@@ -4,9 +4,11 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 import yaml
+from dashboard.browser import CHROMIUM, require_chromium
 from places import REPOSITORY
 
 
@@ -60,3 +62,66 @@ def test_every_page_is_in_the_menu():
     assert settings["validation"] == dict.fromkeys(
         ("omitted_files", "absolute_links", "unrecognized_links", "anchors"), "warn"
     )
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    require_chromium()
+    from playwright.sync_api import sync_playwright
+
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"]) as browser,
+    ):
+        yield browser
+
+
+CUT = """() => [document.documentElement, ...document.querySelectorAll('pre, pre > code, .md-typeset__scrollwrap')]
+  .filter(one => one.scrollWidth > one.clientWidth + 1)
+  .map(one => `${one.tagName} ${one.scrollWidth} in ${one.clientWidth}: ${one.innerText.slice(0, 60)}`)"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1440, 400])
+def test_nothing_is_cut_at_the_right(site, chromium, width):
+    page = chromium.new_context(viewport={"width": width, "height": 900}).new_page()
+    for path in sorted(site.rglob("*.html")):
+        if path.name != "404.html":  # whose links are those of a server
+            page.goto(path.as_uri())
+            assert page.evaluate(CUT) == [], path.name
+
+
+def test_the_search_works_on_pages_that_are_opened_from_a_folder(site, chromium):
+    page = chromium.new_context().new_page()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto((site / "results/paper.html").as_uri())
+    page.locator("input.md-search__input").click()
+    page.keyboard.type("wandb")
+    page.get_by_role("link", name="Coming from W&B, MLflow, TRL, Hydra").first.wait_for()
+    assert [url for url in requests if not url.startswith("file:")] == []
+
+
+def test_code_has_colours_and_each_cell_its_heading(site):
+    page = (site / "tutorial.html").read_text()
+    assert '<span class="nt">variants</span>' in page  # a key of YAML
+    assert '<div class="language-bash highlight">' in page
+    assert '<td data-heading="meaning">' in (site / "recipes.html").read_text()
+
+
+def test_indented_blocks_become_fenced_ones_with_their_language():
+    spec = spec_from_file_location("fences", REPOSITORY / "docs/_site/fences.py")
+    assert spec is not None
+    assert spec.loader is not None
+    fences = module_from_spec(spec)
+    spec.loader.exec_module(fences)
+    page = (
+        "Text:\n\n    platform list   # all\n\n    loo  3 runs\n\n"
+        "```yaml\n\n    kept: 1\n```\n\n    seeds: [0]\n\n    import os\n"
+    )
+    assert fences.fenced(page) == (
+        "Text:\n\n```bash\nplatform list   # all\n```\n\n```text\nloo  3 runs\n```\n\n"
+        "```yaml\n\n    kept: 1\n```\n\n```yaml\nseeds: [0]\n```\n\n```python\nimport os\n```\n"
+    )
+    assert fences.language('{"a": 1}\n') == "json"
+    assert fences.language("error: it is: broken: here\n") == "text"

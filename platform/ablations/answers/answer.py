@@ -17,6 +17,7 @@ from ablations.answers.one_law import law_weights
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import RunToRun, run_to_run
 from ablations.fit.result import Fit
+from ablations.text import interval_text
 
 REFERENCE, NO_DIFFERENCE, CANNOT_TELL = "reference", "no difference seen", "cannot tell"
 PROVISIONAL = "one seed: provisional"
@@ -68,6 +69,9 @@ class Question:
     """Verdicts in sentences, if they differ from those in tables."""
     sentence: str
     """The numbers in a sentence: "{number} against {reference}"; may also use {own}, {seeds} and {reference_seeds}."""
+
+    def __repr__(self) -> str:
+        return f"<Question {self.name!r}>"
 
     @property
     def no_difference(self) -> float:
@@ -188,6 +192,14 @@ class Answer:
         return cls(
             question=question, estimate=estimate, lo=lo, hi=hi, **ends, verdict=verdict, joint_verdict=CANNOT_TELL
         )
+
+    @property
+    def cell(self) -> str:
+        """The estimate with its interval: `-0.049 [-0.071, -0.027]`; empty without a number."""
+        return interval_text(self.estimate, self.lo, self.hi, self.question.form)
+
+    def __repr__(self) -> str:
+        return f"<{self.question.name.capitalize()}: {f'{self.verdict} {self.cell}'.strip()}>"
 
     @property
     def differs(self) -> bool:

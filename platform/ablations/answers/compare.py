@@ -21,6 +21,7 @@ from ablations.answers.unlike import Unlike, unlike_siblings
 from ablations.errors import AblationsError
 from ablations.fit.asymptote import DOUBTED, WITHOUT_RISE, AsymptoteEstimate, Verdict, verdict_on_interval
 from ablations.fit.result import Fit
+from ablations.text import counted
 
 PLAIN_KEYS = (
     *("curve", "num_seeds", "A", "A_lo", "A_hi", "A_eq1", "A_eq1_lo", "A_eq1_hi", "eq1_p", "B", "C_mid", "R_0"),
@@ -64,6 +65,10 @@ class VariantResult:
     answers: Mapping[str, Answer]
     """Answers by the name of their question."""
 
+    def __repr__(self) -> str:
+        verdicts = dict.fromkeys(answer.verdict for answer in self.answers.values())
+        return f"<Result of {self.name!r}: {self.asymptote}; {'; '.join([self.verdict, *verdicts])}>"
+
     @property
     def doubts_eq1(self) -> bool:
         """True if the residuals of the seeds speak against eq. 1."""
@@ -101,6 +106,9 @@ class Comparison:
     questions: tuple[Question, ...] = QUESTIONS
     unlike: tuple[Unlike, ...] = ()
     """Variants with a run, or a spread, unlike the others."""
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {counted(len(self.variants), 'variant')} with {self.reference!r}>"
 
     @property
     def is_provisional(self) -> bool:

@@ -28,6 +28,14 @@ from ablations.home.started_sweep import StartedSweep
 from ablations.signals import handled
 
 SYNC_EVERY_S = 30.0
+QUIET_MLFLOW = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_LOGGING_LEVEL": "ERROR",
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    "PYTHONWARNINGS": "ignore",
+}
+"""By default MLflow's server and pages send telemetry; it also prints warnings, and starts processes for jobs that
+nothing here uses."""
 
 TOKEN_VARIABLE = "ABLATIONS_DASHBOARD_TOKEN"
 """Environment variable with the dashboard's token; empty if the dashboard needs none."""
@@ -81,13 +89,27 @@ def _token(*, no_token: bool) -> str:
 def mlflow(port: PortOption = 5000, home: HomeOption = None) -> None:
     """Serve MLflow's pages for the home folder's store on this machine, without a token.
 
+    The printed URL opens the runs of the newest sweep that MLflow has. MLflow's own start page opens on traces instead.
+
     Every user of the machine can read and change the data in MLflow; the run folders are not affected.
     """
-    from ablations.tracking.ledger import default_tracking_uri
+    from ablations.tracking.ledger import default_tracking_uri, newest_ledger
+    from ablations.tracking.runs_page import runs_page_url
 
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # the server and its pages would otherwise send telemetry
-    store = default_tracking_uri(find_home(home))
-    become([sys.executable, "-m", "mlflow", "ui", "--host=127.0.0.1", f"--port={port}", "--backend-store-uri", store])
+    folder = find_home(home)
+    store, server = default_tracking_uri(folder), f"http://127.0.0.1:{port}"
+    newest = newest_ledger(folder)
+    url = runs_page_url(server, newest.experiment_id, has_view=bool(newest.view)) if newest else server
+    print(f"MLflow of {folder.path}, in some seconds: {url}", flush=True)
+    for name, value in QUIET_MLFLOW.items():
+        os.environ.setdefault(name, value)
+    options = (
+        "--host=127.0.0.1",
+        f"--port={port}",
+        f"--registry-store-uri={store}",
+        "--uvicorn-opts=--log-level=warning",
+    )
+    become([sys.executable, "-m", "mlflow", "ui", *options, "--backend-store-uri", store])
 
 
 def become(command: list[str]) -> NoReturn:

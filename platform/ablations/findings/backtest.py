@@ -89,6 +89,9 @@ class Backtest:
     checks: tuple[Check, ...]
     scores: tuple[Score, ...]
 
+    def __repr__(self) -> str:
+        return f"<Backtest: {counted(len(self.checks), 'forecast')} of the end of a run>"
+
     @property
     def reasons(self) -> tuple[str, ...]:
         """Messages about checks without a forecast."""

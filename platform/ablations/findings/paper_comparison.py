@@ -18,6 +18,7 @@ from ablations.errors import AblationsError
 from ablations.findings.results import Results
 from ablations.fit.curve import Curve
 from ablations.terminal.progress_bar import Done, counted_off
+from ablations.text import counted
 
 DIGITS = 9
 """Rounding digits: 0.61 - 0.59 is a little over 0.02 in floating point, though both are nodes of the grid."""
@@ -114,6 +115,9 @@ class PaperComparison:
     """Budget to which the grid of C_mid is in proportion."""
     reasons: tuple[str, ...] = ()
     """Reasons why runs have no fit."""
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {counted(len(self.variants), 'variant')} with {self.reference!r} by the {RULE}>"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: {"mode": "paper", "rule": ..., "common_A": 0.61, "variants": [...], "warning": ...}."""

@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ablations.answers.answer import Question
 from ablations.answers.compare import PLAIN_KEYS, Comparison, VariantResult, compare
 from ablations.answers.differences import mean_ceiling
 from ablations.answers.questions import CEILING, QUESTIONS
 from ablations.answers.repeats import NO_OTHERS, OtherSweeps
+from ablations.errors import AblationsError, did_you_mean
 from ablations.findings.repeated_runs import of_other_sweeps
+from ablations.findings.summary import Summary, grouped
 from ablations.fit.asymptote import AsymptoteEstimate, Verdict
 from ablations.fit.curve_file import read_curves
 from ablations.fit.options import FitSettings
@@ -29,6 +31,14 @@ from ablations.readings.readings_together import Done, readings_of_runs
 from ablations.readings.run_reading import try_fit
 from ablations.readings.task_curves import with_task
 from ablations.readings.wanted import WantedRun
+from ablations.text import at_scale, changes_text
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_Entry = TypeVar("_Entry")
+NO_FIT = "no fit"
+"""Verdict on a variant that cannot be compared."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,6 +80,9 @@ class FittedVariant:
         if flat:
             return AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=False, without_rise=flat)
         return AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=True)
+
+    def __repr__(self) -> str:
+        return f"<Variant {self.name!r}: {len(self.fits)} of {len(self.runs)} runs fitted; {self.asymptote or NO_FIT}>"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -130,8 +143,13 @@ class Results:
         return self.comparison.questions if self.comparison else QUESTIONS
 
     def variant(self, name: str) -> FittedVariant:
-        """The variant of this name."""
-        return next(variant for variant in self.variants if variant.name == name)
+        """The variant of this name; AblationsError names the variants if there is none."""
+        return _named(name, {variant.name: variant for variant in self.variants}, "variant", self.title)
+
+    def run(self, name: str) -> FittedRun:
+        """The run of this curve name, `loo-loss-s0`, or id; AblationsError names the runs if there is none."""
+        by_id = {run.id: run for run in self.runs}
+        return by_id.get(name) or _named(name, {run.name: run for run in self.runs}, "run", self.title)
 
     def compared(self, name: str) -> VariantResult | None:
         """The variant's result in the comparison; None if it or the reference has no fit."""
@@ -147,7 +165,7 @@ class Results:
         """The verdicts on a variant in few words: "weak; level down; ceiling down; cannot tell", or "no fit"."""
         line = self.compared(name)
         verdicts = dict.fromkeys(one.verdict for one in line.answers.values()) if line else {}
-        said = "; ".join([line.verdict, *verdicts]) if line else "no fit"
+        said = "; ".join([line.verdict, *verdicts]) if line else NO_FIT
         return f"{said}; stopped" if any(stop.variant == name for stop in self.stopped.values()) else said
 
     def fit_numbers(self, name: str) -> dict[str, float]:
@@ -171,7 +189,7 @@ class Results:
             "hours": variant.hours and variant.hours.to_json(),
             "reason": " ".join(variant.reasons),
         }
-        return empty | (line.to_json() if line else {"verdict": "no fit"}) | known
+        return empty | (line.to_json() if line else {"verdict": NO_FIT}) | known
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: a line per variant, null for a missing number, every fit, and the reasons."""
@@ -192,6 +210,88 @@ class Results:
             "stops": [asdict(stop) for stop in self.stops.values()],
             "code_versions": self.code_versions,
         }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per variant for a CSV file or data frame: its changes, then the numbers and verdicts of `to_json`.
+
+        A number that the comparison does not support is None. The window of the fit has two columns.
+        """
+        return [_row(line) for line in self.to_json()["variants"]]
+
+    def to_frame(self) -> "DataFrame":
+        """A pandas DataFrame with a row per variant and the columns of `comparison.csv`; a missing number is NaN."""
+        from pandas import DataFrame
+
+        rows = self.rows()
+        empty = [name for name in rows[0] if all(row[name] is None for row in rows)]
+        return DataFrame(rows).astype(dict.fromkeys(empty, float))
+
+    def summary(self, questions: Sequence[Question] = ()) -> Summary:
+        """Level, A and verdicts of each variant, its difference for each of these questions, and a closing line."""
+        reference = self.plan.reference
+        groups: dict[str, list[str]] = {}
+        rows = []
+        for variant in self.variants:
+            line, asymptote = self.compared(variant.name), self.asymptote(variant)
+            if variant.name != reference:
+                verdict = line.answers[self.questions[0].name].verdict if line else NO_FIT
+                groups.setdefault(verdict, []).append(variant.name)
+            rows.append(
+                (
+                    variant.name,
+                    f"{len(variant.fits)} of {len(variant.runs)}",
+                    "" if line is None or line.level is None else f"{line.level:.3f}",
+                    asymptote.cell() if asymptote else NO_FIT,
+                    *(
+                        "" if line is None or variant.name == reference else line.answers[q.name].cell
+                        for q in questions
+                    ),
+                    self.verdict(variant.name),
+                )
+            )
+        no_fit = "" if self.comparison else f"no comparison, since {reference} has no fit; "
+        return Summary(
+            title=f"{self.title}{at_scale(self.plan.scale)}, against {reference}",
+            headings=(
+                *("variant", "seeds", "level", "A"),
+                *(one.heading.format(reference=reference) for one in questions),
+                "verdict",
+            ),
+            rows=rows,
+            closing=f"At equal compute: {no_fit}{grouped(groups) or 'no other variant'}",
+        )
+
+    def __repr__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        """The table with the answers to every question, for Jupyter and other notebooks."""
+        return self.summary(self.questions).html()
+
+
+def _named(name: str, by_name: Mapping[str, _Entry], kind: str, where: str) -> _Entry:
+    """The entry of this name; AblationsError with the nearest one and all names if there is none."""
+    if name not in by_name:
+        raise AblationsError(f"unknown {kind} {name!r} in {where}; {did_you_mean(name, by_name, f'{kind}s')}")
+    return by_name[name]
+
+
+def _row(line: Mapping[str, Any]) -> dict[str, Any]:
+    first, last = line["window"] or (None, None)
+    plain = {key: value for key, value in line.items() if key not in ("curve", "overrides", "window", "hours")}
+    head = {"variant": line["curve"], "changes": changes_text(line["overrides"])}
+    return head | plain | {"window_from": first, "window_to": last}
+
+
+def sweeps(home: Path | str | None = None) -> list[str]:
+    """Names of the sweeps of a home folder, the most recent first: `["loo", "turns"]`.
+
+    `home` is the home folder, else ABLATIONS_HOME, else ./ablation-runs. AblationsError if there is no such folder.
+    """
+    folder = find_home(None if home is None else Path(home))
+    if not folder.path.is_dir():
+        raise AblationsError(f"home folder {folder.path}: no such folder; name one in which `platform sweep` has run")
+    return folder.sweep_names()
 
 
 def open_sweep(

@@ -31,6 +31,7 @@ from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 from ablations.readings.fitted_run import FittedRun
 from ablations.terminal.progress_bar import Done, counted_off
+from ablations.text import compute_text, counted
 
 DEFAULT_BUDGETS = (1.0, 2.0, 10.0)
 """Multiples of the plan's budget."""
@@ -106,6 +107,10 @@ class SweepForecast:
     """The pass rate whose compute was requested."""
     variants: tuple[VariantForecast, ...]
     reasons: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        budgets = ", ".join(map(compute_text, self.budgets_gpu_hours))
+        return f"<Forecast of {self.sweep!r}: {counted(len(self.variants), 'variant')} at {budgets}>"
 
     @property
     def is_empty(self) -> bool:

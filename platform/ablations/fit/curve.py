@@ -2,10 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ablations.errors import AblationsError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 COUNTS = ("prompts", "samples", "step")
 """Other data that a reading may have."""
@@ -47,6 +51,14 @@ class Curve:
         if self.answer_variance is None:
             return of_samples
         return np.where(np.isnan(self.answer_variance), of_samples, self.answer_variance)
+
+    def to_frame(self) -> "DataFrame":
+        """A pandas DataFrame with a row per reading: `curve`, `compute`, `score`, and what else the readings have."""
+        from pandas import DataFrame
+
+        columns = {name: getattr(self, name) for name in ("compute", "score", *COUNTS, *VARIANCES)}
+        known = {name: value for name, value in columns.items() if value is not None and not np.isnan(value).all()}
+        return DataFrame({"curve": self.name} | known)
 
     def __repr__(self) -> str:
         ends = " to ".join(f"{compute:g}" for compute in self.compute[[0, -1]])

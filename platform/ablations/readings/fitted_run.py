@@ -33,6 +33,9 @@ class FittedCurve:
     fit: Fit | None
     reason: str = ""
 
+    def __repr__(self) -> str:
+        return f"<Run {self.name!r}: {self.fit.asymptote if self.fit else f'no fit: {self.reason}'}>"
+
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: the fit, or the curve's name and the reason."""
         if self.fit is None:
@@ -46,7 +49,7 @@ class FittedCurve:
         return self.to_json() | {"words": in_words(self.fit), "cutoffs": [*map(_shown_row, cutoff_table(self.fit))]}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FittedRun(FittedCurve):
     """The fitted curve of one run of a sweep."""
 

@@ -14,7 +14,6 @@ from ablations.fit.curve import COUNTS
 from ablations.readings.fitted_run import FittedRun
 from ablations.report.series import is_fitted
 from ablations.report.sheet import sheet_text
-from ablations.text import changes_text
 
 
 def csv_files(results: Results) -> dict[str, bytes]:
@@ -58,15 +57,5 @@ def _fit_row(run: FittedRun) -> dict[str, Any]:
 
 
 def comparison_sheet(results: Results) -> str:
-    """A CSV row per variant: its changes, then the numbers and verdicts of `compare --json` under its keys.
-
-    A number that the comparison does not support is empty. The window of the fit has two columns.
-    """
-    return sheet_text([_sheet_row(line) for line in results.to_json()["variants"]])
-
-
-def _sheet_row(line: dict[str, Any]) -> dict[str, Any]:
-    first, last = line["window"] or (None, None)
-    plain = {key: value for key, value in line.items() if key not in ("curve", "overrides", "window", "hours")}
-    head = {"variant": line["curve"], "changes": changes_text(line["overrides"])}
-    return head | plain | {"window_from": first, "window_to": last}
+    """`Results.rows` as CSV; a number that the comparison does not support is empty."""
+    return sheet_text(results.rows())

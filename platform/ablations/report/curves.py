@@ -87,14 +87,15 @@ def curves_figure(
 
     `shown` are the variants drawn in colour (all by default), `banded` those with an uncertainty band (the reference by
     default), and `others` the grey lines. A click on a name in the legend hides everything of that variant.
+    AblationsError for an unknown variant.
     """
     from plotly.graph_objects import Figure
 
     counted = counted or counted_compute(results)
     look, budget = styles(results.plan), results.plan.budget_gpu_hours
     banded = [results.plan.reference] if banded is None else banded
-    names = [variant.name for variant in results.variants] if shown is None else shown
-    chosen = [results.variant(name) for name in names if name in counted.along]
+    wanted = results.variants if shown is None else [results.variant(name) for name in shown]
+    chosen = [variant for variant in wanted if variant.name in counted.along]
     most = most_points_of_run(sum(len(variant.runs) for variant in chosen))
     axis = compute_axis(results, log=log_compute)
     figure = Figure()

@@ -93,10 +93,11 @@ def curve_series(
     banded: Collection[str] | None = None,
     log_compute: bool = False,
 ) -> CurveSeries:
-    """The content of `curves_picture`, with the same arguments."""
+    """The content of `curves_picture`, with the same arguments; AblationsError for an unknown variant."""
     plan = results.plan
     banded = [plan.reference] if banded is None else banded
-    drawn = [variant for variant in results.variants if shown is None or variant.name in shown]
+    chosen = None if shown is None else {results.variant(name).name for name in shown}
+    drawn = [variant for variant in results.variants if chosen is None or variant.name in chosen]
     axis, look = compute_axis(results, log=log_compute), styles(plan)
     estimates = {variant.name: one for variant in drawn if variant.fits and (one := results.asymptote(variant))}
     score_range = score_range_of(drawn, axis, asymptotes=[one.A for one in estimates.values() if one.is_bounded])

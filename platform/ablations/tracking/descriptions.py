@@ -1,6 +1,6 @@
 """The description of a variant and of its runs in MLflow: tags, params, data sets, and names that MLflow accepts.
 
->>> description_of_variant(plan, loo_loss, code_versions=["4f1c2d"]).tags
+>>> description_of_variant(plan, loo_loss, code_versions=["4f1c2d"], recipe={}).tags
 {'kind': 'variant', 'sweep': 'loo', 'scale': 'laptop', 'reference': 'scalerl', 'variant': 'loo-loss', 'axis': 'loss',
  'changes': 'loss.type = dapo', 'code': '4f1c2d', 'seed': '0, 1'}
 """
@@ -58,20 +58,29 @@ class DescribedDataset:
         return fingerprint({"source": self.source})
 
 
-def description_of_variant(plan: Plan, variant: PlannedVariant, code_versions: Iterable[str]) -> Description:
-    """The description of the run in MLflow that groups the seeds of a variant."""
+def description_of_variant(
+    plan: Plan, variant: PlannedVariant, code_versions: Iterable[str], recipe: Mapping[str, Any]
+) -> Description:
+    """The description of the run in MLflow that groups the seeds of a variant; `recipe` is the resolved one."""
     seeds = ", ".join(str(run.seed) for run in variant.runs)
-    return _description(plan, variant, code_versions, {"kind": OF_A_VARIANT, "seed": seeds})
+    return _description(plan, variant, code_versions, recipe, {"kind": OF_A_VARIANT, "seed": seeds})
 
 
 def description_of_run(
-    plan: Plan, variant: PlannedVariant, run: PlannedRun, code_versions: Iterable[str]
+    plan: Plan, variant: PlannedVariant, run: PlannedRun, code_versions: Iterable[str], recipe: Mapping[str, Any]
 ) -> Description:
-    """The description of the run in MLflow with the curves of one seed."""
-    return _description(plan, variant, code_versions, {"kind": OF_A_SEED, "seed": str(run.seed)})
+    """The description of the run in MLflow with the curves of one seed; `recipe` is the variant's resolved one."""
+    return _description(plan, variant, code_versions, recipe, {"kind": OF_A_SEED, "seed": str(run.seed)})
 
 
-def _description(plan: Plan, variant: PlannedVariant, code_versions: Iterable[str], own: dict[str, str]) -> Description:
+def _description(
+    plan: Plan,
+    variant: PlannedVariant,
+    code_versions: Iterable[str],
+    recipe: Mapping[str, Any],
+    own: dict[str, str],
+) -> Description:
+    settings = varied_settings(plan, recipe) | flatten(variant.overrides)
     tags = {
         "sweep": plan.sweep,
         "scale": plan.scale,
@@ -83,8 +92,15 @@ def _description(plan: Plan, variant: PlannedVariant, code_versions: Iterable[st
     }
     return Description(
         tags={name: made_visible(value) for name, value in (own | tags).items()},
-        params={metric_name(path): made_visible(str(value)) for path, value in flatten(variant.overrides).items()},
+        params={metric_name(path): made_visible(str(value)) for path, value in settings.items()},
     )
+
+
+def varied_settings(plan: Plan, recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """The values in a resolved recipe of all settings that any variant of the study changes, as far as it has them."""
+    of_recipe = flatten(recipe)
+    paths = dict.fromkeys(path for variant in plan.variants for path in flatten(variant.overrides))
+    return {path: of_recipe[path] for path in paths if path in of_recipe}
 
 
 def axis_of(variant: PlannedVariant) -> str:

@@ -2,6 +2,7 @@
 
 {"tracking_uri": "sqlite:///...",
  "experiment_id": "1",
+ "view": "7c0a52e9f1b3",
  "runs": {"3f0c9a1b2d4e": {"mlflow_id": "8c1f...", "parent_id": "02ab...", "num_rows": 120, "state": "done",
                            "described": "5be0c11f3a27"}},
  "variants": {"scalerl": {"mlflow_id": "02ab...", "overrides": "44136fa355b3", "described": "c07e94d1b6f2",
@@ -12,6 +13,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ablations.files.database import sqlite_url
 from ablations.home.home import Home
@@ -19,9 +21,10 @@ from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.tracking.descriptions import Description, description_of_run, description_of_variant, fingerprint
+from ablations.tracking.runs_page import VIEW_MARK
 from scalerl.run.run_folder import RunFolder, write_atomically
 
-FIT_FORM = 2
+FIT_FORM = 3
 """Version of a fit's contents in MLflow; a fit of an earlier version is pushed again."""
 NOTHING_YET = ""
 UNKNOWN_STATE = "unknown"
@@ -60,6 +63,8 @@ class Ledger:
     path: Path
     tracking_uri: str = ""
     experiment_id: str = ""
+    view: str = NOTHING_YET
+    """`runs_page.VIEW_MARK` of the view that the experiment has."""
     runs: dict[str, SyncedRun] = field(default_factory=dict)
     variants: dict[str, SyncedVariant] = field(default_factory=dict)
 
@@ -72,6 +77,7 @@ class Ledger:
                 path=path,
                 tracking_uri=content["tracking_uri"],
                 experiment_id=content["experiment_id"],
+                view=content.get("view", NOTHING_YET),
                 runs={run_id: SyncedRun(**run) for run_id, run in content["runs"].items()},
                 variants={name: SyncedVariant(**variant) for name, variant in content["variants"].items()},
             )
@@ -81,6 +87,11 @@ class Ledger:
     def of(self, tracking_uri: str) -> "Ledger":
         """The ledger of a server: this ledger, or an empty one if this belongs to another server."""
         return self if self.tracking_uri == tracking_uri else Ledger(path=self.path, tracking_uri=tracking_uri)
+
+    def note_view(self, view: str) -> None:
+        """Record the view that the experiment has."""
+        self.view = view
+        self._write()
 
     def note_run(self, run_id: str, run: SyncedRun) -> None:
         """Record the state of a run."""
@@ -98,6 +109,7 @@ class Ledger:
         content = {
             "tracking_uri": self.tracking_uri,
             "experiment_id": self.experiment_id,
+            "view": self.view,
             "runs": {run_id: asdict(run) for run_id, run in self.runs.items()},
             "variants": {name: asdict(variant) for name, variant in self.variants.items()},
         }
@@ -119,7 +131,8 @@ class Ledger:
         """
         known = self.of(tracking_uri or default_tracking_uri(sweep.home))
         return (
-            known.num_left(sweep) == 0
+            known.view == VIEW_MARK
+            and known.num_left(sweep) == 0
             and all(known._has_told(sweep, variant) for variant in sweep.plan.variants)
             and all(known.has_fit(name, basis) for name, basis in fit_bases(sweep).items())
         )
@@ -184,6 +197,13 @@ def read_ledger(sweep: StartedSweep) -> Ledger:
     return Ledger.read(sweep.folder / "sync.json")
 
 
+def newest_ledger(home: Home) -> Ledger | None:
+    """The ledger of the newest sweep that the home folder's own store has; None if it has none."""
+    uri = default_tracking_uri(home)
+    ledgers = (Ledger.read(home.sweep(name) / "sync.json").of(uri) for name in home.sweep_names())
+    return next((ledger for ledger in ledgers if ledger.experiment_id), None)
+
+
 def written_state(folder: RunFolder) -> str:
     """The state that a run has written about itself; empty before it has started."""
     return folder.read_status().state
@@ -208,12 +228,28 @@ def num_rows(folder: RunFolder) -> int:
 
 def describe_variant(sweep: StartedSweep, variant: PlannedVariant) -> Description:
     """The current tags and params of a variant."""
-    return description_of_variant(sweep.plan, variant, _code_versions(sweep, variant.runs))
+    recipe = _recipe_of(sweep, variant)
+    return description_of_variant(sweep.plan, variant, _code_versions(sweep, variant.runs), recipe)
 
 
 def describe_run(sweep: StartedSweep, variant: PlannedVariant, run: PlannedRun) -> Description:
     """The current tags and params of a run."""
-    return description_of_run(sweep.plan, variant, run, _code_versions(sweep, [run]))
+    recipe = _recipe_of(sweep, variant)
+    return description_of_run(sweep.plan, variant, run, _code_versions(sweep, [run]), recipe)
+
+
+def stored_recipe(folder: RunFolder) -> dict[str, Any]:
+    """The resolved recipe of a run; empty if the run has not begun or its file cannot be read."""
+    try:
+        recipe = json.loads((folder.path / "recipe.json").read_bytes())["recipe"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return recipe if isinstance(recipe, dict) else {}
+
+
+def _recipe_of(sweep: StartedSweep, variant: PlannedVariant) -> dict[str, Any]:
+    """The resolved recipe of a variant, the same for all seeds; empty until its first seed has begun."""
+    return stored_recipe(sweep.run(variant.runs[0].id))
 
 
 def _code_versions(sweep: StartedSweep, runs: Iterable[PlannedRun]) -> list[str]:

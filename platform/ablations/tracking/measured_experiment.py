@@ -14,6 +14,7 @@ from ablations.logs.expression import columns_of
 from ablations.logs.log import Log
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.naming import whole_seed
+from ablations.tracking.descriptions import OF_A_VARIANT
 from ablations.tracking.mlflow_experiment import PARENT_TAG, failures_of_mlflow, set_up_client, short_reason
 
 if TYPE_CHECKING:
@@ -72,10 +73,11 @@ def _read_study(client: "MlflowClient", names: ExperimentNames, meaning: LogMean
     runs = [run for run in every.values() if run.info.lifecycle_stage == "active"]
     attempts: dict[tuple[str, int], list[Attempt]] = defaultdict(list)
     notes, begun = [], dict[str, int]()
-    if held := [str(run.info.run_name) for run in runs if run.info.run_id in parents & scored]:
+    held = [run for run in runs if run.info.run_id in parents & scored and run.data.tags.get("kind") != OF_A_VARIANT]
+    if held:
         notes.append(
             "Parents of other runs in MLflow are left out, since they may hold the mean of their children: "
-            f"{', '.join(held)}."
+            f"{', '.join(str(run.info.run_name) for run in held)}."
         )
     for run in runs:
         if run.info.run_id in parents:

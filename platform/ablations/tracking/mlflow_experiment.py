@@ -115,6 +115,10 @@ class MlflowExperiment:
         if found is not None and is_default and not str(found.artifact_location).startswith(folder.as_uri()):
             self.files_elsewhere = str(found.artifact_location)
 
+    def set_own_tag(self, name: str, value: str) -> None:
+        """Set a tag of the experiment itself."""
+        self._client.set_experiment_tag(self.id, name, value)
+
     def runs(self) -> "list[Run]":
         """All runs of the experiment, in few requests."""
         found, token = [], None

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ablations.answers.level import level_of
-from ablations.findings.results import FittedVariant, Results
+from ablations.findings.results import NO_FIT, FittedVariant, Results
 from ablations.fit.asymptote import AsymptoteEstimate
 from ablations.home.labels import Labels
 from ablations.readings.fitted_run import FittedRun
-from ablations.report.words.comparison import NO_FIT
 
 HIGHEST = 1.0
 """The highest possible pass rate."""

@@ -8,11 +8,11 @@ found again by tag. A later fit of a variant has a greater step (metric `system/
 fit and keeps the earlier ones.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from filelock import FileLock, Timeout
@@ -21,6 +21,8 @@ from ablations.findings.results import Results, read_results
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
+from ablations.report.page import report_page
+from ablations.report.static import differences_picture
 from ablations.tracking.batches import NUM_ROWS_METRIC, MetricPoint, ended_ms, row_batches, started_ms
 from ablations.tracking.descriptions import datasets_of, fingerprint
 from ablations.tracking.fit_page import fit_page, fit_picture
@@ -36,8 +38,10 @@ from ablations.tracking.ledger import (
     fit_bases,
     num_rows,
     read_ledger,
+    stored_recipe,
     written_state,
 )
+from ablations.tracking.mean_curve import MEAN_COMPUTE, MEAN_PASS_RATE, mean_curve
 from ablations.tracking.mlflow_experiment import (
     MAX_BATCH_METRICS,
     PARENT_TAG,
@@ -47,6 +51,7 @@ from ablations.tracking.mlflow_experiment import (
     set_up_client,
     short_reason,
 )
+from ablations.tracking.runs_page import VIEW_MARK, VIEW_TAG, VIEW_VALUE
 from ablations.tracking.sortable import numbers_of_run, numbers_of_variant, verdicts_of_run, verdicts_of_variant
 
 if TYPE_CHECKING:
@@ -56,6 +61,8 @@ NUM_FITS_METRIC = "system/fits"
 RUN_TAG = "ablations.run_id"
 VARIANT_TAG = "ablations.variant"
 OVERRIDES_TAG = "ablations.overrides"
+CURVE_TAG = "ablations.curve"
+"""The runs whose mean is the metric `MEAN_PASS_RATE`."""
 FIT_TAG = "ablations.fit"
 """The basis of the fit that MLflow shows, as in `fit_bases`."""
 
@@ -169,6 +176,9 @@ class Synchroniser:
         if self.ledger.experiment_id != experiment.id:
             self.ledger = Ledger(path=self.ledger.path, tracking_uri=self.tracking_uri)
         self.ledger.experiment_id = experiment.id
+        if self.ledger.view != VIEW_MARK:
+            experiment.set_own_tag(VIEW_TAG, VIEW_VALUE)
+            self.ledger.note_view(VIEW_MARK)
         if experiment.files_elsewhere:
             self.note = (
                 f"MLflow keeps files of this sweep in {experiment.files_elsewhere}, outside this home folder, which "
@@ -222,13 +232,14 @@ class Synchroniser:
 
     def _log_recipe(self, mlflow_id: str, run: PlannedRun) -> None:
         """Log the whole recipe as a file and its tasks as data sets; neither if the recipe cannot be read."""
-        path = self.sweep.run(run.id).path / "recipe.json"
+        folder = self.sweep.run(run.id)
         try:
-            datasets = datasets_of(json.loads(path.read_bytes())["recipe"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            datasets = datasets_of(stored_recipe(folder))
+        except (TypeError, AttributeError):
             return
-        self.experiment.log_datasets(mlflow_id, datasets)
-        self.experiment.log_file(mlflow_id, path)
+        if datasets:
+            self.experiment.log_datasets(mlflow_id, datasets)
+            self.experiment.log_file(mlflow_id, folder.path / "recipe.json")
 
     def _push_rows(self, run: PlannedRun, synced: SyncedRun, shown: "Run | None") -> None:
         """Push the rows and the state of one run; `shown` is its state in MLflow, if known."""
@@ -270,14 +281,26 @@ class Synchroniser:
         ]
         if lacking:
             results = read_results(self.sweep)
+            differences = differences_picture(results, "png", width_in=6.9, dpi=130)
             for variant in lacking:
                 with self._noting(variant.name):
+                    self.experiment.log_bytes(
+                        self.ledger.variants[variant.name].mlflow_id, differences, "differences.png"
+                    )
+                    if variant.name == self.sweep.plan.reference and len(bases) == len(self.sweep.plan.variants):
+                        self._push_report(results)
                     self._push_fit(results, variant, bases[variant.name])
+
+    def _push_report(self, results: Results) -> None:
+        """Log the report of the whole sweep as a file of the reference's run."""
+        page = report_page(results, now=datetime.now(UTC))
+        self.experiment.log_bytes(self.ledger.variants[results.plan.reference].mlflow_id, page.encode(), "report.html")
 
     def _push_fit(self, results: Results, variant: PlannedVariant, basis: str) -> None:
         """Push the fit: metrics of the variant's run and of its seeds, verdicts as tags, pictures as files."""
         parent = self.ledger.variants[variant.name]
         ended = ended_ms(compared_runs(self.sweep, variant))
+        self._log_mean_curve(parent.mlflow_id, results, variant)
         self._log_fit(parent.mlflow_id, results, variant, basis, ended)
         picture = fit_picture(results, variant.name)
         self.experiment.log_bytes(parent.mlflow_id, picture, "curve.png")
@@ -289,6 +312,26 @@ class Synchroniser:
         )
         self.experiment.set_state(parent.mlflow_id, State.DONE if is_done else State.FAILED, ended)
         self.ledger.note_variant(variant.name, replace(parent, fit=basis))
+
+    def _log_mean_curve(self, mlflow_id: str, results: Results, variant: PlannedVariant) -> None:
+        """Log the mean of the seeds' curves.
+
+        MLflow cannot take back a point. If it has a mean of other seeds, the new one gets a name with their number.
+        """
+        run = self.experiment.run(mlflow_id)
+        runs = [one for one in results.variant(variant.name).runs if one.curve is not None]
+        mark = fingerprint({"runs": [one.id for one in runs]})
+        is_other = run.data.tags.get(CURVE_TAG, mark) != mark
+        name = f"{MEAN_PASS_RATE} {len(runs)} seeds" if is_other else MEAN_PASS_RATE
+        points = [
+            MetricPoint(metric, value, run.info.start_time + at.step, at.step)
+            for at in mean_curve([one.curve for one in runs if one.curve is not None])
+            for metric, value in ((MEAN_COMPUTE, at.compute), (name, at.pass_rate))
+        ]
+        for begin in range(0, len(points), MAX_BATCH_METRICS):
+            self.experiment.log_points(mlflow_id, points[begin : begin + MAX_BATCH_METRICS])
+        if CURVE_TAG not in run.data.tags:
+            self.experiment.set_tag(mlflow_id, CURVE_TAG, mark)
 
     def _log_fit(self, mlflow_id: str, results: Results, variant: PlannedVariant, basis: str, ended: int) -> None:
         """Log numbers and verdicts, unless MLflow shows them already; NaN for numbers that only an earlier fit gave.
@@ -308,7 +351,8 @@ class Synchroniser:
             if child := self.ledger.runs.get(run.id):
                 tags = verdicts_of_run(results, fitted, run)
                 self.experiment.log_points(child.mlflow_id, as_points(numbers_of_run(results, run)), tags)
-        numbers = dict.fromkeys(shown.metrics, math.nan) | numbers_of_variant(results, variant.name)
+        earlier = [name for name in shown.metrics if not name.startswith("eval/")]
+        numbers = dict.fromkeys(earlier, math.nan) | numbers_of_variant(results, variant.name)
         tags = verdicts_of_variant(results, variant.name) | {FIT_TAG: basis}
         self.experiment.log_points(mlflow_id, as_points(numbers | {NUM_FITS_METRIC: number}), tags)
 

@@ -16,7 +16,7 @@ from ablations.tracking.descriptions import (
 def test_a_run_is_told_by_its_tags_and_differs_by_its_params():
     plan = make_plan(seeds=(0, 1))
     variant = plan.variants[1]
-    described = description_of_run(plan, variant, variant.runs[1], ["b", "a", "b"])
+    described = description_of_run(plan, variant, variant.runs[1], ["b", "a", "b"], {})
     assert described.tags == {
         "kind": "seed",
         "sweep": "loo",
@@ -29,22 +29,32 @@ def test_a_run_is_told_by_its_tags_and_differs_by_its_params():
         "code": "a, b",
     }
     assert described.params == {"loss.type": "dapo"}
-    parent = description_of_variant(plan, variant, [])
+    parent = description_of_variant(plan, variant, [], {})
     assert (parent.tags["kind"], parent.tags["seed"]) == ("variant", "0, 1")
     assert parent.tags["code"] == "not said"
     assert parent.fingerprint != described.fingerprint
 
 
-def test_the_reference_varies_nothing():
+def test_the_reference_varies_nothing_and_has_its_own_values_of_what_others_vary():
     plan = make_plan()
-    described = description_of_variant(plan, plan.variants[0], ["a"])
-    assert (described.tags["axis"], described.tags["changes"], described.params) == ("none", "nothing", {})
+    recipe = {"loss": {"type": "cispo", "max_ratio": 5.0}, "curriculum": {"type": "no_positive"}, "logits": "fp32"}
+    described = description_of_variant(plan, plan.variants[0], ["a"], recipe)
+    assert (described.tags["axis"], described.tags["changes"]) == ("none", "nothing")
+    assert described.params == {"loss.type": "cispo", "curriculum.type": "no_positive"}
+    assert description_of_variant(plan, plan.variants[0], ["a"], {}).params == {}
+
+
+def test_a_variant_has_the_values_of_its_recipe_where_only_others_differ():
+    plan = make_plan()
+    recipe = {"loss": {"type": "dapo"}, "curriculum": {"type": "no_positive"}}
+    described = description_of_run(plan, plan.variants[1], plan.variants[1].runs[0], [], recipe)
+    assert described.params == {"loss.type": "dapo", "curriculum.type": "no_positive"}
 
 
 def test_several_changes_are_several_axes_and_params():
     overrides = {"curriculum.type": "uniform", "batch.prompts": 32, "tasks": [{"type": "countdown"}]}
     variant = PlannedVariant(name="both", overrides=overrides, runs=(PlannedRun(seed=0, id="0" * 12),))
-    described = description_of_variant(make_plan(), variant, [])
+    described = description_of_variant(make_plan(), variant, [], {})
     assert described.tags["axis"] == "batch.prompts, curriculum, tasks"
     expected = {"curriculum.type": "uniform", "batch.prompts": "32", "tasks": '[{"type": "countdown"}]'}
     assert described.params == expected

@@ -15,8 +15,11 @@ from mlflow_server import MlflowServer, mlflow_server
 from waiting import wait_until
 
 from ablations.tracking.ledger import read_ledger
+from ablations.tracking.runs_page import runs_page_url
 from ablations.tracking.synchroniser import push_sweep
 
+COLUMN_NAMES = ["changes", "level", "verdict_level", "A_lo", "verdict_ceiling", "compute_ratio"]
+"""Headings of the first columns; the others are beyond the right edge, and MLflow draws them when they are seen."""
 DOC = (
     'Which <b>loss</b> **wins**? ![x](http://elsewhere.invalid/x.png) <img src="http://elsewhere.invalid/y.png" '
     "onerror=\"document.title='owned'\"><script>document.title='owned'</script> \x1b[2J 'single' \U0001f3c6 "
@@ -29,6 +32,8 @@ class Pages:
 
     page: Any
     experiment: str
+    runs: str
+    """URL of the page of its runs, as `platform mlflow` prints it."""
     ids: dict[str, str]
     """Of each variant in MLflow."""
     elsewhere: list[str]
@@ -62,6 +67,7 @@ def pages(tmp_path_factory, empty_store) -> Iterator[Pages]:
             yield Pages(
                 page=page,
                 experiment=f"{server.uri}/#/experiments/{ledger.experiment_id}",
+                runs=runs_page_url(server.uri, ledger.experiment_id, has_view=True),
                 ids={name: variant.mlflow_id for name, variant in ledger.variants.items()},
                 elsewhere=elsewhere,
             )
@@ -107,3 +113,24 @@ def test_the_figure_of_a_variant_is_drawn(pages):
     drawn = "() => [...document.images].some(image => image.naturalWidth > 500 && image.naturalHeight > 200)"
     pages.page.wait_for_function(drawn)
     assert pages.elsewhere == []
+
+
+def test_mlflow_opens_on_the_runs_with_the_columns_that_matter_first_and_the_best_variant_on_top(pages):
+    pages.page.goto(pages.runs)
+    pages.page.get_by_role("link", name="loo-curriculum", exact=True).wait_for()
+    headings = pages.page.get_by_role("columnheader").all_inner_texts()
+    shown = list(dict.fromkeys(heading.strip() for heading in headings if heading.strip() in COLUMN_NAMES))
+    assert shown == COLUMN_NAMES[: len(shown)]
+    assert len(shown) >= 4
+    names = [name for name in pages.page.get_by_role("link").all_inner_texts() if name in pages.ids]
+    assert names == ["scalerl", "loo-curriculum", "loo-loss"]  # by level; without their seeds
+    assert "/runs?workflowType=machine_learning" in pages.page.url
+
+
+def test_the_chart_of_the_runs_is_the_pass_rate_against_compute(pages):
+    pages.page.goto(f"{pages.runs}&compareRunsMode=CHART")
+    axis = pages.page.locator(".js-plotly-plot").get_by_text("eval/compute_gpu_hours", exact=True)
+    axis.first.wait_for()
+    assert pages.page.locator(".js-plotly-plot").count() == 1
+    ends = pages.page.locator(".js-plotly-plot .xtick").all_text_contents()
+    assert float(ends[-1]) >= 1500  # of 2000 GPU-hours; there are 80 steps

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from filelock import FileLock
-from fixtures_home import BUDGET, HEARTBEAT, R_0, TRUTH, make_home, planned_run, write_run, write_state
+from fixtures_home import BUDGET, HEARTBEAT, R_0, TRUTH, make_home, make_plan, planned_run, write_run, write_state
 from places import ODD_NAMES
 
 from ablations.home.home import Home
@@ -123,7 +123,7 @@ def test_a_sweep_becomes_an_experiment_of_parents_and_children(running):
     assert runs["loo-loss"].data.params == {"loss.type": "dapo"}
     assert runs["loo-loss seed 0"].data.tags["mlflow.parentRunId"] == runs["loo-loss"].info.run_id
     assert runs["loo-loss seed 0"].data.params == {"loss.type": "dapo"}
-    assert runs["scalerl seed 0"].data.params == {}
+    assert runs["scalerl"].data.params == runs["scalerl seed 0"].data.params == {"loss.type": "cispo"}
     assert_each_row_is_there_once(sweep)
 
 
@@ -137,8 +137,52 @@ def test_a_finished_variant_has_its_fit_verdict_and_figure(finished):
     assert parent.data.metrics["cost_gpu_hours"] == BUDGET
     assert parent.data.tags["verdict"] == "resolved; one seed: provisional"
     assert (parent.info.status, parent.info.end_time) == ("FINISHED", 1000 * HEARTBEAT)
-    assert files_of(home, parent) == {"curve.html", "curve.png", "recipe.json"}
+    assert files_of(home, parent) == {"curve.html", "curve.png", "differences.png", "recipe.json"}
+    assert files_of(home, runs_of(home)["scalerl"]) == files_of(home, parent) | {"report.html"}
     assert parent.info.artifact_uri.startswith((home.path / "mlartifacts").as_uri())
+
+
+def test_a_variant_has_the_mean_curve_of_its_seeds(tmp_path, empty_store):
+    sweep = make_home(tmp_path, seeds=(0, 1))
+    shutil.copy(empty_store, sweep.home.path / "mlflow.db")
+    sync(sweep)
+    of_seeds: dict[float, list[float]] = {}
+    for seed in (0, 1):
+        for line in sweep.home.run(planned_run("loo-loss", seed).id).metrics.read_text().splitlines():
+            if (row := json.loads(line))["kind"] == "eval":
+                of_seeds.setdefault(row["step"], []).append(row["pass_rate"])
+    found = dict(history_of(sweep.home, "eval/pass_rate"))
+    assert found == {step: pytest.approx(sum(both) / 2) for step, both in of_seeds.items()}
+    assert dict(history_of(sweep.home, "eval/compute_gpu_hours")) == {step: 25.0 * step for step in of_seeds}
+
+
+def test_the_mean_of_other_seeds_has_a_name_of_its_own(tmp_path, empty_store):
+    sweep = make_home(tmp_path, seeds=(0,))
+    shutil.copy(empty_store, sweep.home.path / "mlflow.db")
+    sync(sweep)
+    one = history_of(sweep.home, "eval/pass_rate")
+    for variant in TRUTH:
+        write_run(sweep.home, planned_run(variant, 1).id, TRUTH[variant], seed=1)
+    make_plan(seeds=(0, 1)).write(sweep.home.plan_file("loo"))
+    sync(sweep)
+    assert history_of(sweep.home, "eval/pass_rate") == one
+    assert len(history_of(sweep.home, "eval/pass_rate 2 seeds")) == len(one)
+    assert is_current(sweep.home)
+
+
+def test_an_experiment_from_before_its_view_gets_it_with_the_next_push(finished):
+    home = finished.home
+    sync(finished)
+    ledger = read_ledger(finished)
+    client = client_of(home)
+    stored = json.loads(client.get_experiment(ledger.experiment_id).tags["mlflow.sharedViewState.ablations"])
+    assert stored["selectedColumns"][:2] == ["tags.`changes`", "metrics.`level`"]
+    ledger.note_view("")
+    client.set_experiment_tag(ledger.experiment_id, "mlflow.sharedViewState.ablations", "{}")
+    assert not is_current(home)
+    sync(finished)
+    assert is_current(home)
+    assert json.loads(client.get_experiment(ledger.experiment_id).tags["mlflow.sharedViewState.ablations"]) == stored
 
 
 def test_a_running_variant_has_no_fit_yet(running):

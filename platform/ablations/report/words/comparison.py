@@ -12,13 +12,12 @@ from ablations.answers.compare import VariantResult
 from ablations.answers.paper_rule import PAPER_MARGIN, PAPER_RULE
 from ablations.answers.repeats import OtherSweeps
 from ablations.answers.unlike import Unlike
-from ablations.findings.results import FittedVariant, Results
+from ablations.findings.results import NO_FIT, FittedVariant, Results
 from ablations.fit.asymptote import EQ1_DOUBTED, VERDICT_MEANINGS, AsymptoteEstimate
 from ablations.fit.words import other_prompts
 from ablations.home.home import Home
 from ablations.text import changes_text, compute_text, counted, interval_text
 
-NO_FIT = "no fit"
 LARGE = 1e9
 """Compute from which a power of ten is written."""
 MOST_CHANGES = 16
