@@ -11,7 +11,7 @@ from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.text import counted
 
-MOST_SHOWN = 3
+MOST_FINDINGS = 3
 """Findings about one run that are printed; `--json` has all."""
 
 
@@ -23,15 +23,15 @@ def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | No
         print_json({"runs": runs})
         return
     for history, all_of in found:
-        lines = [f"  {number}. {said(one)}" for number, one in enumerate(all_of[:MOST_SHOWN], start=1)]
-        if more := all_of[MOST_SHOWN:]:
+        lines = [f"  {number}. {finding_text(one)}" for number, one in enumerate(all_of[:MOST_FINDINGS], start=1)]
+        if more := all_of[MOST_FINDINGS:]:
             lines.append(f"  Also: {', '.join(one.rule for one in more)}. `--json` has all of it.")
         head = f"{history.name}, {counted(len(history.steps), 'step')}: "
         for line in (head + ("" if lines else "nothing found"), *lines):
             console().print(line, markup=False, highlight=False)
 
 
-def said(one: Diagnosis) -> str:
+def finding_text(one: Diagnosis) -> str:
     """A finding as sentences."""
     since = "" if one.since_step is None else f" since step {one.since_step:,}"
     cost = "" if one.cost_share is None else f", {one.cost_share:.0%} of the compute"

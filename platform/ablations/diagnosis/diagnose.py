@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ablations.diagnosis.held_out_rules import HELD_OUT_RULES
-from ablations.diagnosis.history import STRIDE, History, Window, windows
+from ablations.diagnosis.history import STRIDE, History, StepWindow, windows
 from ablations.diagnosis.training_rules import TRAINING_RULES, Symptom, TrainingRule
 from scalerl.run.health import RECENT
 
@@ -55,7 +55,7 @@ def diagnose(history: History) -> list[Diagnosis]:
 def _of_steps(history: History, name: str, rule: TrainingRule) -> Diagnosis | None:
     """The rule's finding at the end of the run, and the first step from which it holds until there."""
     symptom: Symptom | None = None
-    first: Window | None = None
+    first: StepWindow | None = None
     held = 0
     for window in windows(history):
         found = rule(window)

@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 
-from ablations.diagnosis.history import History, Row, score_of
+from ablations.diagnosis.history import History, LogRow, score_of
 from ablations.diagnosis.training_rules import NO_CHANGE, Symptom
 
 NOISY_EVALUATION = 0.03
 """Standard error of one evaluation's pass rate above which few differences show."""
 FALL_ERRORS = 2.5
 """Fall of the held-out pass rate, in standard errors of the difference of two evaluations."""
-LEAST_FALL, LEAST_GAP = 0.04, 0.1
+LEAST_HELD_OUT_FALL, LEAST_GAP = 0.04, 0.1
 FEWEST_ANSWERS = 8
 """Least kept answers to different prompts that can be called one answer."""
 ONE_ANSWER = 0.75
@@ -23,7 +23,7 @@ SymptomSince = tuple[Symptom, int | None]
 HeldOutRule = Callable[[History], SymptomSince | None]
 
 
-def standard_error(row: Row) -> float | None:
+def standard_error(row: LogRow) -> float | None:
     """Standard error of an evaluation's pass rate, as of independent prompts."""
     rate, prompts = row.get("pass_rate"), row.get("num_prompts")
     return None if rate is None or not prompts else math.sqrt(max(rate * (1 - rate), 1 / prompts / 4) / prompts)
@@ -40,7 +40,7 @@ def _memorised(history: History) -> SymptomSince | None:
     trained = [row for row in history.steps if row["step"] > rows[best]["step"]]
     half = len(trained) // 2
     before, after = score_of(trained[:half]), score_of(trained[half:])
-    if fall <= max(LEAST_FALL, FALL_ERRORS * math.sqrt(2) * error) or before is None or after is None:
+    if fall <= max(LEAST_HELD_OUT_FALL, FALL_ERRORS * math.sqrt(2) * error) or before is None or after is None:
         return None
     if after < max(before - NO_CHANGE, last["pass_rate"] + LEAST_GAP):
         return None  # both fall: not learned by heart
@@ -101,7 +101,7 @@ def _noisy_evaluation(history: History) -> SymptomSince | None:
     return Symptom(text=text, change="raise validation_prompts of the task, or evaluation.samples"), None
 
 
-def answer_text(row: Row) -> str:
+def answer_text(row: LogRow) -> str:
     """The text of a kept answer."""
     return "".join(span.get("text", "") for span in row.get("answer", ())).strip()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from scalerl.run.health import EARLY, RECENT, SETTLED, column_mean
 
-Row = dict[str, Any]
+LogRow = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,11 +14,11 @@ class History:
     """What a run has logged: `History(name="dapo-s1", steps=[...], evaluations=[...], rollouts=[...])`."""
 
     name: str
-    steps: Sequence[Row]
+    steps: Sequence[LogRow]
     """Train rows, in order."""
-    evaluations: Sequence[Row] = ()
+    evaluations: Sequence[LogRow] = ()
     """Rows of kind `eval`, in order."""
-    rollouts: Sequence[Row] = ()
+    rollouts: Sequence[LogRow] = ()
     """Rows of rollouts.jsonl, in order."""
     message: str = ""
     """What the run said at its end."""
@@ -36,21 +36,21 @@ class History:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window:
+class StepWindow:
     """The last steps up to some point, with everything before it to compare with."""
 
-    steps: Sequence[Row]
+    steps: Sequence[LogRow]
     """All steps up to the end of the window."""
     best: float | None
     """Largest mean score over RECENT steps so far; at least the held-out score before training."""
 
     @property
-    def early(self) -> Sequence[Row]:
+    def early(self) -> Sequence[LogRow]:
         """The first EARLY steps, without recent ones."""
         return self.steps[: min(EARLY, len(self.steps) - RECENT)]
 
     @property
-    def recent(self) -> Sequence[Row]:
+    def recent(self) -> Sequence[LogRow]:
         """The last RECENT steps."""
         return self.steps[-RECENT:]
 
@@ -77,7 +77,7 @@ class Window:
         return score_of(self.early[:RECENT])
 
 
-def score_of(rows: Sequence[Row]) -> float | None:
+def score_of(rows: Sequence[LogRow]) -> float | None:
     """Mean training pass rate of the rows, or their mean reward where no pass rate is logged."""
     rate = column_mean(rows, "pass_rate")
     return column_mean(rows, "reward_mean") if rate is None else rate
@@ -87,7 +87,7 @@ STRIDE = 5
 """Steps between windows."""
 
 
-def windows(history: History) -> Iterator[Window]:
+def windows(history: History) -> Iterator[StepWindow]:
     """The windows of a run, the newest first; none if it has fewer than two windows' worth of steps."""
     steps = history.steps
     ends = range(len(steps), 2 * RECENT - 1, -STRIDE)
@@ -99,4 +99,4 @@ def windows(history: History) -> Iterator[Window]:
             so_far = score if so_far is None else max(so_far, score)
         best[end] = so_far
     for end in ends:
-        yield Window(steps=steps[:end], best=best[end])
+        yield StepWindow(steps=steps[:end], best=best[end])

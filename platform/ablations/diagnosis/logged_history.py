@@ -52,16 +52,14 @@ def history_of_log(path: Path, trainer: str) -> History:
 
 def _train_rows(log: Log, preset: Preset) -> list[dict[str, Any]]:
     """The rows of training steps under this platform's names."""
-    ours_of = TRAINING_COLUMNS[preset.name]
-    names = {
-        name: ours_of[name.removeprefix("train/")] for name in log.columns if name.removeprefix("train/") in ours_of
-    }
+    ours = {f"{prefix}{name}": one for name, one in TRAINING_COLUMNS[preset.name].items() for prefix in ("", "train/")}
+    names = {name: ours[name] for name in log.columns if name in ours}
     if not names:
         raise AblationsError(f"{log.place}: none of the training columns of {preset.name} is in it")
     values = by_step(_steps(log, preset), {name: log.columns[name] for name in names})
     rows: list[dict[str, Any]] = []
     for place, step in enumerate(values.step.tolist()):
-        row = {ours: float(values.columns[name][place]) for name, ours in names.items()}
+        row = {own: float(values.columns[name][place]) for name, own in names.items()}
         if present := {name: value for name, value in row.items() if value == value}:  # NaN: not logged at this step
             rows.append({"step": int(step), **present})
     return rows

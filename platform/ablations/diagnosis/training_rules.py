@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ablations.diagnosis.history import Row, Window
+from ablations.diagnosis.history import LogRow, StepWindow
 from scalerl.run import health
 
 MANY_NOT_JUDGED = 0.02
@@ -51,10 +51,10 @@ class Symptom:
     """The settings to change, as a request."""
 
 
-TrainingRule = Callable[[Window], Symptom | None]
+TrainingRule = Callable[[StepWindow], Symptom | None]
 
 
-def _verifier(window: Window) -> Symptom | None:
+def _verifier(window: StepWindow) -> Symptom | None:
     """Answers that were not judged: the verifier ran out of time or died."""
     counts = _outcomes(window.recent)
     total, lost = sum(counts.values()), counts.get("timed_out", 0) + counts.get("crashed", 0)
@@ -67,7 +67,7 @@ def _verifier(window: Window) -> Symptom | None:
     )
 
 
-def _unreadable(window: Window) -> Symptom | None:
+def _unreadable(window: StepWindow) -> Symptom | None:
     """Answers in which the verifier finds no final answer."""
     counts = _outcomes(window.recent)
     total = sum(counts.values())
@@ -83,7 +83,7 @@ def _unreadable(window: Window) -> Symptom | None:
     )
 
 
-def _no_signal(window: Window) -> Symptom | None:
+def _no_signal(window: StepWindow) -> Symptom | None:
     """Groups whose answers all got the same reward, so that they train nothing."""
     share, rate = window.now("zero_variance"), window.now("pass_rate")
     start = window.before("pass_rate")
@@ -99,7 +99,7 @@ def _no_signal(window: Window) -> Symptom | None:
     )
 
 
-def _learning_rate_too_high(window: Window) -> Symptom | None:
+def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
     """Large gradients, many clipped ratios or few effective tokens, together with a falling score."""
     if not _has_fallen(window):
         return None
@@ -121,7 +121,7 @@ def _learning_rate_too_high(window: Window) -> Symptom | None:
     )
 
 
-def _learning_rate_too_low(window: Window) -> Symptom | None:
+def _learning_rate_too_low(window: StepWindow) -> Symptom | None:
     """A score that stays while the weights hardly move."""
     score, before, gap = window.score, window.score_before, window.now("mismatch")
     lag = _mean_lag(window)
@@ -136,7 +136,7 @@ def _learning_rate_too_low(window: Window) -> Symptom | None:
     )
 
 
-def _mismatch(window: Window) -> Symptom | None:
+def _mismatch(window: StepWindow) -> Symptom | None:
     """The gap between trainer and generator, told apart by lag."""
     if (text := health.mismatch(window.early, window.recent)) is None:
         return None
@@ -150,7 +150,7 @@ def _mismatch(window: Window) -> Symptom | None:
     return Symptom(text=f"{text.partition(';')[0]}, {why}", change=change)
 
 
-def _weights_of_few(window: Window) -> Symptom | None:
+def _weights_of_few(window: StepWindow) -> Symptom | None:
     """Importance weights that rest on few tokens."""
     text = health.ess(window.early, window.recent)
     if text is None:
@@ -158,7 +158,7 @@ def _weights_of_few(window: Window) -> Symptom | None:
     return Symptom(text=text, change="lower off_policy.k, epochs or optimiser.learning_rate")
 
 
-def _entropy_explodes(window: Window) -> Symptom | None:
+def _entropy_explodes(window: StepWindow) -> Symptom | None:
     """A policy that becomes more random."""
     now, before = window.now("entropy"), window.before("entropy")
     if now is None or before is None or now <= max(ENTROPY_RISE * before, before + ENTROPY_RISE_NATS):
@@ -169,7 +169,7 @@ def _entropy_explodes(window: Window) -> Symptom | None:
     )
 
 
-def _entropy_gone(window: Window) -> Symptom | None:
+def _entropy_gone(window: StepWindow) -> Symptom | None:
     """A policy that has stopped to explore."""
     text = health.low_entropy(window.early, window.recent)
     if text is None:
@@ -177,7 +177,7 @@ def _entropy_gone(window: Window) -> Symptom | None:
     return Symptom(text=text, change="raise entropy_bonus or loss.clip_high, or lower optimiser.learning_rate")
 
 
-def _empty_answers(window: Window) -> Symptom | None:
+def _empty_answers(window: StepWindow) -> Symptom | None:
     """Answers with almost nothing in them."""
     now, before = window.now("mean_tokens"), window.before("mean_tokens")
     if (
@@ -193,7 +193,7 @@ def _empty_answers(window: Window) -> Symptom | None:
     )
 
 
-def _truncation(window: Window) -> Symptom | None:
+def _truncation(window: StepWindow) -> Symptom | None:
     """Answers that are cut off at the token limit."""
     text = health.truncation(window.early, window.recent)
     if text is None:
@@ -201,7 +201,7 @@ def _truncation(window: Window) -> Symptom | None:
     return Symptom(text=text.partition(";")[0], change="raise generation.answer, or set length_control")
 
 
-def _longer_not_better(window: Window) -> Symptom | None:
+def _longer_not_better(window: StepWindow) -> Symptom | None:
     """Answers that grow while the score does not."""
     now, before = window.now("mean_tokens"), window.before("mean_tokens")
     score, score_before = window.now("pass_rate"), window.before("pass_rate")
@@ -216,7 +216,7 @@ def _longer_not_better(window: Window) -> Symptom | None:
     )
 
 
-def _fallen(window: Window) -> Symptom | None:
+def _fallen(window: StepWindow) -> Symptom | None:
     """A score that has fallen, whatever the cause."""
     if not _has_fallen(window):
         return None
@@ -226,7 +226,7 @@ def _fallen(window: Window) -> Symptom | None:
     )
 
 
-def _starved(window: Window) -> Symptom | None:
+def _starved(window: StepWindow) -> Symptom | None:
     """Devices that wait for most of the time."""
     for role, other in (("trainer", "generators"), ("generator", "trainers")):
         share, signal = window.now(f"{role}_idle"), 1 - (window.now("zero_variance") or 0.0)
@@ -238,7 +238,7 @@ def _starved(window: Window) -> Symptom | None:
     return None
 
 
-def _skipped(window: Window) -> Symptom | None:
+def _skipped(window: StepWindow) -> Symptom | None:
     """Steps that trained on nothing because of a fault."""
     rows = window.recent
     idle = [health.why_nothing(row) for row in rows if row.get("skipped")]
@@ -252,11 +252,11 @@ def _skipped(window: Window) -> Symptom | None:
     )
 
 
-def _values(rows: Sequence[Row], column: str) -> list[float]:
+def _values(rows: Sequence[LogRow], column: str) -> list[float]:
     return [row[column] for row in rows if row.get(column) is not None]
 
 
-def _outcomes(rows: Sequence[Row]) -> dict[str, int]:
+def _outcomes(rows: Sequence[LogRow]) -> dict[str, int]:
     total: dict[str, int] = {}
     for row in rows:
         for way, count in row.get("outcomes", {}).items():
@@ -264,7 +264,7 @@ def _outcomes(rows: Sequence[Row]) -> dict[str, int]:
     return total
 
 
-def _mean_lag(window: Window) -> float:
+def _mean_lag(window: StepWindow) -> float:
     counts: dict[float, float] = {}
     for row in window.recent:
         for lag, count in row.get("staleness", {}).items():
@@ -272,11 +272,11 @@ def _mean_lag(window: Window) -> float:
     return sum(lag * count for lag, count in counts.items()) / sum(counts.values()) if counts else 0.0
 
 
-def _fall(window: Window) -> str:
+def _fall(window: StepWindow) -> str:
     return f"the training score fell from {window.best or 0.0:.2f} to {window.score or 0.0:.2f}"
 
 
-def _has_fallen(window: Window) -> bool:
+def _has_fallen(window: StepWindow) -> bool:
     score, best = window.score, window.best
     return score is not None and best is not None and best - score > max(CLEAR_FALL, FALL_OF_BEST * abs(best))
 

@@ -21,7 +21,7 @@ from trainer.tiny import token_loss_of, weights_of
 from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.kl import token_kl
 from scalerl.objective.running_statistics import RunningStatistics
-from scalerl.recipe import Cispo, Dapo, Grpo, Gspo, Mask, Truncate
+from scalerl.recipe import Cispo, Dapo, Grpo, Gspo, RatioMask, Truncate
 
 trl = pytest.importorskip("trl", reason="TRL is a test extra: pip install trl==1.16.0", exc_type=ImportError)
 
@@ -174,8 +174,8 @@ def test_the_kl_penalty_in_the_loss_is_trls(new_trainer):
 CORRECTIONS = {
     "token_truncate": Truncate(low=0.7, high=1.2),
     "sequence_truncate": Truncate(of="sequence", low=0.7, high=1.2),
-    "token_mask": Mask(policy="start", low=0.7, high=1.2),
-    "sequence_mask": Mask(policy="start", of="sequence", low=0.5, high=3.0),
+    "token_mask": RatioMask(policy="start", low=0.7, high=1.2),
+    "sequence_mask": RatioMask(policy="start", of="sequence", low=0.5, high=3.0),
 }
 """Corrections by their names in TRL."""
 

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from scalerl.objective.shapes import Shaped
-from scalerl.recipe import Mask, Truncate, TrustRegion
+from scalerl.recipe import RatioMask, Truncate, TrustRegion
 
-MAX_LOG_RATIO = 80.0
+MAX_LOG_WEIGHT = 80.0
 """Cap on the log of a ratio: e^80 is still a float32, and the product of a long sequence need not be."""
 
 
@@ -47,7 +47,7 @@ def ratio_of(of: str, log_r_BT: Tensor, mask_BT: Tensor) -> Tensor:
         log_r_BT = log_r_BT.sum(dim=1, keepdim=True).expand_as(log_r_BT)
     elif of == "geometric":
         log_r_BT = mean_log_ratio(log_r_BT, mask_BT).expand_as(log_r_BT)
-    return log_r_BT.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
+    return log_r_BT.clamp(-MAX_LOG_WEIGHT, MAX_LOG_WEIGHT).exp()
 
 
 def truncated(settings: Truncate, log_r_BT: Tensor, mask_BT: Tensor) -> Factors:
@@ -60,7 +60,7 @@ def truncated(settings: Truncate, log_r_BT: Tensor, mask_BT: Tensor) -> Factors:
     )
 
 
-def masked(settings: Mask, log_r_BT: Tensor, mask_BT: Tensor) -> Factors:
+def masked(settings: RatioMask, log_r_BT: Tensor, mask_BT: Tensor) -> Factors:
     """0 outside [low, high]; inside 1, or r if the loss takes its ratio from the start of the round."""
     ratio_BT = ratio_of(settings.of, log_r_BT, mask_BT)
     below_BT = ratio_BT < settings.low

@@ -21,7 +21,7 @@ from scalerl.objective.correction import (
     truncated,
 )
 from scalerl.objective.shapes import Shaped
-from scalerl.recipe import Correction, Loss, Mask, OwnLoss, TrustRegion
+from scalerl.recipe import Correction, Loss, OwnLoss, RatioMask, TrustRegion
 from scalerl.recipe.own_function import call_own
 
 
@@ -111,12 +111,12 @@ def token_loss(settings: Loss, correction: Correction, given: LossInputs) -> tup
     train_BT = given.logprobs_BT.detach()
     if isinstance(correction, TrustRegion):
         factors = in_trust_region(correction, train_BT, given.behaviour_BT, advantage_BT, mask_BT)
-    elif isinstance(correction, Mask) and correction.policy == "train":
+    elif isinstance(correction, RatioMask) and correction.policy == "train":
         factors = masked(correction, log_ratio(train_BT, given.behaviour_BT, mask_BT), mask_BT)
     else:
         assert given.start_BT is not None, "the correction needs the log-probabilities of the start of the round"
         log_r_BT = log_ratio(given.start_BT, given.behaviour_BT, mask_BT)
-        if isinstance(correction, Mask):
+        if isinstance(correction, RatioMask):
             factors = masked(correction, log_r_BT, mask_BT)
         else:
             factors = truncated(correction, log_r_BT, mask_BT)

@@ -51,7 +51,7 @@ from scalerl.recipe.axes import (
     ValueNetwork,
 )
 from scalerl.recipe.cluster import Accelerator, ChargedAttention, FreeAttention, Virtual, Wall
-from scalerl.recipe.correction import Correction, Mask, NoCorrection, Truncate, TrustRegion
+from scalerl.recipe.correction import Correction, NoCorrection, RatioMask, Truncate, TrustRegion
 from scalerl.recipe.generator import BuiltInGenerator, Vllm
 from scalerl.recipe.learner import DeepSpeedSettings, FsdpSettings, LearnerSettings, TorchSettings
 from scalerl.recipe.models import LlamaModel, Model, MoeModel, PretrainedModel
@@ -109,7 +109,6 @@ __all__ = [
     "LlamaModel",
     "Lora",
     "Loss",
-    "Mask",
     "Math",
     "Model",
     "Modular",
@@ -128,6 +127,7 @@ __all__ = [
     "PpoOffPolicy",
     "PretrainedModel",
     "Qa",
+    "RatioMask",
     "ReasoningGym",
     "Recipe",
     "ResolvedRecipe",

@@ -38,7 +38,7 @@ class Truncate(Frozen):
         return self
 
 
-class Mask(Frozen):
+class RatioMask(Frozen):
     """Leaves out tokens whose ratio lies outside a band; they still count in the averages of the loss.
 
     A band with two ends on tokens is IcePop's (arXiv 2510.18855), on products TRL's `sequence_mask`, on geometric means
@@ -87,4 +87,4 @@ def _refuse_empty_band(low: float, high: float | None) -> None:
         raise ValueError(f"low {low:g} must lie below high {high:g}")
 
 
-Correction = Annotated[NoCorrection | Truncate | Mask | TrustRegion, Field(discriminator="type")]
+Correction = Annotated[NoCorrection | Truncate | RatioMask | TrustRegion, Field(discriminator="type")]
