@@ -72,6 +72,7 @@ __all__ = [
     steering   runs that end early
     findings   what a sweep has found, or could find       slurm     runs as jobs of a Slurm cluster
     readings   run folders made into fitted runs           pools     where runs train: processes of this machine
+    diagnosis  why a run went wrong, by its log
     answers    variants against a reference, from curves alone
     home       what a started sweep leaves on disk         study     a sweep file made into variants and runs
     logs       what other trainers log, as curves

@@ -9,13 +9,13 @@ from scalerl.model.build import new_policy
 from scalerl.tokens.symbols import EOS_ID
 
 MOE = {"type": "moe", "hidden": 16, "layers": 1, "heads": 2, "mlp": 16, "experts": 4, "experts_per_token": 2}
-DECOUPLED = {"type": "grpo", "max_weight": 2.0}
+DECOUPLED = {"loss": {"type": "grpo"}, "correction": {"type": "truncate"}}
 PENALTY = {"coefficient": 0.1, "estimator": "k3"}
 STEPS = {
     "cispo": {},
     "sequences packed": {"optimiser": {"packing": "sequences", "micro_batch_tokens": 40}},
     "prompts shared": {"optimiser": {"packing": "prompts", "gradient_checkpointing": True}},
-    "decoupled": {"loss": DECOUPLED, "epochs": 2, "aggregation": "token", "advantage": "running"},
+    "decoupled": {**DECOUPLED, "epochs": 2, "aggregation": "token", "advantage": "running"},
     "sequence ratio": {"loss": {"type": "gspo"}, "aggregation": "sample", "entropy_bonus": 0.01},
     "penalty in the loss": {"kl": {**PENALTY, "where": "loss"}, "aggregation": "sum", "advantage": "prompt"},
     "penalty in the reward": {"kl": {**PENALTY, "where": "reward"}, "zero_variance": "keep"},

@@ -4,7 +4,8 @@ A batch is prompts of samples of tokens; each token is `(log pi_train, log pi_ge
 policy's; `(log pi_ref, log pi_start)` may follow where a KL penalty or truncated weights need them. The gradient is
 that with respect to log pi_train of each token, with what the papers call stop-gradient held constant. Formulas:
 ScaleRL (arXiv 2510.13786) sections 2 and 3.2; GRPO 2402.03300; DAPO 2503.14476; GSPO 2507.18071; CISPO 2506.13585; KL
-estimators Schulman 2020; truncated weights of a ratio that starts elsewhere 2505.24298. The small constant of the
+estimators Schulman 2020; truncated weights of a ratio that starts elsewhere 2505.24298;
+trust region 2602.04879. The small constant of the
 standard deviations is 1e-6.
 """
 
@@ -24,6 +25,8 @@ class Reference:
     """Of each token of each sample of each prompt; 0 for tokens that are not the policy's own."""
     num_clipped: int
     num_tokens: int
+    num_corrected: dict[str, int]
+    """Tokens on which a bound of the correction is active, `below` and `above`."""
 
 
 def population_std(values: list[float]) -> float:
@@ -68,15 +71,6 @@ def clipped_objective(ratio: float, advantage: float, low: float, high: float) -
 def sample_losses(sample: Sample, advantage: float, name: str, bounds: dict[str, float]) -> list[tuple]:
     """(loss, clipped, {token index: derivative}) of each own token of one sample, in order, with its index."""
     own = [t for t, token in enumerate(sample) if token[2]]
-    cap = bounds.get("max_weight")
-    if cap is not None:
-        gaps = {t: sample[t][4] - sample[t][1] for t in own}
-        if name == "gspo":
-            gaps = {t: math.fsum(gaps.values()) / len(own) for t in own}
-        weight = {t: min(math.exp(gap), cap) for t, gap in gaps.items()}
-        moved = [(token[0], token[4], token[2]) if token[2] else token for token in sample]
-        rows = sample_losses(moved, advantage, name, {key: x for key, x in bounds.items() if key != "max_weight"})
-        return [(t, weight[t] * x, clipped, {u: weight[t] * d for u, d in ds.items()}) for t, x, clipped, ds in rows]
     rows = []
     if name == "gspo":
         mean = math.fsum(sample[t][0] - sample[t][1] for t in own) / len(own) if own else 0.0
@@ -94,6 +88,46 @@ def sample_losses(sample: Sample, advantage: float, name: str, bounds: dict[str,
         value, slope, clipped = clipped_objective(ratio, advantage, low, high)
         rows.append((t, -value, clipped, {t: -slope * ratio}))
     return rows
+
+
+def corrected_losses(
+    sample: Sample, advantage: float, name: str, bounds: dict[str, float], correction: dict
+) -> list[tuple]:
+    """`sample_losses` times the factor of each token, with the side on which a bound is active, or ""."""
+    kind = correction["type"]
+    if kind == "none":
+        return [(*row, "") for row in sample_losses(sample, advantage, name, bounds)]
+    by_start = kind == "truncate" or (kind == "mask" and correction["policy"] == "start")
+    own = [t for t, token in enumerate(sample) if token[2]]
+    gaps = {t: sample[t][4 if by_start else 0] - sample[t][1] for t in own}
+    factor, side = {}, {}
+    for t in own:
+        if kind == "trust_region":
+            p, q = math.exp(sample[t][0]), math.exp(sample[t][1])
+            distance = abs(p - q)
+            if correction["of"] == "kl":
+                distance = q * math.log(q / p) + (1 - q) * math.log((1 - q) / (1 - p))
+            low = advantage < 0 and p < q and distance > correction["low"]
+            high = advantage > 0 and p > q and distance > correction["high"]
+            factor[t], side[t] = 0.0 if low or high else 1.0, "below" if low else "above" if high else ""
+            continue
+        if correction["of"] == "token":
+            ratio = math.exp(gaps[t])
+        else:
+            total = math.fsum(gaps.values())
+            ratio = math.exp(total if correction["of"] == "sequence" else total / len(own))
+        low, high = correction["low"], math.inf if correction["high"] is None else correction["high"]
+        side[t] = "below" if ratio < low else "above" if ratio > high else ""
+        if kind == "truncate":
+            factor[t] = max(low, min(ratio, high))
+        else:
+            factor[t] = 0.0 if side[t] else ratio if by_start else 1.0
+    if by_start:
+        sample = [(token[0], token[4], token[2]) if token[2] else token for token in sample]
+    return [
+        (t, factor[t] * x, clipped, {u: factor[t] * d for u, d in ds.items()}, side[t])
+        for t, x, clipped, ds in sample_losses(sample, advantage, name, bounds)
+    ]
 
 
 def kl_estimate(estimator: str, log_pi: float, log_ref: float) -> tuple[float, float]:
@@ -117,6 +151,7 @@ def reference(
     zero_variance: str,
     kl: dict | None = None,
     earlier: list[float] | None = None,
+    correction: dict | None = None,
 ) -> Reference:
     """Loss and gradient of one batch; `kl` has the keys coefficient, estimator and where."""
     penalties = None
@@ -140,10 +175,12 @@ def reference(
         gradient=[[[0.0] * len(sample) for sample in prompt] for prompt in prompts],
         num_clipped=0,
         num_tokens=total_tokens,
+        num_corrected={"": 0, "below": 0, "above": 0},
     )
     for p in kept:
         for i, sample in enumerate(prompts[p]):
-            for place, value, clipped, slopes in sample_losses(sample, advantage[p][i], loss, bounds):
+            rows = corrected_losses(sample, advantage[p][i], loss, bounds, correction or {"type": "none"})
+            for place, value, clipped, slopes, side in rows:
                 if kl is not None and kl["where"] == "loss":
                     estimate, slope = kl_estimate(kl["estimator"], sample[place][0], sample[place][3])
                     value += kl["coefficient"] * estimate
@@ -158,6 +195,7 @@ def reference(
                     share = 1 / num_prompts / tokens_of[p]
                 result.loss += share * value
                 result.num_clipped += clipped
+                result.num_corrected[side] += 1
                 for t, slope in slopes.items():
                     result.gradient[p][i][t] += share * slope
     return result

@@ -18,7 +18,7 @@ from scalerl.model.policy import Policy
 from scalerl.objective.aggregation import AggregationInputs, token_weights
 from scalerl.objective.losses import LossInputs, token_loss
 from scalerl.prompts.mixed_pool import make_pool
-from scalerl.recipe import Cispo, Dapo, Grpo, Gspo, ResolvedRecipe
+from scalerl.recipe import Cispo, Correction, Dapo, Grpo, Gspo, NoCorrection, ResolvedRecipe
 from scalerl.rollout import Group, Outcome, Prompt, Rollout
 from scalerl.tasks import Task, all_tasks
 from scalerl.tasks.lengths import longest_prompt
@@ -165,6 +165,7 @@ def token_loss_of(
     advantage: Tensor,
     mask_BT: Tensor,
     start_BT: Tensor | None = None,
+    correction: Correction | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Loss and clip of every token; the advantages may be [B, 1]."""
     given = LossInputs(
@@ -174,7 +175,7 @@ def token_loss_of(
         mask_BT=mask_BT,
         start_BT=start_BT,
     )
-    found = token_loss(settings, given)
+    found, _ = token_loss(settings, correction or NoCorrection(), given)
     return found.loss_BT, found.clipped_BT
 
 

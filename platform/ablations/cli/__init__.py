@@ -18,7 +18,7 @@
     shelf.py     list, show, diff, delete: the contents of the home folder
     move.py      rename, export, import: sweeps to another name or home folder
     serve.py     dashboard, mlflow, sync
-    doctor.py    doctor
+    doctor.py    doctor; diagnose.py: what it says of a run
     mcp.py       mcp: a server for agents
     tools.py     its tools: the commands with --json
     background.py  a sweep that goes on without the command that started it

@@ -1,4 +1,4 @@
-"""The command that examines a machine or cluster before a sweep: doctor."""
+"""The command that examines a run after it went wrong, or a machine or cluster before a sweep: doctor."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -19,6 +19,15 @@ DOCTOR_WIDTH = 100
 
 
 def doctor(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN | SWEEP | LOG]",
+            help="Run id, variant, sweep or log to diagnose. Default: examine the machine.",
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the runs to diagnose. Default: all of a sweep.")] = None,
+    log: Annotated[str | None, typer.Option("--log", help="Trainer that wrote LOG: trl or verl.")] = None,
     partition: Annotated[
         list[str] | None,
         typer.Option("--partition", help="Partition to examine; may be repeated. Default: the cluster's."),
@@ -48,12 +57,25 @@ def doctor(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check that this machine, Slurm and a node have what a sweep needs. Exit code 1 if something is missing."""
+    """Say why a run went wrong; without a run, check that this machine, Slurm and a node have what a sweep needs.
+
+    A run gets findings with the step since which they hold, how sure they are, and the setting to change. A machine
+    gets exit code 1 if something is missing.
+    """
     from ablations.files.lookup import find_file
     from ablations.slurm.doctor import DoctorQuestion, StudyAsked, examine
     from ablations.slurm.doctor.here import absolute
     from ablations.tracking.ledger import default_tracking_uri
 
+    if target is not None:
+        if any((partition, no_job, setup, sbatch, train, study, scale, tracking_uri)):
+            raise AblationsError(f"{target!r} is diagnosed by its log; omit options about machines")
+        from ablations.cli.diagnose import diagnose_all
+
+        diagnose_all(find_home(home), target, seed=seed, trainer=log, as_json=as_json)
+        return
+    if seed is not None or log is not None:
+        raise AblationsError("--seed and --log belong to a run; name it, as in `platform doctor loo-loss --seed 1`")
     if no_job and (setup or sbatch):
         raise AblationsError("--setup and --sbatch need a probe job and conflict with --no-job; omit one of them")
     if scale and not study:

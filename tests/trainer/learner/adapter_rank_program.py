@@ -32,7 +32,8 @@ RECIPE = adapted_recipe(
     MODEL,
     optimiser={"learning_rate": 1e-2, "warmup_steps": 0, "micro_batch_tokens": 40},
     kl={"coefficient": 0.1},
-    loss={"type": "grpo", "max_weight": 2.0},
+    loss={"type": "grpo"},
+    correction={"type": "truncate"},
     off_policy={"type": "ppo_off_policy", "k": 2},
     epochs=2,
 )

@@ -21,7 +21,7 @@ from trainer.tiny import token_loss_of, weights_of
 from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.kl import token_kl
 from scalerl.objective.running_statistics import RunningStatistics
-from scalerl.recipe import Cispo, Dapo, Grpo, Gspo
+from scalerl.recipe import Cispo, Dapo, Grpo, Gspo, RatioMask, Truncate
 
 trl = pytest.importorskip("trl", reason="TRL is a test extra: pip install trl==1.16.0", exc_type=ImportError)
 
@@ -171,19 +171,50 @@ def test_the_kl_penalty_in_the_loss_is_trls(new_trainer):
     torch.testing.assert_close(ours.grad, others.grad, rtol=1e-5, atol=1e-9)
 
 
-@pytest.mark.parametrize(("settings", "name"), [(Dapo(max_weight=1.2), "dapo"), (Grpo(max_weight=1.2), "grpo")])
-def test_truncated_importance_weights_are_trls(new_trainer, settings, name):
+CORRECTIONS = {
+    "token_truncate": Truncate(low=0.7, high=1.2),
+    "sequence_truncate": Truncate(of="sequence", low=0.7, high=1.2),
+    "token_mask": RatioMask(policy="start", low=0.7, high=1.2),
+    "sequence_mask": RatioMask(policy="start", of="sequence", low=0.5, high=3.0),
+}
+"""Corrections by their names in TRL."""
+
+
+def their_weights(trainer, start, behaviour, own):
+    """The importance weights that TRL makes of these log-probs, [B, T] or [B, 1]; generation and scores are given."""
+    trainer.use_vllm = trainer.vllm_importance_sampling_correction = True
+    ids = [[2] * WIDTH] * B
+    trainer._generate = lambda prompts: (
+        [[2]] * B, ids, own.long().tolist(), ["a"] * B, behaviour.tolist(), {}, None, None,
+    )  # fmt: skip
+    trainer._calculate_rewards = lambda *_: torch.zeros(B, 1)
+    trainer._get_per_token_logps_and_entropies = lambda *_, **__: (start, None, None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        scored = trainer._generate_and_score_completions([{"prompt": "a"}] * B)
+    return scored["importance_sampling_ratio"].double()
+
+
+@pytest.mark.parametrize("mode", list(CORRECTIONS))
+@pytest.mark.parametrize(("settings", "name"), [(Dapo(), "dapo"), (Grpo(), "grpo"), (Cispo(max_ratio=1.5), "cispo")])
+def test_corrections_are_trls(new_trainer, settings, name, mode):
     # TRL's old log-probs are those of the start of the round, its sampling log-probs those of the generator.
     _, theirs, aggregation = PAIRS[name]
+    correction = CORRECTIONS[mode]
     logprobs, start, behaviour, advantage_B, inside, own = random_batch(2)
     ours, others = logprobs.clone().requires_grad_(), logprobs.clone().requires_grad_()
-    trainer = new_trainer(**theirs)
-    trainer.use_vllm = True
-    weight = (start - behaviour).exp().clamp(max=1.2)
+    trainer = new_trainer(
+        **theirs,
+        vllm_importance_sampling_mode=mode,
+        vllm_importance_sampling_clip_min=correction.low,
+        vllm_importance_sampling_clip_max=correction.high,
+    )
+    weight = their_weights(trainer, start, behaviour, own)
+    assert (weight == 0).any() == ("mask" in mode)
     more = {"importance_sampling_ratio": weight, "sampling_per_token_logps": behaviour}
     total = their_loss(trainer, others, start, advantage_B, inside, own, **more)
     total.backward()
-    loss, _ = token_loss_of(settings, ours, behaviour, advantage_B.unsqueeze(1), own, start)
+    loss, _ = token_loss_of(settings, ours, behaviour, advantage_B.unsqueeze(1), own, start, correction)
     groups = torch.arange(PROMPTS).repeat_interleave(GENERATIONS)
     our_total = (loss * weights_of(aggregation, own, groups)).sum()
     our_total.backward()

@@ -11,7 +11,7 @@ from trainer.tiny import token_loss_of, weights_of
 
 from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.running_statistics import RunningStatistics
-from scalerl.recipe import Cispo, Dapo, Grpo, Gspo
+from scalerl.recipe import Cispo, Dapo, Grpo, Gspo, Truncate
 
 SETTINGS = {
     "cispo": [Cispo(), Cispo(min_ratio=0.9, max_ratio=1.1)],
@@ -204,22 +204,22 @@ def test_gspo_averages_over_own_tokens_only():
     assert clipped.tolist() == [[False, False, False]]
 
 
-def one_row_from(starts, behaviours, ratios, advantage, settings):
+def one_row_from(starts, behaviours, ratios, advantage, settings, correction):
     """Loss, gradient and clip flags of one sample: pi_start / pi_gen, and pi_train / pi_start, of its tokens."""
     start = torch.tensor([starts], dtype=torch.float64).log()
     behaviour = torch.tensor([behaviours], dtype=torch.float64).log()
     logprobs = (start + torch.tensor([ratios], dtype=torch.float64).log()).requires_grad_()
     mask = torch.ones(1, len(ratios), dtype=torch.bool)
     advantage_B1 = torch.tensor([[advantage]], dtype=torch.float64)
-    loss, clipped = token_loss_of(settings, logprobs, behaviour, advantage_B1, mask, start)
+    loss, clipped = token_loss_of(settings, logprobs, behaviour, advantage_B1, mask, start, correction)
     loss.sum().backward()
     return loss.detach()[0], logprobs.grad[0], clipped[0].tolist()
 
 
-@pytest.mark.parametrize("settings", [Grpo(max_weight=2.0), Dapo(clip_high=0.2, max_weight=2.0)])
+@pytest.mark.parametrize("settings", [Grpo(), Dapo(clip_high=0.2)])
 def test_truncated_weights_multiply_a_ratio_taken_from_the_start_of_the_round(settings):
     # pi_start / pi_gen = 0.5, 3 and 1; truncated at 2. pi_train / pi_start = 1.1, 1 and 1.5; clipped at 1.2. A = 2.
-    loss, gradient, clipped = one_row_from([0.2, 0.6, 0.4], [0.4, 0.2, 0.4], [1.1, 1.0, 1.5], 2.0, settings)
+    loss, gradient, clipped = one_row_from([0.2, 0.6, 0.4], [0.4, 0.2, 0.4], [1.1, 1.0, 1.5], 2.0, settings, Truncate())
     close(loss, [-0.5 * 1.1 * 2, -2 * 1.0 * 2, -1 * 1.2 * 2])
     close(gradient, [-0.5 * 1.1 * 2, -2 * 1.0 * 2, 0.0])
     assert clipped == [False, False, True]
@@ -227,8 +227,8 @@ def test_truncated_weights_multiply_a_ratio_taken_from_the_start_of_the_round(se
 
 def test_gspo_truncates_the_geometric_mean_of_the_weights():
     # sqrt(4 x 1) = 2 is truncated at 1.5; sqrt(1.21 x 1) = 1.1 is the ratio.
-    settings = Gspo(clip_low=0.3, clip_high=0.2, max_weight=1.5)
-    loss, gradient, clipped = one_row_from([0.8, 0.3], [0.2, 0.3], [1.21, 1.0], 1.0, settings)
+    settings, correction = Gspo(clip_low=0.3, clip_high=0.2), Truncate(of="geometric", high=1.5)
+    loss, gradient, clipped = one_row_from([0.8, 0.3], [0.2, 0.3], [1.21, 1.0], 1.0, settings, correction)
     close(loss, [-1.65, -1.65])
     close(gradient, [-1.65, -1.65])
     assert clipped == [False, False]
@@ -236,13 +236,13 @@ def test_gspo_truncates_the_geometric_mean_of_the_weights():
 
 @pytest.mark.parametrize("name", ["dapo", "grpo", "gspo"])
 def test_truncated_weights_keep_garbage_off_the_mask_out(name):
-    settings = SETTINGS[name][0].model_copy(update={"max_weight": 2.0})
+    settings = SETTINGS[name][0]
     mask = torch.tensor([[True, False]])
     gradients = []
     for rubbish in (0.0, math.nan, math.inf):
         start, behaviour = torch.tensor([[-1.0, rubbish]]), torch.tensor([[-1.5, rubbish]])
         logprobs = torch.tensor([[-1.0, rubbish]], requires_grad=True)
-        loss, _ = token_loss_of(settings, logprobs, behaviour, torch.tensor([[1.0]]), mask, start)
+        loss, _ = token_loss_of(settings, logprobs, behaviour, torch.tensor([[1.0]]), mask, start, Truncate())
         loss.sum().backward()
         gradients.append(logprobs.grad.tolist())
     assert gradients == [[[pytest.approx(-math.exp(0.5)), 0.0]]] * 3

@@ -59,8 +59,8 @@ def test_a_stored_recipe_reads_no_files(tmp_path):
 
 def test_only_a_loss_that_asks_for_it_is_weighed_by_the_start_of_the_round(tmp_path):
     written(tmp_path)
-    assert not recipe_in(tmp_path).weighs_by_start
-    assert recipe_in(tmp_path, start=True).weighs_by_start
+    assert not recipe_in(tmp_path).needs_start
+    assert recipe_in(tmp_path, start=True).needs_start
 
 
 def test_a_run_with_two_different_files_of_one_name_is_refused(tmp_path):

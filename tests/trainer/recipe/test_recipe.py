@@ -13,6 +13,7 @@ OTHER_VALUES = {
     "off_policy": {"type": "ppo_off_policy", "k": 8},
     "kv": "recompute",
     "loss": {"type": "dapo"},
+    "correction": {"type": "mask"},
     "reward": {"type": "custom", "function": "places:mine", "folder_sha256": ["0" * 64 + " places.py"]},
     "aggregation": "sample",
     "critic": {"type": "value_network", "value_clip": None},
@@ -279,8 +280,12 @@ def test_a_model_that_vllm_cannot_serve_on_a_cpu_is_refused_when_the_recipe_is_r
         {"critic": {"type": "value_network", "gae_lambda": 1.1, "value_clip": None}},
         {"critic": {"type": "value_network", "coefficient": 0.5, "value_clip": None}},
         {"critic": {"type": "value_network", "parameters": "fp16", "value_clip": None}},
-        {"loss": {"type": "cispo", "max_weight": 2.0}},
-        {"loss": {"type": "dapo", "max_weight": 0.0}, "epochs": 2},
+        {"loss": {"type": "dapo", "max_weight": 2.0}, "epochs": 2},
+        {"correction": {"type": "truncate", "high": 0.0}},
+        {"correction": {"type": "truncate", "low": 2.0, "high": 2.0}},
+        {"correction": {"type": "mask", "low": 0.0, "high": None}},
+        {"correction": {"type": "mask", "of": "tv"}},
+        {"correction": {"type": "trust_region", "low": 0.0}},
         {"optimiser": {"max_grad_norm": 0}},
         {"off_policy": {"type": "pipeline", "k": 0}},
         {"loss": {"type": "cispo", "min_ratio": 2.0, "max_ratio": 1.0}},
@@ -354,13 +359,40 @@ def test_settings_of_a_kl_penalty_that_is_off_are_refused(setting):
 
 
 def test_truncated_weights_are_refused_where_the_ratio_they_leave_cannot_move():
-    loss = {"type": "grpo", "max_weight": 2.0}
-    with pytest.raises(ValidationError, match=r"loss.max_weight 2: grpo .* its clip has no effect"):
-        ResolvedRecipe.model_validate({"loss": loss})
+    weighed = {"loss": {"type": "grpo"}, "correction": {"type": "truncate"}}
+    with pytest.raises(ValidationError, match=r"correction 'truncate': grpo .* its clip has no effect"):
+        ResolvedRecipe.model_validate(weighed)
     with pytest.raises(ValidationError, match=r"its clip has no effect"):
-        ResolvedRecipe.model_validate({"loss": loss, "off_policy": {"type": "ppo_off_policy", "k": 1}})
-    ResolvedRecipe.model_validate({"loss": loss, "epochs": 2})
-    ResolvedRecipe.model_validate({"loss": loss, "off_policy": {"type": "ppo_off_policy", "k": 2}})
+        ResolvedRecipe.model_validate({**weighed, "off_policy": {"type": "ppo_off_policy", "k": 1}})
+    ResolvedRecipe.model_validate({**weighed, "epochs": 2})
+    ResolvedRecipe.model_validate({**weighed, "off_policy": {"type": "ppo_off_policy", "k": 2}})
+    ResolvedRecipe.model_validate({**weighed, "loss": {"type": "cispo"}})
+
+
+@pytest.mark.parametrize(
+    ("loss", "correction"),
+    [
+        ({"type": "grpo", "max_weight": 2.0}, {"type": "truncate", "of": "token", "high": 2.0}),
+        ({"type": "gspo", "max_weight": 1.5}, {"type": "truncate", "of": "geometric", "high": 1.5}),
+        ({"type": "dapo", "max_weight": None}, {"type": "none"}),
+    ],
+)
+def test_a_cap_of_weights_in_a_stored_recipe_is_a_correction(loss, correction):
+    new = ResolvedRecipe.model_validate({"loss": {"type": loss["type"]}, "correction": correction, "epochs": 2})
+    stored = new.model_dump(mode="json", exclude={"correction"})
+    assert ResolvedRecipe.from_stored({**stored, "loss": {**stored["loss"], **loss}}) == new
+
+
+NAMES_AT_57CA089 = {"cispo": "dada68d46ef1", "grpo": "588c3464e690", "dapo": "00cda6cc0f57", "gspo": "15567ed88381"}
+
+
+def test_runs_without_a_correction_keep_their_names():
+    # As commit 57ca089 named them, whose losses had a cap of weights.
+    names = {
+        loss: ResolvedRecipe.model_validate({"loss": {"type": loss}}).identity(seed=0)
+        for loss in ("cispo", "grpo", "dapo", "gspo")
+    }
+    assert names == NAMES_AT_57CA089
 
 
 def test_a_recipe_cannot_be_changed():

@@ -5,7 +5,7 @@ import re
 import pytest
 from places import REPOSITORY
 
-from scalerl.recipe import NoCritic, NoLengthControl, Own, OwnLoss, Recipe, ResolvedRecipe, Uniform
+from scalerl.recipe import NoCorrection, NoCritic, NoLengthControl, Own, OwnLoss, Recipe, ResolvedRecipe, Uniform
 from scalerl.recipe.reference import models_of, settings_page
 
 PAGE = REPOSITORY / "docs" / "recipes.md"
@@ -64,7 +64,7 @@ def test_every_choice_of_the_algorithm_names_its_source(model):
     assert re.search(r"ScaleRL|arXiv|[A-Z][a-z]+ (et al\. )?\d{4}", said) or model in OWN, model
 
 
-OWN = {Uniform, NoLengthControl, NoCritic, Own, OwnLoss}
+OWN = {Uniform, NoLengthControl, NoCritic, NoCorrection, Own, OwnLoss}
 """The absence of a method has no source, nor has a function of the user's own."""
 
 

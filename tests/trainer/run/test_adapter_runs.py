@@ -25,7 +25,8 @@ LEARNS = {
 """With a gradient even where no answer is right."""
 ROUNDS = {
     "off_policy": {"type": "ppo_off_policy", "k": 2},
-    "loss": {"type": "grpo", "max_weight": 2.0},
+    "loss": {"type": "grpo"},
+    "correction": {"type": "truncate"},
     "kl": {"coefficient": 0.1},
 }
 """A reference, and a copy of the start of each round."""

@@ -17,10 +17,11 @@ def copies_in(*policies):
     [
         ({}, 3),
         ({"kl": {"coefficient": 0.1}}, 3),
-        ({"loss": {"type": "grpo", "max_weight": 2.0}, "epochs": 2}, 3),
+        ({"loss": {"type": "grpo"}, "correction": {"type": "truncate"}, "epochs": 2}, 3),
         (
             {
-                "loss": {"type": "grpo", "max_weight": 2.0},
+                "loss": {"type": "grpo"},
+                "correction": {"type": "truncate"},
                 "kl": {"coefficient": 0.1},
                 "off_policy": {"type": "ppo_off_policy", "k": 2},
             },

@@ -60,7 +60,12 @@ AXES = {
         for estimator in ("k1", "k2", "k3")
         for where in ("loss", "reward")
     },
-    **{f"{loss} with weights": {"loss": {"type": loss, "max_weight": 2.0}, **PPO} for loss in ("grpo", "dapo", "gspo")},
+    **{
+        f"{loss} with weights": {"loss": {"type": loss}, "correction": {"type": "truncate"}, **PPO}
+        for loss in ("grpo", "dapo", "gspo")
+    },
+    "sequences masked": {"correction": {"type": "mask", "of": "sequence", "low": 0.9, "high": 1.1}},
+    "in a trust region": {"correction": {"type": "trust_region", "low": 1e-6, "high": 1e-6}, **PPO},
     "cosine": {"optimiser": {"schedule": {"type": "cosine", "horizon": 20, "unit": "steps"}}},
     "linear to a tenth": {"optimiser": {"schedule": {"type": "linear", "horizon": 20, "unit": "steps", "final": 0.1}}},
     "unclipped": {"optimiser": {"max_grad_norm": None}},

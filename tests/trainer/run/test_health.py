@@ -1,7 +1,9 @@
 """Warnings: none in healthy rows and runs, the right one in rows made ill, and where a run leaves them."""
 
+from collections import defaultdict
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -231,6 +233,37 @@ def test_ratios_and_effective_sample_size_by_hand():
     assert metrics["ratio_mean"] == pytest.approx(sum(ratios) / len(ratios), rel=1e-4)
     assert metrics["ess"] == pytest.approx(sum(ratios) ** 2 / len(ratios) / sum(r * r for r in ratios), rel=1e-4)
     assert metrics["ess"] < 0.95
+
+
+def test_the_gap_is_told_apart_by_lag_and_by_task():
+    recipe = tiny_recipe()
+    groups = [
+        replace(group, prompt=replace(group.prompt, task=task), rollouts=tuple(aged(group.rollouts, lags)))
+        for group, task, lags in zip(random_groups(random_policy(recipe)), "abab", ([0], [0, 1], [1], [3]), strict=True)
+    ]
+    learner = TorchLearner(random_policy(recipe), recipe)
+    learner.version = 3
+    batch = make_batch(groups)
+    metrics = learner.accumulate(batch, torch.ones(len(batch.length_B), 1))
+    by_lag, by_task = defaultdict(list), defaultdict(list)
+    for group in groups:
+        for rollout in group.rollouts:
+            tokens = torch.tensor([[*rollout.prompt.tokens, *rollout.tokens.tolist()]])
+            own = learner.policy.token_logprobs(tokens, 1.0)[0][0, len(rollout.prompt.tokens) :].tolist()
+            for x, y, version, forced in zip(own, rollout.logprobs, rollout.versions, rollout.forced, strict=True):
+                if not forced:
+                    by_lag[f"mismatch_lag_{3 - version}"].append(abs(x - y))
+                    by_task[f"mismatch_task_{group.prompt.task}"].append(abs(x - y))
+    expected = {name: sum(gaps) / len(gaps) for name, gaps in {**by_lag, **by_task}.items()}
+    found = {name: metrics[name] for name in metrics if name.startswith(("mismatch_lag_", "mismatch_task_"))}
+    assert found == pytest.approx(expected, rel=1e-4)
+
+
+def aged(rollouts, lags):
+    """The rollouts with tokens of weights that are so many steps old, in turn, for a trainer of version 3."""
+    for rollout in rollouts:
+        versions = [3 - lags[place % len(lags)] for place in range(len(rollout.tokens))]
+        yield replace(rollout, versions=np.array(versions, dtype=np.int32))
 
 
 def test_a_token_that_became_impossible_leaves_numbers_for_the_log():

@@ -3,7 +3,7 @@
 Axes: P prompts, G rollouts of one prompt, B rollouts in a batch, T tokens, V vocabulary, S decoding slots, D head size.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,8 +15,8 @@ from scalerl.model.packing import Packing, packed_micro_batches, padded_micro_ba
 from scalerl.recipe.scale import Layout
 from scalerl.rollout import Group, Rollout
 
-ON_THE_HOST = frozenset({"host_mask_BT", "group_B", "length_B", "prompt_B"})
-"""Batch fields that stay on the host, since they determine the layout of passes."""
+ON_THE_HOST = frozenset({"host_mask_BT", "group_B", "length_B", "prompt_B", "version_BT", "tasks"})
+"""Batch fields that stay on the host, since they determine the layout of passes or the log."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +39,10 @@ class Batch:
     """Number of prompt and answer tokens; on the host."""
     prompt_B: Tensor
     """Number of prompt tokens; on the host."""
+    version_BT: Tensor | None = None
+    """Weight version that chose each token; on the host, and used for the log alone."""
+    tasks: tuple[str, ...] = ()
+    """Name of each group's task, used for the log alone."""
     reference_BT: Tensor | None = None
     """Log-probabilities under the frozen reference policy, if a KL penalty is used."""
     start_BT: Tensor | None = None
@@ -106,6 +110,8 @@ class Batch:
             group_B=self.group_B[rows],
             length_B=self.length_B[rows],
             prompt_B=self.prompt_B[rows],
+            version_BT=None if self.version_BT is None else self.version_BT[rows, :width],
+            tasks=self.tasks,
             reference_BT=None if self.reference_BT is None else self.reference_BT[there, :width],
             start_BT=None if self.start_BT is None else self.start_BT[there, :width],
             values_BT=None if self.values_BT is None else self.values_BT[there, :width],
@@ -117,7 +123,12 @@ def make_batch(groups: list[Group], *, mask_truncated: bool = False) -> Batch:
     """Rollouts of `groups` in order, as tensors on the host; `mask_truncated` masks truncated ones out."""
     rollouts = [rollout for group in groups for rollout in group.rollouts]
     group_of = [index for index, group in enumerate(groups) for _ in group.rollouts]
-    return batch_of(rollouts, group_of, mask_truncated=mask_truncated)
+    batch = batch_of(rollouts, group_of, mask_truncated=mask_truncated)
+    versions = np.zeros(batch.tokens_BT.shape, dtype=np.int64)
+    for row, (rollout, end) in enumerate(zip(rollouts, batch.length_B.tolist(), strict=True)):
+        versions[row, len(rollout.prompt.tokens) : end] = rollout.versions
+    tasks = tuple(group.prompt.task for group in groups)
+    return replace(batch, version_BT=torch.from_numpy(versions), tasks=tasks)
 
 
 def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bool = False) -> Batch:

@@ -91,7 +91,7 @@ class TorchLearner:
         self.statistics = RunningStatistics()
         self.loss_scale = LossScale(value=INITIAL_SCALE if recipe.parameters == "fp16" else 1.0)
         reference = (origin or policy.start_policy()) if recipe.kl.coefficient > 0 else None
-        start = frozen_copy(policy) if recipe.weighs_by_start and recipe.batches_of_a_round > 1 else None
+        start = frozen_copy(policy) if recipe.needs_start and recipe.batches_of_a_round > 1 else None
         self.critic = (
             None if recipe.critic.type == "none" else ValueLearner(policy, recipe, recipe.critic, engines, weights)
         )
@@ -155,7 +155,7 @@ class TorchLearner:
         batch, advantage_BT = self.assign_credit(survivors, self.with_scores(batch))
         columns, epochs = self._optimise(batch, advantage_BT, rate)
         networks = 1 if self.critic is None else 2
-        copies = (self.reference is not None) + self.recipe.weighs_by_start + networks - 1
+        copies = (self.reference is not None) + self.recipe.needs_start + networks - 1
         tokens, context = batch.work()
         return Update(
             trained_tokens=networks * epochs * tokens,
@@ -180,7 +180,7 @@ class TorchLearner:
         return replace(
             batch,
             reference_BT=None if self.reference is None else self.logprobs(self.reference, batch),
-            start_BT=self.logprobs(self.start or self.trained, batch) if self.recipe.weighs_by_start else None,
+            start_BT=self.logprobs(self.start or self.trained, batch) if self.recipe.needs_start else None,
             values_BT=None if self.critic is None else self.critic.values(batch),
         )
 
@@ -286,7 +286,15 @@ class TorchLearner:
                 self.check_stop()
             self.engine.backward(self.loss_scale.scaled(loss), last=last)
 
-        return batch_loss(self.trained, batch, advantage_BT, self.recipe, backward=backward, ranks=self.ranks)
+        return batch_loss(
+            self.trained,
+            batch,
+            advantage_BT,
+            self.recipe,
+            backward=backward,
+            ranks=self.ranks,
+            version=self.version,
+        )
 
     def _count_bad_step(self, measured: dict[str, Any]) -> None:
         """Count a bad step; raises Diverged after MAX_BAD_STEPS in a row."""

@@ -170,7 +170,7 @@ def _learner(recipe: ResolvedRecipe, shape: ModelShape, copy: int) -> dict[str, 
     trained = shape.trained_parameters * WEIGHT_BYTES[recipe.parameters]
     weights = copy + (trained if has_adapter else 0)
     share, of_trained = weights // ranks, trained // ranks
-    starts, references = recipe.weighs_by_start and recipe.batches_of_a_round > 1, recipe.kl.coefficient > 0
+    starts, references = recipe.needs_start and recipe.batches_of_a_round > 1, recipe.kl.coefficient > 0
     parts = {
         "weights": weights + (share if is_sharded else 0) + (of_trained if kind == "deepspeed" else 0),
         "gradients": of_trained if is_sharded else trained,

@@ -65,7 +65,7 @@ def trainer_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLen
     held = number + (shape.adapter_parameters or 0)
     state = trained * (2 * weight + (MASTER if is_deepspeed else 0)) // shared
     offloaded = learner.type == "deepspeed" and learner.offload == "cpu"
-    starts, references = recipe.weighs_by_start and recipe.batches_of_a_round > 1, recipe.kl.coefficient > 0
+    starts, references = recipe.needs_start and recipe.batches_of_a_round > 1, recipe.kl.coefficient > 0
     # With an adapter in one process, the reference is the model without it, and other copies share the model.
     frozen = starts * trained if held > number and learner.type == "torch" else (starts + references) * held
     parts = {

@@ -5,7 +5,9 @@ rewards      rewards from outcomes
 advantages   advantages from rewards; running_statistics: statistics over all batches so far
 gae          advantages from values
 losses       the policy losses
+correction   factors that correct the gap between trainer and generator
 trained_groups  which groups the loss has
+mismatch     how far trainer and generator are apart
 aggregation  weights that reduce per-token losses to one number
 kl           the KL estimators
 entropy      the entropy of a policy

@@ -8,7 +8,7 @@ For tokens drawn from pi, k1 and k3 are unbiased estimates of KL(pi || pi_ref). 
 import torch
 from torch import Tensor
 
-from scalerl.objective.losses import log_ratio
+from scalerl.objective.correction import log_ratio
 
 
 def k1(log_r_BT: Tensor) -> Tensor:

@@ -12,8 +12,16 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from scalerl.objective.correction import (
+    Factors,
+    in_trust_region,
+    log_ratio,
+    masked,
+    mean_log_ratio,
+    truncated,
+)
 from scalerl.objective.shapes import Shaped
-from scalerl.recipe import Cispo, Loss, OwnLoss
+from scalerl.recipe import Correction, Loss, OwnLoss, RatioMask, TrustRegion
 from scalerl.recipe.own_function import call_own
 
 
@@ -40,17 +48,6 @@ class LossOutputs(Shaped):
 
     loss_BT: Tensor
     clipped_BT: Tensor
-
-
-def log_ratio(logprobs_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """log rho on the mask and 0 elsewhere, [B, T]."""
-    zero = logprobs_BT.new_zeros(())
-    return torch.where(mask_BT, logprobs_BT, zero) - torch.where(mask_BT, behaviour_BT, zero)
-
-
-def effective_share(mean: float, mean_square: float) -> float:
-    """(sum w)^2 / (n sum w^2) of n weights with these means: the effective sample size as a share of n (Kong 1992)."""
-    return mean**2 / mean_square
 
 
 def clipped_surrogate(
@@ -81,26 +78,11 @@ def grpo(given: LossInputs, *, clip: float) -> LossOutputs:
     return dapo(given, clip_low=clip, clip_high=clip)
 
 
-def sequence_ratio(logprobs_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """s = (prod_t rho_t)^(1 / |y|), [B, 1], over the policy's own tokens (arXiv 2507.18071)."""
-    num_tokens_B1 = mask_BT.sum(dim=1, keepdim=True).clamp(min=1)
-    return (log_ratio(logprobs_BT, behaviour_BT, mask_BT).sum(dim=1, keepdim=True) / num_tokens_B1).exp()
-
-
 def gspo(given: LossInputs, *, clip_low: float, clip_high: float) -> LossOutputs:
-    """The clipped surrogate on s, one ratio for all tokens of a sequence (arXiv 2507.18071)."""
-    ratio = sequence_ratio(given.logprobs_BT, given.behaviour_BT, given.mask_BT).expand_as(given.mask_BT)
-    return clipped_surrogate(ratio, given.advantage_BT, given.mask_BT, low=clip_low, high=clip_high)
-
-
-def token_weight(start_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor, max_weight: float) -> Tensor:
-    """stop_gradient(min(pi_start / pi_gen, max_weight)) of each token, 1 off the mask, [B, T]."""
-    return log_ratio(start_BT, behaviour_BT, mask_BT).detach().exp().clamp(max=max_weight)
-
-
-def sequence_weight(start_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor, max_weight: float) -> Tensor:
-    """stop_gradient(min((prod_t pi_start / pi_gen)^(1 / |y|), max_weight)), one for all tokens, [B, 1]."""
-    return sequence_ratio(start_BT, behaviour_BT, mask_BT).detach().clamp(max=max_weight)
+    """The clipped surrogate on s = (prod_t rho_t)^(1 / |y|), one ratio for a sequence (arXiv 2507.18071)."""
+    mask_BT = given.mask_BT
+    ratio_B1 = mean_log_ratio(log_ratio(given.logprobs_BT, given.behaviour_BT, mask_BT), mask_BT).exp()
+    return clipped_surrogate(ratio_B1.expand_as(mask_BT), given.advantage_BT, mask_BT, low=clip_low, high=clip_high)
 
 
 LOSSES: dict[str, Callable[..., LossOutputs]] = {"cispo": cispo, "dapo": dapo, "grpo": grpo, "gspo": gspo}
@@ -108,26 +90,36 @@ LOSSES: dict[str, Callable[..., LossOutputs]] = {"cispo": cispo, "dapo": dapo, "
 
 
 def named_loss(settings: Loss, given: LossInputs) -> LossOutputs:
-    """The loss named by `settings`, with all their parameters except `max_weight`."""
+    """The loss named by `settings`, with all their parameters."""
     if isinstance(settings, OwnLoss):
         return call_own(settings, given)
-    return LOSSES[settings.type](given, **settings.model_dump(exclude={"type", "max_weight"}))
+    return LOSSES[settings.type](given, **settings.model_dump(exclude={"type"}))
 
 
-def token_loss(settings: Loss, given: LossInputs) -> LossOutputs:
-    """The per-token loss described by `settings`.
+def token_loss(settings: Loss, correction: Correction, given: LossInputs) -> tuple[LossOutputs, Factors | None]:
+    """The per-token loss described by `settings`, multiplied by the factors of the correction; these are None if there
+    is no correction.
 
-    With a `max_weight`, the ratio is pi_train / pi_start, and the loss is multiplied by the truncated weight pi_start /
-    pi_gen. The clip then bounds the trainer's own change rather than its mismatch with the generator (decoupled PPO,
-    arXiv 2505.24298; truncated importance sampling, Yao et al. 2025).
+    If the correction weighs by pi_start / pi_gen, the ratio of the loss is pi_train / pi_start: its clip bounds the
+    trainer's own change rather than its gap to the generator (decoupled PPO, arXiv 2505.24298).
     """
-    mask_BT, start_BT = given.mask_BT, given.start_BT
+    mask_BT = given.mask_BT
     advantage_BT = torch.where(mask_BT, given.advantage_BT, given.advantage_BT.new_zeros(()))
     given = replace(given, advantage_BT=advantage_BT)
-    if isinstance(settings, Cispo | OwnLoss) or settings.max_weight is None:
-        return named_loss(settings, given)
-    assert start_BT is not None, "max_weight needs the log-probabilities of the start of the round"
-    truncated = sequence_weight if settings.type == "gspo" else token_weight
-    weight = truncated(start_BT, given.behaviour_BT, mask_BT, settings.max_weight)
-    found = named_loss(settings, replace(given, behaviour_BT=start_BT))
-    return replace(found, loss_BT=weight * found.loss_BT)
+    if correction.type == "none":
+        return named_loss(settings, given), None
+    train_BT = given.logprobs_BT.detach()
+    if isinstance(correction, TrustRegion):
+        factors = in_trust_region(correction, train_BT, given.behaviour_BT, advantage_BT, mask_BT)
+    elif isinstance(correction, RatioMask) and correction.policy == "train":
+        factors = masked(correction, log_ratio(train_BT, given.behaviour_BT, mask_BT), mask_BT)
+    else:
+        assert given.start_BT is not None, "the correction needs the log-probabilities of the start of the round"
+        log_r_BT = log_ratio(given.start_BT, given.behaviour_BT, mask_BT)
+        if isinstance(correction, RatioMask):
+            factors = masked(correction, log_r_BT, mask_BT)
+        else:
+            factors = truncated(correction, log_r_BT, mask_BT)
+        given = replace(given, behaviour_BT=given.start_BT)
+    found = named_loss(settings, given)
+    return replace(found, loss_BT=factors.factor_BT * found.loss_BT), factors

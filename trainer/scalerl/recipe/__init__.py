@@ -1,6 +1,7 @@
 """The typed recipe and scale: every choice of a run, with the paper's values as defaults. A map of the room:
 
     axes          a *recipe*: the algorithm's choices (ScaleRL table of section 2 and 3.2)
+    correction    what is done about the gap between trainer and generator
     models        the policy's model: from scratch or from a folder
     adapter       the part of it that is trained: all, or a LoRA adapter
     linear_layers the linear layers of a model's folder, by the headers of its files
@@ -50,6 +51,7 @@ from scalerl.recipe.axes import (
     ValueNetwork,
 )
 from scalerl.recipe.cluster import Accelerator, ChargedAttention, FreeAttention, Virtual, Wall
+from scalerl.recipe.correction import Correction, NoCorrection, RatioMask, Truncate, TrustRegion
 from scalerl.recipe.generator import BuiltInGenerator, Vllm
 from scalerl.recipe.learner import DeepSpeedSettings, FsdpSettings, LearnerSettings, TorchSettings
 from scalerl.recipe.models import LlamaModel, Model, MoeModel, PretrainedModel
@@ -87,6 +89,7 @@ __all__ = [
     "ChargedAttention",
     "Cispo",
     "Code",
+    "Correction",
     "CustomTask",
     "Dapo",
     "DeepSpeedSettings",
@@ -112,6 +115,7 @@ __all__ = [
     "MoeModel",
     "MultipleChoice",
     "NoAdapter",
+    "NoCorrection",
     "NoCritic",
     "NoLengthControl",
     "NoPositiveResampling",
@@ -123,11 +127,14 @@ __all__ = [
     "PpoOffPolicy",
     "PretrainedModel",
     "Qa",
+    "RatioMask",
     "ReasoningGym",
     "Recipe",
     "ResolvedRecipe",
     "Scale",
     "TorchSettings",
+    "Truncate",
+    "TrustRegion",
     "Uniform",
     "ValueNetwork",
     "Virtual",

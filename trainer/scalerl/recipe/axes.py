@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from scalerl.frozen import Count, Frozen, Positive, Unit
+from scalerl.recipe.correction import Correction, NoCorrection
 from scalerl.recipe.own import Own, OwnLoss
 
 
@@ -46,11 +47,6 @@ class Grpo(Frozen):
     type: Literal["grpo"] = "grpo"
     clip: Annotated[float, Field(gt=0, lt=1), Unit("ratio")] = 0.2
     """The token ratio is clipped to [1 - clip, 1 + clip]."""
-    max_weight: Annotated[Positive, Unit("ratio")] | None = None
-    """Cap of the truncated importance weight pi_start / pi_gen of each token (3 in TRL). The clipped ratio is then
-    pi_train / pi_start; with null it is pi_train / pi_gen, and no weight is applied. pi_start is the policy at the
-    start of the round: under ppo_off_policy the policy that generated the batch, otherwise the policy before the first
-    step on the batch."""
 
 
 class Dapo(Frozen):
@@ -61,8 +57,6 @@ class Dapo(Frozen):
     """The token ratio is clipped from below at 1 - clip_low."""
     clip_high: Annotated[Positive, Unit("ratio")] = 0.26
     """The token ratio is clipped from above at 1 + clip_high."""
-    max_weight: Annotated[Positive, Unit("ratio")] | None = None
-    """Cap of the truncated importance weight pi_start / pi_gen of each token, as in `grpo`; null for no weight."""
 
 
 class Gspo(Frozen):
@@ -73,9 +67,6 @@ class Gspo(Frozen):
     """The sequence ratio is clipped from below at 1 - clip_low."""
     clip_high: Annotated[Positive, Unit("ratio")] = 5e-3
     """The sequence ratio is clipped from above at 1 + clip_high."""
-    max_weight: Annotated[Positive, Unit("ratio")] | None = None
-    """Cap of the truncated importance weight as in `grpo`, but the geometric mean over the sequence, like the ratio;
-    null for no weight."""
 
 
 class NoPositiveResampling(Frozen):
@@ -240,6 +231,9 @@ class Recipe(Frozen):
     (PipelineRL), recompute rereads all tokens so far with the new weights, which takes time."""
     loss: Loss = Cispo()
     """Per-token policy objective."""
+    correction: Correction = NoCorrection()
+    """What is done about tokens that the trainer and the generator do not find equally likely, because weights are
+    stale or engines round differently."""
     reward: Reward = "verdict"
     """Reward of an answer: verdict gives 1 for a right answer and -1 for any other, or 2 score - 1 where the task has
     partial scores (ScaleRL §2); `custom` is a function of your own."""
@@ -278,7 +272,7 @@ class Recipe(Frozen):
     1707.06347)."""
     epochs: Annotated[Count, Unit("steps per batch")] = 1
     """Optimiser steps per batch, each over the whole batch; 1 in ScaleRL, usually 2 to 8 in PPO. Ratios always compare
-    with the log-probabilities of generation, or with those at the start of the round if the loss has a `max_weight`."""
+    with the log-probabilities of generation, or with those at the start of the round if `correction` weighs by it."""
 
     @model_validator(mode="after")
     def _normalises_what_there_is(self) -> Self:

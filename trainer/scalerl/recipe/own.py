@@ -79,5 +79,5 @@ class OwnLoss(Own):
     """A loss of your own: a function from `LossInputs` to `LossOutputs` ([Your own loss](own.md))."""
 
     start: bool = False
-    """True gives the function `start_BT`, log-probabilities under the weights at the start of the round, as
-    `max_weight` does for `grpo`. This costs one forward pass per batch."""
+    """True gives the function `start_BT`, log-probabilities under the weights at the start of the round. This costs one
+    forward pass per batch."""

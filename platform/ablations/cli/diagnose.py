@@ -1,0 +1,57 @@
+"""What `platform doctor RUN` prints: why runs went wrong."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ablations.cli.follow import find_run
+from ablations.cli.options import console, print_json
+from ablations.diagnosis.diagnose import Diagnosis, diagnose
+from ablations.diagnosis.history import History
+from ablations.errors import AblationsError
+from ablations.home.home import Home
+from ablations.text import counted
+
+MOST_FINDINGS = 3
+"""Findings about one run that are printed; `--json` has all."""
+
+
+def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | None, as_json: bool) -> None:
+    """Print what is wrong with a run, with every run of a sweep, or with the run that a log is of."""
+    found = [(history, diagnose(history)) for history in histories(home, target, seed, trainer)]
+    if as_json:
+        runs = [{"run": history.name, "findings": [one.to_json() for one in all_of]} for history, all_of in found]
+        print_json({"runs": runs})
+        return
+    for history, all_of in found:
+        lines = [f"  {number}. {finding_text(one)}" for number, one in enumerate(all_of[:MOST_FINDINGS], start=1)]
+        if more := all_of[MOST_FINDINGS:]:
+            lines.append(f"  Also: {', '.join(one.rule for one in more)}. `--json` has all of it.")
+        head = f"{history.name}, {counted(len(history.steps), 'step')}: "
+        for line in (head + ("" if lines else "nothing found"), *lines):
+            console().print(line, markup=False, highlight=False)
+
+
+def finding_text(one: Diagnosis) -> str:
+    """A finding as sentences."""
+    since = "" if one.since_step is None else f" since step {one.since_step:,}"
+    cost = "" if one.cost_share is None else f", {one.cost_share:.0%} of the compute"
+    return f"{one.rule} ({one.how_sure}{since}{cost}). {one.text[0].upper()}{one.text[1:]}. To change: {one.change}."
+
+
+def histories(home: Home, target: str, seed: int | None, trainer: str | None) -> Iterable[History]:
+    """The histories of what the user named: a log, a sweep, or a run by id, first digits or variant."""
+    from ablations.diagnosis.run_history import history_of_run
+    from ablations.home.started_sweep import read_sweep
+
+    if trainer is not None:
+        from ablations.diagnosis.logged_history import history_of_log
+
+        return [history_of_log(Path(target), trainer)]
+    if Path(target).suffix and Path(target).exists():
+        raise AblationsError(f"{target} is a file; name the trainer that wrote it with --log, as in --log trl")
+    if target in home.sweep_names():
+        plan = read_sweep(home, target).plan
+        runs = [(one.name, run) for one in plan.variants for run in one.runs if seed in (None, run.seed)]
+        return [history_of_run(home.run(run.id), f"{name}-s{run.seed}") for name, run in runs]
+    run_id = find_run(home, target, None, seed)
+    return [history_of_run(home.run(run_id), run_id)]

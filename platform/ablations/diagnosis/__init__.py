@@ -1,0 +1,13 @@
+"""Why a run went wrong: what its log and its kept rollouts show, and which setting to change. A map of the room:
+
+    diagnose         all rules on one run, the likeliest cause first; since when, how sure, what it has cost
+    training_rules   what train rows show
+    held_out_rules   what evaluations and kept rollouts show
+    history          the log of one run, and windows of its steps
+    logged_history   the same from the log of another trainer
+    run_history      the same from the folder of a run
+
+A rule looks at one kind of failure. Rules about steps are asked at every point of the log, so that a finding begins
+where its rule first holds until the end. The rules of `scalerl.run.health`, which warn while a run trains, are among
+them.
+"""

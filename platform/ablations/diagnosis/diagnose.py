@@ -1,0 +1,76 @@
+"""All rules on one run: what is wrong, since when, how sure, what it has cost and what to change."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from ablations.diagnosis.held_out_rules import HELD_OUT_RULES
+from ablations.diagnosis.history import STRIDE, History, StepWindow, windows
+from ablations.diagnosis.training_rules import TRAINING_RULES, Symptom, TrainingRule
+from scalerl.run.health import RECENT
+
+Sureness = Literal["sure", "likely", "possible"]
+CAUSES_FIRST = ("verifier fails", "steps skipped", "one answer for everything", "learned by heart")
+"""Rules that name a cause by themselves, before those that may be its consequence."""
+BY_DESIGN_LAST = ("prompts run out", "score falls", "starved", "noisy evaluation")
+"""Rules about what may be so by design."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """One finding about a run.
+
+    Diagnosis(rule="entropy explodes", text="entropy rose from 0.41 to 1.90 nats a token: ...", since_step=60,
+              how_sure="sure", cost_share=0.7, change="lower entropy_bonus ...")
+    """
+
+    rule: str
+    text: str
+    since_step: int | None
+    """Step from which the rule holds until the end; None if it is about the whole run."""
+    how_sure: Sureness
+    cost_share: float | None
+    """Share of the run's compute spent since then."""
+    change: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+def diagnose(history: History) -> list[Diagnosis]:
+    """What is wrong with the run at its end, the likeliest cause first."""
+    found = [one for name, rule in TRAINING_RULES.items() if (one := _of_steps(history, name, rule)) is not None]
+    for name, rule in HELD_OUT_RULES.items():
+        if (held := rule(history)) is not None:
+            symptom, since = held
+            share = None if since is None else history.share_since(since)
+            found.append(_diagnosis(name, symptom, since, "likely", share))
+    names = [*TRAINING_RULES, *HELD_OUT_RULES]
+    order = [*CAUSES_FIRST, *(name for name in names if name not in (*CAUSES_FIRST, *BY_DESIGN_LAST)), *BY_DESIGN_LAST]
+    found.sort(key=lambda one: order.index(one.rule))
+    causes = {one.rule for one in found}
+    return [one for one in found if not (one.rule == "score falls" and causes - {"score falls", *BY_DESIGN_LAST})]
+
+
+def _of_steps(history: History, name: str, rule: TrainingRule) -> Diagnosis | None:
+    """The rule's finding at the end of the run, and the first step from which it holds until there."""
+    symptom: Symptom | None = None
+    first: StepWindow | None = None
+    held = 0
+    for window in windows(history):
+        found = rule(window)
+        if found is None:
+            break
+        symptom, first, held = symptom or found, window, held + 1
+    if symptom is None or first is None:
+        return None
+    since = int(first.recent[0]["step"])
+    steps = RECENT + STRIDE * (held - 1)
+    sure: Sureness = "sure" if steps >= 2 * RECENT else "likely" if held > 1 else "possible"
+    return _diagnosis(name, symptom, since, sure, history.share_since(since))
+
+
+def _diagnosis(name: str, symptom: Symptom, since: int | None, sure: Sureness, share: float | None) -> Diagnosis:
+    return Diagnosis(
+        rule=name, text=symptom.text, since_step=since, how_sure=sure, cost_share=share, change=symptom.change
+    )

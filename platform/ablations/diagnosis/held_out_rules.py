@@ -1,0 +1,114 @@
+"""Rules about evaluations and kept rollouts, over a whole run."""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+
+from ablations.diagnosis.history import History, LogRow, score_of
+from ablations.diagnosis.training_rules import NO_CHANGE, Symptom
+
+NOISY_EVALUATION = 0.03
+"""Standard error of one evaluation's pass rate above which few differences show."""
+FALL_ERRORS = 2.5
+"""Fall of the held-out pass rate, in standard errors of the difference of two evaluations."""
+LEAST_HELD_OUT_FALL, LEAST_GAP = 0.04, 0.1
+FEWEST_ANSWERS = 8
+"""Least kept answers to different prompts that can be called one answer."""
+ONE_ANSWER = 0.75
+"""Share of them that are the same text."""
+
+SymptomSince = tuple[Symptom, int | None]
+"""What is wrong, and the step since which; None for the whole run."""
+HeldOutRule = Callable[[History], SymptomSince | None]
+
+
+def standard_error(row: LogRow) -> float | None:
+    """Standard error of an evaluation's pass rate, as of independent prompts."""
+    rate, prompts = row.get("pass_rate"), row.get("num_prompts")
+    return None if rate is None or not prompts else math.sqrt(max(rate * (1 - rate), 1 / prompts / 4) / prompts)
+
+
+def _memorised(history: History) -> SymptomSince | None:
+    """A held-out pass rate that falls while the training pass rate rises."""
+    rows = [row for row in history.evaluations if row.get("pass_rate") is not None]
+    if len(rows) < 3:
+        return None
+    best = max(range(len(rows)), key=lambda at: rows[at]["pass_rate"])
+    last, error = rows[-1], standard_error(rows[-1]) or 0.0
+    fall = rows[best]["pass_rate"] - last["pass_rate"]
+    trained = [row for row in history.steps if row["step"] > rows[best]["step"]]
+    half = len(trained) // 2
+    before, after = score_of(trained[:half]), score_of(trained[half:])
+    if fall <= max(LEAST_HELD_OUT_FALL, FALL_ERRORS * math.sqrt(2) * error) or before is None or after is None:
+        return None
+    if after < max(before - NO_CHANGE, last["pass_rate"] + LEAST_GAP):
+        return None  # both fall: not learned by heart
+    text = (
+        f"the held-out pass rate fell from {rows[best]['pass_rate']:.2f} to {last['pass_rate']:.2f} while that of the "
+        f"training prompts went from {before:.2f} to {after:.2f}: they are learned by heart"
+    )
+    return Symptom(text=text, change="use more training prompts, or a smaller budget"), int(rows[best]["step"])
+
+
+def _prompts_run_out(history: History) -> SymptomSince | None:
+    """A run whose training prompts are all mastered and left out; it ended, or they all came back."""
+    change = "use more or harder training prompts, or curriculum: {type: uniform}"
+    if "training prompts are retired" in history.message:
+        said = history.message.partition(":")[0]
+        return Symptom(text=said, change=change), None
+    retired = [(int(row["retired"]), int(row["step"])) for row in history.steps if row.get("retired") is not None]
+    for (before, _), (after, step) in pairwise(retired):
+        if before > 0 and after == 0:
+            return Symptom(
+                text=f"all training prompts were mastered, and began anew at step {step}", change=change
+            ), step
+    return None
+
+
+def _one_answer(history: History) -> SymptomSince | None:
+    """One text as the answer to different prompts."""
+    held = [row for row in history.rollouts if row.get("kind") == "held_out"]
+    steps = sorted({row["step"] for row in held})
+    found: SymptomSince | None = None
+    for at in range(len(steps) - 1, -1, -1):
+        recent = [row for row in held if row["step"] in steps[max(0, at - 2) : at + 1]]
+        texts = Counter(answer_text(row) for row in {(row["prompt_id"], row["step"]): row for row in recent}.values())
+        prompts = len({row["prompt_id"] for row in recent})
+        text, count = texts.most_common(1)[0]
+        if prompts < FEWEST_ANSWERS // 2 or texts.total() < FEWEST_ANSWERS or count < ONE_ANSWER * texts.total():
+            break
+        said = "nothing" if not text else f"`{text[:40]}`"
+        symptom = Symptom(
+            text=f"{count} of {texts.total()} kept answers to different prompts are the same: {said}",
+            change="look at what the reward pays for; balance the right answers of the task",
+        )
+        found = symptom, int(steps[at])
+    return found
+
+
+def _noisy_evaluation(history: History) -> SymptomSince | None:
+    """Evaluations too small to show differences."""
+    errors = [error for row in history.evaluations if (error := standard_error(row)) is not None]
+    if not errors or sorted(errors)[len(errors) // 2] <= NOISY_EVALUATION:
+        return None
+    error = sorted(errors)[len(errors) // 2]
+    prompts = history.evaluations[-1].get("num_prompts")
+    text = (
+        f"one evaluation of {prompts} prompts has a standard error of {error:.3f}, so differences below "
+        f"{2 * math.sqrt(2) * error:.2f} are noise"
+    )
+    return Symptom(text=text, change="raise validation_prompts of the task, or evaluation.samples"), None
+
+
+def answer_text(row: LogRow) -> str:
+    """The text of a kept answer."""
+    return "".join(span.get("text", "") for span in row.get("answer", ())).strip()
+
+
+HELD_OUT_RULES: dict[str, HeldOutRule] = {
+    "one answer for everything": _one_answer,
+    "learned by heart": _memorised,
+    "prompts run out": _prompts_run_out,
+    "noisy evaluation": _noisy_evaluation,
+}

@@ -1,0 +1,102 @@
+"""The log of one run: its train rows, evaluations and kept rollouts, and windows of its steps."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scalerl.run.health import EARLY, RECENT, SETTLED, column_mean
+
+LogRow = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """What a run has logged: `History(name="dapo-s1", steps=[...], evaluations=[...], rollouts=[...])`."""
+
+    name: str
+    steps: Sequence[LogRow]
+    """Train rows, in order."""
+    evaluations: Sequence[LogRow] = ()
+    """Rows of kind `eval`, in order."""
+    rollouts: Sequence[LogRow] = ()
+    """Rows of rollouts.jsonl, in order."""
+    message: str = ""
+    """What the run said at its end."""
+
+    @property
+    def compute(self) -> float:
+        """Compute of the run, in GPU-hours."""
+        rows = [*self.steps, *self.evaluations]
+        return max((row["compute_gpu_hours"] for row in rows if "compute_gpu_hours" in row), default=0.0)
+
+    def share_since(self, step: int) -> float | None:
+        """Share of the compute that was spent after this step; None if the log knows no compute."""
+        before = [row["compute_gpu_hours"] for row in self.steps if row["step"] <= step and "compute_gpu_hours" in row]
+        return 1 - before[-1] / self.compute if before and self.compute > 0 else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepWindow:
+    """The last steps up to some point, with everything before it to compare with."""
+
+    steps: Sequence[LogRow]
+    """All steps up to the end of the window."""
+    best: float | None
+    """Largest mean score over RECENT steps so far; at least the held-out score before training."""
+
+    @property
+    def early(self) -> Sequence[LogRow]:
+        """The first EARLY steps, without recent ones."""
+        return self.steps[: min(EARLY, len(self.steps) - RECENT)]
+
+    @property
+    def recent(self) -> Sequence[LogRow]:
+        """The last RECENT steps."""
+        return self.steps[-RECENT:]
+
+    def now(self, column: str) -> float | None:
+        """Mean of a column over the recent steps."""
+        return column_mean(self.recent, column)
+
+    def before(self, column: str) -> float | None:
+        """Mean of a column over the first SETTLED steps."""
+        return column_mean(self.early[:SETTLED], column)
+
+    def most(self, column: str) -> float | None:
+        """Largest value of a column so far."""
+        return max((row[column] for row in self.steps if row.get(column) is not None), default=None)
+
+    @property
+    def score(self) -> float | None:
+        """Mean training pass rate of the recent steps, or their mean reward."""
+        return score_of(self.recent)
+
+    @property
+    def score_before(self) -> float | None:
+        """The same of the first RECENT steps."""
+        return score_of(self.early[:RECENT])
+
+
+def score_of(rows: Sequence[LogRow]) -> float | None:
+    """Mean training pass rate of the rows, or their mean reward where no pass rate is logged."""
+    rate = column_mean(rows, "pass_rate")
+    return column_mean(rows, "reward_mean") if rate is None else rate
+
+
+STRIDE = 5
+"""Steps between windows."""
+
+
+def windows(history: History) -> Iterator[StepWindow]:
+    """The windows of a run, the newest first; none if it has fewer than two windows' worth of steps."""
+    steps = history.steps
+    ends = range(len(steps), 2 * RECENT - 1, -STRIDE)
+    best: dict[int, float | None] = {}
+    untrained = [row["pass_rate"] for row in history.evaluations[:1] if row["step"] == 0]
+    so_far: float | None = untrained[0] if untrained else None
+    for end in reversed(ends):
+        if (score := score_of(steps[end - RECENT : end])) is not None:
+            so_far = score if so_far is None else max(so_far, score)
+        best[end] = so_far
+    for end in ends:
+        yield StepWindow(steps=steps[:end], best=best[end])

@@ -1,0 +1,79 @@
+"""The history of a run of another trainer, from its log."""
+
+from pathlib import Path
+from typing import Any
+
+from ablations.diagnosis.history import History
+from ablations.errors import AblationsError
+from ablations.logs.log import Log, by_step, first_present
+from ablations.logs.presets import Preset, find_preset
+from ablations.logs.sources import find_log
+
+TRAINING_COLUMNS: dict[str, dict[str, str]] = {
+    # trl/trainer/grpo_trainer.py of TRL 1.16.0; the callbacks of transformers add loss, grad_norm and learning_rate.
+    "trl": {
+        "loss": "loss",
+        "grad_norm": "grad_norm",
+        "learning_rate": "learning_rate",
+        "reward": "reward_mean",
+        "frac_reward_zero_std": "zero_variance",
+        "entropy": "entropy",
+        "completions/mean_length": "mean_tokens",
+        "completions/clipped_ratio": "truncated",
+        "clip_ratio/region_mean": "ratio_clipped",
+        "sampling/sampling_logp_difference/mean": "mismatch",
+    },
+    # verl/trainer/ppo/metric_utils.py and verl/workers/actor/dp_actor.py of volcengine/verl b178a3cd.
+    "verl": {
+        "actor/pg_loss": "loss",
+        "actor/grad_norm": "grad_norm",
+        "actor/lr": "learning_rate",
+        "critic/score/mean": "reward_mean",
+        "actor/entropy": "entropy",
+        "response_length/mean": "mean_tokens",
+        "response_length/clip_ratio": "truncated",
+        "actor/pg_clipfrac": "ratio_clipped",
+    },
+}
+"""What a trainer calls the columns of a train row."""
+
+
+def history_of_log(path: Path, trainer: str) -> History:
+    """What the rules can read in a log; AblationsError if its trainer's columns are not known here."""
+    preset = find_preset(trainer)
+    if trainer not in TRAINING_COLUMNS:
+        known = ", ".join(sorted(TRAINING_COLUMNS))
+        raise AblationsError(f"--log {trainer}: its training columns are not known to doctor; known are: {known}")
+    logs = find_log(path).read()
+    if len(logs) != 1:
+        raise AblationsError(f"{path}: {len(logs)} runs in one log; name the log of one run")
+    return History(name=logs[0].name, steps=_train_rows(logs[0], preset), evaluations=_evaluations(logs[0], preset))
+
+
+def _train_rows(log: Log, preset: Preset) -> list[dict[str, Any]]:
+    """The rows of training steps under this platform's names."""
+    ours = {f"{prefix}{name}": one for name, one in TRAINING_COLUMNS[preset.name].items() for prefix in ("", "train/")}
+    names = {name: ours[name] for name in log.columns if name in ours}
+    if not names:
+        raise AblationsError(f"{log.place}: none of the training columns of {preset.name} is in it")
+    values = by_step(_steps(log, preset), {name: log.columns[name] for name in names})
+    rows: list[dict[str, Any]] = []
+    for place, step in enumerate(values.step.tolist()):
+        row = {own: float(values.columns[name][place]) for name, own in names.items()}
+        if present := {name: value for name, value in row.items() if value == value}:  # NaN: not logged at this step
+            rows.append({"step": int(step), **present})
+    return rows
+
+
+def _evaluations(log: Log, preset: Preset) -> list[dict[str, Any]]:
+    """The held-out scores."""
+    if not (names := preset.score_columns(log.columns)):
+        return []
+    values = by_step(_steps(log, preset), {names[0]: log.columns[names[0]]})
+    pairs = zip(values.step.tolist(), values.columns[names[0]].tolist(), strict=True)
+    return [{"step": int(step), "pass_rate": score} for step, score in pairs if score == score]
+
+
+def _steps(log: Log, preset: Preset) -> Any:
+    own = [name for name in preset.steps if name in log.columns]
+    return first_present(log, own or log.steps, option="--step")

@@ -1,0 +1,301 @@
+"""Rules about the steps of a run: each looks at one window and says what is wrong in it, or nothing.
+
+Bounds are relative to the start of the run where a scale may begin with such values by design. The order is that of
+likely causes: what stands first tends to bring about what follows.
+"""
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ablations.diagnosis.history import LogRow, StepWindow
+from scalerl.run import health
+
+MANY_NOT_JUDGED = 0.02
+"""Share of answers that the verifier could not judge."""
+MANY_UNREADABLE, UNREADABLE_ROSE = 0.3, 0.15
+"""Share of answers without a final answer, and its rise."""
+NO_SIGNAL = 0.75
+"""Share of groups whose rewards are all equal."""
+TOO_HARD, TOO_EASY = 0.1, 0.9
+"""Pass rates at which such groups are all wrong, or all right."""
+GRADIENT_RISE = 4.0
+"""Median gradient norm, over that at the start."""
+MANY_CLIPPED = 0.3
+"""Share of tokens whose ratio the loss clips."""
+CLEAR_FALL, FALL_OF_BEST = 0.08, 0.2
+"""Fall of the score from its best window, absolute and as a share of the best."""
+WEIGHTS_JUMPED = 0.5
+"""Gap in nats a token between trainer and generator that only a jump of the weights brings about."""
+NO_CHANGE = 0.02
+"""Change of the score that is none."""
+HARDLY_MOVED = 2e-3
+"""Gap in nats between the trainer and weights some steps old, below which the weights hardly move."""
+ENTROPY_RISE, ENTROPY_RISE_NATS = 1.5, 0.2
+"""Rise of the entropy, as a factor and in nats."""
+MUCH_LONGER = 1.3
+"""Rise of the length of answers, as a factor."""
+ALMOST_EMPTY, MUCH_SHORTER = 2.5, 0.4
+"""Tokens of an answer with almost nothing in it, and what is left of the length at the start."""
+ALWAYS_IDLE = 0.9
+"""Idle share of device time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Symptom:
+    """What is wrong in a window: `Symptom(text="entropy rose from 0.4 to 1.9 nats", change="lower entropy_bonus")`."""
+
+    text: str
+    """A clause without a full stop."""
+    change: str
+    """The settings to change, as a request."""
+
+
+TrainingRule = Callable[[StepWindow], Symptom | None]
+
+
+def _verifier(window: StepWindow) -> Symptom | None:
+    """Answers that were not judged: the verifier ran out of time or died."""
+    counts = _outcomes(window.recent)
+    total, lost = sum(counts.values()), counts.get("timed_out", 0) + counts.get("crashed", 0)
+    if not total or lost <= MANY_NOT_JUDGED * total:
+        return None
+    ways = [f"{counts[way]} {way.replace('_', ' ')}" for way in ("timed_out", "crashed") if way in counts]
+    return Symptom(
+        text=f"the verifier judged {lost / total:.0%} of the answers not at all ({', '.join(ways)})",
+        change="raise the time limit of the task, or correct its tests",
+    )
+
+
+def _unreadable(window: StepWindow) -> Symptom | None:
+    """Answers in which the verifier finds no final answer."""
+    counts = _outcomes(window.recent)
+    total = sum(counts.values())
+    before = _outcomes(window.early[: health.RECENT])
+    if not total or not before:
+        return None
+    share, share_before = (each.get("unparsable", 0) / sum(each.values()) for each in (counts, before))
+    if share <= max(MANY_UNREADABLE, share_before + UNREADABLE_ROSE):
+        return None
+    return Symptom(
+        text=f"{share:.0%} of the answers have no final answer that can be read, {share_before:.0%} at the start",
+        change="look at the kept rollouts; state the form of the answer in the prompt, or raise generation.answer",
+    )
+
+
+def _no_signal(window: StepWindow) -> Symptom | None:
+    """Groups whose answers all got the same reward, so that they train nothing."""
+    share, rate = window.now("zero_variance"), window.now("pass_rate")
+    start = window.before("pass_rate")
+    if share is None or rate is None or start is None or share < NO_SIGNAL:
+        return None
+    hard = max(rate, start, window.best or 0.0) <= TOO_HARD
+    if not hard and min(rate, start) < TOO_EASY - 0.1:
+        return None  # learned or forgotten, and neither too hard nor too easy
+    return Symptom(
+        text=f"{share:.0%} of the groups train nothing, at a pass rate of {rate:.2f}: the prompts are too "
+        f"{'hard' if hard else 'easy'}",
+        change="use easier prompts, a longer warm start or more batch.generations" if hard else "use harder prompts",
+    )
+
+
+def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
+    """Large gradients, many clipped ratios or few effective tokens, together with a falling score."""
+    if not _has_fallen(window):
+        return None
+    signs = []
+    norms, early = _values(window.recent, "grad_norm"), _values(window.early[health.SETTLED :], "grad_norm")
+    if norms and early and statistics.median(norms) > GRADIENT_RISE * statistics.median(early):
+        signs.append(f"the gradient's norm rose from {statistics.median(early):.2g} to {statistics.median(norms):.2g}")
+    if (clipped := window.now("ratio_clipped")) is not None and clipped > MANY_CLIPPED:
+        signs.append(f"{clipped:.0%} of the ratios are clipped")
+    if (share := window.now("ess")) is not None and share < 0.5:
+        signs.append(f"the effective sample size is {share:.0%} of the tokens")
+    if (gap := window.most("mismatch")) is not None and gap > WEIGHTS_JUMPED:
+        signs.append(f"log-probs moved by up to {gap:.1f} nats a token before they were trained on")
+    if not signs:
+        return None
+    return Symptom(
+        text=f"{_fall(window)}, and {' and '.join(signs)}: the steps are too large",
+        change="lower optimiser.learning_rate, clip more (optimiser.max_grad_norm), or lower off_policy.k",
+    )
+
+
+def _learning_rate_too_low(window: StepWindow) -> Symptom | None:
+    """A score that stays while the weights hardly move."""
+    score, before, gap = window.score, window.score_before, window.now("mismatch")
+    lag = _mean_lag(window)
+    if score is None or before is None or gap is None or lag < 1 or score >= TOO_EASY:
+        return None
+    if gap >= HARDLY_MOVED or score > before + NO_CHANGE:
+        return None
+    return Symptom(
+        text=f"the score stays at {score:.2f}, and log-probs of weights {lag:.0f} steps old differ by {gap:.1g} nats: "
+        "the steps are too small",
+        change="raise optimiser.learning_rate, or shorten optimiser.warmup_steps",
+    )
+
+
+def _mismatch(window: StepWindow) -> Symptom | None:
+    """The gap between trainer and generator, told apart by lag."""
+    if (text := health.mismatch(window.early, window.recent)) is None:
+        return None
+    at_once, gap = window.now("mismatch_lag_0"), window.now("mismatch") or 0.0
+    if at_once is not None and at_once > gap / 2:
+        why, change = "already at lag 0, so the engines differ", "use logits: fp32, or parameters: fp32"
+    elif at_once is not None or _mean_lag(window) >= 1:
+        why, change = "with the age of the weights", "lower off_policy.k, or set correction"
+    else:
+        why, change = "with fresh weights", "use logits: fp32, or parameters: fp32"
+    return Symptom(text=f"{text.partition(';')[0]}, {why}", change=change)
+
+
+def _weights_of_few(window: StepWindow) -> Symptom | None:
+    """Importance weights that rest on few tokens."""
+    text = health.ess(window.early, window.recent)
+    if text is None:
+        return None
+    return Symptom(text=text, change="lower off_policy.k, epochs or optimiser.learning_rate")
+
+
+def _entropy_explodes(window: StepWindow) -> Symptom | None:
+    """A policy that becomes more random."""
+    now, before = window.now("entropy"), window.before("entropy")
+    if now is None or before is None or now <= max(ENTROPY_RISE * before, before + ENTROPY_RISE_NATS):
+        return None
+    return Symptom(
+        text=f"entropy rose from {before:.2f} to {now:.2f} nats a token: the policy becomes random",
+        change="lower entropy_bonus or optimiser.learning_rate, or raise kl.coefficient",
+    )
+
+
+def _entropy_gone(window: StepWindow) -> Symptom | None:
+    """A policy that has stopped to explore."""
+    text = health.low_entropy(window.early, window.recent)
+    if text is None:
+        return None
+    return Symptom(text=text, change="raise entropy_bonus or loss.clip_high, or lower optimiser.learning_rate")
+
+
+def _empty_answers(window: StepWindow) -> Symptom | None:
+    """Answers with almost nothing in them."""
+    now, before = window.now("mean_tokens"), window.before("mean_tokens")
+    if (
+        now is None
+        or before is None
+        or now > max(ALMOST_EMPTY, MUCH_SHORTER * before)
+        or (window.score or 0.0) >= TOO_EASY
+    ):
+        return None
+    return Symptom(
+        text=f"answers shrank from {before:.1f} to {now:.1f} tokens",
+        change="look at the kept rollouts; the reward pays short or empty answers",
+    )
+
+
+def _truncation(window: StepWindow) -> Symptom | None:
+    """Answers that are cut off at the token limit."""
+    text = health.truncation(window.early, window.recent)
+    if text is None:
+        return None
+    return Symptom(text=text.partition(";")[0], change="raise generation.answer, or set length_control")
+
+
+def _longer_not_better(window: StepWindow) -> Symptom | None:
+    """Answers that grow while the score does not."""
+    now, before = window.now("mean_tokens"), window.before("mean_tokens")
+    score, score_before = window.now("pass_rate"), window.before("pass_rate")
+    if now is None or before is None or score is None or score_before is None:
+        return None
+    if now <= MUCH_LONGER * before or score > score_before + NO_CHANGE:
+        return None
+    return Symptom(
+        text=f"answers grew from {before:.0f} to {now:.0f} tokens, and the pass rate went from {score_before:.2f} to "
+        f"{score:.2f}",
+        change="set length_control: {type: penalty}, or look at what the reward pays for",
+    )
+
+
+def _fallen(window: StepWindow) -> Symptom | None:
+    """A score that has fallen, whatever the cause."""
+    if not _has_fallen(window):
+        return None
+    return Symptom(
+        text=_fall(window),
+        change="lower optimiser.learning_rate or off_policy.k, or set correction",
+    )
+
+
+def _starved(window: StepWindow) -> Symptom | None:
+    """Devices that wait for most of the time."""
+    for role, other in (("trainer", "generators"), ("generator", "trainers")):
+        share, signal = window.now(f"{role}_idle"), 1 - (window.now("zero_variance") or 0.0)
+        if share is not None and share > ALWAYS_IDLE and signal > 1 - NO_SIGNAL:
+            return Symptom(
+                text=f"{role}s have waited for {share:.0%} of their time",
+                change=f"use more cluster.{other} or fewer cluster.{role}s; under ppo_off_policy waiting is by design",
+            )
+    return None
+
+
+def _skipped(window: StepWindow) -> Symptom | None:
+    """Steps that trained on nothing because of a fault."""
+    rows = window.recent
+    idle = [health.why_nothing(row) for row in rows if row.get("skipped")]
+    faults = [why for why in idle if "not finite" in why or "overflowed" in why or "masked" in why]
+    if len(faults) < health.MAX_SKIPPED * len(rows):
+        return None
+    why = statistics.mode(faults)
+    return Symptom(
+        text=f"{len(faults)} of the last {len(rows)} steps trained on nothing: {why}",
+        change="set truncated: keep" if "masked" in why else "lower optimiser.learning_rate, or use parameters: fp32",
+    )
+
+
+def _values(rows: Sequence[LogRow], column: str) -> list[float]:
+    return [row[column] for row in rows if row.get(column) is not None]
+
+
+def _outcomes(rows: Sequence[LogRow]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for row in rows:
+        for way, count in row.get("outcomes", {}).items():
+            total[way] = total.get(way, 0) + count
+    return total
+
+
+def _mean_lag(window: StepWindow) -> float:
+    counts: dict[float, float] = {}
+    for row in window.recent:
+        for lag, count in row.get("staleness", {}).items():
+            counts[float(lag)] = counts.get(float(lag), 0) + count
+    return sum(lag * count for lag, count in counts.items()) / sum(counts.values()) if counts else 0.0
+
+
+def _fall(window: StepWindow) -> str:
+    return f"the training score fell from {window.best or 0.0:.2f} to {window.score or 0.0:.2f}"
+
+
+def _has_fallen(window: StepWindow) -> bool:
+    score, best = window.score, window.best
+    return score is not None and best is not None and best - score > max(CLEAR_FALL, FALL_OF_BEST * abs(best))
+
+
+TRAINING_RULES: dict[str, TrainingRule] = {
+    "verifier fails": _verifier,
+    "steps skipped": _skipped,
+    "learning rate too high": _learning_rate_too_high,
+    "learning rate too low": _learning_rate_too_low,
+    "no signal": _no_signal,
+    "entropy explodes": _entropy_explodes,
+    "empty answers": _empty_answers,
+    "unreadable answers": _unreadable,
+    "mismatch grows": _mismatch,
+    "few effective tokens": _weights_of_few,
+    "truncation grows": _truncation,
+    "longer, not better": _longer_not_better,
+    "entropy gone": _entropy_gone,
+    "score falls": _fallen,
+    "starved": _starved,
+}
+"""Rules in the order of likely causes."""

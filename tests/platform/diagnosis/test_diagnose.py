@@ -1,0 +1,173 @@
+"""Findings about runs: rows with one thing wrong, healthy rows, and what the command prints.
+
+benchmarks/doctor_planted.py asks the same of real runs with a planted cause.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+from ablations.diagnosis.diagnose import diagnose
+from ablations.diagnosis.held_out_rules import HELD_OUT_RULES, standard_error
+from ablations.diagnosis.history import History, windows
+from ablations.diagnosis.logged_history import history_of_log
+from ablations.diagnosis.training_rules import TRAINING_RULES
+
+HEALTHY = {
+    "pass_rate": 0.4, "reward_mean": -0.2, "zero_variance": 0.2, "entropy": 0.6, "mismatch": 0.03,
+    "mismatch_lag_0": 0.001, "ess": 0.98, "ratio_clipped": 0.0, "grad_norm": 0.5, "truncated": 0.04,
+    "mean_tokens": 20.0, "loss": 0.1, "generator_idle": 0.2, "trainer_idle": 0.3, "retired": 10, "epoch": 2,
+    "skipped": False, "outcomes": {"right": 50, "wrong": 45, "unparsable": 5}, "staleness": {"0": 10, "4": 90},
+}  # fmt: skip
+
+
+def rows(num=200, change_at=100, **changed):
+    """Train rows that learn slowly; from `change_at` on with these columns, or functions of the step."""
+    found = []
+    for step in range(1, num + 1):
+        row = {**HEALTHY, "step": step, "compute_gpu_hours": float(step), "pass_rate": 0.3 + 0.3 * step / num}
+        if step > change_at:
+            row |= {name: value(step) if callable(value) else value for name, value in changed.items()}
+        found.append(row)
+    return found
+
+
+WRONG = {
+    "verifier fails": {"outcomes": {"right": 40, "wrong": 50, "timed_out": 10}},
+    "steps skipped": {"skipped": True, "loss": None},
+    "learning rate too high": {"pass_rate": 0.05, "grad_norm": 40.0},
+    "entropy explodes": {"entropy": 2.5},
+    "empty answers": {"mean_tokens": 1.5, "pass_rate": 0.02},
+    "unreadable answers": {"outcomes": {"right": 10, "wrong": 10, "unparsable": 80}},
+    "mismatch grows": {"mismatch": 0.4, "mismatch_lag_0": 0.001},
+    "few effective tokens": {"ess": 0.1},
+    "truncation grows": {"truncated": 0.5},
+    "longer, not better": {"mean_tokens": 40.0, "pass_rate": 0.25},
+    "entropy gone": {"entropy": 0.001},
+    "score falls": {"pass_rate": 0.1},
+    "starved": {"generator_idle": 0.97},
+}
+
+
+def test_healthy_rows_have_no_finding():
+    assert diagnose(History(name="healthy", steps=rows())) == []
+
+
+@pytest.mark.parametrize("rule", list(WRONG))
+def test_what_is_wrong_is_named_first_or_second_since_it_began(rule):
+    found = diagnose(History(name="ill", steps=rows(**WRONG[rule])))
+    assert rule in [one.rule for one in found[:2]]
+    one = next(one for one in found if one.rule == rule)
+    # A window of 20 steps with some ill ones is the first to show it.
+    assert one.since_step is not None
+    assert 80 <= one.since_step <= 106
+    assert one.how_sure == "sure"
+    assert one.cost_share == pytest.approx(1 - one.since_step / 200)
+
+
+def test_every_rule_about_steps_has_a_case():
+    assert set(TRAINING_RULES) - set(WRONG) == {"learning rate too low", "no signal"}
+
+
+def test_what_has_passed_again_is_no_finding():
+    steps = rows(entropy=lambda step: 2.5 if step < 150 else 0.6)
+    assert diagnose(History(name="recovered", steps=steps)) == []
+
+
+def test_a_run_that_never_learned_is_told_apart_by_its_groups_and_its_weights():
+    hard = [{**row, "pass_rate": 0.02, "zero_variance": 0.9} for row in rows()]
+    assert [one.rule for one in diagnose(History(name="hard", steps=hard))] == ["no signal"]
+    easy = [{**row, "pass_rate": 0.97, "zero_variance": 0.9} for row in rows()]
+    (found,) = diagnose(History(name="easy", steps=easy))
+    assert (found.rule, "too easy" in found.text) == ("no signal", True)
+    still = [{**row, "pass_rate": 0.3, "mismatch": 1e-5} for row in rows()]
+    assert [one.rule for one in diagnose(History(name="still", steps=still))] == ["learning rate too low"]
+
+
+def test_a_run_that_has_learned_its_task_is_healthy_although_its_groups_are_all_right():
+    steps = [{**row, "pass_rate": 0.3 + 0.65 * min(1, row["step"] / 80), "zero_variance": 0.9} for row in rows()]
+    assert diagnose(History(name="done", steps=steps)) == []
+
+
+def test_a_gap_at_lag_0_is_laid_to_the_engines():
+    (found,) = diagnose(History(name="engines", steps=rows(mismatch=0.4, mismatch_lag_0=0.35)))
+    assert "engines differ" in found.text
+    assert "logits: fp32" in found.change
+
+
+def test_too_few_steps_for_two_windows_have_no_finding():
+    assert list(windows(History(name="short", steps=rows(num=39)))) == []
+    assert diagnose(History(name="short", steps=rows(num=39, change_at=0, entropy=9.0))) == []
+
+
+def evaluations(*rates, prompts=400):
+    return [
+        {"step": 20 * number, "pass_rate": rate, "num_prompts": prompts, "num_samples": 4 * prompts}
+        for number, rate in enumerate(rates)
+    ]
+
+
+def test_prompts_learned_by_heart():
+    steps = rows(pass_rate=0.95)
+    found = diagnose(History(name="heart", steps=steps, evaluations=evaluations(0.3, 0.5, 0.6, 0.55, 0.45)))
+    assert [one.rule for one in found] == ["learned by heart"]
+    assert found[0].since_step == 40
+    both = rows(pass_rate=0.2)
+    found = diagnose(History(name="both", steps=both, evaluations=evaluations(0.3, 0.5, 0.6, 0.3, 0.2)))
+    assert "learned by heart" not in [one.rule for one in found]
+
+
+def kept(step, *texts):
+    return [
+        {"kind": "held_out", "step": step, "prompt_id": f"{step}-{number}", "answer": [{"text": text, "tokens": 1}]}
+        for number, text in enumerate(texts)
+    ]
+
+
+def test_one_answer_for_everything():
+    rollouts = [*kept(0, *"abcd"), *kept(20, *"efgh"), *kept(40, *"xxxx"), *kept(60, *"xxxx"), *kept(80, *"xxxy")]
+    (found,) = diagnose(History(name="one", steps=rows(), rollouts=rollouts))
+    assert (found.rule, found.since_step) == ("one answer for everything", 80)
+    assert "11 of 12" in found.text
+    assert diagnose(History(name="many", steps=rows(), rollouts=rollouts[:12])) == []
+
+
+def test_prompts_run_out():
+    said = "all 24 training prompts are retired: the policy solves each at a rate of at least 0.9"
+    (found,) = diagnose(History(name="out", steps=rows(), message=said))
+    assert (found.rule, found.text) == ("prompts run out", "all 24 training prompts are retired")
+    anew = rows(retired=0)
+    assert [one.rule for one in diagnose(History(name="anew", steps=anew))] == ["prompts run out"]
+
+
+def test_a_small_evaluation_is_said_to_be_noisy():
+    (found,) = diagnose(History(name="noisy", steps=rows(), evaluations=evaluations(0.5, 0.5, 0.5, prompts=25)))
+    assert found.rule == "noisy evaluation"
+    assert standard_error({"pass_rate": 0.5, "num_prompts": 25}) == pytest.approx(0.1)
+    assert "0.28 are noise" in found.text
+    assert set(HELD_OUT_RULES) == {
+        "one answer for everything", "learned by heart", "prompts run out", "noisy evaluation"
+    }  # fmt: skip
+
+
+def test_the_log_of_trl_is_read_by_its_own_names(tmp_path):
+    rng = np.random.default_rng(0)
+    history = []
+    for step in range(1, 121):
+        entropy = 0.6 if step < 60 else 3.0
+        history.append(
+            {
+                "step": step, "loss": 0.1, "grad_norm": 0.5 + 0.01 * rng.standard_normal(), "learning_rate": 1e-6,
+                "reward": 0.3, "frac_reward_zero_std": 0.2, "entropy": entropy, "completions/mean_length": 100.0,
+                "completions/clipped_ratio": 0.0, "clip_ratio/region_mean": 0.0,
+            }
+        )  # fmt: skip
+        if step % 40 == 0:
+            history.append({"step": step, "eval_reward": 0.3})
+    path = tmp_path / "trainer_state.json"
+    path.write_text(json.dumps({"log_history": history, "global_step": 120}))
+    read = history_of_log(path, "trl")
+    assert len(read.steps) == 120
+    assert [row["pass_rate"] for row in read.evaluations] == [0.3, 0.3, 0.3]
+    assert [one.rule for one in diagnose(read)] == ["entropy explodes"]
