@@ -13,6 +13,7 @@ from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.fit.words import in_words
 from ablations.home.plan import PlannedRun
+from ablations.home.state import State, state_of
 from ablations.readings.hours import Hours
 from ablations.readings.run_reading import RunReading, kept_reading
 from scalerl.run.run_folder import RunFolder
@@ -59,6 +60,10 @@ class FittedRun(FittedCurve):
     """Code versions of all attempts, in order."""
     warnings: tuple[str, ...] = ()
     """The last warnings of the trainer about its health and its files."""
+    state: State | None = None
+    """Its state by its own files; None for a curve of another trainer and for a run that has not started."""
+    message: str = ""
+    """The last message of its trainer."""
     hours: Hours | None = None
     """Device time by role and activity; None if the log does not say."""
     counts: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -95,6 +100,8 @@ def fitted_run(folder: RunFolder, variant: str, run: PlannedRun, reading: RunRea
         cost_gpu_hours=reading.cost_gpu_hours,
         code_versions=status.code_versions,
         warnings=status.warnings,
+        state=state_of(folder, status) if status.has_started else None,
+        message=status.message,
         hours=reading.hours,
         counts=reading.counts,
         unkept=reading.unkept,

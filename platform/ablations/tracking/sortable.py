@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ablations.answers.level import level_of
-from ablations.findings.results import FittedVariant, Results
+from ablations.findings.remarks import warnings_of_run
+from ablations.findings.results import NO_FIT, FittedVariant, Results
 from ablations.fit.asymptote import AsymptoteEstimate
 from ablations.home.labels import Labels
 from ablations.readings.fitted_run import FittedRun
-from ablations.report.words.comparison import NO_FIT
 
 HIGHEST = 1.0
 """The highest possible pass rate."""
@@ -37,19 +37,22 @@ def numbers_of_run(results: Results, run: FittedRun) -> dict[str, float]:
 
 
 def verdicts_of_variant(results: Results, name: str) -> dict[str, str]:
-    """Tags of a variant: every verdict by itself, all of them in one line, and the kind of its A."""
+    """Tags of a variant: every verdict by itself, all of them in one line, the kind of its A, and the remarks on it."""
     variant, line = results.variant(name), results.compared(name)
     return {
         "verdict": results.verdict(name),
         **{f"verdict_{one.name}": line.answers[one.name].verdict if line else NO_FIT for one in results.questions},
-        "verdict_fit": line.verdict if line else NO_FIT,
+        "verdict_fit": results.fit_verdict(name),
+        "remarks": " ".join(one.text for one in results.remarks if not one.variants or name in one.variants) or "none",
         "A_is": kind_of_asymptote(results.asymptote(variant)),
     }
 
 
 def verdicts_of_run(results: Results, variant: FittedVariant, run: FittedRun) -> dict[str, str]:
-    """The verdicts on a seed's variant, with the kind of this seed's A."""
-    return verdicts_of_variant(results, variant.name) | {"A_is": kind_of_asymptote(run.fit and run.fit.asymptote)}
+    """The verdicts on a seed's variant, with the kind of this seed's A and the warnings of this run."""
+    own = "; ".join(warnings_of_run(run, results.plan.hours_name)) or "none"
+    asymptote = run.fit and run.fit.asymptote
+    return verdicts_of_variant(results, variant.name) | {"A_is": kind_of_asymptote(asymptote), "remarks": own}
 
 
 def kind_of_asymptote(asymptote: AsymptoteEstimate | None) -> str:
