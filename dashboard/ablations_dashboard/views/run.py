@@ -4,6 +4,7 @@ import json
 import shlex
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -115,7 +116,7 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
         is_bad = state.state.is_failure or state.state == State.STALE
         (st.error if is_bad else st.info)(text)
     remarks = remarks_on_run(run_of_row(sweep, row), plan.hours_name)
-    show_remarks(remarks)
+    show_remarks([replace(one, text=f"{one.text[:1].upper()}{one.text[1:]}.") for one in remarks])
     if state.step and not remarks and not state.state.is_failure:
         st.success("No warning about its health in the last steps.")
 
