@@ -51,7 +51,7 @@ def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
         return Interval(estimate=estimate, lo=min(lo, estimate), hi=None)
     if not spread.is_known:
         ceiling = fits[0].ceiling
-        return Interval(estimate=ceiling.A, lo=ceiling.lo, hi=ceiling.hi)
+        return Interval(estimate=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi)
     parts = [
         replace(spread.under.get(law, spread).of_mean(ceilings_under(fits, law)), weight=weight)
         for law, weight in law_weights(fits).items()
@@ -61,11 +61,11 @@ def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
 
 def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun) -> Interval:
     """Mean A over seeds if eq. 1 is the law; otherwise like `mean_ceiling`."""
-    estimate = float(np.mean([fit.A for fit in fits]))
+    estimate = float(np.mean([fit.eq1_A for fit in fits]))
     if not _is_bounded_by([_deviance_of_1(fit, SIGMOID.name) for fit in fits]):
-        return Interval(estimate=estimate, lo=float(np.mean([fit.A_lo for fit in fits])), hi=None)
+        return Interval(estimate=estimate, lo=float(np.mean([fit.eq1_lo for fit in fits])), hi=None)
     if not spread.is_known:
-        return Interval(estimate=estimate, lo=fits[0].A_lo, hi=fits[0].A_hi)
+        return Interval(estimate=estimate, lo=fits[0].eq1_lo, hi=fits[0].eq1_hi)
     return _within_0_1([found := spread.of_mean(ceilings_under(fits))], found.estimate)
 
 
@@ -205,7 +205,7 @@ def _is_by_eq1(fits: Sequence[Fit]) -> bool:
 def _estimated(fits: Sequence[Fit]) -> float:
     """The mean ceiling of the seeds: by eq. 1, or the median over all families of their mean."""
     if _is_by_eq1(fits):
-        return float(np.mean([fit.A for fit in fits]))
+        return float(np.mean([fit.eq1_A for fit in fits]))
     return float(np.median(np.mean([fit.ceiling.draws for fit in fits], axis=0)))
 
 

@@ -17,7 +17,7 @@ from ablations.answers.questions import CEILING, QUESTIONS
 from ablations.answers.repeats import NO_OTHERS, OtherSweeps
 from ablations.findings.remarks import Remark, cells_on, remarks_of, warnings_of_run
 from ablations.findings.repeated_runs import of_other_sweeps
-from ablations.fit.asymptote import AsymptoteEstimate, Verdict
+from ablations.fit.asymptote import AsymptoteEstimate, asymptote_of
 from ablations.fit.curve_file import read_curves
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
@@ -70,10 +70,8 @@ class FittedVariant:
             return None
         ceiling = mean_ceiling(self.fits, CEILING.spread_of([self.fits], ()))
         assert ceiling.lo is not None  # every fit bounds A from below
-        flat: Verdict | None = next((fit.verdict for fit in self.fits if not fit.rises), None)
-        if flat:
-            return AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=False, without_rise=flat)
-        return AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=True)
+        first = next((fit for fit in self.fits if not fit.rises), self.fits[0])
+        return asymptote_of(ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, verdict=first.verdict)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ablations.fit.curve import Curve
-from ablations.fit.cutoff import CutoffRow
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
@@ -44,7 +43,7 @@ class FittedCurve:
         """`to_json()` with the fit in words and A against the cut-off; no words and no cut-offs without a fit."""
         if self.fit is None:
             return self.to_json() | {"words": "", "cutoffs": []}
-        return self.to_json() | {"words": in_words(self.fit), "cutoffs": [*map(_shown_row, cutoff_table(self.fit))]}
+        return self.to_json() | {"words": in_words(self.fit), "cutoffs": [*map(asdict, cutoff_table(self.fit))]}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,7 +113,3 @@ def _why_empty(folder: RunFolder) -> str:
         return f"not started ({status.message})" if status.message else "not started"
     because = f" ({status.message})" if status.message else ""
     return f"{status.state}{because}, without an evaluation so far"
-
-
-def _shown_row(row: CutoffRow) -> dict[str, Any]:
-    return asdict(row) | ({} if row.asymptote.is_bounded else dict.fromkeys(("A", "A_hi")))
