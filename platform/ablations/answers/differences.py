@@ -56,7 +56,7 @@ def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
         replace(spread.under.get(law, spread).of_mean(ceilings_under(fits, law)), weight=weight)
         for law, weight in law_weights(fits).items()
     ]
-    return _within_0_1(parts, _middle(parts, by_eq1=_is_by_eq1(fits)))
+    return _possible(parts, _middle(parts, by_eq1=_is_by_eq1(fits)), fits)
 
 
 def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun) -> Interval:
@@ -66,7 +66,7 @@ def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun) -> Interval:
         return Interval(estimate=estimate, lo=float(np.mean([fit.eq1_lo for fit in fits])), hi=None)
     if not spread.is_known:
         return Interval(estimate=estimate, lo=fits[0].eq1_lo, hi=fits[0].eq1_hi)
-    return _within_0_1([found := spread.of_mean(ceilings_under(fits))], found.estimate)
+    return _possible([found := spread.of_mean(ceilings_under(fits))], found.estimate, fits)
 
 
 def ceiling_difference(
@@ -214,11 +214,13 @@ def _middle(parts: Sequence[Student], *, by_eq1: bool) -> float:
     return parts[0].estimate if by_eq1 else quantile(parts, 0.5)
 
 
-def _within_0_1(parts: Sequence[Student], estimate: float) -> Interval:
+def _possible(parts: Sequence[Student], estimate: float, fits: Sequence[Fit]) -> Interval:
+    """The interval of A, between 0 and the known ceiling of the task, 1 if unknown."""
+    most = max(fit.settings.ceiling or 1.0 for fit in fits)
     found = interval_of(parts, estimate)
     assert found.lo is not None
     assert found.hi is not None
-    return Interval(estimate=estimate, lo=min(max(found.lo, 0.0), estimate), hi=max(min(found.hi, 1.0), estimate))
+    return Interval(estimate=estimate, lo=min(max(found.lo, 0.0), estimate), hi=max(min(found.hi, most), estimate))
 
 
 def _at_least(fits: Sequence[Fit], law: str, *, bounded: bool) -> Repeats:

@@ -137,6 +137,15 @@ def test_the_seeds_of_all_variants_say_how_far_runs_lie_apart():
     assert row.asymptote.hi == pytest.approx(0.649 + own, abs=1e-4)
 
 
+def test_no_interval_of_a_ceiling_ends_above_the_known_one():
+    variant = [replace(fit, settings=replace(fit.settings, ceiling=0.653)) for fit in seeds(0.649)]
+    fits = {"ref": seeds(0.6), "new": variant, "third": seeds(0.51)}
+    row = compare(fits, dict.fromkeys(fits, 1.0), "ref").variants[1]
+    # By Student's t alone they would end at 0.6543, see above.
+    assert 0.649 + t(5).ppf(0.975) * np.sqrt(np.var(APART, ddof=1) / 3) > 0.654
+    assert (row.asymptote.hi, row.asymptote_under_eq1.hi) == (0.653, 0.653)
+
+
 def test_one_seed_of_the_reference_borrows_what_the_seeds_of_others_say():
     fits = {"ref": seeds(0.60, apart=(0.0,))} | {f"v{n}": seeds(0.60) for n in range(8)}
     row = compare(fits, dict.fromkeys(fits, 1.0), "ref").variants[1]
