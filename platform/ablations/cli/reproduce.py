@@ -146,7 +146,8 @@ def reproduce_one(
     study, budget = designed(written, home, sweep, as_written=as_written, wanted=wanted, out=out)
     command = f"platform {shlex.join(sys.argv[1:])}"
     plan = make_plan(study, sweep, budget=budget, command=command)
-    started = StartedSweep(home=home, plan=sized(plan, home, shorten=False))
+    # `designed` keeps seeds and budget, so only a shipped study with fewer variants than before is smaller.
+    started = StartedSweep(home=home, plan=sized(plan, home, shorten=True))
     refuse_unfittable(study, budget, out)
     if asked is not None and not dry_run:
         ask_about_jump(asked, started.plan, own=study.sweep.budget.compute)
