@@ -85,8 +85,8 @@ def measured(name: str, compute: np.ndarray, law: np.ndarray, rho: float, rng: n
 
 def said_of(found: list[Fit], ceilings: list[float]) -> dict[str, Any]:
     """Of intervals of A."""
-    widths = [np.inf if fit.A_hi is None else fit.A_hi - fit.A_lo for fit in found]
-    held = [fit.A_lo <= A and (fit.A_hi is None or fit.A_hi >= A) for fit, A in zip(found, ceilings, strict=True)]
+    widths = [np.inf if fit.eq1_hi is None else fit.eq1_hi - fit.eq1_lo for fit in found]
+    held = [fit.eq1_lo <= A and (fit.eq1_hi is None or fit.eq1_hi >= A) for fit, A in zip(found, ceilings, strict=True)]
     median = float(np.median(widths))
     return {
         "coverage_of_A": round(float(np.mean(held)), 4),

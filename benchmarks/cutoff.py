@@ -53,7 +53,7 @@ def measure(phase: str | float, rho: float) -> dict[str, Any]:
         told = {"found": float(np.mean([cutoff.fit_from >= last_early() for cutoff in cutoffs]))}
     return told | {
         "median_fit_from": float(np.median([cutoff.fit_from for cutoff in cutoffs])),
-        "bias_A": float(np.mean([cutoff.fit.A - TRUTH["A"] for cutoff in cutoffs])),
+        "bias_A": float(np.mean([cutoff.fit.eq1_A - TRUTH["A"] for cutoff in cutoffs])),
     }
 
 

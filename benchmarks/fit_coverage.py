@@ -76,10 +76,10 @@ def measure(rho: float, samples_known: bool) -> dict[str, Any]:
                 started = time.perf_counter()
                 fits.append(fit_curve(curve, fit_from=FIT_FROM_GPU_HOURS))
                 seconds.append(time.perf_counter() - started)
-    A_error = np.array([fit.A - truth["A"] for fit, truth in zip(fits, truths, strict=True)])
-    bounded = [fit for fit in fits if fit.A_hi is not None and fit.ceiling.hi is not None]
-    ratios = [((fit.ceiling.hi or 1) - fit.ceiling.lo) / ((fit.A_hi or 1) - fit.A_lo) for fit in bounded]
-    widths = [fit.A_hi - fit.A_lo for fit in fits if fit.A_hi is not None]
+    A_error = np.array([fit.eq1_A - truth["A"] for fit, truth in zip(fits, truths, strict=True)])
+    bounded = [fit for fit in fits if fit.eq1_hi is not None and fit.ceiling.hi is not None]
+    ratios = [((fit.ceiling.hi or 1) - fit.ceiling.lo) / ((fit.eq1_hi or 1) - fit.eq1_lo) for fit in bounded]
+    widths = [fit.eq1_hi - fit.eq1_lo for fit in fits if fit.eq1_hi is not None]
     return {
         "num_curves": len(fits),
         "coverage_of_A_over_all_families": ceiling_coverage(fits, truths),

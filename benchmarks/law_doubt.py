@@ -159,11 +159,11 @@ def measure(law: str, rho: float, sd: float) -> dict[str, Any]:
         truths.append(A)
     A = np.array(truths)
     averaged = [(fit.ceiling.lo, fit.ceiling.hi) for fit in fits]
-    alone = [(fit.A_lo, fit.A_hi) for fit in fits]
-    both = [(fit.ceiling.hi - fit.ceiling.lo, fit.A_hi - fit.A_lo) for fit in fits if fit.ceiling.hi and fit.A_hi]
-    error = np.array([fit.ceiling.A for fit in fits]) - A
+    alone = [(fit.eq1_lo, fit.eq1_hi) for fit in fits]
+    both = [(fit.ceiling.hi - fit.ceiling.lo, fit.eq1_hi - fit.eq1_lo) for fit in fits if fit.ceiling.hi and fit.eq1_hi]
+    error = np.array([fit.ceiling.estimate for fit in fits]) - A
     resolved = np.array([fit.verdict == "resolved" for fit in fits])
-    resolved_alone = np.array([fit.A_hi is not None and fit.A_hi - fit.A_lo <= 0.04 for fit in fits])
+    resolved_alone = np.array([fit.eq1_hi is not None and fit.eq1_hi - fit.eq1_lo <= 0.04 for fit in fits])
     return {
         "coverage": coverage(averaged, A),
         "coverage_under_eq1": coverage(alone, A),
@@ -176,10 +176,10 @@ def measure(law: str, rho: float, sd: float) -> dict[str, Any]:
         "resolved_under_eq1": rounded(resolved_alone.mean()),
         "resolved_and_wrong": rounded(np.mean(resolved & (np.abs(error) > WRONG))),
         "resolved_and_wrong_under_eq1": rounded(
-            np.mean(resolved_alone & (np.abs(np.array([fit.A for fit in fits]) - A) > WRONG))
+            np.mean(resolved_alone & (np.abs(np.array([fit.eq1_A for fit in fits]) - A) > WRONG))
         ),
         "bias": rounded(error.mean()),
-        "bias_under_eq1": rounded(np.mean([fit.A for fit in fits] - A)),
+        "bias_under_eq1": rounded(np.mean([fit.eq1_A for fit in fits] - A)),
         "mean_weight_of_eq1": rounded(np.mean([fit.alternatives.eq1_weight for fit in fits])),
         "eq1_doubted": rounded(np.mean([fit.eq1_p < DOUBTED for fit in fits])),
     }

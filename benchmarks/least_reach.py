@@ -58,8 +58,8 @@ def measure(B: float, reach: float) -> dict[str, Any]:
     for _ in range(CURVES_PER_CELL):
         score = simulate(compute, A=CEILING, B=B, C_mid=1.0, R_0=START, rho=RHO, rng=rng)
         fit = fit_curve(Curve(name="c", compute=compute, score=score, samples=samples))
-        errors.append(fit.A - CEILING)
-        widths.append(np.inf if fit.A_hi is None or not fit.rises else fit.A_hi - fit.A_lo)
+        errors.append(fit.eq1_A - CEILING)
+        widths.append(np.inf if fit.eq1_hi is None or not fit.rises else fit.eq1_hi - fit.eq1_lo)
     median = float(np.median(widths))
     found = {
         "reach": reach,

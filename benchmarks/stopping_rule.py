@@ -173,7 +173,7 @@ def answers(line: VariantResult, fits: Mapping[str, Sequence[Fit]], laws: Mappin
     return {
         "level": less(found["level"], level(common_compute(both))),
         "level, of the budget": less(found["level"], level(BUDGET)),
-        "A": None if line.asymptote.hi is None else line.asymptote.A - ours.A,
+        "A": None if line.asymptote.A is None else line.asymptote.A - ours.A,
         "ceiling": less(found["ceiling"], ours.A - theirs.A),
         "log ratio": less(ratio, math.log(ours.reaches(target)) if target else 0.0),
         **{f"{name} differs": answer.differs for name, answer in line.answers.items()},

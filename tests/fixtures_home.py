@@ -161,3 +161,19 @@ def write_state(home: Home, run_id: str, state: str, *, compute: float = BUDGET,
 def changed(sweep: StartedSweep, /, **changes: Any) -> StartedSweep:
     """The sweep with another plan, which is not written down: `changed(sweep, fit_to_gpu_hours=1000.0)`."""
     return replace(sweep, plan=replace(sweep.plan, **changes))
+
+
+def collapse(sweep: StartedSweep, run_id: str, *, after: float, to: float = 0.8) -> None:
+    """Let the pass rate of a run fall to a share of itself in every evaluation after this compute."""
+    log = sweep.run(run_id).metrics
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    for row in rows:
+        if row["kind"] == "eval" and row["compute_gpu_hours"] > after:
+            row["pass_rate"] = to * row["pass_rate"]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def warn(sweep: StartedSweep, run_id: str, *warnings: str) -> None:
+    """Give a run the warnings of its trainer."""
+    folder = sweep.run(run_id)
+    folder.write_status(replace(folder.read_status(), warnings=warnings))

@@ -12,7 +12,18 @@ import pytest
 import streamlit
 from dashboard.app_pages import figures_of, open_page
 from filelock import FileLock
-from fixtures_home import BUDGET, HEARTBEAT, TRUTH, changed, make_home, planned_run, write_run, write_state
+from fixtures_home import (
+    BUDGET,
+    HEARTBEAT,
+    TRUTH,
+    changed,
+    collapse,
+    make_home,
+    planned_run,
+    warn,
+    write_run,
+    write_state,
+)
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
@@ -30,6 +41,7 @@ from ablations.study.sweep import Stop
 from ablations_dashboard.reading import cache
 from ablations_dashboard.reading.cache import load_metrics, load_results, may_change
 from scalerl.cluster.unit_state import UnitState
+from scalerl.run.health import ALL_REWARDS_EQUAL
 
 
 def beat(sweep, heartbeat: float) -> None:
@@ -82,6 +94,20 @@ def test_a_finished_sweep_shows_verdicts_with_intervals_and_seeds(monkeypatch, t
     assert "Changes: loss = {type: dapo}." in text_of(page)
     assert "in A against scalerl (3 seeds)" in text_of(page)
     assert drawn(page, 0) == set(TRUTH)
+
+
+def test_a_collapse_is_one_red_box_and_equal_warnings_are_one_grey_line(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1, 2))
+    collapse(sweep, planned_run("loo-loss", 1).id, after=1500.0)
+    for number, run in enumerate(sweep.plan.runs):
+        warn(sweep, run.id, f"{5 + number} of the last 20 steps trained on nothing: {ALL_REWARDS_EQUAL}")
+    page = open_page(monkeypatch, tmp_path, "compare")
+    (box,) = page.error
+    assert plain(box.value).startswith("loo-loss: 1 of 3 seeds collapsed (seed 1: ")
+    expected = (
+        "8 of 9 runs: 5 to 13 of the last 20 steps had no gradient (every group all right or all wrong); expected"
+    )
+    assert sum(plain(one.value).startswith(expected) for one in page.caption) == 1
 
 
 def test_the_table_shows_every_variant_with_the_reference_first(monkeypatch, tmp_path):

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import pytest
 from dashboard.app_pages import figures_of, html_of, messages, open_page
-from fixtures_home import BUDGET, make_home, planned_run, train_row, write_run, write_state
+from fixtures_home import BUDGET, collapse, make_home, planned_run, train_row, warn, write_run, write_state
 
+from ablations.findings.results import read_results
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.study.resolve import load_resolved
 from ablations_dashboard.text.rollout import in_html, outcome_text, rollout_html
 from ablations_dashboard.views import run as page_of_run
+from scalerl.run.health import ALL_REWARDS_EQUAL
 
 HOSTILE = '<img src="https://elsewhere.example/x.png"><script>alert(1)</script>**bold** \x1b[31m'
 ROLLOUT = {
@@ -63,8 +65,26 @@ def test_warnings_about_its_health_are_shown(monkeypatch, tmp_path):
     folder = sweep.run(planned_run("scalerl", 0).id)
     folder.write_status(replace(folder.read_status(), warnings=("entropy is down to 0.019 nats",)))
     page = open_run(monkeypatch, sweep)
-    assert page.warning[0].value == r"entropy is down to 0\.019 nats"
+    assert page.warning[0].value == r"Entropy is down to 0\.019 nats\."
     assert "No warning" not in messages(page)
+
+
+def test_a_collapse_that_a_fit_has_found_is_a_red_box(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    collapse(sweep, planned_run("loo-loss", 0).id, after=1500.0)
+    read_results(sweep)
+    page = open_run(monkeypatch, sweep, "loo-loss")
+    assert page.error[0].value.startswith("The pass rate collapsed \\(")
+
+
+def test_what_is_expected_near_the_ceiling_is_a_grey_line(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    warn(sweep, planned_run("scalerl", 0).id, f"6 of the last 20 steps trained on nothing: {ALL_REWARDS_EQUAL}")
+    read_results(sweep)
+    page = open_run(monkeypatch, sweep)
+    assert not page.warning
+    assert any("had no gradient" in one.value and "expected near the ceiling" in one.value for one in page.caption)
+    assert "No warning about its health" not in messages(page)
 
 
 def stale(sweep, run_id):

@@ -170,7 +170,7 @@ def _height(results: Results, name: str) -> float | None:
     line = results.compared(name)
     if line is None:
         return None
-    return line.asymptote.A if line.level is None else line.level
+    return line.asymptote.lo if line.level is None else line.level
 
 
 def only(results: Results, names: Sequence[str]) -> Results:

@@ -8,7 +8,7 @@ import streamlit as st
 from ablations.findings.results import Results
 from ablations.findings.together import together, with_baseline
 from ablations.home.started_sweep import StartedSweep
-from ablations.report.words.comparison import unkept_results_note, warnings
+from ablations.report.words.comparison import unkept_results_note
 from ablations.status.progress import run_rows
 from ablations_dashboard.reading.cache import REFRESH_S, load_results, may_change
 from ablations_dashboard.sections.curves import show_curves
@@ -20,8 +20,7 @@ from ablations_dashboard.selection.variants import Shown, choose_baseline, choos
 from ablations_dashboard.text.escape import in_markdown, visible
 from ablations_dashboard.widgets.figure import choose_pictures
 from ablations_dashboard.widgets.message import errors_on_page
-
-MOST_WARNINGS = 8
+from ablations_dashboard.widgets.remark import show_remarks
 
 
 @errors_on_page()
@@ -53,12 +52,9 @@ def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep]
         st.rerun()  # the whole page, which then is not refreshed any more
     show_progress(sweep, rows)
     results = load_results(sweep)
-    found = [*filter(None, [unkept_results_note(results)]), *warnings(results)]
-    for warning in found[:MOST_WARNINGS]:
-        st.warning(in_markdown(warning))
-    if len(found) > MOST_WARNINGS:
-        with st.expander(f"{len(found) - MOST_WARNINGS} more warnings"):
-            st.text(visible("\n".join(found[MOST_WARNINGS:])))
+    if unkept := unkept_results_note(results):
+        st.warning(in_markdown(unkept))
+    show_remarks(results.remarks)
     show_trials(sweep)
 
 

@@ -4,15 +4,18 @@ import json
 import shlex
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 import yaml
 
 from ablations.errors import AblationsError, did_you_mean
+from ablations.findings.remarks import remarks_on_run
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.status.progress import run_rows
+from ablations.status.remarked import run_of_row
 from ablations.status.rows import RunRow
 from ablations.status.run_logs import attempt_numbers, job_logs, tail
 from ablations.study.recipe_differences import recipe_differences
@@ -28,6 +31,7 @@ from ablations_dashboard.text.escape import in_code, in_markdown, visible
 from ablations_dashboard.text.rollout import ROLLOUT_STYLE, rollout_html, versions_of
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
+from ablations_dashboard.widgets.remark import show_remarks
 from ablations_dashboard.widgets.table import show_table
 from scalerl.errors import CannotResume
 from scalerl.recipe.command import AnyRecipe
@@ -111,9 +115,9 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
     if text := what_to_do(sweep, row, folder):
         is_bad = state.state.is_failure or state.state == State.STALE
         (st.error if is_bad else st.info)(text)
-    for warning in state.warnings:
-        st.warning(in_markdown(warning))
-    if state.step and not state.warnings and not state.state.is_failure:
+    remarks = remarks_on_run(run_of_row(sweep, row), plan.hours_name)
+    show_remarks([replace(one, text=f"{one.text[:1].upper()}{one.text[1:]}.") for one in remarks])
+    if state.step and not remarks and not state.state.is_failure:
         st.success("No warning about its health in the last steps.")
 
 

@@ -19,7 +19,7 @@ from ablations.answers.repeats import NO_OTHERS, OtherSweeps
 from ablations.answers.run_to_run import RunToRun
 from ablations.answers.unlike import Unlike, unlike_siblings
 from ablations.errors import AblationsError
-from ablations.fit.asymptote import DOUBTED, WITHOUT_RISE, AsymptoteEstimate, Verdict, verdict_on_interval
+from ablations.fit.asymptote import DOUBTED, WITHOUT_RISE, AsymptoteEstimate, Verdict, asymptote_of, verdict_on_interval
 from ablations.fit.result import Fit
 from ablations.text import counted
 
@@ -83,8 +83,8 @@ class VariantResult:
         A, eq1 = self.asymptote, self.asymptote_under_eq1
         plain = (
             *(self.name, self.num_seeds),
-            *((A.A, A.lo, A.hi) if A.is_bounded else (None, A.lo, None)),
-            *((eq1.A, eq1.lo, eq1.hi) if eq1.is_bounded else (None, eq1.lo, None)),
+            *(A.A, A.lo, A.hi),
+            *(eq1.A, eq1.lo, eq1.hi),
             *(self.eq1_p, self.B if A.is_bounded else None, self.C_mid if A.is_bounded and eq1.is_bounded else None),
             *(self.R_0, self.verdict, self.points, list(self.window), self.cost, self.level, self.paper_rule),
             *(A.to_json(), eq1.to_json()),
@@ -206,18 +206,15 @@ def _variant_result(
     assert under_eq1.lo is not None
     verdict = _verdict(fits, ceiling.lo, ceiling.hi)
     rises = all(fit.rises for fit in fits)
-    flat: dict[str, Any] = {"rises": verdict not in WITHOUT_RISE}
-    if verdict in WITHOUT_RISE:
-        flat["without_rise"] = verdict
     levels = levels_of(fits, common_compute([*fits, *baseline]))
     by_the_paper = None
-    if all(fit.A_hi is not None for fit in (*fits, *baseline)):
-        by_the_paper = under_eq1.estimate - float(np.mean([fit.A for fit in baseline]))
+    if all(fit.eq1_hi is not None for fit in (*fits, *baseline)):
+        by_the_paper = under_eq1.estimate - float(np.mean([fit.eq1_A for fit in baseline]))
     return VariantResult(
         name=name,
         num_seeds=len(fits),
-        asymptote=AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, **flat),
-        asymptote_under_eq1=AsymptoteEstimate(A=under_eq1.estimate, lo=under_eq1.lo, hi=under_eq1.hi, **flat),
+        asymptote=asymptote_of(ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, verdict=verdict),
+        asymptote_under_eq1=asymptote_of(under_eq1.estimate, lo=under_eq1.lo, hi=under_eq1.hi, verdict=verdict),
         eq1_p=fishers_p([fit.eq1_p for fit in fits]),
         B=_geometric_mean([fit.B for fit in fits]) if rises else None,
         C_mid=_geometric_mean([fit.C_mid for fit in fits]) if rises else None,

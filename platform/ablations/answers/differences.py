@@ -51,22 +51,22 @@ def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
         return Interval(estimate=estimate, lo=min(lo, estimate), hi=None)
     if not spread.is_known:
         ceiling = fits[0].ceiling
-        return Interval(estimate=ceiling.A, lo=ceiling.lo, hi=ceiling.hi)
+        return Interval(estimate=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi)
     parts = [
         replace(spread.under.get(law, spread).of_mean(ceilings_under(fits, law)), weight=weight)
         for law, weight in law_weights(fits).items()
     ]
-    return _within_0_1(parts, _middle(parts, by_eq1=_is_by_eq1(fits)))
+    return _possible(parts, _middle(parts, by_eq1=_is_by_eq1(fits)), fits)
 
 
 def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun) -> Interval:
     """Mean A over seeds if eq. 1 is the law; otherwise like `mean_ceiling`."""
-    estimate = float(np.mean([fit.A for fit in fits]))
+    estimate = float(np.mean([fit.eq1_A for fit in fits]))
     if not _is_bounded_by([_deviance_of_1(fit, SIGMOID.name) for fit in fits]):
-        return Interval(estimate=estimate, lo=float(np.mean([fit.A_lo for fit in fits])), hi=None)
+        return Interval(estimate=estimate, lo=float(np.mean([fit.eq1_lo for fit in fits])), hi=None)
     if not spread.is_known:
-        return Interval(estimate=estimate, lo=fits[0].A_lo, hi=fits[0].A_hi)
-    return _within_0_1([found := spread.of_mean(ceilings_under(fits))], found.estimate)
+        return Interval(estimate=estimate, lo=fits[0].eq1_lo, hi=fits[0].eq1_hi)
+    return _possible([found := spread.of_mean(ceilings_under(fits))], found.estimate, fits)
 
 
 def ceiling_difference(
@@ -205,7 +205,7 @@ def _is_by_eq1(fits: Sequence[Fit]) -> bool:
 def _estimated(fits: Sequence[Fit]) -> float:
     """The mean ceiling of the seeds: by eq. 1, or the median over all families of their mean."""
     if _is_by_eq1(fits):
-        return float(np.mean([fit.A for fit in fits]))
+        return float(np.mean([fit.eq1_A for fit in fits]))
     return float(np.median(np.mean([fit.ceiling.draws for fit in fits], axis=0)))
 
 
@@ -214,11 +214,13 @@ def _middle(parts: Sequence[Student], *, by_eq1: bool) -> float:
     return parts[0].estimate if by_eq1 else quantile(parts, 0.5)
 
 
-def _within_0_1(parts: Sequence[Student], estimate: float) -> Interval:
+def _possible(parts: Sequence[Student], estimate: float, fits: Sequence[Fit]) -> Interval:
+    """The interval of A, between 0 and the known ceiling of the task, 1 if unknown."""
+    most = max(fit.settings.ceiling or 1.0 for fit in fits)
     found = interval_of(parts, estimate)
     assert found.lo is not None
     assert found.hi is not None
-    return Interval(estimate=estimate, lo=min(max(found.lo, 0.0), estimate), hi=max(min(found.hi, 1.0), estimate))
+    return Interval(estimate=estimate, lo=min(max(found.lo, 0.0), estimate), hi=max(min(found.hi, most), estimate))
 
 
 def _at_least(fits: Sequence[Fit], law: str, *, bounded: bool) -> Repeats:

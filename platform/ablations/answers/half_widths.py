@@ -129,7 +129,7 @@ def _ln_compute_sd(runs: SimulatedRuns, target: float) -> float:
     """Run-to-run sd of ln compute; if unknown, that of runs whose A differ: d ln C / dA = 1 / (B (A - R)) at R."""
     if runs.known.spread.target is not None:
         return runs.known.spread.target
-    steepness = float(np.mean([fit.B * (fit.A - target) for fit in runs.reference]))
+    steepness = float(np.mean([fit.B * (fit.eq1_A - target) for fit in runs.reference]))
     return runs.known.spread.ceiling / steepness
 
 

@@ -34,5 +34,5 @@ def ceiling_under(fit: Fit, law: str) -> tuple[float, float]:
     """A of one run under a family, and its variance given the readings; eq. 1's if the fit rejects the family."""
     other = next((one for one in fit.alternatives.others if one.family.name == law), None)
     if law == SIGMOID.name or other is None:
-        return fit.A, float(fit.draws.A.var())
+        return fit.eq1_A, float(fit.draws.A.var())
     return float(np.median(other.ceilings)), float(other.ceilings.var())

@@ -1,6 +1,7 @@
 """The command that shows what differences a study could detect before it is run: design."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -51,6 +52,10 @@ def design(
         typer.Option(help="Run-to-run standard deviation in pass rate. Default: estimated from earlier runs."),
     ] = None,
     scale: Annotated[str | None, typer.Option(help="Scale to use instead of the file's.")] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only designs with this number of seeds. Default: two and more, and the file's."),
+    ] = None,
     reference: Annotated[str | None, typer.Option("--reference", help="For a CSV file: the reference.")] = None,
     set_: SetOption = None,
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
@@ -59,7 +64,8 @@ def design(
 ) -> None:
     """Show the smallest differences that a study could detect with 80 % power, by design, before it is run."""
     if file.suffix.lower() == ".csv":
-        given = {"--detect": detect, "--noise": noise, "--scale": scale, "--set": set_ or None, "--budget": budget}
+        given = {"--detect": detect, "--noise": noise, "--seeds": seeds, "--scale": scale, "--set": set_ or None}
+        given["--budget"] = budget
         if useless := [name for name, value in given.items() if value is not None]:
             raise AblationsError(f"{useless[0]} has no effect with a CSV file; omit this option")
         show_curve_designs(file, reference, as_json=as_json)
@@ -82,7 +88,8 @@ def design(
 
     compute = None if asked_budget is None else budget_of(study, asked_budget)
     with progress_bar("simulating designs") as done:
-        prospect = foresee(blueprint_of(study, find_home(home), compute), noise=noise, done=done)
+        blueprint = replace(blueprint_of(study, find_home(home), compute), num_seeds=seeds)
+        prospect = foresee(blueprint, noise=noise, done=done)
     warn(unkept_note(prospect.blueprint.home, [prospect.known.unkept]))
     said = None if wanted is None else answer(prospect, question, wanted)
     if as_json:

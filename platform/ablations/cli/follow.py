@@ -2,6 +2,7 @@
 
 import time
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 
@@ -50,6 +51,7 @@ def status(
     from ablations.status.failures import group_failures
     from ablations.status.live import clock
     from ablations.status.progress import run_rows, to_json
+    from ablations.status.remarked import remarked
     from ablations.status.table import MOST_ROWS, status_view
     from ablations.status.units import units_table
 
@@ -61,11 +63,13 @@ def status(
             started = watch_sweep(started, console())
     plan, rows = started.plan, run_rows(started)
     failures = group_failures(started.home, rows)
+    warned, remarks = remarked(started, rows)
     if as_json:
-        print_json(to_json(plan, rows, failures))
+        print_json(to_json(plan, warned, failures, remarks))
     else:
         most_rows = None if all_runs else MOST_ROWS
-        console().print(status_view(plan, rows, failures=failures, now=clock(), most_rows=most_rows))
+        bare = [replace(row, state=replace(row.state, warnings=())) for row in rows]  # the remarks have them
+        console().print(status_view(plan, bare, failures=failures, remarks=remarks, now=clock(), most_rows=most_rows))
         if units:
             console().print("", units_table(rows), sep="\n")
     if code := unfinished_code(started, rows):

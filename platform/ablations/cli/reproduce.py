@@ -131,6 +131,7 @@ def reproduce_one(
     from ablations.findings.results import read_results
     from ablations.running.ending import all_ended
     from ablations.running.make_plan import make_plan, sweep_name
+    from ablations.running.shortening import sized
     from ablations.status.progress import run_rows
     from ablations.study.expand import expand
     from ablations.terminal.progress_bar import progress_bar
@@ -144,7 +145,9 @@ def reproduce_one(
     wanted = None if asked is None else budget_of(written, asked)
     study, budget = designed(written, home, sweep, as_written=as_written, wanted=wanted, out=out)
     command = f"platform {shlex.join(sys.argv[1:])}"
-    started = StartedSweep(home=home, plan=make_plan(study, sweep, budget=budget, command=command))
+    plan = make_plan(study, sweep, budget=budget, command=command)
+    # `designed` keeps seeds and budget, so only a shipped study with fewer variants than before is smaller.
+    started = StartedSweep(home=home, plan=sized(plan, home, shorten=True))
     refuse_unfittable(study, budget, out)
     if asked is not None and not dry_run:
         ask_about_jump(asked, started.plan, own=study.sweep.budget.compute)

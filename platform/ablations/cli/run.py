@@ -66,6 +66,9 @@ def sweep(
     prune: Annotated[
         bool, typer.Option("--prune", help="Slurm: cancel jobs of runs that are no longer in the file.")
     ] = False,
+    shorten: Annotated[
+        bool, typer.Option("--shorten", help="Read a study at a smaller budget or with fewer runs than it has trained.")
+    ] = False,
     tracking_uri: TrackingOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -73,6 +76,7 @@ def sweep(
     """Train the missing runs of a sweep, then fit and compare its variants."""
     from ablations.running.ending import all_ended
     from ablations.running.make_plan import make_plan, sweep_name
+    from ablations.running.shortening import sized, what_is_lost
     from ablations.status.progress import run_rows
     from ablations.study.expand import expand
 
@@ -80,13 +84,17 @@ def sweep(
     study = expand(file, scale=scale, sets=set_ or ())
     command = f"platform {shlex.join(sys.argv[1:])}"
     compute = None if asked is None else budget_of(study, asked)
-    plan = make_plan(study, sweep_name(study, scale), budget=compute, command=command)
-    started = StartedSweep(home=find_home(home), plan=plan)
+    plan, place = make_plan(study, sweep_name(study, scale), budget=compute, command=command), find_home(home)
+    lost = "" if shorten else what_is_lost(plan, place)
+    plan = sized(plan, place, shorten=shorten or dry_run)
+    started = StartedSweep(home=place, plan=plan)
     out = console(stderr=as_json)
     refuse_unfittable(study, compute, out)
     if asked is not None and not dry_run:
         ask_about_jump(asked, plan, own=study.sweep.budget.compute)
     if dry_run:
+        if lost:
+            warn(f"{lost}; without --shorten the command refuses to train it")
         show_plan(study, started, as_json)
         if not as_json:
             show_design(study, started, compute)

@@ -80,7 +80,7 @@ class Card:
             here = line and line.asymptote
             A, lo, hi = (here.A, here.lo, here.hi) if here else (None, None, None)
             own = fit.get("A")
-            found.append(PublishedVariant(variant=variant, A=own, A_here=None if hi is None else A, A_lo=lo, A_hi=hi))
+            found.append(PublishedVariant(variant=variant, A=own, A_here=A, A_lo=lo, A_hi=hi))
         return tuple(found)
 
     @property

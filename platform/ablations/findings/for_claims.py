@@ -28,7 +28,7 @@ def design_for(prospect: Prospect, claims: Sequence[Claim]) -> ClaimDesign:
     The search covers other seeds and budgets, but not other samples, which would make other runs.
     """
     own = prospect.own
-    for one in prospect.by_cost:
+    for one in prospect.advisable:
         if one.choice.samples == own.choice.samples and not _unseen(one, claims):
             return ClaimDesign(foreseen=one, unseen=())
     return ClaimDesign(foreseen=own, unseen=_unseen(own, claims))

@@ -1,15 +1,16 @@
 """The resolution of a study, for its own and for other designs, and the cheapest design for a wanted difference."""
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Set
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ablations.answers.half_widths import BLIND, Sight, Sizes, ceiling_sight, compute_sight, level_sight
-from ablations.answers.known import PAPER_PROMPTS, KnownScale, assumed
+from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread, assumed
 from ablations.answers.repeats import OtherSweeps
+from ablations.answers.run_to_run import run_to_run
 from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
 from ablations.findings.choices import Blueprint, Costs, StudyDesign
 from ablations.findings.earlier import known_of_home
@@ -71,13 +72,19 @@ class Prospect:
         """The designs by the cost left to pay, then by total cost, then by samples."""
         return sorted(self.designs, key=lambda one: (one.costs.left, one.costs.whole, one.choice.samples))
 
+    @property
+    def advisable(self) -> list[Foreseen]:
+        """The designs by cost that may be recommended: with two seeds or more, or with the number asked for."""
+        asked = self.blueprint.num_seeds
+        return [one for one in self.by_cost if (len(one.choice.seeds) == asked if asked else len(one.choice.seeds) > 1)]
+
     def cheapest(self, question: str, detect: float) -> Foreseen | None:
         """The cheapest design that sees this difference, in ln for compute; None if no design does."""
-        return next((one for one in self.by_cost if _sees(one, question, detect)), None)
+        return next((one for one in self.advisable if _sees(one, question, detect)), None)
 
     def finest(self, question: str) -> Foreseen | None:
         """The design that sees the smallest difference; None if no design sees any."""
-        seeing = [one for one in self.designs if one.sights[question].seen is not None]
+        seeing = [one for one in self.advisable if one.sights[question].seen is not None]
         return min(seeing, key=lambda one: one.sights[question].seen or 0.0, default=None)
 
     def to_json(self) -> dict[str, Any]:
@@ -109,33 +116,58 @@ def foresee(
     reference = study.reference.recipe
     found = known_of_home(blueprint.home, study.scale, reference, study.sweep.fit.task)
     known = replace(found, others=_others(blueprint)) if found else assumed_of(reference, budget=blueprint.budget)
-    known = known if noise is None else known.stated(noise)
-    can_tell = Sizes(num_variants=blueprint.num_variants, num_seeds=1).freedom(known.others.of("level")) > 0
-    choices = [
-        choice
-        for choice in ([blueprint.as_written] if only_own else blueprint.choices())
-        if can_tell or len(choice.seeds) > 1 or choice == blueprint.as_written
-    ]
+    spread_at = SpreadAt(blueprint=blueprint, known=known)
+    known = spread_at(blueprint.budget) if noise is None else known.stated(noise)
+    choices = [blueprint.as_written] if only_own else list(blueprint.choices())
     simulated: dict[tuple[float, int], SimulatedRuns] = {}
     designs = []
     for choice in choices:
-        designs.append(_foreseen(blueprint, known, choice, simulated))
+        at_budget = spread_at(choice.budget) if noise is None else known
+        designs.append(_foreseen(blueprint, at_budget, choice, simulated))
         if done is not None:
             done(len(designs), len(choices))
     return Prospect(blueprint=blueprint, known=known, designs=tuple(designs))
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SpreadAt:
+    """The knowledge of a scale with the run-to-run spread that `platform compare` finds at a budget.
+
+    Runs of the home folder may have been extended far beyond it, where they lie closer together, or one has collapsed.
+    """
+
+    blueprint: Blueprint
+    known: KnownScale
+    found: dict[float, KnownScale] = field(default_factory=dict)
+
+    def __call__(self, budget: float) -> KnownScale:
+        """The spread of all runs of the home folder that reach the budget; if too few do, of runs of any length."""
+        if budget not in self.found:
+            choice = replace(self.blueprint.as_written, budget=budget)
+            says = _repeats(self.blueprint, choice, own=frozenset()).says if self.known.num_runs else {}
+            spreads = {name: run_to_run(says.get(name, ())) for name in ("level", "ceiling", "target")}
+            is_told = spreads["level"].is_known
+            self.found[budget] = replace(self.known, spread=RunSpread.of(spreads)) if is_told else self.known
+        return self.found[budget]
+
+
 def _others(blueprint: Blueprint) -> OtherSweeps:
     """All the evidence that `platform compare` may take from other sweeps of the home folder."""
+    runs = blueprint.study.runs
+    seeds = Counter(run.variant for run in runs)
+    return _repeats(blueprint, blueprint.as_written, own={run.id for run in runs if seeds[run.variant] > 1})
+
+
+def _repeats(blueprint: Blueprint, choice: StudyDesign, *, own: Set[str]) -> OtherSweeps:
+    """The repeated runs of the home folder but the `own` ones, fitted as in this design."""
     study = blueprint.study
-    seeds = Counter(run.variant for run in study.runs)
     return repeats_of_home(
         blueprint.home,
         study.scale,
         sweep=study.sweep.name,
         like=study.reference.recipe,
-        settings=replace(settings_of(blueprint, blueprint.as_written), task=study.sweep.fit.task),
-        own={run.id for run in study.runs if seeds[run.variant] > 1},
+        settings=replace(settings_of(blueprint, choice), task=study.sweep.fit.task),
+        own=own,
         freedom=0,
     )
 

@@ -59,7 +59,7 @@ def foresee_curves(results: Results) -> list[CurveDesign]:
             samples=None if samples is None else float(np.median(samples)),
             settings=FitSettings(ceiling=results.plan.fit_settings.ceiling),
         )
-        for count in SEED_COUNTS[1:]:
+        for count in SEED_COUNTS:
             sizes = Sizes(num_variants=len(comparison.variants), num_seeds=count)
             cost = len(comparison.variants) * count * budget
             designs.append(CurveDesign(seeds=count, budget=budget, cost=cost, sights=_sights(runs, sizes)))

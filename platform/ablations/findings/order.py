@@ -13,8 +13,8 @@ OrderBy = Literal["level", "ceiling", "compute", "name"]
 def in_order(results: "Results", by: OrderBy) -> "Results":
     """The results with the variants best first, or by name; the reference keeps its own place among them.
 
-    `level` puts the largest difference in level first. `ceiling` puts the highest A first, or its lower end if A has no
-    upper end, and then the variants that do not rise. `compute` puts the smallest compute to the common target first.
+    `level` puts the largest difference in level first. `ceiling` puts the highest lower end of A first, since every
+    A has one, and then the variants that do not rise. `compute` puts the smallest compute to the common target first.
     Variants without that number come last, in the plan's order.
     """
     ranked = sorted(results.variants, key=lambda variant: _rank(results, variant, by))
@@ -31,7 +31,7 @@ def _rank(results: "Results", variant: "FittedVariant", by: OrderBy) -> tuple[fl
             return (math.inf if value is None else -value), ""
         case "ceiling":
             found = results.asymptote(variant)
-            return (math.inf if found is None or not found.rises else -(found.lo if found.hi is None else found.A)), ""
+            return (math.inf if found is None or not found.rises else -found.lo), ""
         case "compute":
             value = line and line.answers["compute"].estimate
             return (math.inf if value is None else value), ""

@@ -5,6 +5,7 @@ A run that cannot be fitted has a reason instead of a fit, so that one bad run h
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,9 +16,10 @@ from ablations.answers.differences import mean_ceiling
 from ablations.answers.questions import CEILING, QUESTIONS
 from ablations.answers.repeats import NO_OTHERS, OtherSweeps
 from ablations.errors import AblationsError, did_you_mean
+from ablations.findings.remarks import Remark, cells_on, remarks_of, warnings_of_run
 from ablations.findings.repeated_runs import of_other_sweeps
 from ablations.findings.summary import Summary, grouped
-from ablations.fit.asymptote import AsymptoteEstimate, Verdict
+from ablations.fit.asymptote import AsymptoteEstimate, asymptote_of
 from ablations.fit.curve_file import read_curves
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
@@ -76,10 +78,8 @@ class FittedVariant:
             return None
         ceiling = mean_ceiling(self.fits, CEILING.spread_of([self.fits], ()))
         assert ceiling.lo is not None  # every fit bounds A from below
-        flat: Verdict | None = next((fit.verdict for fit in self.fits if not fit.rises), None)
-        if flat:
-            return AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=False, without_rise=flat)
-        return AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=True)
+        first = next((fit for fit in self.fits if not fit.rises), self.fits[0])
+        return asymptote_of(ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, verdict=first.verdict)
 
     def __repr__(self) -> str:
         return f"<Variant {self.name!r}: {len(self.fits)} of {len(self.runs)} runs fitted; {self.asymptote or NO_FIT}>"
@@ -127,6 +127,11 @@ class Results:
         short = {run.id for run in self.runs if run.cost_gpu_hours < self.plan.budget_gpu_hours}
         return {run_id: stop for run_id, stop in self.stops.items() if stop.ends_run and run_id in short}
 
+    @cached_property
+    def remarks(self) -> tuple[Remark, ...]:
+        """What a reader must know before the numbers, the gravest first."""
+        return remarks_of(self.plan, self.runs, comparison=self.comparison, stops=self.stops, stopped=self.stopped)
+
     @property
     def reasons(self) -> list[str]:
         """Reasons why runs have no fit, or are missing."""
@@ -165,8 +170,14 @@ class Results:
         """The verdicts on a variant in few words: "weak; level down; ceiling down; cannot tell", or "no fit"."""
         line = self.compared(name)
         verdicts = dict.fromkeys(one.verdict for one in line.answers.values()) if line else {}
-        said = "; ".join([line.verdict, *verdicts]) if line else NO_FIT
+        said = "; ".join(filter(None, [self.fit_verdict(name), *verdicts]))
         return f"{said}; stopped" if any(stop.variant == name for stop in self.stopped.values()) else said
+
+    def fit_verdict(self, name: str) -> str:
+        """The verdict on the fits of a variant, with its errors counted: "weak", "collapsed 1 of 3", "no fit"."""
+        line, errors = self.compared(name), cells_on(self.remarks, name)
+        verdict = line.verdict if line else NO_FIT
+        return "; ".join([*errors, *([] if verdict == "collapsed" else [verdict])])
 
     def fit_numbers(self, name: str) -> dict[str, float]:
         """The numbers of a variant in the comparison, its cost and its device time; no A without an upper end."""
@@ -203,10 +214,12 @@ class Results:
             "variants": [self._line(variant) for variant in self.variants],
             "runs": [
                 {"variant": run.variant, "seed": run.seed, "id": run.id, "cost_gpu_hours": run.cost_gpu_hours}
+                | {"warnings": list(warnings_of_run(run, self.plan.hours_name))}
                 | run.to_json()
                 for run in self.runs
             ],
-            "reasons": self.reasons,
+            "reasons": [*(one.text for one in self.remarks if one.weight == "error"), *self.reasons],
+            "remarks": [one.to_json() for one in self.remarks],
             "stops": [asdict(stop) for stop in self.stops.values()],
             "code_versions": self.code_versions,
         }

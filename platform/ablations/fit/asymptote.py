@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Verdict = Literal["resolved", "weak", "lower bound only", "collapsed", "no rise", "too noisy to tell"]
 WITHOUT_RISE: tuple[Verdict, ...] = ("no rise", "too noisy to tell")
@@ -27,19 +27,19 @@ VERDICT_MEANINGS: dict[Verdict, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class AsymptoteEstimate:
-    """A with its 95 % interval: `AsymptoteEstimate(A=0.612, lo=0.590, hi=0.633, rises=True)`.
+    """A with its 95 % interval, made by `asymptote_of`: `AsymptoteEstimate(A=0.612, lo=0.590, hi=0.633, rises=True)`.
 
-    Without an upper end, A itself means nothing; without a rise, neither A nor its interval does.
-
-    >>> bounded, open_ended = (AsymptoteEstimate(A=0.612, lo=0.59, hi=hi, rises=True) for hi in (0.633, None))
+    >>> bounded, open_ended = (asymptote_of(0.612, lo=0.59, hi=hi, verdict="weak") for hi in (0.633, None))
     >>> str(bounded), bounded.cell()
     ('A 0.612 [0.590, 0.633]', '0.612 [0.590, 0.633]')
     >>> str(open_ended), open_ended.cell()
     ('A >= 0.59', '>= 0.59')
     """
 
-    A: float
+    A: float | None
+    """None without an upper end or without a rise, where A itself means nothing."""
     lo: float
+    """What variants are ranked by, since it always exists."""
     hi: float | None
     rises: bool
     without_rise: Verdict = "no rise"
@@ -47,14 +47,14 @@ class AsymptoteEstimate:
 
     @property
     def is_bounded(self) -> bool:
-        """True if A may be shown as a number: the readings bound A from above, and the curve rises to it."""
-        return self.hi is not None and self.rises
+        """True if A is a number: the readings bound A from above, and the curve rises to it."""
+        return self.A is not None
 
     def cell(self) -> str:
         """A for a table cell under a heading that names A. A lone lower bound is rounded down."""
         if not self.rises:
             return self.without_rise
-        if self.hi is None:
+        if self.A is None or self.hi is None:
             return f">= {math.floor(self.lo * 100) / 100:.2f}"
         return f"{self.A:.3f} [{self.lo:.3f}, {self.hi:.3f}]"
 
@@ -65,6 +65,16 @@ class AsymptoteEstimate:
     def to_json(self) -> str:
         """The "asymptote" field of `--json`: "0.612 [0.590, 0.633]", "A >= 0.59" or "no rise"."""
         return self.cell() if self.is_bounded else str(self)
+
+
+def asymptote_of(A: float, *, lo: float, hi: float | None, verdict: Verdict) -> AsymptoteEstimate:
+    """A with its interval; every output has A from here. A and its upper end are None unless the readings bound A from
+    above and the curve rises.
+    """
+    rises = verdict not in WITHOUT_RISE
+    flat: dict[str, Any] = {} if rises else {"without_rise": verdict}
+    is_bounded = rises and hi is not None
+    return AsymptoteEstimate(A=A if is_bounded else None, lo=lo, hi=hi if is_bounded else None, rises=rises, **flat)
 
 
 def verdict_on_interval(A_lo: float, A_hi: float | None) -> Verdict:

@@ -17,12 +17,13 @@ EQ1_LEADS = 0.5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ceiling:
-    """A over all families: Ceiling(A=0.612, lo=0.585, hi=0.641, draws=array([...])).
+    """A over all families: Ceiling(estimate=0.612, lo=0.585, hi=0.641, draws=array([...])).
 
     `hi` is None if families that allow a ceiling of 1 weigh over MOST_OPEN.
     """
 
-    A: float
+    estimate: float
+    """Also of a ceiling that nothing bounds from above, for which `Fit.A` is None."""
     lo: float
     hi: float | None
     draws: np.ndarray
@@ -32,7 +33,7 @@ class Ceiling:
     def times(self, unit: float) -> "Ceiling":
         """Convert from units of `unit` to pass rates."""
         hi = None if self.hi is None else unit * self.hi
-        return Ceiling(A=unit * self.A, lo=unit * self.lo, hi=hi, draws=unit * self.draws)
+        return Ceiling(estimate=unit * self.estimate, lo=unit * self.lo, hi=hi, draws=unit * self.draws)
 
 
 def averaged_ceiling(
@@ -48,4 +49,4 @@ def averaged_ceiling(
     if eq1_hi is None:
         # A lone lower bound must not depend on the prior of B.
         lo = min(lo, eq1_lo)
-    return Ceiling(A=A, lo=min(lo, A), hi=None if found.open_weight > MOST_OPEN else max(hi, A), draws=draws)
+    return Ceiling(estimate=A, lo=min(lo, A), hi=None if found.open_weight > MOST_OPEN else max(hi, A), draws=draws)

@@ -37,7 +37,8 @@ class CutoffRow:
 
     fit_from: float
     points: int
-    A: float
+    A: float | None
+    """None without an upper end, like A_hi."""
     A_lo: float
     A_hi: float | None
     verdict: Verdict
@@ -125,9 +126,9 @@ def sensitivity(cutoffs: Iterable[float], *, fit: Callable[[float], Fit]) -> tup
         CutoffRow(
             fit_from=fit_from,
             points=f.points,
-            A=f.ceiling.A,
-            A_lo=f.ceiling.lo,
-            A_hi=f.ceiling.hi,
+            A=f.A,
+            A_lo=f.A_lo,
+            A_hi=f.A_hi,
             verdict=f.verdict,
         )
         for fit_from, f in fits

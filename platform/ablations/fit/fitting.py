@@ -100,9 +100,9 @@ def fit_curve(
     fit = Fit(
         curve=curve,
         binned_from=None if curve is whole else int(np.sum((whole.compute > fit_from) & (whole.compute <= fit_to))),
-        A=A,
-        A_lo=A_lo,
-        A_hi=A_hi,
+        eq1_A=A,
+        eq1_lo=A_lo,
+        eq1_hi=A_hi,
         B=float(np.exp(best.q)),
         B_lo=B_lo,
         B_hi=B_hi,
@@ -130,14 +130,18 @@ def fit_curve(
     return fit if ceiling is None else _in_pass_rates(fit, ceiling, readings)
 
 
+SCALED = ("eq1_A", "eq1_lo", "eq1_hi", "R_0", "R_0_lo", "R_0_hi", "noise_sd")
+"""Numbers of a fit in the unit of its scores."""
+
+
 def _in_pass_rates(fit: Fit, ceiling: float, readings: Readings) -> Fit:
     """Convert a fit in units of the ceiling to pass rates."""
-    assert fit.A_hi is not None  # the ceiling bounds it
+    assert fit.eq1_hi is not None  # the ceiling bounds it
     averaged = fit.ceiling.times(ceiling)
     draws = fit.draws
     return replace(
         fit,
-        **{name: ceiling * getattr(fit, name) for name in ("A", "A_lo", "A_hi", "R_0", "R_0_lo", "R_0_hi", "noise_sd")},
+        **{name: ceiling * getattr(fit, name) for name in SCALED},
         ceiling=averaged,
         alternatives=fit.alternatives.times(ceiling),
         verdict=verdict_on_interval(averaged.lo, averaged.hi) if fit.verdict in ("resolved", "weak") else fit.verdict,

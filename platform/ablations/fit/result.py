@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ablations.fit.alternatives import Alternatives
-from ablations.fit.asymptote import DOUBTED, VERDICT_MEANINGS, WITHOUT_RISE, AsymptoteEstimate, Verdict
+from ablations.fit.asymptote import DOUBTED, VERDICT_MEANINGS, WITHOUT_RISE, AsymptoteEstimate, Verdict, asymptote_of
 from ablations.fit.ceiling import Ceiling
 from ablations.fit.curve import Curve
 from ablations.fit.engine.family import SIGMOID
@@ -38,18 +38,19 @@ class CurveSet:
 class Fit:
     """Eq. 1 fitted to one curve, with 95 % intervals and a verdict. Printing a fit gives a report of eleven lines.
 
-        Fit(curve=..., A=0.612, A_lo=0.590, A_hi=0.633, B=1.93, C_mid=2540.0, R_0=0.31, verdict="weak", points=31, ...)
+        Fit(curve=..., eq1_A=0.612, eq1_lo=0.590, eq1_hi=0.633, B=1.93, C_mid=2540.0, R_0=0.31, verdict="weak", ...)
 
-    An end of an interval is None if the readings set none: A_hi if a ceiling of 1 fits as well, an end of B or C_mid if
-    the interval leaves the search range. Without A_hi, A means nothing by itself, nor does C_mid, which is half of the
-    way to A: show `asymptote` instead. Under the verdict "no rise" B means nothing either. `to_json` leaves out values
-    without meaning.
+    `A`, `A_lo` and `A_hi` are over all families that fit; `A_eq1`, `A_eq1_lo` and `A_eq1_hi` hold if eq. 1 is the law.
+    A and its upper end are None if a ceiling of 1 fits as well or the curve does not rise; rank by `A_lo`. An end of B
+    or C_mid is None if the interval leaves the search range. Without A, C_mid, half of the way to A, means nothing;
+    under the verdict "no rise" B does not either. `to_json` leaves out values without meaning.
     """
 
     curve: Curve
-    A: float
-    A_lo: float
-    A_hi: float | None
+    eq1_A: float
+    """A of the curve itself under eq. 1, with its interval, also if nothing bounds it; a result is `A` or `A_eq1`."""
+    eq1_lo: float
+    eq1_hi: float | None
     B: float
     B_lo: float | None
     B_hi: float | None
@@ -60,7 +61,7 @@ class Fit:
     R_0_lo: float
     R_0_hi: float
     ceiling: Ceiling
-    """A averaged over the families that fit, for the verdict and `asymptote`; A, A_lo and A_hi are eq. 1's own."""
+    """A averaged over the families that fit, for the verdict and `asymptote`."""
     alternatives: Alternatives
     """The other families on the same readings."""
     eq1_p: float
@@ -107,18 +108,44 @@ class Fit:
         return self.verdict not in WITHOUT_RISE
 
     @property
-    def _rise(self) -> dict[str, Any]:
-        return {"rises": self.rises} if self.rises else {"rises": False, "without_rise": self.verdict}
-
-    @property
     def asymptote(self) -> AsymptoteEstimate:
-        """A over all families with its interval, for display."""
-        return AsymptoteEstimate(A=self.ceiling.A, lo=self.ceiling.lo, hi=self.ceiling.hi, **self._rise)
+        """A over all families with its interval."""
+        return asymptote_of(self.ceiling.estimate, lo=self.ceiling.lo, hi=self.ceiling.hi, verdict=self.verdict)
 
     @property
     def asymptote_under_eq1(self) -> AsymptoteEstimate:
         """A with the interval that holds if eq. 1 is the law."""
-        return AsymptoteEstimate(A=self.A, lo=self.A_lo, hi=self.A_hi, **self._rise)
+        return asymptote_of(self.eq1_A, lo=self.eq1_lo, hi=self.eq1_hi, verdict=self.verdict)
+
+    @property
+    def A(self) -> float | None:
+        """A over all families; None if nothing bounds it from above or the curve does not rise."""
+        return self.asymptote.A
+
+    @property
+    def A_lo(self) -> float:
+        """The lower end of the 95 % interval of A, which always exists."""
+        return self.asymptote.lo
+
+    @property
+    def A_hi(self) -> float | None:
+        """The upper end of the 95 % interval of A."""
+        return self.asymptote.hi
+
+    @property
+    def A_eq1(self) -> float | None:
+        """A if eq. 1 is the law; None like `A`."""
+        return self.asymptote_under_eq1.A
+
+    @property
+    def A_eq1_lo(self) -> float:
+        """The lower end of the 95 % interval of A if eq. 1 is the law."""
+        return self.asymptote_under_eq1.lo
+
+    @property
+    def A_eq1_hi(self) -> float | None:
+        """The upper end of the 95 % interval of A if eq. 1 is the law."""
+        return self.asymptote_under_eq1.hi
 
     @property
     def doubts_eq1(self) -> bool:
@@ -167,7 +194,7 @@ class Fit:
 
     def predict(self, compute: ArrayLike) -> np.ndarray:
         """Fitted pass rate at each compute."""
-        return _eq1(np.atleast_1d(compute), *(np.array(value) for value in (self.A, self.B, self.C_mid, self.R_0)))
+        return _eq1(np.atleast_1d(compute), *(np.array(value) for value in (self.eq1_A, self.B, self.C_mid, self.R_0)))
 
     def predict_draws(self, compute: ArrayLike) -> np.ndarray:
         """Pass rate of every draw at each compute, shape (num_draws, num_compute)."""
@@ -208,7 +235,7 @@ class Fit:
 
     def compute_at(self, score: float) -> float | None:
         """Compute at which the curve reaches `score`, None for never; a thousand times faster than the interval."""
-        return _finite(_inverse(score, *(np.array([value]) for value in (self.A, self.B, self.C_mid, self.R_0)))[0])
+        return _finite(_inverse(score, *(np.array([value]) for value in (self.eq1_A, self.B, self.C_mid, self.R_0)))[0])
 
     def compute_draws(self, score: np.ndarray | float) -> np.ndarray:
         """Compute at which every draw reaches `score` (one value, or one per draw); infinite if it never does."""
@@ -252,17 +279,17 @@ class Fit:
         If A has no upper end, A, C_mid and their upper ends are None, and likewise for A under eq. 1. Under "no rise",
         A_hi, B, the rest of C_mid, the interval of R_0 and the posterior are None too.
         """
-        rises, is_bounded = self.rises, self.asymptote.is_bounded
+        rises = self.rises
         return {
             "curve": self.curve.name,
             "asymptote": self.asymptote.to_json(),
-            "A": self.ceiling.A if is_bounded else None,
-            "A_lo": self.ceiling.lo,
-            "A_hi": self.ceiling.hi if is_bounded else None,
+            "A": self.A,
+            "A_lo": self.A_lo,
+            "A_hi": self.A_hi,
             "asymptote_under_eq1": self.asymptote_under_eq1.to_json(),
-            "A_eq1": self.A if self.asymptote_under_eq1.is_bounded else None,
-            "A_eq1_lo": self.A_lo,
-            "A_eq1_hi": self.A_hi if self.asymptote_under_eq1.is_bounded else None,
+            "A_eq1": self.A_eq1,
+            "A_eq1_lo": self.A_eq1_lo,
+            "A_eq1_hi": self.A_eq1_hi,
             "eq1_p": self.eq1_p,
             "weights": self.alternatives.weights,
             "B": self.B if rises else None,

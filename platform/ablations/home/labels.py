@@ -4,7 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ablations.fit.options import FitOptions, FitSettings
-from ablations.text import changes_text, four_digits
+from ablations.text import changes_text, counted, four_digits
+
+SAME_BUDGET = 1e-9
+"""Relative difference below which two budgets are equal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +33,31 @@ class PlannedVariant:
     def changes(self) -> str:
         """The overrides as text: `loss.type = dapo, batch.prompts = 32`; empty for the reference."""
         return changes_text(self.overrides)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudySize:
+    """How much a study trains: `StudySize(num_variants=3, num_seeds=3, budget_gpu_hours=625.0)`."""
+
+    num_variants: int
+    num_seeds: int
+    budget_gpu_hours: float
+
+    def is_below(self, other: "StudySize") -> bool:
+        """True if anything of it is smaller than of the other."""
+        return (
+            self.num_variants < other.num_variants
+            or self.num_seeds < other.num_seeds
+            or self.budget_gpu_hours < other.budget_gpu_hours * (1 - SAME_BUDGET)
+        )
+
+    def or_larger(self, other: "StudySize") -> "StudySize":
+        """The larger of both in each number."""
+        return StudySize(
+            num_variants=max(self.num_variants, other.num_variants),
+            num_seeds=max(self.num_seeds, other.num_seeds),
+            budget_gpu_hours=max(self.budget_gpu_hours, other.budget_gpu_hours),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,12 +87,30 @@ class Labels:
     """Settings of the curve fits, as in the sweep file: {"r0": "anchored", "loss": "squares", "task": null, ...}."""
     published: dict[str, dict[str, float]] = field(default_factory=dict)
     """A paper's published values, by variant: {"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}}."""
+    begun: StudySize | None = None
+    """The size of the larger study that `--shorten` made this one of; None for a study that was not shortened."""
+    search: bool = False
+    """True for a search, which adds trials while it runs."""
     variants: tuple[PlannedVariant, ...]
 
     @property
     def runs(self) -> tuple[PlannedRun, ...]:
         """The runs of all variants."""
         return tuple(run for variant in self.variants for run in variant.runs)
+
+    @property
+    def size(self) -> StudySize:
+        """The size of the study; the trials of a search do not count, since they come while it runs."""
+        return StudySize(
+            num_variants=1 if self.search else len(self.variants),
+            num_seeds=len({run.seed for run in self.runs}),
+            budget_gpu_hours=self.budget_gpu_hours,
+        )
+
+    def size_text(self, size: StudySize, *, with_variants: bool) -> str:
+        """A size in words: `3 seeds at 625 GPU-hours`, or `4 variants and 3 seeds at 625 GPU-hours`."""
+        variants = f"{counted(size.num_variants, 'variant')} and " if with_variants else ""
+        return f"{variants}{counted(size.num_seeds, 'seed')} at {self.hours_text(size.budget_gpu_hours)}"
 
     @property
     def hours_name(self) -> str:

@@ -33,8 +33,6 @@ class Plan(Labels):
     compute_unit_gpu_hours: float
     stop: dict[str, Any] | None = None
     """Rules that end runs early, as in the sweep file: {"gain_below": 0.01, "probability": 0.9, ...}."""
-    search: bool = False
-    """True for a search, which adds trials while it runs."""
     claims: tuple[dict[str, Any], ...] = ()
     """A paper's claims about variants, as in the sweep file: {"variant": "loo-loss", "of": "ceiling", ...}."""
 

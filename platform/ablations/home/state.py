@@ -109,9 +109,7 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
     status = folder.read_status()
     if not status.has_started:
         return RunState(state=State.PENDING, message=status.message)
-    state = State(status.state)
-    if state == State.RUNNING and not alive(folder, status):
-        state = State.STALE
+    state = state_of(folder, status)
     if state == State.DONE and status.compute_gpu_hours < budget_gpu_hours:
         state = State.PENDING
     if state == State.STOPPED and 0 < status.budget_gpu_hours < budget_gpu_hours:
@@ -130,6 +128,12 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
         heartbeat=status.heartbeat,
         pid=status.pid if state == State.RUNNING and is_here(status) else None,
     )
+
+
+def state_of(folder: RunFolder, status: RunStatus) -> State:
+    """The state that a started run has by its status, whatever its budget; stale if its process is gone."""
+    state = State(status.state)
+    return State.STALE if state == State.RUNNING and not alive(folder, status) else state
 
 
 def ask_to_stop(folder: RunFolder) -> None:

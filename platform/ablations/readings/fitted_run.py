@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ablations.fit.curve import Curve
-from ablations.fit.cutoff import CutoffRow
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.fit.words import in_words
 from ablations.home.plan import PlannedRun
+from ablations.home.state import State, state_of
 from ablations.readings.hours import Hours
 from ablations.readings.run_reading import RunReading, kept_reading
 from scalerl.run.run_folder import RunFolder
@@ -46,7 +46,7 @@ class FittedCurve:
         """`to_json()` with the fit in words and A against the cut-off; no words and no cut-offs without a fit."""
         if self.fit is None:
             return self.to_json() | {"words": "", "cutoffs": []}
-        return self.to_json() | {"words": in_words(self.fit), "cutoffs": [*map(_shown_row, cutoff_table(self.fit))]}
+        return self.to_json() | {"words": in_words(self.fit), "cutoffs": [*map(asdict, cutoff_table(self.fit))]}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -62,6 +62,10 @@ class FittedRun(FittedCurve):
     """Code versions of all attempts, in order."""
     warnings: tuple[str, ...] = ()
     """The last warnings of the trainer about its health and its files."""
+    state: State | None = None
+    """Its state by its own files; None for a curve of another trainer and for a run that has not started."""
+    message: str = ""
+    """The last message of its trainer."""
     hours: Hours | None = None
     """Device time by role and activity; None if the log does not say."""
     counts: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -98,6 +102,8 @@ def fitted_run(folder: RunFolder, variant: str, run: PlannedRun, reading: RunRea
         cost_gpu_hours=reading.cost_gpu_hours,
         code_versions=status.code_versions,
         warnings=status.warnings,
+        state=state_of(folder, status) if status.has_started else None,
+        message=status.message,
         hours=reading.hours,
         counts=reading.counts,
         unkept=reading.unkept,
@@ -110,7 +116,3 @@ def _why_empty(folder: RunFolder) -> str:
         return f"not started ({status.message})" if status.message else "not started"
     because = f" ({status.message})" if status.message else ""
     return f"{status.state}{because}, without an evaluation so far"
-
-
-def _shown_row(row: CutoffRow) -> dict[str, Any]:
-    return asdict(row) | ({} if row.asymptote.is_bounded else dict.fromkeys(("A", "A_hi")))

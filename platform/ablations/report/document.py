@@ -1,17 +1,18 @@
 """The content of the report as plain data, which each format writes in its own way."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ablations.findings.advice import advice
+from ablations.findings.remarks import Remark
 from ablations.findings.results import Results
 from ablations.report.colours import styles
 from ablations.report.columns import DOCUMENT, columns, rows_of
 from ablations.report.curves import CURVES_LEGEND
 from ablations.report.methods import methods_paragraphs
 from ablations.report.rounding import ROUNDED
-from ablations.report.words.comparison import ResultRow, glossary, sentence, warnings
+from ablations.report.words.comparison import ResultRow, glossary, sentence
 from ablations.terminal.visible import made_visible
 from ablations.text import at_scale
 
@@ -36,7 +37,7 @@ class Document:
 
     title: str
     doc: str
-    warnings: tuple[str, ...]
+    remarks: tuple[Remark, ...]
     findings: tuple[str, ...]
     """One sentence per variant."""
     advice: str
@@ -58,7 +59,7 @@ def document_of(results: Results, *, now: datetime) -> Document:
     return Document(
         title=made_visible(results.title),
         doc=made_visible(plan.doc),
-        warnings=_seen(warnings(results)),
+        remarks=tuple(replace(one, text=made_visible(one.text)) for one in results.remarks),
         findings=_seen([sentence(ResultRow(results=results, variant=one, digits=ROUNDED)) for one in results.variants]),
         advice=made_visible(advice(results)),
         changes=_seen_pairs([(one.name, one.changes) for one in plan.variants if one.overrides]),

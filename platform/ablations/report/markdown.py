@@ -47,7 +47,7 @@ def _report_text(document: Document) -> str:
     parts = [
         f"# {markdown_text(document.title)}",
         markdown_text(document.doc),
-        *(f"> {markdown_text(text)}" for text in document.warnings),
+        *(f"> {markdown_text(one.text)}" for one in document.remarks),
         "## What was found",
         _listed(document.findings),
         markdown_text(document.advice),

@@ -77,7 +77,7 @@ def _fixed(value: float, places: int, signed: bool) -> str:
 
 def rounded_asymptote(estimate: AsymptoteEstimate) -> str:
     """A like `AsymptoteEstimate.cell`, rounded to its interval."""
-    return rounded(estimate.A, estimate.lo, estimate.hi) if estimate.is_bounded else estimate.cell()
+    return estimate.cell() if estimate.A is None else rounded(estimate.A, estimate.lo, estimate.hi)
 
 
 def label_of_asymptote(estimate: AsymptoteEstimate) -> str:

@@ -100,7 +100,7 @@ def curve_series(
     drawn = [variant for variant in results.variants if chosen is None or variant.name in chosen]
     axis, look = compute_axis(results, log=log_compute), styles(plan)
     estimates = {variant.name: one for variant in drawn if variant.fits and (one := results.asymptote(variant))}
-    score_range = score_range_of(drawn, axis, asymptotes=[one.A for one in estimates.values() if one.is_bounded])
+    score_range = score_range_of(drawn, axis, asymptotes=[one.A for one in estimates.values() if one.A is not None])
     marks = _marks(drawn, estimates, axis, score_range)
     found = [
         VariantSeries(
@@ -175,7 +175,7 @@ def _marks(
 
 
 def _right_end(variant: FittedVariant, asymptote: AsymptoteEstimate, axis: ComputeAxis) -> float:
-    if asymptote.is_bounded:
+    if asymptote.A is not None:
         return asymptote.A
     if asymptote.rises:
         return asymptote.lo

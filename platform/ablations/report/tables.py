@@ -19,7 +19,7 @@ from ablations.readings.fitted_run import FittedCurve
 from ablations.readings.hours import NOTE, hours_cells
 from ablations.report.columns import HELD_MARK, TERMINAL, columns, rows_of
 from ablations.report.headings import paper_headings, under
-from ablations.report.words.comparison import FIXED, changes_said, joint_note, method, warnings
+from ablations.report.words.comparison import FIXED, changes_said, joint_note, method
 from ablations.report.words.paper import paper_line, paper_notes
 from ablations.terminal.listing import Column, Kind, Listing
 from ablations.terminal.short_names import legend, shown_names
@@ -44,7 +44,7 @@ def comparison_table(results: Results) -> Listing:
         f"{HELD} {joint}." if joint and not (results.comparison and results.comparison.is_provisional) else "",
         method(results),
         advice(results),
-        *warnings(results),
+        *(one.text for one in results.remarks),
         *results.reasons,
     ]
     shown = columns(results, TERMINAL)

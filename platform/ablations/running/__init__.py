@@ -1,6 +1,7 @@
 """One `platform sweep` from plan to end, and commands on the sweeps of a home folder. A map of the room:
 
 make_plan        turns a study into its plan
+shortening       refuses to make a study smaller than what was trained of it
 run_sweep        writes the plan and run folders, and trains the runs
 executor         the protocol of the two places where runs train
 on_this_machine  a sweep's runs as processes on this machine

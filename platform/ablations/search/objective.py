@@ -76,8 +76,8 @@ def value_text(objective: Objective, found: float | None) -> str:
 
 def _ceiling(fit: "Fit", objective: Asymptote) -> float:
     """The mean of A; the lower end if A has no upper end, since the mean would then be the prior's, not the curve's."""
-    has_mean = objective.of == "mean" and fit.A_hi is not None and fit.rises
-    return float(fit.draws.A.mean()) if has_mean else fit.A_lo
+    has_mean = objective.of == "mean" and fit.eq1_hi is not None and fit.rises
+    return float(fit.draws.A.mean()) if has_mean else fit.eq1_lo
 
 
 def _median_compute(fit: "Fit", score: float) -> float:

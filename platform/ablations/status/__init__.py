@@ -2,6 +2,7 @@
 
 sweeps     every sweep of a home folder in one line
 progress   every run of a sweep, from the run folders and Slurm
+remarked   remarks on the runs of a sweep as they are now
 rows       one run of a sweep, and sums over all of them
 table      the table of `platform status`
 units      the processes of runs on the wall clock

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
@@ -13,6 +13,9 @@ from ablations.slurm.states import SlurmStates
 from ablations.status.failures import Failure
 from ablations.status.rows import RunRow, is_going_on, rows_seconds_left, spent
 from ablations.status.time_left import seconds_left
+
+if TYPE_CHECKING:
+    from ablations.findings.remarks import Remark
 
 
 def run_rows(sweep: StartedSweep) -> list[RunRow]:
@@ -49,7 +52,9 @@ def is_still_going(sweep: StartedSweep, rows: list[RunRow]) -> bool:
     return is_going_on([row.state for row in rows], is_swept=sweep.is_at_work, now=time.time())
 
 
-def to_json(plan: Plan, rows: list[RunRow], failures: Sequence[Failure] = ()) -> dict[str, Any]:
+def to_json(
+    plan: Plan, rows: list[RunRow], failures: Sequence[Failure] = (), remarks: "Sequence[Remark]" = ()
+) -> dict[str, Any]:
     """Plain data for scripts."""
     return {
         "sweep": plan.sweep,
@@ -60,6 +65,7 @@ def to_json(plan: Plan, rows: list[RunRow], failures: Sequence[Failure] = ()) ->
         "stop": plan.stop,
         "runs": [_run_json(plan, row) for row in rows],
         "failures": [asdict(failure) for failure in failures],
+        "remarks": [remark.to_json() for remark in remarks],
     }
 
 

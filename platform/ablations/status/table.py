@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.text import Text
@@ -18,6 +19,9 @@ from ablations.terminal.listing import Cell, Column, Kind, Listing
 from ablations.terminal.short_names import legend, shown_names
 from ablations.terminal.visible import made_visible
 from ablations.text import cause, counted
+
+if TYPE_CHECKING:
+    from ablations.findings.remarks import Remark
 
 STATE_STYLES: dict[State, str] = {
     State.DONE: "green",
@@ -35,6 +39,9 @@ STATE_STYLES: dict[State, str] = {
     State.QUEUED: "dim",
     State.PENDING: "dim",
 }
+REMARK_STYLES = {"error": "red", "warning": "yellow", "note": "dim"}
+BELOW = ("collapsed", "trained on nothing", "shortened", "health", "no gradient")
+"""Kinds of remarks shown below the table; the rows, or the output of `platform compare`, have the others."""
 COLUMN_KINDS: dict[str, Kind] = {
     "compute": "number",
     "pass rate": "number",
@@ -60,13 +67,16 @@ def status_view(
     rows: Sequence[RunRow],
     *,
     failures: Sequence[Failure],
+    remarks: "Sequence[Remark]" = (),
     now: datetime,
     most_rows: int | None = MOST_ROWS,
     with_traces: bool = True,
 ) -> Group:
-    """The table, and below it the reasons why runs failed."""
+    """The table, and below it the remarks that no row has, and the reasons why runs failed."""
     table = status_table(plan, rows, failures=failures, now=now, most_rows=most_rows)
-    return Group(table, *(failure_text(number, one, with_traces) for number, one in enumerate(failures, start=1)))
+    said = [Text(made_visible(one.text), REMARK_STYLES[one.weight]) for one in remarks if one.kind in BELOW]
+    failed = [failure_text(number, one, with_traces) for number, one in enumerate(failures, start=1)]
+    return Group(table, *said, *failed)
 
 
 def status_table(

@@ -9,7 +9,7 @@ from html import escape
 from ablations.findings.results import Results
 from ablations.report.columns import MLFLOW, columns
 from ablations.report.static import curves_picture
-from ablations.report.words.comparison import ResultRow, method, warnings
+from ablations.report.words.comparison import ResultRow, method
 from ablations.terminal.visible import made_visible
 from ablations.text import at_scale
 
@@ -37,7 +37,8 @@ def fit_page(results: Results, name: str, picture: bytes) -> str:
     )
     names = "".join(f"<th>{_text(variant.name)}</th>" for variant in shown)
     figure = f'<img alt="pass rate against compute" src="data:image/png;base64,{b64encode(picture).decode()}">'
-    notes = "".join(f"<p>{_text(note)}</p>" for note in [method(results), *warnings(results), *results.reasons] if note)
+    remarks = [one.text for one in results.remarks]
+    notes = "".join(f"<p>{_text(note)}</p>" for note in [*remarks, method(results), *results.reasons] if note)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{_text(name)}</title>'
         f"<style>{STYLE}</style></head><body>"

@@ -1,8 +1,8 @@
-"""The numbers and verdicts of a fit for a sortable table: no row lacks A, A_lo, A_hi or level.
+"""The numbers and verdicts of a fit for a sortable table: no row lacks A_lo or level.
 
-A table sorted by a number drops or misplaces rows that lack it. So A is the estimate if the readings bound it on both
-sides, and otherwise its lower end, as in the output of `platform compare` ("A >= 0.53"); A_hi is then the highest
-possible A. The tag `A_is` records the case. NaN stands for an unknown number and is sorted last.
+A table sorted by a number drops or misplaces rows that lack it. A and A_hi are left out without an upper end or a rise,
+as in every other output, so one sorts by A_lo, as `platform compare --sort ceiling` does. The tag `A_is` records the
+case. NaN stands for an unknown number and is sorted last.
 """
 
 import math
@@ -11,44 +11,45 @@ from collections.abc import Sequence
 import numpy as np
 
 from ablations.answers.level import level_of
+from ablations.findings.remarks import warnings_of_run
 from ablations.findings.results import NO_FIT, FittedVariant, Results
 from ablations.fit.asymptote import AsymptoteEstimate
-from ablations.home.labels import Labels
 from ablations.readings.fitted_run import FittedRun
 
-HIGHEST = 1.0
-"""The highest possible pass rate."""
-ESTIMATE, LOWER_BOUND, NO_RISE = "estimate", "lower bound only", "no rise: its lower bound"
+ESTIMATE, LOWER_BOUND, NO_RISE = "estimate", "lower bound only", "no rise"
 """Values of the tag `A_is`; without a fit the value is `NO_FIT`."""
 
 
 def numbers_of_variant(results: Results, name: str) -> dict[str, float]:
-    """All numbers of a variant, always including A, A_lo, A_hi and level."""
+    """All numbers of a variant, always including A_lo and level."""
     variant = results.variant(name)
     known = results.fit_numbers(name)
-    always = _of_asymptote(results.asymptote(variant), results.plan) | {"level": level_so_far(variant.runs, results)}
-    return always | {field: value for field, value in known.items() if field not in ("A", "A_lo", "A_hi")}
+    always = _of_asymptote(results.asymptote(variant)) | {"level": level_so_far(variant.runs, results)}
+    return always | known
 
 
 def numbers_of_run(results: Results, run: FittedRun) -> dict[str, float]:
-    """A, A_lo, A_hi and level of one seed by itself."""
-    return _of_asymptote(run.fit and run.fit.asymptote, results.plan) | {"level": level_so_far([run], results)}
+    """A_lo and level of one seed by itself, and A with A_hi if it has them."""
+    return _of_asymptote(run.fit and run.fit.asymptote) | {"level": level_so_far([run], results)}
 
 
 def verdicts_of_variant(results: Results, name: str) -> dict[str, str]:
-    """Tags of a variant: every verdict by itself, all of them in one line, and the kind of its A."""
+    """Tags of a variant: every verdict by itself, all of them in one line, the kind of its A, and the remarks on it."""
     variant, line = results.variant(name), results.compared(name)
     return {
         "verdict": results.verdict(name),
         **{f"verdict_{one.name}": line.answers[one.name].verdict if line else NO_FIT for one in results.questions},
-        "verdict_fit": line.verdict if line else NO_FIT,
+        "verdict_fit": results.fit_verdict(name),
+        "remarks": " ".join(one.text for one in results.remarks if not one.variants or name in one.variants) or "none",
         "A_is": kind_of_asymptote(results.asymptote(variant)),
     }
 
 
 def verdicts_of_run(results: Results, variant: FittedVariant, run: FittedRun) -> dict[str, str]:
-    """The verdicts on a seed's variant, with the kind of this seed's A."""
-    return verdicts_of_variant(results, variant.name) | {"A_is": kind_of_asymptote(run.fit and run.fit.asymptote)}
+    """The verdicts on a seed's variant, with the kind of this seed's A and the warnings of this run."""
+    own = "; ".join(warnings_of_run(run, results.plan.hours_name)) or "none"
+    asymptote = run.fit and run.fit.asymptote
+    return verdicts_of_variant(results, variant.name) | {"A_is": kind_of_asymptote(asymptote), "remarks": own}
 
 
 def kind_of_asymptote(asymptote: AsymptoteEstimate | None) -> str:
@@ -60,12 +61,11 @@ def kind_of_asymptote(asymptote: AsymptoteEstimate | None) -> str:
     return ESTIMATE if asymptote.is_bounded else LOWER_BOUND
 
 
-def _of_asymptote(asymptote: AsymptoteEstimate | None, plan: Labels) -> dict[str, float]:
+def _of_asymptote(asymptote: AsymptoteEstimate | None) -> dict[str, float]:
     if asymptote is None:
-        return dict.fromkeys(("A", "A_lo", "A_hi"), math.nan)
-    if asymptote.is_bounded and asymptote.hi is not None:
-        return {"A": asymptote.A, "A_lo": asymptote.lo, "A_hi": asymptote.hi}
-    return {"A": asymptote.lo, "A_lo": asymptote.lo, "A_hi": plan.fit_settings.ceiling or HIGHEST}
+        return {"A_lo": math.nan}
+    ends = {"A": asymptote.A, "A_lo": asymptote.lo, "A_hi": asymptote.hi}
+    return {name: value for name, value in ends.items() if value is not None}
 
 
 def level_so_far(runs: Sequence[FittedRun], results: Results) -> float:

@@ -51,10 +51,10 @@ def with_ceiling(A: float, A_lo: float, A_hi: float | None, *, reached: float = 
     curves = CurveSet(A=draws, B=np.full(draws.size, 1.92), C_mid=C_mid, R_0=np.full(draws.size, 0.3))
     return replace(
         EXACT,
-        A=A,
-        A_lo=A_lo,
-        A_hi=A_hi,
-        ceiling=Ceiling(A=A, lo=A_lo, hi=A_hi, draws=draws),
+        eq1_A=A,
+        eq1_lo=A_lo,
+        eq1_hi=A_hi,
+        ceiling=Ceiling(estimate=A, lo=A_lo, hi=A_hi, draws=draws),
         alternatives=replace(EXACT.alternatives, deviance_of_1=deviances),
         verdict="weak" if A_hi else "lower bound only",
         draws=curves,
@@ -75,7 +75,7 @@ def open_alone(deviance: float) -> list[Fit]:
 
 
 def values(fits: list[Fit]) -> list[float]:
-    return [fit.A for fit in fits]
+    return [fit.eq1_A for fit in fits]
 
 
 def with_two_laws(A: float, other: float, weight: float, family: Family = WEIBULL) -> Fit:
@@ -92,7 +92,7 @@ def with_two_laws(A: float, other: float, weight: float, family: Family = WEIBUL
         others=(Alternative(family=family, rows=rows, draws=of_family),),
         deviance_of_1={SIGMOID.name: math.inf, family.name: math.inf},
     )
-    return replace(fit, ceiling=Ceiling(A=A, lo=lo, hi=hi, draws=draws), alternatives=found)
+    return replace(fit, ceiling=Ceiling(estimate=A, lo=lo, hi=hi, draws=draws), alternatives=found)
 
 
 def compared(variant: list[Fit], reference: list[Fit]):
@@ -135,6 +135,15 @@ def test_the_seeds_of_all_variants_say_how_far_runs_lie_apart():
     assert comparison.to_json()["run_to_run"]["ceiling"]["degrees_of_freedom"] == 6
     own = t(5).ppf(0.975) * np.sqrt(np.var(APART, ddof=1) / 3)
     assert row.asymptote.hi == pytest.approx(0.649 + own, abs=1e-4)
+
+
+def test_no_interval_of_a_ceiling_ends_above_the_known_one():
+    variant = [replace(fit, settings=replace(fit.settings, ceiling=0.653)) for fit in seeds(0.649)]
+    fits = {"ref": seeds(0.6), "new": variant, "third": seeds(0.51)}
+    row = compare(fits, dict.fromkeys(fits, 1.0), "ref").variants[1]
+    # By Student's t alone they would end at 0.6543, see above.
+    assert 0.649 + t(5).ppf(0.975) * np.sqrt(np.var(APART, ddof=1) / 3) > 0.654
+    assert (row.asymptote.hi, row.asymptote_under_eq1.hi) == (0.653, 0.653)
 
 
 def test_one_seed_of_the_reference_borrows_what_the_seeds_of_others_say():

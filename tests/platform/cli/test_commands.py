@@ -205,7 +205,7 @@ def test_status_shows_what_a_run_warns_of(tmp_path):
     folder.write_status(replace(folder.read_status(), warnings=("effective sample size is 20%",)))
     printed = json.loads(run("status", "loo", "--json", "--home", str(tmp_path), code=3))
     assert [one["warnings"] for one in printed["runs"]] == [[], ["effective sample size is 20%"], []]
-    assert "warning: effective" in run("status", "loo", "--home", str(tmp_path), code=3)
+    assert "loo-loss, seed 0: effective sample size is 20%." in run("status", "loo", "--home", str(tmp_path), code=3)
 
 
 def test_fit_reads_a_csv_file_and_prints_one_entry_a_curve(tmp_path):

@@ -19,14 +19,14 @@ def test_the_file_comes_first_and_no_design_twice(tmp_path):
     blueprint = Blueprint(study=study_of(tmp_path), home=Home(tmp_path), budget=1.0)
     designs = list(blueprint.choices())
     assert designs[0] == StudyDesign(seeds=(0, 1, 2), budget=1.0, samples=4)
-    assert len(designs) == len(set(designs)) == 4 * 3 * 2
-    assert {len(one.seeds) for one in designs} == {1, 2, 3, 5}
+    assert len(designs) == len(set(designs)) == 3 * 3 * 2
+    assert {len(one.seeds) for one in designs} == {2, 3, 5}
     assert ({one.budget for one in designs}, {one.samples for one in designs}) == ({0.5, 1.0, 2.0}, {4, 16})
 
 
 def test_a_number_of_seeds_of_its_own_is_looked_at_too(tmp_path):
     blueprint = Blueprint(study=study_of(tmp_path, seeds="[0, 1, 2, 3]"), home=Home(tmp_path), budget=1.0)
-    assert {len(one.seeds) for one in blueprint.choices()} == {1, 2, 3, 4, 5}
+    assert {len(one.seeds) for one in blueprint.choices()} == {2, 3, 4, 5}
 
 
 def test_what_is_trained_is_not_paid_again(tmp_path):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ablations.answers.half_widths import BLIND, Sight
-from ablations.findings.choices import Costs, StudyDesign
+from ablations.findings.choices import Blueprint, Costs, StudyDesign
 from ablations.findings.for_claims import design_for, would_decide
 from ablations.findings.foresee import Foreseen, Prospect
 from ablations.study.claims import Claim
@@ -16,7 +16,7 @@ CLAIM = Claim(variant="v", of="ceiling", says="up", by=0.05, source="s")
 def foreseen(seen: float, cost: float, *, samples: int = 8) -> Foreseen:
     """A design that sees a ceiling move by `seen`, and nothing of levels and compute."""
     return Foreseen(
-        choice=StudyDesign(seeds=(0,), budget=cost, samples=samples),
+        choice=StudyDesign(seeds=(0, 1), budget=cost, samples=samples),
         costs=Costs(whole=cost, left=cost, num_runs=1, left_share=1.0),
         seconds=None,
         num_readings=20,
@@ -27,7 +27,8 @@ def foreseen(seen: float, cost: float, *, samples: int = 8) -> Foreseen:
 def prospect(*designs: Foreseen) -> Prospect:
     """The file's own first; what they rest on is not asked for."""
     nothing: Any = None
-    return Prospect(blueprint=nothing, known=nothing, designs=designs)
+    blueprint = Blueprint(study=nothing, home=nothing, budget=1.0)
+    return Prospect(blueprint=blueprint, known=nothing, designs=designs)
 
 
 def test_the_cheapest_design_that_sees_every_claim_is_taken():

@@ -2,10 +2,11 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from fixtures_design import study_of, trained_home
+from fixtures_design import BUDGET, EVERY, PROMPTS, SAMPLES, study_of, trained_home
 from formats_page import section
 from scipy.stats import t
 from typer.testing import CliRunner
@@ -210,3 +211,52 @@ def test_one_seed_has_the_half_width_that_the_comparison_finds_with_other_sweeps
     # Two recipes of three seeds: four degrees of freedom.
     assert found.own.sights["level"].half_width == pytest.approx(t(4).ppf(0.975) * before.sd * np.sqrt(2), rel=0.05)
     assert found.own.sights["level"].half_width > 3 * 1.96 * ASSUMED_SD * np.sqrt(2)
+
+
+def extended(home: Home, name: str) -> None:
+    """Every run goes on to twice the budget, where one recipe's runs come together."""
+    for variant in read_sweep(home, name).plan.variants:
+        for run in variant.runs:
+            log = home.run(run.id).metrics
+            rows = [json.loads(line) for line in log.read_text().splitlines()]
+            last = rows[-1]
+            for number in range(1, 21):
+                share = number / 20
+                rate = (1 - share) * last["pass_rate"] + share * 0.6
+                later = {"compute_gpu_hours": BUDGET + EVERY * number, "step": 400 + 20 * number}
+                rows.append(last | later | {"pass_rate": round(rate * PROMPTS * SAMPLES) / (PROMPTS * SAMPLES)})
+            log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+            folder = home.run(run.id)
+            folder.write_status(replace(folder.read_status(), compute_gpu_hours=2 * BUDGET))
+    sweep = read_sweep(home, name)
+    replace(sweep, plan=replace(sweep.plan, budget_gpu_hours=2 * BUDGET, fit_to_gpu_hours=2 * BUDGET)).write_plan()
+
+
+def test_runs_that_were_extended_do_not_narrow_what_is_promised_at_the_budget_of_the_file(tmp_path):
+    """The levels of the same runs at half of their length lie further apart; `compare` finds that, and so does this."""
+    study = study_of(tmp_path, name="before")
+    home = trained_home(tmp_path / "home", study, sd=0.03)
+    at_the_budget = read_results(read_sweep(home, "before"))
+    extended(home, "before")
+    promised = foresee(Blueprint(study=study, home=home, budget=1.0), only_own=True).own.sights["level"].half_width
+    (line,) = [one for one in at_the_budget.comparison.variants if one.name != "scalerl"]
+    level = line.answers["level"]
+    assert promised == pytest.approx((level.hi - level.lo) / 2, rel=0.3)
+    # At the end of the longer runs their levels are nearly equal.
+    longer = read_results(read_sweep(home, "before")).comparison.spreads["level"]
+    assert longer.sd < at_the_budget.comparison.spreads["level"].sd / 2
+
+
+def test_a_single_seed_is_recommended_only_if_asked_for(folder):
+    home = Home(folder / "home")
+    study = study_of(folder, name="alone", seeds="[0]")
+    several = Blueprint(study=study, home=home, budget=1.0)
+    assert {len(choice.seeds) for choice in several.choices()} == {1, 2, 3, 5}  # the file's own is shown
+    prospect = foresee(several, only_own=True)
+    assert prospect.own.sights["level"].seen < 0.5
+    assert prospect.cheapest("level", 0.5) is None
+    asked = replace(several, num_seeds=1)
+    assert {len(choice.seeds) for choice in asked.choices()} == {1}
+    found = foresee(asked, only_own=True).cheapest("level", 0.5)
+    assert found is not None
+    assert found.choice.seeds == (0,)

@@ -27,8 +27,8 @@ def test_every_variant_is_fitted_to_the_parameters_it_was_drawn_from(finished, n
     fit = finished.variant(name).fits[0]
     ceiling, exponent, midpoint = TRUTH[name]
     # Binomial noise of 16000 samples is 0.004 a reading; 40 readings leave a fifth of it in A.
-    assert pytest.approx(ceiling, abs=0.01) == fit.A
-    assert fit.A_lo < ceiling < fit.A_hi
+    assert pytest.approx(ceiling, abs=0.01) == fit.eq1_A
+    assert fit.eq1_lo < ceiling < fit.eq1_hi
     assert pytest.approx(exponent, rel=0.12) == fit.B
     assert fit.C_mid == pytest.approx(midpoint, rel=0.08)
 
@@ -105,7 +105,7 @@ def test_a_line_torn_by_a_crash_is_not_a_reading(tmp_path):
     with home.run(planned_run("scalerl", 0).id).metrics.open("a") as file:
         file.write('{"kind": "eval", "step": 999, "pass_r')
     after = read_results(sweep).variant("scalerl").fits[0]
-    assert (after.A, after.points) == (before.A, before.points)
+    assert (after.eq1_A, after.points) == (before.eq1_A, before.points)
 
 
 def test_a_corrupt_line_in_the_middle_is_the_reason_of_that_run(tmp_path):

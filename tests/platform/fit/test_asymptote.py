@@ -2,23 +2,23 @@
 
 import pytest
 
-from ablations.fit.asymptote import AsymptoteEstimate, verdict_on_interval
+from ablations.fit.asymptote import asymptote_of, verdict_on_interval
 
 
 @pytest.mark.parametrize(
-    ("hi", "rises", "cell", "sentence", "json"),
+    ("hi", "verdict", "cell", "sentence", "json"),
     [
-        (0.633, True, "0.612 [0.588, 0.633]", "A 0.612 [0.588, 0.633]", "0.612 [0.588, 0.633]"),
+        (0.633, "weak", "0.612 [0.588, 0.633]", "A 0.612 [0.588, 0.633]", "0.612 [0.588, 0.633]"),
         # 0.588 rounds to 0.59, which would not be a lower bound.
-        (None, True, ">= 0.58", "A >= 0.58", "A >= 0.58"),
-        (0.633, False, "no rise", "no rise", "no rise"),
-        (None, False, "no rise", "no rise", "no rise"),
+        (None, "lower bound only", ">= 0.58", "A >= 0.58", "A >= 0.58"),
+        (0.633, "no rise", "no rise", "no rise", "no rise"),
+        (None, "no rise", "no rise", "no rise", "no rise"),
     ],
 )
-def test_an_asymptote_is_shown_with_its_interval_or_as_a_bound(hi, rises, cell, sentence, json):
-    asymptote = AsymptoteEstimate(A=0.612, lo=0.588, hi=hi, rises=rises)
+def test_an_asymptote_is_shown_with_its_interval_or_as_a_bound(hi, verdict, cell, sentence, json):
+    asymptote = asymptote_of(0.612, lo=0.588, hi=hi, verdict=verdict)
     assert (asymptote.cell(), str(asymptote), asymptote.to_json()) == (cell, sentence, json)
-    assert asymptote.is_bounded == cell.startswith("0.612")
+    assert (asymptote.A, asymptote.hi) == ((0.612, 0.633) if cell.startswith("0.612") else (None, None))
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_eq_1_gives_the_estimate_from_a_weight_of_one_half_on(weight, estimate):
     num = round(1000 * (1 - weight))
     found = averaged({"sigmoid": weight, "Weibull": 1 - weight}, {"Weibull": np.linspace(0.50, 0.5116, num)})
     # The median of 400 draws of eq. 1 and 600 below them is the 500th of the 600.
-    assert pytest.approx(estimate, abs=1e-4) == found.A
+    assert pytest.approx(estimate, abs=1e-4) == found.estimate
 
 
 @pytest.mark.parametrize(("weight", "is_bounded"), [(0.02, True), (0.03, False)])
@@ -69,7 +69,7 @@ def test_a_lower_bound_that_stands_alone_is_no_higher_than_that_of_eq_1():
 )
 def test_where_the_law_is_another_the_averaged_interval_holds_a_and_that_of_eq_1_does_not(law, A):
     fits = [fit_curve(curve_of(law(readings(end=16_000)), seed, readings(end=16_000), sd=0.004)) for seed in range(5)]
-    alone = [fit.A_lo <= A and (fit.A_hi is None or fit.A_hi >= A) for fit in fits]
+    alone = [fit.eq1_lo <= A and (fit.eq1_hi is None or fit.eq1_hi >= A) for fit in fits]
     together = [fit.ceiling.lo <= A and (fit.ceiling.hi is None or fit.ceiling.hi >= A) for fit in fits]
     assert (sum(alone), sum(together)) == (0, 5)
 
@@ -85,7 +85,9 @@ def test_a_curve_without_a_ceiling_has_a_lower_bound_only():
 def test_where_eq_1_is_the_law_the_averaged_interval_is_hardly_wider():
     compute = readings(end=16_000)
     fits = [fit_curve(curve_of(eq1(compute), seed, compute, sd=0.004)) for seed in range(20)]
-    ratios = [(fit.ceiling.hi - fit.ceiling.lo) / (fit.A_hi - fit.A_lo) for fit in fits if fit.ceiling.hi and fit.A_hi]
+    ratios = [
+        (fit.ceiling.hi - fit.ceiling.lo) / (fit.eq1_hi - fit.eq1_lo) for fit in fits if fit.ceiling.hi and fit.eq1_hi
+    ]
     assert len(ratios) == 20
     assert 0.95 < np.median(ratios) < 1.5
     # A 95 % interval holds 16 of 20 or more in all but three cases in 10,000.

@@ -15,13 +15,13 @@ from ablations.fit.fitting import fit_curve
 def test_recovers_the_parameters_it_was_drawn_from(name, C_mid, B, A, every, budget, r0):
     curve = exact(name, readings(every, budget / 2), A=A, B=B, C_mid=C_mid)
     fit = fit_curve(curve, fit_from=1500, r0=r0)
-    assert pytest.approx(A, abs=1e-6) == fit.A
+    assert pytest.approx(A, abs=1e-6) == fit.eq1_A
     assert pytest.approx(B, rel=1e-6) == fit.B
     assert fit.C_mid == pytest.approx(C_mid, rel=1e-6)
     assert pytest.approx(R_0, abs=1e-6) == fit.R_0
     assert fit.verdict == "resolved"
-    assert fit.A_hi is not None
-    assert fit.A_lo <= A <= fit.A_hi < fit.A_lo + 1e-3
+    assert fit.eq1_hi is not None
+    assert fit.eq1_lo <= A <= fit.eq1_hi < fit.eq1_lo + 1e-3
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -43,7 +43,7 @@ def test_finds_what_curve_fit_finds_from_a_grid_of_starts(seed):
             if sse < least:
                 least, best = sse, parameters
     assert fit.residuals @ fit.residuals == pytest.approx(least, rel=1e-6)
-    assert pytest.approx(best[0], abs=1e-5) == fit.A
+    assert pytest.approx(best[0], abs=1e-5) == fit.eq1_A
     assert pytest.approx(best[1], rel=1e-4) == fit.B
     assert fit.C_mid == pytest.approx(best[2], rel=1e-4)
 
@@ -62,7 +62,7 @@ def test_lies_within_a_cell_of_the_grid_of_the_paper_and_fits_no_worse():
     sse, A, C_mid = min(best_B(A, C_mid) for A in ceilings for C_mid in midpoints)
     fit = fit_curve(curve, fit_from=1500, r0="fixed")
     assert fit.residuals @ fit.residuals <= sse
-    assert pytest.approx(A, abs=0.01) == fit.A
+    assert pytest.approx(A, abs=0.01) == fit.eq1_A
     assert fit.C_mid == pytest.approx(C_mid, abs=403)
 
 
@@ -79,7 +79,7 @@ def test_a_change_of_unit_changes_c_mid_and_nothing_else():
 @pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_promised_under_autocorrelated_noise():
     fits = [fit_curve(noisy(seed, rho=0.7), fit_from=1500) for seed in range(150)]
-    held = [fit.A_lo <= 0.61 and (fit.A_hi is None or fit.A_hi >= 0.61) for fit in fits]
+    held = [fit.eq1_lo <= 0.61 and (fit.eq1_hi is None or fit.eq1_hi >= 0.61) for fit in fits]
     # A 95 % interval holds 131 of 150 or more in all but one case in 10,000.
     assert sum(held) >= 131
 
@@ -90,9 +90,9 @@ def test_with_many_independent_readings_the_interval_is_the_one_of_curve_fit():
         eq1, curve.compute, curve.score, p0=(0.6, 2, 2500, 0.3), method="trf", x_scale="jac"
     )
     fit = fit_curve(curve)
-    assert pytest.approx(parameters[0], abs=1e-4) == fit.A
-    assert fit.A_hi is not None
-    assert fit.A_hi - fit.A_lo == pytest.approx(2 * 1.96 * np.sqrt(covariance[0, 0]), rel=0.25)
+    assert pytest.approx(parameters[0], abs=1e-4) == fit.eq1_A
+    assert fit.eq1_hi is not None
+    assert fit.eq1_hi - fit.eq1_lo == pytest.approx(2 * 1.96 * np.sqrt(covariance[0, 0]), rel=0.25)
     assert fit.autocorrelation < 0.15
 
 
@@ -110,7 +110,7 @@ def test_known_sampling_noise_sets_a_floor_to_the_interval():
     with_samples = Curve(name="n", compute=curve.compute, score=curve.score, samples=np.full(curve.compute.size, 2000))
     fit = fit_curve(with_samples, fit_from=1500)
     assert fit.noise_sd >= np.sqrt(0.55 * 0.45 / 2000)
-    assert fit.A_lo < 0.61 - 0.01
+    assert fit.eq1_lo < 0.61 - 0.01
 
 
 def test_a_start_off_the_law_is_found_out_and_then_biases_little():
@@ -121,9 +121,9 @@ def test_a_start_off_the_law_is_found_out_and_then_biases_little():
     anchored, fixed, free = (fit_curve(off, r0=r0) for r0 in ("anchored", "fixed", "free"))
     assert anchored.r0_slack is not None
     assert anchored.r0_slack > 0.95
-    assert pytest.approx(free.A, abs=0.002) == anchored.A
+    assert pytest.approx(free.eq1_A, abs=0.002) == anchored.eq1_A
     assert pytest.approx(score[0], abs=1e-6) == fixed.R_0
-    assert fixed.A > free.A + 0.01
+    assert fixed.eq1_A > free.eq1_A + 0.01
     assert (fixed.r0_slack, free.r0_slack) == (None, None)
 
 
@@ -145,16 +145,16 @@ def test_without_a_reading_at_step_0_there_is_nothing_to_anchor_to():
 def test_a_curve_that_ends_at_c_mid_gets_a_lower_bound_only():
     fit = fit_curve(noisy(11, readings(every=80, end=2542)))
     assert fit.verdict == "lower bound only"
-    assert fit.A_hi is None
+    assert fit.eq1_hi is None
     assert fit.ceiling.hi is None
-    assert fit.ceiling.lo <= fit.A_lo <= 0.61
+    assert fit.ceiling.lo <= fit.eq1_lo <= 0.61
     assert str(fit.asymptote) == f"A >= {np.floor(100 * fit.ceiling.lo) / 100:.2f}"
 
 
 def test_a_ceiling_at_1_is_bounded_by_what_a_pass_rate_can_be():
     fit = fit_curve(noisy(12, A=1.0, B=2.5, C_mid=800.0))
-    assert fit.A <= 1
-    assert fit.A_hi == pytest.approx(1.0, abs=1e-3)
+    assert fit.eq1_A <= 1
+    assert fit.eq1_hi == pytest.approx(1.0, abs=1e-3)
     assert fit.verdict == "resolved"
 
 
@@ -166,7 +166,7 @@ def test_the_floor_is_never_negative():
     fit = fit_curve(Curve(name="late", compute=compute, score=score))
     assert fit.R_0 >= 0
     assert fit.R_0_lo >= 0
-    assert fit.A <= 1
+    assert fit.eq1_A <= 1
 
 
 def test_a_collapse_is_left_out_and_named():
@@ -176,8 +176,8 @@ def test_a_collapse_is_left_out_and_named():
     fit = fit_curve(Curve(name="collapsing", compute=compute, score=score, samples=curve.samples))
     assert fit.verdict == "collapsed"
     assert 4000 < fit.window[1] < 10_000
-    assert fit.A_lo <= 0.61
-    assert fit.A_hi is None or fit.A_hi >= 0.61
+    assert fit.eq1_lo <= 0.61
+    assert fit.eq1_hi is None or fit.eq1_hi >= 0.61
 
 
 def test_a_collapse_after_too_few_readings_is_refused():
@@ -201,7 +201,7 @@ def test_constant_scores_do_not_rise_and_leave_nothing_to_explain():
     fit = fit_curve(Curve(name="constant", compute=readings(), score=np.full(readings().size, 0.25)))
     assert fit.verdict == "no rise"
     assert fit.r_squared == 0
-    assert pytest.approx(0.25, abs=1e-6) == fit.A
+    assert pytest.approx(0.25, abs=1e-6) == fit.eq1_A
 
 
 def test_too_few_readings_are_refused_with_the_number_needed():
@@ -225,7 +225,7 @@ def test_only_the_window_is_fitted():
     score = np.where((compute > 1500) & (compute <= 8000), eq1(compute), 0.5)
     score[0] = R_0
     fit = fit_curve(Curve(name="window", compute=compute, score=score), fit_from=1500, fit_to=8000)
-    assert pytest.approx(0.61, abs=1e-6) == fit.A
+    assert pytest.approx(0.61, abs=1e-6) == fit.eq1_A
     assert fit.window == (213 * 8, 213 * 37)
     assert fit.points == 30
 
@@ -233,7 +233,7 @@ def test_only_the_window_is_fitted():
 def test_predictions_follow_eq_1_and_their_band_widens_beyond_the_readings():
     fit = fit_curve(noisy(16), fit_from=1500)
     compute = np.array([0.0, 4000.0, 8000.0, 16_000.0])
-    assert fit.predict(compute) == pytest.approx(eq1(compute, fit.A, fit.B, fit.C_mid, fit.R_0), abs=1e-12)
+    assert fit.predict(compute) == pytest.approx(eq1(compute, fit.eq1_A, fit.B, fit.C_mid, fit.R_0), abs=1e-12)
     lo, hi = fit.predict_interval(compute)
     assert np.all(lo <= eq1(compute))
     assert np.all(eq1(compute) <= hi)
@@ -242,7 +242,7 @@ def test_predictions_follow_eq_1_and_their_band_widens_beyond_the_readings():
 
 def test_compute_to_reach_inverts_the_curve():
     fit = fit_curve(noisy(17), fit_from=1500)
-    halfway = (fit.R_0 + fit.A) / 2
+    halfway = (fit.R_0 + fit.eq1_A) / 2
     estimate, lo, hi = fit.compute_to_reach(halfway)
     assert estimate == pytest.approx(fit.C_mid, rel=1e-9)
     assert lo is not None
@@ -250,19 +250,19 @@ def test_compute_to_reach_inverts_the_curve():
     assert lo < 2542 < hi
     assert fit.compute_to_reach(0.95) == (None, None, None)
     assert fit.compute_to_reach(0.1) == (0, 0, 0)
-    assert fit.compute_to_reach(fit.A - 1e-4)[2] is None
+    assert fit.compute_to_reach(fit.eq1_A - 1e-4)[2] is None
 
 
 @pytest.mark.parametrize("end", [8000.0, 16_000.0])
 def test_with_r_0_free_the_intervals_hold_the_truth_and_the_fit(end):
     fits = [fit_curve(noisy(seed, readings(end=end)), fit_from=1500, r0="free") for seed in range(60)]
-    held = [fit.A_lo <= 0.61 and (fit.A_hi is None or fit.A_hi >= 0.61) for fit in fits]
+    held = [fit.eq1_lo <= 0.61 and (fit.eq1_hi is None or fit.eq1_hi >= 0.61) for fit in fits]
     # A 95 % interval holds 51 of 60 or more in all but one case in 1,000.
     assert sum(held) >= 51
     for fit in fits:
         assert np.unique(fit.draws.A).size > 500
-        assert fit.A_lo <= fit.A
-        assert fit.A_hi is None or fit.A_hi >= fit.A
+        assert fit.eq1_lo <= fit.eq1_A
+        assert fit.eq1_hi is None or fit.eq1_hi >= fit.eq1_A
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -272,7 +272,7 @@ def test_hardly_rising_curves_without_an_anchor_have_a_posterior(seed):
     fit = fit_curve(Curve(name="tiny", compute=readings(), score=score), r0="free")
     assert np.unique(fit.draws.A).size > 300
     assert fit.verdict != "resolved"
-    assert fit.A_lo <= fit.A
+    assert fit.eq1_lo <= fit.eq1_A
 
 
 @pytest.mark.parametrize("shape", [1.0, 2.0])
@@ -282,7 +282,7 @@ def test_a_ceiling_of_1_is_not_claimed_for_a_curve_that_has_not_come_near(shape)
     noise = 0.002 * np.random.default_rng(20).standard_normal(compute.size)
     fit = fit_curve(Curve(name="Weibull", compute=compute, score=score + noise))
     assert score.max() < 0.9
-    assert not (fit.A_lo > 0.9 and fit.A_hi is not None)
+    assert not (fit.eq1_lo > 0.9 and fit.eq1_hi is not None)
 
 
 @pytest.mark.slow
@@ -292,9 +292,9 @@ def test_a_lower_bound_that_stands_alone_does_not_rest_on_the_prior_of_B():
     for seed in range(40):
         curve = noisy(seed, readings(every=80, end=2600), B=4.5)
         fit = fit_curve(curve)
-        if fit.A_hi is None:
-            held.append(fit.A_lo <= 0.61)
-            assert fit.A_lo <= fit.A
+        if fit.eq1_hi is None:
+            held.append(fit.eq1_lo <= 0.61)
+            assert fit.eq1_lo <= fit.eq1_A
     assert len(held) >= 20
     assert sum(held) >= len(held) - 2
 
@@ -304,9 +304,9 @@ def test_hubers_intervals_are_as_wide_as_those_of_squares_without_outliers():
     for seed in range(10):
         curve = noisy(seed, readings(end=16_000))
         huber, squares = (fit_curve(curve, fit_from=1500, loss=loss) for loss in ("huber", "squares"))
-        assert huber.A_hi is not None
-        assert squares.A_hi is not None
-        widths.append((huber.A_hi - huber.A_lo) / (squares.A_hi - squares.A_lo))
+        assert huber.eq1_hi is not None
+        assert squares.eq1_hi is not None
+        widths.append((huber.eq1_hi - huber.eq1_lo) / (squares.eq1_hi - squares.eq1_lo))
     assert 0.9 < np.median(widths) < 1.4
 
 
@@ -317,8 +317,8 @@ def test_every_interval_holds_its_estimate():
     for seed in range(6):
         score = law + 0.004 * np.random.default_rng(seed).standard_normal(21)
         fit = fit_curve(Curve(name="c", compute=compute, score=score))
-        for name in ("A", "B", "C_mid", "R_0"):
-            lo, hi = getattr(fit, f"{name}_lo"), getattr(fit, f"{name}_hi")
+        for name, ends in {"eq1_A": "eq1", "B": "B", "C_mid": "C_mid", "R_0": "R_0"}.items():
+            lo, hi = getattr(fit, f"{ends}_lo"), getattr(fit, f"{ends}_hi")
             assert lo is None or lo <= getattr(fit, name), name
             assert hi is None or getattr(fit, name) <= hi, name
 

@@ -33,9 +33,9 @@ def test_a_curve_that_has_a_lower_bound_only_gets_an_upper_end(seed):
     assert open_ended.verdict == "lower bound only"
     assert known.verdict == "weak"
     assert known.ceiling.lo <= 0.61 <= known.ceiling.hi <= 0.65
-    assert known.A_hi is not None
-    assert known.A <= 0.65
-    assert known.A_hi <= 0.65
+    assert known.eq1_hi is not None
+    assert known.eq1_A <= 0.65
+    assert known.eq1_hi <= 0.65
     assert known.draws.A.max() <= 0.65
     assert known.ceiling.draws.max() <= 0.65
 

@@ -30,7 +30,7 @@ def test_two_zeros_of_a_crashed_evaluator_are_named_and_hubers_loss_mends_them()
         "delete these readings if the evaluation failed, or fit with loss: huber (--loss huber)"
     )
     mended = fitted(score, loss="huber")
-    assert mended.A_lo < 0.61 < mended.A_hi
+    assert mended.eq1_lo < 0.61 < mended.eq1_hi
     score[-2] = LAW[-2]
     (said,) = [text for text in fitted(score).doubts if "far from" in text]
     assert said.startswith(

@@ -104,8 +104,8 @@ def test_a_fit_takes_the_variance_given_the_prompts_and_no_longer_doubts_the_sam
         assert as_samples.readings.sampling_variance > 4 * counted.readings.sampling_variance
         assert counted.oddities == []
         assert any("than the 0.01" in text for text in as_samples.oddities)
-        assert counted.A_hi is not None
-        assert as_samples.A_hi is None or counted.A_hi - counted.A_lo < as_samples.A_hi - as_samples.A_lo
+        assert counted.eq1_hi is not None
+        assert as_samples.eq1_hi is None or counted.eq1_hi - counted.eq1_lo < as_samples.eq1_hi - as_samples.eq1_lo
 
 
 def test_the_reading_before_rl_and_the_level_have_the_variance_given_the_prompts():

@@ -54,7 +54,7 @@ def test_a_curve_from_a_million_to_1_1_million_is_refused_also_within_a_window()
 
 def test_the_compute_before_training_taken_away_gives_the_fit_of_the_curve_itself():
     plain, moved = (fit_curve(curve_of(compute, rising(from_start(31)))) for compute in MOVED_BACK)
-    assert (moved.verdict, moved.A) == (plain.verdict, plain.A)
+    assert (moved.verdict, moved.eq1_A) == (plain.verdict, plain.eq1_A)
 
 
 MOVED_BACK = (from_start(31), (from_start(31) + 1e6) - 1e6)
@@ -65,7 +65,7 @@ def test_the_unit_of_compute_changes_neither_verdict_nor_asymptote(scale):
     plain, scaled = (fit_curve(curve_of(from_start(31) * one, rising(from_start(31)))) for one in (1.0, scale))
     assert plain.verdict == "weak"
     assert scaled.verdict == plain.verdict
-    assert pytest.approx(plain.A, abs=1e-6) == scaled.A
+    assert pytest.approx(plain.eq1_A, abs=1e-6) == scaled.eq1_A
 
 
 def test_a_rise_too_small_to_be_sure_of_is_too_noisy_with_a_doubt():

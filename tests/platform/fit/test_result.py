@@ -29,8 +29,8 @@ def test_a_printed_fit_is_a_report_of_eleven_lines():
     assert len(str(fit).splitlines()) == 11
     lines = lines_of(fit)
     ceiling, weight = fit.ceiling, fit.alternatives.weights["sigmoid"]
-    assert lines["A"] == f"{ceiling.A:.3f} [{ceiling.lo:.3f}, {ceiling.hi:.3f}]"
-    assert lines["A_eq1"] == f"{fit.A:.3f} [{fit.A_lo:.3f}, {fit.A_hi:.3f}], weight {weight:.2f}"
+    assert lines["A"] == f"{ceiling.estimate:.3f} [{ceiling.lo:.3f}, {ceiling.hi:.3f}]"
+    assert lines["A_eq1"] == f"{fit.eq1_A:.3f} [{fit.eq1_lo:.3f}, {fit.eq1_hi:.3f}], weight {weight:.2f}"
     assert lines["B"] == f"{fit.B:.2f} [{fit.B_lo:.2f}, {fit.B_hi:.2f}]"
     assert lines["R_0"] == f"{fit.R_0:.3f} [{fit.R_0_lo:.3f}, {fit.R_0_hi:.3f}]"
     assert (lines["window"], lines["points"].split(",")[0]) == ("213 to 7,881", "37")

@@ -26,10 +26,13 @@ def curve(*, end=8000.0, transient=0.0, flat=False, seed=1):
 def test_the_words_name_every_number_of_the_fit():
     fit = fit_curve(curve(), fit_from=1500)
     said = in_words(fit, " GPU-hours")
-    assert f"Eq. 1 on 30 readings from 1,704 to 7,881 GPU-hours: A {fit.A:.3f} [{fit.A_lo:.3f}, {fit.A_hi:.3f}]" in said
+    assert (
+        f"Eq. 1 on 30 readings from 1,704 to 7,881 GPU-hours: A {fit.eq1_A:.3f} [{fit.eq1_lo:.3f}, {fit.eq1_hi:.3f}]"
+        in said
+    )
     assert f"half of the gain at C_mid {fit.C_mid:,.0f} GPU-hours, B {fit.B:.2f} [" in said
     ceiling, weight = fit.ceiling, fit.alternatives.weights["sigmoid"]
-    averaged = f"A {ceiling.A:.3f} [{ceiling.lo:.3f}, {ceiling.hi:.3f}]"
+    averaged = f"A {ceiling.estimate:.3f} [{ceiling.lo:.3f}, {ceiling.hi:.3f}]"
     assert f"Averaged over all families that fit, with a weight of {weight:.2f} for eq. 1: {averaged}." in said
     assert f"at {7881 / fit.C_mid:.1f} C_mid; twice the compute would add +0.0" in said
     assert f"a standard deviation of {fit.noise_sd:.4f}; lag-1 autocorrelation {fit.autocorrelation:.2f}" in said
@@ -57,7 +60,7 @@ def test_what_limits_a_fit_is_said(of, said):
 def test_nothing_is_said_of_half_of_a_gain_that_has_no_end():
     fit = fit_curve(curve(end=2000.0))
     said = in_words(fit)
-    assert fit.A_hi is None
+    assert fit.eq1_hi is None
     assert f"Eq. 1 on 9 readings from 213 to 1,917: {fit.asymptote_under_eq1}, B {fit.B:.2f} [" in said
     assert "Twice the compute would add +0." in said
     assert "C_mid" not in said
@@ -104,10 +107,10 @@ def test_the_table_of_cut_offs_refits_the_same_curve_with_the_same_settings():
     fit = fit_curve(curve(), fit_from=1500, fit_to=7000.0, r0="free")
     rows = cutoff_table(fit)
     own = next(row for row in rows if row.points == fit.points)
-    assert (own.A, own.A_lo, own.A_hi) == (fit.ceiling.A, fit.ceiling.lo, fit.ceiling.hi)
+    assert (own.A, own.A_lo, own.A_hi) == (fit.ceiling.estimate, fit.ceiling.lo, fit.ceiling.hi)
     assert rows[0].fit_from == 0
     assert rows[0].points == np.sum((COMPUTE > 0) & (COMPUTE <= 7000))
     for row in rows:
         again = fit_curve(fit.curve, fit_from=row.fit_from, fit_to=7000.0, r0="free")
-        assert (row.A, row.points) == (again.ceiling.A, again.points)
+        assert (row.A, row.points) == (again.A, again.points)
     assert len({row.points for row in rows}) == len(rows) >= 6

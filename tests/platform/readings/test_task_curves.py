@@ -113,7 +113,7 @@ def test_readings_that_come_after_later_steps_are_read_with_the_compute_of_when_
 def test_a_plan_with_a_task_is_fitted_to_its_curves(sweep, task):
     (fit,) = read_results(with_task(sweep, task)).variant("scalerl").fits
     A, C_mid = RATES[task or "all"]
-    assert pytest.approx(A, abs=0.02) == fit.A
+    assert pytest.approx(A, abs=0.02) == fit.eq1_A
     assert fit.C_mid == pytest.approx(C_mid, rel=0.12)
 
 

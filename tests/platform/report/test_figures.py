@@ -81,7 +81,7 @@ def test_each_asymptote_is_written_with_its_interval_and_rounded_to_it(results):
         assert f"{variant.name}: A {A} [{lo}, {hi}]" in [trace.name for trace in figure.data]
         strokes = [trace for trace in traces_of(figure, variant.name, "lines") if len(trace.x) == 2]
         assert [list(stroke.y) for stroke in strokes] == [
-            pytest.approx([fit.ceiling.A] * 2),
+            pytest.approx([fit.ceiling.estimate] * 2),
             pytest.approx([fit.asymptote.lo, fit.asymptote.hi]),
         ]
 
@@ -182,7 +182,7 @@ def test_the_axis_is_drawn_longer_for_an_asymptote_that_is_near(results):
 
 
 def test_an_asymptote_without_an_upper_end_is_an_arrow_at_its_lower_bound(results):
-    series = curve_series(with_asymptote(results, 0.7, 0.5, None))
+    series = curve_series(with_asymptote(results, None, 0.5, None))
     (mark,) = [one.asymptote for one in series.variants if one.name == "loo-loss"]
     assert (mark.height, mark.is_open, mark.is_above) == (0.5, True, False)
 

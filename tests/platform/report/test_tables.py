@@ -46,7 +46,7 @@ def test_a_fit_is_a_line_of_numbers_with_intervals():
     # 25,420 or so, to four digits.
     C_mid, lo, hi = (f"{round(one, -1):,.0f}" for one in (fit.C_mid, fit.C_mid_lo, fit.C_mid_hi) if one)
     assert found[:2] == ["c", str(fit.asymptote).removeprefix("A ")]
-    assert found[2] == f"{fit.A:.3f} [{fit.A_lo:.3f}, {fit.A_hi:.3f}]"
+    assert found[2] == f"{fit.eq1_A:.3f} [{fit.eq1_lo:.3f}, {fit.eq1_hi:.3f}]"
     assert found[3] == f"{fit.B:.2f} [{fit.B_lo:.2f}, {fit.B_hi:.2f}]"
     assert found[4] == f"{C_mid} [{lo}, {hi}]"
     assert found[5:8] == [f"{fit.R_0:.3f}", "37", "2,130 to 78,810"]
@@ -62,7 +62,7 @@ def test_of_a_gain_without_an_end_half_has_a_lower_end_only():
     one = fitted(end=24_000.0)
     assert one.fit.ceiling.hi is None
     assert cells(one)[1] == f">= {int(100 * one.fit.ceiling.lo) / 100:.2f}"
-    assert cells(one)[2] == f">= {int(100 * one.fit.A_lo) / 100:.2f}"
+    assert cells(one)[2] == f">= {int(100 * one.fit.eq1_lo) / 100:.2f}"
     assert cells(one)[3].startswith(f"{one.fit.B:.2f} [")
     assert cells(one)[4].endswith(", …]")
     assert cells(one)[4].startswith("[1")

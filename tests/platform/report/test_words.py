@@ -79,10 +79,10 @@ def test_without_a_ratio_nothing_is_said_of_compute_but_that(results):
     assert row_of(without).number(COMPUTE) == ""
 
 
-@pytest.mark.parametrize("changes", [{"hi": None}, {"rises": False}])
+@pytest.mark.parametrize("changes", [{}, {"rises": False}])
 def test_without_a_ceiling_no_number_stands_for_it_nor_for_what_hangs_on_it(results, changes):
     line = results.compared("loo-loss")
-    open_ended = with_line(results, "loo-loss", **asymptote(line, **changes))
+    open_ended = with_line(results, "loo-loss", **asymptote(line, A=None, hi=None, **changes))
     shown = open_ended.compared("loo-loss").to_json()
     assert [shown[name] for name in ("A", "A_hi", "B", "C_mid")] == [None] * 4
     assert shown["A_lo"] == line.asymptote.lo

@@ -117,20 +117,20 @@ def fits(tmp_path_factory):
     """Fits of a curve drawn from A = 0.61, B = 1.92, C_mid = 320, and of one of which only the start is known."""
     whole = read_results(make_home(tmp_path_factory.mktemp("whole"))).variant("scalerl").fits[0]
     short = read_results(make_home(tmp_path_factory.mktemp("short"), fraction=0.15)).variant("scalerl").fits[0]
-    assert (whole.A_hi is None, short.A_hi is None) == (False, True)
+    assert (whole.eq1_hi is None, short.eq1_hi is None) == (False, True)
     return whole, short
 
 
 def test_the_ceiling_is_its_lower_end_or_its_mean(fits):
     whole, _ = fits
-    assert value(Asymptote(of="lower"), [whole], BUDGET) == whole.A_lo < A
+    assert value(Asymptote(of="lower"), [whole], BUDGET) == whole.eq1_lo < A
     assert value(Asymptote(of="mean"), [whole], BUDGET) == pytest.approx(A, abs=0.01)
 
 
 def test_a_ceiling_without_an_upper_end_counts_with_its_lower_end(fits):
     _, short = fits
-    assert float(short.draws.A.mean()) > short.A_lo + 0.05  # the prior's, and of no use in a comparison
-    assert value(Asymptote(of="mean"), [short], BUDGET) == short.A_lo
+    assert float(short.draws.A.mean()) > short.eq1_lo + 0.05  # the prior's, and of no use in a comparison
+    assert value(Asymptote(of="mean"), [short], BUDGET) == short.eq1_lo
 
 
 def test_the_score_at_a_budget_is_that_of_the_curve(fits):
@@ -150,7 +150,7 @@ def test_the_compute_to_a_score_is_that_of_the_curve(fits):
 
 def test_seeds_count_by_their_mean(fits):
     whole, short = fits
-    assert value(Asymptote(), [whole, short], BUDGET) == pytest.approx((whole.A_lo + short.A_lo) / 2)
+    assert value(Asymptote(), [whole, short], BUDGET) == pytest.approx((whole.eq1_lo + short.eq1_lo) / 2)
     one, other = (value(ComputeToReach(score=0.4), [fit], BUDGET) for fit in fits)
     assert value(ComputeToReach(score=0.4), [whole, short], BUDGET) == pytest.approx(math.sqrt(one * other))
 

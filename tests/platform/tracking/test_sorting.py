@@ -29,12 +29,13 @@ CURVES = {
 """A, B and C_mid of each variant in the order of the plan; one has a single reading."""
 SEARCH = """
 import json, mlflow
-orders = {"A": "metrics.A DESC", "delta_level": "metrics.delta_level DESC", "compute": "metrics.compute_ratio ASC"}
+orders = {"A_lo": "metrics.A_lo DESC", "delta_level": "metrics.delta_level DESC"}
+orders["compute"] = "metrics.compute_ratio ASC"
 found = {}
 for name, order in orders.items():
     table = mlflow.search_runs(experiment_names=["loo"], filter_string="tags.kind = 'variant'", order_by=[order])
     found[name] = table["tags.variant"].tolist()
-    columns = [f"metrics.{number}" for number in ("A", "A_lo", "A_hi", "level")]
+    columns = [f"metrics.{number}" for number in ("A_lo", "level")]
     found["known"] = table.set_index("tags.variant")[columns].notna().all(axis=1).to_dict()
 print(json.dumps(found))
 """
@@ -71,7 +72,7 @@ def test_search_runs_stands_as_compare_does_and_keeps_everyone(sweep):
     assert kinds["unread"] is None
     assert not results.asymptote(results.variant("flat")).rises
     assert results.asymptote(results.variant("late")).hi is None
-    assert found["A"] == [variant.name for variant in in_order(results, "ceiling").variants]
+    assert found["A_lo"] == [variant.name for variant in in_order(results, "ceiling").variants]
     assert found["delta_level"] == [variant.name for variant in in_order(results, "level").variants]
     ratios = {name: line and line.answers["compute"].estimate for name, line in kinds.items()}
     known = [one.name for one in in_order(results, "compute").variants if ratios[one.name] is not None]

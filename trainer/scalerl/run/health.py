@@ -12,6 +12,7 @@ nothing lack the learner's columns and are skipped. This module does not load to
     skipped      a quarter of the steps trained on nothing; all of them, as soon as the run is PATIENT steps old or ends
 """
 
+import re
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,6 +30,11 @@ MAX_MISMATCH, MISMATCH_RISE = 0.1, 2.0
 MIN_ESS = 0.25
 MIN_ENTROPY, MASTERED = 0.02, 0.9
 MAX_SKIPPED = 0.25
+IDLE_STEPS = re.compile(r"(?P<idle>\d+) of the last (?P<steps>\d+) steps trained on nothing: (?P<why>.+)")
+"""The warning of `skipped`."""
+ALL_REWARDS_EQUAL = "no group had answers with different rewards"
+UNCHANGED = "so the weights have not changed"
+"""Part of the warning about a run whose weights no step has moved."""
 PATIENT = 5
 """Number of idle steps at the start of a run before a warning; a run that ends sooner warns at its end."""
 
@@ -89,7 +95,7 @@ def why_nothing(row: dict[str, Any]) -> str:
         return "the loss or its gradient was not finite"
     if row.get("grad_norm", 0.0) is None:
         return "the gradient overflowed FP16"
-    return "every token was masked" if row.get("survivors") else "no group had answers with different rewards"
+    return "every token was masked" if row.get("survivors") else ALL_REWARDS_EQUAL
 
 
 def _reasons(idle: Counter[str]) -> str:
@@ -102,7 +108,7 @@ def nothing_trained(idle: Counter[str]) -> str:
     """Message for a run whose weights no step has moved; `idle` counts its steps by the reason."""
     steps = idle.total()
     which = "the only step trained on nothing" if steps == 1 else f"none of the {steps} steps trained on anything"
-    return f"{which}, so the weights have not changed: {_reasons(idle)}"
+    return f"{which}, {UNCHANGED}: {_reasons(idle)}"
 
 
 RULES: dict[str, Callable[[TrainRows, TrainRows], str | None]] = {

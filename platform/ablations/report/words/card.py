@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from ablations.findings.card import Card, JudgedClaim
 from ablations.findings.judgement import ClaimOutcome
-from ablations.report.words.comparison import warnings
 from ablations.study.claims import Claim, Quantity
 from ablations.text import compute_text, counted, interval_text
 from scalerl.recipe import ResolvedRecipe
@@ -127,4 +126,9 @@ def unlike_the_paper(recipe: ResolvedRecipe, parameters: int) -> list[str]:
 def card_notes(card: Card, unlike: Sequence[str]) -> list[str]:
     """Cost and seeds, the warnings about the runs, and the sentences `unlike` the paper."""
     results = card.results
-    return [cost_sentence(card), *warnings(results), *results.reasons, f"Not as in the paper: {' '.join(unlike)}"]
+    return [
+        cost_sentence(card),
+        *(one.text for one in results.remarks),
+        *results.reasons,
+        f"Not as in the paper: {' '.join(unlike)}",
+    ]

@@ -11,7 +11,7 @@ from ablations.answers.answer import Answer, Question
 from ablations.answers.compare import VariantResult
 from ablations.answers.paper_rule import PAPER_MARGIN, PAPER_RULE
 from ablations.answers.repeats import OtherSweeps
-from ablations.answers.unlike import Unlike
+from ablations.findings.remarks import clauses_on
 from ablations.findings.results import NO_FIT, FittedVariant, Results
 from ablations.fit.asymptote import EQ1_DOUBTED, VERDICT_MEANINGS, AsymptoteEstimate
 from ablations.fit.words import other_prompts
@@ -129,8 +129,8 @@ class ResultRow:
 
     @property
     def fit(self) -> str:
-        """The verdict on its fits, and the number of runs that a rule has stopped."""
-        said = self.line.verdict if self.line else NO_FIT
+        """The verdict on its fits, the number of runs that collapsed or failed, and of those that a rule stopped."""
+        said = self.results.fit_verdict(self.variant.name)
         if self.line and self.line.doubts_eq1:
             said += f"; {EQ1_DOUBTED}"
         stopped = sum(stop.variant == self.variant.name for stop in self.results.stopped.values())
@@ -178,14 +178,16 @@ def sentence(row: ResultRow) -> str:
     """The finding on a variant in one sentence, with its baseline and numbers of seeds."""
     results, variant, compared = row.results, row.variant, row.line
     reference = results.plan.reference
+    first = clauses_on(results.remarks, variant.name)
     if compared is None:
-        return f"{variant.name}: no comparison. " + ("; ".join(variant.reasons) or f"{reference} has no fit") + "."
+        said = "; ".join([*first, "no comparison"])
+        return f"{variant.name}: {said}. " + ("; ".join(variant.reasons) or f"{reference} has no fit") + "."
     ceiling = f"{f'A {row.A}' if compared.asymptote.rises else row.A} ({counted(len(variant.fits), 'seed')})"
     if row.is_reference:
-        said = [f"{variant.name}, the reference: {ceiling}", f"fit: {compared.verdict}"]
+        said = [f"{variant.name}, the reference: {'; '.join([*first, ceiling])}", f"fit: {compared.verdict}"]
     else:
         reference_seeds = counted(len(results.variant(reference).fits), "seed")
-        said = [f"{variant.name}: {verdicts_said(compared)}. {ceiling}"]
+        said = [f"{variant.name}: {'; '.join([*first, verdicts_said(compared)])}. {ceiling}"]
         said += [
             one.sentence.format(number=number, own=row.level, reference=reference, reference_seeds=reference_seeds)
             for one in results.questions
@@ -200,14 +202,21 @@ def verdicts_said(line: VariantResult) -> str:
 
 
 def answers(results: Results) -> list[str]:
-    """The sweep file's question and the compute spent, then a line per variant with its verdicts in words."""
+    """The sweep file's question and the compute spent, then a line per variant: remarks on its runs, and its verdicts
+    in words.
+    """
     plan = results.plan
-    lines = results.comparison.variants if results.comparison else ()
-    said = [
-        f"{one.name}, against {plan.reference}: {verdicts_said(one)}." for one in lines if one.name != plan.reference
-    ]
+    if results.comparison is None or len(results.comparison.variants) < 2:
+        return []
+    said = []
+    for one in results.comparison.variants:
+        first = clauses_on(results.remarks, one.name)
+        if one.name != plan.reference:
+            said.append(f"{one.name}, against {plan.reference}: {'; '.join([*first, verdicts_said(one)])}.")
+        elif first:
+            said.append(f"{one.name}, the reference: {'; '.join(first)}.")
     asked = f"{plan.doc} After {plan.budget_gpu_hours:g} {plan.compute_name} per run:".lstrip()
-    return [asked, *said] if said else []
+    return [asked, *said]
 
 
 def changes_said(results: Results, names: Mapping[str, str] | None = None) -> list[str]:
@@ -292,45 +301,6 @@ def glossary(results: Results) -> list[tuple[str, str]]:
     ]
     fits = {line.verdict for line in lines}
     return meanings + [(f"fit: {name}", meaning) for name, meaning in VERDICT_MEANINGS.items() if name in fits]
-
-
-def warnings(results: Results) -> list[str]:
-    """Warnings that a reader needs before trusting the numbers."""
-    found = []
-    versions = results.code_versions
-    if len(versions) > 1:
-        found.append(f"The runs were trained with {len(versions)} versions of the code: {', '.join(versions)}.")
-    if any(version.endswith("+dirty") for version in versions):
-        found.append("Some runs were trained with code that had been edited since its commit (+dirty).")
-    plan, stopped = results.plan, results.stopped
-    unfinished = [run for run in results.runs if run.cost_gpu_hours < plan.budget_gpu_hours and run.id not in stopped]
-    if unfinished:
-        have = "has" if len(unfinished) == 1 else "have"
-        found.append(f"{len(unfinished)} of {counted(len(results.runs), 'run')} {have} not reached the budget.")
-    if results.comparison is not None:
-        found += [unlike_said(one, plan.compute_name) for one in results.comparison.unlike]
-    for stop in results.stops.values():
-        if stop.run in stopped or not stop.ends_run:
-            found.append(f"{stop.variant}, seed {stop.seed}: {stop.text(plan)}.")
-    found += [f"{run.variant}, seed {run.seed}: {text}." for run in results.runs for text in run.warnings]
-    return found
-
-
-def unlike_said(one: Unlike, compute_name: str) -> str:
-    """What is unlike about a variant, and what follows for its intervals."""
-    said = []
-    if one.collapsed:
-        runs = f"{len(one.collapsed)} of {counted(one.num_seeds, 'seed')} collapsed ({', '.join(one.collapsed)})"
-        said.append(f"{runs}; its own intervals hold that, those of other variants do not")
-    if one.ratio:
-        said.append(
-            f"its seeds lie {one.ratio:.1f} times as far apart as those of the others, so its intervals are wider"
-        )
-    if one.run:
-        side = "below" if one.apart < 0 else "above"
-        since = "" if one.since is None else f" since the evaluation at {compute_text(one.since)} {compute_name}"
-        said.append(f"{one.run} ends {abs(one.apart):.3f} {side} its siblings{since}")
-    return f"{one.variant}: {'; '.join(said)}."
 
 
 def unkept_note(home: Home, reasons: Iterable[str]) -> str:

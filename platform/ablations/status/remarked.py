@@ -1,0 +1,35 @@
+"""Remarks on the runs of a sweep as they are now, from their states and the fits that are kept beside them.
+
+Nothing is fitted here, so that the table of a large sweep stays quick: a collapse is known from the last `platform
+compare`, `platform sweep` or page that fitted the run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ablations.findings.remarks import Remark, remarks_of, warnings_of_run
+from ablations.home.started_sweep import StartedSweep
+from ablations.readings.fitted_run import FittedRun, curve_name, fitted_run
+from ablations.readings.run_reading import RunReading, read_kept
+from ablations.status.rows import RunRow
+
+
+def remarked(sweep: StartedSweep, rows: Sequence[RunRow]) -> tuple[list[RunRow], tuple[Remark, ...]]:
+    """The rows with a collapse among the warnings of its run, and the remarks on all of them, the gravest first."""
+    runs = [run_of_row(sweep, row) for row in rows]
+    said = [
+        replace(row, state=replace(row.state, warnings=warnings_of_run(run, sweep.plan.hours_name)))
+        for row, run in zip(rows, runs, strict=True)
+    ]
+    return said, remarks_of(sweep.plan, runs)
+
+
+def run_of_row(sweep: StartedSweep, row: RunRow) -> FittedRun:
+    """The run with its kept fit, if there is one, in the state that the sweep and Slurm know."""
+    folder, name, state = sweep.run(row.id), curve_name(row.variant, row.seed), row.state
+    reading = read_kept(folder, name, sweep.plan.fit_settings) or RunReading(
+        curve=None, fit=None, reason="", cost_gpu_hours=state.compute_gpu_hours, hours=None
+    )
+    (planned,) = (run for variant in sweep.plan.variants for run in variant.runs if run.id == row.id)
+    run = fitted_run(folder, row.variant, planned, reading)
+    return replace(run, state=state.state, message=state.message, warnings=state.warnings)
