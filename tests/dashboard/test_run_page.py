@@ -239,6 +239,7 @@ def test_rollouts_of_the_newest_evaluation_stand_beside_those_of_the_first_to_th
     assert '<span class="name">right answer</span>29a&lt;b&gt;' in text
 
 
+TASK = "Task: given 3:k9a2, write the three smallest symbols, 29a."
 BESIDE = [("wrong", "3:a"), ("right", "3:a"), ("wrong", "2:b"), ("right", "2:b")]
 
 
@@ -291,6 +292,8 @@ def test_a_run_shows_its_recipe_and_where_it_differs_from_the_reference(monkeypa
     before = str(recipes["scalerl"].batch.prompts)
     assert frame.values.tolist() == [["batch.prompts", before, "12"]]
     assert "max_ratio: 5.0" in page.code[-1].value
+    assert TASK in captions(page).replace("\\", "")
+    assert TASK in captions(open_page(monkeypatch, tmp_path, "compare", sweep="loo")).replace("\\", "")
     page = open_page(monkeypatch, tmp_path, "run", sweep="loo", run=recipes["scalerl"].identity(0))
     assert "This run is of the reference." in "".join(one.value for one in page.markdown)
 

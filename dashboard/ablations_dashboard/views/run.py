@@ -32,8 +32,10 @@ from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
 from scalerl.errors import CannotResume
+from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe
 from scalerl.run.run_folder import RunFolder
+from scalerl.tasks.sentences import task_sentence
 
 EXPLAINED_BY = {
     "truncation": "truncated",
@@ -45,7 +47,7 @@ EXPLAINED_BY = {
 """The metric behind each rule of `scalerl.run.health`."""
 USUAL = ("entropy", "truncated", "zero_variance")
 """Metrics beside the pass rate of a run without a warning."""
-MEANINGS = {
+METRIC_HEADINGS = {
     "entropy": "entropy, nats per token",
     "truncated": "answers cut off at the token limit, share",
     "zero_variance": "groups without signal (all answers alike), share",
@@ -56,7 +58,7 @@ MEANINGS = {
 MOST_BESIDE = 3
 FIRST_HEIGHT = 430
 """Height in pixels of the figures of the first screen."""
-ROW_HEIGHT = 125
+METRIC_HEIGHT = 125
 """Height in pixels of one of all metrics."""
 MEANS_OVER = ("1", "5", "10", "25", "50")
 LOG_LINES = 25
@@ -139,6 +141,10 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
         f"run {in_code(row.id)} of sweep {in_code(sweep.name)}",
     )
     st.markdown(" · ".join(facts))
+    with suppress(AblationsError):  # the section Recipe says that a recipe cannot be read
+        recipe = recipe_of(folder)
+        if isinstance(recipe, ResolvedRecipe):
+            st.caption(in_markdown(task_sentence(recipe.tasks)))
     if text := what_to_do(sweep, row, folder):
         (st.error if is_bad else st.info)(text)
     show_warnings(row, folder)
@@ -206,7 +212,9 @@ def show_why(sweep: StartedSweep, folder: RunFolder) -> None:
         return
     found, metrics = episodes_of(folder), load_metrics(sweep.home, folder.path.name)
     marks = [one.compute_gpu_hours for one in found]
-    beside = {name: MEANINGS.get(name, name) for name in explaining([one.rule for one in found], list(metrics.columns))}
+    beside = {
+        name: METRIC_HEADINGS.get(name, name) for name in explaining([one.rule for one in found], list(metrics.columns))
+    }
     left, right = st.columns([6, 5])
     with left:
         figure = pass_rate_figure(evaluations, sweep.plan.compute_name, height=FIRST_HEIGHT, marks=marks)
@@ -228,7 +236,7 @@ def explaining(rules: Sequence[str], logged: Sequence[str]) -> list[str]:
     """The metrics to show beside the pass rate: those behind the rules that have warned, then the usual ones, then any
     others that are logged; at most MOST_BESIDE.
     """
-    wanted = dict.fromkeys([*(EXPLAINED_BY[rule] for rule in rules if rule in EXPLAINED_BY), *USUAL, *MEANINGS])
+    wanted = dict.fromkeys([*(EXPLAINED_BY[rule] for rule in rules if rule in EXPLAINED_BY), *USUAL, *METRIC_HEADINGS])
     places = axis_titles("").keys()
     known = [name for name in wanted if name in logged]
     return (known or [name for name in logged if name not in places])[:MOST_BESIDE]
@@ -257,7 +265,7 @@ def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     smoothed = int(pick("mean", "Smoothing, steps", MEANS_OVER, default="10", widget=right.select_slider))
     drawn = {name: name for name in chosen or names}
     figure = metric_rows_figure(
-        rows, drawn, axis=axis, title=titles[axis], smoothed=smoothed, height=100 + ROW_HEIGHT * len(drawn)
+        rows, drawn, axis=axis, title=titles[axis], smoothed=smoothed, height=100 + METRIC_HEIGHT * len(drawn)
     )
     alt = f"{', '.join(drawn)} over {titles[axis]}"
     show_figure(figure, key=f"metrics {len(drawn)}", name=f"{folder.path.name}-metrics", alt=alt)

@@ -59,7 +59,7 @@ class ForecastBand:
     high: np.ndarray
 
 
-T = TypeVar("T")
+Made = TypeVar("Made")
 FORECAST_CLASSES = (
     *(SweepForecast, VariantForecast, Outlook, Prediction, Chance, Interval, Crossing),
     *(ForecastLine, ForecastBand),
@@ -118,7 +118,7 @@ def kept_band(results: Results, variant: str, compute: np.ndarray) -> ForecastBa
     return _kept(results, ("band", variant, compute), make)[0]
 
 
-def _kept(results: Results, asked: tuple[Any, ...], make: Callable[[], T]) -> tuple[T, str]:
+def _kept(results: Results, asked: tuple[Any, ...], make: Callable[[], Made]) -> tuple[Made, str]:
     """What is kept of the question, or else what `make` gives, which is then kept; and why that could not be."""
     if results.sweep is None:
         return make(), ""

@@ -12,6 +12,7 @@ from ablations.report.curves import CURVES_LEGEND
 from ablations.report.methods import methods_paragraphs
 from ablations.report.rounding import ROUNDED
 from ablations.report.words.comparison import ResultRow, glossary, sentence, warnings
+from ablations.report.words.task import task_of_sweep
 from ablations.terminal.visible import made_visible
 from ablations.text import at_scale
 
@@ -36,6 +37,8 @@ class Document:
 
     title: str
     doc: str
+    task: str
+    """What the pass rates are of; empty if the platform does not know."""
     warnings: tuple[str, ...]
     findings: tuple[str, ...]
     """One sentence per variant."""
@@ -58,6 +61,7 @@ def document_of(results: Results, *, now: datetime) -> Document:
     return Document(
         title=made_visible(results.title),
         doc=made_visible(plan.doc),
+        task=made_visible(task_of_sweep(results.sweep)),
         warnings=_seen(warnings(results)),
         findings=_seen([sentence(ResultRow(results=results, variant=one, digits=ROUNDED)) for one in results.variants]),
         advice=made_visible(advice(results)),

@@ -10,9 +10,9 @@ from scalerl.evaluation.kept_rollouts import (
     END_BYTES,
     KeptRollouts,
     evenly_placed,
+    kept_beginning,
     kept_ends,
     rollout_text,
-    shortened,
     spans,
 )
 from scalerl.generator.request import Finished, Request
@@ -152,4 +152,4 @@ def test_an_evaluation_keeps_the_first_answer_to_the_same_prompts_whatever_order
     ],
 )
 def test_a_long_right_answer_is_cut_between_characters(text, kept):
-    assert shortened(text) == kept
+    assert kept_beginning(text) == kept

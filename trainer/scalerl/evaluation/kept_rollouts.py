@@ -102,7 +102,7 @@ def rollout_text(reader: Reader, rollout: Rollout) -> dict[str, list[Span]]:
     }
 
 
-def shortened(text: str) -> str:
+def kept_beginning(text: str) -> str:
     """The text, or its first END_BYTES bytes and an ellipsis if it is longer than both ends of a kept part."""
     content = text.encode()
     return text if len(content) <= 2 * END_BYTES else f"{content[:END_BYTES].decode(errors='ignore')} …"
@@ -122,7 +122,7 @@ def kept_rollout(
         "tokens": len(rollout.tokens),
         "truncated": rollout.truncated,
         **rollout_text(reader, rollout),
-        "right_answer": None if right is None else shortened(right),
+        "right_answer": None if right is None else kept_beginning(right),
     }
 
 
