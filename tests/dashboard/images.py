@@ -73,7 +73,7 @@ def take_pictures(browser: Browser, folder: Path) -> Iterator[Path]:
                 path = folder / f"{page}-{theme}-{width}.png"
                 with browser.window(dark=theme == "dark", width=width, height=height) as window:
                     window.open("" if page == "sweeps" else page, **query)
-                    window.is_whole(figures=0 if page in ("sweeps", "recipes", "paper") else 1)
+                    window.is_whole(figures=0 if page in ("sweeps", "recipes") else 1)
                     window.page.wait_for_timeout(500)
                     window.page.screenshot(path=path)
                 yield path
