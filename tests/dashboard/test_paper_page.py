@@ -85,6 +85,7 @@ def test_each_study_has_a_picture_of_the_claims_beside_what_was_found(monkeypatc
     assert found["x"] == [ends[0]["lo"], ends[0]["hi"]]
     assert slower["x"] == [ends[1]["lo"], ends[1]["hi"]]
     assert figure["layout"]["xaxis2"]["type"] == "log"
+    assert figure["layout"]["xaxis2"]["ticktext"] == ["0.8", "0.9", "1", "1.1", "1.25", "1.5"]
     only = figures_of(open_page(monkeypatch, home, "paper", outcome="opposite"))[0]
     assert [one["text"] for one in only["layout"]["annotations"]] == labels[2:]
 

@@ -123,6 +123,16 @@ def test_a_warning_stands_with_the_steps_at_which_it_held(monkeypatch, tmp_path)
     assert NO_WARNING not in captions(page)
 
 
+def test_without_the_columns_of_the_trainer_nothing_is_said_of_warnings(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    rows = [{name: value for name, value in row.items() if name != "skipped"} for row in rows_of(sweep)]
+    log = sweep.run(planned_run("scalerl", 0).id).metrics
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    page = open_run(monkeypatch, sweep)
+    assert not page.warning
+    assert NO_WARNING not in captions(page)
+
+
 def test_a_rule_that_warns_twice_has_two_episodes_and_rows_of_programs_have_none():
     rows = train_rows([0.5] * 40 + [0.01] * 25 + [0.5] + [0.01] * 25)
     assert [(one.rule, one.first, one.last) for one in episodes(rows)] == [("entropy", 60, 65), ("entropy", 86, 91)]

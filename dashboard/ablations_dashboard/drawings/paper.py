@@ -113,7 +113,8 @@ def _draw_panel(figure: Figure, rows: Sequence[JudgedClaim], is_ratio: bool, pla
     ends = [math.log10(low), math.log10(high)] if is_ratio else [low, high]
     figure.update_xaxes(title=PANELS[is_ratio], type="log" if is_ratio else "linear", range=ends, row=place, col=1)
     if is_ratio:
-        figure.update_xaxes(tickvals=ratio_ticks(low, high), tickformat="g", row=place, col=1)
+        ticks = ratio_ticks(low, high)
+        figure.update_xaxes(tickvals=ticks, ticktext=[f"{one:g}" for one in ticks], tickangle=0, row=place, col=1)
     figure.update_xaxes(nticks=6, title_standoff=4, title_font_size=12, row=place, col=1)
     figure.update_yaxes(range=[1 - len(rows) - BELOW * pixel, 1 - BELOW * pixel], row=place, col=1)
 

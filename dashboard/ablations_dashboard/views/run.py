@@ -164,8 +164,15 @@ def show_warnings(row: RunRow, folder: RunFolder) -> None:
     lines += [text for text in state.warnings if text not in texts]
     if lines:
         st.warning("\n".join(f"* {in_markdown(line)}" for line in lines) if len(lines) > 1 else in_markdown(lines[0]))
-    elif state.step and state.state in (State.DONE, State.RUNNING):
+    elif state.state in (State.DONE, State.RUNNING) and is_judged(folder):
         st.caption("No rule about the run's health has warned at any step.")
+
+
+def is_judged(folder: RunFolder) -> bool:
+    """True if the log has the trainer's optimiser steps, which the rules of health read; a program's may not."""
+    with suppress(AblationsError):
+        return any("skipped" in row for row in load_log(folder))
+    return False
 
 
 def episodes_of(folder: RunFolder) -> list[Episode]:
