@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fixtures_home import BUDGET, changed, make_home, planned_run
@@ -48,7 +49,8 @@ def test_a_forecast_is_made_once_and_read_to_the_last_digit(monkeypatch, sweep):
 
 def test_another_question_baseline_or_reading_makes_another_forecast(sweep):
     def kept_after(results, **asked):
-        kept_forecast(results, **{"budgets_gpu_hours": [2 * BUDGET]} | asked)
+        options: dict[str, Any] = {"budgets_gpu_hours": [2 * BUDGET]} | asked
+        kept_forecast(results, **options)
         return len(files(sweep))
 
     results = read_results(sweep)
