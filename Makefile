@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 HOME_FOLDER ?= demo-runs
 
-.PHONY: install engines demo smollm slurm-demo gpu-report test test-all check lint types imports debian unit docs images clean
+.PHONY: install engines demo smollm slurm-demo gpu-report test test-all check lint types imports debian unit docs images numbers clean
 
 install: $(VENV)/.installed
 
@@ -26,7 +26,7 @@ demo: $(VENV)/.installed
 	@echo "  platform compare                the table again; --json for scripts"
 	@echo "  platform fit demo --explain     why to trust each fit, and why not"
 	@echo "  platform forecast --budget 6    what twice the compute would bring"
-	@echo "docs/tutorial.md writes a study of your own in ten minutes."
+	@echo "docs/tutorial.md writes a study of your own."
 
 # A leave-one-out study as jobs of a real Slurm of one node, which is started for it and stopped after it.
 slurm-demo: $(VENV)/.installed debian
@@ -120,6 +120,15 @@ docs: $(VENV)/.installed-docs
 
 # The pictures of the pages in docs/images; needs Debian's Chromium.
 images: $(VENV)/.installed-dev debian
+	PYTHONPATH=tests $(BIN)/python -m dashboard.images
+
+# The numbers of README, first page and tutorial, the first figure and the pictures, from runs that are trained as far as
+# they are missing in HOME_FOLDER. TRAIN= takes the kept runs of benchmarks/results instead.
+TRAIN ?= tutorial demo
+numbers: $(VENV)/.installed-dev debian
+	$(foreach one,$(TRAIN),$(BIN)/python benchmarks/$(one).py --home $(HOME_FOLDER)/$(one) &&) true
+	$(BIN)/python benchmarks/page_numbers.py
+	$(BIN)/python -m pytest -q tests/docs/test_commands_run.py -k prints_what --write-pages
 	PYTHONPATH=tests $(BIN)/python -m dashboard.images
 
 $(VENV)/.installed-docs: $(VENV)/.installed

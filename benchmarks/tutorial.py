@@ -1,25 +1,29 @@
-"""The study of docs/tutorial.md, trained as its reader trains it: what the page shows is compared with these runs.
+"""The study of docs/tutorial.md, trained as its reader trains it: what the pages show is made of these runs.
 
     python benchmarks/tutorial.py --home /tmp/tutorial-runs
 
-Trains what is missing in the home folder, and writes `results/tutorial.json`: of each run what a comparison reads, and
-what the comparison says at twice the budget.
+Trains what is missing in the home folder, first at the budget of the page and then at twice that, and writes
+`results/tutorial.json`: of each run what a comparison reads.
 """
 
 import argparse
+import json
 import re
 import subprocess
 import sys
 import tempfile
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from record import write_record
+from record import RESULTS, write_record
 
 import ablations
 from ablations.home.home import Home
+from ablations.study.expand import SweepRun
 from scalerl.run.metrics import read_rows
+from scalerl.run.status import RunStatus
 
 ROOT = Path(__file__).parents[1]
 READ = (
@@ -28,10 +32,10 @@ READ = (
 )
 """Of an evaluation, what fits and warnings read."""
 
-SAID = {"level_difference", "difference", "efficiency", "asymptote"} | {
-    f"{one}{end}" for one in ("delta_level", "delta_A", "compute_ratio") for end in ("", "_lo", "_hi")
-}
-"""Of a comparison, its verdicts and their intervals."""
+
+def kept_runs() -> dict[str, Any]:
+    """What this benchmark has written: `code_versions`, `budget_gpu_hours`, and `runs` by id."""
+    return json.loads((RESULTS / "tutorial.json").read_text())
 
 
 def study(*, with_dapo: bool) -> str:
@@ -52,36 +56,45 @@ def sweep(home: Path, *more: str, with_dapo: bool) -> None:
         subprocess.run(command, check=True, cwd=ROOT)
 
 
+def rows_until(run: dict[str, Any], budget: float) -> list[dict[str, Any]]:
+    """The evaluations of a kept run up to the one at its end if it trains to `budget`, in GPU-hours."""
+    rows = run["rows"]
+    end = next(place for place, row in enumerate(rows, start=1) if row["compute_gpu_hours"] >= budget)
+    return rows[:end]
+
+
+def add_kept_runs(home: Home, runs: Iterable[SweepRun], times: float = 1.0) -> None:
+    """Write these runs into a home folder, as their training left them at `times` the budget of the page."""
+    kept = kept_runs()
+    budget = times * kept["budget_gpu_hours"]
+    for run in runs:
+        rows, folder = rows_until(kept["runs"][run.id], budget), home.run(run.id)
+        if not folder.path.exists():
+            folder.create(run.recipe, run.seed)
+        folder.metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        folder.log(1).parent.mkdir(exist_ok=True)
+        folder.log(1).write_text("step 1\n")
+        end = {name: rows[-1][name] for name in ("step", "compute_gpu_hours", "pass_rate")}
+        versions = tuple(kept["code_versions"])
+        folder.write_status(RunStatus(state="done", attempt=1, budget_gpu_hours=budget, code_versions=versions, **end))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", type=Path, required=True)
     home = parser.parse_args().home.absolute()
     sweep(home, with_dapo=False)
     sweep(home, with_dapo=True)
-    plan = ablations.open_sweep("turns", home).plan
+    budget = ablations.open_sweep("turns", home).plan.budget_gpu_hours
+    sweep(home, "--budget", "2", with_dapo=True)
     runs, versions = {}, set()
-    for variant in plan.variants:
+    for variant in ablations.open_sweep("turns", home).plan.variants:
         for run in variant.runs:
             folder = Home(home).run(run.id)
-            status, rows = folder.read_status(), read_rows(folder.metrics, kind="eval")
-            versions.update(status.code_versions)
-            runs[run.id] = {
-                "variant": variant.name,
-                "seed": run.seed,
-                "step": status.step,
-                "compute_gpu_hours": status.compute_gpu_hours,
-                "pass_rate": status.pass_rate,
-                "rows": [{key: row[key] for key in READ} for row in rows],
-            }
-    found = {"code_versions": sorted(versions), "budget_gpu_hours": plan.budget_gpu_hours, "runs": runs}
-    sweep(home, "--budget", "2", with_dapo=True)
-    write_record("tutorial", found | {"at_twice_the_budget": twice(home)})
-
-
-def twice(home: Path) -> dict[str, dict[str, Any]]:
-    """What each variant's comparison says, by variant."""
-    variants = ablations.open_sweep("turns", home).to_json()["variants"]
-    return {one["curve"]: {key: value for key, value in one.items() if key in SAID} for one in variants}
+            versions.update(folder.read_status().code_versions)
+            rows = [{key: row[key] for key in READ} for row in read_rows(folder.metrics, kind="eval")]
+            runs[run.id] = {"variant": variant.name, "seed": run.seed, "rows": rows}
+    write_record("tutorial", {"code_versions": sorted(versions), "budget_gpu_hours": budget, "runs": runs})
 
 
 if __name__ == "__main__":

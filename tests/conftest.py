@@ -33,6 +33,14 @@ def marks_of(path):
     return [mark for place, mark in PLACES.items() if path.is_relative_to(place)]
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--write-pages",
+        action="store_true",
+        help="write what commands print into the pages, where only numbers differ or a block is a whole paragraph",
+    )
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
         for mark in marks_of(item.path):

@@ -40,7 +40,9 @@ def picture_names() -> list[str]:
 def pictured_home(path: Path) -> None:
     """A study with three seeds, a run with rollouts, and a search."""
     sweep = make_home(path, seeds=(0, 1, 2))
-    rollouts = [replace_text(HELD_OUT, f"3:k{digit}a2") for digit in range(2)]
+    prompts = [f"3:k{digit}a2" for digit in (9, 7)]
+    first = [{**answered(one, "2k9", 0), "step": 0, "verdict": "wrong", "reward": -1.0} for one in prompts]
+    rollouts = [*first, *(answered(one, f"2{one[3]}a", 79) for one in prompts)]
     text = "".join(json.dumps(row) + "\n" for row in rollouts)
     sweep.run(planned_run("scalerl", 0).id).rollouts.write_text(text)
     search = changed(sweep, sweep="batches", doc="Which batch has the highest ceiling?", search=True)
@@ -55,10 +57,12 @@ def pictured_home(path: Path) -> None:
     sweep.write_plan()  # the last one started is shown first
 
 
-def replace_text(row: dict, prompt: str) -> dict:
-    """The rollout with another prompt, and an answer without what tests put there."""
-    answer = [{"text": "29a", "tokens": 3, "version": 79}]
-    return {**row, "prompt_id": prompt, "prompt": [{"text": f"{prompt}<think>", "tokens": 7}], "answer": answer}
+def answered(prompt: str, answer: str, version: int) -> dict:
+    """A held-out rollout to a prompt of four symbols, of which the last two are the letter a and the digit 2."""
+    text = {"prompt": [{"text": f"{prompt}<think>", "tokens": 7}]}
+    text["thinking"] = [{"text": f"{answer}</think>", "tokens": 4, "version": version}]
+    text["answer"] = [{"text": answer, "tokens": 4, "version": version}]
+    return {**HELD_OUT, "prompt_id": prompt, "right_answer": f"2{prompt[3]}a", **text}
 
 
 def take_pictures(browser: Browser, folder: Path) -> Iterator[Path]:
@@ -69,7 +73,7 @@ def take_pictures(browser: Browser, folder: Path) -> Iterator[Path]:
                 path = folder / f"{page}-{theme}-{width}.png"
                 with browser.window(dark=theme == "dark", width=width, height=height) as window:
                     window.open("" if page == "sweeps" else page, **query)
-                    window.is_whole(figures=0 if page in ("sweeps", "recipes", "paper") else 1)
+                    window.is_whole(figures=0 if page in ("sweeps", "recipes") else 1)
                     window.page.wait_for_timeout(500)
                     window.page.screenshot(path=path)
                 yield path

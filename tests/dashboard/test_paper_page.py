@@ -2,15 +2,32 @@
 
 import csv
 import io
+import json
+import math
+from typing import Any
 
 import pytest
-from dashboard.app_pages import messages, open_page
+from dashboard.app_pages import figures_of, messages, open_page
 from dashboard.browser import served_in_browser
 from fixtures_home import changed, make_home
 
+from ablations.answers.answer import Answer
+from ablations.answers.questions import BY_NAME
 from ablations.cli.reproduce import written_card
+from ablations.findings.card import JudgedClaim
 from ablations.findings.results import read_results
 from ablations.home.started_sweep import StartedSweep
+from ablations.report.colours import GREEN
+from ablations.report.style import GREY
+from ablations.study.claims import Claim
+from ablations_dashboard.drawings.paper import (
+    RED,
+    claim_lines,
+    claimed_span,
+    claims_figure,
+    published_size,
+    ratio_ticks,
+)
 
 CLAIMS = (
     {"variant": "loo-loss", "of": "ceiling", "says": "down", "by": 0.05, "source": "figure 5a"},
@@ -48,6 +65,87 @@ def test_each_claim_stands_beside_what_was_found(monkeypatch, home):
     assert ceilings["A in the paper"].tolist() == [0.62, 0.61]
     assert ceilings["order"].tolist() == ["other order: loo-loss < scalerl"] * 2
     assert "One study, 3 claims: 2 holds, 1 opposite." in "\n".join(one.value for one in page.caption)
+    assert page.title[0].value == "Claims of the paper, and what we found"
+    assert [one.label for one in page.expander] == ["All claims as a table", "Ceilings in the paper and here"]
+
+
+def test_each_study_has_a_picture_of_the_claims_beside_what_was_found(monkeypatch, home):
+    (figure,) = figures_of(open_page(monkeypatch, home, "paper"))
+    labels = [one["text"] for one in figure["layout"]["annotations"]]
+    assert labels == [
+        "loo-loss: ceiling down by 0.05: <b>holds</b>",
+        "loo-curriculum: same ceiling within 0.05: <b>holds</b>",
+        "loo-curriculum: less compute by a factor of<br>1.2: <b>opposite</b>",
+    ]
+    size, found, _, band, same, _, ratio, slower, _ = figure["data"]
+    assert (size["x"], band["x"], ratio["x"]) == ([-0.05], [-0.05, 0.05], [pytest.approx(1 / 1.2)])
+    assert [one["line"]["color"] for one in (found, same, slower)] == [GREEN, GREEN, RED]
+    card = json.loads((home / "sweeps/study/card.json").read_text())
+    ends = [one["found"] for one in card["claims"]]
+    assert found["x"] == [ends[0]["lo"], ends[0]["hi"]]
+    assert slower["x"] == [ends[1]["lo"], ends[1]["hi"]]
+    assert figure["layout"]["xaxis2"]["type"] == "log"
+    assert figure["layout"]["xaxis2"]["ticktext"] == ["0.8", "0.9", "1", "1.1", "1.25", "1.5"]
+    only = figures_of(open_page(monkeypatch, home, "paper", outcome="opposite"))[0]
+    assert [one["text"] for one in only["layout"]["annotations"]] == labels[2:]
+
+
+@pytest.mark.parametrize(
+    ("claim", "size", "span"),
+    [
+        ({"of": "ceiling", "says": "up", "by": 0.09}, 0.09, (0.0, math.inf)),
+        ({"of": "level", "says": "down"}, None, (-math.inf, 0.0)),
+        ({"of": "ceiling", "says": "same", "by": 0.03}, None, (-0.03, 0.03)),
+        ({"of": "compute", "says": "down", "by": 1.25}, 0.8, (0.0, 1.0)),
+        ({"of": "compute", "says": "up"}, None, (1.0, math.inf)),
+        ({"of": "compute", "says": "same"}, None, (1 / 1.1, 1.1)),  # 1.1 is the paper's smallest difference
+    ],
+)
+def test_a_claim_is_drawn_with_its_sign_on_its_side(claim, size, span):
+    one = Claim(variant="a", source="figure 1", **claim)
+    assert published_size(one) == (None if size is None else pytest.approx(size))
+    assert claimed_span(one) == pytest.approx(span)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "outcome", "symbols", "colour"),
+    [
+        ((0.02, -0.01, 0.05), "cannot tell", ["line-ns", "line-ns"], GREY),
+        ((None, 0.01, None), "holds", ["line-ns", "arrow-right"], GREEN),
+        ((0.0, -0.01, 0.01), "no difference of that size", ["line-ns", "line-ns"], RED),
+    ],
+)
+def test_what_was_found_has_the_colour_of_its_outcome_and_arrows_at_open_ends(numbers, outcome, symbols, colour):
+    claim = Claim(variant="a", of="ceiling", says="up", by=0.09, source="figure 1")
+    estimate, lo, hi = numbers
+    found = Answer.written(BY_NAME["ceiling"], estimate=estimate, lo=lo, hi=hi)
+    drawn: Any = claims_figure([JudgedClaim(claim=claim, found=found, outcome=outcome)]).data
+    assert list(drawn[1].marker.symbol) == symbols
+    assert drawn[1].line.color == colour
+    assert len(drawn) == (3 if estimate is not None else 2)
+
+
+def test_long_words_are_broken_where_a_phone_ends():
+    claim = Claim(
+        variant="learning-rate-1e-4", against="learning-rate-1e-3", of="ceiling", says="down", by=0.05, source="a"
+    )
+    assert claim_lines(JudgedClaim(claim=claim, found=None, outcome="no difference of that size")) == [
+        "learning-rate-1e-4 against learning-rate-1e-3:",
+        "ceiling down by 0.05: <b>no difference of that size</b>",
+    ]
+
+
+def test_ratios_on_an_axis_are_written_in_full_and_1_is_among_them():
+    assert ratio_ticks(0.55, 5.5) == [0.6, 0.8, 1.0, 1.25, 1.75, 3.0, 5.0]
+    assert ratio_ticks(0.85, 1.3) == [0.9, 1.0, 1.1, 1.25]
+
+
+def test_without_a_number_only_the_claim_is_drawn():
+    claim = Claim(variant="a", of="ceiling", says="up", source="figure 1")
+    data: Any = claims_figure([JudgedClaim(claim=claim, found=None, outcome="cannot tell")]).data
+    (band,) = data
+    assert band.x[0] == 0
+    assert band.x[1] > 0
 
 
 def test_claims_are_filtered_by_their_outcome(monkeypatch, home):
@@ -87,10 +185,11 @@ def test_in_a_browser_its_control_and_tables_work_and_what_people_wrote_is_text(
             page.choose("With the outcome", "opposite")
             assert "outcome=opposite" in page.page.url
             page.act(lambda: page.page.reload())
+            page.act(page.page.get_by_text("All claims as a table").click)
             content = page.downloads(page.page.get_by_role("button", name="Table as CSV").first.click)
             (line,) = csv.DictReader(io.StringIO(content.decode()))
             assert (line["the claim"], line["sign"]) == ("opposite", "other")
             page.choose("With the outcome", "all")
             assert "outcome=" not in page.page.url
             assert page.page.locator("img[src*=elsewhere], img[src=x]").count() == 0
-            page.is_whole()
+            page.is_whole(figures=1)

@@ -5,6 +5,7 @@ import shutil
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from dashboard.app_pages import figures_of, html_of, messages, open_page
 from fixtures_home import BUDGET, collapse, make_home, planned_run, train_row, warn, write_run, write_state
@@ -12,6 +13,7 @@ from fixtures_home import BUDGET, collapse, make_home, planned_run, train_row, w
 from ablations.findings.results import read_results
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.study.resolve import load_resolved
+from ablations_dashboard.reading.health import episodes
 from ablations_dashboard.text.rollout import in_html, outcome_text, rollout_html
 from ablations_dashboard.views import run as page_of_run
 from scalerl.run.health import ALL_REWARDS_EQUAL
@@ -34,6 +36,7 @@ ROLLOUT = {
         {"text": "</think>", "tokens": 1, "version": 77, "forced": True},
     ],
     "answer": [{"text": f"29{HOSTILE}", "tokens": 5, "version": 79}],
+    "right_answer": "29a<b>",
     "advantage": None,
     "masked": "truncated",
 }
@@ -45,6 +48,13 @@ def open_run(monkeypatch, sweep, variant="scalerl", **query):
     return open_page(monkeypatch, sweep.home.path, "run", sweep="loo", run=planned_run(variant, 0).id, **query)
 
 
+NO_WARNING = "No rule about the run's health has warned"
+
+
+def captions(page):
+    return " ".join(one.value for one in page.caption)
+
+
 def write_rollouts(sweep, rows, variant="scalerl"):
     path = sweep.run(planned_run(variant, 0).id).rollouts
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -53,11 +63,82 @@ def write_rollouts(sweep, rows, variant="scalerl"):
 def test_a_run_that_is_done_shows_its_figures_and_no_warning(monkeypatch, tmp_path):
     page = open_run(monkeypatch, make_home(tmp_path))
     assert page.title[0].value == r"scalerl, seed 0"
-    assert [one.value for one in page.metric][:2] == ["done", "2,000 of 2,000"]
+    assert page.markdown[0].value.startswith(
+        ":green-badge[done] · pass rate **0.600** · 2,000 of 2,000 modelled GPU-hours · step 80"
+    )
     assert [one.value for one in page.header] == list(page_of_run.SECTIONS)
-    assert "No warning about its health" in messages(page)
-    # entropy, staleness, mismatch, idle of the usual metrics; pass rate, hours, staleness
-    assert len(figures_of(page)) == 7
+    assert NO_WARNING in captions(page)
+    titles = [figure["layout"]["yaxis"].get("title", {}).get("text", "") for figure in figures_of(page)]
+    assert titles == ["held-out pass rate", "", "", "", "lag, versions"]  # why, all metrics, hours
+
+
+def test_the_pass_rate_is_drawn_first_and_beside_it_what_explains_it(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    rate, why, everything, *_ = figures_of(open_run(monkeypatch, sweep))
+    (line,) = rate["data"]
+    assert line["x"][0] == 0.0
+    assert line["y"] == [row["pass_rate"] for row in rows_of(sweep) if row["kind"] == "eval"]
+    assert headings(why) == ["entropy, nats per token", "distance of trainer and generator, nats per token"]
+    assert {"entropy", "loss", "mismatch", "staleness_mean", "tokens_per_s"} < set(headings(everything))
+    # one axis is zoomed with all others
+    axes = [axis for name, axis in everything["layout"].items() if name.startswith("xaxis")]
+    assert len(axes) == len(headings(everything))
+    assert {axis.get("matches") for axis in axes[:-1]} == {axes[-1].get("matches") or f"x{len(axes)}"}
+
+
+def test_the_metric_of_a_rule_that_has_warned_comes_first_and_at_most_three_are_shown():
+    logged = ["compute_gpu_hours", "entropy", "ess", "mismatch", "truncated", "zero_variance"]
+    assert page_of_run.explaining([], logged) == ["entropy", "truncated", "zero_variance"]
+    assert page_of_run.explaining(["ess", "skipped"], logged) == ["ess", "zero_variance", "entropy"]
+    assert page_of_run.explaining([], ["compute_gpu_hours", "step", "accuracy"]) == ["accuracy"]
+
+
+def rows_of(sweep):
+    return [json.loads(line) for line in sweep.run(planned_run("scalerl", 0).id).metrics.read_text().splitlines()]
+
+
+def headings(figure):
+    return [one["text"] for one in figure["layout"]["annotations"]]
+
+
+def train_rows(entropies):
+    """Rows of optimiser steps with this entropy and a pass rate of a half."""
+    rng = np.random.default_rng(0)
+    rows = [train_row(25.0 * step, rng) for step in range(1, len(entropies) + 1)]
+    return [row | {"entropy": nats, "pass_rate": 0.5} for row, nats in zip(rows, entropies, strict=True)]
+
+
+def test_a_warning_stands_with_the_steps_at_which_it_held(monkeypatch, tmp_path):
+    """The mean of 20 steps is below 0.02 once 20 of them in a row are 0.01, at step 70, and no longer at step 81: with
+    one of 0.5 it is (19 x 0.01 + 0.5) / 20 = 0.0345.
+    """
+    sweep = make_home(tmp_path)
+    rows = train_rows([0.5] * 50 + [0.01] * 30 + [0.5] * 20)
+    evaluations = [row for row in rows_of(sweep) if row["kind"] == "eval"]
+    log = sweep.run(planned_run("scalerl", 0).id).metrics
+    log.write_text("".join(json.dumps(row) + "\n" for row in [*rows, *evaluations]))
+    page = open_run(monkeypatch, sweep)
+    assert page.warning[0].value.startswith(r"steps 70 to 80\: entropy is down to 0\.010 nats per token")
+    rate, why, *_ = figures_of(page)
+    assert headings(why)[0] == "entropy, nats per token"
+    assert [shape["x0"] for shape in rate["layout"]["shapes"]] == [25.0 * 70]
+    assert NO_WARNING not in captions(page)
+
+
+def test_without_the_columns_of_the_trainer_nothing_is_said_of_warnings(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    rows = [{name: value for name, value in row.items() if name != "skipped"} for row in rows_of(sweep)]
+    log = sweep.run(planned_run("scalerl", 0).id).metrics
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    page = open_run(monkeypatch, sweep)
+    assert not page.warning
+    assert NO_WARNING not in captions(page)
+
+
+def test_a_rule_that_warns_twice_has_two_episodes_and_rows_of_programs_have_none():
+    rows = train_rows([0.5] * 40 + [0.01] * 25 + [0.5] + [0.01] * 25)
+    assert [(one.rule, one.first, one.last) for one in episodes(rows)] == [("entropy", 60, 65), ("entropy", 86, 91)]
+    assert episodes([{name: value for name, value in row.items() if name != "skipped"} for row in rows]) == []
 
 
 def test_warnings_about_its_health_are_shown(monkeypatch, tmp_path):
@@ -66,7 +147,7 @@ def test_warnings_about_its_health_are_shown(monkeypatch, tmp_path):
     folder.write_status(replace(folder.read_status(), warnings=("entropy is down to 0.019 nats",)))
     page = open_run(monkeypatch, sweep)
     assert page.warning[0].value == r"Entropy is down to 0\.019 nats\."
-    assert "No warning" not in messages(page)
+    assert NO_WARNING not in captions(page)
 
 
 def test_a_collapse_that_a_fit_has_found_is_a_red_box(monkeypatch, tmp_path):
@@ -101,7 +182,7 @@ def stale(sweep, run_id):
             "failed",
             (r"Diverged\: the loss", "`platform logs 000001000000 --home", "`platform sweep sweeps/loo.yaml`"),
         ),
-        (stale, "stale", ("died without a word", "`platform sweep sweeps/loo.yaml` resumes it")),
+        (stale, "stale", ("died without a message", "`platform sweep sweeps/loo.yaml` resumes it")),
         (
             lambda sweep, run: write_state(sweep.home, run, "cancelled", compute=5.0),
             "cancelled",
@@ -118,8 +199,10 @@ def test_a_run_that_needs_something_says_why_and_which_command(monkeypatch, tmp_
     sweep = make_home(tmp_path)
     change(sweep, planned_run("loo-loss", 0).id)
     page = open_run(monkeypatch, sweep, "loo-loss")
-    assert page.metric[0].value == state
+    assert f"-badge[{state}]" in page.markdown[0].value
     assert [text for text in said if text not in messages(page)] == []
+    assert not page.success
+    assert NO_WARNING not in captions(page)
 
 
 def test_a_corrupt_log_is_named_and_leaves_the_other_sections(monkeypatch, tmp_path):
@@ -174,6 +257,22 @@ def test_rollouts_of_another_step_and_kind_are_chosen_in_the_url(monkeypatch, tm
     assert "none of this kind at this step" in messages(page)
 
 
+def test_rollouts_of_the_newest_evaluation_stand_beside_those_of_the_first_to_the_same_prompt(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    early = [{**HELD_OUT, "step": 0, "verdict": "wrong", "prompt_id": name} for name in ("2:b", "3:a")]
+    late = [{**HELD_OUT, "step": 80, "prompt_id": name} for name in ("3:a", "2:b")]
+    write_rollouts(sweep, [*early, *late])
+    text = html_of(open_run(monkeypatch, sweep))
+    places = [text.index(f"{verdict}, reward 1, 9 tokens</strong> · k_smallest {name}") for verdict, name in BESIDE]
+    assert places == sorted(places)
+    assert text.count('<div class="at">step 0</div>') == text.count('<div class="at">step 80</div>') == 2
+    assert '<span class="name">right answer</span>29a&lt;b&gt;' in text
+
+
+TASK = "Task: given 3:k9a2, write the three smallest symbols, 29a."
+BESIDE = [("wrong", "3:a"), ("right", "3:a"), ("wrong", "2:b"), ("right", "2:b")]
+
+
 def test_a_run_of_an_earlier_version_has_no_rollouts_and_says_so(monkeypatch, tmp_path):
     page = open_run(monkeypatch, make_home(tmp_path))
     assert "No sample rollouts yet" in messages(page)
@@ -223,8 +322,10 @@ def test_a_run_shows_its_recipe_and_where_it_differs_from_the_reference(monkeypa
     before = str(recipes["scalerl"].batch.prompts)
     assert frame.values.tolist() == [["batch.prompts", before, "12"]]
     assert "max_ratio: 5.0" in page.code[-1].value
+    assert TASK in captions(page).replace("\\", "")
+    assert TASK in captions(open_page(monkeypatch, tmp_path, "compare", sweep="loo")).replace("\\", "")
     page = open_page(monkeypatch, tmp_path, "run", sweep="loo", run=recipes["scalerl"].identity(0))
-    assert "It is the reference." in "".join(one.value for one in page.markdown)
+    assert "This run is of the reference." in "".join(one.value for one in page.markdown)
 
 
 def test_the_log_shows_its_last_lines_with_control_characters_as_pictures(monkeypatch, tmp_path):
@@ -250,15 +351,13 @@ def test_mlflow_is_linked_where_it_has_the_run(monkeypatch, tmp_path):
 
 
 def test_a_long_run_is_thinned_to_what_a_screen_can_show(monkeypatch, tmp_path):
-    import numpy as np
-
     sweep = make_home(tmp_path)
     log = sweep.run(planned_run("scalerl", 0).id).metrics
     rng = np.random.default_rng(0)
     rows = [{**train_row(float(step), rng), "step": step} for step in range(1, 5001)]
     log.write_text("".join(json.dumps(row) + "\n" for row in rows))
     page = open_run(monkeypatch, sweep, show=["loss"])
-    spec = figures_of(page)[0]
+    spec = figures_of(page)[2]
     assert {
         len(trace["y"]["bdata"]) > 0 if isinstance(trace["y"], dict) else len(trace["y"]) <= 600
         for trace in spec["data"]

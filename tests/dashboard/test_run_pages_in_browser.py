@@ -24,8 +24,9 @@ LIVE = "cd" * 6
 RECIPE = load_resolved("scalerl", "smoke", ["batch.prompts=12"])
 
 
-RANGE = "document.querySelector('.js-plotly-plot')._fullLayout.xaxis.range.map(Math.round)"
-ZOOM = "Plotly.relayout(document.querySelector('.js-plotly-plot'), {'xaxis.range': [10, 20]})"
+METRICS = "document.querySelector('[aria-label$=\"over optimiser step\"]')"
+RANGE = f"{METRICS}._fullLayout.xaxis.range.map(Math.round)"
+ZOOM = f"Plotly.relayout({METRICS}, {{'xaxis.range': [10, 20]}})"
 
 
 @pytest.fixture(scope="module")
@@ -84,35 +85,35 @@ def query(page):
     return page.page.evaluate("Object.fromEntries(new URL(location.href).searchParams)")
 
 
-def titles(page):
-    """What the vertical axes of the figures say."""
+def metrics_shown(page):
+    """The headings in the figure of all metrics."""
     return page.page.evaluate(
-        "[...document.querySelectorAll('.js-plotly-plot')].map(one => one._fullLayout?.yaxis?.title?.text)"
+        "[...document.querySelector('[aria-label*=\" over \"]')._fullLayout.annotations].map(one => one.text)"
     )
 
 
 def test_each_control_of_a_run_does_what_it_says_and_is_in_the_url(browser):
     with browser.window(height=1400) as page:
         page.open("run", sweep="loo", run=RUN)
-        page.is_whole(figures=7)
+        page.is_whole(figures=5)
         page.choose("Metrics", "loss")
         page.act(
             page.page.get_by_text("seconds trained", exact=True).first.click,
-            page.page.get_by_role("slider", name="Mean over steps").focus,
+            page.page.get_by_role("slider", name="Smoothing, steps").focus,
             lambda: page.page.keyboard.press("ArrowRight"),
             page.page.get_by_text("the batch trained on before it").click,
         )
-        page.choose("At the evaluation of step", "40")
+        page.choose("Beside the first: the evaluation of step", "40")
         asked = {"sweep": "loo", "run": RUN, "show": "loss", "against": "wall_s", "mean": "25"}
         asked |= {"of": "trained", "rollouts": "40"}
         assert asked.items() <= query(page).items()
-        assert titles(page)[0] == "loss"
+        assert metrics_shown(page) == ["loss"]
         assert "2:early" in page.text()
         page.act(lambda: page.page.reload())
         assert asked.items() <= query(page).items()
-        assert titles(page)[0] == "loss"
+        assert metrics_shown(page) == ["loss"]
         assert "2:early" in page.text()
-        page.is_whole(figures=4)
+        page.is_whole(figures=5)
 
 
 def test_the_log_of_another_attempt_is_chosen(browser):
@@ -128,7 +129,7 @@ def test_the_log_of_another_attempt_is_chosen(browser):
         page.choose("Run", f"loo-loss, seed 0 ({planned_run('loo-loss', 0).id})")
         assert query(page)["run"] == planned_run("loo-loss", 0).id
         assert "Diverged: <img src=" in page.text()
-        page.is_whole(figures=7)
+        page.is_whole(figures=5)
 
 
 def test_what_a_run_shows_can_be_downloaded(browser):
@@ -140,14 +141,14 @@ def test_what_a_run_shows_can_be_downloaded(browser):
         assert b"Plotly.newPlot" in figure
         rollouts = page.downloads(page.page.get_by_role("button", name="Rollouts as JSON lines").click)
         assert [json.loads(line) for line in rollouts.splitlines()] == [ROLLOUT]
-        page.is_whole(figures=4)
+        page.is_whole(figures=5)
 
 
 def test_news_of_a_run_that_trains_is_drawn_by_itself_without_a_half_written_row(browser, sweep):
-    last = "Math.max(...document.querySelector('.js-plotly-plot')._fullData[0].x)"
+    last = f"Math.max(...{METRICS}._fullData[0].x)"
     with browser.window(height=1400) as page:
         page.open("run", sweep="live", run=LIVE, show="loss", mean="1")
-        page.is_whole(figures=4)
+        page.is_whole(figures=5)
         assert page.page.evaluate(last) == 40
         page.page.evaluate(ZOOM)
         row = json.dumps(train_row(1025.0, np.random.default_rng(0)))
@@ -156,9 +157,9 @@ def test_news_of_a_run_that_trains_is_drawn_by_itself_without_a_half_written_row
         page.page.wait_for_function(f"{last} === 41")
         page.settled()
         assert page.page.evaluate(RANGE) == [10, 20]
-        assert titles(page)[0] == "loss"
+        assert metrics_shown(page) == ["loss"]
         assert query(page)["mean"] == "1"
-        page.is_whole(figures=4)
+        page.is_whole(figures=5)
 
 
 def test_names_logs_and_rollouts_with_markup_inject_nothing(browser):
@@ -169,7 +170,7 @@ def test_names_logs_and_rollouts_with_markup_inject_nothing(browser):
         assert NAME.replace("\x1b", r"\x1b") in text  # the rollout
         assert "␛[31m" in text  # the log
         assert page.page.locator("img[src*=elsewhere], img[src=x], script:text('alert')").count() == 0
-        page.is_whole(figures=7)
+        page.is_whole(figures=5)
         assert page.page.evaluate("document.documentElement.scrollWidth") <= 400
 
 

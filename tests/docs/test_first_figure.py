@@ -1,82 +1,79 @@
-"""The pages say of the first figure what its record says."""
+"""The numbers in the text of README, first page and tutorial, and the first figure, are those of the kept runs."""
 
-import json
+import re
+from pathlib import Path
 
 import pytest
+from page_numbers import FIGURE, SAID, Facts, Said, figure, line, short, with_numbers
 from places import REPOSITORY
 
-from ablations.terminal.sparkline import means_along, sparkline
-
-RECORD = json.loads((REPOSITORY / "benchmarks/results/off_policy.json").read_text())
-TUTORIAL = json.loads((REPOSITORY / "benchmarks/results/tutorial.json").read_text())
-REFERENCE, OTHER = RECORD["comparison"]["variants"]
-LO, HI = (
-    "…" if OTHER[f"compute_ratio_{end}"] is None else f"{OTHER[f'compute_ratio_{end}']:.2f}" for end in ("lo", "hi")
-)
-LEVEL = f"{OTHER['delta_level']:+.3f} [{OTHER['delta_level_lo']:+.3f}, {OTHER['delta_level_hi']:+.3f}]"
-RATIO = f"{OTHER['compute_ratio']:.2f} [{LO}, {HI}]"
-FOLDED = {
-    page: " ".join((REPOSITORY / page).read_text().split())
-    for page in ("README.md", "docs/index.md", "docs/tutorial.md")
+PAGES = ("README.md", "docs/index.md", "docs/tutorial.md")
+FROM_ELSEWHERE = {
+    "3.11": "a version of Python",
+    "2510.13786": "the paper",
+    "2.0": "a licence",
+    **dict.fromkeys((".04", ".40", "6.4"), "a run of the pretrained model, in docs/log.md"),
 }
+"""Numbers in the text that no kept run makes, and what they are."""
 
 
-def test_the_verdicts_of_the_record_are_those_of_the_text():
-    assert OTHER["curve"] == "ppo-off-policy-8"
-    verdicts = [OTHER[name] for name in ("level_difference", "difference", "efficiency")]
-    assert verdicts == ["level down", "cannot tell", "more compute"]
-    assert REFERENCE["curve"] == "scalerl"
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory) -> Facts:
+    return Facts(tmp_path_factory.mktemp("kept"))
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
-def test_the_printed_table_has_the_numbers_of_the_record(page):
-    assert f"{LEVEL} {RATIO}" in FOLDED[page]
-    assert f"{OTHER['compute_ratio']:.2f} times the compute" in FOLDED[page]
-    assert f"{-OTHER['delta_level']:.3f}".lstrip("0") in FOLDED[page]
-    asymptotes = [variant["asymptote"].removeprefix("A ") for variant in (REFERENCE, OTHER)]
-    curves = curves_drawn()
-    assert f"3 of 3 {curves[0]} reference reference {asymptotes[0]} reference" in FOLDED[page]
-    assert f"3 of 3 {curves[1]} level down cannot tell {asymptotes[1]} more compute" in FOLDED[page]
+def verdicts(results, variant):
+    return [line(results, variant)[name] for name in ("level_difference", "difference", "efficiency")]
 
 
-def curves_drawn() -> list[str]:
-    """The readings of the record, of the reference and of the other, as the table draws them."""
-    points = {
-        one["curve"]: [
-            point
-            for name, curve in RECORD["readings"].items()
-            if name.startswith(f"{one['curve']}-s")
-            for point in zip(curve["compute"], curve["score"], strict=True)
-        ]
-        for one in (REFERENCE, OTHER)
-    }
-    end = max(compute for one in points.values() for compute, _ in one)
-    means = [[value for value in means_along(one, end) if value is not None] for one in points.values()]
-    low, high = min(map(min, means)), max(map(max, means))
-    assert all(f"from {low:.3f} (▁) to {high:.3f} (█)" in FOLDED[page] for page in ("README.md", "docs/tutorial.md"))
-    return [sparkline(one, low=low, high=high) for one in means]
+@pytest.mark.parametrize("page", PAGES)
+def test_the_numbers_in_the_text_are_those_of_the_kept_runs(page, facts):
+    text = (REPOSITORY / page).read_text()
+    assert with_numbers(page, text, facts) == text, "`make numbers TRAIN=` writes them"
 
 
-@pytest.mark.parametrize(
-    ("page", "record"), [("README.md", RECORD), ("docs/index.md", RECORD), ("docs/tutorial.md", TUTORIAL)]
-)
-def test_the_code_that_made_it_is_named(page, record):
-    assert all(version in FOLDED[page] for version in record["code_versions"])
-    assert f"ade on {record['date']}" in FOLDED[page]
+@pytest.mark.parametrize("page", PAGES)
+def test_every_decimal_in_the_text_is_one_of_those_or_named(page):
+    text = re.sub(r"^(?: {4}.*|```.*)$", "", (REPOSITORY / page).read_text(), flags=re.MULTILINE)
+    text = re.sub(r"\]\([^)]*\)|`[^`]*`", "", text)
+    for said in SAID:
+        text = said.pattern.sub("", text) if said.page == page else text
+    assert set(re.findall(r"(?<![\w.])\d*\.\d+(?![\w])", text)) <= set(FROM_ELSEWHERE)
 
 
-def test_the_figure_has_the_verdict_as_its_title_and_every_reading_as_a_point():
-    figure = (REPOSITORY / "docs/figures/off_policy.svg").read_text()
-    assert f"PPO-off-policy-8 needs {RATIO} times the compute of PipelineRL-8" in figure
-    assert figure.count("<circle") == sum(len(curve["score"]) for curve in RECORD["readings"].values())
-    assert "prefers-color-scheme: dark" in figure
+def test_the_verdicts_are_those_of_the_text(facts):
+    expected = ["level down", "cannot tell", "more compute"]
+    assert verdicts(facts.readme, "ppo-off-policy-8") == expected
+    assert verdicts(facts.added, "in_turns") == expected
+    assert verdicts(facts.added, "dapo") == ["cannot tell"] * 3
+    assert verdicts(facts.twice, "in_turns") == ["cannot tell", "cannot tell", "more compute"]
 
 
-def test_the_tutorial_says_what_twice_the_budget_decided():
-    other = TUTORIAL["at_twice_the_budget"]["in_turns"]
-    assert [other[name] for name in ("level_difference", "difference", "efficiency")] == [
-        *("cannot tell", "cannot tell"),
-        "more compute",
-    ]
-    ends = ", ".join(f"{other[f'compute_ratio_{end}']:.2f}" for end in ("lo", "hi"))
-    assert f"more compute: {other['compute_ratio']:.2f} [{ends}] times" in FOLDED["docs/tutorial.md"]
+def test_the_figure_is_what_the_code_draws_of_the_kept_runs(facts):
+    drawn = figure(facts.readme)
+    assert FIGURE.read_text() == drawn
+    runs = [run for run in facts.kept["runs"].values() if run["variant"] in ("scalerl", "in_turns")]
+    at_one = [row for run in runs for row in run["rows"] if row["step"] <= steps_at_one(run)]
+    assert drawn.count("<circle") == len(at_one) == 6 * 21
+    assert "prefers-color-scheme: dark" in drawn
+
+
+def steps_at_one(run):
+    return next(row["step"] for row in run["rows"] if row["compute_gpu_hours"] >= 625)
+
+
+def test_a_number_is_written_in_its_place_whatever_the_lines_are():
+    said = Said(page="a.md", text="needs {} times the\ncompute ({} to {})", numbers=lambda _: [])
+    (found,) = said.pattern.finditer("It needs 1.57 times\nthe compute (1.2 to 1,000.5).")
+    assert found.groups() == ("1.57", "1.2", "1,000.5")
+    assert [short(0.061), short(-0.061), short(0.5, 2)] == [".061", "-.061", ".50"]
+
+
+def test_a_page_that_no_longer_says_a_sentence_is_an_error(facts):
+    with pytest.raises(ValueError, match=r"docs/index.md: found 0 times"):
+        with_numbers("docs/index.md", "nothing", facts)
+
+
+def test_all_pages_are_written(facts):
+    assert {said.page for said in SAID} == set(PAGES)
+    assert all(Path(REPOSITORY / page).exists() for page in PAGES)

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from plotly.graph_objects import Bar, Figure, Heatmap, Scatter
+from plotly.subplots import make_subplots
 
-from ablations.report.colours import BLUE, COLOURS
+from ablations.report.colours import BLUE, COLOURS, ORANGE
 from ablations.report.style import dress
 from ablations_dashboard.drawings.metrics import Axis
 
@@ -37,22 +38,69 @@ def thinned_rows(rows: pd.DataFrame, axis: Axis, metric: str, most: int = MOST_D
     )
 
 
-def run_metric_figure(rows: pd.DataFrame, metric: str, *, axis: Axis, title: str, smoothed: int) -> Figure:
-    """One metric over the steps of a run: the measured line (or the range of thinned steps) faint, and a mean over
-    `smoothed` steps.
+def metric_rows_figure(
+    rows: pd.DataFrame,
+    titles: Mapping[str, str],
+    *,
+    axis: Axis,
+    title: str,
+    smoothed: int,
+    height: int,
+    marks: Sequence[float] = (),
+) -> Figure:
+    """The metrics of `titles`, one under the other with a common horizontal axis: zooming one zooms all.
+
+    Each has the measured line (or the range of thinned steps) faint, and a mean over `smoothed` steps. `titles` are
+    their headings, `height` is that of the figure in pixels, `marks` are places on the axis with a dotted line.
     """
-    drawn, figure = thinned_rows(rows, axis, metric), Figure()
+    number = max(1, len(titles))
+    gap = min(60 / height, 0.5 / number)
+    figure = make_subplots(rows=number, cols=1, shared_xaxes=True, vertical_spacing=gap)
+    for place, metric in enumerate(titles, start=1):
+        figure.add_traces(metric_traces(rows, metric, axis, smoothed), rows=place, cols=1)
+    dress(figure, height=height)
+    figure.update_layout(margin={"l": 55, "r": 15, "t": 30, "b": 45}, showlegend=False)
+    figure.update_xaxes(showticklabels=True)
+    figure.update_xaxes(title=title, row=number, col=1)
+    figure.update_yaxes(nticks=4)
+    # A range of its own would undo the reader's zoom with each new step.
+    figure.update_xaxes(rangemode="tozero")
+    for place, metric in enumerate(titles, start=1):
+        known = rows[metric].dropna().to_numpy()
+        if known.size and known.min() == known.max() >= 0:
+            figure.update_yaxes(rangemode="tozero", row=place, col=1)  # of one value, the range goes below 0 otherwise
+    for place, heading in enumerate(titles.values(), start=1):
+        over = {"xref": "paper", "yref": f"y{'' if place == 1 else place} domain", "x": 0, "y": 1}
+        figure.add_annotation(
+            text=heading, xanchor="left", yanchor="bottom", showarrow=False, font={"size": 12}, **over
+        )
+    _mark_places(figure, marks)
+    return figure
+
+
+def metric_traces(rows: pd.DataFrame, metric: str, axis: Axis, smoothed: int) -> list[Scatter]:
+    """The lines of one metric: the faint ones, then the mean."""
+    drawn, traces = thinned_rows(rows, axis, metric), []
     if len(drawn) < len(rows):
         edge = {"x": drawn[axis], "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-        figure.add_trace(Scatter(y=drawn["least"], **edge))
-        figure.add_trace(Scatter(y=drawn["most"], fill="tonexty", fillcolor="rgba(0,114,178,0.18)", **edge))
+        traces += [
+            Scatter(y=drawn["least"], **edge),
+            Scatter(y=drawn["most"], fill="tonexty", fillcolor="rgba(0,114,178,0.18)", **edge),
+        ]
     elif smoothed > 1:
         faint = {"mode": "lines", "line": {"width": 1, "color": BLUE}, "opacity": 0.3, "hoverinfo": "skip"}
-        figure.add_trace(Scatter(x=drawn[axis], y=drawn["mean"], **faint))
+        traces.append(Scatter(x=drawn[axis], y=drawn["mean"], **faint))
     width = max(1, smoothed * len(drawn) // max(1, len(rows)))
     line = pd.Series(drawn["mean"]).rolling(width, min_periods=1, center=True).mean()
-    figure.add_trace(Scatter(x=drawn[axis], y=line, mode="lines", line={"color": BLUE, "width": 2}, name=metric))
-    return _laid_out(figure, height=240, x=title, y=metric)
+    traces.append(Scatter(x=drawn[axis], y=line, mode="lines", line={"color": BLUE, "width": 2}, name=metric))
+    return traces
+
+
+def _mark_places(figure: Figure, marks: Sequence[float]) -> None:
+    """Draw a dotted line over the whole height at each place."""
+    for x in marks:
+        line = {"color": ORANGE, "width": 1.5, "dash": "dot"}
+        figure.add_shape(type="line", x0=x, x1=x, y0=0, y1=1, xref="x", yref="paper", line=line)
 
 
 def staleness_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
@@ -108,8 +156,12 @@ def hours_figure(device_s: Mapping[str, Mapping[str, float]]) -> Figure:
     return figure
 
 
-def tasks_figure(rows: Sequence[Mapping[str, Any]], compute_name: str) -> Figure:
-    """Pass rate of each evaluated task, with downstream files dashed."""
+def pass_rate_figure(
+    rows: Sequence[Mapping[str, Any]], compute_name: str, *, height: int, marks: Sequence[float] = ()
+) -> Figure:
+    """Pass rate of each evaluated task against compute, with downstream files dashed; `marks` are computes with a
+    dotted line.
+    """
     figure = Figure()
     names = list(dict.fromkeys((row["kind"], row["task"]) for row in rows))
     for place, (kind, task) in enumerate(names):
@@ -127,8 +179,11 @@ def tasks_figure(rows: Sequence[Mapping[str, Any]], compute_name: str) -> Figure
                 },
             )
         )
-    _laid_out(figure, height=320, x=f"compute ({compute_name})", y="pass rate")
-    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": -0.3, "x": 0})
+    _laid_out(figure, height=height, x=f"compute ({compute_name})", y="held-out pass rate")
+    figure.update_layout(showlegend=len(names) > 1, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
+    if len(names) > 1:
+        figure.update_layout(margin={"t": 50})
+    _mark_places(figure, marks)
     return figure
 
 

@@ -20,6 +20,8 @@ OPACITY = "2e"
 
 ROLLOUT_STYLE = f"""<style>
 .rollout {{ font: 0.875rem/1.6 ui-monospace, Menlo, Consolas, monospace; overflow-wrap: anywhere; margin: 0 0 1rem }}
+.pairs {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 0 2rem }}
+.pairs .at {{ font: 600 0.875rem system-ui, sans-serif }}
 .rollout .part {{ border-left: 3px solid rgba(128,128,128,.5); padding: .1rem 0 .1rem .7rem; margin: .3rem 0;
   white-space: pre-wrap }}
 .rollout .name {{ font: 600 0.75rem system-ui, sans-serif; opacity: .75; display: block }}
@@ -52,7 +54,30 @@ def rollout_html(row: KeptRow) -> str:
             body = "".join(_span(span, newest) for span in row[name])
             look = masked if name != "prompt" else ""
             parts.append(f'<div class="part{look}"><span class="name">{name}</span>{body}</div>')
+    if row.get("right_answer") is not None:
+        parts.append(f'<div class="part"><span class="name">right answer</span>{in_html(row["right_answer"])}</div>')
     return "".join((*parts, "</div>"))
+
+
+def rollouts_html(first: Sequence[KeptRow], shown: Sequence[KeptRow]) -> str:
+    """The rollouts of one evaluation, each beside that of the first evaluation to the same prompt if `first` has any;
+    rollouts of a trained batch stand in the order of their places.
+    """
+    if not first:
+        return "".join(map(rollout_html, shown))
+    by_prompt = {(row["task"], row["prompt_id"]): row for row in first}
+    beside = [by_prompt.get((row["task"], row["prompt_id"])) for row in shown]
+    if not any(beside):
+        beside = [*first, *[None] * len(shown)]
+    pairs = []
+    for before, row in zip(beside, shown, strict=False):
+        sides = [_at(before) + rollout_html(before) if before else "", _at(row) + rollout_html(row)]
+        pairs.append("".join(f"<div>{side}</div>" for side in sides))
+    return f'<div class="pairs">{"".join(pairs)}</div>'
+
+
+def _at(row: KeptRow) -> str:
+    return f'<div class="at">step {row["step"]:,}</div>'
 
 
 def outcome_text(row: KeptRow) -> str:

@@ -9,6 +9,7 @@ from ablations.findings.results import Results
 from ablations.findings.together import together, with_baseline
 from ablations.home.started_sweep import StartedSweep
 from ablations.report.words.comparison import unkept_results_note
+from ablations.report.words.task import task_of_sweep
 from ablations.status.progress import run_rows
 from ablations_dashboard.reading.cache import REFRESH_S, load_results, may_change
 from ablations_dashboard.sections.curves import show_curves
@@ -47,6 +48,7 @@ def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep]
     sweep = sweep.reread()  # a search adds trials
     rows = run_rows(sweep)
     st.text(visible(sweep.plan.doc))
+    st.caption(in_markdown(task_of_sweep(sweep)))
     is_changing = any(may_change(one, run_rows(one), now=time.time()) for one in (sweep, *others))
     if is_live and not is_changing:
         st.rerun()  # the whole page, which then is not refreshed any more

@@ -5,12 +5,13 @@ import streamlit as st
 
 from ablations.errors import AblationsError
 from ablations.findings.backtest import Backtest
+from ablations.findings.kept_forecast import kept_forecast
 from ablations.findings.results import Results
-from ablations.findings.sweep_forecast import SweepForecast, backtest_sweep, forecast_sweep
+from ablations.findings.sweep_forecast import SweepForecast, backtest_sweep
 from ablations.findings.together import with_baseline
 from ablations.report.forecast import FORECAST_LEGEND, chances_figure, forecast_curves_figure, wins_title
 from ablations.report.headings import budget_headings, curve_headings, under
-from ablations.report.words.forecast import budget_lines, curve_lines, forecast_notes
+from ablations.report.words.forecast import budget_lines, curve_lines, forecast_notes, unkept_forecast_note
 from ablations.text import compute_text
 from ablations_dashboard.reading.cache import load_results
 from ablations_dashboard.selection.url import in_url, pick, pick_several, put_in_url, switch, widget_key
@@ -57,6 +58,7 @@ def show_forecast(results: Results) -> None:
         names = [variant.name for variant in results.variants]
         banded = pick_several("forecast_band", "Uncertainty of", names, scope=plan.sweep) or [plan.reference]
     compute = float(times) * plan.budget_gpu_hours
+    found = kept_forecast(results, budgets_gpu_hours=[compute], score=score)
     st.caption(f"{times} times the budget of the sweep; the slider goes to ten times.")
     curves, chances = st.columns([7, 4])  # one below the other where the screen is narrow
     with curves:
@@ -69,13 +71,13 @@ def show_forecast(results: Results) -> None:
     with chances:
         st.markdown(in_markdown(wins_title(results, compute)))
         show_figure(
-            chances_figure(results, compute=compute),
+            chances_figure(results, [one.outlooks[0].chance for one in found.variants]),
             key=f"chances {plan.sweep}",
             name=f"{plan.sweep}-chances",
             alt="Each variant's probability to lead; the table below has the numbers",
         )
     st.caption(FORECAST_LEGEND)
-    show_forecast_tables(forecast_sweep(results, budgets_gpu_hours=[compute], score=score), results)
+    show_forecast_tables(found, results)
     show_backtest(results)
 
 
@@ -101,7 +103,7 @@ def show_forecast_tables(found: SweepForecast, results: Results) -> None:
     command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / plan.budget_gpu_hours:g}x"
     counted_in = plan.compute_name.capitalize().replace("gpu", "GPU")
     st.caption(f"{counted_in}. {in_code(command)} prints the same.")
-    st.caption(in_markdown(" ".join(forecast_notes(found))))
+    st.caption(in_markdown(" ".join((*forecast_notes(found), unkept_forecast_note(results, found)))))
     for reason in found.reasons:
         st.warning(in_markdown(f"No forecast: {reason}"))
 

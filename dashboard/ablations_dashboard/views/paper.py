@@ -1,4 +1,4 @@
-"""The paper's results beside those of the studies in a home folder: claims with their outcomes, and ceilings."""
+"""The paper's claims beside what the studies in a home folder found: drawn, and as a table; then ceilings."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,10 @@ from ablations.findings.written_cards import WrittenCard, order_text, read_cards
 from ablations.home.home import find_home
 from ablations.report.words.card import OUTCOMES, claim_text, found_text, tally_text
 from ablations.text import counted, interval_text
+from ablations_dashboard.drawings.paper import CLAIMS_LEGEND, claims_figure
 from ablations_dashboard.selection.url import pick
 from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.widgets.figure import show_picture
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
 
@@ -23,7 +25,7 @@ def show() -> None:
     """Show every card that `platform reproduce` has written into this home folder."""
     home = find_home(None)
     found = list(read_cards(home))
-    st.title("The paper beside here")
+    st.title("Claims of the paper, and what we found")
     st.sidebar.caption(f"Home folder {in_code(str(home.path))}")
     for problem in (one for one in found if isinstance(one, AblationsError)):
         st.error(in_markdown(str(problem)))
@@ -38,13 +40,34 @@ def show() -> None:
     number = "One study" if len(cards) == 1 else f"{len(cards)} studies"
     st.caption(f"{number}, {counted(len(claims), 'claim')}: {tally_text(claims)}.")
     chosen = pick("outcome", "With the outcome", (ANY_OUTCOME, *OUTCOMES), default=ANY_OUTCOME)
-    show_claim_table(cards, chosen)
+    show_pictures(cards, chosen)
+    with st.expander("All claims as a table"):
+        show_claim_table(cards, chosen)
     show_ceilings(cards)
+
+
+def show_pictures(cards: Sequence[WrittenCard], outcome: str) -> None:
+    """Show a picture per study of its claims beside what was found, in the order of the studies' names."""
+    shown = [
+        (card, claims)
+        for card in sorted(cards, key=lambda card: card.sweep)
+        if (claims := [one for one in card.claims if outcome in (ANY_OUTCOME, one.outcome)])
+    ]
+    if not shown:
+        st.info("No claim has this outcome.")
+        return
+    places = [column for _ in shown[::2] for column in st.columns(2)]  # in pairs: a narrow screen keeps their order
+    for (card, claims), place in zip(shown, places, strict=False):
+        with place:
+            st.markdown(f"**{in_markdown(card.sweep)}** · {tally_text(claims)} · {counted(card.num_seeds, 'seed')}")
+            st.caption(in_markdown(card.doc))
+            alt = "; ".join(f"{claim_text(one.claim)}: {found_text(one)}, {one.outcome}" for one in claims)
+            show_picture(claims_figure(claims), key=f"claims {card.sweep}", name=f"{card.sweep}-claims", alt=alt)
+    st.caption(CLAIMS_LEGEND)
 
 
 def show_claim_table(cards: Sequence[WrittenCard], outcome: str) -> None:
     """Show a line per claim, with the studies in the order of their names."""
-    st.header("Claims")
     lines = [
         {
             "study": visible(card.sweep),
@@ -61,7 +84,6 @@ def show_claim_table(cards: Sequence[WrittenCard], outcome: str) -> None:
         if outcome in (ANY_OUTCOME, one.outcome)
     ]
     if not lines:
-        st.info("No claim has this outcome.")
         return
     show_table(pd.DataFrame(lines), key="claims", name="claims")
     st.caption(" ".join(f"{name}: {meaning}." for name, meaning in OUTCOMES.items()))
@@ -73,7 +95,6 @@ def show_ceilings(cards: Sequence[WrittenCard]) -> None:
     with_fits = [card for card in sorted(cards, key=lambda card: card.sweep) if card.published]
     if not with_fits:
         return
-    st.header("Ceilings")
     lines = [
         {
             "study": visible(card.sweep),
@@ -85,5 +106,6 @@ def show_ceilings(cards: Sequence[WrittenCard]) -> None:
         for card in with_fits
         for one in card.published
     ]
-    show_table(pd.DataFrame(lines), key="ceilings", name="ceilings")
-    st.caption("Tasks and models differ, so that only the order of ceilings can be compared, not the ceilings.")
+    with st.expander("Ceilings in the paper and here"):
+        show_table(pd.DataFrame(lines), key="ceilings", name="ceilings")
+        st.caption("Tasks and models differ, so that only the order of ceilings can be compared, not the ceilings.")

@@ -1,9 +1,10 @@
-"""One run: its health, metrics, hours, rollouts, log and recipe."""
+"""One run: why it went well or wrong, what its policy writes, then its metrics, hours, log and recipe."""
 
 import json
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import pandas as pd
@@ -22,27 +23,53 @@ from ablations.study.recipe_differences import recipe_differences
 from ablations.text import compute_text
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
 from ablations_dashboard.drawings.metrics import Axis, axis_titles
-from ablations_dashboard.drawings.run import hours_figure, run_metric_figure, staleness_figure, tasks_figure
+from ablations_dashboard.drawings.run import hours_figure, metric_rows_figure, pass_rate_figure, staleness_figure
 from ablations_dashboard.reading.cache import REFRESH_S, load_metrics, may_change
+from ablations_dashboard.reading.health import Episode, load_episodes
 from ablations_dashboard.reading.run_log import Rows, load_log, load_rollouts
 from ablations_dashboard.selection.url import in_url, pick, pick_several
 from ablations_dashboard.selection.variants import choose_sweep
 from ablations_dashboard.text.escape import in_code, in_markdown, visible
-from ablations_dashboard.text.rollout import ROLLOUT_STYLE, rollout_html, versions_of
+from ablations_dashboard.text.rollout import ROLLOUT_STYLE, rollouts_html, versions_of
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.remark import show_remarks
 from ablations_dashboard.widgets.table import show_table
 from scalerl.errors import CannotResume
+from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe
 from scalerl.run.run_folder import RunFolder
+from scalerl.tasks.sentences import task_sentence
 
-USUAL = ("reward_mean", "entropy", "truncated", "staleness_mean", "mismatch", "generator_idle")
-"""Metrics drawn by default."""
+EXPLAINED_BY = {
+    "truncation": "truncated",
+    "mismatch": "mismatch",
+    "ess": "ess",
+    "entropy": "entropy",
+    "skipped": "zero_variance",
+}
+"""The metric behind each rule of `scalerl.run.health`."""
+USUAL = ("entropy", "truncated", "zero_variance")
+"""Metrics beside the pass rate of a run without a warning."""
+METRIC_HEADINGS = {
+    "entropy": "entropy, nats per token",
+    "truncated": "answers cut off at the token limit, share",
+    "zero_variance": "groups without signal (all answers alike), share",
+    "mismatch": "distance of trainer and generator, nats per token",
+    "ess": "effective sample size, share of tokens",
+}
+"""Headings of the metrics beside the pass rate."""
+MOST_BESIDE = 3
+FIRST_HEIGHT = 430
+"""Height in pixels of the figures of the first screen."""
+METRIC_HEIGHT = 125
+"""Height in pixels of one of all metrics."""
 MEANS_OVER = ("1", "5", "10", "25", "50")
 LOG_LINES = 25
 LATEST = "latest"
 ROLLOUT_KINDS = {"held_out": "held-out prompts, the same each time", "trained": "the batch trained on before it"}
+BADGES = {State.DONE: "green", State.RUNNING: "blue", State.STALE: "red"}
+"""Colour of a state; a failure is red, any other grey."""
 
 
 @errors_on_page()
@@ -93,32 +120,68 @@ def show_run(sweep: StartedSweep, run_id: str) -> None:
     st.title(in_markdown(row.name))
     show_state(sweep, row, folder)
     if folder.path.exists():
-        for heading, section in SECTIONS.items():
-            st.header(heading)
+        for heading, section in {"": show_why, **SECTIONS}.items():
+            if heading:
+                st.header(heading)
             try:
                 section(sweep, folder)
             except (AblationsError, ValueError) as error:
                 st.error(in_markdown(str(error)))
     else:
-        st.info(f"It has no folder {in_code(str(folder.path))}: it was not started, or it was deleted.")
+        st.info(f"The run has no folder {in_code(str(folder.path))}: it was not started, or the folder was deleted.")
 
 
 def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
-    """Show the progress of a run, its problem, and the command to fix it."""
+    """Show the progress of a run in a line, its problem, and the command to fix it."""
     plan, state = sweep.plan, row.state
-    st.caption(f"Run {in_code(row.id)} of sweep {in_code(sweep.name)}")
+    is_bad = state.state.is_failure or state.state == State.STALE
+    colour = "red" if is_bad else BADGES.get(state.state, "gray")
     rate = "none yet" if state.pass_rate is None else f"{state.pass_rate:.3f}"
-    share = f"{compute_text(state.compute_gpu_hours)} of {compute_text(plan.budget_gpu_hours)}"
-    facts = {"state": state.state, plan.compute_name: share, "step": f"{state.step:,}", "pass rate": rate}
-    for column, (label, value) in zip(st.columns([1, 2, 1, 1]), facts.items(), strict=True):
-        column.metric(label, value)
+    facts = (
+        f":{colour}-badge[{in_markdown(state.state)}]",
+        f"pass rate **{rate}**",
+        f"{compute_text(state.compute_gpu_hours)} of {compute_text(plan.budget_gpu_hours)} {plan.compute_name}",
+        f"step {state.step:,}",
+        f"run {in_code(row.id)} of sweep {in_code(sweep.name)}",
+    )
+    st.markdown(" · ".join(facts))
+    with suppress(AblationsError):  # the section Recipe says that a recipe cannot be read
+        recipe = recipe_of(folder)
+        if isinstance(recipe, ResolvedRecipe):
+            st.caption(in_markdown(task_sentence(recipe.tasks)))
     if text := what_to_do(sweep, row, folder):
-        is_bad = state.state.is_failure or state.state == State.STALE
         (st.error if is_bad else st.info)(text)
     remarks = remarks_on_run(run_of_row(sweep, row), plan.hours_name)
     show_remarks([replace(one, text=f"{one.text[:1].upper()}{one.text[1:]}.") for one in remarks])
-    if state.step and not remarks and not state.state.is_failure:
-        st.success("No warning about its health in the last steps.")
+    show_episodes(row, folder, is_quiet=not remarks)
+
+
+def show_episodes(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
+    """Show at which steps each rule about the run's health held; `is_quiet` if nothing else was remarked."""
+    lines = [
+        f"step {one.first:,}: {one.text}"
+        if one.first == one.last
+        else f"steps {one.first:,} to {one.last:,}: {one.text}"
+        for one in episodes_of(folder)
+    ]
+    if lines:
+        st.caption("\n".join(f"* {in_markdown(line)}" for line in lines))
+    elif is_quiet and row.state.state in (State.DONE, State.RUNNING) and is_judged(folder):
+        st.caption("No rule about the run's health has warned at any step.")
+
+
+def is_judged(folder: RunFolder) -> bool:
+    """True if the log has the trainer's optimiser steps, which the rules of health read; a program's may not."""
+    with suppress(AblationsError):
+        return any("skipped" in row for row in load_log(folder))
+    return False
+
+
+def episodes_of(folder: RunFolder) -> list[Episode]:
+    """The warnings over the run's log; none if the log is damaged, which the sections say."""
+    with suppress(AblationsError):
+        return load_episodes(folder)
+    return []
 
 
 def what_to_do(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> str:
@@ -134,46 +197,88 @@ def what_to_do(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> str:
             return said.strip()
         case State.STALE:
             return (
-                f"Its process died without a word.{said} {again} resumes it from its checkpoint; {logs} shows its log."
+                f"The run's process died without a message.{said} {again} resumes it from its checkpoint; "
+                f"{logs} shows its log."
             )
         case State.STOPPED:
             return f"The run ended before its budget.{said}"
         case State.QUEUED | State.REQUEUED | State.PENDING:
-            return f"It waits to be trained.{said} {again} starts it, if nothing does."
+            return f"The run waits to be trained.{said} {again} starts it, if nothing does."
         case State.CANCELLED | State.PREEMPTED:
-            return f"It was asked to stop.{said} {again} resumes it from its last checkpoint."
+            return f"The run was asked to stop.{said} {again} resumes it from its last checkpoint."
     retry = in_code(f"platform retry {sweep.name} {sweep.home.option}")
-    return f"It ended before it was done.{said} {logs} shows why; {again} or, on Slurm, {retry} trains it on."
+    return f"The run ended before it was done.{said} {logs} shows why; {again} or, on Slurm, {retry} trains it on."
+
+
+def show_why(sweep: StartedSweep, folder: RunFolder) -> None:
+    """Show the pass rate against compute, beside the metrics that explain it: those whose rule has warned, else the
+    usual ones.
+    """
+    log = load_log(folder)
+    evaluations = [row for row in log if row["kind"] in ("eval", "downstream")]
+    if not evaluations:
+        st.info("No evaluation yet.")
+        return
+    found, metrics = episodes_of(folder), load_metrics(sweep.home, folder.path.name)
+    marks = [one.compute_gpu_hours for one in found]
+    beside = {
+        name: METRIC_HEADINGS.get(name, name) for name in explaining([one.rule for one in found], list(metrics.columns))
+    }
+    left, right = st.columns([6, 5])
+    with left:
+        figure = pass_rate_figure(evaluations, sweep.plan.compute_name, height=FIRST_HEIGHT, marks=marks)
+        show_figure(figure, key="pass rate", name=f"{folder.path.name}-pass-rate", alt="Pass rate against compute")
+    with right:
+        if beside:
+            axis: Axis = "compute_gpu_hours"
+            titles = axis_titles(sweep.plan.compute_name)
+            figure = metric_rows_figure(
+                metrics, beside, axis=axis, title=titles[axis], smoothed=10, height=FIRST_HEIGHT, marks=marks
+            )
+            alt = f"{', '.join(beside.values())} against compute"
+            show_figure(figure, key="why", name=f"{folder.path.name}-why", alt=alt)
+    if marks:
+        st.caption("Dotted lines: where a warning began.")
+
+
+def explaining(rules: Sequence[str], logged: Sequence[str]) -> list[str]:
+    """The metrics to show beside the pass rate: those behind the rules that have warned, then the usual ones, then any
+    others that are logged; at most MOST_BESIDE.
+    """
+    wanted = dict.fromkeys([*(EXPLAINED_BY[rule] for rule in rules if rule in EXPLAINED_BY), *USUAL, *METRIC_HEADINGS])
+    places = axis_titles("").keys()
+    known = [name for name in wanted if name in logged]
+    return (known or [name for name in logged if name not in places])[:MOST_BESIDE]
 
 
 def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
-    """Show several training metrics, each in a figure of its own."""
+    """Show all training metrics, one under the other with a common zoom."""
     rows = load_metrics(sweep.home, folder.path.name)
     if rows.empty:
         command = f"platform status {sweep.name} --watch {sweep.home.option}"
         st.info(f"No optimiser step yet. {in_code(command)} shows when the first one is done.")
         return
     titles = axis_titles(sweep.plan.compute_name)
-    names = sorted(set(rows.columns) - set(titles))
-    chosen = pick_several("show", "Metrics (none chosen: the usual ones)", names)
+    names = [name for name in sorted(set(rows.columns) - set(titles)) if not bool(rows[name].isna().all())]
+    chosen = pick_several("show", "Metrics (none chosen: all)", names)
     left, right = st.columns(2)
     axis: Axis = pick(  # pyright: ignore[reportAssignmentType]  one of the titles
         "against",
-        "Against",
+        "x axis",
         list(titles),
         default="step",
         widget=left.radio,
         format_func=titles.__getitem__,
         horizontal=True,
     )
-    smoothed = int(pick("mean", "Mean over steps", MEANS_OVER, default="10", widget=right.select_slider))
-    drawn = chosen or [name for name in USUAL if name in names] or names[:6]
-    columns = [column for _ in drawn[::2] for column in st.columns(2)]  # in pairs: a narrow screen keeps their order
-    for metric, column in zip(drawn, columns, strict=False):
-        with column:
-            figure = run_metric_figure(rows, metric, axis=axis, title=titles[axis], smoothed=smoothed)
-            name = f"{folder.path.name}-{metric}"
-            show_figure(figure, key=f"metric {metric}", name=name, alt=f"{metric} over {titles[axis]}")
+    smoothed = int(pick("mean", "Smoothing, steps", MEANS_OVER, default="10", widget=right.select_slider))
+    drawn = {name: name for name in chosen or names}
+    figure = metric_rows_figure(
+        rows, drawn, axis=axis, title=titles[axis], smoothed=smoothed, height=100 + METRIC_HEIGHT * len(drawn)
+    )
+    alt = f"{', '.join(drawn)} over {titles[axis]}"
+    show_figure(figure, key=f"metrics {len(drawn)}", name=f"{folder.path.name}-metrics", alt=alt)
+    st.caption("A zoom into one metric zooms all of them; a double click shows the whole run again.")
     show_table(rows.tail(1), key="last step", name=f"{folder.path.name}-steps", csv=rows.to_csv(index=False).encode())
     st.caption("The last step with all that was logged of it; the CSV has every step.")
 
@@ -195,28 +300,26 @@ def show_hours(sweep: StartedSweep, folder: RunFolder) -> None:
     """Show the device time of each role by activity."""
     rows = [row for row in load_log(folder) if row.get("device_s")]
     if not rows:
-        st.info("Its log does not say yet, or is of a version that did not log it.")
+        st.info("The log does not say yet, or an earlier version wrote it.")
         return
     figure = hours_figure(rows[-1]["device_s"])
     show_figure(figure, key="hours", name=f"{folder.path.name}-hours", alt="Shares of device time by activity")
-    st.caption("Of all device time up to the last step; hatched time is idle.")
+    st.caption("Shares of all device time up to the last step; hatched time is idle.")
 
 
 def show_tasks(sweep: StartedSweep, folder: RunFolder) -> None:
-    """Show the pass rate of each task at every evaluation."""
+    """Show the newest evaluation of each task."""
     rows = [row for row in load_log(folder) if row["kind"] in ("eval", "downstream")]
     if not rows:
         st.info("No evaluation yet.")
         return
-    figure = tasks_figure(rows, sweep.plan.compute_name)
-    show_figure(figure, key="tasks", name=f"{folder.path.name}-tasks", alt="Pass rate by task over compute")
     latest = pd.DataFrame([row for row in rows if row["step"] == rows[-1]["step"]])
-    columns = ["task", "pass_rate", "num_samples", "mean_tokens", "truncated", "interrupted"]
+    columns = ["task", "step", "pass_rate", "num_samples", "mean_tokens", "truncated", "interrupted"]
     show_table(latest[[name for name in columns if name in latest]], key="tasks", name=f"{folder.path.name}-tasks")
 
 
 def show_rollouts(sweep: StartedSweep, folder: RunFolder) -> None:
-    """Show the policy's rollouts at one evaluation."""
+    """Show the policy's rollouts at the first evaluation beside those at the newest, or at a chosen one."""
     rows = load_rollouts(folder)
     if not rows:
         st.info("No sample rollouts yet: nothing has been evaluated, or an older version trained this run.")
@@ -224,7 +327,12 @@ def show_rollouts(sweep: StartedSweep, folder: RunFolder) -> None:
     left, right = st.columns(2)
     steps = [LATEST, *map(str, dict.fromkeys(row["step"] for row in reversed(rows)))]
     step = pick(
-        "rollouts", "At the evaluation of step", steps, default=LATEST, scope=folder.path.name, widget=left.selectbox
+        "rollouts",
+        "Beside the first: the evaluation of step",
+        steps,
+        default=LATEST,
+        scope=folder.path.name,
+        widget=left.selectbox,
     )
     at = rows[-1]["step"] if step == LATEST else int(step)
     kind = pick(
@@ -235,11 +343,14 @@ def show_rollouts(sweep: StartedSweep, folder: RunFolder) -> None:
         widget=right.radio,
         format_func=ROLLOUT_KINDS.__getitem__,
     )
-    shown = [row for row in rows if row["step"] == at and row["kind"] == kind]
+    of_kind = [row for row in rows if row["kind"] == kind]
+    shown = [row for row in of_kind if row["step"] == at]
     if not shown:
         st.info("There are none of this kind at this step: before the first optimiser step nothing was trained on.")
         return
-    st.html(ROLLOUT_STYLE + legend_html(shown) + "".join(map(rollout_html, shown)))
+    start = of_kind[0]["step"]
+    first = [row for row in of_kind if row["step"] == start] if start != at else []
+    st.html(ROLLOUT_STYLE + legend_html([*first, *shown]) + rollouts_html(first, shown))
     lines = "".join(json.dumps(row) + "\n" for row in shown)
     st.download_button(
         "Rollouts as JSON lines",
@@ -275,7 +386,9 @@ def show_log(sweep: StartedSweep, folder: RunFolder) -> None:
     paths = {f"attempt {number}": folder.log(int(number)) for number in attempts}
     paths |= {f"job, {path.name}": path for path in reversed(job_logs(sweep.home, folder.path.name))}
     if not paths:
-        st.info("Nothing was printed: it was trained by `platform train`, whose log is the terminal, or not at all.")
+        st.info(
+            "Nothing was printed: the run was trained by `platform train`, whose log is the terminal, or not at all."
+        )
         return
     name = pick("log", "Log of", list(paths), default=next(iter(paths)), scope=folder.path.name)
     lines = tail(paths[name], LOG_LINES)
@@ -290,7 +403,7 @@ def show_recipe_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     (reference,) = [variant for variant in sweep.plan.variants if variant.name == sweep.plan.reference]
     beside = next((run.id for run in reference.runs if sweep.run(run.id).path.exists()), None)
     if folder.path.name in {run.id for run in reference.runs}:
-        st.markdown("It is the reference.")
+        st.markdown("This run is of the reference.")
     elif beside is None:
         st.info("The reference has no run yet to compare with.")
     else:
@@ -318,9 +431,11 @@ def show_tracking(sweep: StartedSweep, folder: RunFolder) -> None:
     ledger = read_ledger(sweep)
     known = ledger.runs.get(folder.path.name)
     if known is None:
-        st.info(f"MLflow does not have it. {in_code(f'platform sync {sweep.name} {sweep.home.option}')} sends it.")
+        st.info(
+            f"MLflow does not have this run. {in_code(f'platform sync {sweep.name} {sweep.home.option}')} sends it."
+        )
     elif ledger.tracking_uri.startswith(("http://", "https://")):
-        st.link_button("Open it in MLflow", f"{ledger.tracking_uri.rstrip('/')}/#/runs/{known.mlflow_id}")
+        st.link_button("Open the run in MLflow", f"{ledger.tracking_uri.rstrip('/')}/#/runs/{known.mlflow_id}")
     else:
         is_own = ledger.tracking_uri == default_tracking_uri(sweep.home)
         command = (
@@ -328,14 +443,14 @@ def show_tracking(sweep: StartedSweep, folder: RunFolder) -> None:
             if is_own
             else f"mlflow ui --backend-store-uri {shlex.quote(ledger.tracking_uri)}"
         )
-        st.markdown(f"{in_code(command)} serves the store that has it. Then:")
-        st.link_button("Open it in MLflow", f"http://127.0.0.1:5000/#/runs/{known.mlflow_id}")
+        st.markdown(f"{in_code(command)} serves the store that has this run. Then:")
+        st.link_button("Open the run in MLflow", f"http://127.0.0.1:5000/#/runs/{known.mlflow_id}")
 
 
 SECTIONS: dict[str, Callable[[StartedSweep, RunFolder], None]] = {
-    "Training metrics": show_metrics_of_run,
-    "Pass rate by task": show_tasks,
     "What the policy writes": show_rollouts,
+    "All metrics": show_metrics_of_run,
+    "Newest evaluation by task": show_tasks,
     "Where the hours went": show_hours,
     "Staleness": show_staleness,
     "Log": show_log,

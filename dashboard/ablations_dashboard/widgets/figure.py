@@ -23,9 +23,10 @@ def choose_pictures() -> None:
 
 
 def show_figure(figure: Figure, *, key: str, name: str, alt: str) -> None:
-    """Draw a figure. `key` stays the same over refreshes, `name` is for file names, `alt` is for screen readers."""
-    is_dark = st.context.theme.type == "dark"
-    draw_in_place(in_dark(figure) if is_dark else figure, key=key, config=camera(name), alt=alt)
+    """Draw a figure with its download. `key` stays the same over refreshes, `name` is for file names, `alt` is for
+    screen readers.
+    """
+    show_picture(figure, key=key, name=name, alt=alt)
     st.download_button(
         "Figure as HTML",
         partial(as_html, figure, name),
@@ -36,6 +37,12 @@ def show_figure(figure: Figure, *, key: str, name: str, alt: str) -> None:
         icon=":material/download:",
         on_click="ignore",
     )
+
+
+def show_picture(figure: Figure, *, key: str, name: str, alt: str) -> None:
+    """Draw a figure without its download: one of many small ones."""
+    is_dark = st.context.theme.type == "dark"
+    draw_in_place(in_dark(figure) if is_dark else figure, key=key, config=camera(name), alt=alt)
 
 
 def camera(name: str) -> dict[str, Any]:

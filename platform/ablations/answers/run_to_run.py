@@ -239,7 +239,7 @@ def _paired(plain: RunToRun, every: Sequence[Repeats]) -> RunToRun:
     """The spread with the effects of starts removed, if runs of several variants share them and it pays."""
     known = list({one.values: one for one in every if UNKNOWN not in one.starts}.values())
     starts = {start: number for number, start in enumerate(dict.fromkeys(b for one in known for b in one.starts))}
-    counts = Counter(start for one in known for start in set(one.starts))
+    counts = Counter(start for one in known for start in dict.fromkeys(one.starts))
     if not starts or max(counts.values()) < 2:
         return plain
     # The numbers less their variant's mean, on the indicators of starts less theirs.

@@ -9,6 +9,7 @@ repeated_runs   evidence on the run-to-run spread from repeated runs of other sw
 order           variants in another order
 advice          advice for settling open questions
 sweep_forecast  forecasts of the variants of a sweep; backtest: of finished runs from their first part
+kept_forecast   the same forecasts, and their curves, kept beside the sweep
 choices         seeds, budgets and samples to choose from, and the cost of each choice
 earlier         knowledge of a scale from the runs of a home folder
 foresee         the resolution of each design, and the cheapest for a wanted difference; foresee_elsewhere: of curves

@@ -79,7 +79,7 @@ def of_other_sweeps(sweep: StartedSweep, own: Collection[str], freedom: int) -> 
 
     `own` are the ids of the runs that count there. Unreadable runs are left out and named.
     """
-    like = None if freedom >= ENOUGH_FREEDOM else _some_recipe(sweep)
+    like = None if freedom >= ENOUGH_FREEDOM else some_recipe(sweep)
     if like is None:
         return NO_OTHERS
     return repeats_of_home(
@@ -94,8 +94,8 @@ def of_other_sweeps(sweep: StartedSweep, own: Collection[str], freedom: int) -> 
     )
 
 
-def _some_recipe(sweep: StartedSweep) -> AnyRecipe | None:
-    """The recipe of the first readable run, which defines the scale."""
+def some_recipe(sweep: StartedSweep) -> AnyRecipe | None:
+    """The recipe of the first readable run, which defines the scale; None if no run of the first variant has one."""
     for run in sweep.plan.variants[0].runs if sweep.plan.variants else ():
         with suppress(OSError, ValueError):  # the fit of the run reports the error
             return sweep.run(run.id).read_recipe()[0]

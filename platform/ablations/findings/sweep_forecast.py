@@ -107,6 +107,8 @@ class SweepForecast:
     """The pass rate whose compute was requested."""
     variants: tuple[VariantForecast, ...]
     reasons: tuple[str, ...]
+    unkept: str = ""
+    """The reason why the forecast could not be kept, such as "No space left on device"; empty if it was."""
 
     def __repr__(self) -> str:
         budgets = ", ".join(map(compute_text, self.budgets_gpu_hours))
@@ -147,7 +149,7 @@ def forecast_sweep(
     `done` receives the number of variants forecast and the total.
     """
     plan = results.plan
-    budgets = tuple(budgets_gpu_hours) or tuple(times * plan.budget_gpu_hours for times in DEFAULT_BUDGETS)
+    budgets = budgets_of(results, budgets_gpu_hours)
     if score is not None and not 0 < score <= 1:
         raise AblationsError(f"score is {score:g}; a pass rate to reach lies in (0, 1]")
     groups, spread = forecast_groups(results), spread_of(results)
@@ -186,6 +188,11 @@ def forecast_sweep(
         variants=tuple(of_variant(name, groups[name]) for name in counted_off([*groups], done)),
         reasons=(*results.reasons, *_reasons(results)),
     )
+
+
+def budgets_of(results: Results, budgets_gpu_hours: Sequence[float]) -> tuple[float, ...]:
+    """The given computes, by default those of DEFAULT_BUDGETS."""
+    return tuple(budgets_gpu_hours) or tuple(times * results.plan.budget_gpu_hours for times in DEFAULT_BUDGETS)
 
 
 def forecast_groups(results: Results) -> dict[str, list[Fit]]:

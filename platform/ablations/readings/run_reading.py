@@ -117,7 +117,7 @@ def kept_reading(folder: RunFolder, name: str, settings: FitSettings) -> RunRead
         except OSError as error:
             return replace(found, unkept=error.strerror or str(error))
         with suppress(OSError):  # another process removes the same files
-            _forget_old(path.parent, now=time.time())
+            forget_old(path.parent, most=MOST_KEPT, now=time.time())
         return found
 
 
@@ -248,9 +248,9 @@ def code_of_readings() -> str:
     return digest.hexdigest()
 
 
-def _forget_old(folder: Path, *, now: float) -> None:
-    """Delete readings beyond the newest ones, and files of interrupted writes."""
+def forget_old(folder: Path, *, most: int, now: float) -> None:
+    """Delete all but the `most` newest trees of a folder, and files of interrupted writes."""
     kept = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime_ns)
     torn = [path for path in folder.glob(".*.tmp") if now - path.stat().st_mtime > SECONDS_OF_A_WRITE]
-    for path in (*kept[:-MOST_KEPT], *torn):
+    for path in (*kept[:-most], *torn):
         path.unlink(missing_ok=True)

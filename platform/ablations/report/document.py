@@ -13,6 +13,7 @@ from ablations.report.curves import CURVES_LEGEND
 from ablations.report.methods import methods_paragraphs
 from ablations.report.rounding import ROUNDED
 from ablations.report.words.comparison import ResultRow, glossary, sentence
+from ablations.report.words.task import task_of_sweep
 from ablations.terminal.visible import made_visible
 from ablations.text import at_scale
 
@@ -38,6 +39,8 @@ class Document:
     title: str
     doc: str
     remarks: tuple[Remark, ...]
+    task: str
+    """What the pass rates are of; empty if the platform does not know."""
     findings: tuple[str, ...]
     """One sentence per variant."""
     advice: str
@@ -60,6 +63,7 @@ def document_of(results: Results, *, now: datetime) -> Document:
         title=made_visible(results.title),
         doc=made_visible(plan.doc),
         remarks=tuple(replace(one, text=made_visible(one.text)) for one in results.remarks),
+        task=made_visible(task_of_sweep(results.sweep)),
         findings=_seen([sentence(ResultRow(results=results, variant=one, digits=ROUNDED)) for one in results.variants]),
         advice=made_visible(advice(results)),
         changes=_seen_pairs([(one.name, one.changes) for one in plan.variants if one.overrides]),

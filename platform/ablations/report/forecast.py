@@ -1,15 +1,14 @@
 """Figures of forecasts: every variant at more compute, and its chance to lead there."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ablations.answers.forecasts import estimated, joint_draws, leaderboard
-from ablations.answers.run_to_run import RunToRun
+from ablations.answers.forecasts import Chance, leaderboard
+from ablations.findings.kept_forecast import ForecastBand, ForecastLine, kept_band, kept_lines
 from ablations.findings.results import FittedVariant, Results
 from ablations.findings.sweep_forecast import forecast_groups, spread_of
-from ablations.fit.result import Fit
 from ablations.report.axes import ComputeAxis
 from ablations.report.colours import Style, styles
 from ablations.report.style import dress, in_hover, mark, plain
@@ -42,10 +41,11 @@ def forecast_figure(
 
     groups, titles = forecast_groups(results), ["", wins_title(results, compute)]
     figure = make_subplots(cols=2, column_widths=[0.7, 0.3], horizontal_spacing=0.19, subplot_titles=titles)
-    _draw_curves(figure, results, groups, banded)
+    _draw_curves(figure, results, banded)
     if groups:
-        figure.add_trace(_bars(results, groups, compute), row=1, col=2)
-    dress(figure, height=_height(groups))
+        chances = leaderboard(groups, compute or _last(results), spread_of(results))
+        figure.add_trace(_bars(results, chances), row=1, col=2)
+    dress(figure, height=_height(len(groups)))
     axis = _axis(results)
     figure.update_xaxes(**axis.layout, row=1, col=1)
     figure.update_yaxes(title="held-out pass rate", row=1, col=1)
@@ -59,22 +59,21 @@ def forecast_curves_figure(results: Results, *, banded: Collection[str] | None =
     """The left half of `forecast_figure`, for a page that may be narrow."""
     from plotly.graph_objects import Figure
 
-    figure, groups = Figure(), forecast_groups(results)
-    _draw_curves(figure, results, groups, banded)
-    dress(figure, height=_height(groups))
+    figure = Figure()
+    num_drawn = _draw_curves(figure, results, banded)
+    dress(figure, height=_height(num_drawn))
     figure.update_xaxes(**_axis(results).layout)
     figure.update_yaxes(title="held-out pass rate")
     figure.update_layout(margin={"l": 60, "r": 15, "t": 20, "b": 60}, legend=LEGEND)
     return figure
 
 
-def chances_figure(results: Results, *, compute: float | None = None) -> "Figure":
-    """The right half of `forecast_figure`: P(variant wins) at `compute`, by default ten budgets."""
+def chances_figure(results: Results, chances: Sequence[Chance]) -> "Figure":
+    """The right half of `forecast_figure`: P(variant wins) of each of the `chances`."""
     from plotly.graph_objects import Figure
 
-    groups = forecast_groups(results)
-    figure = Figure([_bars(results, groups, compute)] if groups else [])
-    dress(figure, height=90 + 48 * len(groups))
+    figure = Figure([_bars(results, chances)] if chances else [])
+    dress(figure, height=90 + 48 * len(chances))
     figure.update_xaxes(range=[0, 1.15], nticks=6)
     figure.update_yaxes(autorange="reversed", automargin=True, ticklabelstandoff=4)
     figure.update_layout(margin={"l": 10, "r": 10, "t": 10, "b": 40})
@@ -86,22 +85,28 @@ def wins_title(results: Results, compute: float | None = None) -> str:
     return f"P(wins) at {compute_text(compute or _last(results))} {results.plan.hours_name}"
 
 
-def _draw_curves(
-    figure: "Figure", results: Results, groups: Mapping[str, list[Fit]], banded: Collection[str] | None
-) -> None:
-    """Draw every variant with a forecast, and the budget."""
+def _draw_curves(figure: "Figure", results: Results, banded: Collection[str] | None) -> int:
+    """Draw every variant with a forecast, and the budget; returns the number of variants drawn."""
     plan, look, axis = results.plan, styles(results.plan), _axis(results)
-    banded, spread = [plan.reference] if banded is None else banded, spread_of(results)
-    for variant in results.variants:
-        if fits := groups.get(variant.name):
-            band = spread if variant.name in banded else None
-            figure.add_traces(_curves(variant, fits, look[variant.name], axis, band=band))
-    if groups:
+    banded = [plan.reference] if banded is None else banded
+
+    def grid_to(end: float) -> np.ndarray:
+        parts = [axis.grid(low, high) for low, high in ((axis.first, end), (end, axis.last)) if low < high]
+        return np.unique(np.concatenate(parts))
+
+    lines = kept_lines(results, grid_to, (axis.first, axis.last))
+    for line in lines:
+        band = None
+        if line.variant in banded:
+            band = kept_band(results, line.variant, axis.grid(axis.first, axis.last))
+        figure.add_traces(_curves(results.variant(line.variant), line, look[line.variant], axis, band=band))
+    if lines:
         mark(figure, plan.budget_gpu_hours, text="budget", log=True)
+    return len(lines)
 
 
-def _height(groups: Mapping[str, list[Fit]]) -> int:
-    return 130 + max(390, 30 * len(groups))
+def _height(num_drawn: int) -> int:
+    return 130 + max(390, 30 * num_drawn)
 
 
 def _last(results: Results) -> float:
@@ -119,29 +124,23 @@ def _first_reading(results: Results, last: float) -> float:
 
 
 def _curves(
-    variant: FittedVariant, fits: Sequence[Fit], style: Style, axis: ComputeAxis, *, band: RunToRun | None
+    variant: FittedVariant, drawn: ForecastLine, style: Style, axis: ComputeAxis, *, band: ForecastBand | None
 ) -> list["Scatter"]:
-    """Line (solid to the largest fitted compute, dashed beyond) and readings of a variant; with a band if `band` gives
-    the run-to-run spread.
-    """
+    """Line (solid to the largest fitted compute, dashed beyond), readings and band of a variant."""
     from plotly.graph_objects import Scatter
 
-    end = max(fit.window[1] for fit in fits)
     traces = []
     if band is not None:
-        grid = axis.grid(axis.first, axis.last)
-        low, high = np.quantile(joint_draws(fits, grid, spread=band), (0.025, 0.975), axis=0)
-        outline = {"x": np.concatenate([grid, grid[::-1]]), "y": np.concatenate([high, low[::-1]])}
+        x, y = (np.concatenate(pair) for pair in ((band.compute, band.compute[::-1]), (band.high, band.low[::-1])))
         traces.append(
-            Scatter(**outline, mode="lines", fill="toself", fillcolor=style.tint(0.13), line_width=0, hoverinfo="skip")
+            Scatter(x=x, y=y, mode="lines", fill="toself", fillcolor=style.tint(0.13), line_width=0, hoverinfo="skip")
         )
-    for low, high, dash in ((axis.first, end, "solid"), (end, axis.last, "dash")):
-        if low < high:
-            grid = axis.grid(low, high)
+    for part, dash in ((drawn.compute <= drawn.end, "solid"), (drawn.compute >= drawn.end, "dash")):
+        if part.sum() > 1:
             line = {"color": style.colour, "width": 2.2 if dash == "solid" else 1.6, "dash": dash}
-            estimate = estimated(fits, grid)
             hover = f"{in_hover(variant.name)}<br>%{{x:.4g}} {axis.hours_name}: %{{y:.4f}}<extra></extra>"
-            traces.append(Scatter(x=grid, y=estimate, mode="lines", line=line, hovertemplate=hover))
+            x, y = drawn.compute[part], drawn.rate[part]
+            traces.append(Scatter(x=x, y=y, mode="lines", line=line, hovertemplate=hover))
     for run in variant.runs:
         if run.curve is not None:
             shown = run.curve.compute > 0
@@ -154,11 +153,11 @@ def _curves(
     return traces
 
 
-def _bars(results: Results, groups: Mapping[str, list[Fit]], compute: float | None) -> "Bar":
+def _bars(results: Results, chances: Sequence[Chance]) -> "Bar":
     """P(wins) of every variant, the likeliest winner on top."""
     from plotly.graph_objects import Bar
 
-    look, chances = styles(results.plan), leaderboard(groups, compute or _last(results), spread_of(results))
+    look, chances = styles(results.plan), sorted(chances, key=lambda chance: -chance.wins)
     return Bar(
         x=[chance.wins for chance in chances],
         y=[plain(chance.variant) for chance in chances],

@@ -122,6 +122,7 @@ def _report(document: Document) -> str:
         r"\begin{document}",
         rf"\section*{{{latex_text(elided(document.title, 120))}}}",
         latex_text(document.doc),
+        latex_text(document.task),
         *(rf"\paragraph{{Note.}} {latex_text(one.text)}" for one in document.remarks),
         r"\subsection*{What was found}",
         _items([rf"\item {latex_text(text)}" for text in document.findings], "itemize"),

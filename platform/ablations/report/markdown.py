@@ -47,6 +47,7 @@ def _report_text(document: Document) -> str:
     parts = [
         f"# {markdown_text(document.title)}",
         markdown_text(document.doc),
+        markdown_text(document.task),
         *(f"> {markdown_text(one.text)}" for one in document.remarks),
         "## What was found",
         _listed(document.findings),

@@ -31,6 +31,7 @@ from ablations.answers.run_to_run import ASSUMED_SD, RunToRun, run_to_run
 from ablations.cli import app
 from ablations.errors import AblationsError
 from ablations.findings.results import read_results
+from ablations.findings.sweep_forecast import forecast_sweep
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.report.colours import styles
@@ -404,7 +405,8 @@ def test_a_page_draws_the_same_in_two_figures(tmp_path):
     results = read_results(make_home(tmp_path))
     both = forecast_figure(results, banded=["loo-loss"], compute=3000).to_dict()
     curves = forecast_curves_figure(results, banded=["loo-loss"]).to_dict()
-    chances = chances_figure(results, compute=3000).to_dict()
+    found = forecast_sweep(results, budgets_gpu_hours=[3000])
+    chances = chances_figure(results, [one.outlooks[0].chance for one in found.variants]).to_dict()
 
     def drawn(figure):
         places = ("xaxis", "yaxis")

@@ -7,12 +7,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from fixtures_home import TRUTH, changed, make_home, planned_run
+from fixtures_home import TRUTH, changed, make_home, planned_run, write_run
 
 from ablations.findings.results import read_results
+from ablations.home.plan import PlannedRun
 from ablations.report.document import document_of
+from ablations.report.latex import latex_files
+from ablations.report.markdown import markdown_files
 from ablations.report.page import report_page, write_report
 from ablations.report.verdicts import verdicts_figure
+from ablations.study.resolve import load_resolved
 
 NOW = datetime(2025, 11, 20, 12, 30, tzinfo=UTC)
 
@@ -171,3 +175,20 @@ def test_the_report_says_where_the_hours_went(results):
     text = text_of(report_page(results, now=NOW))
     assert "Where the hours went variant generators decode" in text
     assert "loo-loss 95.0% 4.0% 1.0% 69.0% 31.0% 4,000 2.0% 27.6%" in text
+
+
+def test_every_format_says_what_the_pass_rate_is_of(tmp_path):
+    sweep = make_home(tmp_path)
+    assert document_of(read_results(sweep), now=NOW).task == ""  # of a recipe that no version of ours wrote
+    recipe = load_resolved("scalerl", "smoke")
+    run = PlannedRun(seed=0, id=recipe.identity(0))
+    write_run(sweep.home, run.id, TRUTH["scalerl"])
+    (sweep.run(run.id).path / "recipe.json").unlink()
+    sweep.run(run.id).create(recipe, 0)
+    sweep = changed(sweep, variants=(replace(sweep.plan.variants[0], runs=(run,)), *sweep.plan.variants[1:]))
+    results = read_results(sweep)
+    said = "Task: given 3:k9a2, write the three smallest symbols, 29a."
+    assert said in report_page(results, now=NOW)
+    document = document_of(results, now=NOW)
+    assert said in markdown_files(document, {})["report.md"].decode()
+    assert said in latex_files(document, {})["report.tex"].decode()

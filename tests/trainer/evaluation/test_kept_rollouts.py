@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from trainer.tiny import tiny_recipe
 
-from scalerl.evaluation.kept_rollouts import END_BYTES, KeptRollouts, evenly_placed, kept_ends, rollout_text, spans
+from scalerl.evaluation.kept_rollouts import (
+    END_BYTES,
+    KeptRollouts,
+    evenly_placed,
+    kept_beginning,
+    kept_ends,
+    rollout_text,
+    spans,
+)
 from scalerl.generator.request import Finished, Request
 from scalerl.rollout import Judgement, Prompt, Rollout
 from scalerl.tokens import Tokenizer
@@ -120,7 +128,7 @@ def test_an_evaluation_keeps_the_first_answer_to_the_same_prompts_whatever_order
 
     asked = [finished(group, index) for group in range(8) for index in range(2)]
     right = [Judgement("right" if one.request.group == 2 else "wrong") for one in asked]
-    kept = KeptRollouts(SYMBOLS.reader, tiny_recipe())
+    kept = KeptRollouts(SYMBOLS.reader, tiny_recipe(), lambda prompt: prompt.answer)
     kept.keep(asked, right)
     found = kept.take()
     assert [(one["prompt_id"], one["verdict"], one["reward"], one["tokens"]) for one in found] == [
@@ -129,6 +137,19 @@ def test_an_evaluation_keeps_the_first_answer_to_the_same_prompts_whatever_order
         ("4", "wrong", -1.0, 6),
         ("6", "wrong", -1.0, 6),
     ]
+    assert {one["right_answer"] for one in found} == {"29a"}
     assert kept.take() == []
     kept.keep(asked[::-1], right[::-1])
     assert kept.take() == found
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("29a", "29a"),
+        ("a" * 2 * END_BYTES, "a" * 2 * END_BYTES),
+        ("é" * (END_BYTES + 1), "é" * (END_BYTES // 2) + " …"),  # of two bytes each
+    ],
+)
+def test_a_long_right_answer_is_cut_between_characters(text, kept):
+    assert kept_beginning(text) == kept

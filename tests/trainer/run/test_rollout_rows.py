@@ -13,6 +13,14 @@ from scalerl.tokens.symbols import SymbolTokenizer
 
 TOKENIZER = SymbolTokenizer()
 READER = TOKENIZER.reader
+WRITTEN = {"mixed": "a", "other": "b"}
+"""Right answers by the prompts' ids."""
+
+
+def right_answer(prompt):
+    return WRITTEN.get(prompt.id)
+
+
 PROGRESS = Progress(step=3, compute_gpu_hours=0.5, flops=10, tokens=4)
 
 
@@ -57,14 +65,14 @@ def test_an_advantage_that_rewards_alone_do_not_decide_is_not_told(changes):
 
 
 def test_a_batch_without_variance_has_rollouts_and_no_advantage():
-    rows = list(trained_rollouts(READER, tiny_recipe(), [ALIKE], 0))
+    rows = list(trained_rollouts(READER, tiny_recipe(), [ALIKE], 0, right_answer))
     assert [(row["advantage"], row["masked"], row["reward"]) for row in rows] == [(None, "no variance", -1.0)] * 2
 
 
 def test_rollouts_that_are_off_the_mask_say_why():
     cut = replace(MIXED, rollouts=(replace(MIXED.rollouts[0], truncated=True), MIXED.rollouts[1]))
-    kept = list(trained_rollouts(READER, tiny_recipe(truncated="keep"), [cut], 0))
-    masked = list(trained_rollouts(READER, tiny_recipe(truncated="mask"), [cut], 0))
+    kept = list(trained_rollouts(READER, tiny_recipe(truncated="keep"), [cut], 0, right_answer))
+    masked = list(trained_rollouts(READER, tiny_recipe(truncated="mask"), [cut], 0, right_answer))
     assert [row["masked"] for row in kept] == [None, None]
     assert [row["masked"] for row in masked] == ["truncated", None]
 
@@ -72,17 +80,22 @@ def test_rollouts_that_are_off_the_mask_say_why():
 def test_kept_rollouts_come_from_all_over_the_batch_and_from_other_places_the_next_time():
     groups = [group(f"{number}", [1.0, -1.0], ["9</think>a", "8</think>b"]) for number in range(4)]
     for reading, answer in ((0, "a"), (1, "b"), (2, "a")):
-        rows = list(trained_rollouts(READER, tiny_recipe(), groups, reading))
+        rows = list(trained_rollouts(READER, tiny_recipe(), groups, reading, right_answer))
         assert [row["prompt_id"] for row in rows] == ["0", "1", "2", "3"]
         assert {row["answer"][0]["text"] for row in rows} == {answer}
-    assert list(trained_rollouts(READER, tiny_recipe(), [], 0)) == []
+    assert list(trained_rollouts(READER, tiny_recipe(), [], 0, right_answer)) == []
+
+
+def test_a_row_has_the_right_answer_if_one_is_written():
+    rows = trained_rollouts(READER, tiny_recipe(), [MIXED, ALIKE], 0, right_answer)
+    assert [row["right_answer"] for row in rows] == ["a", "a", None, None]
 
 
 def test_nothing_is_drawn_and_nothing_is_changed():
     groups = [MIXED, OTHER]
     before = [rollout.tokens.copy() for one in groups for rollout in one.rollouts]
     state = np.random.get_state(legacy=False)["state"]["key"].copy()
-    list(trained_rollouts(READER, tiny_recipe(), groups, 5))
+    list(trained_rollouts(READER, tiny_recipe(), groups, 5, right_answer))
     assert (np.random.get_state(legacy=False)["state"]["key"] == state).all()
     after = [rollout.tokens for one in groups for rollout in one.rollouts]
     assert all((one == other).all() for one, other in zip(before, after, strict=True))
@@ -90,7 +103,7 @@ def test_nothing_is_drawn_and_nothing_is_changed():
 
 def test_rows_have_the_keys_of_the_documentation():
     always, trained = (section("`rollouts.jsonl`").after(f"\n{kind}: ").table() for kind in ("every row", "`trained`"))
-    (row, *_) = trained_rollouts(READER, tiny_recipe(), [MIXED], 0)
+    (row, *_) = trained_rollouts(READER, tiny_recipe(), [MIXED], 0, right_answer)
     written = RolloutRow(kind="trained", progress=PROGRESS, kept=row).to_json()
     assert written.keys() == always.keys() | trained.keys()
     example = section("`rollouts.jsonl`").example()

@@ -4,7 +4,7 @@
      "truncated": false, "prompt": [{"text": "3:k9a2<think>", "tokens": 6}],
      "thinking": [{"text": "9a", "tokens": 2, "version": 38}, {"text": "k2", "tokens": 2, "version": 39},
                   {"text": "</think>", "tokens": 1, "version": 39, "forced": true}],
-     "answer": [{"text": "29a", "tokens": 4, "version": 39}]}
+     "answer": [{"text": "29a", "tokens": 4, "version": 39}], "right_answer": "29a"}
 
 Consecutive tokens of the same weights form one span, a compact record of the weights of every token. A part that is too
 long keeps both ends, and a span between them gives the number of omitted tokens: `{"left_out": 11820}`. The choice of
@@ -12,14 +12,14 @@ rollouts depends only on their positions and uses no random numbers.
 """
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
 from scalerl.generator.request import Finished
 from scalerl.objective.rewards import reward
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Judgement, Rollout
+from scalerl.rollout import Judgement, Prompt, Rollout
 from scalerl.tokens.reader import Reader
 
 NUM_KEPT = 4
@@ -27,6 +27,8 @@ NUM_KEPT = 4
 END_BYTES = 2000
 """UTF-8 bytes kept at either end of a prompt, a thinking part and an answer."""
 
+RightAnswer = Callable[[Prompt], str | None]
+"""The right answer of a prompt in writing; None if its task has none written."""
 Span = dict[str, Any]
 """One entry of `prompt`, `thinking` or `answer`."""
 
@@ -100,8 +102,17 @@ def rollout_text(reader: Reader, rollout: Rollout) -> dict[str, list[Span]]:
     }
 
 
-def kept_rollout(reader: Reader, rollout: Rollout, judged: Judgement, its_reward: float) -> dict[str, Any]:
+def kept_beginning(text: str) -> str:
+    """The text, or its first END_BYTES bytes and an ellipsis if it is longer than both ends of a kept part."""
+    content = text.encode()
+    return text if len(content) <= 2 * END_BYTES else f"{content[:END_BYTES].decode(errors='ignore')} …"
+
+
+def kept_rollout(
+    reader: Reader, rollout: Rollout, judged: Judgement, its_reward: float, right_answer: RightAnswer
+) -> dict[str, Any]:
     """Columns of every kept rollout."""
+    right = right_answer(rollout.prompt)
     return {
         "task": rollout.prompt.task,
         "prompt_id": rollout.prompt.id,
@@ -111,14 +122,15 @@ def kept_rollout(reader: Reader, rollout: Rollout, judged: Judgement, its_reward
         "tokens": len(rollout.tokens),
         "truncated": rollout.truncated,
         **rollout_text(reader, rollout),
+        "right_answer": None if right is None else kept_beginning(right),
     }
 
 
 class KeptRollouts:
     """Keeps rollouts of the last evaluation: the first answer to some prompts, always the same prompts."""
 
-    def __init__(self, reader: Reader, recipe: ResolvedRecipe) -> None:
-        self._reader, self._recipe = reader, recipe
+    def __init__(self, reader: Reader, recipe: ResolvedRecipe, right_answer: RightAnswer) -> None:
+        self._reader, self._recipe, self._right_answer = reader, recipe, right_answer
         self._kept: list[dict[str, Any]] = []
 
     def keep(self, finished: Sequence[Finished], judged: Sequence[Judgement]) -> None:
@@ -126,7 +138,13 @@ class KeptRollouts:
         firsts = [pair for pair in zip(finished, judged, strict=True) if pair[0].request.index == 0]
         firsts.sort(key=lambda pair: pair[0].request.group)
         self._kept = [
-            kept_rollout(self._reader, one.rollout, its, reward(its, len(one.rollout.tokens), self._recipe))
+            kept_rollout(
+                self._reader,
+                one.rollout,
+                its,
+                reward(its, len(one.rollout.tokens), self._recipe),
+                self._right_answer,
+            )
             for one, its in (firsts[place] for place in evenly_placed(len(firsts), NUM_KEPT))
         ]
 

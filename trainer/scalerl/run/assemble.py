@@ -145,7 +145,8 @@ def assemble(
 
     # One copy of the initial weights, shared by everything that compares with them.
     origin = policy.start_policy()
-    drift, kept_rollouts = PolicyDrift(recipe=recipe, start=origin), KeptRollouts(tokenizer.reader, recipe)
+    drift = PolicyDrift(recipe=recipe, start=origin)
+    kept_rollouts = KeptRollouts(tokenizer.reader, recipe, lambda prompt: task.written(prompt).answer)
     held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, drift=drift, kept=kept_rollouts)
     processes = _processes(recipe, policy.exported_weights(), coordinator)
     kept = None

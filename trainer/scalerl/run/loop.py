@@ -191,7 +191,13 @@ class Run:
     def _evaluate(self) -> None:
         """Evaluate the present weights off the clock, or have the evaluator do so while training continues."""
         progress, wall_s, cluster = progress_of(self.cluster), self._wall(), self.cluster
-        trained = trained_rollouts(self.parts.reader, self.recipe, self.last_batch, self.num_readings)
+        trained = trained_rollouts(
+            self.parts.reader,
+            self.recipe,
+            self.last_batch,
+            self.num_readings,
+            lambda prompt: self.parts.tasks.trained.written(prompt).answer,
+        )
         if self.pending is None:
             with cluster.paused(), self._off_clock("evaluate"):
                 held_out = list(self.parts.held_out.measure(cluster, self.evaluations))

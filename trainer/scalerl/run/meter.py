@@ -42,7 +42,7 @@ def make_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> Meter:
         policy.load_weights(start)
         generator = make_generator(recipe, frozen_copy(policy), slots=rows, max_prompt=prompts.measured)
         drift = PolicyDrift(recipe=recipe, start=policy.start_policy())
-    kept = KeptRollouts(tokenizer.reader, recipe)
+    kept = KeptRollouts(tokenizer.reader, recipe, lambda prompt: tasks.trained.written(prompt).answer)
     return Meter(
         generator=generator,
         held_out=HeldOutEvaluator(recipe=recipe, task=tasks.trained, seed=seed, drift=drift, kept=kept),

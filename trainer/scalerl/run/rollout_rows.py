@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from scalerl.evaluation.kept_rollouts import NUM_KEPT, evenly_placed, kept_rollout
+from scalerl.evaluation.kept_rollouts import NUM_KEPT, RightAnswer, evenly_placed, kept_rollout
 from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.objective.trained_groups import trained_groups
@@ -37,7 +37,7 @@ class RolloutRow:
 
 
 def trained_rollouts(
-    reader: Reader, recipe: ResolvedRecipe, groups: Sequence[Group], reading: int
+    reader: Reader, recipe: ResolvedRecipe, groups: Sequence[Group], reading: int, right_answer: RightAnswer
 ) -> Iterator[dict[str, Any]]:
     """Columns of some rollouts spread over a batch; another `reading` starts at another rollout.
 
@@ -61,7 +61,7 @@ def trained_rollouts(
         elif recipe.truncated == "mask" and rollout.truncated:
             masked = "truncated"
         yield {
-            **kept_rollout(reader, rollout, judged, group.rewards[place]),
+            **kept_rollout(reader, rollout, judged, group.rewards[place], right_answer),
             "advantage": None if known is None else known[chosen],
             "masked": masked,
         }

@@ -1,6 +1,6 @@
 """Write a program that maps five numbers to five others, modulo a prime, thinking first.
 
-    prompt    0137a:25d4v<think>      0 must become 2, 1 must become 5, ... modulo 31
+    prompt    0137a:25b6f<think>      0 must become 2, 1 must become 5, ... modulo 17
     response  x3w2</think>x3w2<eos>   a draft, then the program: times 3, plus 2
 
 A program is a sequence of operations on a single number: `wC` adds C, `xC` multiplies by C, `y` squares. A program is

@@ -5,4 +5,5 @@ design      the resolution of a study's designs
 forecast    the lines of a forecast
 paper       the paper's comparison
 card        a card
+task        what the pass rates of a sweep are of
 """
