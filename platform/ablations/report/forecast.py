@@ -11,7 +11,8 @@ from ablations.findings.results import FittedVariant, Results
 from ablations.findings.sweep_forecast import forecast_groups, spread_of
 from ablations.fit.result import Fit
 from ablations.report.axes import ComputeAxis
-from ablations.report.colours import Style, styles
+from ablations.report.colours import Style
+from ablations.report.leading import look_of
 from ablations.report.style import dress, in_hover, mark, plain
 from ablations.text import compute_text
 
@@ -90,7 +91,7 @@ def _draw_curves(
     figure: "Figure", results: Results, groups: Mapping[str, list[Fit]], banded: Collection[str] | None
 ) -> None:
     """Draw every variant with a forecast, and the budget."""
-    plan, look, axis = results.plan, styles(results.plan), _axis(results)
+    plan, look, axis = results.plan, look_of(results), _axis(results)
     banded, spread = [plan.reference] if banded is None else banded, spread_of(results)
     for variant in results.variants:
         if fits := groups.get(variant.name):
@@ -158,7 +159,7 @@ def _bars(results: Results, groups: Mapping[str, list[Fit]], compute: float | No
     """P(wins) of every variant, the likeliest winner on top."""
     from plotly.graph_objects import Bar
 
-    look, chances = styles(results.plan), leaderboard(groups, compute or _last(results), spread_of(results))
+    look, chances = look_of(results), leaderboard(groups, compute or _last(results), spread_of(results))
     return Bar(
         x=[chance.wins for chance in chances],
         y=[plain(chance.variant) for chance in chances],
