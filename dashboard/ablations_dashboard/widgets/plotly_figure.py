@@ -39,7 +39,9 @@ export default function ({ data, parentElement }) {
     if (place.wanted !== data || !place.isConnected) return;
     const figure = JSON.parse(data.spec);
     place.drawnNarrow = isNarrow();
-    return Plotly.react(place, figure.data, place.drawnNarrow ? JSON.parse(data.narrow) : figure.layout, data.config);
+    const layout = place.drawnNarrow ? JSON.parse(data.narrow) : figure.layout;
+    place.style.height = layout.height ? `${layout.height}px` : "";  // Plotly takes it from here when the width changes
+    return Plotly.react(place, figure.data, layout, data.config);
   }).catch((error) => { place.textContent = "This figure cannot be drawn: " + error.message; });
   draw();
   const watch = new ResizeObserver(() => {

@@ -15,7 +15,7 @@ from ablations.findings.results import Results
 from ablations.report.colours import OTHERS_COLOUR
 from ablations.report.end_labels import asymptote_text, moved_apart
 from ablations.report.series import BandSeries, CurveSeries, LineSeries, VariantSeries, curve_series
-from ablations.report.style import dress, elided, in_hover, mark, plain
+from ablations.report.style import FONT, dress, elided, in_hover, mark, plain
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
@@ -61,10 +61,12 @@ class CurvesLayout:
     top: int = 12
 
 
-WIDE = CurvesLayout(height=400, left=58, right=184, bottom=48, label=31, slot=0.013, font=12, longest_name=24, ticks=7)
+WIDE = CurvesLayout(height=400, left=58, right=190, bottom=48, label=31, slot=0.013, font=12, longest_name=24, ticks=7)
 NARROW = CurvesLayout(
-    height=340, left=44, right=146, bottom=46, label=26, slot=0.018, font=10, longest_name=19, ticks=4
+    height=340, left=44, right=148, bottom=46, label=26, slot=0.018, font=10, longest_name=19, ticks=4
 )
+LEADER_PX = 20
+"""Length of the line from A to its label, across."""
 
 
 def counted_compute(results: Results) -> Counted:
@@ -159,15 +161,16 @@ def _lay_out(
     for one, place in zip(variants, places, strict=True):
         colour = one.style.colour
         figure.add_shape(
-            type="line", xref="paper", xsizemode="pixel", xanchor=1, x0=2, x1=16, yref="y",
+            type="line", xref="paper", xsizemode="pixel", xanchor=1, x0=2, x1=LEADER_PX, yref="y",
             y0=one.asymptote.height, y1=place, line={"color": colour, "width": 1},
         )  # fmt: skip
-        name = plain(elided(one.name, pixels.longest_name))
-        figure.add_annotation(
-            text=f"<b>{name}</b><br>{plain(asymptote_text(one.asymptote.estimate))}",
-            xref="paper", x=1, xshift=18, xanchor="left", yref="y", y=place, yanchor="middle", align="left",
-            showarrow=False, font={"color": colour, "size": pixels.font}, borderpad=0,
-        )  # fmt: skip
+        name, said = elided(one.name, pixels.longest_name), asymptote_text(one.asymptote.estimate)
+        for text, shift, ink in ((f"<b>{plain(name)}</b>", 1, colour), (plain(said), -1, FONT["color"])):
+            figure.add_annotation(
+                text=text, xref="paper", x=1, xshift=LEADER_PX + 4, xanchor="left", yref="y", y=place,
+                yshift=shift * pixels.label / 4, yanchor="middle", showarrow=False,
+                font={"color": ink, "size": pixels.font}, borderpad=0,
+            )  # fmt: skip
 
 
 def _grey_lines(lines: Sequence[tuple[str, LineSeries]], counted: Counted) -> "Scatter":

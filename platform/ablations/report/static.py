@@ -217,10 +217,10 @@ def _draw_labels(
         starts, stands = (box.y0 + box.height * (value - low) / (high - low) for value in (height, place))
         edge, step = box.x1, 0.08 / figure.get_figwidth()
         figure.add_artist(_leader([edge, edge + step], [starts, stands], one.style.colour))
-        look: dict[str, Any] = {"fontsize": FONT_PT, "color": one.style.colour, "linespacing": 1.05}
+        look: dict[str, Any] = {"fontsize": FONT_PT}
         x = edge + 1.4 * step
-        _write(figure.text(x, stands, "", va="bottom", weight="bold", **look), name)
-        _write(figure.text(x, stands, "", va="top", **look), said)
+        _write(figure.text(x, stands, "", va="bottom", weight="bold", color=one.style.colour, **look), name)
+        _write(figure.text(x, stands, "", va="top", color="#1f2328", **look), said)
 
 
 def _leader(x: list[float], y: list[float], colour: str) -> "Line2D":

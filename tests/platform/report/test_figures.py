@@ -55,8 +55,9 @@ def marks_of(figure, variant):
 
 def labels_of(figure):
     """The labels at the right edge, by the name in bold."""
-    texts = [one.text for one in figure.layout.annotations if one.text.startswith("<b>")]
-    return dict(text.removeprefix("<b>").split("</b><br>") for text in texts)
+    texts = [one.text for one in figure.layout.annotations if one.xref == "paper"]
+    names = [text.removeprefix("<b>").removesuffix("</b>") for text in texts[::2]]
+    return dict(zip(names, texts[1::2], strict=True))
 
 
 def test_every_reading_is_a_point_on_demand_and_those_outside_the_window_are_hollow(results):
