@@ -3,7 +3,8 @@
 import streamlit as st
 
 from ablations.findings.results import Results
-from ablations.report.curves import CURVES_LEGEND, POINTS_LEGEND, Along, Counted, along_rows, curves_figure
+from ablations.report.curves import CURVES_LEGEND, POINTS_LEGEND, Along, Counted, along_rows, curves_figures
+from ablations.report.series import curve_series
 from ablations.report.thinning import thinned_note
 from ablations_dashboard.selection.url import pick, switch
 from ablations_dashboard.selection.variants import Shown
@@ -37,18 +38,8 @@ def show_curves(results: Results, shown: Shown) -> None:
     with third:
         with_points = switch("points", "Evaluations")
     counted = counted_along(results, shown, against)
-    wide, narrow = (
-        curves_figure(
-            results,
-            shown=shown.focus,
-            others=shown.others,
-            log_compute=log,
-            counted=counted,
-            with_points=with_points,
-            narrow=is_narrow,
-        )
-        for is_narrow in (False, True)
-    )
+    series = curve_series(results, shown=shown.focus, others=shown.others, log_compute=log)
+    wide, narrow = curves_figures(results, series, counted=counted, with_points=with_points)
     with place:
         show_figure(
             wide,

@@ -32,7 +32,9 @@ def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
     with left:
         metric = pick("metric", "Metric", ordered, default=ordered[0])
     with middle:
-        axis: Axis = pick("metric_axis", "x axis of the metric", list(titles), default="compute_gpu_hours", format_func=titles.get)  # pyright: ignore[reportAssignmentType]
+        axis: Axis = pick(
+            "metric_axis", "x axis of the metric", list(titles), default="compute_gpu_hours", format_func=titles.get
+        )  # pyright: ignore[reportAssignmentType]
     with right:
         smoothed = pick("smoothed", "Smoothing", SMOOTHED, default="10", widget=st.select_slider)
     figure = metric_figure(metric, runs, axis=axis, smoothed=int(smoothed), compute_name=plan.compute_name)

@@ -67,6 +67,9 @@ NARROW = CurvesLayout(
 )
 LEADER_PX = 20
 """Length of the line from A to its label, across."""
+LEADER = {"type": "line", "xref": "paper", "xsizemode": "pixel", "xanchor": 1, "yref": "y"}
+LABEL = {"xref": "paper", "x": 1, "xshift": LEADER_PX + 4, "xanchor": "left", "yref": "y", "yanchor": "middle"}
+LABEL |= {"showarrow": False, "borderpad": 0}
 
 
 def counted_compute(results: Results) -> Counted:
@@ -94,36 +97,44 @@ def curves_figure(
     log_compute: bool = False,
     counted: Counted | None = None,
     with_points: bool = False,
-    narrow: bool = False,
 ) -> "Figure":
     """Pass rate against compute with fits, their continuation beyond the budget, and asymptotes.
 
     `shown` are the variants with a label and, as far as the colours go, a colour of their own; by default the reference
     and those with the highest level. `others` are the grey lines, by default all else. `with_points` also draws the
-    evaluations, filled if they were fitted. `narrow` is the layout for a narrow screen.
+    evaluations, filled if they were fitted.
     """
+    series = curve_series(results, shown=shown, others=others, log_compute=log_compute)
+    return curves_figures(results, series, counted=counted, with_points=with_points)[0]
+
+
+def curves_figures(
+    results: Results, series: CurveSeries, *, counted: Counted | None = None, with_points: bool = False
+) -> tuple["Figure", "Figure"]:
+    """`curves_figure` of a series, and an empty figure with its layout for a narrow screen."""
     from plotly.graph_objects import Figure
 
-    series = curve_series(results, shown=shown, others=others, log_compute=log_compute)
     counted = counted or counted_compute(results)
     variants = [one for one in series.variants if one.name in counted.along]
-    figure = Figure()
+    traces: list[Scatter] = []
     if grey := [(name, line) for name, line in series.others if name in counted.along]:
-        figure.add_trace(_grey_lines(grey, counted))
+        traces.append(_grey_lines(grey, counted))
     for variant in variants:
         along, colour = counted.along[variant.name], variant.style.colour
         if variant.band is not None:
-            figure.add_trace(_band(variant, variant.band, along))
-        figure.add_traces(_seeds(variant, counted, with_points=with_points))
-        figure.add_traces([_line(line, variant.name, colour, along) for line in variant.lines])
+            traces.append(_band(variant, variant.band, along))
+        traces += _seeds(variant, counted, with_points=with_points)
+        traces += [_line(line, variant.name, colour, along) for line in variant.lines]
     for place, variant in enumerate(sorted(variants, key=lambda one: -one.asymptote.height)):
-        figure.add_traces(_asymptote(variant, place, series.score_range))
-    if counted.name == results.plan.hours_name:
-        for value, text, side in ((series.fitted_to, "fitted to here", "right"), (series.budget, "budget", "left")):
-            if value is not None:
-                mark(figure, value, text=text, side=side, log=log_compute)
-    _lay_out(figure, variants, series, counted, NARROW if narrow else WIDE)
-    return figure
+        traces += _asymptote(variant, place, series.score_range)
+    wide, narrow = Figure(traces), Figure()
+    for figure, pixels in ((wide, WIDE), (narrow, NARROW)):
+        _lay_out(figure, variants, series, counted, pixels)
+        if counted.name == results.plan.hours_name:
+            if series.fitted_to is not None:
+                mark(figure, series.fitted_to, text="fitted to here", side="right", log=series.axis.log)
+            mark(figure, series.budget, text="budget", log=series.axis.log)
+    return wide, narrow
 
 
 def _lay_out(
@@ -158,19 +169,15 @@ def _lay_out(
     gap = (high - low) * pixels.label / plot
     wanted = [one.asymptote.height for one in variants]
     places = moved_apart(wanted, gap=gap, low=low + gap / 2, high=high - gap / 2)
+    leaders, labels = [], []
     for one, place in zip(variants, places, strict=True):
-        colour = one.style.colour
-        figure.add_shape(
-            type="line", xref="paper", xsizemode="pixel", xanchor=1, x0=2, x1=LEADER_PX, yref="y",
-            y0=one.asymptote.height, y1=place, line={"color": colour, "width": 1},
-        )  # fmt: skip
+        look = {"x0": 2, "x1": LEADER_PX, "y0": one.asymptote.height, "y1": place}
+        leaders.append(LEADER | look | {"line": {"color": one.style.colour, "width": 1}})
         name, said = elided(one.name, pixels.longest_name), asymptote_text(one.asymptote.estimate)
-        for text, shift, ink in ((f"<b>{plain(name)}</b>", 1, colour), (plain(said), -1, FONT["color"])):
-            figure.add_annotation(
-                text=text, xref="paper", x=1, xshift=LEADER_PX + 4, xanchor="left", yref="y", y=place,
-                yshift=shift * pixels.label / 4, yanchor="middle", showarrow=False,
-                font={"color": ink, "size": pixels.font}, borderpad=0,
-            )  # fmt: skip
+        for text, shift, ink in ((f"<b>{plain(name)}</b>", 1, one.style.colour), (plain(said), -1, FONT["color"])):
+            look = {"y": place, "yshift": shift * pixels.label / 4, "font": {"color": ink, "size": pixels.font}}
+            labels.append(LABEL | look | {"text": text})
+    figure.update_layout(shapes=leaders, annotations=labels)
 
 
 def _grey_lines(lines: Sequence[tuple[str, LineSeries]], counted: Counted) -> "Scatter":

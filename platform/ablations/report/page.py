@@ -19,11 +19,12 @@ from ablations.findings.results import Results
 from ablations.readings.hours import NOTE, hours_cells
 from ablations.report.colours import Style
 from ablations.report.columns import PAGE, columns, rows_of
-from ablations.report.curves import curves_figure
+from ablations.report.curves import curves_figures
 from ablations.report.document import document_of
 from ablations.report.headings import paper_headings, under
 from ablations.report.leading import leading, look_of
 from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
+from ablations.report.series import curve_series
 from ablations.report.thinning import thinned_note
 from ablations.report.verdicts import verdicts_figure
 from ablations.report.words.comparison import PAPER_RULE_NOTE, joint_note
@@ -89,9 +90,9 @@ def report_page(results: Results, *, now: datetime) -> str:
         plan=results.plan,
         document=document_of(results, now=now),
         most_warnings=MOST_WARNINGS_ON_TOP,
-        curves=_html(curves_figure(results), narrow=curves_figure(results, narrow=True), with_plotly=True),
+        curves=_html(*curves_figures(results, curve_series(results)), with_plotly=True),
         curves_note=thinned_note(results, leading(results)),
-        intervals=_html(verdicts_figure(results), narrow=verdicts_figure(results, stacked=True)),
+        intervals=_html(verdicts_figure(results), verdicts_figure(results, stacked=True)),
         rows=_comparison(results),
         corrected=f'Intervals under "corrected" are {joint}.' if (joint := joint_note(results)) else "",
         paper_rule=PAPER_RULE_NOTE,
@@ -146,7 +147,7 @@ def _comparison(results: Results) -> list[TableRow]:
     return found
 
 
-def _html(figure: "Figure", *, narrow: "Figure | None" = None, with_plotly: bool = False) -> Markup:
+def _html(figure: "Figure", narrow: "Figure | None" = None, *, with_plotly: bool = False) -> Markup:
     """A figure as HTML; `narrow` is its layout on a narrow screen. The first figure of a page loads Plotly.
 
     Single precision suffices for a screen.
