@@ -293,13 +293,13 @@ class Tab:
         self.drawn("plot.querySelector('.trace path')")
 
     def made_logarithmic(self) -> None:
-        """A click on the switch above the curves."""
+        """A click on the switch below the curves."""
         self.window.page.get_by_test_id("stCheckbox").filter(has_text="Logarithmic").locator("label").click()
         self.drawn("plot._fullLayout.xaxis.type === 'log' && plot.querySelector('.trace path')")
 
     def against_steps(self) -> None:
         """Another axis: two clicks, and the evaluations of one run of each variant are read."""
-        self.window.page.get_by_test_id("stSelectbox").filter(has_text="Against").locator("input").click()
+        self.window.page.get_by_test_id("stSelectbox").filter(has_text="x axis").locator("input").click()
         self.window.page.get_by_role("option", name="optimiser steps").click()
         title = "plot._fullLayout.xaxis.title.text"
         self.drawn(f"({title} || '').includes('optimiser steps') && plot.querySelector('.trace path')")

@@ -10,6 +10,9 @@ with IMPORTING:
     from ablations_dashboard.views import compare, forecast, paper, recipes, run, search, sweeps
 
 st.set_page_config(page_title="Ablations", layout="wide")
+st.html(
+    "<style>.stMainBlockContainer {padding-top: 4rem} .stMainBlockContainer h1 {font-size: 1.8rem; padding: 0}</style>"
+)
 require_token()
 page = st.navigation(
     [

@@ -40,6 +40,7 @@ from ablations.study.search_space import Asymptote
 from ablations.study.sweep import Stop
 from ablations_dashboard.reading import cache
 from ablations_dashboard.reading.cache import load_metrics, load_results, may_change
+from ablations_dashboard.views.compare import FOLDED
 from scalerl.cluster.unit_state import UnitState
 from scalerl.run.health import ALL_REWARDS_EQUAL
 
@@ -54,9 +55,9 @@ def beat(sweep, heartbeat: float) -> None:
 
 
 def drawn(page: AppTest, place: int) -> set[str]:
-    """Names in the legend of the chart at `place`, without what is said of their A."""
+    """Names of the traces of the chart at `place`."""
     figure = figures_of(page)[place]
-    return {trace["name"].partition(":")[0] for trace in figure["data"] if trace.get("name")}
+    return {trace["name"] for trace in figure["data"] if trace.get("name")}
 
 
 def table_with(page: AppTest, column: str) -> pd.DataFrame:
@@ -84,7 +85,7 @@ def test_without_a_sweep_the_page_says_which_command_makes_one(monkeypatch, tmp_
 
 def test_a_finished_sweep_shows_verdicts_with_intervals_and_seeds(monkeypatch, tmp_path):
     sweep = make_home(tmp_path, seeds=(0, 1, 2))
-    page = open_page(monkeypatch, tmp_path, "compare")
+    page = open_page(monkeypatch, tmp_path, "compare", open=["words"])
     line = read_results(sweep).compared("loo-loss")
     assert page.title[0].value == "loo"
     said = "loo-loss: lower at equal compute; ceiling down; more compute to the common target."
@@ -110,9 +111,39 @@ def test_a_collapse_is_one_red_box_and_equal_warnings_are_one_grey_line(monkeypa
     assert sum(plain(one.value).startswith(expected) for one in page.caption) == 1
 
 
+def test_the_verdict_stands_first_then_curves_differences_table_and_all_else_folded(monkeypatch, tmp_path):
+    make_home(tmp_path, seeds=(0, 1, 2))
+    page = open_page(monkeypatch, tmp_path, "compare")
+    kinds = {"title": "title", "subheader": "subheader", "bidi_component": "figure", "dataframe": "table"}
+    order = [
+        "headline" if one.type == "markdown" and one.value.startswith("##### ") else kinds.get(one.type, "")
+        for one in page.main
+        if one.type != "expander"
+    ]
+    seen = [one for one in order if one]
+    assert seen == ["title", "headline", "figure", "subheader", "figure", "subheader", "table"]
+    assert [one.label for one in page.main.expander] == [
+        *("In words", "All numbers", "Ceiling and efficiency", "Fit diagnostics", "Linearised view"),
+        *("Training metrics", "Runs"),
+    ]
+    assert not page.get("progress")
+
+
+def test_what_is_opened_is_in_the_url_and_only_then_read(monkeypatch, tmp_path):
+    make_home(tmp_path, seeds=(0, 1))
+    asked = []
+    monkeypatch.setattr("ablations_dashboard.sections.metrics.load_metrics", lambda home, run: asked.append(run))
+    page = open_page(monkeypatch, tmp_path, "compare")
+    assert asked == []
+    monkeypatch.undo()
+    page = open_page(monkeypatch, tmp_path, "compare", open=["metrics", "plane"])
+    assert len(figures_of(page)) == 4
+    assert page.query_params["open"] == ["metrics", "plane"]
+
+
 def test_the_table_shows_every_variant_with_the_reference_first(monkeypatch, tmp_path):
     make_home(tmp_path, seeds=(0, 1, 2))
-    table = table_with(open_page(monkeypatch, tmp_path, "compare"), "C_mid")
+    table = table_with(open_page(monkeypatch, tmp_path, "compare", open=["numbers"]), "C_mid")
     assert list(table["variant"]) == list(TRUTH)
     assert list(table["level"]) == [
         "reference",
@@ -127,7 +158,8 @@ def test_the_table_shows_every_variant_with_the_reference_first(monkeypatch, tmp
 def test_the_selection_is_read_from_the_url(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
     changed(sweep, sweep="other").write_plan()
-    page = open_page(monkeypatch, tmp_path, "compare", sweep="loo", variant=["loo-loss"], log="1", metric="loss")
+    chosen = {"variant": ["loo-loss"], "log": "1", "metric": "loss", "open": ["metrics"]}
+    page = open_page(monkeypatch, tmp_path, "compare", sweep="loo", **chosen)
     assert page.title[0].value == "loo"
     assert drawn(page, 0) == {"loo-loss"}
     assert page.toggle(key="log switch").value is True
@@ -153,7 +185,7 @@ def test_an_unknown_sweep_in_the_url_shows_no_other(monkeypatch, tmp_path):
 def test_another_baseline_is_another_comparison_in_the_same_colours(monkeypatch, tmp_path):
     sweep = make_home(tmp_path, seeds=(0, 1, 2))
     page = open_page(monkeypatch, tmp_path, "compare", baseline="loo-loss")
-    assert "Compared with loo-loss" in [plain(one.value) for one in page.header]
+    assert "Compared with loo-loss" in [plain(one.value) for one in page.subheader]
     table = table_with(page, "what would decide")
     assert list(table["level"])[:2] == ["level up", "reference"]
     turned = read_results(changed(sweep, reference="loo-loss")).compared("scalerl")
@@ -211,8 +243,8 @@ def test_curves_are_drawn_against_steps(monkeypatch, tmp_path):
     make_home(tmp_path)
     page = open_page(monkeypatch, tmp_path, "compare", against="step")
     figure = figures_of(page)[0]
-    points = next(trace for trace in figure["data"] if trace.get("mode") == "markers")
-    assert max(number for number in points["x"]) == BUDGET / 25  # a step every 25 GPU-hours
+    seeds = next(trace for trace in figure["data"] if trace["line"]["width"] == 0.8)
+    assert max(number for number in seeds["x"] if number is not None) == BUDGET / 25  # a step every 25 GPU-hours
     assert "optimiser steps" in figure["layout"]["xaxis"]["title"]["text"]
     assert "No FLOPs are logged of scalerl" in text_of(open_page(monkeypatch, tmp_path, "compare", against="flops"))
 
@@ -224,12 +256,12 @@ def test_what_people_wrote_is_text(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
     variants = tuple(replace(one, name=HOSTILE) if one.name == "loo-loss" else one for one in sweep.plan.variants)
     changed(sweep, doc=HOSTILE, variants=variants, published={}).write_plan()
-    page = open_page(monkeypatch, tmp_path, "compare")
-    assert page.text[0].value == HOSTILE.replace("\x1b", "␛")
-    for one in (*page.markdown, *page.caption, *page.title, *page.header):
+    page = open_page(monkeypatch, tmp_path, "compare", open=[*FOLDED, "metrics", "runs"])
+    assert plain(page.caption[0].value).startswith(HOSTILE.replace("\x1b", "␛"))
+    for one in (*page.markdown, *page.caption, *page.title, *page.subheader):
         assert not re.search(r"(?<!\\)<img|(?<!\\)!\[|\x1b|(?<!\\)\*\*b", one.value), one.value
     for chart in figures_of(page):
-        drawn_of_it = [{**trace, "legendgroup": ""} for trace in chart["data"]]  # groups are not drawn
+        drawn_of_it = [{**trace, "legendgroup": "", "uid": ""} for trace in chart["data"]]  # these are not drawn
         assert "<img" not in json.dumps([drawn_of_it, chart["layout"]])
 
 
@@ -247,10 +279,10 @@ def test_the_processes_of_a_run_on_the_wall_clock_are_shown(monkeypatch, tmp_pat
     sweep = make_home(tmp_path)
     folder = sweep.run(sweep.plan.variants[0].runs[0].id)
     unit = UnitState(unit="generator 1", node="n2", state="gone", doing="", deaths=4)
-    assert "Processes" not in [one.label for one in open_page(monkeypatch, tmp_path, "compare").expander]
+    assert "Processes" not in text_of(open_page(monkeypatch, tmp_path, "compare", open=["runs"]))
     folder.write_status(replace(folder.read_status(), state="running", heartbeat=time.time(), units=(unit,)))
-    page = open_page(monkeypatch, tmp_path, "compare")
-    assert "Processes" in [one.label for one in page.expander]
+    page = open_page(monkeypatch, tmp_path, "compare", open=["runs"])
+    assert "Processes" in text_of(page)
     (frame,) = [one.value for one in page.dataframe if "process" in one.value.columns]
     line = {"variant": "scalerl", "process": "generator 1", "node": "n2", "state": "gone", "does": "", "deaths": "4"}
     assert frame.to_dict("records") == [line]
@@ -260,8 +292,9 @@ def test_a_sweep_without_a_reading_says_so(monkeypatch, tmp_path):
     home = make_home(tmp_path).home
     for name in TRUTH:
         home.run(planned_run(name, 0).id).metrics.unlink()
-    page = open_page(monkeypatch, tmp_path, "compare")
+    page = open_page(monkeypatch, tmp_path, "compare", open=["metrics"])
     assert "No comparison yet: scalerl has no fit." in text_of(page)
+    assert "No reading yet: scalerl, loo-loss, loo-curriculum." in text_of(page)
     assert "`platform status loo --watch" in text_of(page)
 
 
@@ -296,9 +329,11 @@ def fragment(path: str) -> None:
 
     from ablations.home.home import Home
     from ablations.home.started_sweep import StartedSweep
-    from ablations_dashboard.views.compare import show_head
+    from ablations_dashboard.selection.variants import Shown
+    from ablations_dashboard.views.compare import folded_runs
 
-    show_head(StartedSweep(home=Home(Path(path)), plan=make_plan()), False)
+    sweep = StartedSweep(home=Home(Path(path)), plan=make_plan())
+    folded_runs(sweep, sweep, Shown(focus=("scalerl",), others=()))
 
 
 def test_the_part_that_runs_again_shows_trials_planned_since_and_what_breaks_in_between(tmp_path):
@@ -323,7 +358,7 @@ def test_the_forecast_says_what_cannot_be_read(monkeypatch, tmp_path):
 def test_a_damaged_run_log_is_named_and_the_others_are_drawn(monkeypatch, tmp_path):
     home = make_home(tmp_path).home
     home.run(planned_run("loo-loss", 0).id).metrics.write_text("{]\n")
-    page = open_page(monkeypatch, tmp_path, "compare")
+    page = open_page(monkeypatch, tmp_path, "compare", open=["metrics"])
     assert any("metrics.jsonl:1: not a metrics row" in plain(warning.value) for warning in page.warning)
     assert drawn(page, -1) == {"scalerl", "loo-curriculum"}
 
@@ -415,7 +450,7 @@ def test_a_page_whose_last_run_has_ended_asks_no_more(monkeypatch, tmp_path):
     page = open_page(monkeypatch, tmp_path, "compare")
     assert asked[0] == 10
     assert asked[-1] is None
-    assert "3 done" in page.get("progress")[0].proto.text
+    assert not page.get("progress")
 
 
 def test_metrics_hold_the_mean_of_a_histogram(tmp_path):

@@ -14,7 +14,7 @@ from waiting import wait_until
 
 from ablations.home.plan import PlannedRun
 
-CURVES, METRICS = 0, 3
+CURVES, METRICS = 0, 2
 """Places of two figures of the page Compare."""
 
 
@@ -45,11 +45,11 @@ def browser(sweep):
 
 
 def traces(page, place=CURVES):
-    """Names in the legend of a figure, without what is said of their A."""
+    """Names of the traces of a figure."""
     names = page.page.evaluate(
         "place => (document.querySelectorAll('.js-plotly-plot')[place]?.data ?? []).map(one => one.name || '')", place
     )
-    return {name.partition(":")[0] for name in names if name}
+    return {name for name in names if name}
 
 
 def axis(page, name="xaxis", place=CURVES):
@@ -76,7 +76,7 @@ def table_of(content):
 def test_controls_of_compare_do_what_they_say_and_are_in_the_url(browser):
     with browser.window(height=1400) as page:
         page.open("compare", sweep="loo")
-        page.is_whole(figures=4)
+        page.is_whole(figures=2)
         shows(page, lambda: traces(page) == set(TRUTH))
         page.act(page.page.get_by_role("button", name="loo-loss", exact=True).click)
         page.act(page.page.get_by_role("button", name="loo-curriculum", exact=True).click)
@@ -86,37 +86,37 @@ def test_controls_of_compare_do_what_they_say_and_are_in_the_url(browser):
         page.choose("Together with", "more")
         page.act(page.page.get_by_role("button", name="again (more)", exact=True).click)
         shows(page, lambda: traces(page) == {"loo-loss", "loo-curriculum", "again (more)"})
-        page.choose("Against", "optimiser steps")
+        page.choose("x axis", "optimiser steps")
         shows(page, lambda: axis(page)["title"] == "optimiser steps")
         page.act(page.page.get_by_text("Logarithmic").click)
         shows(page, lambda: axis(page)["type"] == "log")
-        page.choose("Uncertainty of", "loo-curriculum")
+        page.act(page.page.get_by_text("Evaluations", exact=True).click)
         page.act(page.page.get_by_text("Linearised view").click)
         page.page.get_by_role("figure", name="Readings on axes on which").wait_for()
         page.act(page.page.get_by_text("SVG", exact=True).click)
-        page.is_whole(figures=5)
+        page.is_whole(figures=3)
         url = page.page.url
         for part in (
             *("variant=loo-loss&variant=loo-curriculum&variant=again+%28more%29", "baseline=loo-loss", "with=more"),
-            *("against=step", "log=1", "band=loo-curriculum", "linearised=1"),
+            *("against=step", "log=1", "points=1", "open=linearised"),
             "pictures=SVG",
         ):
             assert part in url
         page.act(page.page.reload)
-        page.is_whole(figures=5)
+        page.is_whole(figures=3)
         assert page.page.url == url
         shows(page, lambda: traces(page) == {"loo-loss", "loo-curriculum", "again (more)"})
         shows(page, lambda: axis(page)["title"] == "optimiser steps")
         page.act(page.page.get_by_text("Filter", exact=True).click)
         page.choose("With a verdict", "down")
         page.choose("That change", "loss")
-        page.is_whole(figures=5)
+        page.is_whole(figures=3)
 
 
 def test_tables_and_figures_of_compare_are_downloaded(browser):
     with browser.window(height=1400) as page:
         page.open("compare", sweep="more", pictures="SVG")
-        page.is_whole(figures=4)
+        page.is_whole(figures=2)
         page.act(page.page.get_by_text("All numbers").click)
         tables = [
             table_of(page.downloads(one.click))
@@ -127,14 +127,14 @@ def test_tables_and_figures_of_compare_are_downloaded(browser):
         assert len(tables) == 2
         html = page.downloads(page.page.get_by_role("button", name="Figure as HTML").first.click).decode()
         assert "plotly" in html
-        assert "again: A " in html
+        assert "again" in html
         page.page.locator(".js-plotly-plot").first.hover()
         svg = page.downloads(page.page.locator('.modebar-btn[data-title^="Download plot"]').first.click)
         assert svg.startswith(b"<svg")
         page.is_whole()
     with browser.window() as page:
         page.open("compare", sweep="more")
-        page.is_whole(figures=4)
+        page.is_whole(figures=2)
         page.page.locator(".js-plotly-plot").first.hover()
         png = page.downloads(page.page.locator('.modebar-btn[data-title^="Download plot"]').first.click)
         assert png.startswith(b"\x89PNG")
@@ -143,11 +143,12 @@ def test_tables_and_figures_of_compare_are_downloaded(browser):
 def test_a_training_metric_is_chosen_with_what_it_is_drawn_over(browser):
     with browser.window(height=1400) as page:
         page.open("compare", sweep="more")
-        page.is_whole(figures=4)
+        page.act(page.page.get_by_text("Training metrics").click)
+        page.is_whole(figures=3)
         shows(page, lambda: axis(page, "yaxis", METRICS)["title"] == "entropy")
         page.choose("Metric", "mismatch")
         shows(page, lambda: axis(page, "yaxis", METRICS)["title"] == "mismatch")
-        page.choose("Over", "seconds trained")
+        page.choose("x axis of the metric", "seconds trained")
         shows(page, lambda: axis(page, "xaxis", METRICS)["title"] == "seconds trained")
         assert "metric=mismatch" in page.page.url
         assert "metric_axis=wall_s" in page.page.url
@@ -157,30 +158,30 @@ def test_a_training_metric_is_chosen_with_what_it_is_drawn_over(browser):
         assert traces(page, METRICS) == {"scalerl", "again"}
 
 
-def visible_of(page):
-    """Whether each variant's readings are drawn on the curves, and how many there are."""
+def readings_of(page):
+    """The number of readings on the thin lines of each variant."""
     return page.page.evaluate(
-        """() => Object.fromEntries((document.querySelector('.js-plotly-plot')._fullData ?? [])
-            .filter(one => one.mode === 'markers')
-            .map(one => [one.legendgroup, [one.visible === true, one.x.length]]))"""
+        """() => Object.fromEntries((document.querySelector('.js-plotly-plot').data ?? [])
+            .filter(one => one.line?.width === 0.8).map(one => [one.name, one.x.filter(x => x !== null).length]))"""
     )
 
 
-def test_a_variant_hidden_by_a_click_stays_hidden_when_new_readings_come(browser, sweep):
+def test_the_zoom_stays_when_new_readings_come(browser, sweep):
     with browser.window(height=1400) as page:
         page.open("compare", sweep="loo")
         shows(page, lambda: traces(page) == set(TRUTH))
-        before = visible_of(page)
-        assert before == {"scalerl": [True, 33], "loo-loss": [True, 41], "loo-curriculum": [True, 41]}
-        entry = page.page.locator(".js-plotly-plot").first.locator(".legend .traces").filter(has_text="loo-loss")
-        entry.locator(".legendtoggle").click()
-        shows(page, lambda: visible_of(page)["loo-loss"] == [False, 41])
+        before = readings_of(page)
+        assert before == {"scalerl": 33, "loo-loss": 41, "loo-curriculum": 41}
+        page.page.evaluate(
+            "Plotly.relayout(document.querySelector('.js-plotly-plot'), {'xaxis.range': [100, 900]})"
+        )  # as a drag over the figure does
         row = eval_row(1650.0, TRUTH["scalerl"], np.random.default_rng(0))
         with sweep.run(RUNNING).metrics.open("a") as log:
             log.write(json.dumps(row) + "\n")
-        shows(page, lambda: visible_of(page)["scalerl"] == [True, 34])
+        shows(page, lambda: readings_of(page)["scalerl"] == 34)
         page.settled()
-        assert visible_of(page) == before | {"scalerl": [True, 34], "loo-loss": [False, 41]}
+        assert axis(page)["range"] == [100, 900]
+        assert readings_of(page) == before | {"scalerl": 34}
 
 
 def test_sweeps_are_found_and_lead_to_their_comparison(browser):
@@ -199,7 +200,7 @@ def test_sweeps_are_found_and_lead_to_their_comparison(browser):
         assert "Which choice raises the ceiling?" not in page.text()
         page.act(page.page.get_by_role("link", name="more").click)
         page.page.get_by_role("heading", name="more", exact=True).wait_for()
-        page.is_whole(figures=4)
+        page.is_whole(figures=2)
         assert "sweep=more" in page.page.url
 
 

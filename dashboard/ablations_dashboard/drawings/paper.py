@@ -25,7 +25,7 @@ OUTCOME_COLOURS: dict[ClaimOutcome, str] = {
 CLAIMED = "rgba(86,180,233,0.30)"
 PANELS = {False: "difference in pass rate", True: "ratio of compute"}
 """Titles of the panels: whether a panel has claims about compute."""
-CLAIM_HEIGHT, LINE_HEIGHT, BELOW = 54, 16, 20
+CLAIM_HEIGHT, LINE_HEIGHT, BELOW_BAR = 54, 16, 20
 """Height in pixels of one claim with a line of words, of each further line, and of the part below the claim's point."""
 LINE_LETTERS = 46
 """Limit on the letters of a line of words, which a phone has room for."""
@@ -34,7 +34,7 @@ FRAME_HEIGHT = 62
 AIR = 0.08
 """Share of a panel's width left at either side of all that is drawn."""
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
-MOST_TICKS = 7
+MOST_CLAIM_TICKS = 7
 CLAIMS_LEGEND = (
     "Blue: what the paper claims, as a diamond where it publishes a size, else all differences that would bear the "
     "claim out. Point and line: what was found here, with its 95 % interval; green if the claim holds, red if the "
@@ -116,15 +116,15 @@ def _draw_panel(figure: Figure, rows: Sequence[JudgedClaim], is_ratio: bool, pla
         ticks = ratio_ticks(low, high)
         figure.update_xaxes(tickvals=ticks, ticktext=[f"{one:g}" for one in ticks], tickangle=0, row=place, col=1)
     figure.update_xaxes(nticks=6, title_standoff=4, title_font_size=12, row=place, col=1)
-    figure.update_yaxes(range=[1 - len(rows) - BELOW * pixel, 1 - BELOW * pixel], row=place, col=1)
+    figure.update_yaxes(range=[1 - len(rows) - BELOW_BAR * pixel, 1 - BELOW_BAR * pixel], row=place, col=1)
 
 
 def ratio_ticks(low: float, high: float) -> list[float]:
-    """At most MOST_TICKS of RATIOS between `low` and `high`, evenly many apart, 1 among them: a logarithmic axis of
+    """At most MOST_CLAIM_TICKS of RATIOS between `low` and `high`, evenly many apart, 1 among them: a logarithmic axis of
     Plotly's labels 0.6 as 6.
     """
     within = [one for one in RATIOS if low <= one <= high]
-    step = -(-len(within) // MOST_TICKS)
+    step = -(-len(within) // MOST_CLAIM_TICKS)
     return [one for place, one in enumerate(within) if (place - within.index(1.0)) % step == 0]
 
 

@@ -1,8 +1,9 @@
 """The parts of the page Compare, each a fragment that reruns alone.
 
-progress    progress of the runs
-verdicts    changes of each variant, the findings, and advice for settling open questions
-curves      readings, fits and forecasts
-planes      forest plots, the plane of ceiling and efficiency, the linearised view
-metrics     one training metric of all runs
+progress     progress of the runs, and the trials of a search
+curves       fits, readings and asymptotes
+differences  forest plots
+verdicts     the table; the findings in words, the meaning of the words, diagnostics of the fits
+planes       the plane of ceiling and efficiency, the linearised view
+metrics      one training metric of all runs
 """

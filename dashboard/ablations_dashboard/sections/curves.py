@@ -1,11 +1,12 @@
-"""The curves of one or several sweeps: readings, fits, forecasts and asymptotes."""
+"""The curves of one or several sweeps: fits with their bands, readings and asymptotes."""
 
 import streamlit as st
 
 from ablations.findings.results import Results
-from ablations.report.curves import SCREEN_LEGEND, Along, Counted, along_rows, curves_figure
+from ablations.report.curves import CURVES_LEGEND, POINTS_LEGEND, Along, Counted, along_rows, curves_figures
+from ablations.report.series import curve_series
 from ablations.report.thinning import thinned_note
-from ablations_dashboard.selection.url import pick, pick_several, switch
+from ablations_dashboard.selection.url import pick, switch
 from ablations_dashboard.selection.variants import Shown
 from ablations_dashboard.text.escape import in_markdown
 from ablations_dashboard.widgets.figure import show_figure
@@ -21,14 +22,13 @@ CURVE_AXES = {
 
 
 def show_curves(results: Results, shown: Shown) -> None:
-    """Draw the chosen variants in colour and the others in grey."""
-    plan = results.plan
-    st.header("Curves", anchor="curves")
-    first, second, third = st.columns([2, 1, 3])
+    """Draw the chosen variants in colour and the others in grey, with the choices below the figure."""
+    plan, place = results.plan, st.container()
+    first, second, third = st.columns([2, 1, 1], vertical_alignment="bottom")
     with first:
         against = pick(
             "against",
-            "Against",
+            "x axis",
             list(CURVE_AXES),
             default="compute",
             format_func=lambda name: CURVE_AXES[name] or plan.hours_name,
@@ -36,21 +36,25 @@ def show_curves(results: Results, shown: Shown) -> None:
     with second:
         log = switch("log", "Logarithmic")
     with third:
-        wanted = pick_several("band", "Uncertainty of", shown.focus, scope=plan.sweep)
+        with_points = switch("points", "Evaluations")
     counted = counted_along(results, shown, against)
-    banded = wanted or [name for name in shown.focus if name == plan.reference]
-    figure = curves_figure(
-        results, shown=shown.focus, others=shown.others, banded=banded, log_compute=log, counted=counted
-    )
-    show_figure(
-        figure,
-        key=f"curves {plan.sweep} {against} {log}",
-        name=f"{plan.sweep}-curves",
-        alt="Pass rate against compute of each variant; the table above has the numbers",
-    )
+    series = curve_series(results, shown=shown.focus, others=shown.others, log_compute=log)
+    wide, narrow = curves_figures(results, series, counted=counted, with_points=with_points)
+    with place:
+        show_figure(
+            wide,
+            narrow=narrow,
+            key=f"curves {plan.sweep} {against} {log}",
+            name=f"{plan.sweep}-curves",
+            alt="Pass rate against compute of each variant; the table below has the numbers",
+        )
+    unread = [name for name in shown.focus if all(run.curve is None for run in results.variant(name).runs)]
+    if unread:
+        st.caption(in_markdown(f"No reading yet: {', '.join(unread)}."))
     if counted is not None and (left_out := [name for name in shown.focus if name not in counted.along]):
         st.caption(in_markdown(f"No {counted.name} are logged of {', '.join(left_out)}."))
-    st.caption(f"{SCREEN_LEGEND} {thinned_note(results, shown.focus)}")
+    note = f"{POINTS_LEGEND} " if with_points else ""
+    st.caption(f"{CURVES_LEGEND} {note}{thinned_note(results, shown.focus)}")
 
 
 def counted_along(results: Results, shown: Shown, against: str) -> Counted | None:

@@ -19,7 +19,6 @@ SMOOTHED = ("1", "5", "10", "25", "50")
 
 def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
     """Show a metric against compute, steps or time."""
-    st.header("Training metrics", anchor="metrics")
     plan, runs = sweep.plan, drawn_runs(sweep, shown)
     if not runs:
         command = f"platform status {sweep.name} --watch {sweep.home.option}"
@@ -33,9 +32,11 @@ def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
     with left:
         metric = pick("metric", "Metric", ordered, default=ordered[0])
     with middle:
-        axis: Axis = pick("metric_axis", "Over", list(titles), default="compute_gpu_hours", format_func=titles.get)  # pyright: ignore[reportAssignmentType]
+        axis: Axis = pick(
+            "metric_axis", "x axis of the metric", list(titles), default="compute_gpu_hours", format_func=titles.get
+        )  # pyright: ignore[reportAssignmentType]
     with right:
-        smoothed = pick("smoothed", "Mean over steps", SMOOTHED, default="10", widget=st.select_slider)
+        smoothed = pick("smoothed", "Smoothing", SMOOTHED, default="10", widget=st.select_slider)
     figure = metric_figure(metric, runs, axis=axis, smoothed=int(smoothed), compute_name=plan.compute_name)
     key = f"metric {plan.sweep} {metric} {axis}"
     show_figure(figure, key=key, name=f"{plan.sweep}-{metric.replace('/', '-')}", alt=f"{metric} of each run")
@@ -43,7 +44,7 @@ def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
 
 def drawn_runs(sweep: StartedSweep, shown: Shown) -> dict[str, tuple[pd.DataFrame, Style]]:
     """Optimiser steps and style of every run in focus that has any, by label."""
-    look, runs = styles(sweep.plan), {}
+    look, runs = styles(sweep.plan, shown.focus), {}
     for variant in sweep.plan.variants:
         for run in variant.runs if variant.name in shown.focus else ():
             try:

@@ -8,6 +8,7 @@ from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.search.record import read_search
 from ablations.search.tables import note, objective_text, trial_lines
+from ablations.status.progress import run_rows
 from ablations.status.rows import RunRow, rows_seconds_left, share
 from ablations.status.table import summary
 from ablations.status.time_left import time_left_text
@@ -22,20 +23,34 @@ PROGRESS_COLUMNS = {
 }
 
 
-def show_progress(sweep: StartedSweep, rows: list[RunRow]) -> None:
-    """Show a bar for the whole sweep, and a list of its runs and their processes, open if one is in trouble."""
+def show_progress(sweep: StartedSweep, rows: list[RunRow], *, is_live: bool) -> None:
+    """Show a bar while runs train, and one line about runs that ended before their budget."""
     plan = sweep.plan
-    done = sum(share(row.state, plan) for row in rows) / max(len(rows), 1)
+    if all(row.state.state is State.DONE for row in rows):
+        return
     left = rows_seconds_left(plan, rows)
     ends = f"; about {time_left_text(left)} left" if left is not None else ""
-    st.progress(done, text=in_markdown(f"{summary(plan, rows)} of {counted(len(rows), 'run')}{ends}"))
-    with st.expander("Runs", expanded=any(row.state.state in (State.FAILED, State.STALE) for row in rows)):
-        show_table(
-            progress_frame(plan, rows), key=f"runs {plan.sweep}", name=f"{plan.sweep}-runs", columns=PROGRESS_COLUMNS
-        )
+    said = in_markdown(f"{summary(plan, rows)} of {counted(len(rows), 'run')}{ends}")
+    if is_live:
+        st.progress(sum(share(row.state, plan) for row in rows) / max(len(rows), 1), text=said)
+    else:
+        st.caption(f"{said}.")
+
+
+def is_in_trouble(rows: list[RunRow]) -> bool:
+    """True if a run has failed or gives no sign of life."""
+    return any(row.state.state in (State.FAILED, State.STALE) for row in rows)
+
+
+def show_runs(sweep: StartedSweep) -> None:
+    """Show the list of runs, and of their processes."""
+    plan, rows = sweep.plan, run_rows(sweep)
+    show_table(
+        progress_frame(plan, rows), key=f"runs {plan.sweep}", name=f"{plan.sweep}-runs", columns=PROGRESS_COLUMNS
+    )
     if lines := unit_lines(rows):
-        with st.expander("Processes", expanded=any(line["state"] == "gone" for line in lines)):
-            show_table(pd.DataFrame(lines), key=f"processes {plan.sweep}", name=f"{plan.sweep}-processes")
+        st.markdown("**Processes**")
+        show_table(pd.DataFrame(lines), key=f"processes {plan.sweep}", name=f"{plan.sweep}-processes")
 
 
 def progress_frame(plan: Plan, rows: list[RunRow]) -> pd.DataFrame:
@@ -61,7 +76,6 @@ def show_trials(sweep: StartedSweep) -> None:
     record = read_search(sweep)
     if record is None:
         return
-    st.header("Trials")
     said = f"{len(record.ranked)} of {record.num_trials} trials done by {record.sampler}; {objective_text(record)}"
     st.caption(in_markdown(said))
     show_table(pd.DataFrame(trial_lines(record)), key=f"trials {sweep.name}", name=f"{sweep.name}-trials")

@@ -21,41 +21,52 @@ MOST_SENTENCES = 16
 """Limit on the sentences shown; the table has all variants."""
 
 
-def show_verdicts(results: Results, shown: Shown) -> None:
-    """Show the verdicts in words, as a table, and with the meaning of the words."""
+def show_table_of_verdicts(results: Results, shown: Shown) -> None:
+    """Show the verdicts as a table, and advice for settling open questions."""
     plan = results.plan
     if results.comparison is None:
-        st.info(in_markdown(f"No comparison yet: {plan.reference} has no fit. {'; '.join(results.reasons)}."))
+        st.info(in_markdown("; ".join(results.reasons) or f"{plan.reference} has no fit."))
         show_changes(results, shown)
         return
-    st.header(f"Compared with {in_markdown(plan.reference)}", anchor="verdicts")
-    said = [name for name in shown.focus if name != plan.reference][:MOST_SENTENCES]
-    st.markdown("\n".join(f"- {in_markdown(said_of(results, name))}" for name in said))
+    st.subheader(f"Compared with {in_markdown(plan.reference)}", anchor="verdicts")
     show_table(
         verdict_table(results, shown),
         key=f"verdicts {plan.sweep}",
         name=f"{plan.sweep}-verdicts",
         columns={"changes": st.column_config.TextColumn(width="medium")},
     )
-    st.caption(in_markdown(" ".join(filter(None, (method(results), advice(results))))))
-    with st.expander("All numbers"):
-        show_table(
-            table_of(results, ALL_NUMBERS, shown),
-            key=f"numbers {plan.sweep}",
-            name=plan.sweep,
-            csv=comparison_sheet(results).encode(),
-        )
-        if corrected := joint_note(results):
-            st.caption(f'Intervals under "corrected" are {corrected}.')
-    # A toggle, since the words take half a second with 200 runs, and few readers want them.
-    if st.toggle("How far each fit can be believed", key="believed"):
-        for run in results.runs:
-            if run.variant in shown.focus:
-                why = in_words(run.fit, f" {plan.compute_name}") if run.fit else run.reason
-                st.markdown(f"**{in_markdown(run.name)}**: {in_markdown(why)}")
-    with st.expander("What the verdicts mean"):
-        for name, meaning in glossary(results):
-            st.markdown(f"**{in_markdown(name)}**: {in_markdown(meaning)}.")
+    if advised := advice(results):
+        st.caption(in_markdown(advised))
+
+
+def show_words(results: Results, shown: Shown) -> None:
+    """Show the findings in words, their method, and the meaning of the verdicts."""
+    said = [name for name in shown.focus if name != results.plan.reference][:MOST_SENTENCES]
+    st.markdown("\n".join(f"- {in_markdown(said_of(results, name))}" for name in said))
+    st.caption(in_markdown(method(results)))
+    for name, meaning in glossary(results):
+        st.markdown(f"**{in_markdown(name)}**: {in_markdown(meaning)}.")
+
+
+def show_numbers(results: Results, shown: Shown) -> None:
+    """Show every number of the comparison."""
+    plan = results.plan
+    show_table(
+        table_of(results, ALL_NUMBERS, shown),
+        key=f"numbers {plan.sweep}",
+        name=plan.sweep,
+        csv=comparison_sheet(results).encode(),
+    )
+    if corrected := joint_note(results):
+        st.caption(f'Intervals under "corrected" are {corrected}.')
+
+
+def show_fits(results: Results, shown: Shown) -> None:
+    """Show how far each fit can be believed."""
+    for run in results.runs:
+        if run.variant in shown.focus:
+            why = in_words(run.fit, f" {results.plan.compute_name}") if run.fit else run.reason
+            st.markdown(f"**{in_markdown(run.name)}**: {in_markdown(why)}")
 
 
 def said_of(results: Results, name: str) -> str:
@@ -85,7 +96,7 @@ def table_of(results: Results, selection: Selection, shown: Shown) -> pd.DataFra
 
 def verdict_table(results: Results, shown: Shown) -> Styler:
     """One line per variant, its name in its colour: its changes, its verdicts, and advice for open questions."""
-    look, frame = styles(results.plan), table_of(results, VERDICTS, shown)
+    look, frame = styles(results.plan, shown.focus), table_of(results, VERDICTS, shown)
     colours = {visible(name): style.colour for name, style in look.items() if name in shown.focus}
     is_dark = st.context.theme.type == "dark"
 

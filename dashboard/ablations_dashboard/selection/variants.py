@@ -13,12 +13,14 @@ from ablations.findings.together import why_apart
 from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.report.colours import MOST_COLOURED
+from ablations.report.leading import leading
 from ablations_dashboard.selection.url import in_url, pick, pick_several
 from ablations_dashboard.text.escape import in_code, in_markdown
 
-MOST_PILLS = 16
+MOST_PILLS = MOST_COLOURED
 """Limit on variants to choose by a click each; beyond it they are searched for."""
-IN_COLOUR = ("4", "8", "12", "16")
+IN_COLOUR = ("3", "5", "7", "9")
 """Choices for the number of variants in colour."""
 VERDICT_FILTERS = (
     *("up", "down", "less compute", "more compute", "no difference seen", "cannot tell"),
@@ -118,12 +120,12 @@ def choose_variants(results: Results) -> Shown:
         passing = _filtered(results, names)
         return Shown(focus=tuple(chosen or passing), others=())
     chosen = pick_several(
-        "variant", "Variants in colour (none chosen: the best)", names, scope=plan.sweep, widget=st.sidebar.multiselect
+        "variant", "Find variants (none chosen: the best)", names, scope=plan.sweep, widget=st.sidebar.multiselect
     )
     passing = _filtered(results, names)
     if not chosen:
-        number = pick("best", "Best in colour", IN_COLOUR, default="8", widget=st.sidebar.select_slider)
-        chosen = best_of(results, passing, int(number))
+        number = pick("best", "Best in colour", IN_COLOUR, default="9", widget=st.sidebar.select_slider)
+        chosen = leading(results, names=passing, number=int(number))
     return Shown(focus=tuple(chosen), others=tuple(name for name in passing if name not in chosen))
 
 
@@ -156,21 +158,6 @@ def verdicts_of(results: Results, name: str) -> list[str]:
     if line is None:
         return ["no fit"]
     return [one.verdict.removeprefix(f"{one.question.name} ") for one in line.answers.values()]
-
-
-def best_of(results: Results, names: Sequence[str], number: int) -> list[str]:
-    """The baseline and the variants with the highest level, `number` in all, in the plan's order."""
-    levels = {name: level for name in names if (level := _height(results, name)) is not None}
-    best = sorted(levels, key=levels.__getitem__, reverse=True)
-    chosen = {results.plan.reference, *[name for name in best if name != results.plan.reference][: number - 1]}
-    return [name for name in names if name in chosen]
-
-
-def _height(results: Results, name: str) -> float | None:
-    line = results.compared(name)
-    if line is None:
-        return None
-    return line.asymptote.lo if line.level is None else line.level
 
 
 def only(results: Results, names: Sequence[str]) -> Results:

@@ -1,7 +1,7 @@
 """Compare: the variants of one or several sweeps against one of them."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -9,19 +9,33 @@ from ablations.findings.results import Results
 from ablations.findings.together import together, with_baseline
 from ablations.home.started_sweep import StartedSweep
 from ablations.report.words.comparison import unkept_results_note
+from ablations.report.words.headline import headline
 from ablations.report.words.task import task_of_sweep
+from ablations.search.record import read_search
 from ablations.status.progress import run_rows
+from ablations.text import compute_text, counted
 from ablations_dashboard.reading.cache import REFRESH_S, load_results, may_change
 from ablations_dashboard.sections.curves import show_curves
+from ablations_dashboard.sections.differences import show_differences
 from ablations_dashboard.sections.metrics import show_metrics
-from ablations_dashboard.sections.planes import show_differences
-from ablations_dashboard.sections.progress import show_progress, show_trials
-from ablations_dashboard.sections.verdicts import show_verdicts
+from ablations_dashboard.sections.planes import show_linearised, show_plane
+from ablations_dashboard.sections.progress import is_in_trouble, show_progress, show_runs, show_trials
+from ablations_dashboard.sections.verdicts import show_fits, show_numbers, show_table_of_verdicts, show_words
 from ablations_dashboard.selection.variants import Shown, choose_baseline, choose_others, choose_sweep, choose_variants
-from ablations_dashboard.text.escape import in_markdown, visible
+from ablations_dashboard.text.escape import in_markdown
 from ablations_dashboard.widgets.figure import choose_pictures
+from ablations_dashboard.widgets.folded import folded
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.remark import show_remarks
+
+FOLDED: dict[str, tuple[str, Callable[[Results, Shown], None]]] = {
+    "words": ("In words", show_words),
+    "numbers": ("All numbers", show_numbers),
+    "plane": ("Ceiling and efficiency", show_plane),
+    "fits": ("Fit diagnostics", show_fits),
+    "linearised": ("Linearised view", show_linearised),
+}
+"""Label and content of what is folded below the table, by the URL's word."""
 
 
 @errors_on_page()
@@ -34,30 +48,38 @@ def show() -> None:
     is_live = any(may_change(one, run_rows(one), now=time.time()) for one in (own, *others))
     shown = choose_variants(load_results(sweep))
     choose_pictures()
-    every = REFRESH_S if is_live else None
-    st.fragment(show_head, run_every=every)(own, is_live, others)
-    for section in (verdicts, curves, differences):
-        st.fragment(section, run_every=every)(own, others, sweep.plan.reference, shown)
-    st.fragment(metrics, run_every=every)(sweep, shown)
+    every, baseline = REFRESH_S if is_live else None, sweep.plan.reference
+    st.fragment(show_head, run_every=every)(own, is_live, others, baseline)
+    for show_section in (show_curves, show_differences, show_table_of_verdicts):
+        st.fragment(plain_section, run_every=every)(show_section, own, others, baseline, shown)
+    for name in FOLDED:
+        st.fragment(folded_section, run_every=every)(name, own, others, baseline, shown)
+    st.fragment(folded_runs, run_every=every)(own, sweep, shown)
 
 
 @errors_on_page()
-def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep] = ()) -> None:
-    """Show name, question, progress, trials, and warnings about the numbers."""
-    st.title(in_markdown(sweep.name))
+def show_head(
+    sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep] = (), baseline: str | None = None
+) -> None:
+    """Show name, question, the verdict in one line, progress while runs train, and warnings about the numbers."""
     sweep = sweep.reread()  # a search adds trials
-    rows = run_rows(sweep)
-    st.text(visible(sweep.plan.doc))
-    st.caption(in_markdown(task_of_sweep(sweep)))
+    rows, results = run_rows(sweep), current(sweep, others, baseline or sweep.plan.reference)
     is_changing = any(may_change(one, run_rows(one), now=time.time()) for one in (sweep, *others))
     if is_live and not is_changing:
         st.rerun()  # the whole page, which then is not refreshed any more
-    show_progress(sweep, rows)
-    results = load_results(sweep)
+    st.title(in_markdown(sweep.name))
+    plan = results.plan
+    size = f"{counted(len(plan.variants), 'variant')}, {counted(len(plan.runs), 'run')} of "
+    size += f"{compute_text(plan.budget_gpu_hours)} {plan.hours_name}."
+    st.caption(in_markdown(" ".join(filter(None, [plan.doc, task_of_sweep(sweep), size]))))
+    first, *more = headline(results)
+    st.markdown(f"##### {in_markdown(first)}")
+    if more:
+        st.markdown(in_markdown(" ".join(more)))
+    show_progress(sweep, rows, is_live=is_changing)
     if unkept := unkept_results_note(results):
         st.warning(in_markdown(unkept))
     show_remarks(results.remarks)
-    show_trials(sweep)
 
 
 def current(own: StartedSweep, others: Sequence[StartedSweep], baseline: str) -> Results:
@@ -66,24 +88,31 @@ def current(own: StartedSweep, others: Sequence[StartedSweep], baseline: str) ->
 
 
 @errors_on_page()
-def verdicts(own: StartedSweep, others: Sequence[StartedSweep], baseline: str, shown: Shown) -> None:
-    """Show the section of verdicts, read anew."""
-    show_verdicts(current(own, others, baseline), shown)
+def plain_section(
+    show_section: Callable[[Results, Shown], None],
+    own: StartedSweep,
+    others: Sequence[StartedSweep],
+    baseline: str,
+    shown: Shown,
+) -> None:
+    """Show a section, read anew."""
+    show_section(current(own, others, baseline), shown)
 
 
 @errors_on_page()
-def curves(own: StartedSweep, others: Sequence[StartedSweep], baseline: str, shown: Shown) -> None:
-    """Show the section of curves, read anew."""
-    show_curves(current(own, others, baseline), shown)
+def folded_section(name: str, own: StartedSweep, others: Sequence[StartedSweep], baseline: str, shown: Shown) -> None:
+    """Show a section of `FOLDED`, read anew once it is open; nothing without a comparison."""
+    label, show_section = FOLDED[name]
+    results = current(own, others, baseline)
+    if results.comparison is not None or name == "fits":
+        folded(name, label, show_section, results, shown)
 
 
 @errors_on_page()
-def differences(own: StartedSweep, others: Sequence[StartedSweep], baseline: str, shown: Shown) -> None:
-    """Show the section of differences, read anew."""
-    show_differences(current(own, others, baseline), shown)
-
-
-@errors_on_page()
-def metrics(sweep: StartedSweep, shown: Shown) -> None:
-    """Show the section of training metrics, read anew."""
-    show_metrics(sweep, shown)
+def folded_runs(own: StartedSweep, sweep: StartedSweep, shown: Shown) -> None:
+    """Show what is read from the logs of the runs: metrics, the list of runs, the trials of a search."""
+    own = own.reread()
+    folded("metrics", "Training metrics", show_metrics, sweep, shown)
+    if read_search(own) is not None:
+        folded("trials", "Trials", show_trials, own, is_open=True)
+    folded("runs", "Runs", show_runs, own, is_open=is_in_trouble(run_rows(own)))

@@ -19,14 +19,16 @@ PICTURES = ("PNG", "SVG")
 def choose_pictures() -> None:
     """Choose the file format that every figure's camera makes."""
     looks = {"widget": st.sidebar.radio, "horizontal": True}
-    pick("pictures", "Pictures of the camera", PICTURES, default="PNG", **looks)
+    pick("pictures", "Camera saves as", PICTURES, default="PNG", **looks)
 
 
-def show_figure(figure: Figure, *, key: str, name: str, alt: str) -> None:
+def show_figure(figure: Figure, *, key: str, name: str, alt: str, narrow: Figure | None = None) -> None:
     """Draw a figure with its download. `key` stays the same over refreshes, `name` is for file names, `alt` is for
     screen readers.
+
+    `narrow` has the same traces and the layout for a narrow place.
     """
-    show_picture(figure, key=key, name=name, alt=alt)
+    show_picture(figure, key=key, name=name, alt=alt, narrow=narrow)
     st.download_button(
         "Figure as HTML",
         partial(as_html, figure, name),
@@ -39,10 +41,10 @@ def show_figure(figure: Figure, *, key: str, name: str, alt: str) -> None:
     )
 
 
-def show_picture(figure: Figure, *, key: str, name: str, alt: str) -> None:
+def show_picture(figure: Figure, *, key: str, name: str, alt: str, narrow: Figure | None = None) -> None:
     """Draw a figure without its download: one of many small ones."""
-    is_dark = st.context.theme.type == "dark"
-    draw_in_place(in_dark(figure) if is_dark else figure, key=key, config=camera(name), alt=alt)
+    drawn = [one if st.context.theme.type != "dark" else in_dark(one) for one in (figure, narrow or figure)]
+    draw_in_place(drawn[0], narrow=drawn[1], key=key, config=camera(name), alt=alt)
 
 
 def camera(name: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import plotly
 from plotly.graph_objects import Figure
+from plotly.io.json import to_json_plotly
 from streamlit.components import v2
 from streamlit.components.v1 import declare_component
 
@@ -33,14 +34,28 @@ export default function ({ data, parentElement }) {
   place.setAttribute("role", "figure");
   place.setAttribute("aria-label", data.alt);
   place.wanted = data;
-  library().then((Plotly) => {
+  const isNarrow = () => place.clientWidth < NARROW_PX;
+  const draw = () => library().then((Plotly) => {
     if (place.wanted !== data || !place.isConnected) return;
     const figure = JSON.parse(data.spec);
-    return Plotly.react(place, figure.data, figure.layout, data.config);
+    place.drawnNarrow = isNarrow();
+    const layout = place.drawnNarrow ? JSON.parse(data.narrow) : figure.layout;
+    place.style.height = layout.height ? `${layout.height}px` : "";  // Plotly takes it from here when the width changes
+    return Plotly.react(place, figure.data, layout, data.config);
   }).catch((error) => { place.textContent = "This figure cannot be drawn: " + error.message; });
-  return () => setTimeout(() => { if (!place.isConnected && window.Plotly) window.Plotly.purge(place); }, 1000);
+  draw();
+  const watch = new ResizeObserver(() => {
+    if (place.clientWidth && place.drawnNarrow !== undefined && place.drawnNarrow !== isNarrow()) draw();
+  });
+  watch.observe(place);
+  return () => {
+    watch.disconnect();
+    setTimeout(() => { if (!place.isConnected && window.Plotly) window.Plotly.purge(place); }, 1000);
+  };
 }
 """
+NARROW_PX = 700
+"""Width of a place below which the narrow layout is drawn."""
 PLACE = '<div class="ablations-figure" style="width: 100%"></div>'
 
 
@@ -48,17 +63,22 @@ PLACE = '<div class="ablations-figure" style="width: 100%"></div>'
 def _component() -> Any:
     """Register the folder of the library, which is served, and the drawing script, once."""
     served = declare_component(LIBRARY, path=str(Path(plotly.__file__).parent / "package_data"))
-    js = DRAW.replace("LIBRARY_NAME", served.name)
+    js = DRAW.replace("LIBRARY_NAME", served.name).replace("NARROW_PX", str(NARROW_PX))
     return v2.component(COMPONENT_NAME, html=PLACE, js=js, isolate_styles=False)
 
 
-def draw_in_place(figure: Figure, *, key: str, config: dict[str, Any], alt: str) -> None:
-    """Draw a figure, or update the one already drawn with this `key`. `alt` is for screen readers."""
-    figure.update_layout(uirevision=key)
+def draw_in_place(figure: Figure, *, narrow: Figure, key: str, config: dict[str, Any], alt: str) -> None:
+    """Draw a figure, or update the one already drawn with this `key`; in a narrow place it has the layout of `narrow`.
+    `alt` is for screen readers.
+    """
+    for one in (figure, narrow):
+        one.update_layout(uirevision=key)
     traces: Any = figure.data
     same_name: Counter[str] = Counter()
     for trace in traces:
         called = f"{trace.type} {trace.name} {trace.mode if 'mode' in trace else ''}"
         trace.uid = f"{called} {same_name[called]}"  # identifies a trace whatever its place
         same_name[called] += 1
-    _component()(key=key, data={"spec": figure.to_json(), "config": config, "alt": alt})
+    layout = Figure(layout=narrow.layout).to_plotly_json()["layout"]
+    data = {"spec": figure.to_json(), "narrow": to_json_plotly(layout), "config": config, "alt": alt}
+    _component()(key=key, data=data)

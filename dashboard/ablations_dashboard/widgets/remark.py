@@ -7,19 +7,18 @@ import streamlit as st
 from ablations.findings.remarks import WEIGHTS, Remark
 from ablations_dashboard.text.escape import in_markdown, visible
 
-MOST_WARNINGS = 4
-"""Limit on the yellow boxes; the others are folded."""
+MOST_IN_BOX = 2
+"""Limit on the remarks of one weight above the figures; the others are folded."""
 
 
 def show_remarks(remarks: Sequence[Remark]) -> None:
-    """Show remarks, the gravest first; all red boxes are shown, and the notes share one grey line."""
+    """Show remarks, the gravest first: one box for each weight, and the notes as a grey line."""
     errors, warnings, notes = ([one.text for one in remarks if one.weight == weight] for weight in WEIGHTS)
-    for text in errors:
-        st.error(in_markdown(text))
-    for text in warnings[:MOST_WARNINGS]:
-        st.warning(in_markdown(text))
-    if more := warnings[MOST_WARNINGS:]:
-        with st.expander(f"{len(more)} more warnings"):
-            st.text(visible("\n".join(more)))
+    for texts, box, name in ((errors, st.error, "errors"), (warnings, st.warning, "warnings")):
+        if texts:
+            box("  \n".join(in_markdown(text) for text in texts[:MOST_IN_BOX]))
+        if more := texts[MOST_IN_BOX:]:
+            with st.expander(f"{len(more)} more {name}"):
+                st.text(visible("\n".join(more)))
     if notes:
         st.caption(in_markdown(" ".join(notes)))

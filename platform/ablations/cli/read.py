@@ -277,10 +277,10 @@ def compare(
     elif sheet is not None:
         write_sheet(results, sheet)
     elif latex:
-        from ablations.report.document import document_headings, document_rows
+        from ablations.report.document import number_table
         from ablations.report.latex import latex_table
 
-        tell(latex_table(document_headings(results), document_rows(results)), end="")
+        tell(latex_table(number_table(results)), end="")
     else:
         show_comparison(results)
     if results.comparison is None and not paper:

@@ -46,7 +46,7 @@ def advice(results: Results) -> str:
     if not open_ones:
         return ""
     num_seeds = min(line.num_seeds for line in lines)
-    seeds = _seeds_by_question(open_ones, num_seeds)
+    seeds = seeds_by_question(open_ones, num_seeds)
     enough = {question: number for question, number in seeds.items() if number is not None}
     said = []
     if enough:
@@ -67,7 +67,7 @@ def advice_for(line: VariantResult) -> str:
     return "; ".join(f"{question}: {f'{seeds} seeds' if seeds else 'twice the budget'}" for question, seeds in needed)
 
 
-def _seeds_by_question(open_ones: Sequence[Answer], num_seeds: int) -> dict[str, int | None]:
+def seeds_by_question(open_ones: Sequence[Answer], num_seeds: int) -> dict[str, int | None]:
     """The number of seeds that the widest interval needs, by question; None if one of its intervals needs compute."""
     found: dict[str, int | None] = {}
     for one in open_ones:

@@ -3,16 +3,18 @@
     page        the report, one HTML file
     formats     the report as HTML, Markdown, CSV, LaTeX and PDF
     document    the content of Markdown and LaTeX, as plain data
-    methods     the methods paragraph; rounding: numbers to their uncertainty
+    methods     the methods paragraph
     card_page   the card of a study of the paper as Markdown
     markdown    the document as Markdown; latex: as LaTeX; csv_files: numbers in full
     tables      comparisons and fits for the terminal
     columns     columns of a comparison, for every output; headings: of the other tables
     sheet       CSV that is safe from spreadsheet formulas
     words       findings in words
-    curves      pass rate against compute, with fits, forecasts and asymptotes, for a screen
+    leading     the variants in colour
+    curves      pass rate against compute, with fits, bands and asymptotes, for a screen
     verdicts    differences in level, ceiling and compute of every variant, with intervals
-    series      the content of a picture of curves, as plain data
+    end_labels  labels at the right edge of the curves, moved apart
+    series      the content of a figure of curves, as plain data
     forest      the content of a figure of differences, as plain data
     static      both for a paper: SVG, PDF and PNG by matplotlib
     thinning    readings thinned for a screen
@@ -25,7 +27,7 @@
     style       the look that all figures share
 
 Plotly draws for screens, one figure with a layout for a wide and one for a narrow screen; matplotlib draws for papers
-and MLflow. Points are measured (hollow ones were not fitted), lines are fitted, dashes are extrapolated, a band is
-the 95 % interval of the fitted curve. Plotly and matplotlib are imported inside functions, since the command line
+and MLflow. Thin lines are measured, thick ones fitted, dashes were not fitted, a band is the 95 % interval of the
+fitted curve. Plotly and matplotlib are imported inside functions, since the command line
 must start quickly.
 """

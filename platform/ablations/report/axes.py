@@ -1,5 +1,6 @@
 """The range of compute and pass rate in a figure of curves."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +10,10 @@ import numpy as np
 from ablations.findings.results import FittedVariant, Results
 from ablations.readings.fitted_run import FittedRun
 
-EXTRAPOLATED_TO = 2.0
+EXTRAPOLATED_TO = 1.25
 """End of the dashed lines, in budgets."""
 NUM_LINE_POINTS = 100
+MOST_TICKS = 100
 ASYMPTOTES_ABOVE = 0.5
 """Limit on lengthening the pass-rate axis for asymptotes, as a share of its length without them."""
 
@@ -55,6 +57,26 @@ class ComputeAxis:
         if self.log:
             return {"title": title, "type": "log", "range": np.log10(ends).tolist(), "dtick": "D2"}
         return {"title": title, "type": "linear", "range": ends}
+
+
+def ticks(low: float, high: float, most: int, *, log: bool) -> list[float]:
+    """Plain numbers on an axis of differences (0 among them) or of ratios (1 among them), at most `most`.
+
+    >>> ticks(-0.083, 0.079, 3, log=False), ticks(0.4, 2.3, 3, log=True), ticks(0.95, 1.7, 3, log=True)
+    ([-0.05, 0.0, 0.05], [0.5, 1.0, 2.0], [1.0, 1.3, 1.6])
+    """
+    tens = [10.0**power for power in range(-6, 7)]
+    if log and high / low >= 3:
+        choices = [[base * ten for ten in tens for base in bases] for bases in ((1, 2, 5), (1, 3), (1,))]
+        choices += [tens[::2], tens[::3]]
+    else:
+        choices = [
+            [log + step * place for place in range(math.ceil((low - log) / step), math.floor((high - log) / step) + 1)]
+            for step in (base * ten for ten in tens for base in (1, 2, 3, 5))
+            if (high - low) / step < MOST_TICKS
+        ]
+    inside = [[float(f"{value:.6g}") for value in values if low <= value <= high] for values in choices]
+    return next((values for values in inside if len(values) <= most), [])
 
 
 def compute_axis(results: Results, *, log: bool) -> ComputeAxis:

@@ -1,14 +1,22 @@
 """The colour and marker of each variant, the same in every figure, page and dashboard."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ablations.home.labels import Labels
 
 REFERENCE_COLOUR = "#1a1a1a"
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
-"""Colours distinguishable with any colour vision (Okabe and Ito 2008, Tol 2021) and dark enough on white."""
+COLOURS = ("#216da4", "#d7651d", "#519f82", "#a048fb", "#0f229f", "#94565b", "#584a02", "#4e0d54")
+"""Colours as far apart as a search found: 0.11 or more in OKLab from each other, from the reference's and from grey,
+for eyes with all cones and without one kind (Machado 2009), and 3:1 or more against white. Those of dark pages are as
+far apart (`dark`).
+"""
 BLUE, ORANGE, GREEN = COLOURS[:3]
 MARKER_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "pentagon")
+OTHERS_COLOUR = "#b0b6bd"
+"""The colour of every variant beyond the eight in colour; a label tells them apart."""
+MOST_COLOURED = 1 + len(COLOURS)
+"""Limit on the variants of a figure with a colour of their own, the reference among them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,24 +32,29 @@ class Style:
         return f"rgba({red},{green},{blue},{opacity})"
 
 
-def styles(plan: Labels) -> dict[str, Style]:
-    """Colour and marker of each variant, by its place in the plan. The sweep's own reference is dark, whatever the
-    baseline of a page.
+def styles(plan: Labels, focus: Collection[str] | None = None) -> dict[str, Style]:
+    """Colour and marker of each variant; no two share a colour but grey, which all beyond `MOST_COLOURED` have.
+
+    `focus` are the variants that may have a colour (all by default), the first of the plan's order before the others.
+    Each takes the colour of its place in the plan, or the next free one. The sweep's own reference is dark, whatever
+    the baseline of a page.
     """
     own = own_reference(plan)
     others = [variant.name for variant in plan.variants if variant.name != own]
-    chosen = {own: Style(colour=REFERENCE_COLOUR, symbol=MARKER_SYMBOLS[0])}
-    for place, name in enumerate(others):
-        chosen[name] = Style(colour=COLOURS[place % len(COLOURS)], symbol=_symbol(place))
-    return chosen
+    chosen = [name for name in others if focus is None or name in focus][: len(COLOURS)]
+    wanted = {name: others.index(name) % len(COLOURS) for name in chosen}
+    places: dict[int, str] = {}
+    for name, place in wanted.items():
+        places.setdefault(place, name)
+    free = iter([place for place in range(len(COLOURS)) if place not in places])
+    places |= {next(free): name for name in chosen if name not in places.values()}
+    found = {own: Style(colour=REFERENCE_COLOUR, symbol=MARKER_SYMBOLS[0])}
+    found |= {name: Style(colour=OTHERS_COLOUR, symbol=MARKER_SYMBOLS[0]) for name in others}
+    found |= {name: Style(colour=COLOURS[place], symbol=MARKER_SYMBOLS[1 + place]) for place, name in places.items()}
+    return found
 
 
 def own_reference(plan: Labels) -> str:
     """The variant of a sweep that changes nothing; the plan's reference if none or all change nothing."""
     unchanged = [variant.name for variant in plan.variants if not variant.overrides]
     return unchanged[0] if 0 < len(unchanged) < len(plan.variants) else plan.reference
-
-
-def _symbol(place: int) -> str:
-    """A marker, shifted by one in every round of the colours, so that no two of 64 variants share colour and marker."""
-    return MARKER_SYMBOLS[1 + (place + place // len(COLOURS)) % (len(MARKER_SYMBOLS) - 1)]

@@ -12,7 +12,7 @@ from ablations.answers.paper_rule import PAPER_RULE
 from ablations.answers.questions import CEILING
 from ablations.findings.advice import advice_for
 from ablations.findings.results import Results
-from ablations.report.words.comparison import Digits, ResultRow
+from ablations.report.words.comparison import ResultRow
 from ablations.terminal.listing import Column, Kind
 from ablations.text import changes_text, compute_text
 
@@ -137,9 +137,9 @@ def columns(results: Results, selection: Selection) -> list[ResultColumn]:
     return [replace(column, heading=column.heading.format(**names)) for column in found if column.key not in empty]
 
 
-def rows_of(results: Results, shown: Sequence[ResultColumn], digits: Digits) -> list[list[str]]:
+def rows_of(results: Results, shown: Sequence[ResultColumn]) -> list[list[str]]:
     """The cells of each variant, in the order of the results."""
-    rows = (ResultRow(results=results, variant=variant, digits=digits) for variant in results.variants)
+    rows = (ResultRow(results=results, variant=variant) for variant in results.variants)
     return [[column.cell(row) for column in shown] for row in rows]
 
 

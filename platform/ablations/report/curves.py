@@ -1,8 +1,8 @@
 """The curves on a screen: a few variants in colour, the others grey, against compute or another counter of the runs.
 
-Unlike the picture for a paper (`static`), the figure has no labels at its right edge, since a narrow screen has no
-room: the legend gives each A. Readings are thinned to the resolution of a screen, and the seeds of a variant share one
-line, their mean.
+Each variant has a line, the mean of its seeds' fits, with a band, a thin line of readings per seed, and at the right
+edge its A with the interval beside its name. Readings are thinned to the resolution of a screen. The layout for a
+narrow screen has the same traces.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,37 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ablations.answers.forecasts import joint_draws
-from ablations.answers.run_to_run import RunToRun
-from ablations.findings.results import FittedVariant, Results
-from ablations.findings.sweep_forecast import spread_of
-from ablations.fit.result import Fit
-from ablations.report.axes import EXTRAPOLATED_TO, ComputeAxis, compute_axis
-from ablations.report.colours import Style, styles
-from ablations.report.rounding import label_of_asymptote
-from ablations.report.series import is_fitted
-from ablations.report.style import dress, in_hover, mark, plain
-from ablations.report.thinning import most_points_of_run, thinned
+from ablations.findings.results import Results
+from ablations.report.colours import OTHERS_COLOUR
+from ablations.report.end_labels import asymptote_text, moved_apart
+from ablations.report.series import BandSeries, CurveSeries, LineSeries, VariantSeries, curve_series
+from ablations.report.style import FONT, dress, elided, in_hover, mark, plain
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
 
-SCREEN_LEGEND = (
-    "Filled points were fitted, hollow ones were not. Lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), the mean "
-    "over seeds; dashes are extrapolated to twice the budget, bands are 95 % intervals of the fitted curve. A stroke "
-    "at the right edge is A with its 95 % interval; an A without an upper end has none. A click on a name in the "
-    "legend hides a variant, a double click all others."
-)
-"""Caption of `curves_figure`."""
 CURVES_LEGEND = (
-    "Filled points were fitted, hollow ones were not; lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), dashes are "
-    "extrapolated to twice the budget, bands are 95 % intervals of the fitted curve. At the right edge a stroke is at "
-    "A; an arrow says that A lies there or higher."
+    "Thick lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), the mean over seeds; bands are their 95 % intervals; "
+    "dashes were not fitted and go on beyond the budget. Thin lines join the evaluations of each seed. At the right "
+    "edge stands A with its 95 % interval; an arrow says that A lies there or higher."
 )
-"""Caption of `static.curves_picture`."""
-LEGEND_LINE_PX = 20
-OTHERS_COLOUR = "#b0b6bd"
-NUM_GRID_POINTS = 80
+"""Caption of `curves_figure` and of `static.curves_picture`."""
+POINTS_LEGEND = "Filled points were fitted, hollow ones were not."
+"""Caption of the points."""
 Along = Callable[[np.ndarray], np.ndarray]
 """Function from compute to the horizontal axis, for one run or variant."""
 
@@ -55,6 +41,35 @@ class Counted:
     """The unit, for hover texts."""
     along: Mapping[str, Along]
     """Functions by variant; a variant without one is left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurvesLayout:
+    """Pixels of a figure of curves, and the longest name in a label."""
+
+    height: int
+    left: int
+    right: int
+    bottom: int
+    label: int
+    """Height of a label of two lines."""
+    slot: float
+    """Width of a variant in the strip of asymptotes, as a share of the plot."""
+    font: int
+    longest_name: int
+    ticks: int
+    top: int = 12
+
+
+WIDE = CurvesLayout(height=400, left=58, right=190, bottom=48, label=31, slot=0.013, font=12, longest_name=24, ticks=7)
+NARROW = CurvesLayout(
+    height=340, left=44, right=148, bottom=46, label=26, slot=0.018, font=10, longest_name=19, ticks=4
+)
+LEADER_PX = 20
+"""Length of the line from A to its label, across."""
+LEADER = {"type": "line", "xref": "paper", "xsizemode": "pixel", "xanchor": 1, "yref": "y"}
+LABEL = {"xref": "paper", "x": 1, "xshift": LEADER_PX + 4, "xanchor": "left", "yref": "y", "yanchor": "middle"}
+LABEL |= {"showarrow": False, "borderpad": 0}
 
 
 def counted_compute(results: Results) -> Counted:
@@ -78,196 +93,172 @@ def curves_figure(
     results: Results,
     *,
     shown: Collection[str] | None = None,
-    others: Collection[str] = (),
-    banded: Collection[str] | None = None,
+    others: Collection[str] | None = None,
     log_compute: bool = False,
     counted: Counted | None = None,
+    with_points: bool = False,
 ) -> "Figure":
-    """Pass rate against compute with fits, forecasts to twice the budget and asymptotes.
+    """Pass rate against compute with fits, their continuation beyond the budget, and asymptotes.
 
-    `shown` are the variants drawn in colour (all by default), `banded` those with an uncertainty band (the reference by
-    default), and `others` the grey lines. A click on a name in the legend hides everything of that variant.
-    AblationsError for an unknown variant.
+    `shown` are the variants with a label and, as far as the colours go, a colour of their own; by default the reference
+    and those with the highest level. `others` are the grey lines, by default all else. `with_points` also draws the
+    evaluations, filled if they were fitted.
     """
+    series = curve_series(results, shown=shown, others=others, log_compute=log_compute)
+    return curves_figures(results, series, counted=counted, with_points=with_points)[0]
+
+
+def curves_figures(
+    results: Results, series: CurveSeries, *, counted: Counted | None = None, with_points: bool = False
+) -> tuple["Figure", "Figure"]:
+    """`curves_figure` of a series, and an empty figure with its layout for a narrow screen."""
     from plotly.graph_objects import Figure
 
     counted = counted or counted_compute(results)
-    look, budget = styles(results.plan), results.plan.budget_gpu_hours
-    banded = [results.plan.reference] if banded is None else banded
-    wanted = results.variants if shown is None else [results.variant(name) for name in shown]
-    chosen = [variant for variant in wanted if variant.name in counted.along]
-    most = most_points_of_run(sum(len(variant.runs) for variant in chosen))
-    axis = compute_axis(results, log=log_compute)
-    figure = Figure()
-    grey = [variant for name in others if name in counted.along and (variant := results.variant(name)).fits]
-    if grey:
-        figure.add_trace(_grey_lines(grey, axis.first, budget, counted))
-    for variant in chosen:
-        along, style = counted.along[variant.name], look[variant.name]
-        if variant.fits and variant.name in banded:
-            figure.add_trace(_interval(variant, spread_of(results), style, axis.first, budget, along))
-        if variant.fits:
-            figure.add_traces(_mean_lines(variant, style, axis.first, budget, along))
-        figure.add_traces(_readings(variant, style, most, counted, axis))
-        figure.add_traces(_ceiling(results, variant, style, budget, along))
-        figure.add_trace(_entry(results, variant, style))
-    for place, text in ((results.plan.fit_to_gpu_hours, "fitted up to here"), (budget, "budget")):
-        if counted.name == results.plan.hours_name and (text == "budget" or place < budget):
-            mark(figure, place, text=text, log=log_compute)
-    dress(figure, height=540 + LEGEND_LINE_PX * -(-len(chosen) // 3))
-    figure.update_xaxes(title=counted.title, type="log" if log_compute else "linear")
-    figure.update_yaxes(title="held-out pass rate")
-    figure.update_layout(
-        margin={"l": 60, "r": 15, "t": 20, "b": 60},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.16, "x": 0, "itemsizing": "constant"},
+    variants = [one for one in series.variants if one.name in counted.along]
+    traces: list[Scatter] = []
+    if grey := [(name, line) for name, line in series.others if name in counted.along]:
+        traces.append(_grey_lines(grey, counted))
+    for variant in variants:
+        along, colour = counted.along[variant.name], variant.style.colour
+        if variant.band is not None:
+            traces.append(_band(variant, variant.band, along))
+        traces += _seeds(variant, counted, with_points=with_points)
+        traces += [_line(line, variant.name, colour, along) for line in variant.lines]
+    for place, variant in enumerate(sorted(variants, key=lambda one: -one.asymptote.height)):
+        traces += _asymptote(variant, place, series.score_range)
+    wide, narrow = Figure(traces), Figure()
+    for figure, pixels in ((wide, WIDE), (narrow, NARROW)):
+        _lay_out(figure, variants, series, counted, pixels)
+        if counted.name == results.plan.hours_name:
+            if series.fitted_to is not None:
+                mark(figure, series.fitted_to, text="fitted to here", side="right", log=series.axis.log)
+            mark(figure, series.budget, text="budget", log=series.axis.log)
+    return wide, narrow
+
+
+def _lay_out(
+    figure: "Figure", variants: Sequence[VariantSeries], series: CurveSeries, counted: Counted, pixels: CurvesLayout
+) -> None:
+    """Axes, the strip of asymptotes, and the labels beside it."""
+    low, high = series.score_range
+    plot = max(pixels.height - pixels.top - pixels.bottom, pixels.label * len(variants))
+    dress(figure, height=plot + pixels.top + pixels.bottom)
+    strip = min(pixels.slot * (len(variants) + 1), 0.4)
+    figure.update_xaxes(
+        title=counted.title,
+        title_standoff=6,
+        type="log" if series.axis.log else "linear",
+        nticks=pixels.ticks,
+        tickangle=0,
     )
-    return figure
+    figure.update_yaxes(title="held-out pass rate", title_standoff=6, range=[low, high])
+    figure.update_layout(
+        xaxis={"domain": [0, 1 - strip - 0.01]},
+        xaxis2={
+            "domain": [1 - strip, 1],
+            "range": [-1, max(len(variants), 1)],
+            "visible": False,
+            "fixedrange": True,
+            "anchor": "y",
+        },
+        margin={"l": pixels.left, "r": pixels.right, "t": pixels.top, "b": pixels.bottom},
+        font_size=pixels.font,
+        showlegend=False,
+    )
+    gap = (high - low) * pixels.label / plot
+    wanted = [one.asymptote.height for one in variants]
+    places = moved_apart(wanted, gap=gap, low=low + gap / 2, high=high - gap / 2)
+    leaders, labels = [], []
+    for one, place in zip(variants, places, strict=True):
+        look = {"x0": 2, "x1": LEADER_PX, "y0": one.asymptote.height, "y1": place}
+        leaders.append(LEADER | look | {"line": {"color": one.style.colour, "width": 1}})
+        name, said = elided(one.name, pixels.longest_name), asymptote_text(one.asymptote.estimate)
+        for text, shift, ink in ((f"<b>{plain(name)}</b>", 1, one.style.colour), (plain(said), -1, FONT["color"])):
+            look = {"y": place, "yshift": shift * pixels.label / 4, "font": {"color": ink, "size": pixels.font}}
+            labels.append(LABEL | look | {"text": text})
+    figure.update_layout(shapes=leaders, annotations=labels)
 
 
-def _grid(low: float, high: float) -> np.ndarray:
-    """Compute points that are dense near the beginning, where curves bend, on either kind of axis."""
-    return np.unique(np.concatenate([np.geomspace(low, high, NUM_GRID_POINTS // 2), np.linspace(low, high, 40)]))
-
-
-def _mean(fits: Sequence[Fit], compute: np.ndarray) -> np.ndarray:
-    return np.mean([fit.predict(compute) for fit in fits], axis=0)
-
-
-def _grey_lines(variants: Sequence[FittedVariant], first: float, budget: float, counted: Counted) -> "Scatter":
+def _grey_lines(lines: Sequence[tuple[str, LineSeries]], counted: Counted) -> "Scatter":
     """All other variants in one trace, told apart by hover texts."""
     from plotly.graph_objects import Scatter
 
     x, y, names = [], [], []
-    for variant in variants:
-        grid = np.geomspace(first, budget, 24)
-        x += [*counted.along[variant.name](grid), None]
-        y += [*np.round(_mean(variant.fits, grid), 5), None]
-        names += [plain(variant.name)] * 25
+    for name, line in lines:
+        x += [*counted.along[name](line.compute), None]
+        y += [*np.round(line.score, 5), None]
+        names += [plain(name)] * (line.compute.size + 1)
     return Scatter(
-        x=x,
-        y=y,
-        mode="lines",
-        line={"color": OTHERS_COLOUR, "width": 1},
-        text=names,
-        hovertemplate="%{text}: %{y:.4f}<extra></extra>",
-        name=f"{len(variants)} others",
-    )
+        x=x, y=y, mode="lines", line={"color": OTHERS_COLOUR, "width": 1}, opacity=0.7, text=names,
+        hovertemplate="%{text}: %{y:.4f}<extra></extra>", name=f"{len(lines)} others",
+    )  # fmt: skip
 
 
-def _mean_lines(variant: FittedVariant, style: Style, first: float, budget: float, along: Along) -> list["Scatter"]:
-    """The mean of the seeds' curves: solid if all were fitted there, dashed before and beyond."""
+def _line(line: LineSeries, name: str, colour: str, along: Along) -> "Scatter":
     from plotly.graph_objects import Scatter
 
-    fits = variant.fits
-    start = max(first, max(fit.window[0] for fit in fits))
-    end = max(start, min(fit.window[1] for fit in fits))
-    last = max(EXTRAPOLATED_TO * budget, end)
-    inside, before, beyond = _grid(start, end), _grid(first, start), _grid(end, last)
-    gap = np.array([np.nan])
-    spans = [(inside, "solid", 2.4), (np.concatenate([before, gap, beyond]), "dash", 1.7)]
-    return [
-        Scatter(
-            x=along(grid),
-            y=np.round(_mean(fits, np.nan_to_num(grid, nan=first)) + 0 * grid, 5),
-            mode="lines",
-            line={"color": style.colour, "width": width, "dash": dash},
-            hovertemplate=f"{in_hover(variant.name)} fit: %{{y:.4f}}<extra></extra>",
-            connectgaps=False,
-            **_belongs(variant),
-        )
-        for grid, dash, width in spans
-    ]
-
-
-def _interval(
-    variant: FittedVariant, spread: RunToRun, style: Style, first: float, budget: float, along: Along
-) -> "Scatter":
-    from plotly.graph_objects import Scatter
-
-    grid = np.geomspace(first, EXTRAPOLATED_TO * budget, NUM_GRID_POINTS)
-    if len(variant.fits) == 1:
-        low, high = variant.fits[0].predict_interval(grid)
-    else:
-        low, high = np.quantile(joint_draws(variant.fits, grid, spread=spread), (0.025, 0.975), axis=0)
-    x = along(grid)
+    look: dict[str, Any] = {"width": 2.6, "dash": "solid"} if line.is_fitted else {"width": 1.5, "dash": "dash"}
     return Scatter(
-        x=np.concatenate([x, x[::-1]]),
-        y=np.round(np.concatenate([high, low[::-1]]), 5),
-        mode="lines",
-        fill="toself",
-        fillcolor=style.tint(0.16),
-        line={"width": 0},
-        hoverinfo="skip",
-        **_belongs(variant),
-    )
+        x=along(line.compute), y=np.round(line.score, 5), mode="lines", line={"color": colour, **look},
+        hovertemplate=f"{in_hover(name)}, fit: %{{y:.4f}}<extra></extra>", name=plain(name),
+    )  # fmt: skip
 
 
-def _readings(variant: FittedVariant, style: Style, most: int, counted: Counted, axis: ComputeAxis) -> list["Scatter"]:
-    """The readings of all seeds in one trace, filled if they were fitted."""
+def _band(variant: VariantSeries, band: BandSeries, along: Along) -> "Scatter":
     from plotly.graph_objects import Scatter
 
-    found: list[tuple[float, float, str, str]] = []
-    for run in variant.runs:
-        if run.curve is None:
-            continue
-        shown = axis.drawn(run.curve.compute)
-        compute, score, sizes = thinned(run.curve.compute[shown], run.curve.score[shown], most)
-        x = counted.along[variant.name](compute)
-        for at, value, size, is_full in zip(x, score, sizes, is_fitted(run.fit, compute), strict=True):
-            of = f"seed {run.seed}" if size == 1 else f"seed {run.seed}, mean of {size} readings"
-            found.append((float(at), round(float(value), 5), of, style.symbol if is_full else f"{style.symbol}-open"))
-    if not found:
+    x = along(band.compute)
+    return Scatter(
+        x=np.concatenate([x, x[::-1]]), y=np.round(np.concatenate([band.high, band.low[::-1]]), 5), mode="lines",
+        fill="toself", fillcolor=variant.style.tint(0.11),
+        name=plain(variant.name), line={"width": 0}, hoverinfo="skip",
+    )  # fmt: skip
+
+
+def _seeds(variant: VariantSeries, counted: Counted, *, with_points: bool) -> list["Scatter"]:
+    """A thin line through the readings of each seed, in one trace; points on it are filled if they were fitted."""
+    from plotly.graph_objects import Scatter
+
+    x: list[float | None] = []
+    y: list[float | None] = []
+    texts, symbols, style = [], [], variant.style
+    for seed in variant.seeds:
+        x += [*map(float, counted.along[variant.name](seed.compute)), None]
+        y += [*np.round(seed.score, 5).tolist(), None]
+        texts += [f"seed {seed.seed}{f', mean of {size} evaluations' if size > 1 else ''}" for size in seed.sizes]
+        symbols += [style.symbol if is_full else f"{style.symbol}-open" for is_full in seed.fitted]
+        texts, symbols = [*texts, ""], [*symbols, style.symbol]
+    if not x:
         return []
-    x, y, texts, symbols = (list(column) for column in zip(*found, strict=True))
-    marker = {"symbol": symbols, "size": 6, "color": style.colour, "opacity": 0.75}
     hover = f"{in_hover(variant.name)}, %{{text}}<br>%{{x:.4g}} {counted.name}: %{{y:.4f}}<extra></extra>"
-    return [Scatter(x=x, y=y, text=texts, mode="markers", marker=marker, hovertemplate=hover, **_belongs(variant))]
-
-
-def _ceiling(results: Results, variant: FittedVariant, style: Style, budget: float, along: Along) -> list["Scatter"]:
-    """A stroke at A at the right edge, with its interval; nothing if A has no upper end."""
-    from plotly.graph_objects import Scatter
-
-    found = results.asymptote(variant)
-    if found is None or not found.is_bounded or found.hi is None:
-        return []
-    ends = along(np.array([1.9, 2.0]) * budget)
+    marker = {"marker": {"symbol": symbols, "size": 5, "color": style.colour}} if with_points else {}
     return [
         Scatter(
-            x=ends,
-            y=[found.A, found.A],
-            mode="lines",
-            line={"color": style.colour, "width": 3},
-            hovertemplate=f"{in_hover(variant.name)}: {in_hover(label_of_asymptote(found))}<extra></extra>",
-            **_belongs(variant),
-        ),
-        Scatter(
-            x=[ends[1]] * 2,
-            y=[found.lo, found.hi],
-            mode="lines",
-            line={"color": style.colour, "width": 1},
-            hoverinfo="skip",
-            **_belongs(variant),
-        ),
-    ]
+            x=x, y=y, text=texts, mode="lines+markers" if with_points else "lines", opacity=0.5,
+            line={"color": style.colour, "width": 0.8}, hovertemplate=hover, name=plain(variant.name), **marker,
+        )
+    ]  # fmt: skip
 
 
-def _entry(results: Results, variant: FittedVariant, style: Style) -> "Scatter":
-    """The legend entry of a variant, with its A; it draws nothing."""
+def _asymptote(variant: VariantSeries, place: int, score_range: tuple[float, float]) -> list["Scatter"]:
+    """A with its interval in the strip at the right edge; nothing for a curve that does not rise."""
     from plotly.graph_objects import Scatter
 
-    found = results.asymptote(variant)
-    name = plain(variant.name)
-    return Scatter(
-        x=[None],
-        y=[None],
-        mode="lines+markers",
-        line={"color": style.colour},
-        marker={"symbol": style.symbol, "size": 8, "color": style.colour},
-        name=f"{name}: {plain(label_of_asymptote(found))}" if found else f"{name}: no fit",
-        legendgroup=variant.name,
-    )
-
-
-def _belongs(variant: FittedVariant) -> dict[str, Any]:
-    return {"legendgroup": variant.name, "showlegend": False}
+    (low, high), mark_, colour = score_range, variant.asymptote, variant.style.colour
+    estimate = mark_.estimate
+    if estimate is None or not estimate.rises:
+        return []
+    top = high if estimate.hi is None else min(max(estimate.hi, low), high)
+    symbol = "triangle-up" if mark_.is_open else "circle"
+    look: dict[str, Any] = {"xaxis": "x2", "name": plain(variant.name)}
+    return [
+        Scatter(
+            x=[place] * 2, y=[min(max(estimate.lo, low), high), top], mode="lines", hoverinfo="skip",
+            line={"color": colour, "width": 2}, **look,
+        ),
+        Scatter(
+            x=[place], y=[mark_.height], mode="markers", marker={"color": colour, "symbol": symbol, "size": 7},
+            hovertemplate=f"{in_hover(variant.name)}: {in_hover(asymptote_text(estimate))}<extra></extra>", **look,
+        ),
+    ]  # fmt: skip

@@ -11,11 +11,20 @@ ON_DARK = {
     "#eceff2": "#2a2f38",  # grid
     "#c5cad0": "#4a505a",  # frame
     "#1a1a1a": "#f2f2f2",  # the reference
-    "#0072b2": "#3d9bd6",
-    "#882255": "#cf5b95",
+    "#216da4": "#42a7f8",
+    "#d7651d": "#f5ba9a",
+    "#519f82": "#628f39",
+    "#a048fb": "#b32cff",
+    "#0f229f": "#93d3ef",
+    "#94565b": "#e87d95",
+    "#584a02": "#b3ad13",
+    "#4e0d54": "#d732b0",
     "#b0b6bd": "#59606b",  # variants out of focus
+    "#57606a": "#a0a8b3",  # decided, out of focus
 }
-"""Colours by colour on white; all others are visible on both. Contrast to #0e1117 is at least 3 (WCAG 2.1, 1.4.11)."""
+"""Colours by colour on white; all others are visible on both. Contrast to #0e1117 is at least 4 for those of variants
+(WCAG 2.1, 1.4.11, asks for 3).
+"""
 
 CLEAR = "rgba(0,0,0,0)"
 """Transparent, so that the page's own background shows."""

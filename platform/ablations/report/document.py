@@ -7,19 +7,20 @@ from datetime import datetime
 from ablations.findings.advice import advice
 from ablations.findings.remarks import Remark
 from ablations.findings.results import Results
-from ablations.report.colours import styles
 from ablations.report.columns import DOCUMENT, columns, rows_of
 from ablations.report.curves import CURVES_LEGEND
+from ablations.report.forest import left_out_note
+from ablations.report.leading import look_of
 from ablations.report.methods import methods_paragraphs
-from ablations.report.rounding import ROUNDED
 from ablations.report.words.comparison import ResultRow, glossary, sentence
+from ablations.report.words.headline import headline
 from ablations.report.words.task import task_of_sweep
 from ablations.terminal.visible import made_visible
 from ablations.text import at_scale
 
 DIFFERENCES_LEGEND = (
-    "Differences from the reference with 95 % intervals; the dotted line is no difference. An arrow is an interval "
-    "without an end on that side."
+    "Differences from the reference with 95 % intervals, the best on top; the dotted line is no difference. Grey is "
+    "undecided. An arrow is an interval without an end on that side."
 )
 """Caption of `verdicts_figure`."""
 
@@ -33,11 +34,29 @@ class DocumentRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NumberTable:
+    """The numbers alone, for a paper.
+
+    NumberTable(headings=("variant", "level", "A", "ceiling"), rows=(("loo-loss", "-0.049 [...]", "0.54 [...]", ...),),
+                decided=((False, True, False, True),))
+    """
+
+    headings: tuple[str, ...]
+    """"variant", "A", and the name of each question."""
+    rows: tuple[tuple[str, ...], ...]
+    decided: tuple[tuple[bool, ...], ...]
+    """For each cell whether it says that the variant differs from the reference."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Document:
     """The content of a report. All text is as written, with control characters visible; each format escapes it."""
 
     title: str
     doc: str
+    reference: str
+    headline: tuple[str, ...]
+    """The verdict in one line, the most important sentence first."""
     remarks: tuple[Remark, ...]
     task: str
     """What the pass rates are of; empty if the platform does not know."""
@@ -49,6 +68,7 @@ class Document:
     """Each variant except the reference, with its changes."""
     headings: tuple[str, ...]
     rows: tuple[DocumentRow, ...]
+    numbers: NumberTable
     curves_legend: str
     differences_legend: str
     methods: tuple[str, ...]
@@ -64,13 +84,16 @@ def document_of(results: Results, *, now: datetime) -> Document:
         doc=made_visible(plan.doc),
         remarks=tuple(replace(one, text=made_visible(one.text)) for one in results.remarks),
         task=made_visible(task_of_sweep(results.sweep)),
-        findings=_seen([sentence(ResultRow(results=results, variant=one, digits=ROUNDED)) for one in results.variants]),
+        findings=_seen([sentence(ResultRow(results=results, variant=one)) for one in results.variants]),
         advice=made_visible(advice(results)),
         changes=_seen_pairs([(one.name, one.changes) for one in plan.variants if one.overrides]),
         headings=document_headings(results),
         rows=document_rows(results),
         curves_legend=CURVES_LEGEND,
-        differences_legend=DIFFERENCES_LEGEND,
+        differences_legend=made_visible(f"{DIFFERENCES_LEGEND} {left_out_note(results)}".rstrip()),
+        numbers=number_table(results),
+        reference=made_visible(plan.reference),
+        headline=_seen(headline(results)),
         methods=_seen(methods_paragraphs(results)),
         glossary=_seen_pairs(glossary(results)),
         origin=_seen_pairs(origin(results, now)),
@@ -84,10 +107,28 @@ def document_headings(results: Results) -> tuple[str, ...]:
 
 def document_rows(results: Results) -> tuple[DocumentRow, ...]:
     """Rows of the table, in the order of the results."""
-    look, rows = styles(results.plan), rows_of(results, columns(results, DOCUMENT), ROUNDED)
+    look, rows = look_of(results), rows_of(results, columns(results, DOCUMENT))
     return tuple(
         DocumentRow(colour=look[variant.name].colour, cells=_seen(row))
         for variant, row in zip(results.variants, rows, strict=True)
+    )
+
+
+def number_table(results: Results) -> NumberTable:
+    """A row per variant; A stands before the difference of ceilings."""
+    shown = [column for column in columns(results, DOCUMENT) if column.key not in ("seeds", "verdicts")]
+    questions = {f"{one.name} number": one.name for one in results.questions}
+    lines = [results.compared(variant.name) for variant in results.variants]
+    return NumberTable(
+        headings=tuple(questions.get(column.key, column.key) for column in shown),
+        rows=tuple(_seen(row) for row in rows_of(results, shown)),
+        decided=tuple(
+            tuple(
+                line is not None and column.key in questions and line.answers[questions[column.key]].differs
+                for column in shown
+            )
+            for line in lines
+        ),
     )
 
 

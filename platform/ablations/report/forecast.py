@@ -10,7 +10,8 @@ from ablations.findings.kept_forecast import ForecastBand, ForecastLine, kept_ba
 from ablations.findings.results import FittedVariant, Results
 from ablations.findings.sweep_forecast import forecast_groups, spread_of
 from ablations.report.axes import ComputeAxis
-from ablations.report.colours import Style, styles
+from ablations.report.colours import Style
+from ablations.report.leading import look_of
 from ablations.report.style import dress, in_hover, mark, plain
 from ablations.text import compute_text
 
@@ -87,7 +88,7 @@ def wins_title(results: Results, compute: float | None = None) -> str:
 
 def _draw_curves(figure: "Figure", results: Results, banded: Collection[str] | None) -> int:
     """Draw every variant with a forecast, and the budget; returns the number of variants drawn."""
-    plan, look, axis = results.plan, styles(results.plan), _axis(results)
+    plan, look, axis = results.plan, look_of(results), _axis(results)
     banded = [plan.reference] if banded is None else banded
 
     def grid_to(end: float) -> np.ndarray:
@@ -157,7 +158,7 @@ def _bars(results: Results, chances: Sequence[Chance]) -> "Bar":
     """P(wins) of every variant, the likeliest winner on top."""
     from plotly.graph_objects import Bar
 
-    look, chances = styles(results.plan), sorted(chances, key=lambda chance: -chance.wins)
+    look, chances = look_of(results), sorted(chances, key=lambda chance: -chance.wins)
     return Bar(
         x=[chance.wins for chance in chances],
         y=[plain(chance.variant) for chance in chances],

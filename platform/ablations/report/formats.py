@@ -22,13 +22,11 @@ from ablations.report.document import document_of
 from ablations.report.latex import latex_files
 from ablations.report.markdown import markdown_files
 from ablations.report.page import write_report
-from ablations.report.static import curves_picture, differences_picture
+from ablations.report.static import PAGE_IN, curves_picture, differences_picture
 from scalerl.run.run_folder import write_atomically
 
 ReportFormat = Literal["html", "md", "csv", "latex", "pdf"]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PAGE_WIDTH_IN = 6.9
-"""Width of a figure in Markdown, over both columns of a paper."""
 PRINT_LIMIT_S = 120
 
 
@@ -48,15 +46,15 @@ def write_in_format(results: Results, form: ReportFormat, *, now: datetime, fold
     document = document_of(results, now=now)
     if form == "md":
         figures = {
-            "curves.png": curves_picture(results, "png", width_in=PAGE_WIDTH_IN, dpi=150),
-            "differences.png": differences_picture(results, "png", width_in=PAGE_WIDTH_IN, dpi=150),
+            "curves.png": curves_picture(results, "png", width_in=PAGE_IN, dpi=150),
+            "differences.png": differences_picture(results, "png", width_in=PAGE_IN, dpi=150),
         }
         return _written(own, markdown_files(document, figures)) / "report.md"
     figures = {
         "curves.pdf": curves_picture(results, "pdf"),
         "curves.svg": curves_picture(results, "svg"),
-        "differences.pdf": differences_picture(results, "pdf"),
-        "differences.svg": differences_picture(results, "svg"),
+        "differences.pdf": differences_picture(results, "pdf", width_in=PAGE_IN),
+        "differences.svg": differences_picture(results, "svg", width_in=PAGE_IN),
     }
     return _written(own, latex_files(document, figures)) / "report.tex"
 

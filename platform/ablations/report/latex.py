@@ -9,9 +9,9 @@ User-written text is escaped character by character; a character that plain LaTe
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from ablations.report.document import Document, DocumentRow
+from ablations.report.document import Document, NumberTable
 from ablations.report.style import elided
 
 SPECIAL = {
@@ -39,13 +39,16 @@ SPECIAL = {
 }
 CELL = re.compile(r"(>= )?([+-]?\d[\d,.]*)?( ?\[(…|[+-]?\d[\d,.]*), (…|[+-]?\d[\d,.]*)\])?")
 LONGEST_LATEX_NAME = 40
+LATEX_HEADINGS = {"level": r"$\Delta$level", "A": "$A$", "ceiling": r"$\Delta A$", "compute": r"$C/C_{\mathrm{ref}}$"}
+"""Headings of the table, by those of `NumberTable`."""
+STAR = "$^{*}$"
 
 
 def latex_files(document: Document, figures: Mapping[str, bytes]) -> dict[str, bytes]:
     """The files by name; `figures` are the figure files beside them."""
     texts = {
         "report.tex": _report(document),
-        "table.tex": latex_table(document.headings, document.rows),
+        "table.tex": latex_table(document.numbers),
         "methods.tex": _methods(document),
     }
     return {name: text.encode() for name, text in texts.items()} | dict(figures)
@@ -81,22 +84,31 @@ def _mathematics(number: str) -> str:
     return r"\ldots" if number == "…" else number.replace(",", "{,}")
 
 
-def latex_table(headings: Sequence[str], rows: Sequence[DocumentRow]) -> str:
-    """The table of a comparison by booktabs, with user-written text escaped."""
-    *numbers, verdicts = headings
-    align = "l" + "r" * (len(numbers) - 1) + "l"
+def latex_table(table: NumberTable) -> str:
+    """The numbers of a comparison by booktabs, a decided difference with a star; user-written text is escaped."""
     lines = [
         "% needs \\usepackage{booktabs}",
-        rf"\begin{{tabular}}{{@{{}}{align}@{{}}}}",
+        rf"\begin{{tabular}}{{@{{}}l{'l' * (len(table.headings) - 1)}@{{}}}}",
         r"\toprule",
-        " & ".join(map(latex_text, (*numbers, verdicts))) + r" \\",
+        " & ".join(LATEX_HEADINGS.get(heading) or latex_text(heading) for heading in table.headings) + r" \\",
         r"\midrule",
     ]
-    for row in rows:
-        name, *cells, said = row.cells
-        shown = [latex_text(elided(name, LONGEST_LATEX_NAME)), *map(latex_number, cells), latex_text(said)]
+    for (name, *cells), (_, *decided) in zip(table.rows, table.decided, strict=True):
+        shown = [latex_text(elided(name, LONGEST_LATEX_NAME))]
+        shown += [latex_number(cell) + STAR * is_star for cell, is_star in zip(cells, decided, strict=True)]
         lines.append(" & ".join(shown) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _caption(document: Document) -> str:
+    """The reference, and the meaning of the columns."""
+    return (
+        rf"Comparison with \texttt{{{latex_text(elided(document.reference, LONGEST_LATEX_NAME))}}}, "
+        r"with 95\,\% intervals: "
+        r"$\Delta$level is the difference in pass rate at equal compute, $A$ the asymptote, $\Delta A$ its difference, "
+        r"$C/C_{\mathrm{ref}}$ the ratio of compute to a common pass rate. A star marks an interval "
+        r"without the value of no difference."
+    )
 
 
 def _methods(document: Document) -> str:
@@ -107,7 +119,7 @@ def _report(document: Document) -> str:
     changes = [rf"\item[{latex_text(elided(name, 80))}] {latex_text(text)}" for name, text in document.changes]
     legends = [("curves", document.curves_legend), ("differences", document.differences_legend)]
     figures = [
-        f"\\begin{{figure}}[p]\n\\centering\n\\includegraphics[width=0.75\\linewidth,height=0.85\\textheight,keepaspectratio]{{{name}.pdf}}\n"
+        f"\\begin{{figure}}[htbp]\n\\centering\n\\includegraphics{{{name}.pdf}}\n"
         f"\\caption{{{latex_text(legend)}}}\n\\end{{figure}}"
         for name, legend in legends
     ]
@@ -117,21 +129,23 @@ def _report(document: Document) -> str:
         r"\usepackage[utf8]{inputenc}",
         r"\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}  % without it letters may be bitmaps",
         r"\usepackage{textcomp,booktabs,graphicx}",
-        r"\usepackage[margin=20mm]{geometry}",
+        r"\usepackage[margin=18mm]{geometry}",
         r"\sloppy",
         r"\begin{document}",
         rf"\section*{{{latex_text(elided(document.title, 120))}}}",
         latex_text(document.doc),
         latex_text(document.task),
+        rf"\textbf{{{latex_text(document.headline[0])}}} {latex_text(' '.join(document.headline[1:]))}",
+        latex_text(document.task),
         *(rf"\paragraph{{Note.}} {latex_text(one.text)}" for one in document.remarks),
-        r"\subsection*{What was found}",
+        *figures,
+        r"\begin{table}[htbp]" + "\n" + r"\centering\small" + "\n" + r"\input{table.tex}" + "\n"
+        rf"\caption{{{_caption(document)}}}" + "\n" + r"\end{table}",
+        r"\subsection*{In words}",
         _items([rf"\item {latex_text(text)}" for text in document.findings], "itemize"),
         latex_text(document.advice),
         r"\subsection*{What each variant changes}",
         _items(changes, "description"),
-        r"\begin{table}[p]" + "\n" + r"\centering" + "\n" + r"\resizebox{\linewidth}{!}{\input{table.tex}}" + "\n"
-        r"\caption{Comparison, with 95 \% intervals.}" + "\n" + r"\end{table}",
-        *figures,
         r"\subsection*{Methods}",
         r"\input{methods.tex}",
         r"\end{document}",

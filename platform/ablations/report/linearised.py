@@ -1,5 +1,6 @@
 """Readings on axes on which eq. 1 is a straight line of slope B (ScaleRL figure 7)."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +9,7 @@ from ablations.answers.paper_grid import PaperFit
 from ablations.findings.paper_comparison import PaperComparison, PaperVariant
 from ablations.home.labels import Labels
 from ablations.report.colours import Style, styles
-from ablations.report.style import dress
+from ablations.report.style import dress, in_hover, plain
 from ablations.report.thinning import most_points_of_run, thinned
 
 if TYPE_CHECKING:
@@ -32,11 +33,11 @@ def linearised_score(fit: PaperFit, score: np.ndarray) -> np.ndarray:
     return fit.C_mid**fit.B * gained / (fit.A - fit.R_0 - gained)
 
 
-def linearised_figure(comparison: PaperComparison, plan: Labels) -> "Figure":
-    """The readings of every variant on axes on which its fit is a line of slope B."""
+def linearised_figure(comparison: PaperComparison, plan: Labels, focus: Collection[str] | None = None) -> "Figure":
+    """The readings of every variant on axes on which its fit is a line of slope B; `focus` may have a colour."""
     from plotly.graph_objects import Figure
 
-    look = styles(plan)
+    look = styles(plan, focus)
     most = most_points_of_run(sum(len(_drawn(variant)) for variant in comparison.variants))
     figure = Figure()
     for variant in comparison.variants:
@@ -94,7 +95,7 @@ def _points(fit: PaperFit, style: Style, hours_name: str, most: int) -> "Scatter
         customdata=score[shown],
         mode="markers",
         marker={"symbol": style.symbol, "size": 6, "color": fill, "line": {"color": style.colour, "width": 1.2}},
-        hovertemplate=f"{fit.curve.name}<br>%{{x:.4g}} {hours_name}: %{{customdata:.4f}}<extra></extra>",
+        hovertemplate=f"{in_hover(fit.curve.name)}<br>%{{x:.4g}} {hours_name}: %{{customdata:.4f}}<extra></extra>",
     )
 
 
@@ -130,6 +131,6 @@ def _legend_entry(variant: PaperVariant, style: Style) -> "Scatter":
         mode="lines+markers",
         line={"color": style.colour},
         marker={"symbol": style.symbol, "size": 8, "color": style.colour},
-        name=f"{variant.name}: B {B:.2f} at A {A:.3f}",
+        name=f"{plain(variant.name)}: B {B:.2f} at A {A:.3f}",
         legendgroup=variant.name,
     )

@@ -78,7 +78,7 @@ def _statistics(results: Results) -> str:
     return (
         f"{said} A compute ratio is the compute that a variant needs to a pass rate that both reach, over "
         f"the reference's.{corrected} The paper's own rule takes two A within {PAPER_MARGIN} for equal; verdicts here "
-        "come from the intervals instead. Numbers are rounded to their uncertainty, half the width of the interval."
+        "come from the intervals instead."
     )
 
 

@@ -16,15 +16,15 @@ from markupsafe import Markup
 from ablations.errors import AblationsError
 from ablations.findings.paper_comparison import paper_comparison
 from ablations.findings.results import Results
-from ablations.home.labels import Labels
 from ablations.readings.hours import NOTE, hours_cells
-from ablations.report.colours import styles
+from ablations.report.colours import Style
 from ablations.report.columns import PAGE, columns, rows_of
-from ablations.report.curves import LEGEND_LINE_PX, SCREEN_LEGEND, curves_figure
+from ablations.report.curves import curves_figures
 from ablations.report.document import document_of
 from ablations.report.headings import paper_headings, under
+from ablations.report.leading import leading, look_of
 from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
-from ablations.report.rounding import ROUNDED
+from ablations.report.series import curve_series
 from ablations.report.thinning import thinned_note
 from ablations.report.verdicts import verdicts_figure
 from ablations.report.words.comparison import PAPER_RULE_NOTE, joint_note
@@ -35,6 +35,8 @@ from scalerl.run.run_folder import write_atomically
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+MOST_WARNINGS_ON_TOP = 3
+"""Limit on the warnings above the curves; more are folded."""
 FIGURE_SETTINGS = {"displaylogo": False, "responsive": True, "showSendToCloud": False}
 """Settings without the button that uploads the figure to Plotly's cloud."""
 
@@ -83,16 +85,14 @@ def report_page(results: Results, *, now: datetime) -> str:
         keep_trailing_newline=True,
         finalize=_shown,
     )
-    names = [variant.name for variant in results.variants]
-    curves = curves_figure(results)
-    below = {"height": 420 + LEGEND_LINE_PX * len(names), "margin": {"r": 5}, "legend": {"y": -0.24}}
     return environment.get_template("page.html.jinja").render(
         title=results.title,
         plan=results.plan,
         document=document_of(results, now=now),
-        curves=_html(curves, narrow=type(curves)(layout=curves.layout).update_layout(below), with_plotly=True),
-        curves_legend=f"{SCREEN_LEGEND} {thinned_note(results, names)}".rstrip(),
-        intervals=_html(verdicts_figure(results), narrow=verdicts_figure(results, stacked=True)),
+        most_warnings=MOST_WARNINGS_ON_TOP,
+        curves=_html(*curves_figures(results, curve_series(results)), with_plotly=True),
+        curves_note=thinned_note(results, leading(results)),
+        intervals=_html(verdicts_figure(results), verdicts_figure(results, stacked=True)),
         rows=_comparison(results),
         corrected=f'Intervals under "corrected" are {joint}.' if (joint := joint_note(results)) else "",
         paper_rule=PAPER_RULE_NOTE,
@@ -118,25 +118,27 @@ def _paper_mode(results: Results) -> PaperMode | NoPaperMode:
         warning=warning,
         notes=[method, *reasons],
         rows=_rows(
-            plan, paper_headings(comparison), [paper_line(comparison, variant) for variant in comparison.variants]
+            look_of(results),
+            paper_headings(comparison),
+            [paper_line(comparison, variant) for variant in comparison.variants],
         ),
-        figure=_html(linearised_figure(comparison, plan)),
+        figure=_html(linearised_figure(comparison, plan, leading(results))),
         legend=f"{LINEARISED_LEGEND} {linearised_note(comparison)}",
     )
 
 
 def _hours(results: Results) -> list[TableRow]:
     """Device time of each variant; empty if no run has it."""
-    look = styles(results.plan)
+    look = look_of(results)
     lines = hours_cells({variant.name: variant.hours for variant in results.variants})
     return [TableRow(colour=look[cells["variant"]].colour, cells=cells) for cells in lines]
 
 
 def _comparison(results: Results) -> list[TableRow]:
     """A row per variant; each interval stands below its verdict, to save width on a printed page."""
-    look, shown = styles(results.plan), columns(results, PAGE)
+    look, shown = look_of(results), columns(results, PAGE)
     found = []
-    for variant, texts in zip(results.variants, rows_of(results, shown, ROUNDED), strict=True):
+    for variant, texts in zip(results.variants, rows_of(results, shown), strict=True):
         held = [  # lines that do not break
             text if one.kind == "prose" else text.replace(" ", "\u00a0") for one, text in zip(shown, texts, strict=True)
         ]
@@ -145,7 +147,7 @@ def _comparison(results: Results) -> list[TableRow]:
     return found
 
 
-def _html(figure: "Figure", *, narrow: "Figure | None" = None, with_plotly: bool = False) -> Markup:
+def _html(figure: "Figure", narrow: "Figure | None" = None, *, with_plotly: bool = False) -> Markup:
     """A figure as HTML; `narrow` is its layout on a narrow screen. The first figure of a page loads Plotly.
 
     Single precision suffices for a screen.
@@ -165,9 +167,8 @@ def _html(figure: "Figure", *, narrow: "Figure | None" = None, with_plotly: bool
     )
 
 
-def _rows(plan: Labels, headings: Mapping[str, str], lines: Sequence[PaperLine]) -> list[TableRow]:
+def _rows(look: Mapping[str, Style], headings: Mapping[str, str], lines: Sequence[PaperLine]) -> list[TableRow]:
     """One row per variant, with its colour."""
-    look = styles(plan)
     return [
         TableRow(colour=look[line.variant].colour, cells=cells)
         for line, cells in zip(lines, under(headings, lines), strict=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ablations.answers.compare import VariantResult
 from ablations.answers.questions import CEILING, COMPUTE
 from ablations.findings.results import Results
-from ablations.report.colours import Style, styles
-from ablations.report.rounding import ROUNDED
+from ablations.report.colours import OTHERS_COLOUR, Style, styles
+from ablations.report.leading import leading
 from ablations.report.style import dress, in_hover, mark, plain
 from ablations.report.words.comparison import ResultRow
 
@@ -30,15 +30,15 @@ def plane_figure(results: Results, *, focus: Collection[str] | None = None) -> "
     """A minus the baseline's against compute over the baseline's, each with its interval; `focus` is in colour."""
     from plotly.graph_objects import Figure, Scatter
 
-    look, reference = styles(results.plan), results.plan.reference
+    look, reference = styles(results.plan, leading(results) if focus is None else focus), results.plan.reference
     lines = results.comparison.variants if results.comparison else ()
     others = [line for line in lines if line.name != reference and is_placed(line)]
     figure = Figure()
     ends = _ends(others)
     for line in others:
         is_grey = focus is not None and line.name not in focus
-        style = Style(colour="#b0b6bd", symbol="circle") if is_grey else look[line.name]
-        row = ResultRow(results=results, variant=results.variant(line.name), digits=ROUNDED)
+        style = Style(colour=OTHERS_COLOUR, symbol="circle") if is_grey else look[line.name]
+        row = ResultRow(results=results, variant=results.variant(line.name))
         figure.add_trace(_cross(line, row, style, ends, is_grey=is_grey))
     base = look[reference]
     figure.add_trace(

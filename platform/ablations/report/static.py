@@ -1,6 +1,7 @@
 """The figures for a paper: the Plotly figures redrawn by matplotlib as SVG, PDF or PNG.
 
-Fonts are embedded (in SVG as outlines), the width is one column, and the colours match all other figures. A small PNG,
+Letters are of 8 points, fonts are embedded (in SVG as outlines), the width is one column by default, there is no title,
+and the colours match all other figures. A small PNG,
 for example for an artifact of MLflow:
 
     picture = curves_picture(results, "png", dpi=150)  # bytes, about 500 x 480 pixels and 40 kB
@@ -15,12 +16,10 @@ from io import BytesIO
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from ablations.findings.results import Results
-from ablations.report.colours import Style
-from ablations.report.forest import ForestPanel, forest_panels
-from ablations.report.rounding import label_of_asymptote
+from ablations.report.colours import OTHERS_COLOUR
+from ablations.report.end_labels import asymptote_text, moved_apart
+from ablations.report.forest import ForestPanel, ForestRow, forest_panels
 from ablations.report.series import CurveSeries, VariantSeries, curve_series
 from ablations.report.style import GREY, elided
 
@@ -31,27 +30,19 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 PictureFormat = Literal["svg", "pdf", "png"]
-COLUMN_IN = 3.35
-"""Width of a column in a two-column paper; a figure over both has 6.9."""
-MARKERS = {
-    "circle": "o",
-    "square": "s",
-    "diamond": "D",
-    "triangle-up": "^",
-    "triangle-down": "v",
-    "cross": "P",
-    "x": "X",
-    "star": "*",
-    "pentagon": "p",
-}
-FONT_PT, SMALL_PT = 7.0, 6.0
+COLUMN_IN, PAGE_IN = 3.3, 6.8
+"""Width of a column of a two-column paper, and of both."""
+FONT_PT = 8.0
 DASHES = (0, (4, 2.5))
-LINE_IN = 0.135
-"""Height of a line of the legend."""
-CHARACTER_IN = 0.052
-"""Approximate width of a character of `SMALL_PT`."""
+LABEL_IN = 0.27
+"""Height of a label of two lines."""
+ROW_IN = 0.155
+TICK_IN = 0.3
+"""Least width for the number at a tick."""
+BOLD = 1.15
+"""Width of bold letters over that of plain ones, at most."""
 MOST_OUTLINES = 3000
-"""Limit on the points of a figure that are drawn as vectors; beyond it they become an image in the SVG or PDF, which
+"""Limit on the readings of a figure that are drawn as vectors; beyond it they become an image in the SVG or PDF, which
 keeps the file small."""
 OPTIONS: dict[Any, Any] = {"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "ablations"}
 _SAVING = Lock()
@@ -64,15 +55,15 @@ def curves_picture(
     *,
     width_in: float = COLUMN_IN,
     shown: Collection[str] | None = None,
-    banded: Collection[str] | None = None,
     log_compute: bool = False,
     dpi: int = 300,
 ) -> bytes:
-    """`curves_figure` as a picture: curves on the left, asymptotes with their 95 % intervals on the right.
+    """`curves_figure` as a picture: curves, asymptotes with their 95 % intervals, and labels at the right edge.
 
-    `shown`, `banded` and `log_compute` are as in `curves_figure`; `dpi` applies to a PNG.
+    `shown` and `log_compute` are as in `curves_figure`; `dpi` applies to a PNG.
     """
-    series = curve_series(results, shown=shown, banded=banded, log_compute=log_compute)
+    others = None if shown is None else ()
+    series = curve_series(results, shown=shown, others=others, log_compute=log_compute)
     return _saved(curves_drawing(series, width_in=width_in), kind, dpi)
 
 
@@ -93,45 +84,47 @@ def _saved(figure: "Figure", kind: PictureFormat, dpi: int) -> bytes:
 
 def curves_drawing(series: CurveSeries, *, width_in: float) -> "Figure":
     """The curves as a matplotlib figure."""
-    names = [_legend_text(one) for one in series.variants]
-    longest = max(map(len, names), default=0)
-    num_columns = max(1, min(len(names), int(width_in / (0.45 + CHARACTER_IN * longest))))
-    legend_in = LINE_IN * -(-len(names) // num_columns) + 0.06
-    height_in = 0.66 * min(width_in, 4.8) + 0.5 + legend_in
+    longest = 22 if width_in > 5 else 16
+    texts = [(elided(one.name, longest), asymptote_text(one.asymptote.estimate)) for one in series.variants]
+    label_in = 0.16 + max(
+        (_width_in(line) * (BOLD if line == lines[0] else 1) for lines in texts for line in lines), default=0
+    )
+    left, bottom, top = 0.5, 0.38, 0.06
+    panel_in = max(0.55 * min(width_in, 4.6), LABEL_IN * len(texts))
+    height_in = panel_in + bottom + top
     figure = _figure(width_in, height_in)
-    strip_in = min(0.22 + 0.09 * len(names), 0.3 * width_in)
-    left, right, bottom, top = 0.44, 0.06, legend_in + 0.36, 0.16
-    panel_in = width_in - left - right - strip_in - 0.05
-    height = (height_in - bottom - top) / height_in
-    axes = figure.add_axes((left / width_in, bottom / height_in, panel_in / width_in, height))
-    strip = figure.add_axes(((width_in - right - strip_in) / width_in, bottom / height_in, strip_in / width_in, height))
-    _draw_curves(axes, series)
+    strip_in = min(0.055 * (len(texts) + 1), 0.2 * width_in)
+    curves_in = width_in - left - strip_in - label_in - 0.03
+    down, height = bottom / height_in, panel_in / height_in
+    axes = figure.add_axes((left / width_in, down, curves_in / width_in, height))
+    strip = figure.add_axes(((left + curves_in + 0.03) / width_in, down, strip_in / width_in, height))
+    _draw_curves(axes, series, curves_in)
     _draw_asymptotes(strip, series)
-    if names:
-        _draw_legend(figure, series.variants, names, num_columns)
+    _draw_labels(figure, strip, series, texts, LABEL_IN / panel_in)
     return figure
 
 
 def differences_drawing(panels: Sequence[ForestPanel], *, width_in: float) -> "Figure":
     """The differences as a matplotlib figure."""
-    names = [elided(row.variant, 30) for row in panels[0].rows]
-    names_in = 0.12 + CHARACTER_IN * 1.1 * max(map(len, names), default=0)
-    text_in = 0.1 + CHARACTER_IN * max((len(row.text) for panel in panels for row in panel.rows), default=0)
-    rows_in = 0.17 * max(len(names), 1) + 0.1
-    # Panels stand side by side if each has three quarters of an inch for itself.
-    is_wide = width_in - names_in - len(panels) * text_in >= len(panels) * 0.75
-    num_down = 1 if is_wide else len(panels)
-    height_in = num_down * (rows_in + 0.62) + 0.05
+    rows = panels[0].rows if panels else ()
+    names = [elided(row.variant, 26 if width_in > 5 else 18) for row in rows]
+    names_in = 0.1 + max(map(_width_in, names), default=0)
+    texts_in = [0.13 + max((_width_in(_signed(row.text)) for row in panel.rows), default=0) for panel in panels]
+    rows_in = ROW_IN * max(len(names), 1) + 0.06
+    # Panels stand side by side if each has room for a tick or two.
+    is_wide = width_in - names_in - sum(texts_in) >= len(panels) * 0.4
+    num_down = 1 if is_wide else max(len(panels), 1)
+    panel_in = rows_in + 0.62
+    height_in = num_down * panel_in
     figure = _figure(width_in, height_in)
-    across_in = (width_in - names_in) / (len(panels) if is_wide else 1)
-    for place, panel in enumerate(panels):
-        column, line = (place, 0) if is_wide else (0, place)
-        left = names_in + column * across_in
-        bottom = height_in - (line + 1) * (rows_in + 0.62) + 0.4
-        box = (left / width_in, bottom / height_in, (across_in - text_in - 0.08) / width_in, rows_in / height_in)
-        axes = figure.add_axes(box)
-        num_ticks = max(1, int((across_in - text_in) / 0.42))
-        _draw_panel(axes, panel, names if column == 0 else [""] * len(names), num_ticks)
+    own_in = (width_in - names_in - sum(texts_in)) / max(len(panels), 1)
+    left = names_in
+    for place, (panel, text_in) in enumerate(zip(panels, texts_in, strict=True)):
+        across_in = own_in if is_wide else width_in - names_in - text_in
+        bottom = height_in - (0 if is_wide else place) * panel_in - rows_in - 0.2
+        box = (left / width_in, bottom / height_in, (across_in - 0.06) / width_in, rows_in / height_in)
+        _draw_panel(figure.add_axes(box), panel, names if not (is_wide and place) else [], across_in)
+        left += across_in + text_in if is_wide else 0.0
     return figure
 
 
@@ -145,7 +138,7 @@ def _figure(width_in: float, height_in: float) -> "Figure":
 
 
 def _dress(axes: "Axes") -> None:
-    axes.tick_params(labelsize=SMALL_PT, width=0.6, length=2.5, color="#9aa0a6", labelcolor="#1f2328")
+    axes.tick_params(labelsize=FONT_PT, width=0.6, length=2.5, pad=2, color="#9aa0a6", labelcolor="#1f2328")
     axes.grid(color="#eceff2", linewidth=0.6)
     axes.set_axisbelow(True)
     for side, spine in axes.spines.items():
@@ -154,165 +147,149 @@ def _dress(axes: "Axes") -> None:
         spine.set_visible(side in ("left", "bottom"))
 
 
-def _draw_curves(axes: "Axes", series: CurveSeries) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter
+def _draw_curves(axes: "Axes", series: CurveSeries, curves_in: float) -> None:
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-    axis, num_points = series.axis, sum(one.compute.size for variant in series.variants for one in variant.points)
+    axis, num_points = series.axis, sum(seed.compute.size for one in series.variants for seed in one.seeds)
     if axis.log:
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0,), numticks=6))
         axes.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(2 if curves_in < 2.5 else 5))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+    for _, line in series.others:
+        axes.plot(line.compute, line.score, color=OTHERS_COLOUR, linewidth=0.4)
     for variant in series.variants:
-        colour = variant.style.colour
-        for band in variant.bands:
+        colour, band = variant.style.colour, variant.band
+        if band is not None:
             axes.fill_between(band.compute, band.low, band.high, color=colour, alpha=0.13, linewidth=0)
+        for seed in variant.seeds:
+            look = {"linewidth": 0.4, "alpha": 0.45, "rasterized": num_points > MOST_OUTLINES}
+            axes.plot(seed.compute, seed.score, color=colour, **look)
         for line in variant.lines:
-            look: dict[str, Any] = {"linewidth": 1.1} if line.is_fitted else {"linewidth": 0.8, "linestyle": DASHES}
+            look: dict[str, Any] = {"linewidth": 1.2} if line.is_fitted else {"linewidth": 0.8, "linestyle": DASHES}
             axes.plot(line.compute, line.score, color=colour, **look)
-        for points in variant.points:
-            _draw_points(axes, points.compute, points.score, points.fitted, variant.style, num_points > MOST_OUTLINES)
-    for value, text in ((series.fitted_to, "fitted to here"), (series.budget, "budget")):
+    place = axes.get_xaxis_transform()
+    for value, text in ((series.fitted_to, "fitted"), (series.budget, "budget")):
         if value is not None:
             axes.axvline(value, color=GREY, linewidth=0.7, linestyle=":", zorder=0.5)
-            place = axes.get_xaxis_transform()
-            axes.text(value, 1.0, text, transform=place, fontsize=SMALL_PT, color="#57606a", ha="center", va="bottom")
+            look = {"ha": "left" if text == "budget" else "right", "va": "bottom", "color": "#57606a"}
+            axes.text(value, 0.02, f" {text} ", transform=place, fontsize=FONT_PT, **look)
     axes.set_xlim(axis.at(-0.02), axis.last)
     axes.set_ylim(*series.score_range)
-    axes.set_xlabel(f"compute ({axis.compute_name})", fontsize=FONT_PT, labelpad=2)
+    axes.set_xlabel(f"compute ({axis.compute_name})", fontsize=FONT_PT, labelpad=2, loc="left")
     axes.set_ylabel("held-out pass rate", fontsize=FONT_PT, labelpad=2)
     _dress(axes)
 
 
-def _draw_points(
-    axes: "Axes", compute: np.ndarray, score: np.ndarray, fitted: np.ndarray, style: Style, as_image: bool
-) -> None:
-    for inside, fill in ((False, "white"), (True, style.colour)):
-        chosen = fitted == inside
-        if chosen.any():
-            axes.plot(
-                compute[chosen],
-                score[chosen],
-                linestyle="none",
-                marker=MARKERS[style.symbol],
-                markersize=2.4,
-                markerfacecolor=fill,
-                markeredgecolor=style.colour,
-                markeredgewidth=0.5,
-                rasterized=as_image,
-            )
+def _ordered(series: CurveSeries) -> list[VariantSeries]:
+    """The variants by the height of their asymptote, the highest first."""
+    return sorted(series.variants, key=lambda one: -one.asymptote.height)
 
 
 def _draw_asymptotes(axes: "Axes", series: CurveSeries) -> None:
-    """A with its interval for every variant; an arrow if A lies above the mark or above the axis."""
+    """A with its interval for every variant that rises; an arrow if A lies above the mark or above the axis."""
     low, high = series.score_range
-    marked = [(one, one.asymptote) for one in series.variants if one.asymptote is not None]
-    for place, (variant, mark) in enumerate(marked):
-        colour, estimate = variant.style.colour, mark.estimate
-        if not estimate.rises:
+    for place, variant in enumerate(_ordered(series)):
+        colour, mark = variant.style.colour, variant.asymptote
+        estimate = mark.estimate
+        if estimate is None or not estimate.rises:
             continue
         top = high if estimate.hi is None else min(max(estimate.hi, low), high)
         axes.plot([place, place], [min(max(estimate.lo, low), high), top], color=colour, linewidth=1.0)
-        marker = "^" if mark.is_open else MARKERS[variant.style.symbol]
         height = high - 0.012 * (high - low) if mark.is_above else mark.height
-        axes.plot([place], [height], marker=marker, markersize=4.0, color=colour, clip_on=False)
-    axes.set_xlim(-0.7, max(len(marked), 1) - 0.3)
+        axes.plot([place], [height], marker="^" if mark.is_open else "o", markersize=3.0, color=colour, clip_on=False)
+    axes.set_xlim(-1, max(len(series.variants), 1))
     axes.set_ylim(low, high)
-    axes.set_xticks([])
-    _dress(axes)
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(left=False, labelleft=False)
-    axes.set_xlabel("A", fontsize=FONT_PT, labelpad=9)
+    axes.axis("off")
 
 
-def _legend_text(variant: VariantSeries) -> str:
-    name = elided(variant.name, 34)
-    return f"{name}: {label_of_asymptote(variant.asymptote.estimate)}" if variant.asymptote else name
+def _draw_labels(
+    figure: "Figure", strip: "Axes", series: CurveSeries, texts: Sequence[tuple[str, str]], label: float
+) -> None:
+    """Name and A of each variant beside the strip, joined to its height; `label` is a label's share of the height."""
+    low, high = series.score_range
+    box, wanted = strip.get_position(), [one.asymptote.height for one in series.variants]
+    gap = label * (high - low)
+    places = moved_apart(wanted, gap=gap, low=low + gap / 2, high=high - gap / 2)
+    for one, (name, said), height, place in zip(series.variants, texts, wanted, places, strict=True):
+        starts, stands = (box.y0 + box.height * (value - low) / (high - low) for value in (height, place))
+        edge, step = box.x1, 0.08 / figure.get_figwidth()
+        figure.add_artist(_leader([edge, edge + step], [starts, stands], one.style.colour))
+        look: dict[str, Any] = {"fontsize": FONT_PT}
+        x = edge + 1.4 * step
+        _write(figure.text(x, stands, "", va="bottom", weight="bold", color=one.style.colour, **look), name)
+        _write(figure.text(x, stands, "", va="top", color="#1f2328", **look), said)
 
 
-def _draw_legend(figure: "Figure", variants: Sequence[VariantSeries], names: Sequence[str], num_columns: int) -> None:
-    legend = figure.legend(
-        [_legend_key(one.style) for one in variants],
-        [f"variant {place}" for place in range(len(names))],
-        loc="lower center",
-        ncols=num_columns,
-        fontsize=SMALL_PT,
-        frameon=False,
-        handlelength=2.0,
-        labelspacing=0.35,
-        columnspacing=1.2,
-        borderpad=0.1,
-        borderaxespad=0.1,
-    )
-    for text, name in zip(legend.get_texts(), names, strict=True):
-        _write(text, name)
-
-
-def _legend_key(style: Style) -> "Line2D":
+def _leader(x: list[float], y: list[float], colour: str) -> "Line2D":
     from matplotlib.lines import Line2D
 
-    marker: dict[str, Any] = {"marker": MARKERS[style.symbol], "markersize": 3.2}
-    return Line2D([], [], color=style.colour, linewidth=1.1, **marker)
+    return Line2D(x, y, color=colour, linewidth=0.5)
 
 
-def _draw_panel(axes: "Axes", panel: ForestPanel, names: Sequence[str], num_ticks: int) -> None:
+def _draw_panel(axes: "Axes", panel: ForestPanel, names: Sequence[str], across_in: float) -> None:
+    """One question: intervals, names on the left if given, numbers on the right."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    low, high = panel.range
     if panel.log:
         axes.set_xscale("log")
-    for place, row in enumerate(panel.rows):
-        at, colour = row.drawn_at, row.style.colour
-        if at is None:
-            continue
-        low, high = at if row.lo is None else row.lo, at if row.hi is None else row.hi
-        axes.plot([low, high], [place, place], color=colour, linewidth=1.1, solid_capstyle="butt")
-        marker = "|" if row.arrow else MARKERS[row.style.symbol]
-        axes.plot([at], [place], marker=marker, markersize=4.2, color=colour)
+        axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_locator(FixedLocator(panel.ticks(max(1, min(3, int(across_in / TICK_IN))))))
+    axes.xaxis.set_major_formatter(lambda value, _: _signed(f"{value:.4g}"))
     axes.axvline(panel.null, color=GREY, linewidth=0.7, linestyle=":", zorder=0.5)
     axes.set_ylim(max(len(panel.rows), 1) - 0.5, -0.5)
     axes.set_yticks(range(len(panel.rows)), [""] * len(panel.rows))
     _dress(axes)
+    axes.set_xlim(low, high)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    aside, look = axes.get_yaxis_transform(), {"fontsize": SMALL_PT, "va": "center", "color": "#1f2328"}
-    for place, (row, name) in enumerate(zip(panel.rows, names, strict=True)):
-        _write(axes.text(1.05, place, "", transform=aside, **look), row.text.replace("-", "−"))
-        _write(axes.text(-0.03, place, "", transform=aside, ha="right", **look), name)
-    left, right = axes.get_xlim()
+    aside, look = axes.get_yaxis_transform(), {"fontsize": FONT_PT, "va": "center"}
     for place, row in enumerate(panel.rows):
-        for end, edge, arrow in ((row.lo, left, "<"), (row.hi, right, ">")):
-            if row.drawn_at is not None and end is None:  # to the end of the axis and beyond
-                axes.plot([row.drawn_at, edge], [place, place], color=row.style.colour, linewidth=1.1)
-                axes.plot([edge], [place], marker=arrow, markersize=3.2, color=row.style.colour, clip_on=False)
-    axes.set_xlim(left, right)
-    _write(axes.set_title("", fontsize=FONT_PT, pad=3, loc="left"), elided(panel.title, 60))
-    axes.set_xlabel(panel.axis_title, fontsize=SMALL_PT, labelpad=1)
-    if all(row.drawn_at is None for row in panel.rows):
-        axes.set_xticks([])
-    else:
-        _set_ticks(axes, num_ticks)
+        if row.drawn_at is not None:
+            _draw_row(axes, row, place, (low, high))
+        colour = "#1f2328" if row.is_decided else GREY
+        text = axes.text(1 + 0.05 / across_in, place, "", transform=aside, color=colour, **look)
+        _write(text, _signed(row.text))
+    for place, name in enumerate(names):
+        _write(axes.text(-0.03, place, "", transform=aside, ha="right", color="#1f2328", **look), name)
+    title = axes.text(0, 1.0, "", transform=axes.transAxes, fontsize=FONT_PT, weight="bold", va="bottom")
+    _write(title, elided(panel.title, 30))
+    axes.set_xlabel(panel.axis_title, fontsize=FONT_PT, labelpad=1)
 
 
-def _set_ticks(axes: "Axes", num_ticks: int) -> None:
-    """Set plain numbers as ticks, as many as fit."""
-    from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLocator
-
-    if axes.get_xscale() != "log":
-        axes.xaxis.set_major_locator(MaxNLocator(num_ticks))
-        return
-    low, high = axes.get_xlim()
-    plain = [base * 10.0**power for power in range(-3, 4) for base in (1, 2, 5)]
-    if high / low < 3:
-        plain = [round(0.1 * step, 1) for step in range(1, 40)]
-    inside = [value for value in plain if low <= value <= high]
-    axes.xaxis.set_major_locator(FixedLocator(inside[:: max(1, -(-len(inside) // num_ticks))]))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_minor_formatter(NullFormatter())
+def _draw_row(axes: "Axes", row: ForestRow, place: int, ends: tuple[float, float]) -> None:
+    """An interval and the point in it; an end that is not known goes to the edge, where an arrow stands."""
+    colour = row.colour
+    low, high = ends[0] if row.lo is None else row.lo, ends[1] if row.hi is None else row.hi
+    axes.plot([low, high], [place, place], color=colour, linewidth=1.1, solid_capstyle="butt")
+    if row.estimate is not None:
+        fill = colour if row.is_decided else "white"
+        axes.plot([row.estimate], [place], marker="o", markersize=3.6, color=colour, markerfacecolor=fill)
+    for end, edge, arrow in ((row.lo, ends[0], "<"), (row.hi, ends[1], ">")):
+        if end is None:
+            axes.plot([edge], [place], marker=arrow, markersize=3.2, color=colour, clip_on=False)
 
 
 def _write(text: "Text", written: str) -> None:
     """Write literally: `$` is no mathematics, and a character that the font lacks is a box."""
     text.set_parse_math(False)
     text.set_text(drawable(written))
+
+
+def _signed(text: str) -> str:
+    """`text` with the signs of mathematics."""
+    return text.replace("-", "−")
+
+
+def _width_in(text: str) -> float:
+    """The width of a text of `FONT_PT` in inches."""
+    from matplotlib.textpath import TextPath
+
+    letters = drawable(text).replace("$", "S")  # as wide, and no mathematics
+    return float(TextPath((0, 0), letters, size=FONT_PT).get_extents().x1) / 72
 
 
 def drawable(text: str) -> str:

@@ -23,17 +23,24 @@ def dress(figure: "Figure", *, height: int) -> None:
 
 
 def mark(
-    figure: "Figure", value: float, *, axis: str = "x", height_of: str = "paper", text: str = "", log: bool = False
+    figure: "Figure",
+    value: float,
+    *,
+    axis: str = "x",
+    height_of: str = "paper",
+    text: str = "",
+    side: str = "left",
+    log: bool = False,
 ) -> None:
-    """Draw a dotted line at a value of a horizontal axis, named at its foot; `height_of` is the reference for its
-    height.
+    """Draw a dotted line at a value of a horizontal axis, named at its foot, which is the `side` of the text;
+    `height_of` is the reference for its height.
     """
     line = {"color": GREY, "width": 1, "dash": "dot"}
     figure.add_shape(type="line", x0=value, x1=value, y0=0, y1=1, xref=axis, yref=height_of, layer="below", line=line)
     if text:
         # Plotly places shapes by value but annotations by logarithm.
         place = float(np.log10(value)) if log else value
-        corner = {"xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 11, "color": GREY}}
+        corner = {"xanchor": side, "yanchor": "bottom", "showarrow": False, "font": {"size": 11, "color": GREY}}
         figure.add_annotation(x=place, y=0, xref=axis, yref="paper", text=text, **corner)
 
 

@@ -19,7 +19,7 @@ from ablations.readings.fitted_run import FittedCurve
 from ablations.readings.hours import NOTE, hours_cells
 from ablations.report.columns import HELD_MARK, TERMINAL, columns, rows_of
 from ablations.report.headings import paper_headings, under
-from ablations.report.words.comparison import FIXED, changes_said, joint_note, method
+from ablations.report.words.comparison import changes_said, joint_note, method
 from ablations.report.words.paper import paper_line, paper_notes
 from ablations.terminal.listing import Column, Kind, Listing
 from ablations.terminal.short_names import legend, shown_names
@@ -52,7 +52,7 @@ def comparison_table(results: Results) -> Listing:
     if scale:
         headed.insert(2, Column(heading="curve", kind="prose"))
     table = Listing(columns=headed, title=_title(results), notes=notes)
-    for variant, (name, *said) in zip(results.variants, rows_of(results, shown, FIXED), strict=True):
+    for variant, (name, *said) in zip(results.variants, rows_of(results, shown), strict=True):
         if scale:
             said.insert(1, curves[variant.name])
         table.add(names[name], *said, style=_style(results.compared(name)))

@@ -1,6 +1,8 @@
-"""A figure of the answers of every variant to each question, with intervals."""
+"""A figure of the answers of every variant to each question, with intervals and the numbers in columns of their own."""
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ablations.findings.results import Results
 from ablations.report.forest import ForestPanel, ForestRow, forest_panels
@@ -9,74 +11,126 @@ from ablations.report.style import dress, elided, in_hover, mark, plain
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
 
-ARROWS = {"right": "arrow-right", "left": "arrow-left"}
-LONGEST_NAME_OF_ROW = 28
-"""Limit on the characters of a variant's name beside its row."""
+LONGEST_NAME_OF_ROW = {False: 26, True: 15}
+"""Limit on the characters of a variant's name beside its row, by whether the panels are stacked."""
+CHARACTER_PX = {False: 6.8, True: 6.1}
+ROW_PX, HEAD_PX, FOOT_PX = 26, 34, 52
+"""Height of a row, and of what stands above and below the rows of a panel."""
+PLOT_PX = {False: 740, True: 262}
+"""The least width between the names and the right edge for which a layout is made."""
 
 
-def verdicts_figure(results: Results, *, stacked: bool = False) -> "Figure":
-    """A panel for each question.
+def verdicts_figure(results: Results, *, shown: Sequence[str] | None = None, stacked: bool = False) -> "Figure":
+    """A panel for each question that has a number of any variant, its rows shared and the best on top.
 
-    An interval with one end missing is an arrow at the known end. `stacked` panels stand one below the other, since a
-    narrow screen has room for one beside its names.
+    `shown` are the variants of the rows, all by default. An interval with one end missing is an arrow to the edge.
+    Undecided answers are grey and hollow. `stacked` panels stand one below the other, since a narrow screen has room
+    for one beside its names.
     """
-    from plotly.subplots import make_subplots
+    from plotly.graph_objects import Figure
 
-    panels = forest_panels(results)
-    number, num_rows = len(panels), len(panels[0].rows)
-    titles = [plain(elided(panel.title, 48)) for panel in panels]
-    height = 130 + 46 * max(num_rows, 1)
-    if stacked:
-        figure = make_subplots(rows=number, vertical_spacing=120 / (number * height), subplot_titles=titles)
-    else:
-        figure = make_subplots(cols=number, horizontal_spacing=0.13, subplot_titles=titles)
-    places = [(1 + index, 1) if stacked else (1, 1 + index) for index in range(number)]
-    for index, (panel, (row, col)) in enumerate(zip(panels, places, strict=True)):
-        for line, one in enumerate(panel.rows):
-            if one.drawn_at is not None:
-                figure.add_trace(_bar(one, line), row=row, col=col)
-        mark(
-            figure, panel.null, axis=f"x{index + 1 if index else ''}", height_of=f"y{index + 1 if index else ''} domain"
-        )
-    dress(figure, height=number * height if stacked else height)
-    rows = {"tickvals": list(range(num_rows)), "range": [num_rows - 0.5, -0.5], "automargin": True}
-    for index, (panel, (row, col)) in enumerate(zip(panels, places, strict=True)):
-        names = _row_names(panel, with_name=stacked or index == 0)
-        figure.update_xaxes(title=panel.axis_title, type="log" if panel.log else "linear", row=row, col=col)
-        figure.update_yaxes(ticktext=names, **rows, row=row, col=col)
-    if stacked:
-        figure.update_annotations(x=1.0, xanchor="right", font_size=14)
-        figure.update_xaxes(title_font_size=11, title_standoff=4)
-    else:
-        figure.update_yaxes(side="right", row=1, col=number)
-    figure.update_layout(showlegend=False, margin={"l": 20, "r": 20, "t": 50, "b": 60})
-    return figure
-
-
-def _row_names(panel: ForestPanel, *, with_name: bool) -> list[str]:
-    if not with_name:
-        return [row.text for row in panel.rows]
-    return [f"<b>{plain(elided(row.variant, LONGEST_NAME_OF_ROW))}</b><br>{row.text}" for row in panel.rows]
+    panels = forest_panels(results, shown=shown)
+    num_rows = len(panels[0].rows) if panels else 0
+    panel_px = HEAD_PX + ROW_PX * num_rows + FOOT_PX
+    height = panel_px * (len(panels) if stacked else 1) if panels else HEAD_PX
+    figure, traces, texts = Figure(), [], []
+    dress(figure, height=height)
+    size = 11 if stacked else 12
+    names = [elided(row.variant, LONGEST_NAME_OF_ROW[stacked]) for row in panels[0].rows] if panels else []
+    left = round(16 + CHARACTER_PX[stacked] * max(map(len, names), default=0))
+    figure.update_layout(showlegend=False, margin={"l": left, "r": 4, "t": 0, "b": 0}, font_size=size)
+    for place, panel in enumerate(panels):
+        number = place + 1 if place else ""
+        width = 1 if stacked else 1 / len(panels)
+        start = 0 if stacked else place * width
+        numbers_px = 14 + CHARACTER_PX[stacked] * max(len(row.text) for row in panel.rows)
+        end = start + width - numbers_px / PLOT_PX[stacked]
+        top = 1 - ((place * panel_px if stacked else 0) + HEAD_PX) / height
+        bottom = top - ROW_PX * num_rows / height
+        low, high = panel.range
+        for line, row in enumerate(panel.rows):
+            if row.drawn_at is not None:
+                traces += _bar(row, line, (low, high), f"x{number}", f"y{number}")
+        shown_names, most_ticks = names if stacked or not place else [], 3 if stacked else 2
+        _axes(figure, panel, shown_names, str(number), (start, end), (bottom, top), most_ticks)
+        mark(figure, panel.null, axis=f"x{number}", height_of=f"y{number} domain")
+        texts += _texts(panel, f"y{number}", start=start, end=end, top=top)
+    figure.add_traces(traces)
+    return figure.update_layout(annotations=texts)
 
 
-def _bar(row: ForestRow, place: int) -> "Scatter":
-    """A point with its interval in row `place`; an unbounded end has no bar."""
+def _axes(
+    figure: "Figure",
+    panel: ForestPanel,
+    names: Sequence[str],
+    number: str,
+    across: tuple[float, float],
+    down: tuple[float, float],
+    most_ticks: int,
+) -> None:
+    """The axes of a panel: upright ticks, names at the first."""
+    low, high = panel.range
+    ticks = {"tickvals": panel.ticks(most_ticks), "type": "log" if panel.log else "linear"}
+    span = [math.log10(low), math.log10(high)] if panel.log else [low, high]
+    look = {"showline": True, "gridcolor": "#eceff2", "linecolor": "#c5cad0", "zeroline": False, "tickangle": 0}
+    title = {"text": panel.axis_title, "standoff": 4, "font": {"size": 11}}
+    figure.update_layout(
+        {
+            f"xaxis{number}": look
+            | {"domain": across, "anchor": f"y{number}", "range": span, "title": title, "ticks": "outside"}
+            | ticks,
+            f"yaxis{number}": {
+                "domain": down,
+                "anchor": f"x{number}",
+                "range": [len(panel.rows) - 0.5, -0.5],
+                "tickvals": list(range(len(names))),
+                "ticktext": [plain(name) for name in names],
+                "fixedrange": True,
+                "zeroline": False,
+                "gridcolor": "#eceff2",
+            },
+        }
+    )
+
+
+def _texts(panel: ForestPanel, axis: str, *, start: float, end: float, top: float) -> list[dict[str, Any]]:
+    """The panel's title above its axis, and its numbers in a column beside it."""
+    bare = {"showarrow": False, "xref": "paper", "xanchor": "left", "align": "left"}
+    title = {"text": f"<b>{plain(elided(panel.title, 36))}</b>", "x": start, "yref": "paper", "y": top}
+    numbers = [
+        {
+            "text": row.text.replace("-", "−"),
+            "x": end,
+            "xshift": 8,
+            "yref": axis,
+            "y": line,
+            "yanchor": "middle",
+            "font": {"color": "#1f2328" if row.is_decided else "#8a8a8a"},
+        }
+        for line, row in enumerate(panel.rows)
+    ]
+    return [bare | one for one in ({"yanchor": "bottom", **title}, *numbers)]
+
+
+def _bar(row: ForestRow, place: int, ends: tuple[float, float], x: str, y: str) -> list["Scatter"]:
+    """An interval in row `place` and the point in it; without an end it goes to the edge, where an arrow stands."""
     from plotly.graph_objects import Scatter
 
-    at, colour = row.drawn_at, row.style.colour
-    assert at is not None
-    return Scatter(
-        x=[at],
-        y=[place],
-        mode="markers",
-        marker={"color": colour, "symbol": ARROWS.get(row.arrow, row.style.symbol), "size": 11},
-        error_x={
-            "type": "data",
-            "array": [0 if row.hi is None else row.hi - at],
-            "arrayminus": [0 if row.lo is None else at - row.lo],
-            "color": colour,
-            "thickness": 2,
-            "width": 5,
-        },
-        hovertemplate=f"{in_hover(row.variant)}: {row.text}<extra></extra>",
-    )
+    colour = row.colour
+    low, high = ends[0] if row.lo is None else row.lo, ends[1] if row.hi is None else row.hi
+    points = [] if row.estimate is None else [(row.estimate, "circle" if row.is_decided else "circle-open")]
+    points += [(ends[0], "triangle-left")] if row.lo is None else []
+    points += [(ends[1], "triangle-right")] if row.hi is None else []
+    hover = f"{in_hover(row.variant)}: {row.text}<extra></extra>"
+    bar = Scatter(
+        x=[low, high], y=[place] * 2, mode="lines", line={"color": colour, "width": 2}, xaxis=x, yaxis=y,
+        hovertemplate=hover, name=plain(row.variant),
+    )  # fmt: skip
+    if not points:
+        return [bar]
+    marks = Scatter(
+        x=[at for at, _ in points], y=[place] * len(points), mode="markers", xaxis=x, yaxis=y, hovertemplate=hover,
+        marker={"color": colour, "symbol": [symbol for _, symbol in points], "size": 8}, name=plain(row.variant),
+        cliponaxis=False,
+    )  # fmt: skip
+    return [bar, marks]

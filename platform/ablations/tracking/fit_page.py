@@ -8,7 +8,7 @@ from html import escape
 
 from ablations.findings.results import Results
 from ablations.report.columns import MLFLOW, columns
-from ablations.report.static import curves_picture
+from ablations.report.static import PAGE_IN, curves_picture
 from ablations.report.words.comparison import ResultRow, method
 from ablations.terminal.visible import made_visible
 from ablations.text import at_scale
@@ -23,7 +23,7 @@ STYLE = (
 def fit_picture(results: Results, name: str) -> bytes:
     """The curves of the variant and of the reference with their uncertainty, as a PNG of about 100 kB."""
     pair = {results.plan.reference, name}
-    return curves_picture(results, "png", width_in=6.9, shown=pair, banded=pair, dpi=130)
+    return curves_picture(results, "png", width_in=PAGE_IN, shown=pair, dpi=130)
 
 
 def fit_page(results: Results, name: str, picture: bytes) -> str:

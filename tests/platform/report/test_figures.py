@@ -2,6 +2,7 @@
 
 import dataclasses
 import html
+import json
 import shutil
 from dataclasses import replace
 
@@ -13,8 +14,11 @@ from fixtures_home import BUDGET, R_0, TRUTH, changed, make_home, planned_run, w
 from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
 from ablations.home.plan import PlannedVariant
-from ablations.report.colours import styles
+from ablations.report.axes import ticks
+from ablations.report.colours import MOST_COLOURED, OTHERS_COLOUR, styles
 from ablations.report.curves import curves_figure
+from ablations.report.end_labels import moved_apart
+from ablations.report.forest import forest_panels, left_out_note
 from ablations.report.series import curve_series
 from ablations.report.style import elided
 from ablations.report.verdicts import verdicts_figure
@@ -35,77 +39,105 @@ def decided(tmp_path_factory):
 
 
 def traces_of(figure, variant, mode):
-    """Traces of one variant with a mode, those that only stand in the legend left out."""
-    return [
-        trace for trace in figure.data if (trace.legendgroup, trace.mode) == (variant, mode) and trace.x[0] is not None
-    ]
+    """Traces of one variant with a mode, on the curves' own axis."""
+    return [trace for trace in figure.data if (trace.name, trace.mode, trace.xaxis) == (variant, mode, None)]
 
 
-def test_every_reading_is_a_point_and_those_outside_the_window_are_hollow(results):
-    (points,) = traces_of(curves_figure(results), "loo-loss", "markers")
+def lines_of(figure, variant):
+    """The fitted curve of a variant: before, inside and beyond the window."""
+    return [trace for trace in traces_of(figure, variant, "lines") if trace.line.dash]
+
+
+def marks_of(figure, variant):
+    """The interval and the point of A at the right edge."""
+    return [trace for trace in figure.data if (trace.name, trace.xaxis) == (variant, "x2")]
+
+
+def labels_of(figure):
+    """The labels at the right edge, by the name in bold."""
+    texts = [one.text for one in figure.layout.annotations if one.xref == "paper"]
+    names = [text.removeprefix("<b>").removesuffix("</b>") for text in texts[::2]]
+    return dict(zip(names, texts[1::2], strict=True))
+
+
+def test_every_reading_is_a_point_on_demand_and_those_outside_the_window_are_hollow(results):
+    assert traces_of(curves_figure(results), "loo-loss", "lines+markers") == []
+    (points,) = traces_of(curves_figure(results, with_points=True), "loo-loss", "lines+markers")
     curve = results.variant("loo-loss").runs[0].curve
-    assert list(points.x) == list(curve.compute)
-    assert list(points.y) == pytest.approx(list(curve.score), abs=5e-6)
+    assert points.x[-1] is None
+    assert list(points.x[:-1]) == list(curve.compute)
+    assert list(points.y[:-1]) == np.round(curve.score, 5).tolist()
     symbols = zip(points.x, points.marker.symbol, strict=True)
     hollow = [compute for compute, symbol in symbols if symbol.endswith("-open")]
     assert hollow == list(np.arange(1050.0, BUDGET + 1, 50))
 
 
-def test_a_line_is_solid_inside_the_window_and_dashed_to_twice_the_budget(results):
-    inside, outside, *_ = traces_of(curves_figure(results, banded=[]), "scalerl", "lines")
-    assert (inside.line.dash, outside.line.dash) == ("solid", "dash")
+def test_each_seed_is_a_thin_line_of_its_own(decided):
+    (line,) = [trace for trace in traces_of(curves_figure(decided), "loo-loss", "lines") if trace.line.width == 0.8]
+    runs = [run.curve.compute.tolist() for run in decided.variant("loo-loss").runs]
+    assert list(line.x) == [value for compute in runs for value in (*compute, None)]
+
+
+def test_a_line_is_solid_inside_the_window_and_dashed_beyond_to_the_end_of_the_axis(results):
+    _, inside, beyond = lines_of(curves_figure(results), "scalerl")
+    assert (inside.line.dash, beyond.line.dash) == ("solid", "dash")
     assert (inside.x[0], inside.x[-1]) == pytest.approx((50.0, BUDGET / 2))
-    assert (outside.x[np.flatnonzero(np.isnan(outside.x))[0] + 1], outside.x[-1]) == pytest.approx(
-        (BUDGET / 2, 2 * BUDGET)
-    )
-    expected = float(results.variant("scalerl").fits[0].predict(2 * BUDGET)[0])
-    assert outside.y[-1] == pytest.approx(expected, abs=1e-5)
+    assert (beyond.x[0], beyond.x[-1]) == pytest.approx((BUDGET / 2, 1.25 * BUDGET))
+    expected = float(results.variant("scalerl").fits[0].predict(1.25 * BUDGET)[0])
+    assert beyond.y[-1] == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_band_holds_the_interval_of_the_fitted_curve(results):
     fit = results.variant("scalerl").fits[0]
-    (band,) = [trace for trace in curves_figure(results).data if trace.fill == "toself"]
+    (band,) = [trace for trace in traces_of(curves_figure(results), "scalerl", "lines") if trace.fill == "toself"]
     half = len(band.x) // 2
     low, high = fit.predict_interval(np.array(band.x[:half]))
-    assert band.legendgroup == "scalerl"
     assert np.array(band.y[:half]) == pytest.approx(high, abs=1e-5)
     assert np.array(band.y[half:][::-1]) == pytest.approx(low, abs=1e-5)
 
 
-def test_each_asymptote_is_written_with_its_interval_and_rounded_to_it(results):
+def test_each_asymptote_is_written_with_its_interval_beside_the_name(results):
     figure = curves_figure(results)
-    # Half of each interval is 0.0238, 0.0168 and 0.0449: by the rule two digits, two and one.
-    for variant, digits in zip(results.variants, (3, 3, 2), strict=True):
-        fit = variant.fits[0]
-        A, lo, hi = (f"{value:.{digits}f}" for value in (fit.asymptote.A, fit.asymptote.lo, fit.asymptote.hi))
-        assert f"{variant.name}: A {A} [{lo}, {hi}]" in [trace.name for trace in figure.data]
-        strokes = [trace for trace in traces_of(figure, variant.name, "lines") if len(trace.x) == 2]
-        assert [list(stroke.y) for stroke in strokes] == [
-            pytest.approx([fit.ceiling.estimate] * 2),
-            pytest.approx([fit.asymptote.lo, fit.asymptote.hi]),
-        ]
+    assert figure.layout.showlegend is False
+    for variant in results.variants:
+        found = variant.fits[0].asymptote
+        assert labels_of(figure)[variant.name] == f"A {found.A:.3f} [{found.lo:.3f}, {found.hi:.3f}]"
+        bar, point = marks_of(figure, variant.name)
+        assert list(bar.y) == [found.lo, found.hi]
+        assert list(point.y) == [found.A]
+
+
+def test_a_lower_bound_alone_is_an_arrow_with_its_sign(results):
+    figure = curves_figure(with_asymptote(results, None, 0.567, None))
+    assert labels_of(figure)["loo-loss"] == "A ≥ 0.56"  # rounded down
+    bar, point = marks_of(figure, "loo-loss")
+    assert (point.y[0], point.marker.symbol) == (0.567, "triangle-up")
+    assert bar.y[1] == figure.layout.yaxis.range[1]
+
+
+def test_labels_are_moved_apart_in_the_order_of_what_they_name():
+    wanted = [0.52, 0.50, 0.9, 0.51]
+    places = moved_apart(wanted, gap=0.1, low=0.0, high=1.0)
+    assert places == pytest.approx([0.61, 0.41, 0.9, 0.51])  # three around .51, in their order
+    assert moved_apart([0.99, 0.98], gap=0.1, low=0.0, high=1.0) == pytest.approx([1.0, 0.9])
+    assert moved_apart([0.5] * 3, gap=0.8, low=0.0, high=1.0) == pytest.approx([0.0, 0.5, 1.0])
+    assert moved_apart([], gap=0.1, low=0.0, high=1.0) == []
 
 
 def test_a_logarithmic_axis_leaves_out_compute_zero(results):
     figure = curves_figure(results, log_compute=True)
     assert figure.layout.xaxis.type == "log"
-    drawn = [x for trace in figure.data for x in trace.x if x is not None and not np.isnan(x)]
-    assert (min(drawn), max(drawn)) == pytest.approx((50.0, 2 * BUDGET))
+    drawn = [x for trace in figure.data if trace.xaxis is None for x in trace.x if x is not None]
+    assert (min(drawn), max(drawn)) == pytest.approx((50.0, 1.25 * BUDGET))
 
 
-def test_one_click_on_a_name_takes_everything_of_that_variant(results):
-    figure = curves_figure(results)
-    assert {trace.legendgroup for trace in figure.data} == set(TRUTH)
-    entries = [trace.name.partition(":")[0] for trace in figure.data if trace.showlegend is not False]
-    assert entries == list(TRUTH)
-
-
-def test_only_the_chosen_variants_are_drawn_in_the_colours_they_always_have(results):
-    everywhere = styles(results.plan)
-    figure = curves_figure(results, shown=["loo-curriculum"])
-    assert {trace.legendgroup for trace in figure.data} == {"loo-curriculum"}
-    (points,) = traces_of(figure, "loo-curriculum", "markers")
-    assert points.marker.color == everywhere["loo-curriculum"].colour
+def test_only_the_chosen_variants_have_a_label_and_the_colours_they_always_have(results):
+    figure = curves_figure(results, shown=["loo-curriculum"], others=[])
+    assert set(labels_of(figure)) == {"loo-curriculum"}
+    assert {trace.name for trace in figure.data} == {"loo-curriculum"}
+    assert {line.line.color for line in lines_of(figure, "loo-curriculum")} == {
+        styles(results.plan)["loo-curriculum"].colour
+    }
 
 
 def test_nine_variants_and_the_reference_among_them_look_different(results):
@@ -117,28 +149,67 @@ def test_nine_variants_and_the_reference_among_them_look_different(results):
     assert look["scalerl"].colour == "#1a1a1a"
 
 
-def test_each_question_has_a_panel_with_intervals(decided):
-    results = decided
-    figure = verdicts_figure(results)
-    line = results.compared("loo-loss")
-    levels = [trace for trace in figure.data if trace.xaxis == "x"]
-    assert [trace.x[0] for trace in levels] == [
-        results.compared(name).answers["level"].estimate for name in list(TRUTH)[1:]
-    ]
-    assert levels[0].x[0] + levels[0].error_x.array[0] == pytest.approx(line.answers["level"].hi)
-    assert figure.layout.yaxis.ticktext[0].startswith(f"<b>loo-loss</b><br>{line.answers['level'].estimate:+.4f} [")
-    ceilings = [trace for trace in figure.data if trace.xaxis == "x2"]
-    assert [trace.x[0] for trace in ceilings] == [
-        results.compared(name).answers["ceiling"].estimate for name in list(TRUTH)[1:]
-    ]
-    assert ceilings[0].x[0] + ceilings[0].error_x.array[0] == pytest.approx(line.answers["ceiling"].hi)
-    assert ceilings[0].x[0] - ceilings[0].error_x.arrayminus[0] == pytest.approx(line.answers["ceiling"].lo)
-    ratios = [trace for trace in figure.data if trace.xaxis == "x3"]
-    assert [trace.x[0] for trace in ratios] == [
-        results.compared(name).answers["compute"].estimate for name in list(TRUTH)[1:]
-    ]
-    assert figure.layout.yaxis2.ticktext[0].startswith(f"{line.answers['ceiling'].estimate:+.3f} [")
+def points_of(figure, axis):
+    """The estimates of a panel, by variant."""
+    return {one.name: one.x[0] for one in figure.data if (one.xaxis, one.mode) == (axis, "markers")}
+
+
+def intervals_of(figure, axis):
+    """The intervals of a panel, by variant."""
+    return {one.name: list(one.x) for one in figure.data if (one.xaxis, one.mode) == (axis, "lines")}
+
+
+def numbers_of(figure, axis):
+    """The column of numbers beside a panel, from top to bottom."""
+    return [one.text.replace("−", "-") for one in figure.layout.annotations if one.yref == axis]
+
+
+def test_each_question_has_a_panel_with_intervals_and_numbers_in_a_column_of_their_own(decided):
+    figure = verdicts_figure(decided)
+    # At equal compute loo-curriculum loses less than loo-loss (fixtures_home.TRUTH), and stands on top.
+    assert list(figure.layout.yaxis.ticktext) == ["loo-curriculum", "loo-loss"]
+    for question, axis in (("level", ""), ("ceiling", "2"), ("compute", "3")):
+        answers = {name: decided.compared(name).answers[question] for name in ("loo-curriculum", "loo-loss")}
+        assert points_of(figure, f"x{axis}") == {name: one.estimate for name, one in answers.items()}
+        assert intervals_of(figure, f"x{axis}") == {name: [one.lo, one.hi] for name, one in answers.items()}
+        form = ".2f" if question == "compute" else "+.3f"
+        said = [f"{one.estimate:{form}} [{one.lo:{form}}, {one.hi:{form}}]" for one in answers.values()]
+        assert numbers_of(figure, f"y{axis}") == said
+        (column,) = {one.x for one in figure.layout.annotations if one.yref == f"y{axis}"}
+        assert column == figure.layout[f"xaxis{axis}"].domain[1]  # where the panel ends
+    starts = [figure.layout[f"xaxis{axis}"].domain[0] for axis in ("2", "3")]
+    ends = [figure.layout[f"xaxis{axis}"].domain[1] for axis in ("", "2")]
+    assert all(start > end for start, end in zip(starts, ends, strict=True))
     assert [shape.x0 for shape in figure.layout.shapes] == [0.0, 0.0, 1.0]
+    assert {figure.layout[f"xaxis{axis}"].tickangle for axis in ("", "2", "3")} == {0}
+
+
+def test_what_is_undecided_is_grey_and_hollow(decided):
+    (_, point) = [one for one in verdicts_figure(decided).data if (one.xaxis, one.name) == ("x2", "loo-curriculum")]
+    assert decided.compared("loo-curriculum").answers["ceiling"].verdict == "no difference seen"
+    assert (point.marker.color, point.marker.symbol[0]) == (OTHERS_COLOUR, "circle-open")
+    (_, other) = [one for one in verdicts_figure(decided).data if (one.xaxis, one.name) == ("x2", "loo-loss")]
+    assert (other.marker.color, other.marker.symbol[0]) == (styles(decided.plan)["loo-loss"].colour, "circle")
+
+
+def test_a_question_without_any_number_has_no_panel_and_a_line_says_so(results):
+    nothing = results
+    for name in list(TRUTH)[1:]:
+        nothing = with_line(nothing, name, answers={"ceiling": {"estimate": None, "lo": None, "hi": None}})
+    assert [panel.question for panel in forest_panels(nothing)] == ["level", "compute"]
+    assert left_out_note(nothing) == "Not drawn: the ceiling, since the readings bound no difference in it yet."
+    assert left_out_note(results) == ""
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_ticks_lie_on_the_axis_with_no_difference_among_them(log):
+    for low, high in ((0.31, 1.9), (0.96, 1.04), (0.05, 60.0), (0.98, 1.6)):
+        ends = (low, high) if log else (low - 1, high - 1)
+        for most in (1, 2, 3):
+            found = ticks(*ends, most, log=log)
+            assert 1 <= len(found) <= most
+            assert float(log) in found
+            assert all(ends[0] <= one <= ends[1] for one in found)
 
 
 def with_ceiling(results, estimate, lo, hi):
@@ -151,19 +222,18 @@ def with_asymptote(results, A, lo, hi):
     return with_line(results, "loo-loss", **asymptote(results.compared("loo-loss"), A=A, lo=lo, hi=hi))
 
 
-def test_a_difference_without_an_upper_end_is_an_arrow_at_its_lower_bound(results):
-    (bar,) = [
-        trace
-        for trace in verdicts_figure(with_ceiling(results, None, 0.02, None)).data
-        if (trace.xaxis, trace.y[0]) == ("x2", 0)
-    ]
-    assert (bar.x[0], bar.marker.symbol, bar.error_x.array[0]) == (0.02, "arrow-right", 0)
+def test_a_difference_without_an_upper_end_goes_to_the_edge_where_an_arrow_stands(results):
+    figure = verdicts_figure(with_ceiling(results, None, 0.02, None))
+    bar, mark = [one for one in figure.data if (one.xaxis, one.name) == ("x2", "loo-loss")]
+    edge = figure.layout.xaxis2.range[1]
+    assert list(bar.x) == [0.02, edge]
+    assert (list(mark.x), list(mark.marker.symbol)) == ([edge], ["triangle-right"])
 
 
 def test_a_difference_that_nothing_bounds_is_said_not_to_be_known(results):
     figure = verdicts_figure(with_ceiling(results, None, None, None))
-    assert [trace.y[0] for trace in figure.data if trace.xaxis == "x2"] == [1]
-    assert figure.layout.yaxis2.ticktext[0] == "not known"
+    assert {one.name for one in figure.data if one.xaxis == "x2"} == {"loo-curriculum"}
+    assert numbers_of(figure, "y2")[list(figure.layout.yaxis.ticktext).index("loo-loss")] == "not known"
 
 
 def test_an_asymptote_above_the_axis_is_an_arrow_at_its_top(results):
@@ -187,10 +257,25 @@ def test_an_asymptote_without_an_upper_end_is_an_arrow_at_its_lower_bound(result
     assert (mark.height, mark.is_open, mark.is_above) == (0.5, True, False)
 
 
-def test_no_two_of_forty_variants_share_colour_and_marker(results):
-    variants = [PlannedVariant(name=f"v{place}", overrides={}, runs=()) for place in range(40)]
-    look = styles(dataclasses.replace(results.plan, variants=(*results.plan.variants, *variants)))
-    assert len({(style.colour, style.symbol) for style in look.values()}) == 43
+def of_forty(results):
+    """The plan with forty more variants."""
+    more = [PlannedVariant(name=f"v{place}", overrides={"a": 1}, runs=()) for place in range(40)]
+    return dataclasses.replace(results.plan, variants=(*results.plan.variants, *more))
+
+
+def test_no_two_variants_of_a_figure_share_a_colour_but_grey(results):
+    plan = of_forty(results)
+    for focus in (None, ["v0", "v8", "v16"], [f"v{place}" for place in range(5, 20)]):
+        colours = [one.colour for name, one in styles(plan, focus).items() if focus is None or name in focus]
+        shown = [colour for colour in colours if colour != OTHERS_COLOUR]
+        assert len(shown) == len(set(shown)) == min(len(colours), MOST_COLOURED - (focus is not None))
+
+
+def test_a_variant_keeps_the_colour_of_its_place_if_no_other_has_it(results):
+    plan = of_forty(results)
+    own = styles(plan)["v1"].colour
+    assert styles(plan, ["v1", "v20"])["v1"].colour == own
+    assert styles(plan, ["v1", "v9"])["v1"].colour == own  # v9 would have it too, eight places further
 
 
 @pytest.mark.parametrize("name", ['<a href="https://example.org">x</a>', "<b>bold", "%{x}", "&lt;"])
@@ -203,16 +288,15 @@ def test_a_name_is_shown_letter_by_letter(results, name):
     ]
     variants = tuple(renamed if one is variant else one for one in results.variants)
     sweep = changed(results.sweep, variants=tuple(planned))
-    figure = curves_figure(dataclasses.replace(results, plan=sweep.plan, variants=variants))
-    (entry,) = [trace for trace in figure.data if trace.legendgroup == name and trace.name is not None]
-    assert html.unescape(entry.name).rpartition(": A")[0] == name
-    assert "<" not in entry.name
-    (points,) = traces_of(figure, name, "markers")
+    figure = curves_figure(dataclasses.replace(results, plan=sweep.plan, variants=variants), with_points=True)
+    said = next(text for text in labels_of(figure) if html.unescape(text) == elided(name, 24))
+    assert "<" not in said
+    (points,) = [one for one in figure.data if html.unescape(one.name) == name and one.mode == "lines+markers"]
     said = points.hovertemplate.partition(", %{text}<br>")[0]
     assert "<" not in said
     assert "%{" not in said
     assert html.unescape(said) == name
-    assert set(points.text) == {"seed 0"}
+    assert set(points.text) == {"seed 0", ""}
 
 
 def test_a_long_name_is_elided_in_the_middle():
@@ -228,11 +312,11 @@ def test_a_curve_that_does_not_rise_has_no_ceiling_to_draw(tmp_path):
     write_run(home, run_id, (R_0, 1.9, 320.0))
     flat = read_results(sweep)
     curves = curves_figure(flat)
-    assert "loo-loss: no rise" in [trace.name for trace in curves.data]
-    assert [trace for trace in traces_of(curves, "loo-loss", "lines") if len(trace.x) == 2] == []
+    assert labels_of(curves)["loo-loss"] == "no rise"
+    assert marks_of(curves, "loo-loss") == []
     figure = verdicts_figure(flat)
-    assert [trace.y[0] for trace in figure.data if trace.xaxis == "x2"] == [1]
-    assert figure.layout.yaxis2.ticktext[0] == "no rise"
+    assert {trace.name for trace in figure.data if trace.xaxis == "x2"} == {"loo-curriculum"}
+    assert "no rise" in numbers_of(figure, "y2")
 
 
 def test_a_sweep_without_a_reading_still_has_figures(tmp_path):
@@ -241,9 +325,16 @@ def test_a_sweep_without_a_reading_still_has_figures(tmp_path):
     for name in TRUTH:
         home.run(planned_run(name, 0).id).metrics.unlink()
     empty = read_results(sweep)
-    entries = [(trace.name, trace.x) for trace in curves_figure(empty).data]
-    assert entries == [(f"{name}: no fit", (None,)) for name in TRUTH]
+    assert not curves_figure(empty).data
     assert not verdicts_figure(empty).data
+
+
+def test_readings_without_a_fit_are_drawn_and_labelled(tmp_path):
+    found = read_results(make_home(tmp_path, fraction=0.1))
+    assert not any(variant.fits for variant in found.variants)
+    figure = curves_figure(found)
+    assert labels_of(figure) == dict.fromkeys(TRUTH, "no fit")
+    assert [trace.name for trace in figure.data] == list(TRUTH)
 
 
 def test_a_run_of_many_readings_is_drawn_by_as_many_points_as_a_screen_can_show(results):
@@ -251,14 +342,22 @@ def test_a_run_of_many_readings_is_drawn_by_as_many_points_as_a_screen_can_show(
     curve = Curve(name="many", compute=np.linspace(0, BUDGET, 4000), score=np.repeat(run.curve.score[:40], 100))
     many = replace(results.variant("loo-loss"), runs=(replace(run, curve=curve),))
     variants = tuple(many if one.name == "loo-loss" else one for one in results.variants)
-    (points,) = traces_of(curves_figure(replace(results, variants=variants)), "loo-loss", "markers")
-    assert len(points.x) == 800  # of three runs: a third of 2,400
-    assert np.mean(points.y) == pytest.approx(np.mean(curve.score))  # each of five readings
+    figure = curves_figure(replace(results, variants=variants), with_points=True)
+    (points,) = traces_of(figure, "loo-loss", "lines+markers")
+    assert len(points.x[:-1]) == 800  # of three runs: a third of 2,400
+    assert np.mean(points.y[:-1]) == pytest.approx(np.mean(curve.score))  # each of five readings
 
 
-def test_stacked_panels_name_every_variant_at_each(results):
-    figure = verdicts_figure(results, stacked=True)
+def test_stacked_panels_name_every_variant_at_each(decided):
+    figure = verdicts_figure(decided, stacked=True)
     for axis in ("yaxis", "yaxis2", "yaxis3"):
-        names = [text.partition("</b>")[0].removeprefix("<b>") for text in figure.layout[axis].ticktext]
-        assert names == list(TRUTH)[1:]
+        assert list(figure.layout[axis].ticktext) == ["loo-curriculum", "loo-loss"]
     assert [shape.yref for shape in figure.layout.shapes] == ["y domain", "y2 domain", "y3 domain"]
+    tops = [figure.layout[axis].domain for axis in ("yaxis", "yaxis2", "yaxis3")]
+    assert tops[0][0] > tops[1][1] > tops[1][0] > tops[2][1]
+
+
+def test_the_stacked_panels_have_the_same_traces(decided):
+    wide, narrow = verdicts_figure(decided), verdicts_figure(decided, stacked=True)
+    assert json.loads(str(wide.to_json()))["data"] == json.loads(str(narrow.to_json()))["data"]
+    assert wide.layout != narrow.layout

@@ -17,7 +17,7 @@ from ablations.answers.questions import LEVEL, QUESTIONS
 from ablations.findings.results import Results, read_results
 from ablations.report.columns import ALL_NUMBERS, columns
 from ablations.report.csv_files import comparison_sheet
-from ablations.report.document import document_headings, document_rows
+from ablations.report.document import document_of
 from ablations.report.forest import forest_panels
 from ablations.report.latex import latex_table
 from ablations.report.markdown import markdown_grid
@@ -80,10 +80,11 @@ def test_a_fourth_question_stands_in_every_output(results):
     assert float(row["delta_start"]) == answer.estimate
     terminal = text_of(results)
     assert number in terminal
+    assert number in document_of(results, now=now).numbers.rows[1]
     assert "start less scalerl's" in terminal
-    headings, rows = document_headings(results), document_rows(results)
-    for document in (latex_table(headings, rows), markdown_grid(headings, [row.cells for row in rows])):
-        assert "start less" in document
+    document = document_of(results, now=now)
+    assert "start less" in markdown_grid(document.headings, [row.cells for row in document.rows])
+    assert "& start" in latex_table(document.numbers)
     assert "start less scalerl&#39;s" in report_page(results, now=now)
     assert "start, corrected" in [column.heading for column in columns(results, ALL_NUMBERS)]  # the dashboard's table
     assert number in fit_page(results, name, b"")

@@ -78,11 +78,10 @@ def test_every_difference_names_its_baseline_and_its_rule(decided):
     text, line = text_of(report_page(results, now=NOW)), results.compared("loo-loss")
     level, ceiling, compute = line.answers.values()
     difference = f"{ceiling.estimate:+.3f} [{ceiling.lo:+.3f}, {ceiling.hi:+.3f}] in A against scalerl (3 seeds)"
-    against = f"{level.estimate:+.4f} [{level.lo:+.4f}, {level.hi:+.4f}] against scalerl"
-    # Halves of the intervals are 0.0025, 0.0055 and 0.056: a last digit is 3.5 to 35 times in them.
+    against = f"{level.estimate:+.3f} [{level.lo:+.3f}, {level.hi:+.3f}] against scalerl"
     ratio = f"{compute.estimate:.2f} [{compute.lo:.2f}, {compute.hi:.2f}] times its compute"
     verdicts = "loo-loss: lower at equal compute; ceiling down; more compute to the common target"
-    assert f"{verdicts}. {line.asymptote} (3 seeds); level {line.level:.4f}, {against}; {difference}; {ratio}" in text
+    assert f"{verdicts}. {line.asymptote} (3 seeds); level {line.level:.3f}, {against}; {difference}; {ratio}" in text
     assert re.search(r"recipe: of levels 0\.00\d\d from 9 repeated runs; of A .* runs; of ln compute .* runs\.", text)
     assert "0.59, 1.77, 2600" in text
 
@@ -90,7 +89,7 @@ def test_every_difference_names_its_baseline_and_its_rule(decided):
 def test_corrected_intervals_stand_beside_the_plain_ones(decided):
     results = decided
     text, line = text_of(report_page(results, now=NOW)), results.compared("loo-loss")
-    assert f"[{line.answers['level'].joint_lo:+.4f}, {line.answers['level'].joint_hi:+.4f}]" in text
+    assert f"[{line.answers['level'].joint_lo:+.3f}, {line.answers['level'].joint_hi:+.3f}]" in text
     assert f"[{line.answers['ceiling'].joint_lo:+.3f}, {line.answers['ceiling'].joint_hi:+.3f}]" in text
     assert f"[{line.answers['compute'].joint_lo:.2f}, {line.answers['compute'].joint_hi:.2f}]" in text
     assert (
@@ -104,7 +103,7 @@ def test_corrected_intervals_stand_beside_the_plain_ones(decided):
 
 def test_the_rule_of_the_paper_stands_beside_the_verdict_and_says_what_it_is(results):
     page = report_page(results, now=NOW)
-    table = page[page.index("<h2>Comparison with scalerl</h2>") : page.index("<h2>Paper mode</h2>")]
+    table = page[page.index("<h2>Comparison with scalerl</h2>") : page.index("<h2>In words</h2>")]
     # A of 0.54 and of 0.61 against the reference's 0.61.
     assert [re.search(f"</i>{name}\n.*?<td>(up|down|equal)</td>", table, re.DOTALL)[1] for name in list(TRUTH)[1:]] == [
         "down",
@@ -113,21 +112,19 @@ def test_the_rule_of_the_paper_stands_beside_the_verdict_and_says_what_it_is(res
     assert "two A within 0.02 count as equal, whatever their intervals" in text_of(table)
 
 
-def test_every_format_and_figure_has_the_same_rounded_numbers(decided):
+def test_every_format_and_figure_has_the_same_numbers(decided):
     results = decided
     shown = text_of(report_page(results, now=NOW))
-    document = document_of(results, now=NOW)
-    figure = verdicts_figure(results)
-    labels = [text for axis in ("yaxis", "yaxis2", "yaxis3") for text in figure.layout[axis].ticktext]
-    # Halves of the intervals of the ratios are 0.056 and 0.027: by the rule two digits and three.
-    for name, digits in (("loo-loss", 2), ("loo-curriculum", 3)):
+    document, figure = document_of(results, now=NOW), verdicts_figure(results)
+    labels = [one.text.replace("−", "-") for one in figure.layout.annotations]
+    for name in list(TRUTH)[1:]:
         compute = results.compared(name).answers["compute"]
-        ratio = f"{compute.estimate:.{digits}f} [{compute.lo:.{digits}f}, {compute.hi:.{digits}f}]"
+        ratio = f"{compute.estimate:.2f} [{compute.lo:.2f}, {compute.hi:.2f}]"
         assert shown.count(ratio) == 2  # in a sentence and in the table
         assert sum(ratio in cell for row in document.rows for cell in row.cells) == 1
+        assert sum(ratio in cell for row in document.numbers.rows for cell in row) == 1
         assert sum(ratio in text for text in document.findings) == 1
         assert ratio in labels
-    assert "Numbers are rounded to their uncertainty" in shown
 
 
 def test_the_page_has_the_methods_paragraph(results):

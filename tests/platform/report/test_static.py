@@ -6,26 +6,30 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from io import BytesIO
+from itertools import combinations
 
 import numpy as np
 import pytest
 from fixtures_home import BUDGET, TRUTH, make_home, planned_run
+from generated_home import Size, write_home
 from matplotlib.colors import to_hex
+from matplotlib.text import Text
 from PIL import Image
 
 from ablations.findings.results import read_results
-from ablations.fit.curve import Curve
-from ablations.report.colours import styles
+from ablations.report.colours import MOST_COLOURED, OTHERS_COLOUR, styles
 from ablations.report.forest import forest_panels
 from ablations.report.series import curve_series
 from ablations.report.static import (
     COLUMN_IN,
+    PAGE_IN,
     curves_drawing,
     curves_picture,
     differences_drawing,
     differences_picture,
     drawable,
 )
+from ablations.report.style import GREY
 
 PICTURES = [curves_picture, differences_picture]
 
@@ -42,17 +46,16 @@ def lines_of(axes, colour):
 
 
 def test_readings_and_fits_are_drawn_where_they_are_in_the_colour_of_the_variant(tmp_path):
-    results = read_results(make_home(tmp_path))
+    results = read_results(make_home(tmp_path, seeds=(0, 1)))
     axes = curves_drawing(curve_series(results), width_in=COLUMN_IN).axes[0]
     for variant in results.variants:
-        drawn = lines_of(axes, styles(results.plan)[variant.name].colour)
-        (run,) = variant.runs
-        readings = np.column_stack([run.curve.compute, run.curve.score])
-        colour = styles(results.plan)[variant.name].colour
-        points = [line for line in axes.lines if line.get_marker() != "None" and line.get_markeredgecolor() == colour]
-        assert np.array_equal(sorted(point for line in points for point in line.get_xydata().tolist()), readings)
-        ends = [one[-1] for one in drawn if one[-1][0] == 2 * BUDGET]
-        assert ends[0][1] == pytest.approx(float(run.fit.predict(2 * BUDGET)[0]))
+        *seeds, before, inside, beyond = lines_of(axes, styles(results.plan)[variant.name].colour)
+        assert [line.tolist() for line in seeds] == [
+            np.column_stack([run.curve.compute, run.curve.score]).tolist() for run in variant.runs
+        ]
+        assert (before[-1][0], inside[-1][0], beyond[-1][0]) == (50.0, BUDGET, 1.25 * BUDGET)
+        expected = np.mean([float(fit.predict(1.25 * BUDGET)[0]) for fit in variant.fits])
+        assert beyond[-1][1] == pytest.approx(expected)
 
 
 def test_the_strip_shows_every_ceiling_with_its_interval(results):
@@ -128,8 +131,8 @@ def renamed(results, name):
 def test_any_name_is_drawn_letter_by_letter(results, name):
     series = curve_series(renamed(results, name))
     figure = curves_drawing(series, width_in=COLUMN_IN)
-    texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts[1].startswith(drawable(name)[:15])
+    texts = [text.get_text() for text in figure.texts]
+    assert texts[2].startswith(drawable(name)[:8])
     for picture in PICTURES:
         ET.fromstring(picture(renamed(results, name), "svg"))
 
@@ -138,15 +141,13 @@ def test_a_character_that_the_font_lacks_is_a_box():
     assert drawable("a\x1b[31m \U0001f9ea é") == "a▯[31m ▯ é"
 
 
-def test_many_points_become_an_image_that_stays_small(results):
-    run = results.variant("loo-loss").runs[0]
-    times = 100
-    curve = Curve(name="many", compute=np.linspace(0, BUDGET, times * 41), score=np.repeat(run.curve.score, times))
-    many = dataclasses.replace(results.variant("loo-loss"), runs=(dataclasses.replace(run, curve=curve),))
-    variants = tuple(many if one.name == "loo-loss" else one for one in results.variants)
-    content = curves_picture(dataclasses.replace(results, variants=variants), "svg")
+def test_many_readings_become_an_image_that_stays_small(results, monkeypatch):
+    monkeypatch.setattr("ablations.report.static.MOST_OUTLINES", 100)
+    content = curves_picture(results, "svg")
     assert b"data:image/png" in content
     assert len(content) < 400_000
+    monkeypatch.undo()
+    assert b"data:image/png" not in curves_picture(results, "svg")
 
 
 def test_a_sweep_without_a_reading_still_has_pictures(tmp_path):
@@ -164,8 +165,65 @@ def test_matplotlib_is_imported_when_something_is_drawn_and_pyplot_never():
         "static.drawable('x');"
         "from ablations.report.series import CurveSeries; from ablations.report.axes import ComputeAxis;"
         "axis = ComputeAxis(first=1.0, last=10.0, log=False, compute_name='modelled GPU-hours');"
-        "series = CurveSeries(axis=axis, score_range=(0.0, 1.0), variants=(), budget=5.0, fitted_to=None);"
-        "static.curves_drawing(series, width_in=3.35); assert 'matplotlib' in sys.modules;"
+        "series = CurveSeries(axis=axis, score_range=(0.0, 1.0), variants=(), others=(), budget=5.0, fitted_to=None);"
+        "static.curves_drawing(series, width_in=3.3); assert 'matplotlib' in sys.modules;"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def boxes_of(figure):
+    """The boxes of all texts of a figure that are seen, in pixels, with their texts."""
+    figure.draw_without_rendering()
+    texts = [one for one in figure.findobj(Text) if one.get_visible() and one.get_text().strip()]
+    for axes in figure.axes:  # ticks outside the axis are not drawn
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            unseen = [one for one in axis.get_major_ticks() if not low <= one.get_loc() <= high or not axes.axison]
+            texts = [one for one in texts if one not in [tick.label1 for tick in unseen]]
+    return [(one.get_text(), one.get_window_extent()) for one in texts]
+
+
+def overlapping(boxes):
+    """Pairs of texts of which one covers another by more than half a point."""
+    return [
+        (one, other)
+        for (one, box), (other, own) in combinations(boxes, 2)
+        if min(box.x1, own.x1) - max(box.x0, own.x0) > 0.7 and min(box.y1, own.y1) - max(box.y0, own.y0) > 0.7
+    ]
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """A finished sweep of 40 variants with 5 seeds each."""
+    home = tmp_path_factory.mktemp("many")
+    return read_results(write_home(home, Size(variants=40, seeds=5, evaluations=24, metrics=11)))
+
+
+@pytest.mark.parametrize("width_in", [COLUMN_IN, PAGE_IN])
+@pytest.mark.parametrize("which", ["results", "many"])
+@pytest.mark.parametrize("draw", ["curves", "differences"])
+def test_no_text_covers_another_or_leaves_the_figure_and_all_have_eight_points(request, which, draw, width_in):
+    found = request.getfixturevalue(which)
+    figure = (
+        curves_drawing(curve_series(found), width_in=width_in)
+        if draw == "curves"
+        else differences_drawing(forest_panels(found), width_in=width_in)
+    )
+    boxes = boxes_of(figure)
+    assert len(boxes) > 8
+    assert overlapping(boxes) == []
+    area = figure.bbox
+    outside = [
+        text for text, box in boxes if box.x0 < -1 or box.y0 < -1 or box.x1 > area.x1 + 1 or box.y1 > area.y1 + 1
+    ]
+    assert outside == []
+    assert {one.get_fontsize() for one in figure.findobj(Text) if one.get_text().strip()} == {8.0}
+    assert [axes.get_title() for axes in figure.axes if axes.get_title()] == []
+
+
+def test_of_forty_variants_eight_and_the_reference_have_a_colour_and_the_others_are_grey(many):
+    axes = curves_drawing(curve_series(many), width_in=PAGE_IN).axes[0]
+    colours = [to_hex(line.get_color()) for line in axes.lines]
+    assert len(set(colours) - {OTHERS_COLOUR, GREY}) == MOST_COLOURED
+    assert colours.count(OTHERS_COLOUR) == 40 - MOST_COLOURED

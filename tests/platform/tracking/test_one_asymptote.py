@@ -18,7 +18,6 @@ from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.report.columns import ALL_NUMBERS, columns, rows_of
 from ablations.report.csv_files import csv_files
-from ablations.report.words.comparison import FIXED
 from ablations.tracking.sortable import numbers_of_run, numbers_of_variant
 
 CURVES = {
@@ -104,7 +103,7 @@ def test_every_output_has_the_same_asymptote_or_none(results):
 def test_the_terminal_shows_the_same_or_the_lower_end(results):
     shown = columns(results, ALL_NUMBERS)
     place = [column.key for column in shown].index("A")
-    for variant, cells in zip(results.variants, rows_of(results, shown, FIXED), strict=True):
+    for variant, cells in zip(results.variants, rows_of(results, shown), strict=True):
         line, found = results.compared(variant.name), CELL.fullmatch(cells[place])
         assert line is not None
         assert found is not None

@@ -5,15 +5,14 @@ The report and the page show the same words.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
-from ablations.answers.answer import Answer, Question
+from ablations.answers.answer import Question
 from ablations.answers.compare import VariantResult
 from ablations.answers.paper_rule import PAPER_MARGIN, PAPER_RULE
 from ablations.answers.repeats import OtherSweeps
 from ablations.findings.remarks import clauses_on
 from ablations.findings.results import NO_FIT, FittedVariant, Results
-from ablations.fit.asymptote import EQ1_DOUBTED, VERDICT_MEANINGS, AsymptoteEstimate
+from ablations.fit.asymptote import EQ1_DOUBTED, VERDICT_MEANINGS
 from ablations.fit.words import other_prompts
 from ablations.home.home import Home
 from ablations.text import changes_text, compute_text, counted, interval_text
@@ -39,45 +38,6 @@ SAID_BY_THE_PAPER_RULE = {
 }
 
 
-class Digits(Protocol):
-    """A format for numbers."""
-
-    def interval(self, question: Question, estimate: float | None, lo: float | None, hi: float | None) -> str:
-        """The text `-0.049 [-0.071, -0.027]`; an unbounded end reads `…`, a missing estimate is left out."""
-        ...
-
-    def asymptote(self, estimate: AsymptoteEstimate) -> str:
-        """The text `0.552 [0.540, 0.566]`, `>= 0.54` or `no rise`."""
-        ...
-
-    def level(self, level: float, difference: Answer) -> str:
-        """A level beside its difference from the reference's."""
-        ...
-
-    def lone(self, value: float, fixed: Callable[[float], str]) -> str:
-        """A number without an interval; `fixed` writes it with a fixed number of digits."""
-        ...
-
-
-class FixedDigits:
-    """The format of tables: each column has a fixed number of digits."""
-
-    def interval(self, question: Question, estimate: float | None, lo: float | None, hi: float | None) -> str:
-        return interval_text(estimate, lo, hi, question.form)
-
-    def asymptote(self, estimate: AsymptoteEstimate) -> str:
-        return estimate.cell()
-
-    def level(self, level: float, difference: Answer) -> str:
-        return f"{level:.3f}"
-
-    def lone(self, value: float, fixed: Callable[[float], str]) -> str:
-        return fixed(value)
-
-
-FIXED = FixedDigits()
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ResultRow:
     """The cells of one variant in a comparison, as text; a cell without a number is empty.
@@ -87,7 +47,6 @@ class ResultRow:
 
     results: Results
     variant: FittedVariant
-    digits: Digits = FIXED
 
     @property
     def line(self) -> VariantResult | None:
@@ -108,12 +67,12 @@ class ResultRow:
     def A(self) -> str:
         """The asymptote."""
         estimate = self.results.asymptote(self.variant)
-        return self.digits.asymptote(estimate) if estimate else NO_FIT
+        return estimate.cell() if estimate else NO_FIT
 
     @property
     def A_eq1(self) -> str:
         """The asymptote under eq. 1."""
-        return self.digits.asymptote(self.line.asymptote_under_eq1) if self.line else ""
+        return self.line.asymptote_under_eq1.cell() if self.line else ""
 
     @property
     def paper_rule(self) -> str:
@@ -125,7 +84,7 @@ class ResultRow:
         """The level itself, without subtracting the reference's."""
         if self.line is None or self.line.level is None:
             return ""
-        return self.digits.level(self.line.level, self.line.answers["level"])
+        return f"{self.line.level:.3f}"
 
     @property
     def fit(self) -> str:
@@ -151,9 +110,9 @@ class ResultRow:
         return ", ".join(f"{published[name]:g}" for name in ("A", "B", "C_mid") if published)
 
     def lone(self, key: str, fixed: Callable[[float], str]) -> str:
-        """A number of the comparison without an interval, by its key in JSON."""
+        """A number of the comparison without an interval, by its key in JSON, as `fixed` writes it."""
         value = self.line.to_json()[key] if self.line else None
-        return "" if value is None else self.digits.lone(value, fixed)
+        return "" if value is None else fixed(value)
 
     def verdict(self, question: Question) -> str:
         """The verdict, or a note that there is no fit."""
@@ -164,14 +123,14 @@ class ResultRow:
         if self.line is None or self.is_reference:
             return ""
         one = self.line.answers[question.name]
-        return self.digits.interval(question, one.estimate, one.lo, one.hi)
+        return interval_text(one.estimate, one.lo, one.hi, question.form)
 
     def joint(self, question: Question) -> str:
         """The joint interval alone, `[-0.080, -0.018]`; empty for the reference and if there is none."""
         if self.line is None or self.is_reference:
             return ""
         one = self.line.answers[question.name]
-        return self.digits.interval(question, None, one.joint_lo, one.joint_hi)
+        return interval_text(None, one.joint_lo, one.joint_hi, question.form)
 
 
 def sentence(row: ResultRow) -> str:

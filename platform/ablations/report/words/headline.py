@@ -1,0 +1,108 @@
+"""The verdict of a comparison in one line: who leads and by how much, what is undecided, what it would cost to know."""
+
+from collections.abc import Sequence
+
+from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, REFERENCE, Answer
+from ablations.answers.compare import VariantResult
+from ablations.answers.questions import LEVEL
+from ablations.findings.advice import seeds_by_question, undecided
+from ablations.findings.results import Results
+from ablations.report.words.comparison import ResultRow
+from ablations.text import changes_text, compute_text, counted, interval_text
+
+MOST_IN_HEADLINE = 2
+"""Limit on variants that are named; more are counted."""
+LONGEST_CHANGE = 60
+"""Limit on the characters of what the leader changes."""
+
+
+def headline(results: Results) -> tuple[str, ...]:
+    """Sentences, the most important first; a single one if nothing can be compared.
+
+    headline(results)[0]    "prompts-24 (batch.prompts = 24) leads scalerl by +0.064 [+0.055, +0.073] at equal compute."
+    """
+    reference = results.plan.reference
+    if results.comparison is None:
+        return (f"No comparison yet: {reference} has no fit.",)
+    lines = [one for one in results.comparison.variants if one.name != reference]
+    if not lines:
+        return (f"No comparison yet: nothing but {reference} has a fit.",)
+    parts = (_leader(results, lines), _unfitted(results), _undecided(lines), _cost(results))
+    return tuple(part for part in parts if part)
+
+
+def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
+    """Who has the highest level, and by how much."""
+    reference = results.plan.reference
+    known = [one for one in lines if _level(one).estimate is not None]
+    if not known:
+        return f"No variant has a level to compare with that of {reference}."
+    best = max(known, key=lambda one: _level(one).estimate or 0.0)
+    number = ResultRow(results=results, variant=results.variant(best.name)).number(LEVEL)
+    change = changes_text(results.variant(best.name).overrides)
+    called = f"{best.name} ({change})" if change and len(change) <= LONGEST_CHANGE else best.name
+    verdict = _level(best).verdict
+    if verdict == PROVISIONAL:
+        is_ahead = (_level(best).estimate or 0.0) > 0
+        highest = f"{called} is highest so far" if is_ahead else f"{reference} is highest so far, {called} next"
+        return f"{highest}, {number} against {reference}, but one seed decides nothing."
+    if verdict == LEVEL.better:
+        beating = sum(_level(one).verdict == LEVEL.better for one in lines)
+        more = f"; {beating} of {counted(len(lines), 'variant')} beat {reference}" if len(lines) > 1 else ""
+        return f"{called} leads {reference} by {number} at equal compute{more}."
+    if verdict == LEVEL.lower:
+        one = _level(best)
+        estimate, lo, hi = (None if end is None else -end for end in (one.estimate, one.hi, one.lo))
+        less = interval_text(estimate, lo, hi, ".3f")
+        return f"{reference} leads: {called}, the next, is {less} lower at equal compute."
+    beating = [one for one in lines if _level(one).verdict == LEVEL.better]
+    said = "no difference seen" if verdict == NO_DIFFERENCE else "undecided"
+    none = "" if beating else f"; no variant is known to beat {reference}"
+    return f"{called} is the highest variant, {number} against {reference} at equal compute: {said}{none}."
+
+
+def _level(line: VariantResult) -> Answer:
+    return line.answers[LEVEL.name]
+
+
+def _unfitted(results: Results) -> str:
+    names = [one.name for one in results.variants if results.compared(one.name) is None]
+    return f"No fit yet: {_named(names)}." if names else ""
+
+
+def _undecided(lines: Sequence[VariantResult]) -> str:
+    """What is undecided, question by question."""
+    verdicts = {answer.verdict for line in lines for answer in line.answers.values()} - {REFERENCE}
+    if verdicts == {PROVISIONAL}:
+        return ""
+    open_of: dict[str, list[str]] = {}
+    for line in lines:
+        for answer in line.answers.values():
+            if answer.verdict in (CANNOT_TELL, PROVISIONAL):
+                open_of.setdefault(answer.question.name, []).append(line.name)
+    said = [f"the {question} of {_named(names, of=len(lines))}" for question, names in open_of.items()]
+    return f"Undecided: {'; '.join(said)}." if said else "Nothing is undecided."
+
+
+def _named(names: Sequence[str], of: int = 0) -> str:
+    """`a and b`, or `3 of 39 variants`."""
+    if len(names) <= MOST_IN_HEADLINE:
+        return " and ".join(names)
+    return f"all {len(names)} variants" if len(names) == of else f"{len(names)} of {of or len(names)} variants"
+
+
+def _cost(results: Results) -> str:
+    """What the undecided questions would cost: seeds, or at least twice the budget; empty if none is open."""
+    assert results.comparison is not None
+    lines, plan = results.comparison.variants, results.plan
+    open_ones = [one for line in lines for one in undecided(line)]
+    if not open_ones or results.comparison.is_provisional:
+        return ""
+    num_seeds = min(line.num_seeds for line in lines)
+    needed = seeds_by_question(open_ones, num_seeds)
+    seeds = max([number for number in needed.values() if number is not None], default=num_seeds)
+    budgets = 2 if None in needed.values() else 1
+    said = [f"{seeds} seeds instead of {num_seeds}"] if seeds > num_seeds else []
+    said += ["at least twice the budget"] if budgets == 2 else []
+    more = plan.budget_gpu_hours * len(lines) * (budgets * seeds - num_seeds)
+    return f"To know: {' and '.join(said)}, {compute_text(more)} {plan.hours_name} more."

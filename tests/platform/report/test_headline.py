@@ -1,0 +1,75 @@
+"""The verdict in one line, for every kind of outcome."""
+
+import dataclasses
+
+import pytest
+from fixtures_answers import with_line
+from fixtures_home import make_home
+
+from ablations.findings.results import read_results
+from ablations.report.words.headline import headline
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Three seeds of scalerl and of two variants that need half as much compute again to every pass rate."""
+    return read_results(make_home(tmp_path_factory.mktemp("home"), seeds=(0, 1, 2)))
+
+
+def with_level(results, name, verdict, estimate, lo, hi):
+    """The results with another level of a variant."""
+    return with_line(results, name, answers={"level": {"verdict": verdict, "estimate": estimate, "lo": lo, "hi": hi}})
+
+
+def test_a_reference_that_all_fall_short_of_leads(results):
+    level = results.compared("loo-curriculum").answers["level"]
+    less = f"{-level.estimate:.3f} [{-level.hi:.3f}, {-level.lo:.3f}]"
+    assert headline(results) == (
+        f"scalerl leads: loo-curriculum (curriculum.type = uniform), the next, is {less} lower at equal compute.",
+        "Nothing is undecided.",
+    )
+
+
+def test_the_best_of_those_that_beat_the_reference_leads_with_what_it_changes(results):
+    one = with_level(results, "loo-loss", "level up", 0.05, 0.03, 0.07)
+    both = with_level(one, "loo-curriculum", "level up", 0.02, 0.01, 0.03)
+    assert headline(both)[0] == (
+        "loo-loss (loss = {type: dapo}) leads scalerl by +0.050 [+0.030, +0.070] at equal compute; "
+        "2 of 2 variants beat scalerl."
+    )
+
+
+def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(results):
+    # A half-width of .03 is to become .025: 3 seeds times (.03 / .025)^2 are 4.3, so 5; two more of three variants.
+    unsure = with_level(results, "loo-curriculum", "cannot tell", 0.01, -0.02, 0.04)
+    assert headline(unsure) == (
+        "loo-curriculum (curriculum.type = uniform) is the highest variant, +0.010 [-0.020, +0.040] against scalerl at "
+        "equal compute: undecided; no variant is known to beat scalerl.",
+        "Undecided: the level of loo-curriculum.",
+        "To know: 5 seeds instead of 3, 12,000 GPU-hours more.",
+    )
+
+
+def test_an_interval_without_an_end_needs_more_compute(results):
+    answers = {"ceiling": {"verdict": "cannot tell", "estimate": None, "lo": 0.01, "hi": None}}
+    unsure = with_line(results, "loo-loss", answers=answers)
+    assert headline(unsure)[1:] == (
+        "Undecided: the ceiling of loo-loss.",
+        "To know: at least twice the budget, 18,000 GPU-hours more.",
+    )
+
+
+def test_one_seed_decides_nothing(tmp_path):
+    found = read_results(make_home(tmp_path))
+    estimate = found.compared("loo-curriculum").answers["level"].estimate
+    assert headline(found) == (
+        f"scalerl is highest so far, loo-curriculum (curriculum.type = uniform) next, {estimate:+.3f} against scalerl, "
+        "but one seed decides nothing.",
+    )
+
+
+def test_without_a_fit_there_is_no_verdict_and_what_lacks_one_is_named(results):
+    assert headline(dataclasses.replace(results, comparison=None)) == ("No comparison yet: scalerl has no fit.",)
+    lines = tuple(line for line in results.comparison.variants if line.name != "loo-loss")
+    without = dataclasses.replace(results, comparison=dataclasses.replace(results.comparison, variants=lines))
+    assert headline(without)[1] == "No fit yet: loo-loss."
