@@ -131,7 +131,7 @@ def test_another_baseline_is_another_comparison_in_the_same_colours(monkeypatch,
     table = table_with(page, "what would decide")
     assert list(table["level"])[:2] == ["level up", "reference"]
     turned = read_results(changed(sweep, reference="loo-loss")).compared("scalerl")
-    assert table["level less loo-loss's"].iloc[0].startswith(f"{turned.answers['level'].estimate:+.3f}")
+    assert table["level − loo-loss"].iloc[0].startswith(f"{turned.answers['level'].estimate:+.3f}")
     own, other = styles(sweep.plan), styles(changed(sweep, reference="loo-loss").plan)
     assert own == other
 

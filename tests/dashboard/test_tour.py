@@ -43,8 +43,8 @@ def test_by_how_much_is_it_decided_what_did_it_change_and_what_would_decide(monk
     assert re.search(r"level 0\.\d+, [+-]0\.\d+ \[[^]]+\] against scalerl", line)
     assert "Changes: " in TOUR
     undecided = re.findall("cannot be told apart|cannot tell which", text)
-    assert bool(undecided) == ("To settle " in text)
-    assert "To settle " in TOUR
+    assert bool(undecided) == ("To decide " in text)
+    assert "To decide " in TOUR
 
 
 def test_when_it_will_end(monkeypatch, sweep):

@@ -55,7 +55,7 @@ class Question:
     form: str
     """Format of the numbers in tables: "+.3f"."""
     heading: str
-    """Heading of the column of numbers: "level less {reference}'s"."""
+    """Heading of the column of numbers: "level − {reference}"."""
     axis: str
     """Title of the figure's axis."""
     noun: str

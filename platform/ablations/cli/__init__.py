@@ -55,6 +55,7 @@ from ablations.cli import (
 from ablations.cli.error_document import error_document
 from ablations.cli.options import FAILED, NOT_FINISHED, SCHEMA, has_printed_json, print_json
 from ablations.errors import AblationsError
+from ablations.terminal.encoding import replace_what_cannot_be_printed
 from ablations.terminal.screen import Screen
 from scalerl.errors import ScaleRLError
 
@@ -115,6 +116,7 @@ def main() -> None:
     With `--json` the message is on standard error, and as a JSON document on standard output.
     """
     as_json = "--json" in sys.argv
+    replace_what_cannot_be_printed(sys.stdout, sys.stderr)
     try:
         # Typer prints problems of the usage by itself, and only in words, unless it is asked not to.
         sys.exit(app(standalone_mode=not as_json))
@@ -141,4 +143,4 @@ def fail(message: str, exit_code: int, error: Exception, *, as_json: bool) -> No
 
 def complain(message: str, head: str) -> None:
     """Print one message on standard error."""
-    Screen(stderr=True, soft_wrap=True).print(f"{head}: {message}", markup=False, highlight=False, style="red")
+    Screen(stderr=True).say(f"{head}: {message}", style="red")

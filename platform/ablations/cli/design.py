@@ -15,12 +15,11 @@ from ablations.home.started_sweep import StartedSweep, plans_of
 from ablations.text import at_scale
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from ablations.findings.choices import Blueprint
     from ablations.findings.foresee import Prospect
     from ablations.study.expand import Study
     from ablations.terminal.listing import Listing
+    from ablations.terminal.screen import Screen
 
 QuestionName = Literal["level", "ceiling", "compute"]
 STUDY_HEADINGS = {
@@ -93,7 +92,7 @@ def design(
     out = console()
     out.print(design_table(prospect))
     for text in (*notes(prospect), own_sentence(prospect), *([said] if said else [])):
-        out.print(text, highlight=False, markup=False)
+        out.say(text)
 
 
 def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> None:
@@ -119,7 +118,7 @@ def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> N
     out = console()
     out.print(table)
     for text in curve_notes(results):
-        out.print(text, highlight=False, markup=False)
+        out.say(text)
 
 
 def check_wanted(question: QuestionName, detect: float) -> float:
@@ -179,10 +178,10 @@ def show_design(study: "Study", sweep: StartedSweep, budget: float | None) -> No
 
         said = dry_run_sentences(foresee(blueprint_of(study, sweep.home, budget), only_own=True), command)
     for text in said:
-        out.print(text, soft_wrap=True, highlight=False, markup=False)
+        out.say(text)
 
 
-def refuse_unfittable(study: "Study", budget: float | None, out: "Console") -> None:
+def refuse_unfittable(study: "Study", budget: float | None, out: "Screen") -> None:
     """Raise FileError if runs of the file have too few evaluations for a fit.
 
     A shorter `--budget` only gets a warning, because the same command can extend its runs later.
@@ -194,4 +193,4 @@ def refuse_unfittable(study: "Study", budget: float | None, out: "Console") -> N
         return
     if budget is None:
         raise FileError(problem)
-    out.print(f"warning: {problem}", markup=False, highlight=False, soft_wrap=True, style="yellow")
+    out.say(f"warning: {problem}", style="yellow")

@@ -193,4 +193,4 @@ def show_attempts(home: Home, run_id: str) -> None:
 
 def beside_log(text: str) -> None:
     """Print a line about the log, on standard error."""
-    console(stderr=True).print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+    console(stderr=True).say(text, style="dim")

@@ -81,13 +81,12 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
         out.print(space_table(search), to_come_text(search, len(study.sweep.seeds), plan.compute_name), sep="\n")
     rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
     left = left_to_train(plan, rows)
-    out.print(
+    out.say(
         f"{counted(len(rows), 'run')}{at_scale(study.scale)}, {plan.budget_gpu_hours:g} {plan.compute_name} each"
-        f"{rules}; {four_digits(left)} left to train",
-        soft_wrap=True,
+        f"{rules}; {four_digits(left)} left to train"
     )
     if search is None:  # a search says itself what its trials cost
-        out.print(seeds_text(plan, len(study.sweep.seeds)), soft_wrap=True)
+        out.say(seeds_text(plan, len(study.sweep.seeds)))
 
 
 def seeds_text(plan: "Plan", num_seeds: int) -> str:
@@ -135,7 +134,7 @@ def show_cost(study: "Study", sweep: StartedSweep, jobs: int | None) -> None:
     partition = check_on_cluster(study.asked, threads=threads)
     refuse_idle_devices(study.asked, study.reference.recipe)
     cost = cost_of(num_missing(sweep) + num_to_come, resources, threads, partition)
-    console().print(cost.text(), soft_wrap=True, highlight=False, markup=False)
+    console().say(cost.text())
 
 
 def cost_of(num_jobs: int, resources: "Resources", threads: int, partition: str) -> "SubmissionPlan":

@@ -47,7 +47,7 @@ def list(home: HomeOption = None, as_json: JsonOption = False) -> None:
         out.print(sweeps_table(lines, now=time.time()))
         for line in lines:
             if line.problem:
-                out.print(line.problem, soft_wrap=True, highlight=False, markup=False, style="red")
+                out.say(line.problem, style="red")
         say_pages(place, out)
     else:
         tell(f"No sweep has been started in {place.path}; to start one, run `platform sweep FILE`.")

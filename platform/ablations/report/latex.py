@@ -33,6 +33,8 @@ SPECIAL = {
     "`": r"\textasciigrave{}",
     "-": "{-}",  # two in a row would be a dash
     "±": r"$\pm$",
+    "−": r"$-$",
+    "÷": r"$\div$",
     "…": r"\ldots{}",
     "\n": " ",
     "\t": " ",

@@ -3,12 +3,14 @@ baseline.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Group
 from rich.text import Text
 
+from ablations.answers.answer import REFERENCE
 from ablations.answers.compare import VariantResult
-from ablations.findings.advice import advice
+from ablations.findings.advice import advice, short_advice
 from ablations.findings.paper_comparison import PaperComparison
 from ablations.findings.results import Results
 from ablations.fit.asymptote import EQ1_DOUBTED
@@ -17,54 +19,102 @@ from ablations.fit.words import in_words
 from ablations.home.plan import Plan
 from ablations.readings.fitted_run import FittedCurve
 from ablations.readings.hours import NOTE, hours_cells
-from ablations.report.columns import HELD_MARK, TERMINAL, columns, rows_of
+from ablations.report.columns import (
+    COLLAPSED_MARK,
+    CURVE_RANK,
+    HELD_MARK,
+    MARKS,
+    TERMINAL,
+    ResultColumn,
+    columns,
+    rows_of,
+)
 from ablations.report.headings import paper_headings, under
 from ablations.report.words.comparison import FIXED, changes_said, joint_note, method, warnings
 from ablations.report.words.paper import paper_line, paper_notes
 from ablations.terminal.listing import Column, Kind, Listing
+from ablations.terminal.one_line import OneLine
 from ablations.terminal.short_names import legend, shown_names
 from ablations.terminal.sparkline import BARS, means_along, sparkline
 from ablations.terminal.visible import made_visible
 from ablations.text import at_scale, compute_text, counted, interval_text
 
-HELD = f"{HELD_MARK}: also differs with intervals"
+MOST_NOTES = 3
+"""Limit on the notes below a comparison that does not explain itself."""
 
 
-def comparison_table(results: Results) -> Listing:
-    """One line per variant: its ceiling, its differences from the reference, and its cost."""
-    plan, joint = results.plan, joint_note(results)
-    below = ", ".join(one.heading.format(reference=plan.reference) for one in results.questions)
+def comparison_table(results: Results) -> OneLine:
+    """One line per variant: its differences from the reference, and as much more as the terminal has room for."""
     curves, scale = sparklines(results)
+    shown = columns(results, TERMINAL)
+    headed: list[Column] = [replace(one, heading=one.heading.partition(",")[0]) for one in shown]  # a line is narrow
+    if scale:
+        headed.insert(2, Column(heading="curve", rank=CURVE_RANK))
+    table = OneLine(columns=headed, title=f"{_title(results)}, 95 % intervals", notes=brief_notes(results))
+    names = shown_names(variant.name for variant in results.plan.variants)
+    for variant, row in zip(results.variants, rows_of(results, shown, FIXED), strict=True):
+        line = results.compared(variant.name)
+        (name, *cells) = ((cell, _style(line, column)) for cell, column in zip(row, shown, strict=True))
+        if scale:
+            cells.insert(1, (curves[variant.name], ""))
+        table.add((name[0].replace(variant.name, names[variant.name]), name[1]), *cells)
+    return table
+
+
+def brief_notes(results: Results) -> list[str]:
+    """At most three notes: the meaning of the marks, what would decide, and where the rest is."""
+    if results.comparison is None:
+        return [*warnings(results), *results.reasons]
+    named = " ".join((results.plan.sweep, *results.beside)) if results.sweep else ""
+    found = len([*warnings(results), *results.reasons])
+    rest = [counted(found, "warning")] if found else []
+    rest += ["changes"] if any(variant.overrides for variant in results.variants) else []
+    where = f"`platform compare {named} --explain`" if named else "--explain"
+    return [marks_said(results), short_advice(results), f"{where} adds {', '.join([*rest, 'method'])}."]
+
+
+def marks_said(results: Results) -> str:
+    """The meaning of the marks that the table shows."""
+    lines = results.comparison.variants if results.comparison else ()
+    answers = [one for line in lines for one in line.answers.values()]
+    found, comparisons = {MARKS.get(one.verdict, "") for one in answers}, len(lines) - 1
+    said = {
+        HELD_MARK: f"holds for all {comparisons} at once"
+        if comparisons > 1 and any(one.is_held for one in answers)
+        else "",
+        "=": "no difference" if "=" in found else "",
+        "?": "cannot tell" if "?" in found else "",
+        COLLAPSED_MARK: "a seed collapsed" if any(line.verdict == "collapsed" for line in lines) else "",
+    }
+    return "; ".join(f"{mark} {meaning}" for mark, meaning in said.items() if meaning)
+
+
+def explanation(results: Results) -> list[str]:
+    """The notes behind a comparison: changes, scale of the curves, warnings, method, advice."""
+    plan, joint = results.plan, joint_note(results)
     names = shown_names(variant.name for variant in plan.variants)
-    notes = [
+    is_marked = joint and results.comparison and not results.comparison.is_provisional
+    return [
         *legend(names),
         *changes_said(results, names),
-        scale,
-        f"Below each verdict: {below}. C_mid and cost: {plan.compute_name}.",
-        f"{HELD} {joint}." if joint and not (results.comparison and results.comparison.is_provisional) else "",
+        sparklines(results)[1],
+        f"C_mid and cost: {plan.compute_name}.",
+        f"{HELD_MARK}: also differs with intervals {joint}." if is_marked else "",
         method(results),
         advice(results),
         *warnings(results),
         *results.reasons,
     ]
-    shown = columns(results, TERMINAL)
-    headed = [Column(heading=one.heading.partition(",")[0], kind=one.kind) for one in shown]  # a line is narrow
-    if scale:
-        headed.insert(2, Column(heading="curve", kind="prose"))
-    table = Listing(columns=headed, title=_title(results), notes=notes)
-    for variant, (name, *said) in zip(results.variants, rows_of(results, shown, FIXED), strict=True):
-        if scale:
-            said.insert(1, curves[variant.name])
-        table.add(names[name], *said, style=_style(results.compared(name)))
-    return table
 
 
-def _style(line: VariantResult | None) -> str:
-    """Green or red by the first question whose answer differs."""
-    for one in line.answers.values() if line else ():
-        if one.differs:
-            return "green" if one.verdict == one.question.better else "red"
-    return ""
+def _style(line: VariantResult | None, column: ResultColumn) -> str:
+    """Green or red where an answer differs from the reference, grey where none is seen."""
+    if line is None or (question := column.question) is None or line.answers[question.name].verdict == REFERENCE:
+        return ""
+    answer = line.answers[question.name]
+    if not answer.differs:
+        return "dim"
+    return "green" if answer.verdict == question.better else "red"
 
 
 def sparklines(results: Results) -> tuple[dict[str, str], str]:

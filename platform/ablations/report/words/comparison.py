@@ -10,6 +10,7 @@ from typing import Protocol
 from ablations.answers.answer import Answer, Question
 from ablations.answers.compare import VariantResult
 from ablations.answers.paper_rule import PAPER_MARGIN, PAPER_RULE
+from ablations.answers.questions import CEILING, LEVEL
 from ablations.answers.repeats import OtherSweeps
 from ablations.answers.unlike import Unlike
 from ablations.findings.results import FittedVariant, Results
@@ -166,6 +167,10 @@ class ResultRow:
             return ""
         one = self.line.answers[question.name]
         return self.digits.interval(question, one.estimate, one.lo, one.hi)
+
+    def own(self, question: Question) -> str:
+        """What the question compares, of this variant itself: its level, its A; nothing of a ratio."""
+        return self.level if question is LEVEL else self.A if question is CEILING else ""
 
     def joint(self, question: Question) -> str:
         """The joint interval alone, `[-0.080, -0.018]`; empty for the reference and if there is none."""
