@@ -12,7 +12,7 @@ import pytest
 import streamlit
 from dashboard.app_pages import figures_of, open_page
 from filelock import FileLock
-from fixtures_home import BUDGET, HEARTBEAT, TRUTH, changed, make_home, planned_run, write_run, write_state
+from fixtures_home import BUDGET, HEARTBEAT, TRUTH, changed, make_grid, make_home, planned_run, write_run, write_state
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
@@ -122,6 +122,18 @@ def test_an_unknown_sweep_in_the_url_shows_no_other(monkeypatch, tmp_path):
     assert "sweeps are: loo" in plain(page.error[0].value)
     assert len(figures_of(page)) == 0
     assert len(page.sidebar.selectbox) == 0
+
+
+def test_a_grid_has_its_cells_and_main_effects(monkeypatch, tmp_path):
+    results = read_results(make_grid(tmp_path))
+    page = open_page(monkeypatch, tmp_path / "home", "compare", sweep="loss_by_batch")
+    assert "The grid" in [plain(one.value) for one in page.header]
+    cells = [one.value for one in page.dataframe if "cispo°" in one.value.columns]
+    assert [list(one.columns) for one in cells] == [["batch.prompts", "cispo°", "dapo"]] * 3
+    effects = table_with(page, "value")
+    assert list(effects["value"]) == ["dapo", "32", "64"]
+    answer = results.grid.effects[0].answers["level"]
+    assert effects["level"].iloc[0] == f"{answer.estimate:+.3f} [{answer.lo:+.3f}, {answer.hi:+.3f}]*"
 
 
 def test_another_baseline_is_another_comparison_in_the_same_colours(monkeypatch, tmp_path):

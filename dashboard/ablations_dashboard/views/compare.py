@@ -12,6 +12,7 @@ from ablations.report.words.comparison import unkept_results_note, warnings
 from ablations.status.progress import run_rows
 from ablations_dashboard.reading.cache import REFRESH_S, load_results, may_change
 from ablations_dashboard.sections.curves import show_curves
+from ablations_dashboard.sections.grid import show_grid
 from ablations_dashboard.sections.metrics import show_metrics
 from ablations_dashboard.sections.planes import show_differences
 from ablations_dashboard.sections.progress import show_progress, show_trials
@@ -69,8 +70,10 @@ def current(own: StartedSweep, others: Sequence[StartedSweep], baseline: str) ->
 
 @errors_on_page()
 def verdicts(own: StartedSweep, others: Sequence[StartedSweep], baseline: str, shown: Shown) -> None:
-    """Show the section of verdicts, read anew."""
-    show_verdicts(current(own, others, baseline), shown)
+    """Show the section of verdicts and that of a grid, read anew."""
+    results = current(own, others, baseline)
+    show_verdicts(results, shown)
+    show_grid(results)
 
 
 @errors_on_page()

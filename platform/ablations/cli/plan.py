@@ -62,17 +62,16 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
         )
         return
     from ablations.terminal.listing import Column, Listing
-    from ablations.terminal.short_names import legend, shown_names
+    from ablations.terminal.short_names import legend
 
     changes = {variant.name: variant.changes for variant in plan.variants}
-    names = shown_names(changes)
     columns = [Column(heading=name) for name in ("variant", "seed", "run", "state")]
-    table = Listing(columns=[*columns, Column(heading="changes", kind="prose")], notes=legend(names))
+    table = Listing(columns=[*columns, Column(heading="changes", kind="prose")], notes=legend(plan.axes))
     for row in rows:
         changed = changes[row.variant] or "the reference"
         if files := edited.get(row.id):
             changed += f"; new because {' and '.join(files)} changed"
-        table.add(names[row.variant], str(row.seed), row.id, row.state.state, changed)
+        table.add(row.variant, str(row.seed), row.id, row.state.state, changed)
     out = console()
     out.print(table)
     if search is not None:

@@ -30,6 +30,9 @@ from ablations.fit.options import Auto, FitLoss, FitSettings, R0Mode
 if TYPE_CHECKING:
     from ablations.findings.results import Results
 
+MOST_CELLS = 16
+"""Limit on the cells of a grid whose tables a comparison shows unasked."""
+
 
 def fit(
     source: Annotated[
@@ -297,13 +300,18 @@ def compare(
 
 def show_comparison(results: "Results", *, explain: bool = False, hours: bool = False) -> None:
     """Print the table, on request its explanation and the hours spent, and the command for the dashboard."""
-    from ablations.report.tables import comparison_table, explanation, hours_table
+    from ablations.report.tables import comparison_table, explanation, grid_listings, hours_table
 
     out = console()
     table = comparison_table(results)
     if explain:
         table.notes = table.notes[:1]  # the explanation has the others in full
     out.print(table)
+    *of_cells, effects = grid_listings(results) or [None]
+    is_small = explain or len(results.variants) <= MOST_CELLS  # the lines of more cells are above
+    for one in [*(cells for cells in of_cells if cells and is_small and cells.fits(out.width)), effects]:
+        if one is not None:
+            out.print("", one, sep="\n")
     for text in filter(None, explanation(results) if explain else ()):
         out.say(text)
     if hours:

@@ -25,7 +25,7 @@ from ablations.cli.options import (
 from ablations.errors import AblationsError, FileError, did_you_mean
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.terminal.short_names import meant, shown_names
+from ablations.terminal.short_names import legend, meant
 from ablations.text import counted
 
 if TYPE_CHECKING:
@@ -88,15 +88,10 @@ def show_variants(sweep: StartedSweep) -> None:
     scale = f"scale {plan.scale}, " if plan.scale else ""
     said = [plan.doc, f"{scale}{plan.hours_text(plan.budget_gpu_hours)} for each run", plan.command]
     out.print("\n".join(filter(None, said)), soft_wrap=True, highlight=False, markup=False)
-    short = shown_names(variant.name for variant in plan.variants)
     seeds, changes = Column(heading="seeds", kind="words"), Column(heading="changes", kind="prose")
-    is_short = any(name != one for name, one in short.items())
-    table = Listing(
-        columns=(*([Column(heading="short name")] if is_short else []), Column(heading="variant"), seeds, changes)
-    )
+    table = Listing(columns=(Column(heading="variant"), seeds, changes), notes=legend(plan.axes))
     for one in plan.variants:
-        cells = (one.name, ", ".join(str(run.seed) for run in one.runs), one.changes or "the reference")
-        table.add(*([short[one.name]] if is_short else []), *cells)
+        table.add(one.name, ", ".join(str(run.seed) for run in one.runs), one.changes or "the reference")
     out.print("", table, sep="\n")
 
 

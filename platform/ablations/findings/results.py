@@ -5,6 +5,7 @@ A run that cannot be fitted has a reason instead of a fit, so that one bad run h
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from ablations.answers.compare import PLAIN_KEYS, Comparison, VariantResult, com
 from ablations.answers.differences import mean_ceiling
 from ablations.answers.questions import CEILING, QUESTIONS
 from ablations.answers.repeats import NO_OTHERS, OtherSweeps
+from ablations.findings.grid import Grid, grid_of
 from ablations.findings.repeated_runs import of_other_sweeps
 from ablations.fit.asymptote import AsymptoteEstimate, Verdict
 from ablations.fit.curve_file import read_curves
@@ -129,6 +131,12 @@ class Results:
         """The questions of the comparison."""
         return self.comparison.questions if self.comparison else QUESTIONS
 
+    @cached_property
+    def grid(self) -> Grid | None:
+        """The grid that the variants are cells of, with its main effects; None if no two axes are crossed."""
+        fits = {variant.name: variant.fits for variant in self.variants}
+        return self.comparison and grid_of(self.plan.axes, fits, self.comparison)
+
     def variant(self, name: str) -> FittedVariant:
         """The variant of this name."""
         return next(variant for variant in self.variants if variant.name == name)
@@ -182,6 +190,7 @@ class Results:
             "run_to_run": self.comparison and self.comparison.run_to_run_json(),
             "unlike": [one.to_json() for one in self.comparison.unlike] if self.comparison else [],
             "task": self.plan.fit_settings.task,
+            "grid": self.grid and self.grid.to_json(),
             "variants": [self._line(variant) for variant in self.variants],
             "runs": [
                 {"variant": run.variant, "seed": run.seed, "id": run.id, "cost_gpu_hours": run.cost_gpu_hours}

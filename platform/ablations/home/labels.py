@@ -24,7 +24,10 @@ class PlannedVariant:
 
     name: str
     overrides: dict[str, Any]
+    """Settings in which it differs from the reference."""
     runs: tuple[PlannedRun, ...]
+    axes: dict[str, str] = field(default_factory=dict)
+    """Its value on each axis that it combines; of the reference, its own value on each axis of the grid."""
 
     @property
     def changes(self) -> str:
@@ -65,6 +68,11 @@ class Labels:
     def runs(self) -> tuple[PlannedRun, ...]:
         """The runs of all variants."""
         return tuple(run for variant in self.variants for run in variant.runs)
+
+    @property
+    def axes(self) -> dict[str, dict[str, str]]:
+        """The axes that each variant combines, with its values."""
+        return {variant.name: variant.axes for variant in self.variants}
 
     @property
     def hours_name(self) -> str:

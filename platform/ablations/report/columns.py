@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, Question
+from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, Answer, Question
 from ablations.answers.paper_rule import PAPER_RULE
 from ablations.answers.questions import CEILING
 from ablations.findings.advice import advice_for
@@ -20,6 +20,8 @@ HELD_MARK = "*"
 """Mark behind a number whose verdict also holds by the joint interval."""
 MARKS = {NO_DIFFERENCE: "=", CANNOT_TELL: "?", PROVISIONAL: "?"}
 """Mark behind a number that shows no difference."""
+REFERENCE_MARK = "°"
+"""Mark behind a value of an axis that the reference has."""
 COLLAPSED_MARK = "!"
 """Mark behind the name of a variant with a collapsed seed."""
 
@@ -160,17 +162,24 @@ def rows_of(results: Results, shown: Sequence[ResultColumn], digits: Digits) -> 
     return [[column.cell(row) for column in shown] for row in rows]
 
 
+def marked_number(row: ResultRow, question: Question) -> str:
+    """The number of a variant with the mark of its verdict; of the reference, what it is compared by."""
+    if row.line is None:
+        return NO_FIT
+    if row.is_reference:
+        return f"own {own} " if (own := row.own(question)) else f"{question.no_difference:g} "
+    return marked_answer(row.line.answers[question.name], row.digits, is_joint=_many(row.results))
+
+
+def marked_answer(answer: Answer, digits: Digits, *, is_joint: bool) -> str:
+    """An estimate with its interval and the mark of its verdict, or a blank so that the numbers stay in line."""
+    held = HELD_MARK if is_joint and answer.is_held else " "
+    number = digits.interval(answer.question, answer.estimate, answer.lo, answer.hi)
+    return f"{number}{MARKS.get(answer.verdict, held)}"
+
+
 def _column(question: Question, part: ColumnPart) -> ResultColumn:
     """A column of a question."""
-
-    def marked(row: ResultRow) -> str:
-        if row.line is None:
-            return NO_FIT
-        answer = row.line.answers[question.name]
-        if row.is_reference:
-            return f"own {own} " if (own := row.own(question)) else f"{question.no_difference:g} "
-        held = HELD_MARK if _many(row.results) and answer.is_held else " "
-        return f"{row.number(question)}{MARKS.get(answer.verdict, held)}"
 
     def with_joint(row: ResultRow) -> str:
         joint = row.joint(question) if _many(row.results) else ""
@@ -185,7 +194,9 @@ def _column(question: Question, part: ColumnPart) -> ResultColumn:
         case "joint":
             return ResultColumn(key=key, heading=f"{question.name}, corrected", cell=lambda row: row.joint(question))
         case "marked":
-            return ResultColumn(key=key, heading=question.heading, cell=marked, question=question)
+            return ResultColumn(
+                key=key, heading=question.heading, cell=lambda row: marked_number(row, question), question=question
+            )
         case "stacked with joint":
             return ResultColumn(key=key, heading=question.heading, cell=with_joint)
 

@@ -1,7 +1,7 @@
 """The content of the report as plain data, which each format writes in its own way."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ablations.findings.advice import advice
@@ -9,6 +9,7 @@ from ablations.findings.results import Results
 from ablations.report.colours import styles
 from ablations.report.columns import DOCUMENT, columns, rows_of
 from ablations.report.curves import CURVES_LEGEND
+from ablations.report.grid_tables import GridTable, grid_notes, grid_tables
 from ablations.report.methods import methods_paragraphs
 from ablations.report.rounding import ROUNDED
 from ablations.report.words.comparison import ResultRow, glossary, sentence, warnings
@@ -45,6 +46,9 @@ class Document:
     """Each variant except the reference, with its changes."""
     headings: tuple[str, ...]
     rows: tuple[DocumentRow, ...]
+    grid: tuple[GridTable, ...]
+    """The cells and main effects of a grid; empty without one."""
+    grid_notes: str
     curves_legend: str
     differences_legend: str
     methods: tuple[str, ...]
@@ -64,6 +68,8 @@ def document_of(results: Results, *, now: datetime) -> Document:
         changes=_seen_pairs([(one.name, one.changes) for one in plan.variants if one.overrides]),
         headings=document_headings(results),
         rows=document_rows(results),
+        grid=tuple(_seen_table(one) for one in grid_tables(results, ROUNDED)),
+        grid_notes=made_visible(grid_notes(results)),
         curves_legend=CURVES_LEGEND,
         differences_legend=DIFFERENCES_LEGEND,
         methods=_seen(methods_paragraphs(results)),
@@ -99,6 +105,11 @@ def origin(results: Results, now: datetime) -> list[tuple[str, str]]:
         ("fitted", f"readings from {window} {plan.compute_name}, each seed by itself"),
         ("code", ", ".join(results.code_versions) or "unknown"),
     ]
+
+
+def _seen_table(table: GridTable) -> GridTable:
+    rows = tuple(tuple(cell.rstrip() for cell in _seen(row)) for row in table.rows)
+    return replace(table, title=made_visible(table.title), headings=_seen(table.headings), rows=rows)
 
 
 def _seen(texts: Sequence[str]) -> tuple[str, ...]:

@@ -27,8 +27,8 @@ def markdown_files(document: Document, figures: Mapping[str, bytes]) -> dict[str
 def markdown_text(text: str) -> str:
     """`text` on one line, escaped so that Markdown shows it literally; plain words and numbers stay unchanged."""
     line = " ".join(text.split())
-    if _is_bound(line):
-        return line
+    if _is_bound(line.rstrip("*=?")):  # a number may have the mark of its verdict
+        return line.replace("*", "\\*")
     return MARKUP.sub(lambda found: _stopped(found[0]), line)
 
 
@@ -61,6 +61,7 @@ def _report_text(document: Document) -> str:
         markdown_text(document.differences_legend),
         "## Comparison",
         markdown_grid(document.headings, [row.cells for row in document.rows]),
+        *_grid(document),
         "## Methods",
         *map(markdown_text, document.methods),
         "## What the verdicts mean",
@@ -69,6 +70,18 @@ def _report_text(document: Document) -> str:
         markdown_grid(("what", "value"), document.origin),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _grid(document: Document) -> list[str]:
+    """The section of a grid; none without one."""
+    if not document.grid:
+        return []
+    tables = [
+        text
+        for one in document.grid
+        for text in (f"### {markdown_text(one.title)}", markdown_grid(one.headings, one.rows))
+    ]
+    return ["## The grid", *tables, markdown_text(document.grid_notes)]
 
 
 def _listed(texts: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from rich.console import Group
 from rich.text import Text
 
-from ablations.answers.answer import REFERENCE
+from ablations.answers.answer import REFERENCE, Answer
 from ablations.answers.compare import VariantResult
 from ablations.findings.advice import advice, short_advice
 from ablations.findings.paper_comparison import PaperComparison
@@ -29,12 +29,13 @@ from ablations.report.columns import (
     columns,
     rows_of,
 )
+from ablations.report.grid_tables import EFFECTS_NOTE, grid_tables, reference_values
 from ablations.report.headings import paper_headings, under
 from ablations.report.words.comparison import FIXED, changes_said, joint_note, method, warnings
 from ablations.report.words.paper import paper_line, paper_notes
 from ablations.terminal.listing import Column, Kind, Listing
 from ablations.terminal.one_line import OneLine
-from ablations.terminal.short_names import legend, shown_names
+from ablations.terminal.short_names import legend
 from ablations.terminal.sparkline import BARS, means_along, sparkline
 from ablations.terminal.visible import made_visible
 from ablations.text import at_scale, compute_text, counted, interval_text
@@ -51,14 +52,28 @@ def comparison_table(results: Results) -> OneLine:
     if scale:
         headed.insert(2, Column(heading="curve", rank=CURVE_RANK))
     table = OneLine(columns=headed, title=f"{_title(results)}, 95 % intervals", notes=brief_notes(results))
-    names = shown_names(variant.name for variant in results.plan.variants)
     for variant, row in zip(results.variants, rows_of(results, shown, FIXED), strict=True):
         line = results.compared(variant.name)
-        (name, *cells) = ((cell, _style(line, column)) for cell, column in zip(row, shown, strict=True))
+        cells = [(cell, _style(line, column)) for cell, column in zip(row, shown, strict=True)]
         if scale:
-            cells.insert(1, (curves[variant.name], ""))
-        table.add((name[0].replace(variant.name, names[variant.name]), name[1]), *cells)
+            cells.insert(2, (curves[variant.name], ""))
+        table.add(*cells)
     return table
+
+
+def grid_listings(results: Results) -> list[OneLine]:
+    """The tables of the comparison's grid, the main effects last; none without a grid."""
+    found = []
+    for one in grid_tables(results, FIXED):
+        first, *others = one.headings
+        numbers = [Column(heading=heading, kind="number") for heading in others]
+        table = OneLine(columns=[Column(heading=first), *numbers], title=one.title)
+        for row, answers in zip(one.rows, one.answers, strict=True):
+            table.add(*((cell, answer_style(answer)) for cell, answer in zip(row, answers, strict=True)))
+        found.append(table)
+    if found:
+        found[-1].notes = [reference_values(results)]
+    return found
 
 
 def brief_notes(results: Results) -> list[str]:
@@ -92,14 +107,14 @@ def marks_said(results: Results) -> str:
 def explanation(results: Results) -> list[str]:
     """The notes behind a comparison: changes, scale of the curves, warnings, method, advice."""
     plan, joint = results.plan, joint_note(results)
-    names = shown_names(variant.name for variant in plan.variants)
     is_marked = joint and results.comparison and not results.comparison.is_provisional
     return [
-        *legend(names),
-        *changes_said(results, names),
+        *legend(plan.axes),
+        *changes_said(results),
         sparklines(results)[1],
         f"C_mid and cost: {plan.compute_name}.",
         f"{HELD_MARK}: also differs with intervals {joint}." if is_marked else "",
+        EFFECTS_NOTE if results.grid else "",
         method(results),
         advice(results),
         *warnings(results),
@@ -108,13 +123,16 @@ def explanation(results: Results) -> list[str]:
 
 
 def _style(line: VariantResult | None, column: ResultColumn) -> str:
-    """Green or red where an answer differs from the reference, grey where none is seen."""
-    if line is None or (question := column.question) is None or line.answers[question.name].verdict == REFERENCE:
+    return answer_style(line.answers[column.question.name]) if line and column.question else ""
+
+
+def answer_style(answer: Answer | None) -> str:
+    """Green or red for an answer that differs, grey for one that does not; none for the reference."""
+    if answer is None or answer.verdict == REFERENCE:
         return ""
-    answer = line.answers[question.name]
     if not answer.differs:
         return "dim"
-    return "green" if answer.verdict == question.better else "red"
+    return "green" if answer.verdict == answer.question.better else "red"
 
 
 def sparklines(results: Results) -> tuple[dict[str, str], str]:
@@ -154,7 +172,6 @@ def hours_table(results: Results) -> Listing | None:
     lines = hours_cells({variant.name: variant.hours for variant in results.variants})
     if not lines:
         return None
-    names = shown_names(variant.name for variant in results.plan.variants)
     table = Listing(
         columns=[Column(heading=name, kind="number" if name != "variant" else "name") for name in lines[0]],
         title="where the hours went",
@@ -162,7 +179,7 @@ def hours_table(results: Results) -> Listing | None:
         turns=True,
     )
     for cells in lines:
-        table.add(*(cells | {"variant": names[cells["variant"]]}).values())
+        table.add(*cells.values())
     return table
 
 
@@ -173,15 +190,14 @@ PAPER_KINDS: dict[str, Kind] = {"variant": "name", "paper_rule": "words", "edges
 def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -> Listing:
     """One line per variant of the paper's comparison, with the warning below."""
     headings = paper_headings(comparison)
-    names = shown_names(variant.name for variant in comparison.variants)
     table = Listing(
         columns=[Column(heading=heading, kind=PAPER_KINDS.get(field, "number")) for field, heading in headings.items()],
         title=f"{sweep} as arXiv 2510.13786 compares, against {comparison.reference}",
-        notes=[*legend(names), *paper_notes(comparison, compute_name)],
+        notes=paper_notes(comparison, compute_name),
         turns=True,
     )
     for cells in under(headings, [paper_line(comparison, variant) for variant in comparison.variants]):
-        table.add(*(cells | {"variant": names[cells["variant"]]}).values())
+        table.add(*cells.values())
     return table
 
 

@@ -10,7 +10,7 @@ from typing import TextIO
 
 HANDLER = "ablations.signs"
 """Name of the error handler for `str.encode` and for streams."""
-ASCII_SIGNS = dict(zip("▁▂▃▄▅▆▇█−–—÷×±≥≤→·…≈", ".,:-+=*#---/x~><>.?~", strict=True))
+ASCII_SIGNS = dict(zip("▁▂▃▄▅▆▇█−–—÷×±≥≤→·…≈°", ".,:-+=*#---/x~><>.?~'", strict=True))
 """One character for one, so that columns stay in line; "…" is an end of an interval that is not known."""
 
 

@@ -35,6 +35,10 @@ def shortest(cell: str) -> str:
 class OneLine(Listing):
     """`OneLine(columns=(Column(heading="variant"), Column(heading="cost", rank=1)))`; the first column is the name."""
 
+    def fits(self, width: int) -> bool:
+        """True if every row, with its name, is one line."""
+        return self._shortened()._that_fit(width - MARGIN, 1, names=True) is not None
+
     def _laid_out(self, width: int) -> Iterator[Text]:
         width -= MARGIN
         brief = self._shortened()

@@ -7,7 +7,7 @@ import sys
 import pytest
 from fixtures_home import make_home
 
-from ablations.terminal.encoding import HANDLER, ASCII_SIGNS
+from ablations.terminal.encoding import ASCII_SIGNS, HANDLER
 from ablations.terminal.sparkline import BARS
 
 

@@ -3,7 +3,7 @@
 The report and the page show the same words.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -216,19 +216,13 @@ def answers(results: Results) -> list[str]:
     return [asked, *said] if said else []
 
 
-def changes_said(results: Results, names: Mapping[str, str] | None = None) -> list[str]:
-    """A line of changes for every variant; empty for many variants, and for curves of other trainers.
-
-    `names` are alternative names of variants, as a table shows them.
-    """
-    called = names or {}
+def changes_said(results: Results) -> list[str]:
+    """A line of changes for every variant; empty for many variants, and for curves of other trainers."""
     changing = [variant for variant in results.variants if variant.overrides]
     if len(changing) > MOST_CHANGES:
         shown = " and ".join(f"`platform show {name}`" for name in (results.plan.sweep, *results.beside))
         return [f"{shown} {'say' if results.beside else 'says'} what each variant changes."]
-    said = [
-        f"{called.get(variant.name, variant.name)} changes {changes_text(variant.overrides)}." for variant in changing
-    ]
+    said = [f"{variant.name} changes {changes_text(variant.overrides)}." for variant in changing]
     if any(variant.name == results.plan.reference for variant in changing):
         said.append(f"Changes are relative to the sweep's own reference, not to {results.plan.reference}.")
     return said
