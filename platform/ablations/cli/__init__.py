@@ -104,6 +104,7 @@ class UsageProblem(Protocol):
     """What Typer raises for an unknown option or a missing argument; it exports no common class of these."""
 
     exit_code: int
+    ctx: typer.Context | None
 
     def format_message(self) -> str:
         """What is wrong, in words."""
@@ -118,8 +119,9 @@ def main() -> None:
     as_json = "--json" in sys.argv
     replace_what_cannot_be_printed(sys.stdout, sys.stderr)
     try:
-        # Typer prints problems of the usage by itself, and only in words, unless it is asked not to.
-        sys.exit(app(standalone_mode=not as_json))
+        sys.exit(app(standalone_mode=False))  # Typer would print problems of the usage by itself, and only in words
+    except (typer.Abort, KeyboardInterrupt):
+        fail("interrupted", NOT_FINISHED, AblationsError("interrupted"), as_json=as_json)
     except (AblationsError, ScaleRLError) as error:
         fail(error.advice, error.exit_code, error, as_json=as_json)
     except BrokenPipeError:
@@ -130,7 +132,11 @@ def main() -> None:
     except Exception as error:
         if not isinstance(error, UsageProblem):
             raise
-        fail(error.format_message(), error.exit_code, error, as_json=as_json)
+        command = "platform" if error.ctx is None else error.ctx.command_path
+        message = error.format_message().replace("Value error, ", "").rstrip(".")
+        if not message:  # without a command: the help has been shown
+            sys.exit(error.exit_code)
+        fail(f"{message}; for its options, run `{command} --help`", error.exit_code, error, as_json=as_json)
 
 
 def fail(message: str, exit_code: int, error: Exception, *, as_json: bool) -> NoReturn:

@@ -13,7 +13,7 @@ BACKSLASHED = "\\`*[]|~_"
 MARKUP = re.compile(
     r"[\\`*\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"
     r"|^[-+#=>]|^\d(?=\d*[.)])"  # a list, a heading, a quotation
-    r"|[&<$@]"  # HTML, mathematics, mentions
+    r"|[&<$]|(?<![A-Za-z0-9])@"  # HTML, mathematics, mentions
     r"|(?<=[A-Za-z]):(?=//)|(?<=www)\.",  # an address, which would become a link by itself
     re.IGNORECASE,
 )
