@@ -161,24 +161,16 @@ def blueprint_of(study: "Study", home: Home, budget: float | None) -> "Blueprint
     return Blueprint(study=study, home=home, budget=study.sweep.budget.compute if budget is None else budget)
 
 
-def show_design(study: "Study", sweep: StartedSweep, budget: float | None) -> None:
-    """Show the design in a dry run if the home folder has sweeps of the scale; otherwise only the command for it."""
+def show_design(study: "Study", sweep: StartedSweep) -> None:
+    """Name the command that says what the sweep could detect; its simulation takes longer than a dry run should."""
     from ablations.findings.design_command import design_command
 
-    out = console()
     command = design_command(sweep.plan)
+    said = f"To see what the sweep could detect, run `{command}`."
     if not any(plans_of(sweep.home, study.scale)):
         of_what = f"scale {study.scale}" if study.scale else "this program"
-        said = [
-            f"No earlier run of {of_what} is in this home folder. To see what the sweep could detect, run `{command}`."
-        ]
-    else:
-        from ablations.findings.foresee import foresee
-        from ablations.report.words.design import dry_run_sentences
-
-        said = dry_run_sentences(foresee(blueprint_of(study, sweep.home, budget), only_own=True), command)
-    for text in said:
-        out.say(text)
+        said = f"No earlier run of {of_what} is in this home folder. {said}"
+    console().say(said)
 
 
 def refuse_unfittable(study: "Study", budget: float | None, out: "Screen") -> None:

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from ablations.cli.options import console, print_json
-from ablations.home.started_sweep import StartedSweep
-from ablations.text import at_scale, counted, four_digits
+from ablations.home.started_sweep import StartedSweep, plans_of
+from ablations.text import MINUTE_S, at_scale, counted, four_digits
 
 if TYPE_CHECKING:
     from ablations.home.plan import Plan
@@ -82,10 +82,24 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
     left = left_to_train(plan, rows)
     out.say(
         f"{counted(len(rows), 'run')}{at_scale(study.scale)}, {plan.budget_gpu_hours:g} {plan.compute_name} each"
-        f"{rules}; {four_digits(left)} left to train"
+        f"{rules}; {four_digits(left)} left to train{time_text(sweep, left)}"
     )
     if search is None:  # a search says itself what its trials cost
         out.say(seeds_text(plan, len(study.sweep.seeds)))
+
+
+def time_text(sweep: StartedSweep, compute_gpu_hours: float) -> str:
+    """`, about 12 min one after the other`, at the speed of runs of the scale here; empty if none has trained."""
+    from ablations.home.state import read_state
+    from ablations.status.time_left import seconds_for, time_left_text
+
+    plans = [sweep.plan, *plans_of(sweep.home, sweep.plan.scale)]
+    runs = dict.fromkeys(run.id for plan in plans for run in plan.runs)
+    seconds = seconds_for(compute_gpu_hours, [read_state(sweep.home.run(run), 0.0) for run in runs])
+    if not seconds:
+        return ""
+    about = "less than 1 min" if seconds < MINUTE_S else f"about {time_left_text(seconds)}"
+    return f", {about} one after the other"
 
 
 def seeds_text(plan: "Plan", num_seeds: int) -> str:

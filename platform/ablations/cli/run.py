@@ -89,7 +89,7 @@ def sweep(
     if dry_run:
         show_plan(study, started, as_json)
         if not as_json:
-            show_design(study, started, compute)
+            show_design(study, started)
             if asked is not None and (jump := jump_text(asked, plan, own=study.sweep.budget.compute)):
                 text = f"warning: {jump}; for GPU-hours, write for example 160h"
                 out.say(text, style="yellow")
