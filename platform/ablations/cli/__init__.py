@@ -16,6 +16,7 @@
     reproduce.py reproduce
     studies.py   reproduce --list
     shelf.py     list, show, diff, delete: the contents of the home folder
+    recipe_files.py  recipes and scales for list and show
     move.py      rename, export, import: sweeps to another name or home folder
     serve.py     dashboard, mlflow, sync
     doctor.py    doctor

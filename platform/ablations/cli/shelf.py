@@ -22,6 +22,7 @@ from ablations.cli.options import (
     started_sweeps,
     tell,
 )
+from ablations.cli.recipe_files import file_named, list_files, show_file
 from ablations.errors import AblationsError, FileError, did_you_mean
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
@@ -34,9 +35,20 @@ if TYPE_CHECKING:
 RUN_ID = re.compile(r"[0-9a-f]{12}")
 
 
-def list(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """List the sweeps of the home folder with their progress and cost."""
+def list(
+    recipes: Annotated[bool, typer.Option("--recipes", help="List the recipes that a sweep can name.")] = False,
+    scales: Annotated[bool, typer.Option("--scales", help="List the scales that a sweep can name.")] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the sweeps of the home folder with their progress and cost; or the recipes, or the scales."""
     from ablations.status.sweeps import sweep_lines, sweeps_table
+
+    if recipes and scales:
+        raise AblationsError("--recipes and --scales are two lists; pass one of them")
+    if recipes or scales:
+        list_files("recipe" if recipes else "scale", as_json)
+        return
 
     place = find_home(home)
     lines = [*sweep_lines(place)]
@@ -57,17 +69,21 @@ def show(
     sweep: Annotated[
         str | None,
         typer.Argument(
-            help="Sweep name or file, or a run id. Default: the sweep last started.", autocompletion=started_sweeps
+            help="Sweep name or file, run id, recipe or scale. Default: the sweep last started.",
+            autocompletion=started_sweeps,
         ),
     ] = None,
     variant: Annotated[str | None, typer.Option("--variant", help="Print the whole recipe of this variant.")] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the question of a sweep and the changes of its variants; or the recipe of a variant or run, as YAML."""
+    """Show a sweep's question and what its variants change; or a recipe or scale, also of a variant or run, as YAML."""
     place = find_home(home)
     if variant is None and sweep is not None and RUN_ID.fullmatch(sweep) and sweep not in place.sweep_names():
         show_recipe(recipe_of_run(place, sweep), as_json)
+        return
+    if variant is None and sweep is not None and sweep not in place.sweep_names() and (named := file_named(sweep)):
+        show_file(*named, as_json)
         return
     started = find_sweep(home, sweep)
     if variant is not None:
