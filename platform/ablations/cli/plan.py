@@ -82,13 +82,13 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
     left = left_to_train(plan, rows)
     out.say(
         f"{counted(len(rows), 'run')}{at_scale(study.scale)}, {plan.budget_gpu_hours:g} {plan.compute_name} each"
-        f"{rules}; {four_digits(left)} left to train{time_text(sweep, left)}"
+        f"{rules}; {four_digits(left)} left to train{spent_here_text(sweep, left)}"
     )
     if search is None:  # a search says itself what its trials cost
         out.say(seeds_text(plan, len(study.sweep.seeds)))
 
 
-def time_text(sweep: StartedSweep, compute_gpu_hours: float) -> str:
+def spent_here_text(sweep: StartedSweep, compute_gpu_hours: float) -> str:
     """`, about 12 min one after the other`, at the speed of runs of the scale here; empty if none has trained."""
     from ablations.home.state import read_state
     from ablations.status.time_left import seconds_for, time_left_text
