@@ -10,6 +10,9 @@ import numpy as np
 from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
+from ablations.running.make_plan import make_plan as plan_of_study
+from ablations.study.expand import expand
+from scalerl.recipe import ResolvedRecipe
 from scalerl.run.status import RunStatus
 
 BUDGET = 2000.0
@@ -29,6 +32,30 @@ def make_home(path: Path, *, seeds: tuple[int, ...] = (0,), fraction: float = 1.
     for variant in sweep.plan.variants:
         for run in variant.runs:
             write_run(sweep.home, run.id, TRUTH[variant.name], seed=run.seed, fraction=fraction, state=state)
+    return sweep
+
+
+GRID = """\
+name: loss_by_batch
+reference: scalerl
+scale: smoke
+grid: {loss.type: [cispo, dapo], batch.prompts: [64, 16, 32]}
+seeds: [0, 1]
+budget: {compute: 1}
+"""
+
+
+def make_grid(path: Path) -> StartedSweep:
+    """A finished sweep of a grid in which the loss matters and the batch does not; its file is `grid.yaml`."""
+    (path / "grid.yaml").write_text(GRID)
+    study = expand(path / "grid.yaml")
+    plan = plan_of_study(study, "loss_by_batch", budget=None, command="platform sweep grid.yaml")
+    sweep = StartedSweep(home=Home(path / "home"), plan=plan)
+    sweep.write_plan()
+    for run in study.runs:
+        assert isinstance(run.recipe, ResolvedRecipe)
+        law = (0.55, 1.9, 320.0) if run.recipe.loss.type == "dapo" else (0.61, 1.9, 320.0)
+        write_run(sweep.home, run.id, law, seed=run.seed)
     return sweep
 
 

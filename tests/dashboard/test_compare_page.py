@@ -18,6 +18,7 @@ from fixtures_home import (
     TRUTH,
     changed,
     collapse,
+    make_grid,
     make_home,
     planned_run,
     warn,
@@ -182,6 +183,18 @@ def test_an_unknown_sweep_in_the_url_shows_no_other(monkeypatch, tmp_path):
     assert len(page.sidebar.selectbox) == 0
 
 
+def test_a_grid_has_its_cells_and_main_effects(monkeypatch, tmp_path):
+    results = read_results(make_grid(tmp_path))
+    page = open_page(monkeypatch, tmp_path / "home", "compare", sweep="loss_by_batch")
+    assert "The grid" in [plain(one.value) for one in page.header]
+    cells = [one.value for one in page.dataframe if "cispo°" in one.value.columns]
+    assert [list(one.columns) for one in cells] == [["batch.prompts", "cispo°", "dapo"]] * 3
+    effects = table_with(page, "value")
+    assert list(effects["value"]) == ["dapo", "32", "64"]
+    answer = results.grid.effects[0].answers["level"]
+    assert effects["level"].iloc[0] == f"{answer.estimate:+.3f} [{answer.lo:+.3f}, {answer.hi:+.3f}]*"
+
+
 def test_another_baseline_is_another_comparison_in_the_same_colours(monkeypatch, tmp_path):
     sweep = make_home(tmp_path, seeds=(0, 1, 2))
     page = open_page(monkeypatch, tmp_path, "compare", baseline="loo-loss")
@@ -189,7 +202,7 @@ def test_another_baseline_is_another_comparison_in_the_same_colours(monkeypatch,
     table = table_with(page, "what would decide")
     assert list(table["level"])[:2] == ["level up", "reference"]
     turned = read_results(changed(sweep, reference="loo-loss")).compared("scalerl")
-    assert table["level less loo-loss's"].iloc[0].startswith(f"{turned.answers['level'].estimate:+.3f}")
+    assert table["level − loo-loss"].iloc[0].startswith(f"{turned.answers['level'].estimate:+.3f}")
     own, other = styles(sweep.plan), styles(changed(sweep, reference="loo-loss").plan)
     assert own == other
 

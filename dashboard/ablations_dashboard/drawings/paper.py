@@ -120,8 +120,9 @@ def _draw_panel(figure: Figure, rows: Sequence[JudgedClaim], is_ratio: bool, pla
 
 
 def ratio_ticks(low: float, high: float) -> list[float]:
-    """At most MOST_CLAIM_TICKS of RATIOS between `low` and `high`, evenly many apart, 1 among them: a logarithmic axis of
-    Plotly's labels 0.6 as 6.
+    """At most MOST_CLAIM_TICKS of RATIOS between `low` and `high`, evenly many apart, 1 among them.
+
+    Plotly labels 0.6 of a logarithmic axis as 6.
     """
     within = [one for one in RATIOS if low <= one <= high]
     step = -(-len(within) // MOST_CLAIM_TICKS)

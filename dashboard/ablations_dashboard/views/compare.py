@@ -17,6 +17,7 @@ from ablations.text import compute_text, counted
 from ablations_dashboard.reading.cache import REFRESH_S, load_results, may_change
 from ablations_dashboard.sections.curves import show_curves
 from ablations_dashboard.sections.differences import show_differences
+from ablations_dashboard.sections.grid import show_grid
 from ablations_dashboard.sections.metrics import show_metrics
 from ablations_dashboard.sections.planes import show_linearised, show_plane
 from ablations_dashboard.sections.progress import is_in_trouble, show_progress, show_runs, show_trials
@@ -50,7 +51,7 @@ def show() -> None:
     choose_pictures()
     every, baseline = REFRESH_S if is_live else None, sweep.plan.reference
     st.fragment(show_head, run_every=every)(own, is_live, others, baseline)
-    for show_section in (show_curves, show_differences, show_table_of_verdicts):
+    for show_section in (show_curves, show_differences, show_table_of_verdicts, show_grid):
         st.fragment(plain_section, run_every=every)(show_section, own, others, baseline, shown)
     for name in FOLDED:
         st.fragment(folded_section, run_every=every)(name, own, others, baseline, shown)

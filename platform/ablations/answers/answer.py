@@ -51,12 +51,15 @@ class Question:
     repeats: Callable[[Sequence[Fit], Sequence[Fit], str], Repeats | None]
     """The numbers of a variant's seeds, when compared with the reference's, under a law (a family's name; empty for the
     law of the question itself); None if they have none."""
+    on_one_footing: Callable[[Sequence[Sequence[Fit]], str], list[Repeats] | None]
+    """The numbers of the seeds of several variants under a law, with one compute or target for all of them; None if one
+    of them has none."""
     is_by_law: bool = False
     """True if the number depends on the law beyond the readings, so that the spread is taken under each."""
     form: str
     """Format of the numbers in tables: "+.3f"."""
     heading: str
-    """Heading of the column of numbers: "level less {reference}'s"."""
+    """Heading of the column of numbers: "level − {reference}"."""
     axis: str
     """Title of the figure's axis."""
     noun: str

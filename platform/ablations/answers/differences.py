@@ -56,7 +56,7 @@ def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
         replace(spread.under.get(law, spread).of_mean(ceilings_under(fits, law)), weight=weight)
         for law, weight in law_weights(fits).items()
     ]
-    return _possible(parts, _middle(parts, by_eq1=_is_by_eq1(fits)), fits)
+    return _possible(parts, middle(parts, by_eq1=all_by_eq1(fits)), fits)
 
 
 def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun) -> Interval:
@@ -99,7 +99,7 @@ def ceiling_difference(
 
     below = parts(lower=True)
     above = below if bounded and bounded_baseline else parts(lower=False)
-    estimate = _middle(below if bounded else above, by_eq1=_is_by_eq1(fits) and _is_by_eq1(baseline))
+    estimate = middle(below if bounded else above, by_eq1=all_by_eq1(fits) and all_by_eq1(baseline))
     lower = interval_of(below, estimate, comparisons=comparisons) if bounded_baseline else None
     upper = interval_of(above, estimate, comparisons=comparisons) if bounded else None
     return JointInterval(
@@ -197,19 +197,19 @@ def _ln_compute_variance(fit: Fit, target: float) -> float:
     return ((math.log(hi) - math.log(lo)) / 2) ** 2
 
 
-def _is_by_eq1(fits: Sequence[Fit]) -> bool:
+def all_by_eq1(fits: Sequence[Fit]) -> bool:
     """True if eq. 1 gives the estimate of a variant's ceiling, by its mean weight over the seeds."""
     return float(np.mean([fit.alternatives.eq1_weight for fit in fits])) >= EQ1_LEADS
 
 
 def _estimated(fits: Sequence[Fit]) -> float:
     """The mean ceiling of the seeds: by eq. 1, or the median over all families of their mean."""
-    if _is_by_eq1(fits):
+    if all_by_eq1(fits):
         return float(np.mean([fit.eq1_A for fit in fits]))
     return float(np.median(np.mean([fit.ceiling.draws for fit in fits], axis=0)))
 
 
-def _middle(parts: Sequence[Student], *, by_eq1: bool) -> float:
+def middle(parts: Sequence[Student], *, by_eq1: bool) -> float:
     """The estimate of eq. 1, the first law, or the median over all laws."""
     return parts[0].estimate if by_eq1 else quantile(parts, 0.5)
 

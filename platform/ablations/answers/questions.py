@@ -48,6 +48,24 @@ def _ln_computes(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repe
     return None if target is None else ln_computes(fits, target)
 
 
+def _every_level(variants: Sequence[Sequence[Fit]], law: str) -> list[Repeats] | None:
+    compute = common_compute([fit for fits in variants for fit in fits])
+    found = [levels_of(fits, compute) for fits in variants]
+    return [level_repeats(levels) for levels in found] if all(found) else None
+
+
+def _every_ceiling(variants: Sequence[Sequence[Fit]], law: str) -> list[Repeats] | None:
+    """None if a variant does not rise, or has no upper end."""
+    if not all(fit.rises for fits in variants for fit in fits) or not all(map(is_bounded, variants)):
+        return None
+    return [ceilings_under(fits, law or SIGMOID.name) for fits in variants]
+
+
+def _every_ln_compute(variants: Sequence[Sequence[Fit]], law: str) -> list[Repeats] | None:
+    target = common_target([fit for fits in variants for fit in fits])
+    return None if target is None else [ln_computes(fits, target) for fits in variants]
+
+
 LEVEL = Question(
     name="level",
     key="delta_level",
@@ -58,8 +76,9 @@ LEVEL = Question(
     widest=0.025,
     measured=_level,
     repeats=_levels,
+    on_one_footing=_every_level,
     form="+.3f",
-    heading="level less {reference}'s",
+    heading="level − {reference}",
     axis="pass rate over the last third",
     noun="the difference in level",
     spread_noun="of levels",
@@ -82,9 +101,10 @@ CEILING = Question(
     widest=0.04,
     measured=lambda fits, baseline, spread, m: ceiling_difference(fits, baseline, spread, comparisons=m),
     repeats=_ceilings,
+    on_one_footing=_every_ceiling,
     is_by_law=True,
     form="+.3f",
-    heading="A less {reference}'s",
+    heading="A − {reference}",
     axis="A, pass rate",
     noun="the difference in A",
     spread_noun="of A",
@@ -107,8 +127,9 @@ COMPUTE = Question(
     widest=math.log(1.5) / 2,
     measured=lambda fits, baseline, spread, m: compute_ratio(fits, baseline, spread, comparisons=m),
     repeats=_ln_computes,
+    on_one_footing=_every_ln_compute,
     form=".2f",
-    heading="compute over {reference}'s",
+    heading="compute ÷ {reference}",
     axis="under 1 needs less compute",
     noun="the compute ratio",
     spread_noun="of ln compute",

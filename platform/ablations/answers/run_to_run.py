@@ -105,27 +105,31 @@ class RunToRun:
         )
 
     def of_difference(self, runs: Repeats, baseline: Repeats) -> Student:
-        """The difference of two variants' means, with its degrees of freedom (Satterthwaite 1946).
+        """The difference of two variants' means."""
+        return self.of_contrast([(1.0, runs), (-1.0, baseline)])
 
-        With m_b of the m runs having start b, starts that are not shared add omega^2 sum_b (m_b / m - n_b / n)^2.
+    def of_contrast(self, sides: Sequence[tuple[float, Repeats]]) -> Student:
+        """A sum of variants' means, each with its weight, and its degrees of freedom (Satterthwaite 1946).
+
+            estimate = sum_v c_v mean_v        variance = sum_v c_v^2 sigma_v^2 / m_v        with m_v runs of variant v
+
+        With m_vb of them having start b, starts that are not shared add omega^2 sum_b (sum_v c_v m_vb / m_v)^2.
         """
-        m, n = len(runs.values), len(baseline.values)
-        alone = _unshared(runs.starts, baseline.starts) / (1 / m + 1 / n) if self.paired else 1.0
+        whole = sum(weight**2 / len(side.values) for weight, side in sides)
+        alone = _unshared([(weight, side.starts) for weight, side in sides]) / whole if self.paired else 1.0
         parts = [
-            (share * variance / len(side.values), freedom)
+            (weight**2 * share * variance / len(side.values), freedom)
             for pool, share in ((self.paired or self.within, 1 - alone), (self.within, alone))
             if share > 0
-            for side in (runs, baseline)
+            for weight, side in sides
             for variance, freedom in [self._moderated(side, pool)]
         ]
         total = sum(variance for variance, _ in parts)
         freedom = total**2 / sum(variance**2 / freedom for variance, freedom in parts)
-        # Both sides borrow from one pool, so they know no more than it does.
+        # All sides borrow from one pool, so they know no more than it does.
         most = self.paired.freedom if self.paired and alone < 1 else self.within.freedom
-        tau = self.within.tau
-        return Student(
-            estimate=runs.weighed(tau).mean - baseline.weighed(tau).mean, variance=total, freedom=min(freedom, most)
-        )
+        estimate = sum(weight * side.weighed(self.within.tau).mean for weight, side in sides)
+        return Student(estimate=estimate, variance=total, freedom=min(freedom, most))
 
     def stands_out(self, runs: Repeats) -> float:
         """The sd of a variant over that of all, if an F test finds it larger; else 0."""
@@ -168,11 +172,13 @@ class RunToRun:
         """Draws of the difference between the means of two variants due to run-to-run differences, given the starts of
         each. Errors of readings are left out, for draws of fits that have them.
         """
-        return _mean_offsets(self, 1 / len(starts) + 1 / len(baseline), _unshared(starts, baseline), num_draws)
+        return _mean_offsets(
+            self, 1 / len(starts) + 1 / len(baseline), _unshared([(1.0, starts), (-1.0, baseline)]), num_draws
+        )
 
     def mean_offsets(self, starts: Sequence[str], num_draws: int) -> np.ndarray:
         """Draws of the deviation from the recipe of the mean of runs with these starts."""
-        return _mean_offsets(self, 1 / len(starts), _unshared(starts, ()), num_draws)
+        return _mean_offsets(self, 1 / len(starts), _unshared([(1.0, starts)]), num_draws)
 
     def run_offsets(self, sides: Sequence[Sequence[str]], num_draws: int) -> list[list[np.ndarray]]:
         """Draws of the deviation of every run of every side from its recipe, given the start of each.
@@ -285,13 +291,13 @@ def _wanted(others: Sequence[Repeats], freedom: int) -> list[Repeats]:
     return wanted
 
 
-def _unshared(starts: Sequence[str], baseline: Sequence[str]) -> float:
-    """sum_b (m_b / m - n_b / n)^2; no other run has an unknown start."""
-    sides = Counter(starts), Counter(baseline)
-    alone = sum(side[UNKNOWN] / side.total() ** 2 for side in sides if side)
-    named = [start for start in dict.fromkeys([*starts, *baseline]) if start != UNKNOWN]
-    shares = ([side[start] / max(side.total(), 1) for side in sides] for start in named)
-    return alone + sum((of_one - of_other) ** 2 for of_one, of_other in shares)
+def _unshared(sides: Sequence[tuple[float, Sequence[str]]]) -> float:
+    """sum_b (sum_v c_v m_vb / m_v)^2 for the starts of variants with weights c_v; no other run has an unknown start."""
+    counted = [(weight, Counter(starts)) for weight, starts in sides]
+    alone = sum(weight**2 * count[UNKNOWN] / count.total() ** 2 for weight, count in counted)
+    named = [start for start in dict.fromkeys(b for _, starts in sides for b in starts) if start != UNKNOWN]
+    shares = (sum(weight * count[start] / count.total() for weight, count in counted) for start in named)
+    return alone + sum(share**2 for share in shares)
 
 
 def _midpoints(number: int) -> np.ndarray:

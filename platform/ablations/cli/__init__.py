@@ -16,6 +16,7 @@
     reproduce.py reproduce
     studies.py   reproduce --list
     shelf.py     list, show, diff, delete: the contents of the home folder
+    recipe_files.py  recipes and scales for list and show
     move.py      rename, export, import: sweeps to another name or home folder
     serve.py     dashboard, mlflow, sync
     doctor.py    doctor; diagnose.py: what it says of a run
@@ -55,6 +56,7 @@ from ablations.cli import (
 from ablations.cli.error_document import error_document
 from ablations.cli.options import FAILED, NOT_FINISHED, SCHEMA, has_printed_json, print_json
 from ablations.errors import AblationsError
+from ablations.terminal.encoding import replace_what_cannot_be_printed
 from ablations.terminal.screen import Screen
 from scalerl.errors import ScaleRLError
 
@@ -103,6 +105,7 @@ class UsageProblem(Protocol):
     """What Typer raises for an unknown option or a missing argument; it exports no common class of these."""
 
     exit_code: int
+    ctx: typer.Context | None
 
     def format_message(self) -> str:
         """What is wrong, in words."""
@@ -115,9 +118,11 @@ def main() -> None:
     With `--json` the message is on standard error, and as a JSON document on standard output.
     """
     as_json = "--json" in sys.argv
+    replace_what_cannot_be_printed(sys.stdout, sys.stderr)
     try:
-        # Typer prints problems of the usage by itself, and only in words, unless it is asked not to.
-        sys.exit(app(standalone_mode=not as_json))
+        sys.exit(app(standalone_mode=False))  # Typer would print problems of the usage by itself, and only in words
+    except (typer.Abort, KeyboardInterrupt):
+        fail("interrupted", NOT_FINISHED, AblationsError("interrupted"), as_json=as_json)
     except (AblationsError, ScaleRLError) as error:
         fail(error.advice, error.exit_code, error, as_json=as_json)
     except BrokenPipeError:
@@ -128,7 +133,11 @@ def main() -> None:
     except Exception as error:
         if not isinstance(error, UsageProblem):
             raise
-        fail(error.format_message(), error.exit_code, error, as_json=as_json)
+        command = "platform" if error.ctx is None else error.ctx.command_path
+        message = error.format_message().replace("Value error, ", "").rstrip(".")
+        if not message:  # without a command: the help has been shown
+            sys.exit(error.exit_code)
+        fail(f"{message}; for its options, run `{command} --help`", error.exit_code, error, as_json=as_json)
 
 
 def fail(message: str, exit_code: int, error: Exception, *, as_json: bool) -> NoReturn:
@@ -141,4 +150,4 @@ def fail(message: str, exit_code: int, error: Exception, *, as_json: bool) -> No
 
 def complain(message: str, head: str) -> None:
     """Print one message on standard error."""
-    Screen(stderr=True, soft_wrap=True).print(f"{head}: {message}", markup=False, highlight=False, style="red")
+    Screen(stderr=True).say(f"{head}: {message}", style="red")

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from ablations.cli.findings import STYLES, lines_of, show_counts, show_finding
 from ablations.cli.options import JsonOption, SetOption, console
 from ablations.errors import AblationsError
 from ablations.terminal.progress_bar import SILENT_S
+from ablations.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from scalerl.checks.finding import Finding
@@ -100,7 +100,7 @@ def is_sweep(file: str) -> bool:
     return file.endswith((".yaml", ".yml")) and path.is_file() and "reference" in read_yaml(path).data
 
 
-def refuse_early(recipes: "Mapping[str, AnyRecipe]", out: Console, *, trains_here: bool = True) -> None:
+def refuse_early(recipes: "Mapping[str, AnyRecipe]", out: Screen, *, trains_here: bool = True) -> None:
     """Run the quick checks at the start of a sweep or run: prints warnings, raises AblationsError for rejected recipes.
 
     Runs that train on another machine may find a sandbox there, so a missing sandbox here is only a warning.
@@ -115,15 +115,15 @@ def refuse_early(recipes: "Mapping[str, AnyRecipe]", out: Console, *, trains_her
     refused = [line for one in refusing for line in lines_of(one, len(recipes))]
     for one in warned:
         text = "\n  ".join(lines_of(one, len(recipes), most_faults=0))
-        out.print(f"warning: {text}", markup=False, highlight=False, soft_wrap=True, style=STYLES["warning"])
+        out.say(f"warning: {text}", style=STYLES["warning"])
     if warned:
-        out.print("To list every affected row, run `platform check`.", highlight=False, markup=False)
+        out.say("To list every affected row, run `platform check`.")
     if refused:
         raise AblationsError("nothing was started: " + "\n  ".join(refused))
 
 
 @contextmanager
-def saying_after(silent_s: float, out: Console) -> Iterator[Callable[[str], None]]:
+def saying_after(silent_s: float, out: Screen) -> Iterator[Callable[[str], None]]:
     """Print the current activity once the block has taken `silent_s` seconds; a faster block prints nothing."""
     began, lock = time.monotonic(), threading.Lock()
     doing: list[str] = []
@@ -131,7 +131,7 @@ def saying_after(silent_s: float, out: Console) -> Iterator[Callable[[str], None
     def tell() -> None:
         with lock:
             for text in doing:
-                out.print(f"checking: {text}", markup=False, highlight=False, soft_wrap=True)
+                out.say(f"checking: {text}")
             doing.clear()
 
     def say(text: str) -> None:

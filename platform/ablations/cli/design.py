@@ -16,12 +16,11 @@ from ablations.home.started_sweep import StartedSweep, plans_of
 from ablations.text import at_scale
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from ablations.findings.choices import Blueprint
     from ablations.findings.foresee import Prospect
     from ablations.study.expand import Study
     from ablations.terminal.listing import Listing
+    from ablations.terminal.screen import Screen
 
 QuestionName = Literal["level", "ceiling", "compute"]
 STUDY_HEADINGS = {
@@ -100,7 +99,7 @@ def design(
     out = console()
     out.print(design_table(prospect))
     for text in (*notes(prospect), own_sentence(prospect), *([said] if said else [])):
-        out.print(text, highlight=False, markup=False)
+        out.say(text)
 
 
 def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> None:
@@ -126,7 +125,7 @@ def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> N
     out = console()
     out.print(table)
     for text in curve_notes(results):
-        out.print(text, highlight=False, markup=False)
+        out.say(text)
 
 
 def check_wanted(question: QuestionName, detect: float) -> float:
@@ -169,27 +168,19 @@ def blueprint_of(study: "Study", home: Home, budget: float | None) -> "Blueprint
     return Blueprint(study=study, home=home, budget=study.sweep.budget.compute if budget is None else budget)
 
 
-def show_design(study: "Study", sweep: StartedSweep, budget: float | None) -> None:
-    """Show the design in a dry run if the home folder has sweeps of the scale; otherwise only the command for it."""
+def show_design(study: "Study", sweep: StartedSweep) -> None:
+    """Name the command that says what the sweep could detect; its simulation takes longer than a dry run should."""
     from ablations.findings.design_command import design_command
 
-    out = console()
     command = design_command(sweep.plan)
+    said = f"To see what the sweep could detect, run `{command}`."
     if not any(plans_of(sweep.home, study.scale)):
         of_what = f"scale {study.scale}" if study.scale else "this program"
-        said = [
-            f"No earlier run of {of_what} is in this home folder. To see what the sweep could detect, run `{command}`."
-        ]
-    else:
-        from ablations.findings.foresee import foresee
-        from ablations.report.words.design import dry_run_sentences
-
-        said = dry_run_sentences(foresee(blueprint_of(study, sweep.home, budget), only_own=True), command)
-    for text in said:
-        out.print(text, soft_wrap=True, highlight=False, markup=False)
+        said = f"No earlier run of {of_what} is in this home folder. {said}"
+    console().say(said)
 
 
-def refuse_unfittable(study: "Study", budget: float | None, out: "Console") -> None:
+def refuse_unfittable(study: "Study", budget: float | None, out: "Screen") -> None:
     """Raise FileError if runs of the file have too few evaluations for a fit.
 
     A shorter `--budget` only gets a warning, because the same command can extend its runs later.
@@ -201,4 +192,4 @@ def refuse_unfittable(study: "Study", budget: float | None, out: "Console") -> N
         return
     if budget is None:
         raise FileError(problem)
-    out.print(f"warning: {problem}", markup=False, highlight=False, soft_wrap=True, style="yellow")
+    out.say(f"warning: {problem}", style="yellow")

@@ -24,6 +24,7 @@ from ablations.cli.options import (
 )
 from ablations.errors import AblationsError, did_you_mean
 from ablations.home.home import Home, find_home
+from ablations.home.plan import Plan, PlannedRun
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import State
 from ablations.terminal.listing import Column, Listing
@@ -120,6 +121,8 @@ def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
     if len(matches) == 1:
         return matches[0]
     plan = read_sweep(home, find_sweep_name(home, sweep)).plan
+    if named := next((one for one in plan.runs if run in _names_of(plan, one)), None):
+        return named.id
     run = meant(run, (variant.name for variant in plan.variants))
     for variant in plan.variants:
         if variant.name == run:
@@ -130,6 +133,14 @@ def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
             raise AblationsError(f"variant '{run}' has no seed {seed}; seeds are: {seeds}")
     names = [variant.name for variant in plan.variants]
     raise AblationsError(f"unknown run or variant '{run}'; {did_you_mean(run, names, 'variants')}")
+
+
+def _names_of(plan: Plan, run: PlannedRun) -> tuple[str, ...]:
+    """How `fit`, the pages and MLflow call a run: `dapo-s0`, `dapo, seed 0`, `dapo seed 0`."""
+    from ablations.readings.fitted_run import curve_name
+
+    name = next(variant.name for variant in plan.variants if run in variant.runs)
+    return curve_name(name, run.seed), f"{name}, seed {run.seed}", f"{name} seed {run.seed}"
 
 
 def print_log(home: Home, run_id: str, attempt: int | None) -> None:
@@ -197,4 +208,4 @@ def show_attempts(home: Home, run_id: str) -> None:
 
 def beside_log(text: str) -> None:
     """Print a line about the log, on standard error."""
-    console(stderr=True).print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+    console(stderr=True).say(text, style="dim")

@@ -21,7 +21,6 @@ from ablations.cli.options import (
 )
 from ablations.errors import AblationsError
 from ablations.terminal.listing import Column, Listing
-from ablations.terminal.short_names import legend, shown_names
 from ablations.terminal.visible import made_visible
 
 if TYPE_CHECKING:
@@ -132,10 +131,8 @@ def _titled(title: str, lines: list[dict[str, str]]) -> list[Listing]:
     if not lines:
         return []
     table = _table(*lines[0], title=title)
-    names = shown_names(line["variant"] for line in lines)
     for line in lines:
-        table.add(*(line | {"variant": names[line["variant"]]}).values())
-    table.notes = legend(names)
+        table.add(*line.values())
     return [table]
 
 

@@ -62,7 +62,7 @@ SweepArgument = Annotated[
 ]
 
 
-def console(*, stderr: bool = False) -> Console:
+def console(*, stderr: bool = False) -> Screen:
     """A console as wide as the terminal, or wide enough for every table in a file or pipe; shows control characters."""
     out = Screen(stderr=stderr)
     return out if out.is_terminal else Screen(stderr=stderr, width=PIPE_WIDTH)
@@ -76,7 +76,7 @@ def tell(text: str, *, end: str = "\n") -> None:
 def warn(message: str) -> None:
     """Print a warning on standard error; nothing for an empty message."""
     if message:
-        console(stderr=True).print(f"warning: {message}", markup=False, highlight=False, soft_wrap=True, style="yellow")
+        console(stderr=True).say(f"warning: {message}", style="yellow")
 
 
 def print_json(data: Any) -> None:

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from ablations.cli.options import console, print_json
-from ablations.home.started_sweep import StartedSweep
-from ablations.text import at_scale, counted, four_digits
+from ablations.home.started_sweep import StartedSweep, plans_of
+from ablations.text import MINUTE_S, at_scale, counted, four_digits
 
 if TYPE_CHECKING:
     from ablations.home.plan import Plan
@@ -62,17 +62,16 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
         )
         return
     from ablations.terminal.listing import Column, Listing
-    from ablations.terminal.short_names import legend, shown_names
+    from ablations.terminal.short_names import legend
 
     changes = {variant.name: variant.changes for variant in plan.variants}
-    names = shown_names(changes)
     columns = [Column(heading=name) for name in ("variant", "seed", "run", "state")]
-    table = Listing(columns=[*columns, Column(heading="changes", kind="prose")], notes=legend(names))
+    table = Listing(columns=[*columns, Column(heading="changes", kind="prose")], notes=legend(plan.axes))
     for row in rows:
         changed = changes[row.variant] or "the reference"
         if files := edited.get(row.id):
             changed += f"; new because {' and '.join(files)} changed"
-        table.add(names[row.variant], str(row.seed), row.id, row.state.state, changed)
+        table.add(row.variant, str(row.seed), row.id, row.state.state, changed)
     out = console()
     out.print(table)
     if search is not None:
@@ -81,13 +80,26 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
         out.print(space_table(search), to_come_text(search, len(study.sweep.seeds), plan.compute_name), sep="\n")
     rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
     left = left_to_train(plan, rows)
-    out.print(
+    out.say(
         f"{counted(len(rows), 'run')}{at_scale(study.scale)}, {plan.budget_gpu_hours:g} {plan.compute_name} each"
-        f"{rules}; {four_digits(left)} left to train",
-        soft_wrap=True,
+        f"{rules}; {four_digits(left)} left to train{spent_here_text(sweep, left)}"
     )
     if search is None:  # a search says itself what its trials cost
-        out.print(seeds_text(plan, len(study.sweep.seeds)), soft_wrap=True)
+        out.say(seeds_text(plan, len(study.sweep.seeds)))
+
+
+def spent_here_text(sweep: StartedSweep, compute_gpu_hours: float) -> str:
+    """`, about 12 min one after the other`, at the speed of runs of the scale here; empty if none has trained."""
+    from ablations.home.state import read_state
+    from ablations.status.time_left import seconds_for, time_left_text
+
+    plans = [sweep.plan, *plans_of(sweep.home, sweep.plan.scale)]
+    runs = dict.fromkeys(run.id for plan in plans for run in plan.runs)
+    seconds = seconds_for(compute_gpu_hours, [read_state(sweep.home.run(run), 0.0) for run in runs])
+    if not seconds:
+        return ""
+    about = "less than 1 min" if seconds < MINUTE_S else f"about {time_left_text(seconds)}"
+    return f", {about} one after the other"
 
 
 def seeds_text(plan: "Plan", num_seeds: int) -> str:
@@ -135,7 +147,7 @@ def show_cost(study: "Study", sweep: StartedSweep, jobs: int | None) -> None:
     partition = check_on_cluster(study.asked, threads=threads)
     refuse_idle_devices(study.asked, study.reference.recipe)
     cost = cost_of(num_missing(sweep) + num_to_come, resources, threads, partition)
-    console().print(cost.text(), soft_wrap=True, highlight=False, markup=False)
+    console().say(cost.text())
 
 
 def cost_of(num_jobs: int, resources: "Resources", threads: int, partition: str) -> "SubmissionPlan":

@@ -30,6 +30,9 @@ from ablations.fit.options import Auto, FitLoss, FitSettings, R0Mode
 if TYPE_CHECKING:
     from ablations.findings.results import Results
 
+MOST_CELLS = 16
+"""Limit on the cells of a grid whose tables a comparison shows unasked."""
+
 
 def fit(
     source: Annotated[
@@ -208,6 +211,10 @@ def compare(
         str | None, typer.Option("--csv", help="Write one row per variant to this CSV file; - prints the rows.")
     ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="Print the table for LaTeX (needs booktabs).")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Add what each variant changes, all warnings, and the method.")
+    ] = False,
+    hours: Annotated[bool, typer.Option("--hours", help="Add where the device hours of each variant went.")] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -219,12 +226,15 @@ def compare(
     of_logs = {f"--{name}": value for name, value in (of_meaning | of_naming).items()}
     of_home = {"--task": task, "--alone": "" if alone else None}
     latex_given = {"--latex": "" if latex else None}
+    of_table = {"--explain": "" if explain else None, "--hours": "" if hours else None}
     if paper:
-        _refuse("--paper", {"--sort": sort, "--csv": sheet} | latex_given)
+        _refuse("--paper", {"--sort": sort, "--csv": sheet} | latex_given | of_table)
     if as_json:
-        _refuse("--json", {"--csv": sheet} | latex_given)
+        _refuse("--json", {"--csv": sheet} | latex_given | of_table)
     if sheet is not None:
-        _refuse("--csv", latex_given)
+        _refuse("--csv", latex_given | of_table)
+    if latex:
+        _refuse("--latex", of_table)
     names = sweeps or []
     files = [name for name in names if name.lower().endswith(".csv")]
     elsewhere = Elsewhere(home=home, reference=reference, settings=FitSettings(**settings))
@@ -282,20 +292,30 @@ def compare(
 
         tell(latex_table(number_table(results)), end="")
     else:
-        show_comparison(results)
+        show_comparison(results, explain=explain, hours=hours)
     if results.comparison is None and not paper:
         why = "; ".join(results.reasons[:3]) or "no run has a reading"
         raise AblationsError(f"nothing is compared: {results.plan.reference} has no fit ({why})")
 
 
-def show_comparison(results: "Results") -> None:
-    """Print the table, the hours spent, and the command for the dashboard."""
-    from ablations.report.tables import comparison_table, hours_table
+def show_comparison(results: "Results", *, explain: bool = False, hours: bool = False) -> None:
+    """Print the table, on request its explanation and the hours spent, and the command for the dashboard."""
+    from ablations.report.tables import comparison_table, explanation, grid_listings, hours_table
 
     out = console()
-    out.print(comparison_table(results))
-    if spent := hours_table(results):
-        out.print("", spent)
+    table = comparison_table(results)
+    if explain:
+        table.notes = table.notes[:1]  # the explanation has the others in full
+    out.print(table)
+    *of_cells, effects = grid_listings(results) or [None]
+    is_small = explain or len(results.variants) <= MOST_CELLS  # the lines of more cells are above
+    for one in [*(cells for cells in of_cells if cells and is_small and cells.fits(out.width)), effects]:
+        if one is not None:
+            out.print("", one, sep="\n")
+    for text in filter(None, explanation(results) if explain else ()):
+        out.say(text)
+    if hours:
+        out.print("", hours_table(results) or "No run has logged where its device hours went.", sep="\n")
     if results.sweep:
         say_pages(results.sweep.home, out)
 

@@ -33,11 +33,10 @@ from scalerl.errors import ScaleRLError
 from scalerl.run.run_folder import write_atomically
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from ablations.findings.card import Card
     from ablations.findings.results import Results
     from ablations.study.expand import Study
+    from ablations.terminal.screen import Screen
     from scalerl.recipe.command import AnyRecipe
 
 
@@ -102,7 +101,7 @@ def reproduce(
         except (AblationsError, ScaleRLError) as error:
             if not all_:
                 raise
-            console(stderr=True).print(f"{name}: {error}", soft_wrap=True, highlight=False, markup=False)
+            console(stderr=True).say(f"{name}: {error}")
             code, data = FAILED, {"study": name, "error": str(error)}
         codes.append(code)
         found += [] if data is None else [data]
@@ -174,7 +173,7 @@ def reproduce_one(
 
 
 def designed(
-    study: "Study", home: Home, sweep: str, *, as_written: bool, wanted: float | None, out: "Console"
+    study: "Study", home: Home, sweep: str, *, as_written: bool, wanted: float | None, out: "Screen"
 ) -> "tuple[Study, float | None]":
     """The study with the seeds to train, and its budget in the scale's unit.
 
@@ -200,7 +199,7 @@ def designed(
         text = (
             f"{study.sweep.name}: seeds and budget of the file, because a variant's learning rate falls with compute."
         )
-        out.print(text, soft_wrap=True, highlight=False, markup=False)
+        out.say(text)
         return study, None
 
     from ablations.cli.design import blueprint_of
@@ -216,15 +215,10 @@ def designed(
         f"{study.sweep.name}: {counted(len(choice.seeds), 'seed')} and {choice.budget:g} units of compute per run. "
         f"{source_sentence(prospect)}"
     )
-    out.print(said, soft_wrap=True, highlight=False, markup=False)
+    out.say(said)
     if found.unseen:
         unseen = "; ".join(claim_text(claim) for claim in found.unseen)
-        out.print(
-            f"No design tried would decide all claims. Probably undecided: {unseen}.",
-            soft_wrap=True,
-            highlight=False,
-            markup=False,
-        )
+        out.say(f"No design tried would decide all claims. Probably undecided: {unseen}.")
     return with_seeds(study, choice.seeds), choice.budget
 
 
@@ -256,7 +250,7 @@ def study_for_scripts(study: "Study", started: StartedSweep) -> dict[str, Any]:
     }
 
 
-def show_claims(study: "Study", started: StartedSweep, out: "Console") -> None:
+def show_claims(study: "Study", started: StartedSweep, out: "Screen") -> None:
     """Print the question of the study, the paper's claims, and the cost."""
     from ablations.report.words.card import claim_text
 
@@ -298,7 +292,7 @@ def unlike(sweep: StartedSweep) -> list[str]:
     return unlike_the_paper(recipe, shape_of(recipe.model).parameters)
 
 
-def show_card(card: "Card", folder: Path, differing: Sequence[str], out: "Console") -> None:
+def show_card(card: "Card", folder: Path, differing: Sequence[str], out: "Screen") -> None:
     """Print the claims, the result for each, and the differences from the paper's setup."""
     from ablations.report.words.card import OUTCOMES, card_line, card_notes
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from ablations.cli.budget import HELP as BUDGET_HELP
 from ablations.cli.budget import ask_about_jump, budget_of, jump_text, read_budget
@@ -35,6 +34,7 @@ from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.running.on_this_machine import OnThisMachine
 from ablations.signals import handled
+from ablations.terminal.screen import Screen
 
 ExecutorName = Literal["local", "slurm"]
 
@@ -97,10 +97,10 @@ def sweep(
             warn(f"{lost}; without --shorten the command refuses to train it")
         show_plan(study, started, as_json)
         if not as_json:
-            show_design(study, started, compute)
+            show_design(study, started)
             if asked is not None and (jump := jump_text(asked, plan, own=study.sweep.budget.compute)):
                 text = f"warning: {jump}; for GPU-hours, write for example 160h"
-                out.print(text, soft_wrap=True, highlight=False, style="yellow")
+                out.say(text, style="yellow")
         if executor == "slurm" and not as_json:
             show_cost(study, started, jobs)
         return
@@ -120,7 +120,7 @@ def sweep(
 
 
 def train_missing_runs(
-    study: "Study", started: StartedSweep, *, file: Path, where: "Trainer", tracking_uri: str | None, out: Console
+    study: "Study", started: StartedSweep, *, file: Path, where: "Trainer", tracking_uri: str | None, out: Screen
 ) -> None:
     """Train what a sweep lacks, after the quick checks; Ctrl-C and SIGTERM end the command with NOT_FINISHED."""
     from ablations.running.run_sweep import run_sweep
@@ -143,7 +143,7 @@ def on_this_machine(recipe: "AnyRecipe", jobs: int | None) -> OnThisMachine:
     return OnThisMachine(threads=recipe.threads, jobs=jobs or max(1, (os.cpu_count() or 1) // recipe.total_threads))
 
 
-def conclude(sweep: StartedSweep, out: Console, as_json: bool) -> None:
+def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
     """Fit, compare, print the verdict and write the report."""
     from ablations.findings.results import read_results
     from ablations.report.page import write_report
@@ -160,7 +160,8 @@ def conclude(sweep: StartedSweep, out: Console, as_json: bool) -> None:
         print_json(results.to_json() | ({"search": search.to_json()} if search else {}))
     elif search is None:
         out.print(comparison_table(results))
-        out.print("", *answers(results), "", sep="\n", soft_wrap=True, highlight=False, markup=False)
+        for text in ("", *answers(results), ""):
+            out.say(text)
     else:
         print_search(search, sweep, out)
     with waiting("drawing and writing"):
@@ -169,7 +170,7 @@ def conclude(sweep: StartedSweep, out: Console, as_json: bool) -> None:
     out.print(places, soft_wrap=True, highlight=False, markup=False)
 
 
-def print_search(search: "SearchRecord", sweep: StartedSweep, out: Console) -> None:
+def print_search(search: "SearchRecord", sweep: StartedSweep, out: Screen) -> None:
     """Print the trials, best first, and compare the best of them with the reference."""
     from ablations.findings.results import read_results
     from ablations.report.tables import comparison_table
@@ -180,7 +181,7 @@ def print_search(search: "SearchRecord", sweep: StartedSweep, out: Console) -> N
     shown = replace(plan, variants=tuple(variant for variant in plan.variants if variant.name in names))
     out.print(trials_table(search))
     out.print(comparison_table(read_results(replace(sweep, plan=shown))))
-    out.print(note(search, plan.reference), soft_wrap=True, highlight=False, markup=False)
+    out.say(note(search, plan.reference))
 
 
 def train(

@@ -23,7 +23,7 @@ from ablations.cli.options import (
     tell,
 )
 from ablations.errors import AblationsError
-from ablations.home.home import find_home
+from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep
 from ablations.signals import handled
 
@@ -43,6 +43,13 @@ TOKEN_VARIABLE = "ABLATIONS_DASHBOARD_TOKEN"
 PortOption = Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")]
 
 
+def existing_home(asked: Path | None) -> Home:
+    """The home folder; AblationsError if `--home` names a folder that is not there, which serves nothing."""
+    if asked is not None and not asked.is_dir():
+        raise AblationsError(f"--home {asked}: no such folder; name the home folder of a sweep")
+    return find_home(asked)
+
+
 def dashboard(
     port: PortOption = 8501,
     no_token: Annotated[
@@ -58,7 +65,7 @@ def dashboard(
     if spec is None or spec.origin is None or importlib.util.find_spec("streamlit") is None:
         raise AblationsError("the dashboard is not installed; run `pip install 'ablations[dashboard]'`")
     page = Path(spec.origin).with_name("app.py")
-    folder = find_home(home).path
+    folder = existing_home(home).path
     token = _token(no_token=no_token)
     os.environ |= {"ABLATIONS_HOME": str(folder), TOKEN_VARIABLE: token}
     query = f"?{urlencode({'token': token})}" if token else ""
@@ -96,7 +103,7 @@ def mlflow(port: PortOption = 5000, home: HomeOption = None) -> None:
     from ablations.tracking.ledger import default_tracking_uri, newest_ledger
     from ablations.tracking.runs_page import runs_page_url
 
-    folder = find_home(home)
+    folder = existing_home(home)
     store, server = default_tracking_uri(folder), f"http://127.0.0.1:{port}"
     newest = newest_ledger(folder)
     url = runs_page_url(server, newest.experiment_id, has_view=bool(newest.view)) if newest else server

@@ -22,10 +22,11 @@ from ablations.cli.options import (
     started_sweeps,
     tell,
 )
+from ablations.cli.recipe_files import file_named, list_files, show_file
 from ablations.errors import AblationsError, FileError, did_you_mean
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.terminal.short_names import meant, shown_names
+from ablations.terminal.short_names import legend, meant
 from ablations.text import counted
 
 if TYPE_CHECKING:
@@ -34,9 +35,20 @@ if TYPE_CHECKING:
 RUN_ID = re.compile(r"[0-9a-f]{12}")
 
 
-def list(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """List the sweeps of the home folder with their progress and cost."""
+def list(
+    recipes: Annotated[bool, typer.Option("--recipes", help="List the recipes that a sweep can name.")] = False,
+    scales: Annotated[bool, typer.Option("--scales", help="List the scales that a sweep can name.")] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the sweeps of the home folder with their progress and cost; or the recipes, or the scales."""
     from ablations.status.sweeps import sweep_lines, sweeps_table
+
+    if recipes and scales:
+        raise AblationsError("--recipes and --scales are two lists; pass one of them")
+    if recipes or scales:
+        list_files("recipe" if recipes else "scale", as_json)
+        return
 
     place = find_home(home)
     lines = [*sweep_lines(place)]
@@ -47,7 +59,7 @@ def list(home: HomeOption = None, as_json: JsonOption = False) -> None:
         out.print(sweeps_table(lines, now=time.time()))
         for line in lines:
             if line.problem:
-                out.print(line.problem, soft_wrap=True, highlight=False, markup=False, style="red")
+                out.say(line.problem, style="red")
         say_pages(place, out)
     else:
         tell(f"No sweep has been started in {place.path}; to start one, run `platform sweep FILE`.")
@@ -57,17 +69,21 @@ def show(
     sweep: Annotated[
         str | None,
         typer.Argument(
-            help="Sweep name or file, or a run id. Default: the sweep last started.", autocompletion=started_sweeps
+            help="Sweep name or file, run id, recipe or scale. Default: the sweep last started.",
+            autocompletion=started_sweeps,
         ),
     ] = None,
     variant: Annotated[str | None, typer.Option("--variant", help="Print the whole recipe of this variant.")] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the question of a sweep and the changes of its variants; or the recipe of a variant or run, as YAML."""
+    """Show a sweep's question and what its variants change; or a recipe or scale, also of a variant or run, as YAML."""
     place = find_home(home)
     if variant is None and sweep is not None and RUN_ID.fullmatch(sweep) and sweep not in place.sweep_names():
         show_recipe(recipe_of_run(place, sweep), as_json)
+        return
+    if variant is None and sweep is not None and sweep not in place.sweep_names() and (named := file_named(sweep)):
+        show_file(*named, as_json)
         return
     started = find_sweep(home, sweep)
     if variant is not None:
@@ -88,15 +104,10 @@ def show_variants(sweep: StartedSweep) -> None:
     scale = f"scale {plan.scale}, " if plan.scale else ""
     said = [plan.doc, f"{scale}{plan.hours_text(plan.budget_gpu_hours)} for each run", plan.command]
     out.print("\n".join(filter(None, said)), soft_wrap=True, highlight=False, markup=False)
-    short = shown_names(variant.name for variant in plan.variants)
     seeds, changes = Column(heading="seeds", kind="words"), Column(heading="changes", kind="prose")
-    is_short = any(name != one for name, one in short.items())
-    table = Listing(
-        columns=(*([Column(heading="short name")] if is_short else []), Column(heading="variant"), seeds, changes)
-    )
+    table = Listing(columns=(Column(heading="variant"), seeds, changes), notes=legend(plan.axes))
     for one in plan.variants:
-        cells = (one.name, ", ".join(str(run.seed) for run in one.runs), one.changes or "the reference")
-        table.add(*([short[one.name]] if is_short else []), *cells)
+        table.add(one.name, ", ".join(str(run.seed) for run in one.runs), one.changes or "the reference")
     out.print("", table, sep="\n")
 
 

@@ -4,13 +4,13 @@ import sys
 from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
 
 from ablations.cli.options import WRONG_INPUT, own_command, print_json
 from ablations.cli.plan import cost_of
 from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep
 from ablations.running.on_slurm import OnSlurm
+from ablations.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from ablations.study.expand import Study
@@ -29,7 +29,7 @@ def on_slurm(
     after: str | None,
     prune: bool,
     yes: bool,
-    out: Console,
+    out: Screen,
 ) -> "OnSlurm":
     """The Slurm executor, checked against the cluster before anything is written."""
     from ablations.slurm.limits import check_home_path, check_on_cluster, refuse_idle_devices
@@ -44,7 +44,7 @@ def on_slurm(
 
     def agree(num_jobs: int) -> None:
         cost = cost_of(num_jobs, resources, threads, partition)
-        out.print(cost.text(), soft_wrap=True, highlight=False, markup=False)
+        out.say(cost.text())
         if not cost.needs_confirmation or yes:
             return
         if not sys.stdin.isatty():
@@ -69,7 +69,7 @@ def refuse_without_slurm(options: dict[str, object]) -> None:
         raise AblationsError(f"{', '.join(given)}: no effect without --executor slurm")
 
 
-def where_next(sweep: StartedSweep, out: Console, as_json: bool) -> None:
+def where_next(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
     """Print the commands to use while the jobs wait and train."""
     if as_json:
         from ablations.status.progress import run_rows, to_json

@@ -123,6 +123,8 @@ def _choices(names: str) -> list[str]:
 
 
 def _right_mapping(loc: Sequence[str | int], model: type[BaseModel]) -> str:
+    if len(loc) == 1 and (examples := model.model_fields[str(loc[0])].examples):
+        return str(examples[0])
     *_, annotation = _annotations(model, loc)
     tags = list(_members(annotation))
     return f"must be a mapping with a type, one of: {', '.join(tags)}" if tags else "must be a mapping"

@@ -35,28 +35,53 @@ def undecided(line: VariantResult) -> list[Answer]:
 
 def advice(results: Results) -> str:
     """Advice for the whole comparison, with the command that lists designs; empty if no question is open."""
-    lines = results.comparison.variants if results.comparison else ()
-    if results.comparison and len(lines) > 1 and results.comparison.is_provisional:
+    if _is_provisional(results):
         if results.sweep is None:
             return "One seed decides nothing: add a second seed of every variant."
-        seeds = list(seeds_of(sorted({run.seed for run in results.plan.runs}), WANTED_SEEDS))
-        again = f"write `seeds: {seeds}` in the sweep file and run `{results.plan.command}` again"
+        again = f"write `seeds: {_more_seeds(results)}` in the sweep file and run `{results.plan.command}` again"
         return f"One seed decides nothing: {again}."
-    open_ones = [one for line in lines for one in undecided(line)]
-    if not open_ones:
-        return ""
-    num_seeds = min(line.num_seeds for line in lines)
-    seeds = seeds_by_question(open_ones, num_seeds)
-    enough = {question: number for question, number in seeds.items() if number is not None}
+    enough, by_compute = _needed(results)
     said = []
     if enough:
-        said.append(f"To settle {_listed(list(enough))}: {max(enough.values())} seeds instead of {num_seeds}.")
-    by_compute = [question for question in seeds if question not in enough]
+        now = min(line.num_seeds for line in _lines(results))
+        said.append(f"To decide {_listed(list(enough))}: {max(enough.values())} seeds instead of {now}.")
     if by_compute:
-        said.append(f"To settle {_listed(by_compute)}: at least double the budget.")
-    if results.sweep:
+        said.append(f"To decide {_listed(by_compute)}: at least twice the budget.")
+    if said and results.sweep:
         said.append(f"`{design_command(results.plan)}` shows what each design could detect.")
     return " ".join(said)
+
+
+def short_advice(results: Results) -> str:
+    """The same on one line: `To decide level, compute: 6 seeds; ceiling: at least twice the budget.`"""
+    if _is_provisional(results):
+        more = f"`seeds: {_more_seeds(results)}`" if results.sweep else "a second seed of every variant"
+        return f"One seed decides nothing; {more} would."
+    enough, by_compute = _needed(results)
+    said = [f"{', '.join(enough)}: {max(enough.values())} seeds"] if enough else []
+    said += [f"{', '.join(by_compute)}: at least twice the budget"] if by_compute else []
+    return f"To decide {'; '.join(said)}." if said else ""
+
+
+def _lines(results: Results) -> Sequence[VariantResult]:
+    return results.comparison.variants if results.comparison else ()
+
+
+def _is_provisional(results: Results) -> bool:
+    return len(_lines(results)) > 1 and results.comparison is not None and results.comparison.is_provisional
+
+
+def _more_seeds(results: Results) -> list[int]:
+    return list(seeds_of(sorted({run.seed for run in results.plan.runs}), WANTED_SEEDS))
+
+
+def _needed(results: Results) -> tuple[dict[str, int], list[str]]:
+    """The seeds that would decide each open question, and the questions that only more compute would decide."""
+    lines = _lines(results)
+    num_seeds = min((line.num_seeds for line in lines), default=0)
+    seeds = seeds_by_question([one for line in lines for one in undecided(line)], num_seeds)
+    enough = {question: number for question, number in seeds.items() if number is not None}
+    return enough, [question for question in seeds if question not in enough]
 
 
 def advice_for(line: VariantResult) -> str:

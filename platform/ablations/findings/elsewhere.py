@@ -1,8 +1,8 @@
 """Runs of other trainers, known by their curves alone, as the results of a sweep with the same tables and words."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ablations.errors import AblationsError, did_you_mean
@@ -15,6 +15,7 @@ from ablations.readings.fitted_run import FittedRun
 from ablations.readings.readings_together import Done, readings_of_runs
 from ablations.readings.run_reading import RunReading
 from ablations.readings.wanted import WantedCurve, forget_old_fits
+from ablations.terminal.short_names import axes_in, meant, shown_names
 from ablations.text import compute_text, counted
 
 MOST_APART = 1.1
@@ -70,7 +71,9 @@ def compare_elsewhere(
     Fits are kept in the folder `kept`, if one is given, and used again for the same curves. `done` receives the number
     of fitted curves and the number to fit. Raises AblationsError if there is no such variant.
     """
-    names = list(dict.fromkeys(run.variant for run in study.runs))
+    study, axes = _with_short_names(study)
+    names = list(axes)
+    reference = None if reference is None else meant(reference, names)
     if reference not in names:
         asked = (
             "name the reference with --reference NAME"
@@ -89,7 +92,7 @@ def compare_elsewhere(
         FittedVariant(name=name, overrides={}, runs=tuple(run for run in runs if run.variant == name)) for name in names
     )
     return Results(
-        plan=_labels(study, reference, settings, runs),
+        plan=_labels(study, reference, settings, runs, axes),
         variants=variants,
         comparison=compare_variants(variants, reference),
         notes=(*study.notes, *_ends(runs, study.compute_name)),
@@ -111,7 +114,20 @@ def _fitted(run: MeasuredRun, reading: RunReading | None) -> FittedRun:
     )
 
 
-def _labels(study: MeasuredStudy, reference: str, settings: FitSettings, runs: Sequence[FittedRun]) -> Labels:
+def _with_short_names(study: MeasuredStudy) -> tuple[MeasuredStudy, dict[str, dict[str, str]]]:
+    """The study with the names that a sweep would give its variants, and the axes of each."""
+    called = shown_names(run.variant for run in study.runs)
+    runs = tuple(replace(run, variant=called[run.variant]) for run in study.runs)
+    return replace(study, runs=runs), {short: dict(axes_in(name)) for name, short in called.items()}
+
+
+def _labels(
+    study: MeasuredStudy,
+    reference: str,
+    settings: FitSettings,
+    runs: Sequence[FittedRun],
+    axes: Mapping[str, dict[str, str]],
+) -> Labels:
     """Labels in place of a plan; the budget is the smallest compute of the runs with a fit."""
     is_auto = settings.fit_from == "auto"
     return Labels(
@@ -132,6 +148,7 @@ def _labels(study: MeasuredStudy, reference: str, settings: FitSettings, runs: S
                 name=name,
                 overrides={},
                 runs=tuple(PlannedRun(seed=run.seed, id=run.id) for run in runs if run.variant == name),
+                axes=axes[name],
             )
             for name in dict.fromkeys(run.variant for run in runs)
         ),

@@ -16,6 +16,7 @@ from ablations.answers.differences import mean_ceiling
 from ablations.answers.questions import CEILING, QUESTIONS
 from ablations.answers.repeats import NO_OTHERS, OtherSweeps
 from ablations.errors import AblationsError, did_you_mean
+from ablations.findings.grid import Grid, grid_of
 from ablations.findings.remarks import Remark, cells_on, remarks_of, warnings_of_run
 from ablations.findings.repeated_runs import of_other_sweeps
 from ablations.findings.summary import Summary, grouped
@@ -147,6 +148,12 @@ class Results:
         """The questions of the comparison."""
         return self.comparison.questions if self.comparison else QUESTIONS
 
+    @cached_property
+    def grid(self) -> Grid | None:
+        """The grid that the variants are cells of, with its main effects; None if no two axes are crossed."""
+        fits = {variant.name: variant.fits for variant in self.variants}
+        return self.comparison and grid_of(self.plan.axes, fits, self.comparison)
+
     def variant(self, name: str) -> FittedVariant:
         """The variant of this name; AblationsError names the variants if there is none."""
         return _named(name, {variant.name: variant for variant in self.variants}, "variant", self.title)
@@ -211,6 +218,7 @@ class Results:
             "run_to_run": self.comparison and self.comparison.run_to_run_json(),
             "unlike": [one.to_json() for one in self.comparison.unlike] if self.comparison else [],
             "task": self.plan.fit_settings.task,
+            "grid": self.grid and self.grid.to_json(),
             "variants": [self._line(variant) for variant in self.variants],
             "runs": [
                 {"variant": run.variant, "seed": run.seed, "id": run.id, "cost_gpu_hours": run.cost_gpu_hours}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ablations.errors import Place
+from ablations.errors import Place, did_you_mean
 from ablations.fit.curve import Curve, requirement
 
 REQUIRED_COLUMNS = ("curve", "compute", "score")
@@ -110,6 +110,10 @@ def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str | N
             reader.fieldnames = header
             _refuse_second_columns(header, Place(source=str(path), line=reader.line_num))
             rows = [(reader.line_num, row) for row in reader]
+    except FileNotFoundError:
+        raise place.error(
+            "no such file", did_you_mean(path.name, [one.name for one in path.parent.glob("*.csv")], "CSV files there")
+        ) from None
     except OSError as error:
         raise place.error(f"cannot be read ({error.strerror})", "name a readable CSV file") from None
     except (UnicodeDecodeError, csv.Error) as error:

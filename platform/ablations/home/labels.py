@@ -27,7 +27,10 @@ class PlannedVariant:
 
     name: str
     overrides: dict[str, Any]
+    """Settings in which it differs from the reference."""
     runs: tuple[PlannedRun, ...]
+    axes: dict[str, str] = field(default_factory=dict)
+    """Its value on each axis that it combines; of the reference, its own value on each axis of the grid."""
 
     @property
     def changes(self) -> str:
@@ -111,6 +114,11 @@ class Labels:
         """A size in words: `3 seeds at 625 GPU-hours`, or `4 variants and 3 seeds at 625 GPU-hours`."""
         variants = f"{counted(size.num_variants, 'variant')} and " if with_variants else ""
         return f"{variants}{counted(size.num_seeds, 'seed')} at {self.hours_text(size.budget_gpu_hours)}"
+
+    @property
+    def axes(self) -> dict[str, dict[str, str]]:
+        """The axes that each variant combines, with its values."""
+        return {variant.name: variant.axes for variant in self.variants}
 
     @property
     def hours_name(self) -> str:

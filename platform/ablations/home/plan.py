@@ -19,6 +19,7 @@ from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
 from ablations.fit.options import FitOptions
 from ablations.home.labels import Labels, PlannedRun, PlannedVariant
+from ablations.terminal.short_names import axes_in
 from scalerl.run.run_folder import write_atomically
 
 
@@ -65,4 +66,5 @@ _PLAN, _FIT = TypeAdapter(Plan), TypeAdapter(FitOptions)
 
 def _variant(content: dict[str, Any]) -> PlannedVariant:
     runs = tuple(PlannedRun(**run) for run in content["runs"])
-    return PlannedVariant(name=content["name"], overrides=content["overrides"], runs=runs)
+    axes = content.get("axes", dict(axes_in(content["name"])))  # plans of earlier versions have them in names only
+    return PlannedVariant(name=content["name"], overrides=content["overrides"], runs=runs, axes=axes)

@@ -8,6 +8,7 @@
     markdown    the document as Markdown; latex: as LaTeX; csv_files: numbers in full
     tables      comparisons and fits for the terminal
     columns     columns of a comparison, for every output; headings: of the other tables
+    grid_tables  the cells and main effects of a grid, as text
     sheet       CSV that is safe from spreadsheet formulas
     words       findings in words
     leading     the variants in colour

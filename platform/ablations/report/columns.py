@@ -7,17 +7,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ablations.answers.answer import Question
+from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, Answer, Question
 from ablations.answers.paper_rule import PAPER_RULE
 from ablations.answers.questions import CEILING
 from ablations.findings.advice import advice_for
-from ablations.findings.results import Results
+from ablations.findings.results import NO_FIT, Results
 from ablations.report.words.comparison import ResultRow
 from ablations.terminal.listing import Column, Kind
-from ablations.text import changes_text, compute_text
+from ablations.text import changes_text, compute_text, interval_text
 
 HELD_MARK = "*"
-"""Mark behind a verdict that also holds by the joint interval."""
+"""Mark behind a number whose verdict also holds by the joint interval."""
+MARKS = {NO_DIFFERENCE: "=", CANNOT_TELL: "?", PROVISIONAL: "?"}
+"""Mark behind a number that shows no difference."""
+REFERENCE_MARK = "°"
+"""Mark behind a value of an axis that the reference has."""
+COLLAPSED_MARK = "!"
+"""Mark behind the name of a variant with a collapsed seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +36,8 @@ class ResultColumn(Column):
     key: str
     cell: Callable[[ResultRow], str]
     kind: Kind = "number"
+    question: Question | None = None
+    """The question that a marked number answers."""
 
 
 def _below(*texts: str) -> str:
@@ -44,6 +52,7 @@ PLAIN = {
     column.key: column
     for column in (
         ResultColumn(key="variant", heading="variant", cell=lambda row: row.variant.name, kind="name"),
+        ResultColumn(key="marked variant", heading="variant", cell=lambda row: _marked(row), kind="name"),
         ResultColumn(
             key="variant and seeds", heading="variant", cell=lambda row: _below(row.variant.name, f"{row.seeds} seeds")
         ),
@@ -80,7 +89,7 @@ PLAIN = {
     )
 }
 
-ColumnPart = Literal["verdict", "number", "joint", "stacked", "stacked with joint"]
+ColumnPart = Literal["verdict", "number", "joint", "marked", "stacked with joint"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +103,14 @@ class Selection:
 
 
 TERMINAL = Selection(
-    before=("variant", "seeds"), of_question=("stacked",), beside_ceiling=("A",), behind=("C_mid", "B", "cost", "fit")
+    before=("marked variant", "seeds"),
+    of_question=("marked",),
+    beside_ceiling=("A",),
+    behind=("C_mid", "B", "cost", "fit"),
 )
+CURVE_RANK = 4
+RANKS = {"A": 1, "seeds": 2, "fit": 3, "cost": 5, "C_mid": 6, "B": 7}
+"""Turns of the columns of the terminal that a narrow one leaves out."""
 PAGE = Selection(
     before=("variant and seeds", "changes"),
     of_question=("stacked with joint",),
@@ -134,7 +149,11 @@ def columns(results: Results, selection: Selection) -> list[ResultColumn]:
             found += [_column(question, part)] if part != "joint" or _many(results) else []
         found += own if "number" not in selection.of_question else []
     found += [PLAIN[key] for key in selection.behind]
-    return [replace(column, heading=column.heading.format(**names)) for column in found if column.key not in empty]
+    return [
+        replace(column, heading=column.heading.format(**names), rank=RANKS.get(column.key, 0))
+        for column in found
+        if column.key not in empty
+    ]
 
 
 def rows_of(results: Results, shown: Sequence[ResultColumn]) -> list[list[str]]:
@@ -143,12 +162,24 @@ def rows_of(results: Results, shown: Sequence[ResultColumn]) -> list[list[str]]:
     return [[column.cell(row) for column in shown] for row in rows]
 
 
+def marked_number(row: ResultRow, question: Question) -> str:
+    """The number of a variant with the mark of its verdict; of the reference, what it is compared by."""
+    if row.line is None:
+        return NO_FIT
+    if row.is_reference:
+        return f"own {own} " if (own := row.own(question)) else f"{question.no_difference:g} "
+    return marked_answer(row.line.answers[question.name], is_joint=_many(row.results))
+
+
+def marked_answer(answer: Answer, *, is_joint: bool) -> str:
+    """An estimate with its interval and the mark of its verdict, or a blank so that the numbers stay in line."""
+    held = HELD_MARK if is_joint and answer.is_held else " "
+    number = interval_text(answer.estimate, answer.lo, answer.hi, answer.question.form)
+    return f"{number}{MARKS.get(answer.verdict, held)}"
+
+
 def _column(question: Question, part: ColumnPart) -> ResultColumn:
     """A column of a question."""
-
-    def stacked(row: ResultRow) -> str:
-        is_held = _many(row.results) and row.line is not None and row.line.answers[question.name].is_held
-        return _below(f"{row.verdict(question)}{HELD_MARK * is_held}", row.number(question))
 
     def with_joint(row: ResultRow) -> str:
         joint = row.joint(question) if _many(row.results) else ""
@@ -162,10 +193,17 @@ def _column(question: Question, part: ColumnPart) -> ResultColumn:
             return ResultColumn(key=key, heading=question.heading, cell=lambda row: row.number(question))
         case "joint":
             return ResultColumn(key=key, heading=f"{question.name}, corrected", cell=lambda row: row.joint(question))
-        case "stacked":
-            return ResultColumn(key=key, heading=question.name, cell=stacked, kind="words")
+        case "marked":
+            return ResultColumn(
+                key=key, heading=question.heading, cell=lambda row: marked_number(row, question), question=question
+            )
         case "stacked with joint":
             return ResultColumn(key=key, heading=question.heading, cell=with_joint)
+
+
+def _marked(row: ResultRow) -> str:
+    is_collapsed = row.line is not None and row.line.verdict == "collapsed"
+    return f"{row.variant.name}{COLLAPSED_MARK * is_collapsed}"
 
 
 def _verdicts(row: ResultRow) -> str:

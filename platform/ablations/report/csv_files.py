@@ -3,6 +3,7 @@
 curves.csv        every reading of every run, its fitted pass rate, and a flag for fitted readings
 fits.csv          the fit of every run, or the reason why it has none
 comparison.csv    every variant against the reference, with its changes
+main_effects.csv  of a grid: every value of an axis against the reference's own, or the first
 """
 
 import json
@@ -23,6 +24,8 @@ def csv_files(results: Results) -> dict[str, bytes]:
         "fits.csv": sheet_text([_fit_row(run) for run in results.runs]),
         "comparison.csv": comparison_sheet(results),
     }
+    if results.grid:
+        sheets["main_effects.csv"] = sheet_text([effect.to_json() for effect in results.grid.effects])
     return {name: text.encode() for name, text in sheets.items()}
 
 

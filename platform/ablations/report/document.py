@@ -10,6 +10,7 @@ from ablations.findings.results import Results
 from ablations.report.columns import DOCUMENT, columns, rows_of
 from ablations.report.curves import CURVES_LEGEND
 from ablations.report.forest import left_out_note
+from ablations.report.grid_tables import GridTable, grid_notes, grid_tables
 from ablations.report.leading import look_of
 from ablations.report.methods import methods_paragraphs
 from ablations.report.words.comparison import ResultRow, glossary, sentence
@@ -69,6 +70,9 @@ class Document:
     headings: tuple[str, ...]
     rows: tuple[DocumentRow, ...]
     numbers: NumberTable
+    grid: tuple[GridTable, ...]
+    """The cells and main effects of a grid; empty without one."""
+    grid_notes: str
     curves_legend: str
     differences_legend: str
     methods: tuple[str, ...]
@@ -89,6 +93,8 @@ def document_of(results: Results, *, now: datetime) -> Document:
         changes=_seen_pairs([(one.name, one.changes) for one in plan.variants if one.overrides]),
         headings=document_headings(results),
         rows=document_rows(results),
+        grid=tuple(_seen_table(one) for one in grid_tables(results)),
+        grid_notes=made_visible(grid_notes(results)),
         curves_legend=CURVES_LEGEND,
         differences_legend=made_visible(f"{DIFFERENCES_LEGEND} {left_out_note(results)}".rstrip()),
         numbers=number_table(results),
@@ -145,6 +151,11 @@ def origin(results: Results, now: datetime) -> list[tuple[str, str]]:
         ("fitted", f"readings from {window} {plan.compute_name}, each seed by itself"),
         ("code", ", ".join(results.code_versions) or "unknown"),
     ]
+
+
+def _seen_table(table: GridTable) -> GridTable:
+    rows = tuple(tuple(cell.rstrip() for cell in _seen(row)) for row in table.rows)
+    return replace(table, title=made_visible(table.title), headings=_seen(table.headings), rows=rows)
 
 
 def _seen(texts: Sequence[str]) -> tuple[str, ...]:

@@ -21,12 +21,12 @@ def paper_headings(comparison: PaperComparison) -> dict[str, str]:
         "variant": "variant",
         "seeds": "seeds",
         "A": f"A ±{PAPER_MARGIN}",
-        "delta_A": f"A less {comparison.reference}'s",
+        "delta_A": f"A − {comparison.reference}",
         "paper_rule": PAPER_RULE,
         "B": "B",
         "C_mid": "C_mid",
         "B_at_common_A": f"B at A {comparison.common_A:.3f}",
-        "delta_B": f"B less {comparison.reference}'s",
+        "delta_B": f"B − {comparison.reference}",
         "edges": "on the grid's end",
     }
 
@@ -36,9 +36,9 @@ def budget_headings(found: SweepForecast) -> dict[str, str]:
     return {
         "variant": "variant",
         "pass_rate": "pass rate",
-        "difference": f"less {found.reference}'s",
+        "difference": f"− {found.reference}",
         "wins": "P(wins)",
-        "cost_of_a_point": "0.01 more costs",
+        "cost_of_a_point": "compute for +0.01",
     }
 
 

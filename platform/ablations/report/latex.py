@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 
 from ablations.report.document import Document, NumberTable
+from ablations.report.grid_tables import GridTable
 from ablations.report.style import elided
 
 SPECIAL = {
@@ -33,11 +34,14 @@ SPECIAL = {
     "`": r"\textasciigrave{}",
     "-": "{-}",  # two in a row would be a dash
     "±": r"$\pm$",
+    "−": r"$-$",
+    "÷": r"$\div$",
+    "°": r"$^\circ$",
     "…": r"\ldots{}",
     "\n": " ",
     "\t": " ",
 }
-CELL = re.compile(r"(>= )?([+-]?\d[\d,.]*)?( ?\[(…|[+-]?\d[\d,.]*), (…|[+-]?\d[\d,.]*)\])?")
+CELL = re.compile(r"(>= )?([+-]?\d[\d,.]*)?( ?\[(…|[+-]?\d[\d,.]*), (…|[+-]?\d[\d,.]*)\])?([*=?])?")
 LONGEST_LATEX_NAME = 40
 LATEX_HEADINGS = {"level": r"$\Delta$level", "A": "$A$", "ceiling": r"$\Delta A$", "compute": r"$C/C_{\mathrm{ref}}$"}
 """Headings of the table, by those of `NumberTable`."""
@@ -72,12 +76,12 @@ def latex_number(cell: str) -> str:
     """A number with its interval in math mode: `$-0.049$ $[-0.071, -0.027]$`; any other cell as text."""
     if not (found := CELL.fullmatch(cell)) or not cell:
         return latex_text(cell)
-    bound, estimate, interval, lo, hi = found.groups()
+    bound, estimate, interval, lo, hi, mark = found.groups()
     least = r"\ge " if bound else ""
     said = [f"${least}{_mathematics(estimate)}$"] if estimate else []
     if interval:
         said.append(f"$[{_mathematics(lo)},\\, {_mathematics(hi)}]$")
-    return "~".join(said)
+    return "~".join(said) + (mark or "")
 
 
 def _mathematics(number: str) -> str:
@@ -146,11 +150,25 @@ def _report(document: Document) -> str:
         latex_text(document.advice),
         r"\subsection*{What each variant changes}",
         _items(changes, "description"),
+        *map(_grid_table, document.grid),
+        latex_text(document.grid_notes) if document.grid else "",
         r"\subsection*{Methods}",
         r"\input{methods.tex}",
         r"\end{document}",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _grid_table(table: GridTable) -> str:
+    rows = [" & ".join(map(latex_text, table.headings))]
+    rows += [" & ".join([latex_text(name), *map(latex_number, cells)]) for name, *cells in table.rows]
+    head, *body = (rf"{row} \\" for row in rows)
+    tabular = [
+        rf"\begin{{tabular}}{{@{{}}l{'r' * (len(table.headings) - 1)}@{{}}}}",
+        *(r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"),
+    ]
+    lines = [r"\begin{table}[p]", r"\centering", r"\resizebox{\linewidth}{!}{%", *tabular, "}"]
+    return "\n".join([*lines, rf"\caption{{{latex_text(table.title)}}}", r"\end{table}"])
 
 
 def _items(items: list[str], kind: str) -> str:

@@ -13,7 +13,7 @@ BACKSLASHED = "\\`*[]|~_"
 MARKUP = re.compile(
     r"[\\`*\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"
     r"|^[-+#=>]|^\d(?=\d*[.)])"  # a list, a heading, a quotation
-    r"|[&<$@]"  # HTML, mathematics, mentions
+    r"|[&<$]|(?<![A-Za-z0-9])@"  # HTML, mathematics, mentions
     r"|(?<=[A-Za-z]):(?=//)|(?<=www)\.",  # an address, which would become a link by itself
     re.IGNORECASE,
 )
@@ -27,8 +27,8 @@ def markdown_files(document: Document, figures: Mapping[str, bytes]) -> dict[str
 def markdown_text(text: str) -> str:
     """`text` on one line, escaped so that Markdown shows it literally; plain words and numbers stay unchanged."""
     line = " ".join(text.split())
-    if _is_bound(line):
-        return line
+    if _is_bound(line.rstrip("*=?")):  # a number may have the mark of its verdict
+        return line.replace("*", "\\*")
     return MARKUP.sub(lambda found: _stopped(found[0]), line)
 
 
@@ -57,6 +57,7 @@ def _report_text(document: Document) -> str:
         markdown_text(document.differences_legend),
         "## Comparison",
         markdown_grid(document.headings, [row.cells for row in document.rows]),
+        *_grid(document),
         "## In words",
         _listed(document.findings),
         markdown_text(document.advice),
@@ -70,6 +71,18 @@ def _report_text(document: Document) -> str:
         markdown_grid(("what", "value"), document.origin),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _grid(document: Document) -> list[str]:
+    """The section of a grid; none without one."""
+    if not document.grid:
+        return []
+    tables = [
+        text
+        for one in document.grid
+        for text in (f"### {markdown_text(one.title)}", markdown_grid(one.headings, one.rows))
+    ]
+    return ["## The grid", *tables, markdown_text(document.grid_notes)]
 
 
 def _listed(texts: Sequence[str]) -> str:

@@ -35,7 +35,7 @@ from scalerl.run.run_folder import write_atomically
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-MOST_WARNINGS_ON_TOP = 3
+MOST_REMARKS_ON_TOP = 3
 """Limit on the warnings above the curves; more are folded."""
 FIGURE_SETTINGS = {"displaylogo": False, "responsive": True, "showSendToCloud": False}
 """Settings without the button that uploads the figure to Plotly's cloud."""
@@ -89,7 +89,7 @@ def report_page(results: Results, *, now: datetime) -> str:
         title=results.title,
         plan=results.plan,
         document=document_of(results, now=now),
-        most_warnings=MOST_WARNINGS_ON_TOP,
+        most_remarks=MOST_REMARKS_ON_TOP,
         curves=_html(*curves_figures(results, curve_series(results)), with_plotly=True),
         curves_note=thinned_note(results, leading(results)),
         intervals=_html(verdicts_figure(results), verdicts_figure(results, stacked=True)),

@@ -54,8 +54,8 @@ def plane_figure(results: Results, *, focus: Collection[str] | None = None) -> "
     mark(figure, 1.0, log=True)
     figure.add_hline(y=0.0, line={"color": "#8a8a8a", "width": 1, "dash": "dot"}, layer="below")
     dress(figure, height=480)
-    figure.update_xaxes(title="compute over the baseline's (under 1 needs less)", type="log")
-    figure.update_yaxes(title="ceiling A less the baseline's")
+    figure.update_xaxes(title="compute ÷ baseline (under 1 needs less)", type="log")
+    figure.update_yaxes(title="ceiling A − baseline")
     figure.update_layout(
         margin={"l": 60, "r": 15, "t": 20, "b": 60},
         legend={"orientation": "h", "yanchor": "top", "y": -0.18, "x": 0, "itemsizing": "constant"},

@@ -3,12 +3,14 @@ baseline.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Group
 from rich.text import Text
 
+from ablations.answers.answer import REFERENCE, Answer
 from ablations.answers.compare import VariantResult
-from ablations.findings.advice import advice
+from ablations.findings.advice import advice, short_advice
 from ablations.findings.paper_comparison import PaperComparison
 from ablations.findings.results import Results
 from ablations.fit.asymptote import EQ1_DOUBTED
@@ -17,54 +19,121 @@ from ablations.fit.words import in_words
 from ablations.home.plan import Plan
 from ablations.readings.fitted_run import FittedCurve
 from ablations.readings.hours import NOTE, hours_cells
-from ablations.report.columns import HELD_MARK, TERMINAL, columns, rows_of
+from ablations.report.columns import (
+    COLLAPSED_MARK,
+    CURVE_RANK,
+    HELD_MARK,
+    MARKS,
+    TERMINAL,
+    ResultColumn,
+    columns,
+    rows_of,
+)
+from ablations.report.grid_tables import EFFECTS_NOTE, grid_tables, reference_values
 from ablations.report.headings import paper_headings, under
 from ablations.report.words.comparison import changes_said, joint_note, method
 from ablations.report.words.paper import paper_line, paper_notes
 from ablations.terminal.listing import Column, Kind, Listing
-from ablations.terminal.short_names import legend, shown_names
+from ablations.terminal.one_line import OneLine
+from ablations.terminal.short_names import legend
 from ablations.terminal.sparkline import BARS, means_along, sparkline
 from ablations.terminal.visible import made_visible
 from ablations.text import at_scale, compute_text, counted, interval_text
 
-HELD = f"{HELD_MARK}: also differs with intervals"
+MOST_NOTES = 3
+"""Limit on the notes below a comparison that does not explain itself."""
 
 
-def comparison_table(results: Results) -> Listing:
-    """One line per variant: its ceiling, its differences from the reference, and its cost."""
-    plan, joint = results.plan, joint_note(results)
-    below = ", ".join(one.heading.format(reference=plan.reference) for one in results.questions)
+def comparison_table(results: Results) -> OneLine:
+    """One line per variant: its differences from the reference, and as much more as the terminal has room for."""
     curves, scale = sparklines(results)
-    names = shown_names(variant.name for variant in plan.variants)
-    notes = [
-        *legend(names),
-        *changes_said(results, names),
-        scale,
-        f"Below each verdict: {below}. C_mid and cost: {plan.compute_name}.",
-        f"{HELD} {joint}." if joint and not (results.comparison and results.comparison.is_provisional) else "",
+    shown = columns(results, TERMINAL)
+    headed: list[Column] = [replace(one, heading=one.heading.partition(",")[0]) for one in shown]  # a line is narrow
+    if scale:
+        headed.insert(2, Column(heading="curve", rank=CURVE_RANK))
+    table = OneLine(columns=headed, title=f"{_title(results)}, 95 % intervals", notes=brief_notes(results))
+    for variant, row in zip(results.variants, rows_of(results, shown), strict=True):
+        line = results.compared(variant.name)
+        cells = [(cell, _style(line, column)) for cell, column in zip(row, shown, strict=True)]
+        if scale:
+            cells.insert(2, (curves[variant.name], ""))
+        table.add(*cells)
+    return table
+
+
+def grid_listings(results: Results) -> list[OneLine]:
+    """The tables of the comparison's grid, the main effects last; none without a grid."""
+    found = []
+    for one in grid_tables(results):
+        first, *others = one.headings
+        numbers = [Column(heading=heading, kind="number") for heading in others]
+        table = OneLine(columns=[Column(heading=first), *numbers], title=one.title)
+        for row, answers in zip(one.rows, one.answers, strict=True):
+            table.add(*((cell, answer_style(answer)) for cell, answer in zip(row, answers, strict=True)))
+        found.append(table)
+    if found:
+        found[-1].notes = [reference_values(results)]
+    return found
+
+
+def brief_notes(results: Results) -> list[str]:
+    """What spoils runs, then three notes: the meaning of the marks, what would decide, and where the rest is."""
+    if results.comparison is None:
+        return [*(one.text for one in results.remarks), *results.reasons]
+    named = " ".join((results.plan.sweep, *results.beside)) if results.sweep else ""
+    grave = [one.text for one in results.remarks if one.weight == "error"][:MOST_NOTES]
+    found = len(results.remarks) - len(grave) + len(results.reasons)
+    rest = [counted(found, "remark")] if found else []
+    rest += ["changes"] if any(variant.overrides for variant in results.variants) else []
+    where = f"`platform compare {named} --explain`" if named else "--explain"
+    return [*grave, marks_said(results), short_advice(results), f"{where} adds {', '.join([*rest, 'method'])}."]
+
+
+def marks_said(results: Results) -> str:
+    """The meaning of the marks that the table shows."""
+    lines = results.comparison.variants if results.comparison else ()
+    answers = [one for line in lines for one in line.answers.values()]
+    found, comparisons = {MARKS.get(one.verdict, "") for one in answers}, len(lines) - 1
+    said = {
+        HELD_MARK: f"holds for all {comparisons} at once"
+        if comparisons > 1 and any(one.is_held for one in answers)
+        else "",
+        "=": "no difference" if "=" in found else "",
+        "?": "cannot tell" if "?" in found else "",
+        COLLAPSED_MARK: "a seed collapsed" if any(line.verdict == "collapsed" for line in lines) else "",
+    }
+    return "; ".join(f"{mark} {meaning}" for mark, meaning in said.items() if meaning)
+
+
+def explanation(results: Results) -> list[str]:
+    """The notes behind a comparison: changes, scale of the curves, warnings, method, advice."""
+    plan, joint = results.plan, joint_note(results)
+    is_marked = joint and results.comparison and not results.comparison.is_provisional
+    return [
+        *legend(plan.axes),
+        *changes_said(results),
+        sparklines(results)[1],
+        f"C_mid and cost: {plan.compute_name}.",
+        f"{HELD_MARK}: also differs with intervals {joint}." if is_marked else "",
+        EFFECTS_NOTE if results.grid else "",
         method(results),
         advice(results),
         *(one.text for one in results.remarks),
         *results.reasons,
     ]
-    shown = columns(results, TERMINAL)
-    headed = [Column(heading=one.heading.partition(",")[0], kind=one.kind) for one in shown]  # a line is narrow
-    if scale:
-        headed.insert(2, Column(heading="curve", kind="prose"))
-    table = Listing(columns=headed, title=_title(results), notes=notes)
-    for variant, (name, *said) in zip(results.variants, rows_of(results, shown), strict=True):
-        if scale:
-            said.insert(1, curves[variant.name])
-        table.add(names[name], *said, style=_style(results.compared(name)))
-    return table
 
 
-def _style(line: VariantResult | None) -> str:
-    """Green or red by the first question whose answer differs."""
-    for one in line.answers.values() if line else ():
-        if one.differs:
-            return "green" if one.verdict == one.question.better else "red"
-    return ""
+def _style(line: VariantResult | None, column: ResultColumn) -> str:
+    return answer_style(line.answers[column.question.name]) if line and column.question else ""
+
+
+def answer_style(answer: Answer | None) -> str:
+    """Green or red for an answer that differs, grey for one that does not; none for the reference."""
+    if answer is None or answer.verdict == REFERENCE:
+        return ""
+    if not answer.differs:
+        return "dim"
+    return "green" if answer.verdict == answer.question.better else "red"
 
 
 def sparklines(results: Results) -> tuple[dict[str, str], str]:
@@ -104,7 +173,6 @@ def hours_table(results: Results) -> Listing | None:
     lines = hours_cells({variant.name: variant.hours for variant in results.variants})
     if not lines:
         return None
-    names = shown_names(variant.name for variant in results.plan.variants)
     table = Listing(
         columns=[Column(heading=name, kind="number" if name != "variant" else "name") for name in lines[0]],
         title="where the hours went",
@@ -112,7 +180,7 @@ def hours_table(results: Results) -> Listing | None:
         turns=True,
     )
     for cells in lines:
-        table.add(*(cells | {"variant": names[cells["variant"]]}).values())
+        table.add(*cells.values())
     return table
 
 
@@ -123,15 +191,14 @@ PAPER_KINDS: dict[str, Kind] = {"variant": "name", "paper_rule": "words", "edges
 def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -> Listing:
     """One line per variant of the paper's comparison, with the warning below."""
     headings = paper_headings(comparison)
-    names = shown_names(variant.name for variant in comparison.variants)
     table = Listing(
         columns=[Column(heading=heading, kind=PAPER_KINDS.get(field, "number")) for field, heading in headings.items()],
         title=f"{sweep} as arXiv 2510.13786 compares, against {comparison.reference}",
-        notes=[*legend(names), *paper_notes(comparison, compute_name)],
+        notes=paper_notes(comparison, compute_name),
         turns=True,
     )
     for cells in under(headings, [paper_line(comparison, variant) for variant in comparison.variants]):
-        table.add(*(cells | {"variant": names[cells["variant"]]}).values())
+        table.add(*cells.values())
     return table
 
 

@@ -1,10 +1,13 @@
 """Turns a study into its plan: with a name, its budget in GPU-hours, and checks of what no run could do."""
 
 import hashlib
+from collections.abc import Iterable
+from typing import Any
 
 from ablations.errors import AblationsError
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.study.expand import Study
+from ablations.terminal.short_names import meant
 from scalerl.recipe.command import AnyRecipe
 
 
@@ -45,13 +48,24 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
         fit=study.sweep.fit.model_dump(),
         stop=stop and stop.model_dump(),
         search=study.space is not None,
-        published={variant: fit.model_dump() for variant, fit in study.sweep.published.items()},
-        claims=tuple(claim.model_dump() for claim in study.sweep.claims),
+        published={meant(variant, runs): fit.model_dump() for variant, fit in study.sweep.published.items()},
+        claims=tuple(_of_variants(claim.model_dump(), runs) for claim in study.sweep.claims),
         variants=tuple(
-            PlannedVariant(name=variant.name, overrides=variant.overrides, runs=tuple(runs[variant.name]))
+            PlannedVariant(
+                name=variant.name,
+                overrides=variant.overrides,
+                runs=tuple(runs[variant.name]),
+                axes=dict(variant.axes),
+            )
             for variant in study.variants
         ),
     )
+
+
+def _of_variants(claim: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The claim with the variants' names of the study, which are short for those of a grid."""
+    named = {key: meant(claim[key], names) for key in ("variant", "against") if claim[key]}
+    return claim | named
 
 
 def check_horizon(name: str, recipe: AnyRecipe, compute: float) -> None:

@@ -1,5 +1,6 @@
 """Resubmits runs with the resources they had and the present code; each resumes from its checkpoint."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ablations.errors import AblationsError
@@ -33,9 +34,10 @@ def retry_runs(sweep: StartedSweep, rows: list[RunRow], *, states: Iterable[Stat
     if why:
         yield f"{sweep.name}: cancelled {counted(len(held), 'held job')} ({why})"
     if not chosen:
-        states = sorted({row.state.state for row in rows if not row.state.state.is_finished})
-        others = f"unfinished runs are {' or '.join(states)}" if states else "all runs are done"
-        yield f"{sweep.name}: no run is {' or '.join(sorted(wanted))}; {others}"
+        states = Counter(row.state.state for row in rows if not row.state.state.is_finished)
+        others = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+        others = f"of {counted(len(rows), 'run')}, {others}" if others else f"all {counted(len(rows), 'run')} are done"
+        yield f"{sweep.name}: nothing to retry; {others}"
     sweep.cancellation.lift()
     for run_ids, first in _by_resources(submissions):
         pool = SlurmPool(

@@ -16,7 +16,7 @@ from ablations.status.failures import Failure
 from ablations.status.rows import RunRow, rows_seconds_left, share, spent
 from ablations.status.time_left import end_text, seconds_left, time_left_text
 from ablations.terminal.listing import Cell, Column, Kind, Listing
-from ablations.terminal.short_names import legend, shown_names
+from ablations.terminal.short_names import legend
 from ablations.terminal.visible import made_visible
 from ablations.text import cause, counted
 
@@ -94,12 +94,11 @@ def status_table(
     """
     title = f"{summary(plan, rows)}\n{outlook(plan, rows, now=now)}"
     shown = worth_showing(rows, most_rows)
-    names = shown_names(row.variant for row in rows)
-    columns = _columns(plan, rows, shown, failures, names)
+    columns = _columns(plan, rows, shown, failures)
     table = Listing(
         columns=[Column(heading=name, kind=COLUMN_KINDS.get(name, "name")) for name in columns],
         title=f"{plan.sweep}: {title}",
-        notes=legend(names) if shown else (),
+        notes=legend(plan.axes) if shown else (),
     )
     for cells in zip(*columns.values(), strict=True):
         table.add(*cells)
@@ -118,12 +117,11 @@ def _columns(
     rows: Sequence[RunRow],
     shown: Sequence[RunRow],
     failures: Sequence[Failure],
-    names: Mapping[str, str],
 ) -> dict[str, list[Cell]]:
     """The cells of each column; empty columns are dropped to leave room for the messages."""
     number_of = {run: number for number, failure in enumerate(failures, start=1) for run in failure.runs}
     states = [row.state for row in shown]
-    columns: dict[str, list[Cell]] = {"variant": [names[row.variant] for row in shown]}
+    columns: dict[str, list[Cell]] = {"variant": [row.variant for row in shown]}
     if shown and len({row.seed for row in rows}) > 1:
         columns["seed"] = [str(row.seed) for row in shown]
     if shown:

@@ -36,6 +36,12 @@ def sweep_seconds_left(states: Sequence[RunState], budget_gpu_hours: float) -> f
     return max(places)
 
 
+def seconds_for(compute_gpu_hours: float, states: Sequence[RunState]) -> float | None:
+    """Seconds that so much compute takes at the mean speed of these runs, one after the other; None without a speed."""
+    paces = [pace for state in states if (pace := _pace(state)) is not None]
+    return compute_gpu_hours * sum(paces) / len(paces) if paces else None
+
+
 def _pace(state: RunState) -> float | None:
     """Wall-clock seconds per GPU-hour."""
     return state.wall_s / state.compute_gpu_hours if state.wall_s > 0 and state.compute_gpu_hours > 0 else None

@@ -7,8 +7,9 @@
 '3f0c9a1b2d4e'
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,16 @@ from ablations.errors import FileError, FileProblem, Place, did_you_mean
 from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
-from ablations.study.forms import Draft, drafts
+from ablations.study.forms import Draft, drafts, grid_values
 from ablations.study.merge_resources import Asked, asked_in
-from ablations.study.override import overrides_in
+from ablations.study.override import Override, overrides_in
 from ablations.study.program import check_variables, command_reference
 from ablations.study.resolve import asked_in_scale, resolve, unread
 from ablations.study.resources import Resources
 from ablations.study.search_points import SearchSpace, search_space
 from ablations.study.sweep import Sweep
-from ablations.study.vary import vary
+from ablations.study.vary import changes_of, vary
+from ablations.terminal.short_names import meant, shown_names
 from scalerl.recipe import ALL, ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
@@ -40,8 +42,10 @@ class Variant:
 
     name: str
     overrides: dict[str, Any]
-    """Its changes to the reference: dotted path to the value set, with `{times: x}` computed."""
+    """Settings in which it differs from the reference: dotted path to the value set, with `{times: x}` computed."""
     recipe: AnyRecipe
+    axes: Mapping[str, str] = field(default_factory=dict)
+    """Its value on each axis that it combines; of the reference, its own value on each axis of the grid."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +139,7 @@ def _study(
     sets: tuple[str, ...],
     asked: Asked,
 ) -> Study:
+    reference = replace(reference, axes=_own_values(reference, grid_values(sweep, source)))
     variants = _variants(reference, drafts(sweep, source, reference.recipe, path))
     space = search_space(sweep.search, source, reference.recipe) if sweep.search else None
     _check_comparison(sweep, source, variants)
@@ -183,7 +188,18 @@ def _variants(reference: Variant, asked: Iterable[Draft]) -> tuple[Variant, ...]
             problems += error.problems
     if problems:
         raise FileError(*problems)
-    return tuple(variants.values())
+    called = shown_names(variants)
+    return tuple(replace(variant, name=called[name]) for name, variant in variants.items())
+
+
+def _own_values(reference: Variant, values: Iterable[tuple[str, str, tuple[Override, ...]]]) -> dict[str, str]:
+    """The value on each axis that the reference has already; no entry for an axis of other values only."""
+    own, found = reference.recipe.canonical_json(), dict[str, str]()
+    for axis, name, overrides in values:
+        with suppress(FileError):  # a value that is refused by itself is not the reference's
+            if vary(reference.recipe, overrides)[0].canonical_json() == own:
+                found[axis] = name
+    return found
 
 
 def attention_charge(recipe: AnyRecipe) -> str | None:
@@ -215,7 +231,8 @@ def _add(draft: Draft, reference: Variant, variants: dict[str, Variant], names: 
         raise draft.place.error(f"a second variant is named '{draft.name}'", "rename one")
     if twin != draft.name:
         raise draft.place.error(f"'{draft.name}' is the same recipe as '{twin}'", "remove one of them")
-    variants[draft.name] = Variant(name=draft.name, overrides=settings, recipe=recipe)
+    overrides = changes_of(recipe, reference.recipe, settings)
+    variants[draft.name] = Variant(name=draft.name, overrides=overrides, recipe=recipe, axes=draft.axes)
 
 
 def _check_comparison(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> None:
@@ -229,12 +246,12 @@ def _check_comparison(sweep: Sweep, source: Source, variants: Sequence[Variant])
     _check_task(sweep, source, variants)
     names = [variant.name for variant in variants]
     for name in sweep.published:
-        if name not in names:
+        if meant(name, names) not in names:
             place = source.place(("published", name))
             raise place.error(f"unknown variant '{name}'", did_you_mean(name, names, "variants"))
     for position, claim in enumerate(sweep.claims):
         for key, name in (("variant", claim.variant), ("against", claim.against or variants[0].name)):
-            if name not in names:
+            if meant(name, names) not in names:
                 place = source.place(("claims", position, key))
                 raise place.error(f"unknown variant '{name}'", did_you_mean(name, names, "variants"))
         if claim.variant == (claim.against or variants[0].name):

@@ -10,7 +10,7 @@ variants        the names as written
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ class Draft:
     place: Place
     may_be_reference: bool = False
     """True if the draft may change nothing: one point of a grid may be the reference."""
+    axes: Mapping[str, str] = field(default_factory=dict)
+    """Its value on each axis that it combines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +97,12 @@ def _reverted(axis: str, differing: Mapping[str, Any], place: Place) -> tuple[Ov
         found = f"no effect: reference and revert_to agree on {axis}"
         raise place.error(found, "remove it, or write the value to set")
     return overrides_from({axis: differing[axis]}, place)
+
+
+def grid_values(sweep: Sweep, source: Source) -> Iterator[tuple[str, str, tuple[Override, ...]]]:
+    """Every axis of the grid with each of its values and the changes that the value requests."""
+    for level in itertools.chain.from_iterable(_levels(sweep.grid, source, "grid")):
+        yield level.axis, level.name, level.overrides
 
 
 def _combined(sweep: Sweep, source: Source) -> Iterator[Draft]:
@@ -162,6 +170,7 @@ def _draft(combination: _Combination, *, may_be_reference: bool = False) -> Draf
         overrides=tuple(override for level in combination for override in level.overrides),
         place=combination[0].place,
         may_be_reference=may_be_reference,
+        axes={level.axis: level.name for level in combination},
     )
 
 

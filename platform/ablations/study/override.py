@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ablations.errors import Place, did_you_mean
+from ablations.errors import FileError, Place, did_you_mean
 from ablations.files.source import KeyPath, Source, parse_value, shown_value
 from ablations.files.validation import validated
 from scalerl.recipe import ResolvedRecipe
@@ -88,11 +88,24 @@ def vary_recipe(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[Re
     # A new type or function empties its block, so they come before the block's other settings.
     for override in sorted(overrides, key=lambda override: RESETS.get(override.parts[-1], len(RESETS))):
         value = value_to_set(override, before)
-        places[_set(after, override, value)] = override.place
+        try:
+            places[_set(after, override, value)] = override.place
+        except FileError:
+            _refuse_unknown_type(Source(data=after, places=places, root=override.place))
+            raise
         if override.parts[-1] not in FILLED_IN:
             settings[override.path] = value
     source = Source(data=after, places=places, root=overrides[0].place)
     return validated(source, ResolvedRecipe), settings
+
+
+def _refuse_unknown_type(source: Source) -> None:
+    """Raise FileError for a type that there is not: a block of it has no keys, so each of them would look unknown."""
+    try:
+        validated(source, ResolvedRecipe)
+    except FileError as error:
+        if found := [problem for problem in error.problems if problem.found.startswith("unknown type")]:
+            raise FileError(*found) from None
 
 
 def _flat(path: str, value: Any, source: Source, key: KeyPath) -> Iterator[Override]:
@@ -186,7 +199,7 @@ def _make_block(tree: dict[str, Any], override: Override) -> None:
     around = replace(override, path=override.path.rpartition(".")[0])
     if around.path:
         holder, key = located(tree, around)
-        if isinstance(_entry(holder, key[-1], around), str):
+        if isinstance(_entry(holder, key[-1], around, len(key)), str):
             holder[key[-1]] = {}
 
 
@@ -199,14 +212,16 @@ def located(tree: dict[str, Any], override: Override) -> tuple[Any, KeyPath]:
     key: list[str | int] = []
     for part in override.parts:
         if key:
-            holder = _entry(holder, key[-1], override)
+            holder = _entry(holder, key[-1], override, len(key))
         key.append(_key(holder, part, override))
     return holder, tuple(key)
 
 
-def _entry(holder: Any, part: str | int, override: Override) -> Any:
+def _entry(holder: Any, part: str | int, override: Override, depth: int) -> Any:
     if isinstance(holder, dict) and part not in holder:
-        raise override.place.error(f"unknown key '{part}'", did_you_mean(str(part), holder, "keys"))
+        inside = "".join(f".{one}" for one in override.parts[depth:])
+        place = replace(override.place, key=override.place.key.removesuffix(inside))
+        raise place.error(f"unknown key '{part}'", did_you_mean(str(part), holder, "keys"))
     return holder[part]
 
 

@@ -123,7 +123,9 @@ class Sweep(Frozen):
     """One variant per axis left out."""
     axes: Axes = Field(default_factory=dict)
     """One factor at a time: one variant per value of each axis."""
-    grid: Axes = Field(default_factory=dict)
+    grid: Axes = Field(
+        default_factory=dict, examples=["write `grid: {loss.type: [cispo, dapo], batch.prompts: [16, 32]}`"]
+    )
     """One variant per combination of values."""
     zip: Axes = Field(default_factory=dict)
     """One variant per position: all first values, all second values, and so on."""
@@ -133,7 +135,7 @@ class Sweep(Frozen):
     """Combinations of grid and zip to leave out: axis to value name; axes not mentioned match any value."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(unique)] = (0, 1, 2)
     """Seeds; each variant is trained once with each. One seed gives provisional verdicts only."""
-    budget: Budget = Budget()
+    budget: Budget = Field(default=Budget(), examples=["write `budget: {compute: 1}`, in the unit of the scale"])
     """Compute of each run."""
     stop: Annotated[Stop | None, AfterValidator(_not_left_empty)] = None
     """Rules that end runs early. Default: none."""

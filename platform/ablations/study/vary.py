@@ -1,6 +1,6 @@
 """Overrides applied to a recipe of ours, or to the configuration of a program."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,26 @@ def vary(base: AnyRecipe, overrides: Sequence[Override]) -> tuple[AnyRecipe, dic
     if isinstance(base, CommandRecipe):
         return vary_configuration(base, overrides)
     return vary_recipe(base, overrides)
+
+
+def changes_of(recipe: AnyRecipe, reference: AnyRecipe, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings in which a recipe differs from the reference; a value that the reference has too is left out."""
+    own, other = _tree(recipe), _tree(reference)
+    return {path: value for path, value in settings.items() if _at(own, path) != _at(other, path)}
+
+
+def _tree(recipe: AnyRecipe) -> dict[str, Any]:
+    return recipe.settings if isinstance(recipe, CommandRecipe) else recipe.model_dump(mode="json")
+
+
+def _at(tree: Any, path: str) -> Any:
+    """The value at a path, in a list of one; an empty list if the tree has no such path."""
+    path = path.removeprefix(NEW)
+    if not _has(tree, path):
+        return []
+    for part in path.split("."):
+        tree = tree[int(part) if isinstance(tree, list) else part]
+    return [tree]
 
 
 def vary_configuration(base: CommandRecipe, overrides: Sequence[Override]) -> tuple[CommandRecipe, dict[str, Any]]:
@@ -52,9 +72,7 @@ def _stands(configuration: dict[str, Any], path: str, value: Any) -> bool:
     """True if a configuration has this very value at a path."""
     if not _has(configuration, path):
         return False
-    standing: Any = configuration
-    for part in path.split("."):
-        standing = standing[int(part) if isinstance(standing, list) else part]
+    (standing,) = _at(configuration, path)
     return type(standing) is type(value) and standing == value
 
 

@@ -43,6 +43,8 @@ class Column:
 
     heading: str
     kind: Kind = "name"
+    rank: int = 0
+    """Of a table with one line per row (`one_line`): 0 if always shown, else its turn where there is room."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,21 +135,24 @@ class Listing:
         return max([_longest_word(self.columns[at].heading), *pieces])
 
     def _as_columns(self, widths: dict[int, int], width: int) -> Iterator[Text]:
-        headings = {at: _wrapped(self.columns[at].heading, "words", widths[at]) for at in widths}
-        most = max(map(len, headings.values()))
-        from_below = {at: [""] * (most - len(lines)) + lines for at, lines in headings.items()}
-        yield from self._side_by_side(from_below, widths, dict.fromkeys(widths, "bold"))
+        yield from self._headings(widths)
         below = [at for at in range(len(self.columns)) if at not in widths]
         for row in self.rows:
-            cells = {at: _wrapped(row.cells[at], self.columns[at].kind, widths[at]) for at in widths}
+            cells = {at: wrapped(row.cells[at], self.columns[at].kind, widths[at]) for at in widths}
             yield from self._side_by_side(cells, widths, dict(enumerate(row.styles)))
             for at in (at for at in below if row.cells[at]):
                 label = f"{self.columns[at].heading}: " if len(below) > 1 else ""
-                for line in _wrapped(f"{label}{row.cells[at]}", "prose", width - 4):
+                for line in wrapped(f"{label}{row.cells[at]}", "prose", width - 4):
                     yield _text(f"    {line}", row.styles[at])
 
+    def _headings(self, widths: dict[int, int], gap: int = GAP) -> Iterator[Text]:
+        headings = {at: wrapped(self.columns[at].heading, "words", widths[at]) for at in widths}
+        most = max(map(len, headings.values()))
+        from_below = {at: [""] * (most - len(lines)) + lines for at, lines in headings.items()}
+        yield from self._side_by_side(from_below, widths, dict.fromkeys(widths, "bold"), gap)
+
     def _side_by_side(
-        self, cells: dict[int, list[str]], widths: dict[int, int], styles: dict[int, str]
+        self, cells: dict[int, list[str]], widths: dict[int, int], styles: dict[int, str], gap: int = GAP
     ) -> Iterator[Text]:
         for pieces in zip_longest(*cells.values(), fillvalue=""):
             text = Text(no_wrap=True, overflow="ignore")
@@ -156,7 +161,7 @@ class Listing:
                 is_number = self.columns[at].kind == "number"
                 text.append(blank if is_number else "")
                 text.append(piece, style=styles[at])
-                text.append(" " * GAP if is_number else f"{blank}{' ' * GAP}")
+                text.append(" " * gap if is_number else f"{blank}{' ' * gap}")
             text.rstrip()
             yield text
 
@@ -164,7 +169,7 @@ class Listing:
         label = max((cell_len(column.heading) for column in self.columns[1:]), default=0)
         label = min(label, max(8, width // 3))
         for row in self.rows:
-            yield from (_text(line, row.styles[0] or "bold") for line in _wrapped(row.cells[0], "prose", width))
+            yield from (_text(line, row.styles[0] or "bold") for line in wrapped(row.cells[0], "prose", width))
             short: list[tuple[str, str]] = []
             for at, column in enumerate(self.columns[1:], start=1):
                 cell = "  ".join(filter(None, row.cells[at].split("\n")))
@@ -210,8 +215,8 @@ def _joined(short: Sequence[tuple[str, str]]) -> Text:
 
 def _labelled(heading: str, cell: str, kind: Kind, label: int, width: int, style: str) -> Iterator[Text]:
     """Format `  level    level down  -0.049 [-0.071, -0.027]`, on several lines if necessary."""
-    heads = _wrapped(heading, "words", label)
-    lines = _wrapped(cell, "words" if kind == "number" else kind, width - label - 3)
+    heads = wrapped(heading, "words", label)
+    lines = wrapped(cell, "words" if kind == "number" else kind, width - label - 3)
     for head, line in zip_longest(heads, lines, fillvalue=""):
         yield _text(f"  {head}{' ' * (label - cell_len(head))} {line}".rstrip(), style)
 
@@ -227,7 +232,7 @@ def _pieces(line: str, kind: Kind) -> list[str]:
     return (BEFORE_INTERVAL if kind == "number" else OUTSIDE_INTERVAL).split(line)
 
 
-def _wrapped(cell: str, kind: Kind, width: int) -> list[str]:
+def wrapped(cell: str, kind: Kind, width: int) -> list[str]:
     """The lines of a cell, none longer than `width`; a piece that is too long by itself is folded."""
     lines = []
     for line in cell.split("\n"):

@@ -16,6 +16,11 @@ class Screen(Console):
         """Print like Rich, but show control characters in strings first, since Rich would drop some of them."""
         super().print(*(made_visible(one) if isinstance(one, str) else one for one in objects), **options)
 
+    def say(self, text: str, *, style: str = "") -> None:
+        """Print sentences: on a terminal broken between words only, elsewhere each on one line."""
+        options: dict[str, Any] = {"crop": False, "overflow": "ignore"} if self.is_terminal else {"soft_wrap": True}
+        self.print(text, style=style, highlight=False, markup=False, **options)
+
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render with control characters made visible, except Rich's own control codes, as in a live table."""
         for segment in super().render(renderable, options):

@@ -1,4 +1,4 @@
-"""Short names for the variants of a grid, made of their values.
+"""Short names for the variants of a grid, made of their values. A study gives them, and every output shows them.
 
 >>> short_names(["scalerl", "loss.type=dapo,batch.prompts=32", "loss.type=grpo,batch.prompts=32"])
 {'scalerl': 'scalerl', 'loss.type=dapo,batch.prompts=32': 'dapo,32', 'loss.type=grpo,batch.prompts=32': 'grpo,32'}
@@ -8,7 +8,7 @@ Names written by people contain neither a comma nor `=`, so a name with both was
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 LONG = 24
 """Length above which tables shorten a name, in characters."""
@@ -23,21 +23,22 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def shown_names(names: Iterable[str]) -> dict[str, str]:
-    """The name of each variant in tables: the short one if any name with several axes is long, else the full one."""
+    """The name that a study gives each variant: the short one if any name with several axes is long, else the full
+    one."""
     names = [*dict.fromkeys(names)]
     is_long = any(len(name) > LONG and axes_in(name) for name in names)
     return short_names(names) if is_long else {name: name for name in names}
 
 
-def legend(names: Iterable[str]) -> list[str]:
-    """Explain the short names of a table: `dapo,32,2048 and 7 more: values of loss.type, batch.prompts, length`."""
-    axes: dict[str, list[str]] = {}
-    for name, short in shown_names(names).items():
-        if short != name:
-            axes.setdefault(", ".join(axis for axis, _ in axes_in(name)), []).append(short)
+def legend(axes: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Explain short names, given the axes of each variant: `dapo,32 and 7 more: values of loss.type, batch.prompts`."""
+    called: dict[str, list[str]] = {}
+    for name, values in axes.items():
+        if len(values) > 1 and name == ",".join(values.values()):
+            called.setdefault(", ".join(values), []).append(name)
     return [
         f"{members[0]}{f' and {len(members) - 1} more' if len(members) > 1 else ''}: values of {of}"
-        for of, members in axes.items()
+        for of, members in called.items()
     ]
 
 
@@ -45,7 +46,8 @@ def meant(typed: str, names: Iterable[str]) -> str:
     """The variant with this full or short name; the text itself if there is none."""
     names = [*dict.fromkeys(names)]
     by_short = {short: name for name, short in short_names(names).items()}
-    return typed if typed in names else by_short.get(typed, typed)
+    short = ",".join(value for _, value in axes_in(typed))
+    return typed if typed in names else by_short.get(typed, short if short in names else typed)
 
 
 def axes_in(name: str) -> list[tuple[str, str]]:

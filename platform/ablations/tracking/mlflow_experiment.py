@@ -5,6 +5,7 @@ MLflow is imported inside functions, since the command line must start quickly. 
 """
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -201,4 +202,6 @@ class MlflowExperiment:
 def short_reason(error: Exception) -> str:
     """An error on one line: MLflow names the request first and the cause last."""
     text = " ".join(str(error).split())
+    if "ConnectionError" in text and (why := re.search(r"\[Errno -?\d+\] ([\w ]+)", text)):
+        return f"no MLflow server answers ({why[1].strip().lower()})"
     return f"{type(error).__name__}: {text if len(text) <= 300 else f'{text[:100]} ... {text[-200:]}'}"

@@ -91,6 +91,8 @@ class SyncReport:
     def __str__(self) -> str:
         because = f", because {self.reason}" if self.reason else ""
         note = f"; {self.note}" if self.note else ""
+        if not (self.rows_pushed or self.rows_left or because or note):
+            return f"MLflow at {self.tracking_uri} is up to date"
         return f"MLflow at {self.tracking_uri}: pushed {self.rows_pushed} rows, {self.rows_left} left{because}{note}"
 
 

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 from places import REPOSITORY
-from rich.console import Console
 from typer.testing import CliRunner
 
 from ablations.cli import app
@@ -15,6 +14,7 @@ from ablations.cli.check import refuse_early
 from ablations.cli.findings import lines_of
 from ablations.errors import AblationsError
 from ablations.study.resolve import load_resolved
+from ablations.terminal.screen import Screen
 from scalerl.checks.finding import Fault, Finding
 from scalerl.sandbox import Sandbox, SandboxFailed
 
@@ -108,8 +108,8 @@ def test_a_missing_sandbox_is_refused_here_and_a_warning_for_runs_that_train_els
     recipe = load_resolved("scalerl", str(path))
     monkeypatch.setattr(Sandbox, "run", fail)
     with pytest.raises(AblationsError, match=r"nothing was started: sandbox, isolation: .*no isolation"):
-        refuse_early({"scalerl": recipe}, Console())
-    out = Console(file=io.StringIO(), width=200)
+        refuse_early({"scalerl": recipe}, Screen())
+    out = Screen(file=io.StringIO(), width=200)
     refuse_early({"scalerl": recipe}, out, trains_here=False)
     assert "warning: sandbox, isolation" in out.file.getvalue()
     assert "code: not examined: this machine cannot run the task's programs" in out.file.getvalue()

@@ -318,7 +318,7 @@ def test_wrong_input_is_one_message_and_exit_code_2(arguments, said):
     [
         (["status", "--home", "/nonexistent"], "no sweep has been started in /nonexistent; "),
         (["forecast", "--score", "0"], "--score: found 0; must be a pass rate in (0, 1]"),
-        (["fit"], "Missing argument 'source'."),
+        (["fit"], "Missing argument 'source'"),
         (["sync", "--evry", "9"], "No such option: --evry"),
         (["sync", "--every", "x"], "Invalid value for '--every': "),
     ],

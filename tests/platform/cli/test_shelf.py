@@ -182,3 +182,29 @@ def test_nothing_is_deleted_while_another_sweep_cannot_be_read(platform, tmp_pat
     torn.write_text("{")
     assert "not a plan" in platform("delete", "loo", "--yes", code=2)
     assert all(sweep.run(run.id).path.exists() for run in sweep.plan.runs)
+
+
+@pytest.mark.parametrize(
+    ("name", "comment", "setting"),
+    [
+        ("scalerl", "# ScaleRL (arXiv 2510.13786", "off_policy:"),
+        ("smoke", "# Less than a minute per run", "evaluation:"),
+    ],
+)
+def test_a_recipe_and_a_scale_are_shown_with_their_comments_and_every_default(tmp_path, name, comment, setting):
+    said = CliRunner().invoke(app, ["show", name, "--home", str(tmp_path)]).output
+    written, _, whole = said.partition("# With every default:")
+    assert comment in written
+    assert setting in whole
+    assert len(yaml.safe_load(whole)) > len(yaml.safe_load(written))
+    assert json.loads(
+        CliRunner().invoke(app, ["show", name, "--home", str(tmp_path), "--json"]).output
+    ) == yaml.safe_load(whole)
+
+
+@pytest.mark.parametrize(("option", "name"), [("--recipes", "scalerl"), ("--scales", "smoke")])
+def test_recipes_and_scales_are_listed_with_what_they_say_of_themselves(option, name):
+    listed = json.loads(CliRunner().invoke(app, ["list", option, "--json"]).output)
+    (said,) = [one["says"] for one in listed if name in one.values()]
+    assert said.startswith(("ScaleRL (arXiv", "Less than a minute"))
+    assert name in CliRunner().invoke(app, ["list", option]).output

@@ -6,7 +6,7 @@ import pytest
 from fixtures_answers import with_line
 from fixtures_home import make_home
 
-from ablations.findings.advice import advice
+from ablations.findings.advice import advice, short_advice
 from ablations.findings.design_command import design_command
 from ablations.findings.results import Results, read_results
 
@@ -27,7 +27,7 @@ def told_but(results: Results, **changes) -> Results:
 
 
 def test_nothing_is_said_where_every_verdict_tells(results):
-    assert advice(told_but(results)) == ""
+    assert advice(told_but(results)) == short_advice(told_but(results)) == ""
     assert advice(told_but(results, level={"verdict": "no difference seen"})) == ""
 
 
@@ -35,7 +35,7 @@ def test_seeds_shrink_an_interval_to_the_widest_that_tells(results):
     # Half-widths .036 and .025: two seeds times (.036 / .025)^2 are 4.1, so five.
     changed = told_but(results, level={"verdict": "cannot tell", "lo": -0.03, "hi": 0.042})
     assert advice(changed) == (
-        "To settle the level: 5 seeds instead of 2. `platform design sweeps/loo.yaml` shows what each design could "
+        "To decide the level: 5 seeds instead of 2. `platform design sweeps/loo.yaml` shows what each design could "
         "detect."
     )
 
@@ -47,18 +47,19 @@ def test_an_interval_without_an_end_needs_compute(results):
         # A factor of 1.69; 1.5 is the widest: 2 x (ln 1.69 / ln 1.5)^2 = 3.3.
         compute={"verdict": "cannot tell", "lo": 0.8, "hi": 1.35},
     )
-    said = "To settle the compute: 4 seeds instead of 2. To settle the ceiling: at least double the budget."
+    said = "To decide the compute: 4 seeds instead of 2. To decide the ceiling: at least twice the budget."
     assert advice(changed).startswith(said)
+    assert short_advice(changed) == "To decide compute: 4 seeds; ceiling: at least twice the budget."
 
 
 def test_more_than_ten_seeds_are_not_proposed(results):
     changed = told_but(results, ceiling={"verdict": "cannot tell", "lo": -0.1, "hi": 0.1})  # 12.5
-    assert advice(changed).startswith("To settle the ceiling: at least double the budget.")
+    assert advice(changed).startswith("To decide the ceiling: at least twice the budget.")
 
 
 def test_curves_of_other_trainers_have_no_file_to_name(results):
     changed = told_but(results, level={"verdict": "cannot tell", "lo": -0.03, "hi": 0.042})
-    assert advice(replace(changed, sweep=None)) == "To settle the level: 5 seeds instead of 2."
+    assert advice(replace(changed, sweep=None)) == "To decide the level: 5 seeds instead of 2."
 
 
 @pytest.mark.parametrize(

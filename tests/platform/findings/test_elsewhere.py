@@ -123,9 +123,11 @@ def test_another_reference_turns_the_difference_round(tmp_path):
 def test_the_table_says_what_was_compared_and_which_runs_end_early(tmp_path):
     sweep = make_home(tmp_path / "home", seeds=(0, 1))
     path = as_csv(sweep, tmp_path / "mine.csv", last={"loo-loss": 1200.0, "loo-curriculum": 100.0})
-    said = shown(str(path), "--reference", "scalerl")
-    assert said.startswith("mine, 6 runs ")
-    assert "A less scalerl's, compute over scalerl's. C_mid and cost: compute." in said
+    assert "--explain adds 4 warnings, method." in shown(str(path), "--reference", "scalerl")
+    said = shown(str(path), "--reference", "scalerl", "--explain")
+    assert said.startswith("mine, 6 runs, 95 % intervals ")
+    assert "A − scalerl" in said
+    assert "C_mid and cost: compute." in said
     assert "The last readings of the 6 runs lie between 100 and 2,000 compute." in said
     assert "loo-curriculum, seed 1: curve 'loo-curriculum-s1': 2 readings" in said
     assert "no fit" in said

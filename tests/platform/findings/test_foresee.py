@@ -80,12 +80,11 @@ def test_more_of_anything_sees_smaller_levels(printed):
     assert seen(3, 2.0, 4) < seen(3, 1.0, 4)  # twice the readings in the last third
 
 
-def test_a_dry_run_says_what_the_file_would_see(folder):
+def test_a_dry_run_names_the_command_that_simulates_the_study(folder):
     arguments = ("sweep", folder / "next.yaml", "--dry-run", "--home", folder / "home")
     said = run(*arguments)
-    assert "As written (2 seeds, 4 runs) it would see, with 80% power: a difference in level of 0.0" in said
-    assert "It rests on 6 earlier runs of scale smoke" in said
-    assert "shows other designs and their cost." in said
+    assert "To see what the sweep could detect, run `platform design" in said
+    assert "No earlier run" not in said
     assert len(json.loads(run(*arguments, "--json"))["runs"]) == 4
 
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from fixtures_answers import with_line
 from fixtures_home import changed, make_home
 from rich.console import Console
 
@@ -12,7 +13,7 @@ from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.readings.fitted_run import FittedCurve
-from ablations.report.tables import comparison_table, fit_table, fit_words, hours_table
+from ablations.report.tables import comparison_table, explanation, fit_table, fit_words, hours_table
 from ablations.text import interval_text
 
 
@@ -84,27 +85,49 @@ def test_what_the_user_wrote_cannot_become_markup(name):
     assert name in printed(fit_words(without))
 
 
-def test_a_comparison_fits_a_pipe_with_each_interval_below_its_verdict(tmp_path):
+@pytest.mark.parametrize("width", [80, 100, 120, 160])
+def test_a_variant_is_one_line_with_its_differences_and_their_intervals(tmp_path, width):
     results = read_results(make_home(tmp_path, seeds=(0, 1, 2)))
-    lines = printed(comparison_table(results), width=160).splitlines()
-    first = next(number for number, line in enumerate(lines) if line.startswith("loo-loss"))
-    row = results.compared("loo-loss")
-    for answer, form in zip(row.answers.values(), ("+.3f", "+.3f", ".2f"), strict=True):
-        verdict, interval = answer.verdict, interval_text(answer.estimate, answer.lo, answer.hi, form)
-        assert lines[first].index(verdict) == lines[first + 1].index(interval)
-    assert "It comes directly from the evaluations; no curve is fitted." in " ".join(lines)
+    lines = printed(comparison_table(results), width=width).splitlines()
+    assert max(map(len, lines)) <= width - 2
+    answers = results.compared("loo-loss").answers
+    (row,) = [line for line in lines if line.startswith("loo-loss ")]
+    for answer, form in zip(answers.values(), ("+.3f", "+.3f", ".2f"), strict=True):
+        number = interval_text(answer.estimate, answer.lo, answer.hi, form)
+        assert (number if width > 80 else number.replace("0.", ".").replace(", ", ",")) in row
+    (own,) = [line for line in lines if line.startswith("scalerl ")]
+    level = f"{results.compared('scalerl').level:.3f}"
+    assert f"own {level if width > 80 else level[1:]}" in own
+
+
+def test_below_a_comparison_stand_at_most_three_lines(tmp_path):
+    results = read_results(make_home(tmp_path, seeds=(0, 1, 2)))
+    lines = printed(comparison_table(results), width=80).splitlines()
+    assert lines[2 + len(results.variants) :] == [
+        "* holds for all 2 at once; = no difference",
+        "`platform compare loo --explain` adds changes, method.",
+    ]
 
 
 def test_a_star_marks_the_verdicts_that_hold_for_all_variants_at_once(tmp_path):
     results = read_results(make_home(tmp_path, seeds=(0, 1, 2)))
     assert all(answer.is_held for answer in results.compared("loo-loss").answers.values())
     lines = printed(comparison_table(results), width=160).splitlines()
-    found = next(line for line in lines if line.startswith("loo-loss"))
-    assert "level down*" in found
-    assert "ceiling down*" in found
+    assert next(line for line in lines if line.startswith("loo-loss")).count("]*") == 3
     assert "*" not in next(line for line in lines if line.startswith("scalerl"))
-    said = "*: also differs with intervals corrected for 2 comparisons (Bonferroni), so that all hold at once"
-    assert said in " ".join(" ".join(lines).split())
+    said = (
+        "*: also differs with intervals corrected for 2 comparisons (Bonferroni), so that all hold at once in 95 % of"
+    )
+    assert any(one.startswith(said) for one in explanation(results))
+
+
+def test_other_marks_say_what_shows_no_difference_and_which_variant_has_a_collapsed_seed(tmp_path):
+    results = read_results(make_home(tmp_path, seeds=(0, 1, 2)))
+    answers = {"level": {"verdict": "no difference seen"}, "ceiling": {"verdict": "cannot tell"}}
+    lines = printed(comparison_table(with_line(results, "loo-loss", answers=answers, verdict="collapsed")))
+    (row,) = [line for line in lines.splitlines() if line.startswith("loo-loss! ")]
+    assert [row.count(mark) for mark in ("]=", "]?", "]*")] == [1, 1, 1]
+    assert "* holds for all 2 at once; = no difference; ? cannot tell; ! a seed collapsed" in lines
 
 
 def test_a_single_comparison_has_no_star(tmp_path):
@@ -113,12 +136,13 @@ def test_a_single_comparison_has_no_star(tmp_path):
     assert "*" not in printed(comparison_table(read_results(pair)), width=160)
 
 
-def test_below_the_table_stands_what_each_variant_changes(tmp_path):
-    said = printed(comparison_table(read_results(make_home(tmp_path)))).splitlines()
-    assert [line.strip() for line in said if " changes " in line] == [
+def test_the_explanation_says_what_each_variant_changes(tmp_path):
+    said = explanation(read_results(make_home(tmp_path)))
+    assert [line for line in said if " changes " in line] == [
         "loo-loss changes loss = {type: dapo}.",
         "loo-curriculum changes curriculum.type = uniform.",
     ]
+    assert "It comes directly from the evaluations; no curve is fitted." in " ".join(said)
 
 
 def test_where_the_hours_went_is_a_line_per_variant(tmp_path):
@@ -153,8 +177,11 @@ def test_the_curve_of_each_variant_is_the_mean_of_its_seeds_in_twelfths_of_the_c
         parts = [[rate for compute, rate in told if a <= compute < b] for a, b in pairwise(edges)]
         means[variant.name] = [sum(part) / len(part) for part in parts]
     low, high = min(map(min, means.values())), max(map(max, means.values()))
-    text = printed(comparison_table(read_results(sweep)))
-    assert f"Curves: mean pass rate from {low:.3f} (▁) to {high:.3f} (█) over 2,000 modelled GPU-hours." in text
+    results = read_results(sweep)
+    text = printed(comparison_table(results))
+    assert f"Curves: mean pass rate from {low:.3f} (▁) to {high:.3f} (█) over 2,000 modelled GPU-hours." in explanation(
+        results
+    )
     for name, values in means.items():
         drawn = "".join("▁▂▃▄▅▆▇█"[min(7, int(8 * (value - low) / (high - low)))] for value in values)
         (line,) = [line for line in text.splitlines() if line.startswith(f"{name} ") and "changes" not in line]
@@ -165,6 +192,6 @@ def test_without_a_reading_there_are_no_curves(tmp_path):
     sweep = make_home(tmp_path)
     for run in sweep.plan.runs:
         sweep.run(run.id).metrics.write_text("")
-    text = printed(comparison_table(read_results(sweep)))
-    assert "Curves:" not in text
-    assert "curve " not in text.splitlines()[1]
+    results = read_results(sweep)
+    assert not any("Curves:" in one for one in explanation(results))
+    assert "curve " not in printed(comparison_table(results)).splitlines()[1]

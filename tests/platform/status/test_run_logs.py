@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 from waiting import wait_until
 
 from ablations.cli import app
+from ablations.cli.follow import find_run
+from ablations.errors import AblationsError
 from ablations.slurm.submissions import new_submission
 
 RUN = planned_run("loo-loss", 1).id
@@ -169,3 +171,11 @@ def test_following_waits_for_a_run_that_has_not_printed_yet(home, follow):
     following.until("first")
     os.kill(following.process.pid, 2)
     assert "Traceback" not in following.end(3)
+
+
+@pytest.mark.parametrize("name", ["loo-loss-s1", "loo-loss, seed 1", "loo-loss seed 1"])
+def test_a_run_is_found_by_every_name_that_an_output_gives_it(tmp_path, name):
+    sweep = make_home(tmp_path, seeds=(0, 1))
+    assert find_run(sweep.home, name, "loo", None) == planned_run("loo-loss", 1).id
+    with pytest.raises(AblationsError, match="unknown run or variant 'loo-loss-s7'"):
+        find_run(sweep.home, "loo-loss-s7", "loo", None)

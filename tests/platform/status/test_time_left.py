@@ -9,7 +9,7 @@ from fixtures_home import make_home
 from ablations.home.state import RunState, State
 from ablations.status.progress import run_rows, to_json
 from ablations.status.rows import is_going_on
-from ablations.status.time_left import end_text, seconds_left, sweep_seconds_left, time_left_text
+from ablations.status.time_left import end_text, seconds_for, seconds_left, sweep_seconds_left, time_left_text
 
 
 def run(state: str, compute: float = 0.0, wall_s: float = 0.0) -> RunState:
@@ -28,6 +28,12 @@ def test_a_run_without_a_speed_has_no_forecast(state):
 
 def test_a_run_beyond_its_budget_has_nothing_left():
     assert seconds_left(run("running", 120, 600), 100) == 0
+
+
+def test_compute_takes_its_time_at_the_mean_speed_of_runs_that_have_trained():
+    # Paces 5 and 10 s: mean 7.5; a pending run says nothing.
+    assert seconds_for(20, [run("done", 40, 200), run("done", 10, 100), run("pending")]) == pytest.approx(150)
+    assert seconds_for(20, [run("pending")]) is None
 
 
 def test_waiting_runs_take_the_places_that_become_free():

@@ -2,6 +2,7 @@ import pytest
 from places import REPOSITORY
 
 from ablations.errors import FileError
+from ablations.running.make_plan import make_plan
 from ablations.study.expand import Study, expand
 from scalerl.recipe import Dapo, Interruption, LengthPenalty, Pipeline, PpoOffPolicy, Uniform
 
@@ -62,24 +63,52 @@ def test_axes_vary_one_factor_at_a_time(expanded):
 
 def test_a_grid_crosses_its_axes_and_meets_the_reference_once(expanded):
     study = expanded("grid:\n  batch.prompts: [8, 16]\n  logits: [fp32, bf16]\n")
-    assert names(study) == [
-        "scalerl", "batch.prompts=8,logits=bf16", "batch.prompts=16,logits=fp32", "batch.prompts=16,logits=bf16",
+    assert names(study) == ["scalerl", "8,bf16", "16,fp32", "16,bf16"]
+
+
+def test_a_variant_of_a_grid_knows_its_value_on_each_axis_and_the_reference_its_own(expanded):
+    study = expanded("grid:\n  batch.prompts: [8, 16]\n  logits: [fp32, bf16]\n")
+    assert [variant.axes for variant in study.variants] == [
+        {"batch.prompts": prompts, "logits": logits} for prompts in ("8", "16") for logits in ("fp32", "bf16")
+    ]
+    apart = expanded("grid:\n  batch.prompts: [4, 16]\n  logits: [fp32, bf16]\n")
+    assert apart.reference.axes == {"logits": "fp32"}
+
+
+def test_a_change_never_lists_a_value_that_the_reference_has(expanded):
+    study = expanded("grid:\n  batch.prompts: [8, 16]\n  logits: [fp32, bf16]\n")
+    assert [variant.overrides for variant in study.variants] == [
+        {}, {"logits": "bf16"}, {"batch.prompts": 16}, {"batch.prompts": 16, "logits": "bf16"},
     ]  # fmt: skip
+    blocks = expanded("variants:\n  mine: {loss: {type: cispo}, curriculum: {type: uniform}, logits: fp32}\n")
+    assert blocks.variants[1].overrides == {"curriculum.type": "uniform"}
+
+
+def test_claims_and_published_values_of_a_grid_may_use_the_whole_name(expanded):
+    body = (
+        "grid:\n  batch.prompts: [8, 16]\n  logits: [fp32, bf16]\n"
+        "published: {'batch.prompts=16,logits=bf16': {A: 0.6, B: 1.5, C_mid: 300}}\n"
+        "claims:\n  - {variant: '16,fp32', against: 'batch.prompts=8,logits=bf16', of: level, says: up, "
+        "source: here}\n"
+    )
+    plan = make_plan(expanded(body), "grid", budget=None, command="")
+    assert [*plan.published] == ["16,bf16"]
+    assert [(claim["variant"], claim["against"]) for claim in plan.claims] == [("16,fp32", "8,bf16")]
 
 
 def test_exclude_leaves_out_every_combination_it_matches(expanded):
     body = "grid:\n  batch.prompts: [4, 16]\n  logits: [fp32, bf16]\n  off_policy.k: [4, 8]\n"
     study = expanded(body + "exclude:\n  - {batch.prompts: 16, logits: bf16}\n  - {off_policy.k: 4}\n")
     assert names(study)[1:] == [
-        "batch.prompts=4,logits=fp32,off_policy.k=8",
-        "batch.prompts=4,logits=bf16,off_policy.k=8",
-        "batch.prompts=16,logits=fp32,off_policy.k=8",
+        "4,fp32,8",
+        "4,bf16,8",
+        "16,fp32,8",
     ]
 
 
 def test_zip_pairs_its_axes(expanded):
     study = expanded("zip:\n  batch.prompts: [4, 16]\n  batch.generations: [8, 2]\n")
-    assert names(study)[1:] == ["batch.prompts=4,batch.generations=8", "batch.prompts=16,batch.generations=2"]
+    assert names(study)[1:] == ["4,8", "16,2"]
     assert [(v.recipe.batch.prompts, v.recipe.batch.generations) for v in study.variants[1:]] == [(4, 8), (16, 2)]
 
 

@@ -58,6 +58,9 @@ EXPECTED = {
     ),
     "binary.yaml": Expected(2, "", "not text: byte 0x89 is not UTF-8", "save the file as UTF-8 YAML"),
     "budget_infinite.yaml": Expected(7, "budget.compute", "found inf", "must be a finite number"),
+    "budget_is_a_word.yaml": Expected(
+        5, "budget", "found '300h'", "write `budget: {compute: 1}`, in the unit of the scale"
+    ),
     "budget_misspelt.yaml": Expected(9, "budget.fit_no", "unknown key 'fit_no'", "did you mean 'fit_on'?"),
     "budget_total.yaml": Expected(
         7, "budget.total", "unknown key 'total'", "keys of budget are: compute, fit_from, fit_on"
@@ -75,6 +78,9 @@ EXPECTED = {
     "fit_on_above_one.yaml": Expected(7, "budget.fit_on", "found 1.5", "must be at most 1"),
     "fit_window_empty.yaml": Expected(7, "budget", "fit_from 0.5 must lie below fit_on 0.5", ""),
     "grid_empty.yaml": Expected(4, "grid", "found an empty mapping", "must have at least 1 entry"),
+    "grid_is_a_list.yaml": Expected(
+        4, "grid", "found a list", "write `grid: {loss.type: [cispo, dapo], batch.prompts: [16, 32]}`"
+    ),
     "grid_is_the_reference.yaml": Expected(
         4, "grid", "every remaining combination equals the reference", "give an axis another value"
     ),
@@ -174,8 +180,11 @@ EXPECTED = {
         5, "variants.a.zero_variance", "unknown value 'off'", "values are: drop, keep"
     ),
     "override_out_of_range.yaml": Expected(7, "variants.a.off_policy.k", "found 0", "must be at least 1"),
-    "override_unknown_block.yaml": Expected(5, "variants.a.losss.type", "unknown key 'losss'", "did you mean 'loss'?"),
+    "override_unknown_block.yaml": Expected(5, "variants.a.losss", "unknown key 'losss'", "did you mean 'loss'?"),
     "override_unknown_type.yaml": Expected(6, "variants.a.loss.type", "unknown type 'grppo'", "did you mean 'grpo'?"),
+    "override_unknown_type_with_keys.yaml": Expected(
+        6, "variants.a.loss.type", "unknown type 'dpao'", "did you mean 'dapo'?"
+    ),
     "override_unknown_value.yaml": Expected(
         5, "variants.a.advantage", "unknown value 'btach'", "did you mean 'batch'?"
     ),

@@ -50,7 +50,10 @@ def truncation(early: TrainRows, recent: TrainRows) -> str | None:
     share, before = column_mean(recent, "truncated"), column_mean(early[:RECENT], "truncated")
     if share is None or before is None or share <= max(MAX_TRUNCATED, before + TRUNCATED_RISE):
         return None
-    return f"{share:.0%} of answers are cut off at the token limit, {before:.0%} at the start; runs over 10 % collapsed"
+    return (
+        f"{share:.0%} of answers are cut off at the token limit, {before:.0%} at the start; in ScaleRL (A.15), runs "
+        "above 10 % later collapsed"
+    )
 
 
 def mismatch(early: TrainRows, recent: TrainRows) -> str | None:

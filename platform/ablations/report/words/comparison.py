@@ -3,12 +3,13 @@
 The report and the page show the same words.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ablations.answers.answer import Question
 from ablations.answers.compare import VariantResult
 from ablations.answers.paper_rule import PAPER_MARGIN, PAPER_RULE
+from ablations.answers.questions import CEILING, LEVEL
 from ablations.answers.repeats import OtherSweeps
 from ablations.findings.remarks import clauses_on
 from ablations.findings.results import NO_FIT, FittedVariant, Results
@@ -125,6 +126,10 @@ class ResultRow:
         one = self.line.answers[question.name]
         return interval_text(one.estimate, one.lo, one.hi, question.form)
 
+    def own(self, question: Question) -> str:
+        """What the question compares, of this variant itself: its level, its A; nothing of a ratio."""
+        return self.level if question is LEVEL else self.A if question is CEILING else ""
+
     def joint(self, question: Question) -> str:
         """The joint interval alone, `[-0.080, -0.018]`; empty for the reference and if there is none."""
         if self.line is None or self.is_reference:
@@ -178,19 +183,13 @@ def answers(results: Results) -> list[str]:
     return [asked, *said]
 
 
-def changes_said(results: Results, names: Mapping[str, str] | None = None) -> list[str]:
-    """A line of changes for every variant; empty for many variants, and for curves of other trainers.
-
-    `names` are alternative names of variants, as a table shows them.
-    """
-    called = names or {}
+def changes_said(results: Results) -> list[str]:
+    """A line of changes for every variant; empty for many variants, and for curves of other trainers."""
     changing = [variant for variant in results.variants if variant.overrides]
     if len(changing) > MOST_CHANGES:
         shown = " and ".join(f"`platform show {name}`" for name in (results.plan.sweep, *results.beside))
         return [f"{shown} {'say' if results.beside else 'says'} what each variant changes."]
-    said = [
-        f"{called.get(variant.name, variant.name)} changes {changes_text(variant.overrides)}." for variant in changing
-    ]
+    said = [f"{variant.name} changes {changes_text(variant.overrides)}." for variant in changing]
     if any(variant.name == results.plan.reference for variant in changing):
         said.append(f"Changes are relative to the sweep's own reference, not to {results.plan.reference}.")
     return said

@@ -120,11 +120,6 @@ def source_sentence(prospect: Prospect) -> str:
     return f"It rests on {runs}{most}: their curves and noise, and {between}."
 
 
-def dry_run_sentences(prospect: Prospect, command: str) -> list[str]:
-    """At most three sentences: the resolution of the file, its basis, and the command that shows other designs."""
-    return [own_sentence(prospect), source_sentence(prospect), f"`{command}` shows other designs and their cost."]
-
-
 def answer(prospect: Prospect, question: str, detect: float) -> str:
     """The cheapest design that sees a wanted difference, with the settings to write; or a note that no design does."""
     wanted = _wanted(question, detect)

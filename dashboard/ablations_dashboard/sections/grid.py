@@ -1,0 +1,25 @@
+"""The cells and main effects of a grid, as in the report."""
+
+import pandas as pd
+import streamlit as st
+
+from ablations.findings.results import Results
+from ablations.report.grid_tables import grid_notes, grid_tables
+from ablations_dashboard.selection.variants import Shown
+from ablations_dashboard.text.escape import in_markdown, visible
+from ablations_dashboard.widgets.table import show_table
+
+
+def show_grid(results: Results, _: Shown) -> None:
+    """Show a table of cells for each question, then the main effects; nothing for variants that are no grid."""
+    tables = grid_tables(results)
+    if not tables:
+        return
+    st.subheader("The grid", anchor="grid")
+    for one in tables:
+        st.markdown(f"**{in_markdown(one.title)}**")
+        headings = pd.Index([visible(heading) for heading in one.headings])
+        cells = [[visible(cell.rstrip()) for cell in row] for row in one.rows]
+        name = f"{results.plan.sweep}-{one.title.partition(',')[0]}"
+        show_table(pd.DataFrame(cells, columns=headings), key=f"grid {name}", name=name)
+    st.caption(in_markdown(grid_notes(results)))

@@ -1,0 +1,117 @@
+"""Main effects of a grid: what one value of an axis does instead of another, on average over the other axes.
+
+    effect of a against a0 = 1 / n sum_b (mu_ab - mu_a0b)          over the n settings b of the other axes
+
+mu is the mean of a cell's seeds: its level, its ceiling, or the ln of its compute to a target that all cells of the
+grid reach, whose effect is a ratio. Each of the 2 n cells has weight 1 / n or -1 / n in a contrast whose variance comes
+from the same run-to-run spread as the verdicts (`RunToRun.of_contrast`), so an effect over n settings is about sqrt(n)
+times as sure as one difference of cells. A ceiling's effect is taken under each law, like a difference of ceilings.
+Settings b at which a cell is missing are left out.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ablations.answers.answer import Answer, Question
+from ablations.answers.differences import all_by_eq1, middle
+from ablations.answers.interval import JointInterval, only_estimate
+from ablations.answers.one_law import law_weights
+from ablations.answers.run_to_run import RunToRun
+from ablations.answers.student import interval_of
+from ablations.fit.result import Fit
+
+GridCell = tuple[str, ...]
+"""The value of a cell on each axis."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MainEffect:
+    """One value of an axis against another: `MainEffect(axis="loss.type", value="dapo", against="cispo", num_pairs=3,
+    answers={"level": Answer(...), ...})`.
+    """
+
+    axis: str
+    value: str
+    against: str
+    num_pairs: int
+    """Number of settings of the other axes that it is the mean over."""
+    answers: Mapping[str, Answer]
+    """Answers by the name of their question."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON, with the keys of the questions."""
+        found = {key: value for answer in self.answers.values() for key, value in answer.to_json().items()}
+        return {"axis": self.axis, "value": self.value, "against": self.against, "pairs": self.num_pairs} | found
+
+
+def main_effects(
+    cells: Mapping[GridCell, Sequence[Fit]],
+    axes: Mapping[str, Sequence[str]],
+    bases: Mapping[str, str],
+    spreads: Mapping[str, RunToRun],
+    questions: Sequence[Question],
+) -> list[MainEffect]:
+    """The effect of every value of every axis against the axis's base; joint intervals hold for all effects at once.
+
+    `axes` are the values by axis, in the order of the values of a cell. A value without a pair of cells is left out.
+    """
+    wanted = []
+    for place, (axis, values) in enumerate(axes.items()):
+        for value in (one for one in values if one != bases[axis]):
+            pairs = [
+                (cell, other)
+                for cell in cells
+                if cell[place] == value and (other := (*cell[:place], bases[axis], *cell[place + 1 :])) in cells
+            ]
+            wanted += [(axis, value, pairs)] if pairs else []
+    return [
+        MainEffect(
+            axis=axis,
+            value=value,
+            against=bases[axis],
+            num_pairs=len(pairs),
+            answers={
+                one.name: Answer.of(one, _effect(one, pairs, cells, spreads[one.spread], len(wanted)))
+                for one in questions
+            },
+        )
+        for axis, value, pairs in wanted
+    ]
+
+
+def _effect(
+    question: Question,
+    pairs: Sequence[tuple[GridCell, GridCell]],
+    cells: Mapping[GridCell, Sequence[Fit]],
+    spread: RunToRun,
+    comparisons: int,
+) -> JointInterval | None:
+    """The mean difference over the pairs; None if a cell has no number."""
+    sides = [(sign / len(pairs), cells[cell]) for pair in pairs for sign, cell in zip((1, -1), pair, strict=True)]
+    weights, variants = [weight for weight, _ in sides], [fits for _, fits in sides]
+    laws = law_weights([fit for fits in variants for fit in fits]) if question.is_by_law else {"": 1.0}
+    numbers = {law: found for law in laws if (found := question.on_one_footing(variants, law)) is not None}
+    if not numbers:
+        return None
+    contrasts = {law: list(zip(weights, found, strict=True)) for law, found in numbers.items()}
+    if not spread.is_known:
+        estimate = sum(weight * float(np.mean(one.values)) for weight, one in next(iter(contrasts.values())))
+        return _in_unit(question, only_estimate(estimate, num_seeds=min(map(len, variants))))
+    parts = [
+        replace(spread.under.get(law, spread).of_contrast(sides), weight=laws[law]) for law, sides in contrasts.items()
+    ]
+    by_eq1 = not question.is_by_law or all(map(all_by_eq1, variants))
+    return _in_unit(question, interval_of(parts, middle(parts, by_eq1=by_eq1), comparisons=comparisons))
+
+
+def _in_unit(question: Question, found: JointInterval) -> JointInterval:
+    """A ratio from its ln; a difference as it is."""
+    if not question.is_ratio:
+        return found
+    names = ("estimate", "lo", "hi", "joint_lo", "joint_hi")
+    ends = {name: getattr(found, name) for name in names}
+    return replace(found, **{name: None if end is None else math.exp(end) for name, end in ends.items()})

@@ -1,0 +1,77 @@
+"""The grid of a comparison: which variant is which cell, and the main effects of its axes.
+
+>>> grid = open_sweep("loss_by_batch").grid
+>>> grid.axes
+{'loss.type': ('cispo', 'dapo'), 'batch.prompts': ('16', '32', '64')}
+>>> grid.cells[("dapo", "32")], grid.bases["batch.prompts"]
+('dapo,32', '16')
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ablations.answers.compare import Comparison
+from ablations.answers.main_effects import GridCell, MainEffect, main_effects
+from ablations.fit.result import Fit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """The cells of two or more crossed axes; those with a fit have an effect."""
+
+    axes: Mapping[str, tuple[str, ...]]
+    """The values of each axis: numbers by size, words in the order of the file."""
+    own: Mapping[str, str]
+    """The reference's own value on each axis; an axis without it has no entry."""
+    bases: Mapping[str, str]
+    """The value of each axis that its others are compared with: the reference's own, else the first."""
+    cells: Mapping[GridCell, str]
+    """The variant of each cell that was trained; the reference is one if it has a value on every axis."""
+    effects: tuple[MainEffect, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "axes": {axis: list(values) for axis, values in self.axes.items()},
+            "own": dict(self.own),
+            "cells": [
+                {"variant": name, "values": dict(zip(self.axes, cell, strict=True))}
+                for cell, name in self.cells.items()
+            ],
+            "effects": [effect.to_json() for effect in self.effects],
+        }
+
+
+def grid_of(
+    axes_of: Mapping[str, Mapping[str, str]], fits: Mapping[str, Sequence[Fit]], comparison: Comparison
+) -> Grid | None:
+    """The grid among compared variants, given the axes of each; None if no two axes are crossed.
+
+    Of several grids the one with the most cells counts.
+    """
+    crossed = Counter(tuple(axes) for name, axes in axes_of.items() if len(axes) > 1 and name != comparison.reference)
+    for names, _ in crossed.most_common():
+        cells: dict[GridCell, str] = {}
+        for variant, axes in axes_of.items():
+            if set(names) == set(axes) or (variant == comparison.reference and set(names) <= set(axes)):
+                cells.setdefault(tuple(axes[name] for name in names), variant)
+        values = {name: _in_order(cell[place] for cell in cells) for place, name in enumerate(names)}
+        reference = axes_of.get(comparison.reference, {})
+        own = {name: reference[name] for name in names if name in reference}
+        bases = {name: own[name] if own.get(name) in values[name] else values[name][0] for name in names}
+        fitted = {cell: fits[variant] for cell, variant in cells.items() if fits.get(variant)}
+        effects = main_effects(fitted, values, bases, comparison.spreads, comparison.questions)
+        if {effect.axis for effect in effects} == set(names):
+            return Grid(axes=values, own=own, bases=bases, cells=cells, effects=tuple(effects))
+    return None
+
+
+def _in_order(values: Iterable[str]) -> tuple[str, ...]:
+    """Each value once: numbers by size, words in their order."""
+    found = tuple(dict.fromkeys(values))
+    with suppress(ValueError):
+        return tuple(sorted(found, key=float))
+    return found

@@ -1,0 +1,115 @@
+"""The grid of a comparison as tables of text: a table of cells per question, and the main effects of the axes.
+
+Terminal, page, Markdown and LaTeX show the same tables.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from ablations.answers.answer import Answer
+from ablations.findings.grid import Grid
+from ablations.findings.results import Results
+from ablations.report.columns import HELD_MARK, REFERENCE_MARK, marked_answer, marked_number
+from ablations.report.words.comparison import ResultRow
+
+EFFECTS_NOTE = (
+    "Main effect: the mean difference between two values of an axis over the other axes, with the run-to-run spread of "
+    "the verdicts; of compute, the mean ratio."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridTable:
+    """A table of text: `GridTable(title="level − scalerl", headings=("loss.type", "16", "32"), rows=(("dapo", ...),))`.
+
+    The first column names the row.
+    """
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    answers: tuple[tuple[Answer | None, ...], ...]
+    """The answer that each cell shows; None of a name, of the reference and of a cell that is missing."""
+
+
+def grid_tables(results: Results) -> list[GridTable]:
+    """The tables of a comparison's grid: cells for each question with an answer, then main effects; none without a
+    grid.
+
+    Columns are the values of the shortest axis. A value that the reference has is marked.
+    """
+    grid = results.grid
+    if grid is None:
+        return []
+    across = min(grid.axes, key=lambda axis: len(grid.axes[axis]))
+    down = [axis for axis in grid.axes if axis != across]
+    places = [dict(zip(down, values, strict=True)) for values in product(*(grid.axes[axis] for axis in down))]
+    found = []
+    for question in results.questions:
+        rows, answers = [], []
+        for place in places:
+            cells = [_row_of(results, grid, {**place, across: value}) for value in grid.axes[across]]
+            name = ", ".join(_value(grid, axis, value) for axis, value in place.items())
+            rows.append((name, *("" if row is None else marked_number(row, question) for row in cells)))
+            lines = [row.line if row and not row.is_reference else None for row in cells]
+            answers.append((None, *(line and line.answers[question.name] for line in lines)))
+        if any(one is not None and (one.lo, one.hi) != (None, None) for row in answers for one in row):
+            heading = question.heading.format(reference=results.plan.reference)
+            columns = tuple(_value(grid, across, value) for value in grid.axes[across])
+            found.append(
+                GridTable(
+                    title=f"{heading}, by {', '.join(down)} (down) and {across} (across)",
+                    headings=(", ".join(down), *columns),
+                    rows=tuple(rows),
+                    answers=tuple(answers),
+                )
+            )
+    return [*found, effects_table(results, grid)]
+
+
+def effects_table(results: Results, grid: Grid) -> GridTable:
+    """A line per main effect, with a column for each question that one of them answers."""
+    questions = [
+        one
+        for one in results.questions
+        if any(effect.answers[one.name].estimate is not None for effect in grid.effects)
+    ]
+    is_joint = len(grid.effects) > 1
+    twice = Counter(effect.value for effect in grid.effects)
+    rows = tuple(
+        (
+            effect.value if twice[effect.value] == 1 else f"{effect.axis} {effect.value}",
+            *(marked_answer(effect.answers[one.name], is_joint=is_joint) for one in questions),
+        )
+        for effect in grid.effects
+    )
+    answers = tuple((None, *(effect.answers[one.name] for one in questions)) for effect in grid.effects)
+    against = ", ".join(f"{axis} {value}" for axis, value in grid.bases.items())
+    headings = ("value", *(one.name for one in questions))
+    return GridTable(title=f"main effects, against {against}", headings=headings, rows=rows, answers=answers)
+
+
+def _value(grid: Grid, axis: str, value: str) -> str:
+    """A value of an axis, marked if it is the reference's own."""
+    return f"{value}{REFERENCE_MARK * (grid.own.get(axis) == value)}"
+
+
+def _row_of(results: Results, grid: Grid, values: dict[str, str]) -> ResultRow | None:
+    name = grid.cells.get(tuple(values[axis] for axis in grid.axes))
+    return None if name is None else ResultRow(results=results, variant=results.variant(name))
+
+
+def grid_notes(results: Results) -> str:
+    """What the marks and the main effects of the tables mean."""
+    marks = (
+        f"{HELD_MARK} also differs with intervals corrected for all comparisons, = shows no difference, ? cannot tell"
+    )
+    return " ".join(filter(None, (reference_values(results), f"Marks: {marks}.", EFFECTS_NOTE)))
+
+
+def reference_values(results: Results) -> str:
+    """What marks the reference's own values, for below the tables; empty if it has none."""
+    own: Sequence[str] = [f"{axis} {value}" for axis, value in results.grid.own.items()] if results.grid else ()
+    return f"{REFERENCE_MARK} {results.plan.reference}'s own value: {', '.join(own)}." if own else ""

@@ -1,0 +1,99 @@
+"""A grid is answered as a grid: its cells, its own values, its main effects, in every output."""
+
+import csv
+import io
+from datetime import UTC, datetime
+
+import pytest
+from ablations.report.rounding import ROUNDED
+from fixtures_home import make_grid
+
+from ablations.cli.read import show_comparison
+from ablations.findings.grid import grid_of
+from ablations.findings.results import Results, read_results
+from ablations.report.csv_files import csv_files
+from ablations.report.document import document_of
+from ablations.report.grid_tables import grid_tables
+from ablations.report.latex import latex_files
+from ablations.report.markdown import markdown_files
+from ablations.report.page import report_page
+from ablations.report.words.comparison import FIXED
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> Results:
+    return read_results(make_grid(tmp_path_factory.mktemp("grid")))
+
+
+def printed(results: Results, capsys, **options: bool) -> str:
+    show_comparison(results, **options)
+    return capsys.readouterr().out
+
+
+def test_the_reference_is_a_cell_and_numbers_stand_by_size(results):
+    grid = results.grid
+    assert grid.axes == {"loss.type": ("cispo", "dapo"), "batch.prompts": ("16", "32", "64")}
+    assert grid.cells["cispo", "16"] == "scalerl"
+    assert grid.cells["dapo", "32"] == "dapo,32"
+    assert grid.own == grid.bases == {"loss.type": "cispo", "batch.prompts": "16"}
+    assert [(one.axis, one.value, one.num_pairs) for one in grid.effects] == [
+        ("loss.type", "dapo", 3), ("batch.prompts", "32", 2), ("batch.prompts", "64", 2),
+    ]  # fmt: skip
+    assert grid.effects[0].answers["level"].verdict == "level down"
+
+
+def test_a_cell_is_what_its_variant_is_compared_by(results):
+    level = grid_tables(results, FIXED)[0]
+    assert level.headings == ("batch.prompts", "cispo°", "dapo")
+    assert [row[0] for row in level.rows] == ["16°", "32", "64"]
+    answer = results.compared("dapo,32").answers["level"]
+    assert level.rows[1][2].startswith(f"{answer.estimate:+.3f} [{answer.lo:+.3f}, {answer.hi:+.3f}]")
+    assert level.rows[0][1].strip() == f"own {results.compared('scalerl').level:.3f}"
+
+
+def test_every_output_has_the_cells_and_the_effects_under_one_name(results, capsys):
+    document = document_of(results, now=NOW)
+    effect = grid_tables(results, ROUNDED)[-1].rows[0][1].rstrip()
+    assert effect.startswith("-0.0")
+    markdown = markdown_files(document, {})["report.md"].decode()
+    assert f"| dapo | {effect[:-1]}" in markdown
+    latex = latex_files(document, {})["report.tex"].decode()
+    assert "main effects, against loss.type cispo, batch.prompts 16" in latex
+    page = report_page(results, now=NOW)
+    assert effect in page
+    terminal = printed(results, capsys)
+    assert "level − scalerl, by batch.prompts (down) and loss.type (across)" in terminal
+    assert "° scalerl's own value: loss.type cispo, batch.prompts 16." in terminal
+    for text in (markdown, latex, page, terminal):
+        assert "dapo,32" in text
+        assert "loss.type=dapo" not in text
+    (row, *_) = csv.DictReader(io.StringIO(csv_files(results)["main_effects.csv"].decode()))
+    assert float(row["delta_level"]) == results.grid.effects[0].answers["level"].estimate
+    (told, *_) = results.to_json()["grid"]["effects"]
+    assert (told["axis"], told["value"], told["against"], told["pairs"]) == ("loss.type", "dapo", "cispo", 3)
+
+
+def test_changes_do_not_list_what_the_reference_has(results, capsys):
+    said = printed(results, capsys, explain=True)
+    assert "dapo,16 changes loss.type = dapo." in said
+    assert "cispo,32 changes batch.prompts = 32." in said
+
+
+def test_variants_without_crossed_axes_are_no_grid(results):
+    fits = {variant.name: variant.fits for variant in results.variants}
+    names = list(fits)
+    paired = {names[0]: {}, names[1]: {"a": "1", "b": "1"}, names[2]: {"a": "2", "b": "2"}}
+    assert grid_of(paired, fits, results.comparison) is None
+    alone = {name: {"a": "1"} for name in names}
+    assert grid_of(alone, fits, results.comparison) is None
+
+
+def test_without_the_references_cell_the_first_value_is_the_base(results):
+    fits = {variant.name: variant.fits for variant in results.variants}
+    axes = {name: one for name, one in results.plan.axes.items() if name != "scalerl"} | {"scalerl": {}}
+    grid = grid_of(axes, fits, results.comparison)
+    assert grid.own == {}
+    assert grid.bases == {"loss.type": "cispo", "batch.prompts": "16"}
+    assert {one.value: one.num_pairs for one in grid.effects} == {"dapo": 2, "32": 1, "64": 1}
