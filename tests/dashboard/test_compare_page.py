@@ -186,7 +186,7 @@ def test_an_unknown_sweep_in_the_url_shows_no_other(monkeypatch, tmp_path):
 def test_a_grid_has_its_cells_and_main_effects(monkeypatch, tmp_path):
     results = read_results(make_grid(tmp_path))
     page = open_page(monkeypatch, tmp_path / "home", "compare", sweep="loss_by_batch")
-    assert "The grid" in [plain(one.value) for one in page.header]
+    assert "The grid" in [plain(one.value) for one in page.subheader]
     cells = [one.value for one in page.dataframe if "cispo°" in one.value.columns]
     assert [list(one.columns) for one in cells] == [["batch.prompts", "cispo°", "dapo"]] * 3
     effects = table_with(page, "value")

@@ -8,7 +8,7 @@ from itertools import pairwise
 from ablations.diagnosis.history import History, LogRow, score_of
 from ablations.diagnosis.training_rules import NO_CHANGE, Symptom
 
-NOISY_EVALUATION = 0.03
+NOISY_EVALUATION = 0.05
 """Standard error of one evaluation's pass rate above which few differences show."""
 FALL_ERRORS = 2.5
 """Fall of the held-out pass rate, in standard errors of the difference of two evaluations."""

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from ablations.terminal.listing import GAP, ListedRow, Listing, wrapped
 
-MARGIN = 2
+SPARE_COLUMNS = 2
 """Columns left free at the right, so that a table pasted into a mail does not wrap."""
 LEADING_ZERO = re.compile(r"(?<![\d.])0\.(?=\d)")
 INTERVAL = re.compile(r"\[[^\]]*\]")
@@ -37,10 +37,10 @@ class OneLine(Listing):
 
     def fits(self, width: int) -> bool:
         """True if every row, with its name, is one line."""
-        return self._shortened()._that_fit(width - MARGIN, 1, names=True) is not None
+        return self._shortened()._that_fit(width - SPARE_COLUMNS, 1, names=True) is not None
 
     def _laid_out(self, width: int) -> Iterator[Text]:
-        width -= MARGIN
+        width -= SPARE_COLUMNS
         brief = self._shortened()
         for table, gap, names in ((self, GAP, True), (brief, 1, True), (brief, 1, False)):
             if (places := table._that_fit(width, gap, names=names)) is not None:

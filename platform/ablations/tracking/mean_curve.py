@@ -12,9 +12,6 @@ import numpy as np
 
 from ablations.fit.curve import Curve
 
-MEAN_PASS_RATE, MEAN_COMPUTE = "eval/pass_rate", "eval/compute_gpu_hours"
-"""Metrics of a variant; its seeds have metrics of the same names, so that one chart shows both."""
-
 
 class MeanReading(NamedTuple):
     """One point: `MeanReading(step=120, compute=213.0, pass_rate=0.41)`."""

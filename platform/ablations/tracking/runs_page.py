@@ -9,8 +9,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from ablations.tracking.descriptions import OF_A_VARIANT, fingerprint
-from ablations.tracking.mean_curve import MEAN_COMPUTE, MEAN_PASS_RATE
 
+MEAN_PASS_RATE, MEAN_COMPUTE = "eval/pass_rate", "eval/compute_gpu_hours"
+"""Metrics of a variant; its seeds have metrics of the same names, so that one chart shows both."""
 VIEW_KEY = "ablations"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 SHOWN_COLUMNS = (

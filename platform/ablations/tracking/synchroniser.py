@@ -41,7 +41,7 @@ from ablations.tracking.ledger import (
     stored_recipe,
     written_state,
 )
-from ablations.tracking.mean_curve import MEAN_COMPUTE, MEAN_PASS_RATE, mean_curve
+from ablations.tracking.mean_curve import mean_curve
 from ablations.tracking.mlflow_experiment import (
     MAX_BATCH_METRICS,
     PARENT_TAG,
@@ -51,7 +51,7 @@ from ablations.tracking.mlflow_experiment import (
     set_up_client,
     short_reason,
 )
-from ablations.tracking.runs_page import VIEW_MARK, VIEW_TAG, VIEW_VALUE
+from ablations.tracking.runs_page import MEAN_COMPUTE, MEAN_PASS_RATE, VIEW_MARK, VIEW_TAG, VIEW_VALUE
 from ablations.tracking.sortable import numbers_of_run, numbers_of_variant, verdicts_of_run, verdicts_of_variant
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ import io
 from datetime import UTC, datetime
 
 import pytest
-from ablations.report.rounding import ROUNDED
 from fixtures_home import make_grid
 
 from ablations.cli.read import show_comparison
@@ -17,7 +16,6 @@ from ablations.report.grid_tables import grid_tables
 from ablations.report.latex import latex_files
 from ablations.report.markdown import markdown_files
 from ablations.report.page import report_page
-from ablations.report.words.comparison import FIXED
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -45,7 +43,7 @@ def test_the_reference_is_a_cell_and_numbers_stand_by_size(results):
 
 
 def test_a_cell_is_what_its_variant_is_compared_by(results):
-    level = grid_tables(results, FIXED)[0]
+    level = grid_tables(results)[0]
     assert level.headings == ("batch.prompts", "cispo°", "dapo")
     assert [row[0] for row in level.rows] == ["16°", "32", "64"]
     answer = results.compared("dapo,32").answers["level"]
@@ -55,7 +53,7 @@ def test_a_cell_is_what_its_variant_is_compared_by(results):
 
 def test_every_output_has_the_cells_and_the_effects_under_one_name(results, capsys):
     document = document_of(results, now=NOW)
-    effect = grid_tables(results, ROUNDED)[-1].rows[0][1].rstrip()
+    effect = grid_tables(results)[-1].rows[0][1].rstrip()
     assert effect.startswith("-0.0")
     markdown = markdown_files(document, {})["report.md"].decode()
     assert f"| dapo | {effect[:-1]}" in markdown
