@@ -68,7 +68,7 @@ def _prompts_run_out(history: History) -> SymptomSince | None:
 
 def _one_answer(history: History) -> SymptomSince | None:
     """One text as the answer to different prompts."""
-    held = [row for row in history.rollouts if row.get("kind") == "held_out"]
+    held = [row for row in history.rollouts if row.get("kind") == "held_out" and not row.get("truncated")]
     steps = sorted({row["step"] for row in held})
     found: SymptomSince | None = None
     for at in range(len(steps) - 1, -1, -1):
@@ -76,11 +76,11 @@ def _one_answer(history: History) -> SymptomSince | None:
         texts = Counter(answer_text(row) for row in {(row["prompt_id"], row["step"]): row for row in recent}.values())
         prompts = len({row["prompt_id"] for row in recent})
         text, count = texts.most_common(1)[0]
-        if prompts < FEWEST_ANSWERS // 2 or texts.total() < FEWEST_ANSWERS or count < ONE_ANSWER * texts.total():
+        is_enough = prompts >= FEWEST_ANSWERS // 2 and texts.total() >= FEWEST_ANSWERS
+        if not text or not is_enough or count < ONE_ANSWER * texts.total():
             break
-        said = "nothing" if not text else f"`{text[:40]}`"
         symptom = Symptom(
-            text=f"{count} of {texts.total()} kept answers to different prompts are the same: {said}",
+            text=f"{count} of {texts.total()} kept answers to different prompts are the same: `{text[:40]}`",
             change="look at what the reward pays for; balance the right answers of the task",
         )
         found = symptom, int(steps[at])

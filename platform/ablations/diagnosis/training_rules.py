@@ -29,6 +29,8 @@ WEIGHTS_JUMPED = 0.5
 """Gap in nats a token between trainer and generator that only a jump of the weights brings about."""
 NO_CHANGE = 0.02
 """Change of the score that is none."""
+STAYS = 0.05
+"""Largest difference between windows of a score that stays, with the noise of both."""
 HARDLY_MOVED = 2e-3
 """Gap in nats between the trainer and weights some steps old, below which the weights hardly move."""
 ENTROPY_RISE, ENTROPY_RISE_NATS = 1.5, 0.2
@@ -68,17 +70,19 @@ def _verifier(window: StepWindow) -> Symptom | None:
 
 
 def _unreadable(window: StepWindow) -> Symptom | None:
-    """Answers in which the verifier finds no final answer."""
+    """Answers that were not cut off, and in which the verifier finds no final answer."""
     counts = _outcomes(window.recent)
     total = sum(counts.values())
     before = _outcomes(window.early[: health.RECENT])
     if not total or not before:
         return None
     share, share_before = (each.get("unparsable", 0) / sum(each.values()) for each in (counts, before))
-    if share <= max(MANY_UNREADABLE, share_before + UNREADABLE_ROSE):
+    whole, whole_before = share - (window.now("truncated") or 0.0), share_before - (window.before("truncated") or 0.0)
+    if whole <= max(MANY_UNREADABLE, whole_before + UNREADABLE_ROSE):
         return None
     return Symptom(
-        text=f"{share:.0%} of the answers have no final answer that can be read, {share_before:.0%} at the start",
+        text=f"{share:.0%} of the answers have no final answer that can be read, {share_before:.0%} at the start, and "
+        f"{whole:.0%} although they were not cut off",
         change="look at the kept rollouts; state the form of the answer in the prompt, or raise generation.answer",
     )
 
@@ -127,7 +131,8 @@ def _learning_rate_too_low(window: StepWindow) -> Symptom | None:
     lag = _mean_lag(window)
     if score is None or before is None or gap is None or lag < 1 or score >= TOO_EASY:
         return None
-    if gap >= HARDLY_MOVED or score > before + NO_CHANGE:
+    nats = window.now("entropy")
+    if gap >= HARDLY_MOVED or abs(score - before) > STAYS or (nats is not None and nats < health.MIN_ENTROPY):
         return None
     return Symptom(
         text=f"the score stays at {score:.2f}, and log-probs of weights {lag:.0f} steps old differ by {gap:.1g} nats: "
@@ -288,13 +293,13 @@ TRAINING_RULES: dict[str, TrainingRule] = {
     "learning rate too low": _learning_rate_too_low,
     "no signal": _no_signal,
     "entropy explodes": _entropy_explodes,
-    "empty answers": _empty_answers,
-    "unreadable answers": _unreadable,
+    "entropy gone": _entropy_gone,
     "mismatch grows": _mismatch,
     "few effective tokens": _weights_of_few,
+    "empty answers": _empty_answers,
     "truncation grows": _truncation,
+    "unreadable answers": _unreadable,
     "longer, not better": _longer_not_better,
-    "entropy gone": _entropy_gone,
     "score falls": _fallen,
     "starved": _starved,
 }
