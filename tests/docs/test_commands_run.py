@@ -139,6 +139,7 @@ NOT_COMPARED: dict[str, str] = {
     "claims:": "of studies in sweeps/paper; tests/platform/study/test_claims.py reads them",
     '{"mcpServers"': "an entry in the configuration of an agent's program",
     "R_C = R_0 + (A - R_0)": "a formula",
+    "effect of a against a0": "a formula",
     "import ablations": "a part of a script; tests/platform/test_log.py runs one",
 }
 """How a block begins that is neither command, file, nor what a command of its page printed; and what it is."""
