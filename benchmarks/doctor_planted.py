@@ -41,15 +41,15 @@ PLANTED: dict[str, tuple[str, dict[str, Any]]] = {
     "entropy bonus of 1": ("entropy explodes", {"entropy_bonus": 1.0}),
     "a loss without the advantage": ("entropy gone", {"loss": own("imitates_itself"), "zero_variance": "keep"}),
     "a reward that pays length": (
-        "truncation grows",
+        "reward pays something else",
         {"reward": own("pays_length"), "length_control": {"type": "none"}, "generation": {"answer": 12}},
     ),
     "a reward that pays thinking": (
-        "longer, not better",
+        "reward pays something else",
         {"reward": own("pays_length_too"), "generation": {"thinking": 24}},
     ),
-    "a reward that pays short answers": ("empty answers", {"reward": own("pays_short")}),
-    "a reward that pays nonsense": ("unreadable answers", {"reward": own("pays_nonsense")}),
+    "a reward that pays short answers": ("reward pays something else", {"reward": own("pays_short")}),
+    "a reward that pays nonsense": ("reward pays something else", {"reward": own("pays_nonsense")}),
     "weights 64 steps old": (
         "mismatch grows",
         {"off_policy": {"type": "ppo_off_policy", "k": 64}, "optimiser": {"learning_rate": 2e-3}},
@@ -66,7 +66,11 @@ PLANTED: dict[str, tuple[str, dict[str, Any]]] = {
             "curriculum": {"type": "uniform"},
         },
     ),
-    "24 training prompts": ("prompts run out", {"tasks": [{**TASK, "train_prompts": 24}]}),
+    "24 training prompts": ("learned by heart", {"tasks": [{**TASK, "train_prompts": 24}]}),
+    "60 easy training prompts": (
+        "prompts run out",
+        {"tasks": [{**TASK, "max_length": 3, "symbols": 8, "validation_prompts": 40, "train_prompts": 60}]},
+    ),
     "12 training prompts, for ever": (
         "learned by heart",
         {

@@ -9,7 +9,13 @@ from ablations.diagnosis.training_rules import TRAINING_RULES, Symptom, Training
 from scalerl.run.health import RECENT
 
 Sureness = Literal["sure", "likely", "possible"]
-CAUSES_FIRST = ("verifier fails", "steps skipped", "one answer for everything", "learned by heart")
+CAUSES_FIRST = (
+    "verifier fails",
+    "steps skipped",
+    "reward pays something else",
+    "one answer for everything",
+    "learned by heart",
+)
 """Rules that name a cause by themselves, before those that may be its consequence."""
 BY_DESIGN_LAST = ("prompts run out", "score falls", "starved", "noisy evaluation")
 """Rules about what may be so by design."""

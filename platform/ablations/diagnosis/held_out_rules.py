@@ -5,14 +5,16 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 
-from ablations.diagnosis.history import History, LogRow, score_of
-from ablations.diagnosis.training_rules import NO_CHANGE, Symptom
+from ablations.diagnosis.history import History, LogRow
+from ablations.diagnosis.training_rules import Symptom
+from scalerl.run.health import RECENT, column_mean
 
 NOISY_EVALUATION = 0.05
 """Standard error of one evaluation's pass rate above which few differences show."""
-FALL_ERRORS = 2.5
-"""Fall of the held-out pass rate, in standard errors of the difference of two evaluations."""
-LEAST_HELD_OUT_FALL, LEAST_GAP = 0.04, 0.1
+WIDE_GAP = 0.2
+"""Training pass rate above the held-out one; a curriculum that leaves out mastered prompts makes it smaller."""
+BY_HEART, FEWEST_EVALUATIONS = 0.4, 4
+"""Share of the evaluations with such a gap, and the fewest evaluations."""
 FEWEST_ANSWERS = 8
 """Least kept answers to different prompts that can be called one answer."""
 ONE_ANSWER = 0.75
@@ -30,25 +32,18 @@ def standard_error(row: LogRow) -> float | None:
 
 
 def _memorised(history: History) -> SymptomSince | None:
-    """A held-out pass rate that falls while the training pass rate rises."""
-    rows = [row for row in history.evaluations if row.get("pass_rate") is not None]
-    if len(rows) < 3:
+    """A training pass rate far above the held-out one, for most of the run: the prompts are learned by heart."""
+    gaps = []
+    for row in history.evaluations:
+        before = [one for one in history.steps if row["step"] - RECENT < one["step"] <= row["step"]]
+        if before and row.get("pass_rate") is not None and (rate := column_mean(before, "pass_rate")) is not None:
+            gaps.append((rate - row["pass_rate"], rate, row))
+    wide = [found for found in gaps if found[0] > WIDE_GAP]
+    if len(gaps) < FEWEST_EVALUATIONS or len(wide) < BY_HEART * len(gaps):
         return None
-    best = max(range(len(rows)), key=lambda at: rows[at]["pass_rate"])
-    last, error = rows[-1], standard_error(rows[-1]) or 0.0
-    fall = rows[best]["pass_rate"] - last["pass_rate"]
-    trained = [row for row in history.steps if row["step"] > rows[best]["step"]]
-    half = len(trained) // 2
-    before, after = score_of(trained[:half]), score_of(trained[half:])
-    if fall <= max(LEAST_HELD_OUT_FALL, FALL_ERRORS * math.sqrt(2) * error) or before is None or after is None:
-        return None
-    if after < max(before - NO_CHANGE, last["pass_rate"] + LEAST_GAP):
-        return None  # both fall: not learned by heart
-    text = (
-        f"the held-out pass rate fell from {rows[best]['pass_rate']:.2f} to {last['pass_rate']:.2f} while that of the "
-        f"training prompts went from {before:.2f} to {after:.2f}: they are learned by heart"
-    )
-    return Symptom(text=text, change="use more training prompts, or a smaller budget"), int(rows[best]["step"])
+    _, rate, row = wide[-1]
+    text = f"training prompts are solved at {rate:.2f}, held-out ones at {row['pass_rate']:.2f}: learned by heart"
+    return Symptom(text=text, change="use more training prompts, or a smaller budget"), int(wide[0][2]["step"])
 
 
 def _prompts_run_out(history: History) -> SymptomSince | None:

@@ -43,6 +43,8 @@ class StepWindow:
     """All steps up to the end of the window."""
     best: float | None
     """Largest mean score over RECENT steps so far; at least the held-out score before training."""
+    held_out: tuple[float, ...] = ()
+    """The held-out scores so far."""
 
     @property
     def early(self) -> Sequence[LogRow]:
@@ -92,11 +94,14 @@ def windows(history: History) -> Iterator[StepWindow]:
     steps = history.steps
     ends = range(len(steps), 2 * RECENT - 1, -STRIDE)
     best: dict[int, float | None] = {}
-    untrained = [row["pass_rate"] for row in history.evaluations[:1] if row["step"] == 0]
+    measured = [row for row in history.evaluations if row.get("pass_rate") is not None]
+    untrained = [row["pass_rate"] for row in measured[:1] if row["step"] == 0]
     so_far: float | None = untrained[0] if untrained else None
     for end in reversed(ends):
         if (score := score_of(steps[end - RECENT : end])) is not None:
             so_far = score if so_far is None else max(so_far, score)
         best[end] = so_far
     for end in ends:
-        yield StepWindow(steps=steps[:end], best=best[end])
+        until = steps[end - 1]["step"]
+        held_out = tuple(row["pass_rate"] for row in measured if row["step"] <= until)
+        yield StepWindow(steps=steps[:end], best=best[end], held_out=held_out)

@@ -19,6 +19,12 @@ NO_SIGNAL = 0.75
 """Share of groups whose rewards are all equal."""
 TOO_HARD, TOO_EASY = 0.1, 0.9
 """Pass rates at which such groups are all wrong, or all right."""
+MOST_OF_RUN = 0.5
+"""Share of the steps on mastered prompts above which the prompts are too easy for the run."""
+REWARD_ROSE = 0.1
+"""Rise of the mean reward that pays for something."""
+OLD = 10.0
+"""Age of weights in steps above which a large gap is laid to their age, and not to the size of a step."""
 GRADIENT_RISE = 4.0
 """Median gradient norm, over that at the start."""
 MANY_CLIPPED = 0.3
@@ -87,6 +93,21 @@ def _unreadable(window: StepWindow) -> Symptom | None:
     )
 
 
+def _reward_pays_something_else(window: StepWindow) -> Symptom | None:
+    """A mean reward that rises while fewer answers are right."""
+    now, before = window.now("reward_mean"), window.before("reward_mean")
+    rate, rate_before = window.now("pass_rate"), window.before("pass_rate")
+    if now is None or before is None or rate is None or rate_before is None:
+        return None
+    if now < before + REWARD_ROSE or rate > rate_before - NO_CHANGE:
+        return None
+    return Symptom(
+        text=f"the mean reward rose from {before:.2f} to {now:.2f}, and the pass rate fell from {rate_before:.2f} to "
+        f"{rate:.2f}: the reward pays for something else than right answers",
+        change="correct the reward; the kept rollouts show what it pays for",
+    )
+
+
 def _no_signal(window: StepWindow) -> Symptom | None:
     """Groups whose answers all got the same reward, so that they train nothing."""
     share, rate = window.now("zero_variance"), window.now("pass_rate")
@@ -94,7 +115,7 @@ def _no_signal(window: StepWindow) -> Symptom | None:
     if share is None or rate is None or start is None or share < NO_SIGNAL:
         return None
     hard = max(rate, start, window.best or 0.0) <= TOO_HARD
-    if not hard and min(rate, start) < TOO_EASY - 0.1:
+    if not hard and _share_of(window.steps, _is_mastered) < MOST_OF_RUN:
         return None  # learned or forgotten, and neither too hard nor too easy
     return Symptom(
         text=f"{share:.0%} of the groups train nothing, at a pass rate of {rate:.2f}: the prompts are too "
@@ -115,7 +136,8 @@ def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
         signs.append(f"{clipped:.0%} of the ratios are clipped")
     if (share := window.now("ess")) is not None and share < 0.5:
         signs.append(f"the effective sample size is {share:.0%} of the tokens")
-    if (gap := window.most("mismatch")) is not None and gap > WEIGHTS_JUMPED:
+    gap, lag = _largest_gap(window)
+    if gap > WEIGHTS_JUMPED and lag <= OLD:
         signs.append(f"log-probs moved by up to {gap:.1f} nats a token before they were trained on")
     if not signs:
         return None
@@ -128,7 +150,7 @@ def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
 def _learning_rate_too_low(window: StepWindow) -> Symptom | None:
     """A score that stays while the weights hardly move."""
     score, before, gap = window.score, window.score_before, window.now("mismatch")
-    lag = _mean_lag(window)
+    lag = _mean_lag(window.recent)
     if score is None or before is None or gap is None or lag < 1 or score >= TOO_EASY:
         return None
     nats = window.now("entropy")
@@ -143,12 +165,18 @@ def _learning_rate_too_low(window: StepWindow) -> Symptom | None:
 
 def _mismatch(window: StepWindow) -> Symptom | None:
     """The gap between trainer and generator, told apart by lag."""
+    largest, age = _largest_gap(window)
+    if largest > WEIGHTS_JUMPED and age > OLD and _has_fallen(window):
+        return Symptom(
+            text=f"{_fall(window)}, and weights {age:.0f} steps old were up to {largest:.1f} nats a token away",
+            change="lower off_policy.k, or set correction",
+        )
     if (text := health.mismatch(window.early, window.recent)) is None:
         return None
     at_once, gap = window.now("mismatch_lag_0"), window.now("mismatch") or 0.0
     if at_once is not None and at_once > gap / 2:
         why, change = "already at lag 0, so the engines differ", "use logits: fp32, or parameters: fp32"
-    elif at_once is not None or _mean_lag(window) >= 1:
+    elif at_once is not None or _mean_lag(window.recent) >= 1:
         why, change = "with the age of the weights", "lower off_policy.k, or set correction"
     else:
         why, change = "with fresh weights", "use logits: fp32, or parameters: fp32"
@@ -269,9 +297,9 @@ def _outcomes(rows: Sequence[LogRow]) -> dict[str, int]:
     return total
 
 
-def _mean_lag(window: StepWindow) -> float:
+def _mean_lag(rows: Sequence[LogRow]) -> float:
     counts: dict[float, float] = {}
-    for row in window.recent:
+    for row in rows:
         for lag, count in row.get("staleness", {}).items():
             counts[float(lag)] = counts.get(float(lag), 0) + count
     return sum(lag * count for lag, count in counts.items()) / sum(counts.values()) if counts else 0.0
@@ -281,14 +309,39 @@ def _fall(window: StepWindow) -> str:
     return f"the training score fell from {window.best or 0.0:.2f} to {window.score or 0.0:.2f}"
 
 
+def _is_mastered(row: LogRow) -> bool:
+    return row.get("zero_variance", 0.0) >= NO_SIGNAL and row.get("pass_rate", 0.0) >= TOO_EASY
+
+
+def _share_of(rows: Sequence[LogRow], holds: Callable[[LogRow], bool]) -> float:
+    return sum(map(holds, rows)) / len(rows)
+
+
+def _largest_gap(window: StepWindow) -> tuple[float, float]:
+    """The largest gap between trainer and generator so far, and the mean age of the weights at that step."""
+    rows = [row for row in window.steps if row.get("mismatch") is not None]
+    if not rows:
+        return 0.0, 0.0
+    worst = max(rows, key=lambda row: row["mismatch"])
+    return worst["mismatch"], _mean_lag([worst])
+
+
 def _has_fallen(window: StepWindow) -> bool:
-    score, best = window.score, window.best
-    return score is not None and best is not None and best - score > max(CLEAR_FALL, FALL_OF_BEST * abs(best))
+    """True if the training score has fallen, and the held-out score with it: a curriculum that leaves out mastered
+    prompts lowers the first alone."""
+    pairs = [(window.best, window.score)]
+    if window.held_out:
+        pairs.append((max(window.held_out), window.held_out[-1]))
+    return all(
+        best is not None and now is not None and best - now > max(CLEAR_FALL, FALL_OF_BEST * abs(best))
+        for best, now in pairs
+    )
 
 
 TRAINING_RULES: dict[str, TrainingRule] = {
     "verifier fails": _verifier,
     "steps skipped": _skipped,
+    "reward pays something else": _reward_pays_something_else,
     "learning rate too high": _learning_rate_too_high,
     "learning rate too low": _learning_rate_too_low,
     "no signal": _no_signal,

@@ -1,6 +1,7 @@
 """Main effects of a grid: by hand, against an analysis of variance, and their coverage in simulated studies."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def test_ninety_five_percent_intervals_hold_in_ninety_five_percent_of_studies(om
 @pytest.fixture(scope="module")
 def grid():
     """Fits of known curves: dapo has a ceiling .05 lower and twice the compute; the batch changes nothing."""
-    law = {"cispo": {"A": 0.61, "C_mid": 1500.0}, "dapo": {"A": 0.56, "C_mid": 3000.0}}
+    law: dict[str, dict[str, Any]] = {"cispo": {"A": 0.61, "C_mid": 1500.0}, "dapo": {"A": 0.56, "C_mid": 3000.0}}
     cells = list(product(*AXES.values()))
     return {
         cell: [fit_curve(noisy(10 * place + seed, **law[cell[0]])) for seed in range(2)]

@@ -37,6 +37,7 @@ WRONG = {
     "verifier fails": {"outcomes": {"right": 40, "wrong": 50, "timed_out": 10}},
     "steps skipped": {"skipped": True, "loss": None},
     "learning rate too high": {"pass_rate": 0.05, "grad_norm": 40.0},
+    "reward pays something else": {"reward_mean": 0.9, "pass_rate": 0.1},
     "entropy explodes": {"entropy": 2.5},
     "empty answers": {"mean_tokens": 1.5, "pass_rate": 0.02},
     "unreadable answers": {"outcomes": {"right": 10, "wrong": 10, "unparsable": 80}},
@@ -86,7 +87,7 @@ def test_a_run_that_never_learned_is_told_apart_by_its_groups_and_its_weights():
 
 
 def test_a_run_that_has_learned_its_task_is_healthy_although_its_groups_are_all_right():
-    steps = [{**row, "pass_rate": 0.3 + 0.65 * min(1, row["step"] / 80), "zero_variance": 0.9} for row in rows()]
+    steps = [{**row, "pass_rate": 0.3 + 0.65 * min(1, row["step"] / 150), "zero_variance": 0.9} for row in rows()]
     assert diagnose(History(name="done", steps=steps)) == []
 
 
@@ -109,13 +110,19 @@ def evaluations(*rates, prompts=400):
 
 
 def test_prompts_learned_by_heart():
-    steps = rows(pass_rate=0.95)
+    steps = rows(change_at=0, pass_rate=0.95)
     found = diagnose(History(name="heart", steps=steps, evaluations=evaluations(0.3, 0.5, 0.6, 0.55, 0.45)))
-    assert [one.rule for one in found] == ["learned by heart"]
-    assert found[0].since_step == 40
-    both = rows(pass_rate=0.2)
-    found = diagnose(History(name="both", steps=both, evaluations=evaluations(0.3, 0.5, 0.6, 0.3, 0.2)))
-    assert "learned by heart" not in [one.rule for one in found]
+    assert [(one.rule, one.since_step) for one in found] == [("learned by heart", 20)]
+    assert "solved at 0.95, held-out ones at 0.45" in found[0].text
+    alike = diagnose(History(name="alike", steps=steps, evaluations=evaluations(0.3, 0.9, 0.9, 0.95, 0.94)))
+    assert alike == []
+
+
+def test_a_gap_of_old_weights_is_laid_to_their_age_and_that_of_a_step_to_its_size():
+    fallen = {"pass_rate": 0.05, "mismatch": lambda step: 3.0 if step == 101 else 0.03}
+    for lag, rule in ((4, "learning rate too high"), (40, "mismatch grows")):
+        found = diagnose(History(name="gap", steps=rows(**fallen, staleness={str(lag): 100})))
+        assert found[0].rule == rule
 
 
 def kept(step, *texts):
