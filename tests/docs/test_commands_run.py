@@ -140,6 +140,7 @@ NOT_COMPARED: dict[str, str] = {
     '{"mcpServers"': "an entry in the configuration of an agent's program",
     "R_C = R_0 + (A - R_0)": "a formula",
     "effect of a against a0": "a formula",
+    "2d0e66ae0f22, 248 steps": "of a run with a planted cause, which benchmarks/doctor_planted.py trains",
     "import ablations": "a part of a script; tests/platform/test_log.py runs one",
 }
 """How a block begins that is neither command, file, nor what a command of its page printed; and what it is."""
