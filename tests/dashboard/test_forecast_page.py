@@ -27,7 +27,7 @@ def test_the_page_forecasts_every_variant_at_twice_the_budget(monkeypatch, tmp_p
         at = one.outlooks[0].prediction
         assert line["pass rate"] == f"{at.estimate:.3f} [{at.lo:.3f}, {at.hi:.3f}]"
         assert line["P(wins)"] == f"{one.outlooks[0].chance.wins:.2f}"
-    reference, less, *_ = table["less scalerl's"]
+    reference, less, *_ = table["− scalerl"]
     assert reference == ""
     assert less.startswith("-0.0")
     assert "`platform forecast loo --budget 2x`" in captions(page)
@@ -87,4 +87,4 @@ def test_forecasts_are_against_any_variant(monkeypatch, tmp_path):
     page = open_page(monkeypatch, tmp_path, "forecast", baseline="loo-loss", variant=["scalerl"])
     table = page.dataframe[0].value
     assert list(table["variant"]) == ["scalerl", "loo-loss"]
-    assert list(table["less loo-loss's"])[1] == ""
+    assert list(table["− loo-loss"])[1] == ""

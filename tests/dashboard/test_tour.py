@@ -39,12 +39,12 @@ def test_which_variant_leads(monkeypatch, sweep):
 def test_by_how_much_is_it_decided_what_did_it_change_and_what_would_decide(monkeypatch, sweep):
     text = said(open_page(monkeypatch, sweep.home.path, "compare", sweep="loo", open=["words"]))
     assert re.search(
-        r"scalerl leads: loo-curriculum \(curriculum.type = uniform\), the next, is 0\.\d+ \[[^]]+\] lower", text
+        r"scalerl leads: the runner-up, loo-curriculum \(curriculum.type = uniform\), is 0\.\d+ \[[^]]+\] lower", text
     )
     undecided = re.findall("cannot be told apart|cannot tell which", text)
-    assert bool(undecided) == ("Undecided: " in text) == ("To know: " in text)
-    assert bool(undecided) != ("Nothing is undecided" in text)
-    assert all(quoted in TOUR for quoted in ("leads baseline by ", '"Undecided: ', '"To know: '))
+    assert bool(undecided) == ("Undecided: " in text) == ("To find out: " in text)
+    assert bool(undecided) != ("Every comparison is decided" in text)
+    assert all(quoted in TOUR for quoted in ("leads baseline by ", '"Undecided: ', '"To find out: '))
 
 
 def test_when_it_will_end(monkeypatch, sweep):

@@ -37,7 +37,7 @@ def test_the_notebook_shows_the_sweep_its_table_and_its_figures(shown):
     names, results, curves, differences, *_ = shown
     assert names == ["loo"]
     assert "<td>loo-curriculum</td>" in results._repr_html_()
-    assert "loo-curriculum fit" in str(curves.to_json())
+    assert "loo-curriculum" in str(curves.to_json())
     assert "loo-curriculum" in str(differences.to_json())
 
 

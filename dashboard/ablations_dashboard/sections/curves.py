@@ -6,6 +6,7 @@ from ablations.findings.results import Results
 from ablations.report.curves import CURVES_LEGEND, POINTS_LEGEND, Along, Counted, along_rows, curves_figures
 from ablations.report.series import curve_series
 from ablations.report.thinning import thinned_note
+from ablations.report.words.task import task_of_sweep
 from ablations_dashboard.selection.url import pick, switch
 from ablations_dashboard.selection.variants import Shown
 from ablations_dashboard.text.escape import in_markdown
@@ -53,8 +54,9 @@ def show_curves(results: Results, shown: Shown) -> None:
         st.caption(in_markdown(f"No reading yet: {', '.join(unread)}."))
     if counted is not None and (left_out := [name for name in shown.focus if name not in counted.along]):
         st.caption(in_markdown(f"No {counted.name} are logged of {', '.join(left_out)}."))
-    note = f"{POINTS_LEGEND} " if with_points else ""
-    st.caption(f"{CURVES_LEGEND} {note}{thinned_note(results, shown.focus)}")
+    task = task_of_sweep(results.sweep)
+    parts = (CURVES_LEGEND, POINTS_LEGEND if with_points else "", task, thinned_note(results, shown.focus))
+    st.caption(in_markdown(" ".join(filter(None, parts))))
 
 
 def counted_along(results: Results, shown: Shown, against: str) -> Counted | None:

@@ -10,7 +10,6 @@ from ablations.findings.together import together, with_baseline
 from ablations.home.started_sweep import StartedSweep
 from ablations.report.words.comparison import unkept_results_note
 from ablations.report.words.headline import headline
-from ablations.report.words.task import task_of_sweep
 from ablations.search.record import read_search
 from ablations.status.progress import run_rows
 from ablations.text import compute_text, counted
@@ -71,8 +70,9 @@ def show_head(
     st.title(in_markdown(sweep.name))
     plan = results.plan
     size = f"{counted(len(plan.variants), 'variant')}, {counted(len(plan.runs), 'run')} of "
-    size += f"{compute_text(plan.budget_gpu_hours)} {plan.hours_name}."
-    st.caption(in_markdown(" ".join(filter(None, [plan.doc, task_of_sweep(sweep), size]))))
+    size += f"{compute_text(plan.budget_gpu_hours)} {plan.compute_name}, "
+    size += f"{compute_text(plan.budget_gpu_hours * len(plan.runs))} in all."
+    st.caption(in_markdown(f"{plan.doc} {size}".lstrip()))
     first, *more = headline(results)
     st.markdown(f"##### {in_markdown(first)}")
     if more:

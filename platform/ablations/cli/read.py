@@ -300,12 +300,12 @@ def compare(
 
 def show_comparison(results: "Results", *, explain: bool = False, hours: bool = False) -> None:
     """Print the table, on request its explanation and the hours spent, and the command for the dashboard."""
-    from ablations.report.tables import comparison_table, explanation, grid_listings, hours_table
+    from ablations.report.tables import comparison_table, explanation, grid_listings, hours_table, marks_said
 
     out = console()
     table = comparison_table(results)
     if explain:
-        table.notes = table.notes[:1]  # the explanation has the others in full
+        table.notes = [marks_said(results)]  # the explanation has the others in full
     out.print(table)
     *of_cells, effects = grid_listings(results) or [None]
     is_small = explain or len(results.variants) <= MOST_CELLS  # the lines of more cells are above

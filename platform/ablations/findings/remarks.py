@@ -154,7 +154,7 @@ def unlike_said(one: Unlike, compute_name: str) -> str:
     if one.run:
         side = "below" if one.apart < 0 else "above"
         since = "" if one.since is None else f" since the evaluation at {compute_text(one.since)} {compute_name}"
-        said.append(f"{one.run} ends {abs(one.apart):.3f} {side} its siblings{since}")
+        said.append(f"{one.run} has been {abs(one.apart):.3f} {side} its siblings{since}")
     return f"{one.variant}: {'; '.join(said)}." if said else ""
 
 
@@ -185,7 +185,7 @@ def _collapsed(plan: Labels, runs: Sequence[FittedRun]) -> Iterable[Remark]:
     for name, some, number in _by_variant(runs, lambda run: bool(fall_of(run, ""))):
         falls = "; ".join(f"seed {run.seed}: {fall_of(run, plan.hours_name)}" for run in some)
         left_out = "the fall are left out of its fit" if len(some) == 1 else "the falls are left out of their fits"
-        after = f" The intervals of {name} hold that; those of other variants do not."
+        after = f" The intervals of {name} include this; those of other variants do not."
         yield _remark("collapsed", name, some, number, f"collapsed ({falls}; readings after {left_out})", after)
 
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
 
 CURVES_LEGEND = (
-    "Thick lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), the mean over seeds; bands are their 95 % intervals; "
-    "dashes were not fitted and go on beyond the budget. Thin lines join the evaluations of each seed. At the right "
-    "edge stands A with its 95 % interval; an arrow says that A lies there or higher."
+    "Thick lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), averaged over seeds, with their 95 % band; dashed parts "
+    "are extrapolated. Thin lines are the evaluations of each seed. A, the fitted ceiling, is at the right edge with "
+    "its 95 % interval; an arrow means that it may be higher."
 )
 """Caption of `curves_figure` and of `static.curves_picture`."""
 POINTS_LEGEND = "Filled points were fitted, hollow ones were not."

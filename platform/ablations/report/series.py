@@ -106,7 +106,7 @@ def curve_series(
 ) -> CurveSeries:
     """The content of `curves_figure` and of `curves_picture`, with the same arguments."""
     plan, spread = results.plan, spread_of(results)
-    shown = leading(results) if shown is None else shown
+    shown = leading(results) if shown is None else [results.variant(name).name for name in shown]
     grey = [one for one in results.variants if one.name not in shown and (others is None or one.name in others)]
     drawn = [variant for variant in results.variants if variant.name in shown]
     axis, look = compute_axis(results, log=log_compute), styles(plan, shown)

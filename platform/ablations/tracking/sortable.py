@@ -15,6 +15,7 @@ from ablations.findings.remarks import warnings_of_run
 from ablations.findings.results import NO_FIT, FittedVariant, Results
 from ablations.fit.asymptote import AsymptoteEstimate
 from ablations.readings.fitted_run import FittedRun
+from ablations.terminal.visible import made_visible
 
 ESTIMATE, LOWER_BOUND, NO_RISE = "estimate", "lower bound only", "no rise"
 """Values of the tag `A_is`; without a fit the value is `NO_FIT`."""
@@ -40,14 +41,17 @@ def verdicts_of_variant(results: Results, name: str) -> dict[str, str]:
         "verdict": results.verdict(name),
         **{f"verdict_{one.name}": line.answers[one.name].verdict if line else NO_FIT for one in results.questions},
         "verdict_fit": results.fit_verdict(name),
-        "remarks": " ".join(one.text for one in results.remarks if not one.variants or name in one.variants) or "none",
+        "remarks": made_visible(
+            " ".join(one.text for one in results.remarks if not one.variants or name in one.variants)
+        )
+        or "none",
         "A_is": kind_of_asymptote(results.asymptote(variant)),
     }
 
 
 def verdicts_of_run(results: Results, variant: FittedVariant, run: FittedRun) -> dict[str, str]:
     """The verdicts on a seed's variant, with the kind of this seed's A and the warnings of this run."""
-    own = "; ".join(warnings_of_run(run, results.plan.hours_name)) or "none"
+    own = made_visible("; ".join(warnings_of_run(run, results.plan.hours_name))) or "none"
     asymptote = run.fit and run.fit.asymptote
     return verdicts_of_variant(results, variant.name) | {"A_is": kind_of_asymptote(asymptote), "remarks": own}
 

@@ -123,7 +123,7 @@ def test_another_reference_turns_the_difference_round(tmp_path):
 def test_the_table_says_what_was_compared_and_which_runs_end_early(tmp_path):
     sweep = make_home(tmp_path / "home", seeds=(0, 1))
     path = as_csv(sweep, tmp_path / "mine.csv", last={"loo-loss": 1200.0, "loo-curriculum": 100.0})
-    assert "--explain adds 4 warnings, method." in shown(str(path), "--reference", "scalerl")
+    assert "--explain adds 4 remarks, method." in shown(str(path), "--reference", "scalerl")
     said = shown(str(path), "--reference", "scalerl", "--explain")
     assert said.startswith("mine, 6 runs, 95 % intervals ")
     assert "A − scalerl" in said

@@ -77,7 +77,7 @@ def test_logs_are_compared_as_a_file_of_their_curves_and_kept(runs, as_curves, t
     assert not (tmp_path / "other").exists()
     assert len(list((tmp_path / "curves").glob("fit-*.npz"))) == 4
     assert json.loads(compare(*files(runs), *named, "--json")) == theirs
-    said = " ".join(compare(*files(runs), *named).split())
+    said = " ".join(compare(*files(runs), *named, "--explain").split())
     assert "C_mid and cost: GPU-hours." in said
     assert "The reference is grpo, the first variant given; --reference NAME chooses another." in said
 

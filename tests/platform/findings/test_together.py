@@ -106,7 +106,7 @@ def test_a_real_sweep_that_is_cut_in_two_has_the_numbers_of_the_whole(tmp_path):
 
 
 def test_the_table_names_both_sweeps_and_says_whose_variants_are_whose(home):
-    printed = " ".join(said(home, "compare", "loo", "more").split())
+    printed = " ".join(said(home, "compare", "loo", "more", "--explain").split())
     assert "loo with more at scale laptop, 2000 modelled GPU-hours per run" in printed
     assert "again (more) changes batch.prompts = 24." in printed
     assert (
@@ -120,7 +120,8 @@ def test_the_table_names_both_sweeps_and_says_whose_variants_are_whose(home):
 def test_a_sweep_whose_runs_all_stand_there_adds_nothing_and_that_is_said(tmp_path):
     sweep = make_home(tmp_path)
     changed(sweep, sweep="part", variants=sweep.plan.variants[:2]).write_plan()
-    assert "part adds nothing: all of its runs are in" in " ".join(said(tmp_path, "compare", "loo", "part").split())
+    printed = said(tmp_path, "compare", "loo", "part", "--explain")
+    assert "part adds nothing: all of its runs are in" in " ".join(printed.split())
 
 
 def test_a_sweep_that_has_not_begun_says_so_line_by_line(tmp_path):
@@ -140,7 +141,7 @@ def test_any_variant_can_be_the_reference(home):
     assert "unknown variant 'agin (more)' of loo with more; did you mean 'again (more)'" in refused(
         home, "compare", "loo", "more", "--reference", "agin (more)"
     )
-    assert "not to loo-loss." in said(home, "compare", "loo", "--reference", "loo-loss")
+    assert "not to loo-loss." in said(home, "compare", "loo", "--reference", "loo-loss", "--explain")
 
 
 def test_sheet_latex_and_order_hold_for_several(home):

@@ -161,15 +161,15 @@ def test_every_format_has_verdict_curves_differences_table_and_words_in_this_ord
     text = re.sub(r"<script.*?</script>", "FIGURE", path.read_text(), flags=re.DOTALL)
     marks = {
         "html": [
-            "leads: loo-curriculum",
+            "leads: the runner-up",
             "Thick lines are fits",
             "Differences from the",
             "<td>",
             "In words",
             "Methods",
         ],
-        "md": ["leads: loo-curriculum", "curves.png", "differences.png", "| scalerl", "In words", "Methods"],
-        "latex": ["leads: loo", "{curves.pdf}", "{differences.pdf}", "{table.tex}", "In words", "{Methods}"],
+        "md": ["leads: the runner-up", "curves.png", "differences.png", "| scalerl", "In words", "Methods"],
+        "latex": ["leads: the runner-up", "{curves.pdf}", "{differences.pdf}", "{table.tex}", "In words", "{Methods}"],
     }[form]
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)

@@ -25,8 +25,8 @@ def test_a_reference_that_all_fall_short_of_leads(results):
     level = results.compared("loo-curriculum").answers["level"]
     less = f"{-level.estimate:.3f} [{-level.hi:.3f}, {-level.lo:.3f}]"
     assert headline(results) == (
-        f"scalerl leads: loo-curriculum (curriculum.type = uniform), the next, is {less} lower at equal compute.",
-        "Nothing is undecided.",
+        f"scalerl leads: the runner-up, loo-curriculum (curriculum.type = uniform), is {less} lower at equal compute.",
+        "Every comparison is decided.",
     )
 
 
@@ -34,7 +34,7 @@ def test_the_best_of_those_that_beat_the_reference_leads_with_what_it_changes(re
     one = with_level(results, "loo-loss", "level up", 0.05, 0.03, 0.07)
     both = with_level(one, "loo-curriculum", "level up", 0.02, 0.01, 0.03)
     assert headline(both)[0] == (
-        "loo-loss (loss = {type: dapo}) leads scalerl by +0.050 [+0.030, +0.070] at equal compute; "
+        "loo-loss (loss = {type: dapo}) leads scalerl by 0.050 [0.030, 0.070] at equal compute; "
         "2 of 2 variants beat scalerl."
     )
 
@@ -43,10 +43,10 @@ def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(results):
     # A half-width of .03 is to become .025: 3 seeds times (.03 / .025)^2 are 4.3, so 5; two more of three variants.
     unsure = with_level(results, "loo-curriculum", "cannot tell", 0.01, -0.02, 0.04)
     assert headline(unsure) == (
-        "loo-curriculum (curriculum.type = uniform) is the highest variant, +0.010 [-0.020, +0.040] against scalerl at "
-        "equal compute: undecided; no variant is known to beat scalerl.",
+        "No variant is known to beat scalerl: loo-curriculum (curriculum.type = uniform) comes closest, "
+        "+0.010 [-0.020, +0.040] at equal compute; 1 of 2 variants fall short of it.",
         "Undecided: the level of loo-curriculum.",
-        "To know: 5 seeds instead of 3, 12,000 GPU-hours more.",
+        "To find out: 5 seeds instead of 3, 12,000 more GPU-hours.",
     )
 
 
@@ -55,7 +55,7 @@ def test_an_interval_without_an_end_needs_more_compute(results):
     unsure = with_line(results, "loo-loss", answers=answers)
     assert headline(unsure)[1:] == (
         "Undecided: the ceiling of loo-loss.",
-        "To know: at least twice the budget, 18,000 GPU-hours more.",
+        "To find out: at least twice the budget, 18,000 more GPU-hours.",
     )
 
 
@@ -63,8 +63,8 @@ def test_one_seed_decides_nothing(tmp_path):
     found = read_results(make_home(tmp_path))
     estimate = found.compared("loo-curriculum").answers["level"].estimate
     assert headline(found) == (
-        f"scalerl is highest so far, loo-curriculum (curriculum.type = uniform) next, {estimate:+.3f} against scalerl, "
-        "but one seed decides nothing.",
+        f"scalerl is highest so far, loo-curriculum (curriculum.type = uniform) next, {estimate:+.3f} relative to "
+        "scalerl, but one seed decides nothing.",
     )
 
 

@@ -485,8 +485,8 @@ def test_a_problem_reads_place_finding_advice(monkeypatch):
     assert str(refusal("misspelt_axis.yaml")) == (
         "tests/data/malformed/misspelt_axis.yaml:8: leave_one_out.axes.losss: unknown axis 'losss'; "
         "did you mean 'loss'? "
-        "axes are: off_policy, kv, loss, reward, aggregation, critic, advantage, logits, parameters, zero_variance, "
-        "curriculum, length_control, truncated, kl, entropy_bonus, epochs"
+        "axes are: off_policy, kv, loss, correction, reward, aggregation, critic, advantage, logits, parameters, "
+        "zero_variance, curriculum, length_control, truncated, kl, entropy_bonus, epochs"
     )
 
 

@@ -47,9 +47,9 @@ def test_variants_are_overrides_of_the_configuration_in_every_form(tmp_path):
         "loo-rate": configuration(0.5),
         "rate=0.2": configuration(0.2),
         "optimiser.name=sgd": configuration(name="sgd"),
-        "optimiser.name=rms,rate=0.7": configuration(0.7, "rms"),
-        "rate=0.1,optimiser.betas.1=0.999": configuration(betas=(0.9, 0.999)),
-        "rate=0.3,optimiser.betas.1=0.99": configuration(0.3),
+        "rms,0.7": configuration(0.7, "rms"),
+        "0.1,0.999": configuration(betas=(0.9, 0.999)),
+        "0.3,0.99": configuration(0.3),
         "doubled": configuration(0.25) | {"warmup": {"steps": 10}},
     }
 

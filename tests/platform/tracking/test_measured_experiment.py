@@ -96,7 +96,8 @@ def test_variants_are_told_by_a_param_or_tag_and_what_cannot_be_read_is_said(sto
 
 
 def test_the_table_warns_of_runs_that_failed_and_of_readings_without_compute(store):
-    said = " ".join(compare("--mlflow", store, "--experiment", "grpo", *NAMED, "--variant", "loss").split())
+    named = ["--mlflow", store, "--experiment", "grpo", *NAMED, "--variant", "loss"]
+    said = " ".join(compare(*named, "--explain").split())
     assert said.startswith("grpo, 4 runs")
     assert "C_mid and cost: gpu_hours." in said
     assert "plain, seed 1: MLflow has it as FAILED." in said

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, REFERENCE, Answer
 from ablations.answers.compare import VariantResult
-from ablations.answers.questions import LEVEL
+from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.findings.advice import seeds_by_question, undecided
 from ablations.findings.results import Results
 from ablations.report.words.comparison import ResultRow
@@ -19,7 +19,7 @@ LONGEST_CHANGE = 60
 def headline(results: Results) -> tuple[str, ...]:
     """Sentences, the most important first; a single one if nothing can be compared.
 
-    headline(results)[0]    "prompts-24 (batch.prompts = 24) leads scalerl by +0.064 [+0.055, +0.073] at equal compute."
+    headline(results)[0]    "prompts-24 (batch.prompts = 24) leads scalerl by 0.064 [0.055, 0.073] at equal compute."
     """
     reference = results.plan.reference
     if results.comparison is None:
@@ -45,20 +45,23 @@ def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
     if verdict == PROVISIONAL:
         is_ahead = (_level(best).estimate or 0.0) > 0
         highest = f"{called} is highest so far" if is_ahead else f"{reference} is highest so far, {called} next"
-        return f"{highest}, {number} against {reference}, but one seed decides nothing."
+        return f"{highest}, {number} relative to {reference}, but one seed decides nothing."
     if verdict == LEVEL.better:
         beating = sum(_level(one).verdict == LEVEL.better for one in lines)
         more = f"; {beating} of {counted(len(lines), 'variant')} beat {reference}" if len(lines) > 1 else ""
-        return f"{called} leads {reference} by {number} at equal compute{more}."
+        ahead = interval_text(_level(best).estimate, _level(best).lo, _level(best).hi, ".3f")
+        return f"{called} leads {reference} by {ahead} at equal compute{more}."
     if verdict == LEVEL.lower:
         one = _level(best)
         estimate, lo, hi = (None if end is None else -end for end in (one.estimate, one.hi, one.lo))
         less = interval_text(estimate, lo, hi, ".3f")
-        return f"{reference} leads: {called}, the next, is {less} lower at equal compute."
-    beating = [one for one in lines if _level(one).verdict == LEVEL.better]
-    said = "no difference seen" if verdict == NO_DIFFERENCE else "undecided"
-    none = "" if beating else f"; no variant is known to beat {reference}"
-    return f"{called} is the highest variant, {number} against {reference} at equal compute: {said}{none}."
+        return f"{reference} leads: the runner-up, {called}, is {less} lower at equal compute."
+    beats = "beats" if verdict == NO_DIFFERENCE else "is known to beat"
+    falling = sum(_level(one).verdict == LEVEL.lower for one in lines)
+    short = f"; {falling} of {counted(len(lines), 'variant')} fall short of it" if falling else ""
+    if any(_level(one).verdict == LEVEL.better for one in lines):
+        return f"{called} is highest, {number} relative to {reference} at equal compute, which decides nothing."
+    return f"No variant {beats} {reference}: {called} comes closest, {number} at equal compute{short}."
 
 
 def _level(line: VariantResult) -> Answer:
@@ -80,8 +83,11 @@ def _undecided(lines: Sequence[VariantResult]) -> str:
         for answer in line.answers.values():
             if answer.verdict in (CANNOT_TELL, PROVISIONAL):
                 open_of.setdefault(answer.question.name, []).append(line.name)
-    said = [f"the {question} of {_named(names, of=len(lines))}" for question, names in open_of.items()]
-    return f"Undecided: {'; '.join(said)}." if said else "Nothing is undecided."
+    said = [
+        f"the {question}{'s' * (len(names) > 1 and question != COMPUTE.name)} of {_named(names, of=len(lines))}"
+        for question, names in open_of.items()
+    ]
+    return f"Undecided: {'; '.join(said)}." if said else "Every comparison is decided."
 
 
 def _named(names: Sequence[str], of: int = 0) -> str:
@@ -105,4 +111,4 @@ def _cost(results: Results) -> str:
     said = [f"{seeds} seeds instead of {num_seeds}"] if seeds > num_seeds else []
     said += ["at least twice the budget"] if budgets == 2 else []
     more = plan.budget_gpu_hours * len(lines) * (budgets * seeds - num_seeds)
-    return f"To know: {' and '.join(said)}, {compute_text(more)} {plan.hours_name} more."
+    return f"To find out: {' and '.join(said)}, {compute_text(more)} more {plan.hours_name}."
