@@ -37,6 +37,7 @@ def numbers_of_run(results: Results, run: FittedRun) -> dict[str, float]:
 def verdicts_of_variant(results: Results, name: str) -> dict[str, str]:
     """Tags of a variant: every verdict by itself, all of them in one line, the kind of its A, and the remarks on it."""
     variant, line = results.variant(name), results.compared(name)
+    remarks = [one.text for one in results.remarks if not one.variants or name in one.variants]
     return {
         "verdict": results.verdict(name),
         **{f"verdict_{one.name}": line.answers[one.name].verdict if line else NO_FIT for one in results.questions},
