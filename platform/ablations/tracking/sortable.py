@@ -42,10 +42,7 @@ def verdicts_of_variant(results: Results, name: str) -> dict[str, str]:
         "verdict": results.verdict(name),
         **{f"verdict_{one.name}": line.answers[one.name].verdict if line else NO_FIT for one in results.questions},
         "verdict_fit": results.fit_verdict(name),
-        "remarks": made_visible(
-            " ".join(one.text for one in results.remarks if not one.variants or name in one.variants)
-        )
-        or "none",
+        "remarks": made_visible(" ".join(remarks)) or "none",
         "A_is": kind_of_asymptote(results.asymptote(variant)),
     }
 
