@@ -82,6 +82,11 @@ def train_fields() -> tuple[set[str], set[str]]:
     return table.keys() - some, some
 
 
+def documented_field(name: str) -> str:
+    """The name under which the page has a field of a row: that of each lag and task stands there once."""
+    return re.sub(r"^mismatch_task_.*", "mismatch_task_name", re.sub(r"^mismatch_lag_-?\d+$", "mismatch_lag_n", name))
+
+
 def tree() -> list[str]:
     """Every path of the home folder as the page writes it: `runs/<id>/`, `runs/<id>/recipe.json`, ..."""
     (heading,) = re.findall(r"^## (Home folder.*)$", PAGE, flags=re.MULTILINE)

@@ -58,6 +58,6 @@ def size_trained(sweep: StartedSweep) -> StudySize | None:
 
 def _before(plan: Plan, home: Home) -> StartedSweep | None:
     """The sweep of this name as it was last started; None if there is none or its plan cannot be read."""
-    with suppress(AblationsError):  # `platform sweep` writes an unreadable plan anew
+    with suppress(AblationsError, OSError):  # `platform sweep` writes an unreadable plan anew, and says what is no home
         return read_sweep(home, plan.sweep)
     return None
