@@ -19,15 +19,19 @@ def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | No
     """Print what is wrong with a run, with every run of a sweep, or with the run that a log is of."""
     found = [(history, diagnose(history)) for history in histories(home, target, seed, trainer)]
     if as_json:
-        runs = [{"run": history.name, "findings": [one.to_json() for one in all_of]} for history, all_of in found]
+        runs = [
+            {"run": history.name, "findings": [one.to_json() for one in all_of], "unjudged": history.unjudged}
+            for history, all_of in found
+        ]
         print_json({"runs": runs})
         return
     for history, all_of in found:
         lines = [f"  {number}. {finding_text(one)}" for number, one in enumerate(all_of[:MOST_FINDINGS], start=1)]
         if more := all_of[MOST_FINDINGS:]:
             lines.append(f"  Also: {', '.join(one.rule for one in more)}. `--json` has all of it.")
-        head = f"{history.name}, {counted(len(history.steps), 'step')}: "
-        for line in (head + ("" if lines else "nothing found"), *lines):
+        said = history.unjudged or ("" if lines else "nothing found")
+        head = f"{history.name}, {counted(len(history.steps), 'step')}: {said}".rstrip()
+        for line in (head, *lines):
             console().print(line, markup=False, highlight=False)
 
 
@@ -52,6 +56,9 @@ def histories(home: Home, target: str, seed: int | None, trainer: str | None) ->
     if target in home.sweep_names():
         plan = read_sweep(home, target).plan
         runs = [(one.name, run) for one in plan.variants for run in one.runs if seed in (None, run.seed)]
+        if not runs:
+            seeds = ", ".join(map(str, sorted({run.seed for run in plan.runs})))
+            raise AblationsError(f"sweep {target!r} has no seed {seed}; seeds are: {seeds}")
         return [history_of_run(home.run(run.id), f"{name}-s{run.seed}") for name, run in runs]
     run_id = find_run(home, target, None, seed)
     return [history_of_run(home.run(run_id), run_id)]

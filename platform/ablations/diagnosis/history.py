@@ -22,6 +22,16 @@ class History:
     """Rows of rollouts.jsonl, in order."""
     message: str = ""
     """What the run said at its end."""
+    fault: str = ""
+    """Why the log cannot be read; empty if it can."""
+
+    @property
+    def unjudged(self) -> str:
+        """Why no rule about steps was asked; empty if they were."""
+        if self.fault:
+            return f"its log cannot be read ({self.fault})"
+        least = 2 * RECENT
+        return f"too few steps to judge them; rules need {least}" if len(self.steps) < least else ""
 
     @property
     def compute(self) -> float:
@@ -64,9 +74,10 @@ class StepWindow:
         """Mean of a column over the first SETTLED steps."""
         return column_mean(self.early[:SETTLED], column)
 
-    def most(self, column: str) -> float | None:
-        """Largest value of a column so far."""
-        return max((row[column] for row in self.steps if row.get(column) is not None), default=None)
+    def change(self, column: str) -> tuple[float, float] | None:
+        """Means of a column before and now; None if either is not logged."""
+        before, now = self.before(column), self.now(column)
+        return None if before is None or now is None else (before, now)
 
     @property
     def score(self) -> float | None:

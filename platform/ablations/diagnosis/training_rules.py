@@ -95,10 +95,10 @@ def _unreadable(window: StepWindow) -> Symptom | None:
 
 def _reward_pays_something_else(window: StepWindow) -> Symptom | None:
     """A mean reward that rises while fewer answers are right."""
-    now, before = window.now("reward_mean"), window.before("reward_mean")
-    rate, rate_before = window.now("pass_rate"), window.before("pass_rate")
-    if now is None or before is None or rate is None or rate_before is None:
+    rewards, rates = window.change("reward_mean"), window.change("pass_rate")
+    if rewards is None or rates is None:
         return None
+    (before, now), (rate_before, rate) = rewards, rates
     if now < before + REWARD_ROSE or rate > rate_before - NO_CHANGE:
         return None
     return Symptom(
@@ -193,8 +193,10 @@ def _weights_of_few(window: StepWindow) -> Symptom | None:
 
 def _entropy_explodes(window: StepWindow) -> Symptom | None:
     """A policy that becomes more random."""
-    now, before = window.now("entropy"), window.before("entropy")
-    if now is None or before is None or now <= max(ENTROPY_RISE * before, before + ENTROPY_RISE_NATS):
+    if (nats := window.change("entropy")) is None:
+        return None
+    before, now = nats
+    if now <= max(ENTROPY_RISE * before, before + ENTROPY_RISE_NATS):
         return None
     return Symptom(
         text=f"entropy rose from {before:.2f} to {now:.2f} nats a token: the policy becomes random",
@@ -212,13 +214,10 @@ def _entropy_gone(window: StepWindow) -> Symptom | None:
 
 def _empty_answers(window: StepWindow) -> Symptom | None:
     """Answers with almost nothing in them."""
-    now, before = window.now("mean_tokens"), window.before("mean_tokens")
-    if (
-        now is None
-        or before is None
-        or now > max(ALMOST_EMPTY, MUCH_SHORTER * before)
-        or (window.score or 0.0) >= TOO_EASY
-    ):
+    if (tokens := window.change("mean_tokens")) is None:
+        return None
+    before, now = tokens
+    if now > max(ALMOST_EMPTY, MUCH_SHORTER * before) or (window.score or 0.0) >= TOO_EASY:
         return None
     return Symptom(
         text=f"answers shrank from {before:.1f} to {now:.1f} tokens",
@@ -236,10 +235,10 @@ def _truncation(window: StepWindow) -> Symptom | None:
 
 def _longer_not_better(window: StepWindow) -> Symptom | None:
     """Answers that grow while the score does not."""
-    now, before = window.now("mean_tokens"), window.before("mean_tokens")
-    score, score_before = window.now("pass_rate"), window.before("pass_rate")
-    if now is None or before is None or score is None or score_before is None:
+    tokens, rates = window.change("mean_tokens"), window.change("pass_rate")
+    if tokens is None or rates is None:
         return None
+    (before, now), (score_before, score) = tokens, rates
     if now <= MUCH_LONGER * before or score > score_before + NO_CHANGE:
         return None
     return Symptom(

@@ -7,7 +7,10 @@ import json
 
 import numpy as np
 import pytest
+from fixtures_home import make_home, planned_run
+from typer.testing import CliRunner
 
+from ablations.cli import app
 from ablations.diagnosis.diagnose import diagnose
 from ablations.diagnosis.held_out_rules import HELD_OUT_RULES, standard_error
 from ablations.diagnosis.history import History, windows
@@ -100,6 +103,24 @@ def test_a_gap_at_lag_0_is_laid_to_the_engines():
 def test_too_few_steps_for_two_windows_have_no_finding():
     assert list(windows(History(name="short", steps=rows(num=39)))) == []
     assert diagnose(History(name="short", steps=rows(num=39, change_at=0, entropy=9.0))) == []
+
+
+def test_one_damaged_log_hides_no_other_run_and_a_seed_that_is_not_there_is_refused(tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1))
+    broken, torn = (sweep.run(planned_run("scalerl", seed).id).metrics for seed in (0, 1))
+    broken.write_text(broken.read_text() + '{"kind": "train", broken}\n')
+    torn.write_text('{"step": 1}\n')
+    runs = json.loads(doctor(tmp_path, "loo", "--json").output)["runs"]
+    unjudged = {run["run"]: run["unjudged"] for run in runs}
+    assert "metrics.jsonl:122: not a metrics row" in unjudged["scalerl-s0"]
+    assert "a row without kind or step" in unjudged["scalerl-s1"]
+    assert [unjudged[name] for name in ("loo-loss-s0", "loo-loss-s1")] == ["", ""]
+    assert "loo-loss-s0, 80 steps: nothing found" in doctor(tmp_path, "loo").output
+    assert "sweep 'loo' has no seed 9; seeds are: 0, 1" in str(doctor(tmp_path, "loo", "--seed", "9").exception)
+
+
+def doctor(home, *arguments):
+    return CliRunner().invoke(app, ["doctor", *arguments, "--home", str(home)])
 
 
 def evaluations(*rates, prompts=400):
