@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from dashboard.app_pages import figures_of, html_of, messages, open_page
-from fixtures_home import BUDGET, collapse, make_home, planned_run, train_row, warn, write_run, write_state
+from fixtures_home import BUDGET, collapse, make_home, planned_run, settled, train_row, warn, write_run, write_state
 
 from ablations.findings.results import read_results
 from ablations.home.plan import PlannedRun, PlannedVariant
@@ -154,7 +154,7 @@ def test_warnings_about_its_health_are_shown(monkeypatch, tmp_path):
 def test_a_collapse_that_a_fit_has_found_is_a_red_box(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
     collapse(sweep, planned_run("loo-loss", 0).id, after=1500.0)
-    read_results(sweep)
+    read_results(settled(sweep))
     page = open_run(monkeypatch, sweep, "loo-loss")
     assert page.error[0].value.startswith("The pass rate collapsed \\(")
 
@@ -162,7 +162,7 @@ def test_a_collapse_that_a_fit_has_found_is_a_red_box(monkeypatch, tmp_path):
 def test_what_is_expected_near_the_ceiling_is_a_grey_line(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
     warn(sweep, planned_run("scalerl", 0).id, f"6 of the last 20 steps trained on nothing: {ALL_REWARDS_EQUAL}")
-    read_results(sweep)
+    read_results(settled(sweep))
     page = open_run(monkeypatch, sweep)
     assert "had no gradient" not in " ".join(one.value for one in page.warning)
     assert any("had no gradient" in one.value and "expected near the ceiling" in one.value for one in page.caption)

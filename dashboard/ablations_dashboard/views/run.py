@@ -1,6 +1,5 @@
 """One run: why it went well or wrong, what its policy writes, then its metrics, hours, log and recipe."""
 
-import json
 import shlex
 import time
 from collections.abc import Callable, Sequence
@@ -26,11 +25,11 @@ from ablations_dashboard.drawings.metrics import Axis, axis_titles
 from ablations_dashboard.drawings.run import hours_figure, metric_rows_figure, pass_rate_figure, staleness_figure
 from ablations_dashboard.reading.cache import REFRESH_S, load_metrics, may_change
 from ablations_dashboard.reading.health import Episode, load_episodes
-from ablations_dashboard.reading.run_log import Rows, load_log, load_rollouts
+from ablations_dashboard.reading.run_log import load_log
+from ablations_dashboard.sections.rollouts import show_rollouts
 from ablations_dashboard.selection.url import in_url, pick, pick_several
 from ablations_dashboard.selection.variants import choose_sweep
 from ablations_dashboard.text.escape import in_code, in_markdown, visible
-from ablations_dashboard.text.rollout import ROLLOUT_STYLE, rollouts_html, versions_of
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.remark import show_remarks
@@ -66,8 +65,6 @@ METRIC_HEIGHT = 125
 """Height in pixels of one of all metrics."""
 MEANS_OVER = ("1", "5", "10", "25", "50")
 LOG_LINES = 25
-LATEST = "latest"
-ROLLOUT_KINDS = {"held_out": "held-out prompts, the same each time", "trained": "the batch trained on before it"}
 BADGES = {State.DONE: "green", State.RUNNING: "blue", State.STALE: "red"}
 """Colour of a state; a failure is red, any other grey."""
 
@@ -316,68 +313,6 @@ def show_tasks(sweep: StartedSweep, folder: RunFolder) -> None:
     latest = pd.DataFrame([row for row in rows if row["step"] == rows[-1]["step"]])
     columns = ["task", "step", "pass_rate", "num_samples", "mean_tokens", "truncated", "interrupted"]
     show_table(latest[[name for name in columns if name in latest]], key="tasks", name=f"{folder.path.name}-tasks")
-
-
-def show_rollouts(sweep: StartedSweep, folder: RunFolder) -> None:
-    """Show the policy's rollouts at the first evaluation beside those at the newest, or at a chosen one."""
-    rows = load_rollouts(folder)
-    if not rows:
-        st.info("No sample rollouts yet: nothing has been evaluated, or an older version trained this run.")
-        return
-    left, right = st.columns(2)
-    steps = [LATEST, *map(str, dict.fromkeys(row["step"] for row in reversed(rows)))]
-    step = pick(
-        "rollouts",
-        "Beside the first: the evaluation of step",
-        steps,
-        default=LATEST,
-        scope=folder.path.name,
-        widget=left.selectbox,
-    )
-    at = rows[-1]["step"] if step == LATEST else int(step)
-    kind = pick(
-        "of",
-        "Rollouts of",
-        list(ROLLOUT_KINDS),
-        default="held_out",
-        widget=right.radio,
-        format_func=ROLLOUT_KINDS.__getitem__,
-    )
-    of_kind = [row for row in rows if row["kind"] == kind]
-    shown = [row for row in of_kind if row["step"] == at]
-    if not shown:
-        st.info("There are none of this kind at this step: before the first optimiser step nothing was trained on.")
-        return
-    start = of_kind[0]["step"]
-    first = [row for row in of_kind if row["step"] == start] if start != at else []
-    st.html(ROLLOUT_STYLE + legend_html([*first, *shown]) + rollouts_html(first, shown))
-    lines = "".join(json.dumps(row) + "\n" for row in shown)
-    st.download_button(
-        "Rollouts as JSON lines",
-        lines,
-        f"{folder.path.name}-step-{at}-{kind}.jsonl",
-        key="rollouts jsonl",
-        type="tertiary",
-        icon=":material/download:",
-        on_click="ignore",
-    )
-
-
-def legend_html(rows: Rows) -> str:
-    """The legend of the tokens' looks; empty if no token was chosen."""
-    versions = versions_of(rows)
-    if not versions:
-        return ""
-    said = (
-        "their weights are the number below them and their colour"
-        if len(versions) > 1
-        else f"weights of step {versions[0]}"
-    )
-    return (
-        f'<div class="rollout"><span class="cut">Tokens: {said}; <span class="forced">underlined ones</span> were '
-        'forced by the interruption; faint rollouts are not in the loss; <span class="hidden">\\x1b</span> stands for '
-        "a control character.</span></div>"
-    )
 
 
 def show_log(sweep: StartedSweep, folder: RunFolder) -> None:

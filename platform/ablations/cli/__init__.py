@@ -9,7 +9,7 @@
     devices.py   plan: the memory of each device of a cluster
     jobs.py      cancel, retry
     follow.py    status, logs
-    read.py      fit, compare, report
+    read.py      fit, compare, report; shown_comparison.py: what compare prints
     elsewhere.py runs of other trainers for compare
     forecast.py  forecast
     design.py    design, and its part of a dry run

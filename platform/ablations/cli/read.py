@@ -19,19 +19,16 @@ from ablations.cli.options import (
     find_sweep,
     further_sweeps,
     print_json,
-    say_pages,
     tell,
     warn,
 )
+from ablations.cli.shown_comparison import show_comparison, write_sheet
 from ablations.errors import AblationsError
 from ablations.findings.order import OrderBy
 from ablations.fit.options import Auto, FitLoss, FitSettings, R0Mode
 
 if TYPE_CHECKING:
     from ablations.findings.results import Results
-
-MOST_CELLS = 16
-"""Limit on the cells of a grid whose tables a comparison shows unasked."""
 
 
 def fit(
@@ -296,41 +293,6 @@ def compare(
     if results.comparison is None and not paper:
         why = "; ".join(results.reasons[:3]) or "no run has a reading"
         raise AblationsError(f"nothing is compared: {results.plan.reference} has no fit ({why})")
-
-
-def show_comparison(results: "Results", *, explain: bool = False, hours: bool = False) -> None:
-    """Print the table, on request its explanation and the hours spent, and the command for the dashboard."""
-    from ablations.report.tables import comparison_table, explanation, grid_listings, hours_table, marks_said
-
-    out = console()
-    table = comparison_table(results)
-    if explain:
-        table.notes = [marks_said(results)]  # the explanation has the others in full
-    out.print(table)
-    *of_cells, effects = grid_listings(results) or [None]
-    is_small = explain or len(results.variants) <= MOST_CELLS  # the lines of more cells are above
-    for one in [*(cells for cells in of_cells if cells and is_small and cells.fits(out.width)), effects]:
-        if one is not None:
-            out.print("", one, sep="\n")
-    for text in filter(None, explanation(results) if explain else ()):
-        out.say(text)
-    if hours:
-        out.print("", hours_table(results) or "No run has logged where its device hours went.", sep="\n")
-    if results.sweep:
-        say_pages(results.sweep.home, out)
-
-
-def write_sheet(results: "Results", place: str) -> None:
-    """Write the comparison as CSV to a file whose name is printed, or to standard output."""
-    from ablations.report.csv_files import comparison_sheet
-    from scalerl.run.run_folder import write_atomically
-
-    text = comparison_sheet(results)
-    if place == "-":
-        tell(text, end="")
-        return
-    write_atomically(Path(place), text.encode())
-    tell(place)
 
 
 def _refuse(source: str, options: Mapping[str, object]) -> None:

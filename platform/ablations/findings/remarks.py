@@ -328,5 +328,5 @@ def _one_seed(runs: Sequence[FittedRun]) -> Iterable[Remark]:
         variants=variants,
         runs=names,
         num_runs=len(runs),
-        clause="one seed only",
+        clause="one seed only" if len(lone) < number else "",  # else every verdict says so
     )

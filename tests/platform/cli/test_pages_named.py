@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from fixtures_home import make_home
 
-from ablations.cli import forecast, read, shelf
+from ablations.cli import forecast, shelf, shown_comparison
 from ablations.terminal.screen import Screen
 
 
@@ -17,7 +17,7 @@ def test_the_command_that_opens_the_pages_stands_below(command, is_terminal, tmp
     make_home(home)
     file = StringIO()
     screen = Screen(file=file, force_terminal=is_terminal, no_color=True, width=80)
-    room = {"compare": read, "list": shelf, "forecast": forecast}[command]
+    room = {"compare": shown_comparison, "list": shelf, "forecast": forecast}[command]
     monkeypatch.setattr(room, "console", lambda **_: screen)
     getattr(room, command)(home=home)
     named = f"dashboard  platform dashboard --home {shlex.quote(str(home))}"

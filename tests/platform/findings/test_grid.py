@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from fixtures_home import make_grid
 
-from ablations.cli.read import show_comparison
+from ablations.cli.shown_comparison import show_comparison
 from ablations.findings.grid import grid_of
 from ablations.findings.results import Results, read_results
 from ablations.report.csv_files import csv_files

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from io import StringIO
 
 import pytest
-from fixtures_home import collapse, make_home, planned_run, warn, write_state
+from fixtures_home import collapse, make_home, planned_run, settled, warn, write_state
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -36,7 +36,7 @@ def fallen(tmp_path_factory) -> Results:
     """A sweep of three seeds, one of which falls for good after 1500 of 2000 GPU-hours."""
     sweep = make_home(tmp_path_factory.mktemp("fallen"), seeds=(0, 1, 2))
     collapse(sweep, FALLEN, after=1500.0)
-    return read_results(sweep)
+    return read_results(settled(sweep))
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +201,7 @@ def test_ranges_are_by_number_and_not_by_letter():
     assert ranged(["no number"]) == "no number"
 
 
-def test_variants_of_one_seed_are_one_grey_line_and_say_so_first(tmp_path):
+def test_variants_of_one_seed_are_one_grey_line_and_each_verdict_says_so(tmp_path):
     results = read_results(make_home(tmp_path))
     (remark,) = results.remarks
     assert (remark.kind, remark.weight, remark.text) == (
@@ -210,4 +210,4 @@ def test_variants_of_one_seed_are_one_grey_line_and_say_so_first(tmp_path):
         "3 of 3 variants have one seed only.",
     )
     row = ResultRow(results=results, variant=results.variant("loo-loss"))
-    assert sentence(row).startswith("loo-loss: one seed only; ")
+    assert sentence(row).startswith("loo-loss: one seed: provisional; ")
