@@ -22,7 +22,7 @@ from scalerl.model.head import Head, token_scores
 
 TOKENS, WIDTH, VOCABULARY = 2048, 1024, 151_936
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
-AT_ONCE = {"all at once": TOKENS * VOCABULARY, "in chunks": heads.LOGITS_AT_ONCE}
+AT_ONCE = {"all at once": TOKENS * VOCABULARY, "in chunks": heads.LOGITS_AT_ONCE["cpu"]}
 
 
 def main(threads: int) -> None:
@@ -34,7 +34,7 @@ def main(threads: int) -> None:
             found.setdefault(precision, {})[way] = json.loads(done.stdout)
         whole, chunked = found[precision].values()
         found[precision]["ratio"] = {name: chunked[name] / whole[name] for name in whole}
-    sizes = {"tokens": TOKENS, "width": WIDTH, "vocabulary": VOCABULARY, "logits_at_once": heads.LOGITS_AT_ONCE}
+    sizes = {"tokens": TOKENS, "width": WIDTH, "vocabulary": VOCABULARY, "logits_at_once": AT_ONCE["in chunks"]}
     write_record("head_memory", {**sizes, **found}, threads=threads)
     print(json.dumps(found, indent=1))
 
@@ -42,7 +42,7 @@ def main(threads: int) -> None:
 def measure(precision: str, way: str, threads: int) -> dict[str, float]:
     """Seconds of forward and backward together, and MiB above what stood before, gradients included."""
     torch.set_num_threads(threads)
-    heads.LOGITS_AT_ONCE = AT_ONCE[way]
+    heads.LOGITS_AT_ONCE["cpu"] = AT_ONCE[way]
     generator = torch.Generator().manual_seed(0)
     hidden = torch.randn(TOKENS, WIDTH, generator=generator).requires_grad_()
     weight = (torch.randn(VOCABULARY, WIDTH, generator=generator) * WIDTH**-0.5).requires_grad_()

@@ -145,19 +145,19 @@ _ROWS: list[Known] = [
     ),
     Known(
         id="attention.speed",
-        what="16k packed tokens: time by the whole mask over time by blocks",
+        what="16k packed tokens, BF16: time by the whole mask over time by blocks",
         bound=least(1.0),
         cuda_only=True,
     ),
     Known(
         id="attention.memory",
-        what="16k packed tokens: memory by blocks over memory by the whole mask",
+        what="16k packed tokens, BF16: memory by blocks over memory by the whole mask",
         bound=most(1.0),
         cuda_only=True,
     ),
     Known(
         id="decode.graphs",
-        what="rollouts with equal tokens, decoded as graphs and without",
+        what="rollouts with equal tokens in FP32, decoded as graphs and without",
         bound=least(0.95),
         cpu=least(1.0),
         reference="a draw may fall between two roundings",
@@ -170,9 +170,16 @@ _ROWS: list[Known] = [
     ),
     Known(
         id="decode.logprobs",
-        what="largest difference of a log-probability up to the first other token, nats",
-        bound=most(0.05),
+        what="largest difference of a log-probability up to the first other token in FP32, nats",
+        bound=most(1e-3),
         cpu=most(1e-4),
+    ),
+    Known(
+        id="decode.mixed",
+        what="the same in BF16, root mean square",
+        bound=most(0.01),
+        cuda_only=True,
+        reference=f"{OWN}: no more than generator and learner differ by",
     ),
     Known(id="decode.speed", what="speed as graphs over speed without", bound=least(1.0), cuda_only=True),
     Known(

@@ -1,24 +1,38 @@
-"""The list of what has not been run names rows that the report of a GPU has, or says why it has none."""
+"""The lists of what was seen and of what has not been run name rows of the report, or say why there is none."""
 
+import json
 import re
 
 from gpu_report.known_rows import KNOWN
 from places import REPOSITORY
 
-TABLE = (REPOSITORY / "docs" / "gpus.md").read_text().split("## Not run")[1]
-ENTRIES = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in TABLE.splitlines() if line[:1] == "|"][
-    2:
-]
+SEEN, NOT_RUN = (REPOSITORY / "docs" / "gpus.md").read_text().split("## Seen on one H200")[1].split("## Not run")
+RESULT = json.loads((REPOSITORY / "benchmarks" / "results" / "gpu_report_h200.json").read_text())
+
+
+def rows(text):
+    """Cells of a table's rows, without its head."""
+    return [[cell.strip() for cell in line.strip("|\n").split("|")] for line in text.splitlines() if line[:1] == "|"][2:]
+
+
 ROW = re.compile(r"`([a-z]+\.[\w.]+)`")
 
 
-def test_every_row_that_the_list_names_is_in_the_report():
-    named = [name for _, _, settled in ENTRIES for name in ROW.findall(settled)]
-    assert len(named) > 20
+def test_every_row_that_a_list_names_is_in_the_report():
+    named = [name for _, _, settled in rows(SEEN) + rows(NOT_RUN) for name in ROW.findall(settled)]
+    assert len(named) > 40
     assert [name for name in named if name not in KNOWN] == []
 
 
+def test_what_was_seen_was_measured():
+    named = [name for _, _, settled in rows(SEEN) for name in ROW.findall(settled)]
+    values = {name: RESULT["after"].get(name, RESULT["first"].get(name)) for name in named}
+    assert [name for name, row in values.items() if row is None or row["value"] is None] == []
+    failed = {name for name, row in values.items() if row["outcome"] == "fail"}
+    assert failed == {"throughput.qwen3_0.1b.2k", "memory.context"}  # the page says so of one; the other ran beside others
+
+
 def test_every_entry_has_a_row_or_says_why_none_can_settle_it():
-    assert len(ENTRIES) > 12
-    for what, _, settled in ENTRIES:
+    assert len(rows(NOT_RUN)) > 12
+    for what, _, settled in rows(NOT_RUN):
         assert ROW.search(settled) or re.fullmatch(r"- \(\w.+\)", settled), what

@@ -4,6 +4,9 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
+"""Variable that limits the GPUs of a process."""
+
 
 @contextmanager
 def environment_with(variables: Mapping[str, str]) -> Iterator[None]:

@@ -63,7 +63,7 @@ def reproduce(
         ExecutorName, typer.Option(help="Where runs train: on this machine, or as Slurm jobs.")
     ] = "local",
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs at a time. Default: as many as the cores allow.")
+        int | None, typer.Option(min=1, help="Runs at a time. Default: as many as cores and GPUs allow.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, whatever the cost.")] = False,
     tracking_uri: TrackingOption = None,
@@ -158,7 +158,7 @@ def reproduce_one(
         where = on_slurm(study, started, jobs=jobs, hold=False, after=None, prune=False, yes=yes, out=out)
     else:
         refuse_without_slurm({"--yes": yes})
-        where = on_this_machine(study.reference.recipe, jobs)
+        where = on_this_machine(study, jobs)
     train_missing_runs(study, started, file=file, where=where, tracking_uri=tracking_uri, out=out)
     if where.outlives_command and not all_ended(started, run_rows(started)):
         where_next(started, out, as_json)

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from ablations.running.executor import Executor as Trainer
     from ablations.search.record import SearchRecord
     from ablations.study.expand import Study
-    from scalerl.recipe.command import AnyRecipe
 
 
 def sweep(
@@ -56,7 +55,7 @@ def sweep(
     ] = "local",
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs at a time. Default: as many as the cores allow, or resources.at_once."),
+        typer.Option(min=1, help="Runs at a time. Default: as many as cores and GPUs allow, or resources.at_once."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, whatever the cost.")] = False,
     hold: Annotated[
@@ -108,7 +107,7 @@ def sweep(
         where = on_slurm(study, started, jobs=jobs, hold=hold, after=after, prune=prune, yes=yes, out=out)
     else:
         refuse_without_slurm({"--yes": yes, "--hold": hold, "--after": after, "--prune": prune})
-        where = on_this_machine(study.reference.recipe, jobs)
+        where = on_this_machine(study, jobs)
     train_missing_runs(study, started, file=file, where=where, tracking_uri=tracking_uri, out=out)
     started = started.reread()  # a search has added its trials
     if where.outlives_command and not all_ended(started, run_rows(started)):
@@ -138,9 +137,20 @@ def train_missing_runs(
         raise typer.Exit(NOT_FINISHED) from None
 
 
-def on_this_machine(recipe: "AnyRecipe", jobs: int | None) -> OnThisMachine:
-    """The executor for this machine, with as many runs at a time as requested, else as there are cores for."""
-    return OnThisMachine(threads=recipe.threads, jobs=jobs or max(1, (os.cpu_count() or 1) // recipe.total_threads))
+def on_this_machine(study: "Study", jobs: int | None) -> OnThisMachine:
+    """The executor for this machine, with as many runs at a time as requested, else as there are cores and GPUs for.
+
+    A run gets the GPUs that it can use; a program of the user's, which alone knows, those of `resources.gpus`, or all.
+    """
+    from ablations.pools.gpus import gpus_here
+    from scalerl.recipe.command import CommandRecipe
+
+    recipe = study.reference.recipe
+    of_run = study.resources.num_gpus if isinstance(recipe, CommandRecipe) else recipe.most_gpus
+    gpus, most = gpus_here() if of_run else (), (os.cpu_count() or 1) // recipe.total_threads
+    if gpus:
+        most = min(most, len(gpus) // of_run)
+    return OnThisMachine(threads=recipe.threads, jobs=jobs or max(1, most), gpus=gpus, gpus_of_run=of_run)
 
 
 def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 pool          the protocol for training the runs of a sweep, and its events
 local         processes on this machine, through submitit
+gpus          the GPUs of this machine, dealt out to runs
 job           the code that runs inside a job
 code_version  the version of the code that trains a run
 """

@@ -7,11 +7,23 @@ from pathlib import Path
 
 from ablations.pools.code_version import code_version
 from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.environment import VISIBLE_GPUS
 from scalerl.errors import Internal, ScaleRLError
 from scalerl.run.run_folder import RunFolder
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """Environment variables that limit the threads of libraries in a job."""
+
+
+def train_here(path: Path, budget_gpu_hours: float, warm_starts: Path, visible: str | None) -> None:
+    """Train the run in folder `path` with these GPUs of this machine, a list as in CUDA_VISIBLE_DEVICES.
+
+    None removes the variable, so that the run sees all GPUs.
+    """
+    os.environ.pop(VISIBLE_GPUS, None)
+    if visible is not None:
+        os.environ[VISIBLE_GPUS] = visible
+    train_run(path, budget_gpu_hours, warm_starts)
 
 
 def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path, place: NodeOfRun | None = None) -> None:

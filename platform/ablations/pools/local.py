@@ -4,6 +4,7 @@ submitit only starts the processes: how a run ended is read from its status file
 submission has its own folder, because submitit returns old results from a folder that is reused.
 """
 
+import os
 import signal
 import time
 import uuid
@@ -16,10 +17,11 @@ import submitit
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.state import State, ask_to_stop, read_state
-from ablations.pools.job import THREAD_VARIABLES, train_run
+from ablations.pools.gpus import dealt
+from ablations.pools.job import THREAD_VARIABLES, train_here
 from ablations.pools.pool import Ended, Tick
 from ablations.signals import handled
-from scalerl.environment import environment_with
+from scalerl.environment import VISIBLE_GPUS, environment_with
 
 RUNS_POLL_S = 0.5
 STOP_LIMIT_S = 60.0
@@ -33,6 +35,7 @@ class _Submission:
 
     job: submitit.Job[None]
     budget_gpu_hours: float
+    gpus: tuple[str, ...]
 
 
 @dataclass(kw_only=True)
@@ -52,6 +55,10 @@ class LocalPool:
     """Maximum number of concurrent runs."""
     cancelled: Cancellation
     """Runs that the pool does not start, or asks to stop if they train."""
+    gpus: tuple[str, ...] = ()
+    """GPUs of this machine; runs share them if there are more runs than GPUs."""
+    gpus_of_run: int = 1
+    """GPUs that a run can use."""
     say: Callable[[str], None] = print
     """Tells the user what the pool leaves behind."""
     _waiting: dict[str, float] = field(default_factory=dict)
@@ -119,11 +126,12 @@ class LocalPool:
                 del self._waiting[run_id]
             elif state != State.RUNNING and run_id not in self._running:
                 del self._waiting[run_id]
-                job = self._submit(run_id, budget_gpu_hours)
-                self._running[run_id] = _Submission(job=job, budget_gpu_hours=budget_gpu_hours)
+                gpus = dealt(self.gpus, self.gpus_of_run, [gpu for one in self._running.values() for gpu in one.gpus])
+                job = self._submit(run_id, budget_gpu_hours, gpus)
+                self._running[run_id] = _Submission(job=job, budget_gpu_hours=budget_gpu_hours, gpus=gpus)
             # Otherwise another sweep trains the run, or this one does to a smaller budget; check again later.
 
-    def _submit(self, run_id: str, budget_gpu_hours: float) -> submitit.Job[None]:
+    def _submit(self, run_id: str, budget_gpu_hours: float, gpus: tuple[str, ...]) -> submitit.Job[None]:
         folder = self.submissions / f"{time.strftime('%Y%m%d-%H%M%S')}-{run_id}-{uuid.uuid4().hex[:6]}"
         executor = submitit.LocalExecutor(folder)
         executor.update_parameters(timeout_min=NO_TIME_LIMIT_MIN, name=run_id)
@@ -131,7 +139,8 @@ class LocalPool:
         threads = {variable: str(self.threads) for variable in THREAD_VARIABLES}
         # A terminal sends Ctrl-C to all of its processes; jobs ignore Ctrl-C, and the sweep asks them to stop.
         with environment_with(threads), handled(signal.SIG_IGN, signal.SIGINT):
-            return executor.submit(train_run, run, budget_gpu_hours, self.home.warm_starts)
+            visible = ",".join(gpus) if gpus else os.environ.get(VISIBLE_GPUS)
+            return executor.submit(train_here, run, budget_gpu_hours, self.home.warm_starts, visible)
 
     def _reap(self) -> list[Ended]:
         """Drop jobs that ended; returns those whose process was killed."""

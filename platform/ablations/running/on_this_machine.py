@@ -23,6 +23,10 @@ class OnThisMachine:
     threads: int
     """Threads of one run."""
     jobs: int
+    gpus: tuple[str, ...] = ()
+    """GPUs of this machine."""
+    gpus_of_run: int = 1
+    """GPUs that a run can use."""
 
     @property
     def outlives_command(self) -> bool:
@@ -47,6 +51,8 @@ class OnThisMachine:
             threads=self.threads,
             jobs=self.jobs,
             cancelled=sweep.cancellation,
+            gpus=self.gpus,
+            gpus_of_run=self.gpus_of_run,
             say=console.print,
         )
 

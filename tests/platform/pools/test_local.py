@@ -14,11 +14,13 @@ from fixtures_home import BUDGET, make_home, write_state
 from fixtures_steering import steered
 from rich.console import Console
 from typer.testing import CliRunner
+from waiting import wait_until
 
 from ablations.cli import app
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.pools import local
+from ablations.pools.gpus import dealt, gpus_here
 from ablations.pools.local import LocalPool
 from ablations.pools.pool import Tick
 from ablations.running import train_missing
@@ -142,3 +144,47 @@ def test_a_cancelled_sweep_starts_nothing_that_is_added(tmp_path):
     pool.add(plan.variants[0].runs[0].id, BUDGET)
     assert list(pool.work()) == [Tick()]
     assert not (tmp_path / "submitit").exists()
+
+
+def test_runs_share_out_the_gpus_of_this_machine():
+    four = ("0", "1", "2", "3")
+    assert dealt(four, 1, []) == ("0",)
+    assert dealt(four, 1, ["0", "1"]) == ("2",)
+    assert dealt(four, 2, ["0", "3"]) == ("1", "2")
+    assert dealt(four, 2, ["1", "2", "3"]) == ("0", "1")
+    assert dealt(("GPU-a",), 2, ["GPU-a"]) == ("GPU-a",)  # shared, if there are more runs than GPUs
+    assert dealt((), 1, []) == ()
+
+
+def test_the_gpus_of_this_machine_are_those_that_this_process_may_use(tmp_path, monkeypatch):
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 'GPU 0: NVIDIA H200 (UUID: GPU-1)'\necho 'GPU 1: NVIDIA H200 (UUID: GPU-2)'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert gpus_here() == ("0", "1")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,GPU-7")
+    assert gpus_here() == ("5", "GPU-7")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert gpus_here() == ()
+
+
+def test_a_job_sees_the_gpus_of_its_run_which_submitit_hides(tmp_path, monkeypatch):
+    sweep = make_home(tmp_path, fraction=0.5, state="cancelled")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6")
+    # A job imports the module by name; its environment is what it would train with.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, ablations.pools.job as job\n"
+        "job.train_run = lambda run, *_: (run / 'seen').open('x').write(os.environ['CUDA_VISIBLE_DEVICES'])\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    runs = [variant.runs[0].id for variant in sweep.plan.variants]
+    pool = replace(pool_of(sweep.home, tmp_path), gpus=("4", "5", "6"), jobs=len(runs))
+    for run_id in runs:
+        pool.add(run_id, BUDGET)
+    events = pool.work()
+    seen = [sweep.home.run(run_id).path / "seen" for run_id in runs]
+    wait_until(lambda: next(events) and all(one.is_file() and one.read_text() for one in seen), "three jobs")
+    for run_id in runs:
+        pool.stop(run_id)
+    assert [one.read_text() for one in seen] == ["4", "5", "6"][: len(runs)]

@@ -5,7 +5,7 @@ import pytest
 import torch
 from trainer.tiny_transformers import CONFIGS, CPU
 
-from scalerl.model.attention import BLOCK, BY_BLOCKS, BY_ROWS, attend_by_groups, block_mask, blocks_with_pairs
+from scalerl.model.attention import BLOCK, BY_BLOCKS, BY_ROWS, attend_by_groups, block_mask, seen_blocks
 from scalerl.model.packing import Packing
 from scalerl.model.transformers_load import attention_of, empty
 
@@ -32,17 +32,21 @@ def test_every_token_sees_what_the_whole_mask_lets_it_see(name, window):
     expected = packing.may_attend()
     if window is not None:
         expected &= position[:, None] - position < window
-    mask, blocks = block_mask(packing, window), blocks_with_pairs(packing, window)
+    mask, blocks = block_mask(packing, window), seen_blocks(packing, window)
     token = torch.arange(len(position))
     inside = mask.mask_mod(torch.tensor(0), torch.tensor(0), token[:, None], token[None])
-    of_block = torch.from_numpy(blocks)[token[:, None] // BLOCK, token[None] // BLOCK]
-    assert torch.equal(inside & of_block, expected)
-    # No block is computed for nothing, and the kernel is told of each that is.
-    pairs = torch.zeros(blocks.shape, dtype=torch.int64)
+    assert torch.equal(inside, expected)
+    # No block is computed for nothing, and no pair is looked at if all of a block are seen.
+    pairs = torch.zeros(blocks.some.shape, dtype=torch.int64)
     pairs.index_put_((token[:, None] // BLOCK, token[None] // BLOCK), expected.long(), accumulate=True)
-    assert torch.equal(pairs > 0, torch.from_numpy(blocks))
-    for row, number in enumerate(mask.kv_num_blocks[0, 0].tolist()):
-        assert mask.kv_indices[0, 0, row, :number].tolist() == np.flatnonzero(blocks[row]).tolist()
+    assert torch.equal(pairs > 0, torch.from_numpy(blocks.some))
+    size = torch.bincount(token // BLOCK)
+    assert torch.equal(pairs == size[:, None] * BLOCK, torch.from_numpy(blocks.all))
+    for row in range(len(blocks.some)):
+        partly = mask.kv_indices[0, 0, row, : mask.kv_num_blocks[0, 0, row]]
+        wholly = mask.full_kv_indices[0, 0, row, : mask.full_kv_num_blocks[0, 0, row]]
+        assert partly.tolist() == np.flatnonzero(blocks.some[row] & ~blocks.all[row]).tolist()
+        assert wholly.tolist() == np.flatnonzero(blocks.all[row]).tolist()
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen2", "mistral windowed", "gemma3", "mixtral"])

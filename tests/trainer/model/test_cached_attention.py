@@ -5,7 +5,7 @@ import pytest
 import torch
 from trainer.tiny import random_policy, tiny_recipe
 
-from scalerl.model.cached_attention import TILE, DenseStep, TiledStep, tiled, untiled
+from scalerl.model.cached_attention import TILE, DenseStep, FusedStep, TiledStep, tiled, untiled
 
 HEADS, SIZE, POSITIONS = 3, 8, 3 * TILE
 LENGTHS = [1, TILE, TILE + 1, 2, 3 * TILE, 2 * TILE - 1]
@@ -29,7 +29,7 @@ def expected(q, keys, values, k, v, lengths):
     return found.reshape(len(lengths), -1)
 
 
-@pytest.mark.parametrize("kind", ["dense", "tiled"])
+@pytest.mark.parametrize("kind", ["dense", "fused", "tiled"])
 def test_attention_of_uneven_rows_is_the_softmax_over_their_own_positions(kind):
     n = len(LENGTHS)
     keys, values = made(n, HEADS, POSITIONS, SIZE, seed=0), made(n, HEADS, POSITIONS, SIZE, seed=1)
@@ -38,12 +38,25 @@ def test_attention_of_uneven_rows_is_the_softmax_over_their_own_positions(kind):
     spare = 2  # rows of the cache that are not in use
     layer = torch.full((n + spare, HEADS, 2, POSITIONS, SIZE), 7.0)
     layer[:n] = torch.stack((tiled(keys) if kind == "tiled" else keys, values), dim=2)
-    step = TiledStep(position, layer) if kind == "tiled" else DenseStep(position, max(LENGTHS), layer, torch.float32)
+    dense = FusedStep if kind == "fused" else DenseStep
+    step = TiledStep(position, layer) if kind == "tiled" else dense(position, max(LENGTHS), layer, torch.float32)
     step.write(layer, k, v)
     found = step.attend(layer, q)
     wanted = expected(q.numpy(), keys.numpy(), values.numpy(), k.numpy(), v.numpy(), LENGTHS)
     np.testing.assert_allclose(found.numpy(), wanted, rtol=0, atol=2e-6)
     assert (layer[n:] == 7.0).all()
+
+
+def test_half_precision_rounds_alike_in_the_dense_and_the_fused_step():
+    n = len(LENGTHS)
+    layer = made(n, HEADS, 2, POSITIONS, SIZE, seed=0).bfloat16()
+    q, k, v = (made(n, HEADS, SIZE, seed=seed).bfloat16().float() for seed in (2, 3, 4))
+    found = []
+    for kind in (DenseStep, FusedStep):
+        step = kind(torch.tensor(LENGTHS) - 1, max(LENGTHS), layer, torch.bfloat16)
+        step.write(layer, k, v)
+        found.append(step.attend(layer, q))
+    torch.testing.assert_close(*found, rtol=0, atol=2**-8)  # the result's own rounding, of numbers near 1
 
 
 def test_large_scores_neither_overflow_nor_vanish():

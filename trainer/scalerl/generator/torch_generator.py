@@ -157,7 +157,7 @@ class TorchGenerator(Generator):
         own_tokens = (self._length[:n] - self._prompt_length[:n]).astype(np.uint64)
         drawn = torch.from_numpy(uniform(self._seed[:n], own_tokens)).unsqueeze(1).to(logits.device)
         parts = []
-        for rows in chunks(*logits.shape):
+        for rows in chunks(n, logits.shape[1], logits.device):
             logprobs = (logits[rows] / self.settings.temperature).log_softmax(-1)
             cumulative = logprobs.exp().cumsum(-1, dtype=torch.float64)
             chosen = torch.searchsorted(cumulative, drawn[rows] * cumulative[:, -1:], right=True)

@@ -122,7 +122,8 @@ def peak_of_shape(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLeng
     decoding = _decoding(recipe, shape, rows, length)
     base = {"interpreter and libraries": libraries}
     learner = _learner(recipe, shape, copy)
-    update, evaluation = update_parts(recipe, shape, prompts), _evaluation(recipe, shape, prompts)
+    update = update_parts(recipe, shape, prompts, device=recipe.device or "cpu")
+    evaluation = _evaluation(recipe, shape, prompts)
     if is_virtual:
         if recipe.learner.type == "torch":
             weights = {"weights of the start": of_start, "weights under way": sent, "generator's weights": another}
@@ -198,8 +199,13 @@ def critic_bytes(recipe: ResolvedRecipe, shape: ModelShape) -> int:
     return each * shape.parameters * CRITIC_BYTES[recipe.critic.parameters]
 
 
-def update_parts(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> dict[str, int]:
-    """Parts of the largest forward and backward pass: each block's saved activations, and the logits."""
+def update_parts(
+    recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths, *, device: str = "cpu"
+) -> dict[str, int]:
+    """Parts of the largest forward and backward pass: each block's saved activations, and the logits.
+
+    On a GPU a head in FP32 has two parts (`scalerl.model.exact_product`), as have the logits' derivatives.
+    """
     row = prompts.trained + recipe.generation.max_tokens
     batch = recipe.batch.prompts * recipe.batch.generations * row
     tokens = max(row, min(batch, recipe.optimiser.micro_batch_tokens))
@@ -210,10 +216,12 @@ def update_parts(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengt
         shape.layers * 4 * shape.hidden + block if recipe.optimiser.gradient_checkpointing else shape.layers * block
     )
     is_rounded = recipe.parameters in ("mixed", "fp16")
+    matrices, heads = (6, 3) if device == "cuda" and recipe.logits == "fp32" else (4, 1)
+    logits = min(tokens * shape.vocabulary, LOGITS_AT_ONCE[device])
     return {
         "activations": tokens * blocks,
         "weights rounded for products": 2 * shape.parameters if is_rounded else 0,
-        "logits": 4 * 4 * min(tokens * shape.vocabulary, LOGITS_AT_ONCE) + 4 * shape.vocabulary * shape.hidden,
+        "logits": 4 * (matrices * logits + heads * shape.vocabulary * shape.hidden),
     }
 
 
@@ -229,4 +237,4 @@ def _decoding(recipe: ResolvedRecipe, shape: ModelShape, rows: int, length: int)
     derivatives."""
     read = rows * length * 2 * shape.heads * shape.head_size * 4
     logits = rows * shape.vocabulary
-    return {"decoding": read + 4 * logits + 5 * 4 * min(logits, LOGITS_AT_ONCE)}
+    return {"decoding": read + 4 * logits + 5 * 4 * min(logits, LOGITS_AT_ONCE["cpu"])}

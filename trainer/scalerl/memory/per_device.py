@@ -73,7 +73,7 @@ def trainer_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLen
         "gradients": trained * (MASTER if is_deepspeed else weight) // shared,
         "AdamW": 0 if offloaded else state,
         "frozen copies": frozen * weight // of_weights,
-        **update_parts(recipe, shape, prompts),
+        **update_parts(recipe, shape, prompts, device="cuda"),
         "CUDA context": CONTEXT,
     }
     rounded = parts.pop("weights rounded for products")

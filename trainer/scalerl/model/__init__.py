@@ -2,6 +2,7 @@
 
 policy               what every policy is: hidden states, head, log-probabilities, precision
 head                 hidden states to logits, and to log-probabilities and entropy in bounded memory
+exact_product        float32 products on a GPU, on tensor cores
 build                the policy that a recipe describes
 device               where a policy computes: the recipe's `device`, or the device found
 outline              networks with shapes but no memory, and their weights part by part

@@ -1,10 +1,12 @@
 """Attention of packed sequences without a full token-by-token mask.
 
 A pass of 32,000 packed tokens has a billion pairs. On a GPU, FlexAttention (`torch.nn.attention`) computes only the
-blocks in which the host found a visible pair. On a CPU the queries, keys and values of each sequence are laid out in a
-row of their own, and rows are attended one by one. Tests compare both with the full mask.
+blocks in which the host found a visible pair, and looks at single pairs only if not all pairs of a block are visible.
+On a CPU the queries, keys and values of each sequence are laid out in a row of their own, and rows are attended one by
+one. Tests compare both with the full mask.
 """
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -25,43 +27,82 @@ BLOCK = 128
 """Tokens per side of a block, as in FlexAttention."""
 
 
-def blocks_with_pairs(packing: Packing, window: int | None) -> NDArray[np.bool_]:
-    """True if a token of a query block (row) sees a token of a key block (column), [blocks, blocks].
+@dataclass(frozen=True, kw_only=True)
+class SeenBlocks:
+    """What the tokens of a query block (row) see of a key block (column), [blocks, blocks]."""
 
-    The packing must be on the host.
-    """
+    some: NDArray[np.bool_]
+    """A token of the query block sees a token of the key block."""
+    all: NDArray[np.bool_]
+    """Every token of the query block sees every token of the key block: no pair needs to be looked at."""
+
+
+def seen_blocks(packing: Packing, window: int | None) -> SeenBlocks:
+    """The blocks that the tokens of each block see; the packing must be on the host."""
     sequence_N, position_N, token_BT = (
         part.numpy() for part in (packing.sequence_N, packing.position_N, packing.token_BT)
     )
     num_blocks = -(-len(sequence_N) // BLOCK)
-    found = np.zeros((num_blocks, num_blocks), dtype=np.bool_)
+    some = np.zeros((num_blocks, num_blocks), dtype=np.bool_)
+    every = np.zeros_like(some)
     for row in range(num_blocks):
         here = slice(row * BLOCK, (row + 1) * BLOCK)
+        fewest = np.full(num_blocks, BLOCK)
         for sequence in np.unique(sequence_N[here]):
             position = position_N[here][sequence_N[here] == sequence]
-            first = 0 if window is None else max(0, position.min() - window + 1)
-            found[row, token_BT[sequence, first : position.max() + 1] // BLOCK] = True
-    return found
+            first, last = (0 if window is None else max(0, at - window + 1) for at in (position.min(), position.max()))
+            some[row, token_BT[sequence, first : position.max() + 1] // BLOCK] = True
+            by_all = token_BT[sequence, last : position.min() + 1] // BLOCK
+            fewest = np.minimum(fewest, np.bincount(by_all, minlength=num_blocks))
+        every[row] = fewest == BLOCK
+    return SeenBlocks(some=some, all=every)
+
+
+def owners(packing: Packing) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """First and last sequence that each packed token belongs to, [N], as ranks that give a group consecutive numbers.
+
+    A token's own sequence is the first that it belongs to. The packing must be on the host.
+    """
+    token_BT, own_N, position_N = (part.numpy() for part in (packing.token_BT, packing.sequence_N, packing.position_N))
+    rank_B = np.argsort(np.argsort(token_BT[:, 0], kind="stable"), kind="stable")
+    length_B = np.zeros(len(token_BT), dtype=np.int64)
+    np.maximum.at(length_B, own_N, position_N + 1)
+    holds_BT = np.arange(token_BT.shape[1]) < length_B[:, None]
+    last_N = np.zeros(len(own_N), dtype=np.int32)
+    np.maximum.at(last_N, token_BT[holds_BT], np.broadcast_to(rank_B[:, None], token_BT.shape)[holds_BT])
+    return rank_B[own_N].astype(np.int32), last_N
 
 
 def block_mask(packing: Packing, window: int | None) -> BlockMask:
     """Mask of a packed row: each token sees itself and up to `window` positions back in its own sequence."""
-    blocks = blocks_with_pairs(packing.host or packing, window)
-    device, length = packing.sequence_N.device, len(packing.sequence_N)
-    number = torch.from_numpy(blocks.sum(1).astype(np.int32)).to(device, non_blocking=True)
-    order = np.argsort(~blocks, axis=1, kind="stable").astype(np.int32)  # blocks with pairs first, in order
-    sequence_N, position_N, token_BT = packing.sequence_N, packing.position_N, packing.token_BT
+    host, device = packing.host or packing, packing.sequence_N.device
+    blocks = seen_blocks(host, window)
+
+    def sent(array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(array.astype(np.int32)).to(device, non_blocking=True)
+
+    def listed(chosen: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
+        """Number of chosen blocks of each row, and the blocks, the chosen ones first and in order."""
+        return sent(chosen.sum(1))[None, None], sent(np.argsort(~chosen, axis=1, kind="stable"))[None, None]
+
+    first_N, last_N = (sent(array) for array in owners(host))
+    position_N = packing.position_N
 
     def sees(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-        back = position_N[query] - position_N[key]
-        is_of_mine = token_BT[sequence_N[query], position_N[key]] == key
-        return is_of_mine & (back >= 0) & (back < (length if window is None else window))
+        is_of_mine = (first_N[key] <= first_N[query]) & (first_N[query] <= last_N[key])
+        return is_of_mine & (position_N[key] <= position_N[query])
+
+    length = len(packing.sequence_N)
+    reach = length if window is None else window
+
+    def sees_near(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        return sees(batch, head, query, key) & (position_N[query] - position_N[key] < reach)
 
     return BlockMask.from_kv_blocks(
-        number[None, None],
-        torch.from_numpy(order).to(device, non_blocking=True)[None, None],
+        *listed(blocks.some & ~blocks.all),
+        *listed(blocks.all),
         BLOCK_SIZE=BLOCK,
-        mask_mod=sees,
+        mask_mod=sees if window is None else sees_near,
         seq_lengths=(length, length),
     )
 

@@ -8,7 +8,8 @@ read every row up to the longest reach, and take several times the reading time 
     values of a row     sum over positions t of w_t v_t        a bag of its positions
     scores of a tile    sum over d of q_d (k_d of its tokens)  a bag of head_size; keys lie tile by tile, transposed
 
-`DenseStep` is for half precision and for GPUs, whose captured steps have fixed shapes.
+`DenseStep` is for half precision. `FusedStep` is for GPUs, whose captured steps have fixed shapes: one kernel reads the
+cache once, in its own precision.
 """
 
 from typing import Protocol
@@ -75,6 +76,17 @@ class DenseStep:
             rounded = as_factor(weights, self.products).view(n * heads, 1, reach)
             total = weights.sum(-1).view(n * heads, 1, 1)
             return (torch.bmm(rounded, values) / total).view(n, -1)
+
+
+class FusedStep(DenseStep):
+    """The same by PyTorch's fused attention."""
+
+    def attend(self, layer: Tensor, q: Tensor) -> Tensor:
+        """Attention [n, heads x D] of queries [n, heads, D]."""
+        keys, values = layer[: len(q), :, :, : self.reach].unbind(2)
+        query = q.to(layer.dtype)[:, :, None]
+        bias = self._bias_n1T.to(layer.dtype)[:, None]
+        return F.scaled_dot_product_attention(query, keys, values, attn_mask=bias).flatten(1).float()
 
 
 def as_factor(x: Tensor, products: torch.dtype) -> Tensor:

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from scalerl.model.exact_product import Factor, add_product, product
 from scalerl.model.size import LOGITS_AT_ONCE
 from scalerl.objective.entropy import entropy
 
@@ -51,7 +52,7 @@ def token_scores(
     Log-probabilities carry a gradient; the entropy does so only with `entropy_gradient`.
     """
     vocabulary = head.weight.shape[0]
-    if tokens.numel() * vocabulary > LOGITS_AT_ONCE and head.parts == 1:
+    if tokens.numel() * vocabulary > LOGITS_AT_ONCE[hidden.device.type] and head.parts == 1:
         flat = hidden.flatten(0, -2), head.weight, head.bias, tokens.flatten()
         chosen, uncertainty = InChunks.apply(*flat, head.dtype, temperature, entropy_gradient)
         return chosen.view_as(tokens), uncertainty.view_as(tokens)
@@ -62,14 +63,17 @@ def token_scores(
     return chosen, uncertainty
 
 
-def chunks(num_tokens: int, vocabulary: int) -> Iterator[slice]:
+def chunks(num_tokens: int, vocabulary: int, device: torch.device) -> Iterator[slice]:
     """Slices of tokens whose logits are in memory together."""
-    size = max(1, LOGITS_AT_ONCE // vocabulary)
+    size = max(1, LOGITS_AT_ONCE[device.type] // vocabulary)
     return (slice(start, start + size) for start in range(0, num_tokens, size))
 
 
 class InChunks(torch.autograd.Function):
-    """Chunked scores of tokens [N] from hidden states [N, hidden]; the weight gradient is accumulated in FP32."""
+    """Chunked scores of tokens [N] from hidden states [N, hidden]; the weight gradient is accumulated in FP32.
+
+    On a GPU products in FP32 run on tensor cores (`scalerl.model.exact_product`).
+    """
 
     @staticmethod
     def forward(
@@ -83,10 +87,10 @@ class InChunks(torch.autograd.Function):
         entropy_gradient: bool,
     ) -> tuple[Tensor, Tensor]:
         """Log-probabilities and entropy, [N]."""
-        head = Head(weight=weight.to(dtype), bias=bias, dtype=dtype)
+        matrix = Factor.of(weight.to(dtype))
         chosen, uncertainty, normaliser = (hidden.new_empty(len(tokens), dtype=torch.float32) for _ in range(3))
-        for rows in chunks(len(tokens), len(weight)):
-            scaled = head.logits(hidden[rows]).div_(temperature)
+        for rows in chunks(len(tokens), len(weight), weight.device):
+            scaled = _logits(hidden[rows], matrix, bias).div_(temperature)
             normaliser[rows] = scaled.logsumexp(-1)
             logprobs = scaled.sub_(normaliser[rows, None])
             chosen[rows] = logprobs.gather(-1, tokens[rows, None])[:, 0]
@@ -102,12 +106,12 @@ class InChunks(torch.autograd.Function):
         """Gradients of hidden states, matrix and bias."""
         hidden, weight, bias, tokens, normaliser, uncertainty = ctx.saved_tensors
         of_chosen, of_entropy = gradients
-        head = Head(weight=weight.to(ctx.dtype), bias=bias, dtype=ctx.dtype)
+        matrix = Factor.of(weight.to(ctx.dtype))
         of_hidden = torch.empty_like(hidden) if ctx.needs_input_grad[0] else None
         of_weight = torch.zeros_like(weight, dtype=torch.float32) if ctx.needs_input_grad[1] else None
         of_bias = torch.zeros_like(bias, dtype=torch.float32) if bias is not None and ctx.needs_input_grad[2] else None
-        for rows in chunks(len(tokens), len(weight)):
-            logprobs = head.logits(hidden[rows]).div_(ctx.temperature).sub_(normaliser[rows, None])
+        for rows in chunks(len(tokens), len(weight), weight.device):
+            logprobs = _logits(hidden[rows], matrix, bias).div_(ctx.temperature).sub_(normaliser[rows, None])
             probability = logprobs.exp()
             if ctx.entropy_gradient:
                 factor = logprobs.add_(uncertainty[rows, None]).mul_(of_entropy[rows, None])
@@ -118,9 +122,10 @@ class InChunks(torch.autograd.Function):
             of_scaled[own] = of_scaled[own] + of_chosen[rows]
             of_logits = of_scaled.div_(ctx.temperature).to(ctx.dtype)
             if of_hidden is not None:
-                of_hidden[rows] = (of_logits @ head.weight).to(hidden.dtype)
+                of_hidden[rows] = product(Factor.of(of_logits), matrix).to(hidden.dtype)
             if of_weight is not None:
-                of_weight.addmm_(of_logits.float().T, hidden[rows].to(ctx.dtype).float())
+                taken = Factor.of(hidden[rows].to(ctx.dtype).float())
+                add_product(of_weight, Factor.of(of_logits.float()).mT, taken)
             if of_bias is not None:
                 of_bias += of_logits.float().sum(0)
         return (
@@ -129,3 +134,11 @@ class InChunks(torch.autograd.Function):
             None if of_bias is None or bias is None else of_bias.to(bias.dtype),
             *(None,) * 4,
         )
+
+
+def _logits(hidden: Tensor, weight: Factor, bias: Tensor | None) -> Tensor:
+    """Float32 logits [N, V], in the precision of `weight`."""
+    if bias is None or weight.small is not None:
+        logits = product(Factor.of(hidden.to(weight.large.dtype)), weight.mT)
+        return (logits if bias is None else logits.add_(bias.to(logits.dtype))).float()
+    return Head(weight=weight.large, bias=bias, dtype=weight.large.dtype).logits(hidden)

@@ -16,7 +16,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from scalerl.model.cached_attention import TILE, CachedStep, DenseStep, Tables, TiledStep, as_factor, tiled, untiled
+from scalerl.model.cached_attention import (
+    TILE,
+    CachedStep,
+    DenseStep,
+    FusedStep,
+    Tables,
+    TiledStep,
+    as_factor,
+    tiled,
+    untiled,
+)
 from scalerl.model.decode_graphs import Capture, DecodeGraphs, cuda_graph
 from scalerl.model.kv_cache import KVCache, Prefill, whole
 from scalerl.model.linear import projected
@@ -269,7 +279,8 @@ class LlamaCache(KVCache):
             step = TiledStep(position_n, self.kv[0], self._tables)
             self._tables = step.tables
             return step
-        return DenseStep(position_n, reach, self.kv[0], self.policy.precision.products)
+        kind = FusedStep if position_n.device.type == "cuda" else DenseStep
+        return kind(position_n, reach, self.kv[0], self.policy.precision.products)
 
     def _prefill(self, layer: int, q: Tensor, k: Tensor, v: Tensor, prefill: Prefill) -> Tensor:
         """Cache one layer of the prompts; returns their attention [P x W, hidden]. q, k and v are [P x W, heads, D]."""

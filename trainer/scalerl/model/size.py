@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-LOGITS_AT_ONCE = 2**24
-"""Logits per chunk: 64 MiB in FP32, large enough that rereading the head's matrix for each chunk costs little."""
+LOGITS_AT_ONCE = {"cpu": 2**24, "cuda": 2**27}
+"""Logits per chunk by kind of device: 64 MiB in FP32, or 512 MiB, so that rereading the head's matrix costs little."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ from pathlib import Path
 import torch
 
 from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.environment import VISIBLE_GPUS
 from scalerl.errors import Interrupted
 from scalerl.processes.agent_messages import (
     EndUnit,
@@ -35,7 +36,7 @@ from scalerl.processes.agent_messages import (
     StartUnit,
 )
 from scalerl.processes.authenticated import call, give_up_soon, interface_of, own_address
-from scalerl.processes.launch import VISIBLE, end_group
+from scalerl.processes.launch import end_group
 from scalerl.processes.meeting_file import MeetingIsOver, MeetingPoint, read_meeting
 from scalerl.processes.messages import from_bytes, to_bytes
 
@@ -196,7 +197,7 @@ def kill_group(leader: subprocess.Popen[bytes]) -> None:
 
 def num_devices(variables: Mapping[str, str]) -> int:
     """Number of GPUs available to this agent: those in CUDA_VISIBLE_DEVICES, or else all of the node."""
-    named = variables.get(VISIBLE)
+    named = variables.get(VISIBLE_GPUS)
     return torch.cuda.device_count() if named is None else sum(map(bool, named.split(",")))
 
 

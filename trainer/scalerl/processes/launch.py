@@ -18,7 +18,7 @@ from typing import Protocol
 import torch.multiprocessing
 
 from scalerl.cluster.placement import PlacedUnit
-from scalerl.environment import environment_with
+from scalerl.environment import VISIBLE_GPUS, environment_with
 from scalerl.left_names import SILENT_TRACKER, members_of_group, take_names_away
 
 Work = Callable[[Connection], None]
@@ -27,7 +27,6 @@ SPAWN = torch.multiprocessing.get_context("spawn")
 """Start method: torch's threads do not survive a fork, and a fork server's processes would not be our own children."""
 BURIAL_LIMIT_S = 5.0
 """Time limit for an exit code: a process whose connection has closed ends at once, but its code may arrive later."""
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class Body(Protocol):
@@ -128,7 +127,7 @@ def begin(connection: Connection, devices: tuple[int, ...], work: bytes) -> None
     unpickled, because tensors in it could initialise CUDA.
     """
     os.setpgid(0, 0)
-    os.environ[VISIBLE] = visible_devices(devices, os.environ.get(VISIBLE))
+    os.environ[VISIBLE_GPUS] = visible_devices(devices, os.environ.get(VISIBLE_GPUS))
     try:
         pickle.loads(work)(connection)
     except Exception as error:
