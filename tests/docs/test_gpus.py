@@ -12,7 +12,9 @@ RESULT = json.loads((REPOSITORY / "benchmarks" / "results" / "gpu_report_h200.js
 
 def rows(text):
     """Cells of a table's rows, without its head."""
-    return [[cell.strip() for cell in line.strip("|\n").split("|")] for line in text.splitlines() if line[:1] == "|"][2:]
+    return [[cell.strip() for cell in line.strip("|\n").split("|")] for line in text.splitlines() if line[:1] == "|"][
+        2:
+    ]
 
 
 ROW = re.compile(r"`([a-z]+\.[\w.]+)`")
@@ -29,7 +31,10 @@ def test_what_was_seen_was_measured():
     values = {name: RESULT["after"].get(name, RESULT["first"].get(name)) for name in named}
     assert [name for name, row in values.items() if row is None or row["value"] is None] == []
     failed = {name for name, row in values.items() if row["outcome"] == "fail"}
-    assert failed == {"throughput.qwen3_0.1b.2k", "memory.context"}  # the page says so of one; the other ran beside others
+    assert failed == {
+        "throughput.qwen3_0.1b.2k",
+        "memory.context",
+    }  # the page says so of one; the other ran beside others
 
 
 def test_every_entry_has_a_row_or_says_why_none_can_settle_it():

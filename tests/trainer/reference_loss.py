@@ -48,7 +48,7 @@ def advantages(
     centred = {p: [r - math.fsum(rewards[p]) / len(rewards[p]) for r in rewards[p]] for p in kept}
     result = [[0.0] * len(row) for row in rewards]
     for p in kept:
-        if normalisation == "none":
+        if normalisation in ("none", "leave_one_out"):
             divisor = 1.0
         elif normalisation == "prompt":
             divisor = population_std(rewards[p]) + EPS
@@ -57,11 +57,19 @@ def advantages(
         else:
             divisor = population_std([a for q in kept for a in centred[q]]) + EPS
         result[p] = [a / divisor for a in centred[p]]
+        if normalisation == "leave_one_out":
+            total, others = math.fsum(rewards[p]), len(rewards[p]) - 1
+            result[p] = [r - (total - r) / others for r in rewards[p]]
     return result, kept
 
 
-def clipped_objective(ratio: float, advantage: float, low: float, high: float) -> tuple[float, float, bool]:
-    """min(rho A, clip(rho, 1 - low, 1 + high) A), its derivative by rho, and whether the clip decided."""
+def clipped_objective(
+    ratio: float, advantage: float, low: float, high: float, delta: float | None = None
+) -> tuple[float, float, bool]:
+    """min(rho A, clip(rho, 1 - low, 1 + high) A), its derivative by rho, and whether the clip decided; a wrong answer's
+    rho is at most delta."""
+    if delta is not None and advantage < 0 and ratio > delta:
+        return delta * advantage, 0.0, True
     clipped_ratio = min(max(ratio, 1 - low), 1 + high)
     if clipped_ratio * advantage < ratio * advantage:
         return clipped_ratio * advantage, 0.0, True
@@ -85,7 +93,7 @@ def sample_losses(sample: Sample, advantage: float, name: str, bounds: dict[str,
             rows.append((t, -weight * advantage * logprob, weight != ratio, {t: -weight * advantage}))
             continue
         low, high = (bounds["clip"],) * 2 if name == "grpo" else (bounds["clip_low"], bounds["clip_high"])
-        value, slope, clipped = clipped_objective(ratio, advantage, low, high)
+        value, slope, clipped = clipped_objective(ratio, advantage, low, high, bounds["delta"])
         rows.append((t, -value, clipped, {t: -slope * ratio}))
     return rows
 
@@ -152,6 +160,7 @@ def reference(
     kl: dict | None = None,
     earlier: list[float] | None = None,
     correction: dict | None = None,
+    token_limit: int = 10,
 ) -> Reference:
     """Loss and gradient of one batch; `kl` has the keys coefficient, estimator and where."""
     penalties = None
@@ -189,6 +198,8 @@ def reference(
                     share = 1.0
                 elif aggregation == "token":
                     share = 1 / total_tokens
+                elif aggregation == "constant":
+                    share = 1 / num_samples / token_limit
                 elif aggregation == "sample":
                     share = 1 / num_samples / own[p, i]
                 else:

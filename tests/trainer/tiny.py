@@ -179,6 +179,9 @@ def token_loss_of(
     return found.loss_BT, found.clipped_BT
 
 
+TOKEN_LIMIT = 10
+
+
 def weights_of(aggregation: str, mask: Tensor, group: Tensor) -> Tensor:
     """Weights of the tokens [B, T] of rollouts whose prompts have these numbers."""
-    return token_weights(aggregation, AggregationInputs(mask_BT=mask, group_B=group))
+    return token_weights(aggregation, AggregationInputs(mask_BT=mask, group_B=group, token_limit=TOKEN_LIMIT))

@@ -9,6 +9,7 @@ from trainer.tiny import make_group
 from scalerl.objective.advantages import (
     Rewards,
     advantages,
+    leave_one_out,
     normalise_batch,
     normalise_none,
     normalise_prompt,
@@ -45,6 +46,13 @@ def test_without_normalisation_the_mean_is_taken_off_and_nothing_else():
     close(normalise_none(REWARDS).advantage_PG, [[1.5, -0.5, -0.5, -0.5], [1, 1, -1, -1], [0, 0, 0, 0]])
 
 
+def test_leaving_one_out_takes_off_the_mean_of_the_others():
+    # Of 1, -1, -1, -1 the others of the first have mean -1, and those of another -1/3.
+    expected = [[2, -2 / 3, -2 / 3, -2 / 3], [4 / 3, 4 / 3, -4 / 3, -4 / 3], [0, 0, 0, 0]]
+    close(leave_one_out(REWARDS).advantage_PG, expected)
+    assert leave_one_out(Rewards.of([[1.0]])).advantage_PG.tolist() == [[0.0]]
+
+
 def test_prompt_level_divides_by_the_std_of_the_prompts_own_rewards():
     root = math.sqrt(0.75) + 1e-6
     one = 1 + 1e-6
@@ -79,7 +87,7 @@ def test_running_statistics_divide_by_the_std_of_all_advantages_so_far():
     assert (statistics.count, statistics.squares) == (8, pytest.approx(7, rel=1e-12))
 
 
-@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none"])
+@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "leave_one_out"])
 def test_only_running_normalisation_keeps_statistics(normalisation):
     _, statistics = advantages(REWARDS, normalisation, RunningStatistics())
     assert statistics == RunningStatistics()
@@ -87,20 +95,20 @@ def test_only_running_normalisation_keeps_statistics(normalisation):
     assert statistics.count == 12
 
 
-@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
+@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "leave_one_out", "running"])
 def test_a_single_prompt_is_enough(normalisation):
     result, _ = advantages(Rewards.of(ROWS[1:2]), normalisation, RunningStatistics())
-    one = 1.0 if normalisation == "none" else 1 + 1e-6
+    one = {"none": 1.0, "leave_one_out": 3 / 4}.get(normalisation, 1 + 1e-6)
     close(result, [[1 / one, 1 / one, -1 / one, -1 / one]])
 
 
-@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
+@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "leave_one_out", "running"])
 def test_kept_prompts_of_one_reward_give_zeros_and_no_nan(normalisation):
     result, _ = advantages(Rewards.of([ROWS[2], ROWS[2]]), normalisation, RunningStatistics())
     close(result, [[0] * 4, [0] * 4])
 
 
-@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
+@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "leave_one_out", "running"])
 def test_equal_fractional_rewards_have_no_advantage_even_when_kept(normalisation):
     # 0.9 is what the length penalty may leave; in float32 the mean of 24 of them is off by an ulp, which a division by
     # the 1e-6 of the standard deviation would blow up.
@@ -122,6 +130,7 @@ def by_loop(normalisation, earlier=()):
 
     divisors = {
         "none": [1.0] * 3,
+        "leave_one_out": [1 - 1 / len(row) for row in UNEQUAL],
         "prompt": [std(row) for row in UNEQUAL],
         "batch": [std(of_all)] * 3,
         "running": [std([*earlier, *of_all])] * 3,
@@ -129,7 +138,7 @@ def by_loop(normalisation, earlier=()):
     return [a / divisor for row, divisor in zip(centred, divisors, strict=True) for a in row]
 
 
-@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
+@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "leave_one_out", "running"])
 def test_groups_of_unequal_sizes_agree_with_a_loop_over_each_of_their_rewards(normalisation):
     rewards = Rewards.of(UNEQUAL)
     _, earlier = advantages(REWARDS, "running", RunningStatistics())

@@ -1,4 +1,4 @@
-"""Weights of the three averages and of the sum, by hand."""
+"""Weights of the averages and of the sum, by hand."""
 
 import pytest
 import torch
@@ -33,6 +33,11 @@ def test_prompt_average_gives_every_prompt_the_same_weight():
 
 def test_the_sum_gives_every_token_one():
     close(weights_of("sum", MASK, GROUP), [[1.0, 0, 0, 0], [1, 0, 1, 1], [1, 1, 0, 0], [0, 1, 1, 0]])
+
+
+def test_a_constant_divides_every_sample_by_the_token_limit():
+    e = 1 / (4 * 10)
+    close(weights_of("constant", MASK, GROUP), [[e, 0, 0, 0], [e, 0, e, e], [e, e, 0, 0], [0, e, e, 0]])
 
 
 def test_prompt_average_does_not_favour_prompts_with_long_answers():

@@ -15,15 +15,15 @@ from scalerl.recipe import Cispo, Dapo, Grpo, Gspo, Truncate
 
 SETTINGS = {
     "cispo": [Cispo(), Cispo(min_ratio=0.9, max_ratio=1.1)],
-    "dapo": [Dapo(), Dapo(clip_low=0.02, clip_high=0.5)],
-    "grpo": [Grpo(), Grpo(clip=0.05)],
+    "dapo": [Dapo(), Dapo(clip_low=0.02, clip_high=0.5), Dapo(delta=1.3)],
+    "grpo": [Grpo(), Grpo(clip=0.05, delta=1.2)],
     "gspo": [Gspo(), Gspo(clip_low=0.3, clip_high=0.2)],
 }
 CHOICES = list(
     itertools.product(
         [settings for group in SETTINGS.values() for settings in group],
-        ["prompt", "sample", "token", "sum"],
-        ["batch", "prompt", "none", "running"],
+        ["prompt", "sample", "token", "constant", "sum"],
+        ["batch", "prompt", "none", "leave_one_out", "running"],
         ["drop", "keep"],
     )
 )
@@ -97,7 +97,7 @@ def test_loss_gradient_and_clip_count_equal_the_loops(settings, aggregation, nor
 
 
 @pytest.mark.parametrize("name", ["dapo", "grpo", "gspo"])
-@pytest.mark.parametrize("aggregation", ["prompt", "sample", "token", "sum"])
+@pytest.mark.parametrize("aggregation", ["prompt", "sample", "token", "constant", "sum"])
 def test_the_loops_gradient_is_the_slope_of_the_loops_loss(name, aggregation):
     # CISPO is left out: its stop-gradient makes the gradient another function than the slope of the loss.
     prompts, rewards = random_batch(5)
@@ -173,6 +173,16 @@ def test_grpo_has_one_bound_for_both_sides():
     close(loss, [-1.2, -1.15])
     close(gradient, [0.0, -1.15])
     assert clipped == [True, False]
+
+
+def test_delta_bounds_the_ratio_of_a_wrong_answer_alone():
+    loss, gradient, clipped = one_row([0.9, 3.0, 5.0], -1.0, Dapo(delta=4.0))
+    close(loss, [0.9, 3.0, 4.0])
+    close(gradient, [0.9, 3.0, 0.0])
+    assert clipped == [False, False, True]
+    assert one_row([0.9, 5.0], 1.0, Dapo(delta=4.0))[0].tolist() == one_row([0.9, 5.0], 1.0, Dapo())[0].tolist()
+    with pytest.raises(ValueError, match=r"delta 1.1 must lie above the upper clip 1.2"):
+        Grpo(delta=1.1)
 
 
 def test_gspo_shares_the_geometric_mean_of_the_ratios():

@@ -72,6 +72,6 @@ def test_a_bound_a_choice_and_a_null_read_as_they_are_enforced():
     rows = sections()
     assert "| ≥ 0, < 1 |" in rows["`optimiser`"]["beta1"]
     assert "| ≥ 1, whole number, `none` | tokens |" in rows["`generation`"]["thinking"]
-    assert "| `prompt`, `sample`, `token`, `sum`, `custom` |" in rows["Recipe"]["aggregation"]
+    assert "| `prompt`, `sample`, `token`, `constant`, `sum`, `custom` |" in rows["Recipe"]["aggregation"]
     assert "| > 0, null |" in rows["`optimiser`"]["max_grad_norm"]
     assert "| `1e-15` | > 0 |" in rows["`optimiser`"]["eps"]

@@ -59,7 +59,8 @@ def token_mask(rows: int, columns: int) -> Tensor:
 
 def aggregation_inputs(own: Own, rows: int, columns: int, seed: int) -> tuple[AggregationInputs, ...]:
     """The mask of such a batch, with groups of GENERATIONS rollouts."""
-    return (AggregationInputs(mask_BT=token_mask(rows, columns), group_B=torch.arange(rows) // GENERATIONS),)
+    groups = torch.arange(rows) // GENERATIONS
+    return (AggregationInputs(mask_BT=token_mask(rows, columns), group_B=groups, token_limit=columns),)
 
 
 def made_up_rewards(own: Own, rows: int, columns: int, seed: int) -> tuple[Rewards, ...]:

@@ -57,6 +57,12 @@ def normalise_none(given: Rewards) -> AdvantageOutputs:
     return AdvantageOutputs(advantage_PG=centred(given))
 
 
+def leave_one_out(given: Rewards) -> AdvantageOutputs:
+    """r_i - mean_(j != i) r_j = n / (n - 1) A_i, with n rewards of the prompt (RLOO, arXiv 2402.14740)."""
+    num_P1 = given.mask_PG.sum(dim=1, keepdim=True)
+    return AdvantageOutputs(advantage_PG=centred(given) * num_P1 / (num_P1 - 1).clamp(min=1))
+
+
 def normalise_prompt(given: Rewards) -> AdvantageOutputs:
     """A_i / (std_j r_j + eps) with the population std of the prompt's own rewards (GRPO, arXiv 2402.03300)."""
     advantages_PG, num_P1 = centred(given), given.mask_PG.sum(dim=1, keepdim=True)
@@ -81,7 +87,12 @@ def normalise_running(given: Rewards, so_far: RunningStatistics) -> tuple[Tensor
     return advantages_PG / (statistics.std + STD_EPS), statistics
 
 
-ADVANTAGES = {"batch": normalise_batch, "prompt": normalise_prompt, "none": normalise_none}
+ADVANTAGES = {
+    "batch": normalise_batch,
+    "prompt": normalise_prompt,
+    "none": normalise_none,
+    "leave_one_out": leave_one_out,
+}
 
 
 def advantages(given: Rewards, normalisation: str | Own, so_far: RunningStatistics) -> tuple[Tensor, RunningStatistics]:

@@ -1,6 +1,6 @@
 """Weights that reduce per-token losses to one number: loss = sum over tokens of weight x loss.
 
-Three averages have weights that sum to 1; the fourth choice is the plain sum.
+Three averages have weights that sum to 1; one divides by a constant, and the last is the plain sum.
 
 The weights come from the whole batch, so the losses and gradients of micro-batches add up exactly to those of the
 batch. Tokens off the mask have weight 0. Samples and prompts without own tokens do not count in the mean.
@@ -24,6 +24,8 @@ class AggregationInputs(Shaped):
     """True if the policy chose the token itself."""
     group_B: Tensor
     """Number of the rollout's prompt, from 0."""
+    token_limit: int
+    """Most tokens that the policy may choose in a rollout."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,12 @@ def prompt_average(given: AggregationInputs) -> AggregationOutputs:
     return AggregationOutputs(weight_BT=mask_BT / (num_prompts * tokens_P[group_B].clamp(min=1)).unsqueeze(1))
 
 
+def constant_average(given: AggregationInputs) -> AggregationOutputs:
+    """1 / (number of samples x token limit), [B, T] (Dr. GRPO, arXiv 2503.20783)."""
+    num_samples = given.mask_BT.any(dim=1).sum().clamp(min=1)
+    return AggregationOutputs(weight_BT=given.mask_BT / (num_samples * given.token_limit))
+
+
 def token_sum(given: AggregationInputs) -> AggregationOutputs:
     """1, [B, T]: the plain sum over all tokens of the batch."""
     return AggregationOutputs(weight_BT=given.mask_BT.float())
@@ -63,6 +71,7 @@ AGGREGATIONS: dict[str, Callable[[AggregationInputs], AggregationOutputs]] = {
     "prompt": prompt_average,
     "sample": sample_average,
     "token": token_average,
+    "constant": constant_average,
     "sum": token_sum,
 }
 

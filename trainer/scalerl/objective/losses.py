@@ -51,12 +51,17 @@ class LossOutputs(Shaped):
 
 
 def clipped_surrogate(
-    ratio_BT: Tensor, advantage_BT: Tensor, mask_BT: Tensor, *, low: float, high: float
+    ratio_BT: Tensor, advantage_BT: Tensor, mask_BT: Tensor, *, low: float, high: float, delta: float | None = None
 ) -> LossOutputs:
-    """-min(rho A, clip(rho, 1 - low, 1 + high) A), and True if the clip is active (PPO, arXiv 1707.06347)."""
-    free = ratio_BT * advantage_BT
+    """-min(min(rho, delta) A, clip(rho, 1 - low, 1 + high) A), and True if a bound is active (PPO, arXiv 1707.06347).
+
+    `delta`, above 1 + high, bounds what a wrong answer's tokens count for (arXiv 2505.07291).
+    """
+    bounded = ratio_BT if delta is None else ratio_BT.clamp(max=delta)
+    free = bounded * advantage_BT
     clipped = ratio_BT.clamp(1 - low, 1 + high) * advantage_BT
-    return LossOutputs(loss_BT=-torch.minimum(free, clipped) * mask_BT, clipped_BT=(clipped < free) & mask_BT)
+    is_active = (clipped < free) | ((bounded < ratio_BT) & (advantage_BT < 0))
+    return LossOutputs(loss_BT=-torch.minimum(free, clipped) * mask_BT, clipped_BT=is_active & mask_BT)
 
 
 def cispo(given: LossInputs, *, min_ratio: float, max_ratio: float) -> LossOutputs:
@@ -67,15 +72,15 @@ def cispo(given: LossInputs, *, min_ratio: float, max_ratio: float) -> LossOutpu
     return LossOutputs(loss_BT=-weight * given.advantage_BT * logprobs, clipped_BT=given.mask_BT & (weight != ratio))
 
 
-def dapo(given: LossInputs, *, clip_low: float, clip_high: float) -> LossOutputs:
+def dapo(given: LossInputs, *, clip_low: float, clip_high: float, delta: float | None) -> LossOutputs:
     """The clipped surrogate with separate lower and upper bounds (arXiv 2503.14476)."""
     ratio = log_ratio(given.logprobs_BT, given.behaviour_BT, given.mask_BT).exp()
-    return clipped_surrogate(ratio, given.advantage_BT, given.mask_BT, low=clip_low, high=clip_high)
+    return clipped_surrogate(ratio, given.advantage_BT, given.mask_BT, low=clip_low, high=clip_high, delta=delta)
 
 
-def grpo(given: LossInputs, *, clip: float) -> LossOutputs:
+def grpo(given: LossInputs, *, clip: float, delta: float | None) -> LossOutputs:
     """The clipped surrogate with the same bound on both sides (arXiv 2402.03300)."""
-    return dapo(given, clip_low=clip, clip_high=clip)
+    return dapo(given, clip_low=clip, clip_high=clip, delta=delta)
 
 
 def gspo(given: LossInputs, *, clip_low: float, clip_high: float) -> LossOutputs:

@@ -41,12 +41,29 @@ class Cispo(Frozen):
         return self
 
 
+Delta = Annotated[Positive, Unit("ratio")] | None
+
+
+def refuse_low_delta(delta: float | None, clip: float) -> None:
+    """Raises ValueError if `delta` does not lie above the upper clip, which would then have no effect."""
+    if delta is not None and delta <= clip:
+        raise ValueError(f"delta {delta} must lie above the upper clip {clip:g}")
+
+
 class Grpo(Frozen):
     """Symmetric PPO clipping (DeepSeekMath, arXiv 2402.03300)."""
 
     type: Literal["grpo"] = "grpo"
     clip: Annotated[float, Field(gt=0, lt=1), Unit("ratio")] = 0.2
     """The token ratio is clipped to [1 - clip, 1 + clip]."""
+    delta: Delta = None
+    """Upper bound of the ratio of a wrong answer's tokens, above 1 + clip (two-sided clipping, INTELLECT-2, arXiv
+    2505.07291); null for none."""
+
+    @model_validator(mode="after")
+    def _above_the_clip(self) -> Self:
+        refuse_low_delta(self.delta, 1 + self.clip)
+        return self
 
 
 class Dapo(Frozen):
@@ -57,6 +74,14 @@ class Dapo(Frozen):
     """The token ratio is clipped from below at 1 - clip_low."""
     clip_high: Annotated[Positive, Unit("ratio")] = 0.26
     """The token ratio is clipped from above at 1 + clip_high."""
+    delta: Delta = None
+    """Upper bound of the ratio of a wrong answer's tokens, above 1 + clip_high (two-sided clipping, INTELLECT-2, arXiv
+    2505.07291); null for none."""
+
+    @model_validator(mode="after")
+    def _above_the_clip(self) -> Self:
+        refuse_low_delta(self.delta, 1 + self.clip_high)
+        return self
 
 
 class Gspo(Frozen):
@@ -199,11 +224,12 @@ def _form(value: Any) -> str:
 
 
 Aggregation = Annotated[
-    Annotated[Literal["prompt", "sample", "token", "sum"], Tag("word")] | Annotated[Own, Tag("custom")],
+    Annotated[Literal["prompt", "sample", "token", "constant", "sum"], Tag("word")] | Annotated[Own, Tag("custom")],
     Discriminator(_form),
 ]
 Advantage = Annotated[
-    Annotated[Literal["batch", "prompt", "none", "running"], Tag("word")] | Annotated[Own, Tag("custom")],
+    Annotated[Literal["batch", "prompt", "none", "leave_one_out", "running"], Tag("word")]
+    | Annotated[Own, Tag("custom")],
     Discriminator(_form),
 ]
 ZeroVariance = Annotated[
@@ -238,14 +264,16 @@ class Recipe(Frozen):
     """Reward of an answer: verdict gives 1 for a right answer and -1 for any other, or 2 score - 1 where the task has
     partial scores (ScaleRL §2); `custom` is a function of your own."""
     aggregation: Aggregation = "prompt"
-    """Reduction of per-token losses to one number: mean of prompt means, mean of sample means, mean over all tokens, or
-    their sum, whose gradient norm grows with the number of tokens in the batch; `custom` is a function of your own."""
+    """Reduction of per-token losses to one number: mean of prompt means, mean of sample means, mean over all tokens,
+    `constant`, the mean over samples of their sums divided by the token limit (Dr. GRPO, arXiv 2503.20783), or the sum,
+    whose gradient norm grows with the number of tokens in the batch; `custom` is a function of your own."""
     critic: Critic = NoCritic()
     """Baseline of a reward: the mean over the prompt's rollouts, or a value network."""
     advantage: Advantage = "batch"
     """Standard deviation that divides the centred rewards: of the batch's advantages, of the prompt's rewards, none, or
-    of all advantages since the run began. With a critic, batch centres and divides the advantages of all tokens, none
-    leaves them unchanged, and prompt, running and custom are rejected. `custom` is a function of your own."""
+    of all advantages since the run began. leave_one_out divides by nothing and centres a reward on the mean of the
+    prompt's others (RLOO, arXiv 2402.14740). With a critic, batch centres and divides the advantages of all tokens,
+    none leaves them unchanged, and the rest are rejected. `custom` is a function of your own."""
     logits: Literal["fp32", "bf16"] = "fp32"
     """Precision of the language-model head, in generator and trainer."""
     parameters: Literal["fp32", "mixed", "bf16", "fp16"] = "fp32"

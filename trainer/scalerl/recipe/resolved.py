@@ -25,6 +25,7 @@ LATER: dict[str, Any] = {
     "generator": {"type": "torch"},
     "generator.driver": None,
     "learner": {"type": "torch"},
+    "loss.delta": None,
     "kv": "keep",
     "reward": "verdict",
 }
