@@ -1,12 +1,12 @@
-"""Device time of a run or a variant: device-seconds by role and activity, tokens per second, MFU.
+"""Where the compute of a run or a variant went: device-seconds by role and activity, and what taught nothing.
 
-The trainer records them (`scalerl.cluster.device_seconds`); this module reads them from run logs and puts them side by
-side.
+The trainer records them (`scalerl.cluster.device_seconds`, and the columns of a step); this module reads them from run
+logs and puts them side by side.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 HOURS_HEADINGS = {
@@ -28,11 +28,35 @@ HOURS_HEADINGS = {
     ("evaluator", "dead"): "evaluator dead",
 }
 """Rows of a table, by role and activity, in this order."""
+WASTE_HEADINGS = {
+    "no_signal": "no signal",
+    "truncated": "truncated",
+    "masked": "masked",
+    "no_verdict": "no verdict",
+}
+"""Ways in which compute teaches nothing or less, in this order."""
 NOTE = (
     "Shares of each role's device time; checkpoints stop the clock and are in none, and so do evaluations where no "
     "evaluator measures. "
-    "MFU: FLOPs of the model over the peak rate of all devices of the role."
+    "MFU: FLOPs of the model over the peak rate of all devices of the role. "
+    "No signal, truncated, masked, no verdict: shares of the compute spent on groups whose rewards are all equal, on "
+    "answers cut at the token limit, on tokens that the correction masks, and on answers whose verifier timed out or "
+    "crashed; they overlap."
 )
+
+
+def wasted_in(row: Mapping[str, Any], *, masks: bool) -> dict[str, float]:
+    """Shares of one optimiser step's rollouts or tokens by the names of WASTE_HEADINGS; `masks` if the run's correction
+    leaves tokens out of the loss."""
+    outcomes = row.get("outcomes") or {}
+    lost = sum(outcomes.get(name, 0) for name in ("timed_out", "crashed"))
+    masked = (row.get("corrected_below") or 0.0) + (row.get("corrected_above") or 0.0)
+    return {
+        "no_signal": row.get("zero_variance") or 0.0,
+        "truncated": row.get("truncated") or 0.0,
+        "masked": masked if masks else 0.0,
+        "no_verdict": lost / max(1, sum(outcomes.values())),
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,17 +67,32 @@ class Hours:
     tokens_per_s: float
     mfu: Mapping[str, float] | None
     """None if unknown."""
+    compute: float = 0.0
+    """Compute up to the last step, in GPU-hours or the unit of the plan."""
+    wasted: Mapping[str, float] = field(default_factory=dict)
+    """Share of that compute by the names of WASTE_HEADINGS."""
 
     @classmethod
-    def of_rows(cls, rows: Iterable[Mapping[str, Any]]) -> Self | None:
-        """The account of the last step in a run log; None if there is none, as in logs of earlier versions."""
-        last = None
+    def of_rows(cls, rows: Iterable[Mapping[str, Any]], *, masks: bool = False) -> Self | None:
+        """The account of the last step in a run log; None if there is none, as in logs of earlier versions.
+
+        `masks` if the run's correction leaves tokens out of the loss.
+        """
+        last, before, wasted = None, 0.0, dict.fromkeys(WASTE_HEADINGS, 0.0)
         for row in rows:
             if row["kind"] == "train":
-                last = row
+                spent, before, last = row["compute_gpu_hours"] - before, row["compute_gpu_hours"], row
+                for name, share in wasted_in(row, masks=masks).items():
+                    wasted[name] += share * spent
         if last is None or "device_s" not in last:
             return None
-        return cls(device_s=last["device_s"], tokens_per_s=last["tokens_per_s"], mfu=last["mfu"])
+        return cls(
+            device_s=last["device_s"],
+            tokens_per_s=last["tokens_per_s"],
+            mfu=last["mfu"],
+            compute=before,
+            wasted={name: spent / before for name, spent in wasted.items()} if before else {},
+        )
 
     @classmethod
     def of_runs(cls, runs: Sequence[Self]) -> Self | None:
@@ -68,12 +107,19 @@ class Hours:
                     sums[activity] += spent
         weights = [run.total_s / sum(each.total_s for each in runs) for run in runs]
         mfus = [run.mfu for run in runs if run.mfu is not None]
+        compute = sum(run.compute for run in runs)
         return cls(
             device_s={role: dict(sums) for role, sums in device_s.items()},
             tokens_per_s=sum(weight * run.tokens_per_s for weight, run in zip(weights, runs, strict=True)),
             mfu={role: sum(weight * mfu[role] for weight, mfu in zip(weights, mfus, strict=True)) for role in mfus[0]}
             if len(mfus) == len(runs)
             else None,
+            compute=compute,
+            wasted={
+                name: sum(run.compute * run.wasted.get(name, 0.0) for run in runs) / compute for name in WASTE_HEADINGS
+            }
+            if compute
+            else {},
         )
 
     @property
@@ -94,17 +140,20 @@ class Hours:
         """Numbers under flat names for a tracking server: `hours_generator_decode` is a share."""
         rates = {f"mfu_{role}": share for role, share in (self.mfu or {}).items()}
         shares = {f"hours_{role}_{activity}": share for (role, activity), share in self.shares.items()}
-        return {**shares, **rates, "tokens_per_s": self.tokens_per_s}
+        wasted = {f"wasted_{name}": share for name, share in self.wasted.items()}
+        return {**shares, **rates, **wasted, "tokens_per_s": self.tokens_per_s}
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        return {"device_s": self.device_s, "tokens_per_s": self.tokens_per_s, "mfu": self.mfu}
+        wasted = {name: {"share": share, "compute": share * self.compute} for name, share in self.wasted.items()}
+        return {"device_s": self.device_s, "tokens_per_s": self.tokens_per_s, "mfu": self.mfu, "wasted": wasted}
 
 
 def hours_cells(hours: Mapping[str, Hours | None]) -> list[dict[str, str]]:
     """One line per variant with an account, cells by heading; activities that took no time anywhere are left out."""
     known = {name: spent for name, spent in hours.items() if spent is not None}
     seen = {place for spent in known.values() for place, share in spent.shares.items() if share > 0}
+    lost = {name for spent in known.values() for name, share in spent.wasted.items() if share > 0}
     lines = []
     for name, spent in known.items():
         shares, mfu = spent.shares, spent.mfu or {}
@@ -112,6 +161,11 @@ def hours_cells(hours: Mapping[str, Hours | None]) -> list[dict[str, str]]:
             {
                 "variant": name,
                 **{title: f"{shares.get(place, 0.0):.1%}" for place, title in HOURS_HEADINGS.items() if place in seen},
+                **{
+                    title: f"{spent.wasted.get(name, 0.0):.1%}"
+                    for name, title in WASTE_HEADINGS.items()
+                    if name in lost
+                },
                 "tokens/s": f"{spent.tokens_per_s:,.0f}",
                 "MFU of generators": f"{mfu['generator']:.1%}" if mfu else "",
                 "MFU of trainers": f"{mfu['trainer']:.1%}" if mfu else "",

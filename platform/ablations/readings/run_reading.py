@@ -36,6 +36,7 @@ from ablations.fit.readings import Readings
 from ablations.fit.result import CurveSet, Fit
 from ablations.readings.hours import Hours
 from ablations.readings.task_curves import curve_of
+from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import CommandRecipe
 from scalerl.run.log_fault import log_fault
 from scalerl.run.metrics import read_rows
@@ -170,10 +171,19 @@ def read_log(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
         reason=reason,
         # The row of an evaluation may come after those of later steps.
         cost_gpu_hours=max((row["compute_gpu_hours"] for row in rows), default=0.0),
-        hours=Hours.of_rows(rows),
+        hours=Hours.of_rows(rows, masks=masks_tokens(folder)),
         counts=counts_of(rows) if is_sound else {},
         is_sound=is_sound,
     )
+
+
+def masks_tokens(folder: RunFolder) -> bool:
+    """True if the run's correction leaves tokens out of the loss; False if the recipe cannot be read."""
+    try:
+        recipe, _ = folder.read_recipe()
+    except (OSError, ValueError):
+        return False
+    return isinstance(recipe, ResolvedRecipe) and recipe.correction.type in ("mask", "trust_region")
 
 
 def start_of(folder: RunFolder) -> str:
