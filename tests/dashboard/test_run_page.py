@@ -1,6 +1,7 @@
 """The page of a run: what is wrong with it and what to do, its figures, and what its policy writes."""
 
 import json
+import re
 import shutil
 import time
 from dataclasses import replace
@@ -123,6 +124,19 @@ def test_a_warning_stands_with_the_steps_at_which_it_held(monkeypatch, tmp_path)
     rate, why, *_ = figures_of(page)
     assert headings(why)[0] == "entropy, nats per token"
     assert [shape["x0"] for shape in rate["layout"]["shapes"]] == [25.0 * 70]
+    assert NO_WARNING not in captions(page)
+
+
+def test_the_likeliest_cause_stands_above_the_figures_with_what_to_change(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    rows = [row | {"survivors": 1} for row in train_rows([0.5] * 60 + [0.01] * 60)]
+    evaluations = [row for row in rows_of(sweep) if row["kind"] == "eval"]
+    log = sweep.run(planned_run("scalerl", 0).id).metrics
+    log.write_text("".join(json.dumps(row) + "\n" for row in [*rows, *evaluations]))
+    page = open_run(monkeypatch, sweep)
+    (box,) = page.warning
+    assert re.match(r"entropy gone \\\(sure since step \d+, \d+% of the compute\\\)", box.value), box.value
+    assert r"To change\:" in box.value
     assert NO_WARNING not in captions(page)
 
 

@@ -1,4 +1,4 @@
-"""When each warning about a run's health was true, by the rules of the trainer over the whole log."""
+"""What is wrong with a run at its end, and when each warning about its health was true, by rules over the whole log."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -6,6 +6,8 @@ from typing import Any
 
 import streamlit as st
 
+from ablations.diagnosis.diagnose import Diagnosis, diagnose
+from ablations.diagnosis.run_history import history_of_run
 from ablations_dashboard.reading.cache import Stamp, stamp
 from ablations_dashboard.reading.run_log import load_log
 from scalerl.run.health import Health
@@ -56,3 +58,13 @@ def load_episodes(folder: RunFolder) -> list[Episode]:
 @st.cache_resource(max_entries=16, show_spinner="Looking for warnings …")
 def _episodes(path: Path, written: Stamp, _folder: RunFolder) -> list[Episode]:
     return episodes(load_log(_folder))
+
+
+def load_diagnoses(folder: RunFolder) -> list[Diagnosis]:
+    """What `platform doctor` finds, the likeliest cause first; none if the log is damaged or too short."""
+    return _diagnoses(folder.metrics, stamp(folder.metrics), stamp(folder.rollouts), folder)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Looking for causes …")
+def _diagnoses(path: Path, written: Stamp, rollouts_written: Stamp, _folder: RunFolder) -> list[Diagnosis]:
+    return diagnose(history_of_run(_folder, _folder.path.name))

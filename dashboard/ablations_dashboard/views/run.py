@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 import yaml
 
+from ablations.diagnosis.diagnose import Diagnosis, finding_text
 from ablations.errors import AblationsError, did_you_mean
 from ablations.findings.remarks import remarks_on_run
 from ablations.home.started_sweep import StartedSweep
@@ -19,12 +20,12 @@ from ablations.status.remarked import run_of_row
 from ablations.status.rows import RunRow
 from ablations.status.run_logs import attempt_numbers, job_logs, tail
 from ablations.study.recipe_differences import recipe_differences
-from ablations.text import compute_text
+from ablations.text import compute_text, counted
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
 from ablations_dashboard.drawings.metrics import Axis, axis_titles
 from ablations_dashboard.drawings.run import hours_figure, metric_rows_figure, pass_rate_figure, staleness_figure
 from ablations_dashboard.reading.cache import REFRESH_S, load_metrics, may_change
-from ablations_dashboard.reading.health import Episode, load_episodes
+from ablations_dashboard.reading.health import Episode, load_diagnoses, load_episodes
 from ablations_dashboard.reading.run_log import load_log
 from ablations_dashboard.sections.rollouts import show_rollouts
 from ablations_dashboard.selection.url import in_url, pick, pick_several
@@ -59,6 +60,8 @@ METRIC_HEADINGS = {
 }
 """Headings of the metrics beside the pass rate."""
 MOST_BESIDE = 3
+MOST_CAUSES = 2
+"""Limit on the findings about a run above its figures."""
 FIRST_HEIGHT = 430
 """Height in pixels of the figures of the first screen."""
 METRIC_HEIGHT = 125
@@ -150,7 +153,18 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
         (st.error if is_bad else st.info)(text)
     remarks = remarks_on_run(run_of_row(sweep, row), plan.hours_name)
     show_remarks([replace(one, text=f"{one.text[:1].upper()}{one.text[1:]}.") for one in remarks])
-    show_episodes(row, folder, is_quiet=not remarks)
+    found = load_diagnoses(folder)
+    show_diagnoses(found)
+    show_episodes(row, folder, is_quiet=not remarks and not found)
+
+
+def show_diagnoses(found: Sequence[Diagnosis]) -> None:
+    """Show why the run went wrong: the two likeliest causes and what to change, and the others folded."""
+    if found:
+        st.warning("  \n".join(in_markdown(finding_text(one)) for one in found[:MOST_CAUSES]))
+    if more := found[MOST_CAUSES:]:
+        with st.expander(f"{counted(len(more), 'further finding')} of `platform doctor`"):
+            st.text(visible("\n".join(map(finding_text, more))))
 
 
 def show_episodes(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:

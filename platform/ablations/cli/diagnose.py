@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ablations.cli.follow import find_run
 from ablations.cli.options import console, print_json
-from ablations.diagnosis.diagnose import Diagnosis, diagnose
+from ablations.diagnosis.diagnose import diagnose, finding_text
 from ablations.diagnosis.history import History
 from ablations.errors import AblationsError
 from ablations.home.home import Home
@@ -33,13 +33,6 @@ def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | No
         head = f"{history.name}, {counted(len(history.steps), 'step')}: {said}".rstrip()
         for line in (head, *lines):
             console().print(line, markup=False, highlight=False)
-
-
-def finding_text(one: Diagnosis) -> str:
-    """A finding as sentences."""
-    since = "" if one.since_step is None else f" since step {one.since_step:,}"
-    cost = "" if one.cost_share is None else f", {one.cost_share:.0%} of the compute"
-    return f"{one.rule} ({one.how_sure}{since}{cost}). {one.text[0].upper()}{one.text[1:]}. To change: {one.change}."
 
 
 def histories(home: Home, target: str, seed: int | None, trainer: str | None) -> Iterable[History]:

@@ -43,6 +43,13 @@ class Diagnosis:
         return asdict(self)
 
 
+def finding_text(one: Diagnosis) -> str:
+    """A finding as sentences."""
+    since = "" if one.since_step is None else f" since step {one.since_step:,}"
+    cost = "" if one.cost_share is None else f", {one.cost_share:.0%} of the compute"
+    return f"{one.rule} ({one.how_sure}{since}{cost}). {one.text[0].upper()}{one.text[1:]}. To change: {one.change}."
+
+
 def diagnose(history: History) -> list[Diagnosis]:
     """What is wrong with the run at its end, the likeliest cause first."""
     found = [one for name, rule in TRAINING_RULES.items() if (one := _of_steps(history, name, rule)) is not None]

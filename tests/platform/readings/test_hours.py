@@ -54,7 +54,9 @@ def test_a_step_counts_by_the_compute_that_it_spent():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("rows", [[], [{"kind": "eval"}], [{"kind": "train", "compute_gpu_hours": 1.0, "generator_idle": 0.5}]])
+@pytest.mark.parametrize(
+    "rows", [[], [{"kind": "eval"}], [{"kind": "train", "compute_gpu_hours": 1.0, "generator_idle": 0.5}]]
+)
 def test_a_log_that_does_not_say_has_none(rows):
     assert Hours.of_rows(rows) is None
 
