@@ -136,7 +136,7 @@ def show_sweep_card(one: ListedSweep) -> None:
         st.progress(one.done, text=in_markdown(f"{line.state}{ends}"))
         hours = f"{compute_text(line.compute_gpu_hours)} {line.compute_name.rpartition(' ')[2]}"
         variants = counted(line.variants, "variant")
-        st.caption(in_markdown(f"{variants}; {hours} spent; leads so far: {one.leader}"))
+        st.caption(in_markdown(f"{variants}; {hours} spent; highest pass rate: {one.leader}"))
 
 
 def leader_of(rows: list[RunRow]) -> str:
@@ -162,7 +162,7 @@ def table_line(one: ListedSweep, *, now: float) -> dict[str, object]:
         "compute": line.compute_gpu_hours,
         "counted in": line.compute_name,
         "time left": one.left,
-        "leads so far": visible(one.leader),
+        "highest pass rate": visible(one.leader),
         "last sign": ago(now - line.last_sign) if line.last_sign else "",
         "scale": line.scale,
         "variants": line.variants,

@@ -5,6 +5,7 @@
     run.py       sweep, train
     plan.py      the runs and costs of a sweep, before training
     submit.py    submission of a sweep to Slurm
+    new.py       new: a sweep file to begin with
     check.py     check, and its quick part, which begins every sweep
     devices.py   plan: the memory of each device of a cluster
     jobs.py      cancel, retry
@@ -47,6 +48,7 @@ from ablations.cli import (
     jobs,
     mcp,
     move,
+    new,
     read,
     reproduce,
     run,
@@ -69,7 +71,7 @@ app = typer.Typer(
 COMMANDS = {
     "Train": (run.sweep, run.train, jobs.cancel, jobs.retry),
     "Results": (follow.status, follow.logs, read.fit, read.compare, read.report, forecast.forecast),
-    "Plan and check": (design.design, check.check, devices.plan, reproduce.reproduce, doctor.doctor),
+    "Plan and check": (new.new, design.design, check.check, devices.plan, reproduce.reproduce, doctor.doctor),
     "The home folder": (shelf.list, shelf.show, shelf.diff, shelf.delete, move.rename, move.export, move.import_),
     "Pages and MLflow": (serve.dashboard, serve.mlflow, serve.sync),
     "Agents": (mcp.mcp,),

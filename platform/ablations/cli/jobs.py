@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ablations.cli.options import HomeOption, SweepArgument, find_sweep, tell
+from ablations.cli.options import HomeOption, SweepArgument, find_sweep, tell, variants_of_sweep
 from ablations.errors import AblationsError, did_you_mean
 from ablations.home.state import State
 from ablations.terminal.short_names import meant
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from ablations.home.plan import Plan
     from ablations.status.rows import RunRow
 
-VariantOption = Annotated[list[str] | None, typer.Option("--variant", help="Only this variant; may be repeated.")]
+VariantOption = Annotated[
+    list[str] | None,
+    typer.Option("--variant", help="Only this variant; may be repeated.", autocompletion=variants_of_sweep),
+]
 SeedOption = Annotated[list[int] | None, typer.Option("--seed", help="Only this seed; may be repeated.")]
 
 

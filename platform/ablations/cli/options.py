@@ -56,6 +56,13 @@ def further_sweeps(context: typer.Context, begun: str) -> list[str]:
     return [name for name in started_sweeps(begun) if name not in named]
 
 
+def variants_of_sweep(context: typer.Context, begun: str) -> list[str]:
+    """Shell completion: variants of the sweep that the command line names, or of the one last started."""
+    named = context.params.get("sweep")
+    plan = find_sweep(None, named if isinstance(named, str) else None).plan
+    return [one.name for one in plan.variants if one.name.startswith(begun)]
+
+
 SweepArgument = Annotated[
     str | None,
     typer.Argument(help="Sweep name or file. Default: the one last started.", autocompletion=started_sweeps),

@@ -6,6 +6,16 @@ from ablations.cli.options import console, print_json, tell
 from ablations.files.lookup import FileKind, files_of
 
 
+def known_recipes(begun: str) -> list[str]:
+    """Shell completion: recipes whose names start with `begun`."""
+    return [name for name in files_of("recipe") if name.startswith(begun)]
+
+
+def known_scales(begun: str) -> list[str]:
+    """Shell completion: scales whose names start with `begun`."""
+    return [name for name in files_of("scale") if name.startswith(begun)]
+
+
 def file_named(name: str) -> tuple[FileKind, Path] | None:
     """The recipe or scale of this name, and which it is; None if there is neither."""
     kinds: tuple[FileKind, ...] = ("recipe", "scale")

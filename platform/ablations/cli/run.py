@@ -28,6 +28,7 @@ from ablations.cli.options import (
     warn,
 )
 from ablations.cli.plan import show_cost, show_plan
+from ablations.cli.recipe_files import known_scales
 from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
 from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
 def sweep(
     file: Annotated[Path, typer.Argument(help="Sweep file, for example sweeps/loo.yaml.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the runs and stop.")] = False,
-    scale: Annotated[str | None, typer.Option(help="Scale to use instead of the file's.")] = None,
+    scale: Annotated[
+        str | None, typer.Option(help="Scale to use instead of the file's.", autocompletion=known_scales)
+    ] = None,
     set_: SetOption = None,
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
     executor: Annotated[
@@ -196,7 +199,7 @@ def print_search(search: "SearchRecord", sweep: StartedSweep, out: Screen) -> No
 
 def train(
     recipe: Annotated[str, typer.Argument(help="Recipe, by name or path.")],
-    scale: Annotated[str, typer.Option(help="Scale, by name or path.")] = "laptop",
+    scale: Annotated[str, typer.Option(help="Scale, by name or path.", autocompletion=known_scales)] = "laptop",
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     budget: Annotated[str, typer.Option(help="Compute: 1 in the scale's unit, or 160h in GPU-hours.")] = "1",
     set_: SetOption = None,

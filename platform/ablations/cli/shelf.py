@@ -21,6 +21,7 @@ from ablations.cli.options import (
     say_pages,
     started_sweeps,
     tell,
+    variants_of_sweep,
 )
 from ablations.cli.recipe_files import file_named, list_files, show_file
 from ablations.errors import AblationsError, FileError, did_you_mean
@@ -73,7 +74,10 @@ def show(
             autocompletion=started_sweeps,
         ),
     ] = None,
-    variant: Annotated[str | None, typer.Option("--variant", help="Print the whole recipe of this variant.")] = None,
+    variant: Annotated[
+        str | None,
+        typer.Option("--variant", help="Print the whole recipe of this variant.", autocompletion=variants_of_sweep),
+    ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:

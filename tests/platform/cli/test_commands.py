@@ -86,6 +86,27 @@ def test_the_shell_completes_sweeps_that_are_not_named_yet(tmp_path):
     assert sorted(found.stdout.split()) == ["more", "third"]
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("platform show loo --variant loo-", ["loo-curriculum", "loo-loss"]),
+        ("platform cancel --variant sc", ["scalerl"]),
+        ("platform sweep loo.yaml --scale smol", ["smollm"]),
+        ("platform new mine.yaml --recipe qwen", ["qwen_dapo"]),
+    ],
+)
+def test_the_shell_completes_variants_scales_and_recipes(tmp_path, words, expected):
+    make_home(tmp_path)
+    environment = {
+        "ABLATIONS_HOME": str(tmp_path),
+        "_PLATFORM_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    found = CliRunner().invoke(app, [], prog_name="platform", env=environment)
+    assert sorted(found.stdout.split()) == expected
+
+
 def test_compare_prints_the_reference_and_every_variant(tmp_path):
     make_home(tmp_path)
     printed = json.loads(run("compare", "loo", "--json", "--home", str(tmp_path)))

@@ -1,0 +1,52 @@
+"""`new`: a study to begin with."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ablations.cli.options import console, own_command
+from ablations.cli.recipe_files import known_recipes, known_scales
+from ablations.errors import AblationsError, did_you_mean
+from ablations.files.lookup import FileKind, files_of
+
+STUDY = """\
+# A study: one reference, and variants that each differ from it in what is written here. All keys: docs/sweep_file.md.
+# Nothing is trained yet by: platform sweep {file} --dry-run
+name: {name}
+doc: Do DAPO's loss or a token average change what ScaleRL reaches?   # the question above every result
+reference: {recipe}                # `platform list --recipes`; every setting: docs/recipes.md
+scale: {scale}                     # model, tasks and cluster: `platform list --scales`
+variants:
+  dapo: {{loss.type: dapo}}
+  token-average: {{aggregation: token}}
+  both: {{loss.type: dapo, aggregation: token}}
+# Instead of `variants`, every combination:
+# grid: {{loss.type: [cispo, dapo], batch.prompts: [16, 32]}}
+# or ScaleRL's choices, one at a time back at the baseline's:
+# leave_one_out: {{revert_to: baseline, axes: {{loss: null, aggregation: null, off_policy: null}}}}
+seeds: [0, 1, 2]                       # the spread between seeds is what differences are judged by
+budget: {{compute: 1.0}}                 # per run, in the scale's unit; a larger one extends the same runs
+"""
+
+
+def new(
+    file: Annotated[Path, typer.Argument(help="File to write, for example sweeps/mine.yaml.")],
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="Recipe of the reference.", autocompletion=known_recipes)
+    ] = "scalerl",
+    scale: Annotated[str, typer.Option("--scale", help="Scale of the runs.", autocompletion=known_scales)] = "smoke",
+) -> None:
+    """Write a commented sweep file to begin with."""
+    if file.suffix not in (".yaml", ".yml"):
+        raise AblationsError(f"{file}: a sweep file ends in .yaml; write {file.with_suffix('.yaml')}")
+    if file.exists():
+        raise AblationsError(f"{file} exists; name another file, or delete it")
+    named: dict[FileKind, str] = {"recipe": recipe, "scale": scale}
+    for kind, name in named.items():
+        if name not in files_of(kind):
+            raise AblationsError(f"unknown {kind} '{name}'; {did_you_mean(name, [*files_of(kind)], f'{kind}s')}")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(STUDY.format(file=file, name=file.stem, recipe=recipe, scale=scale))
+    say = f"wrote {file}; to see its runs and their cost, run `{own_command()} sweep {file} --dry-run`"
+    console().print(say, markup=False, highlight=False, soft_wrap=True)
