@@ -42,6 +42,7 @@ SPECIAL = {
     "\t": " ",
 }
 CELL = re.compile(r"(>= )?([+-]?\d[\d,.]*)?( ?\[(…|[+-]?\d[\d,.]*), (…|[+-]?\d[\d,.]*)\])?([*=?])?")
+CODE = re.compile("`([^`]+)`")
 LONGEST_LATEX_NAME = 40
 LATEX_HEADINGS = {"level": r"$\Delta$level", "A": "$A$", "ceiling": r"$\Delta A$", "compute": r"$C/C_{\mathrm{ref}}$"}
 """Headings of the table, by those of `NumberTable`."""
@@ -59,8 +60,15 @@ def latex_files(document: Document, figures: Mapping[str, bytes]) -> dict[str, b
 
 
 def latex_text(text: str) -> str:
-    """`text` escaped so that LaTeX sets it literally."""
-    return "".join(_letter(one) for one in text)
+    """`text` escaped so that LaTeX sets it literally; what stands between backticks is set as code."""
+    between = CODE.split(text)  # code at every second place
+    return "".join(
+        rf"\texttt{{{_letters(part)}}}" if place % 2 else _letters(part) for place, part in enumerate(between)
+    )
+
+
+def _letters(text: str) -> str:
+    return "".join(map(_letter, text))
 
 
 def _letter(one: str) -> str:

@@ -7,6 +7,7 @@ from ablations.answers.compare import VariantResult
 from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.findings.advice import seeds_by_question, undecided
 from ablations.findings.results import Results
+from ablations.fit.options import MIN_READINGS
 from ablations.report.words.comparison import ResultRow
 from ablations.text import changes_text, compute_text, counted, interval_text
 
@@ -23,12 +24,23 @@ def headline(results: Results) -> tuple[str, ...]:
     """
     reference = results.plan.reference
     if results.comparison is None:
-        return (f"No comparison yet: {reference} has no fit.",)
+        return (_too_early(results),)
     lines = [one for one in results.comparison.variants if one.name != reference]
     if not lines:
         return (f"No comparison yet: nothing but {reference} has a fit.",)
     parts = (_leader(results, lines), _unfitted(results), _undecided(lines), _cost(results))
     return tuple(part for part in parts if part)
+
+
+def _too_early(results: Results) -> str:
+    """Why there is nothing to compare with: too few evaluations so far, or a reference without a fit."""
+    reference = results.variant(results.plan.reference)
+    compute = [run.counts.get("compute_gpu_hours", ()) for run in reference.runs]
+    evaluations = max((sum(one > 0 for one in of_run) for of_run in compute), default=0)
+    if evaluations < MIN_READINGS:
+        have = f"{reference.name} has {evaluations} of the {MIN_READINGS} evaluations after step 0 that a fit needs"
+        return f"Too early to compare: {have}."
+    return f"No comparison yet: {reference.name} has no fit."
 
 
 def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
