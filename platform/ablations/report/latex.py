@@ -61,10 +61,9 @@ def latex_files(document: Document, figures: Mapping[str, bytes]) -> dict[str, b
 
 def latex_text(text: str) -> str:
     """`text` escaped so that LaTeX sets it literally; what stands between backticks is set as code."""
-    between = CODE.split(text)  # code at every second place
-    return "".join(
-        rf"\texttt{{{_letters(part)}}}" if place % 2 else _letters(part) for place, part in enumerate(between)
-    )
+    parts = [_letters(part) for part in CODE.split(text)]
+    parts[1::2] = [rf"\texttt{{{code}}}" for code in parts[1::2]]
+    return "".join(parts)
 
 
 def _letters(text: str) -> str:

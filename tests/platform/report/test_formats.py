@@ -117,6 +117,9 @@ def test_latex_is_escaped_by_hand():
     assert latex_text("a_b & 5 % {x} $y$ #1 ~ ^ \\end") == (
         r"a\_b \& 5 \% \{x\} \$y\$ \#1 \textasciitilde{} \textasciicircum{} \textbackslash{}end"
     )
+    assert latex_text("run `platform show a_b` or ` alone") == (
+        r"run \texttt{platform show a\_b} or \textasciigrave{} alone"
+    )
     assert latex_text("--") == "{-}{-}"
     assert latex_text("é😀") == r"é\texttt{U+1F600}"
     assert latex_number("-0.05 [-0.13, …]") == r"$-0.05$~$[-0.13,\, \ldots]$"
