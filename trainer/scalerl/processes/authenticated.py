@@ -1,16 +1,27 @@
-"""Connections between nodes: TCP, a shared key at both ends (HMAC), and prompt detection of dead nodes.
+"""Connections between nodes: TCP, a shared key at both ends, and prompt detection of dead nodes.
 
-Later messages are pickled and unencrypted, as is usual between processes of a cluster job; nothing is unpickled from a
-caller without the key. A message may be larger than 2 GiB.
+    listener -> caller      protocol, nonce of the listener
+    caller   -> listener    protocol, nonce of the caller, HMAC-SHA-256 of "caller" and all of these
+    listener -> caller      HMAC-SHA-256 of "listener" and all of these
+
+Both prove that they know the key without sending it, and neither proof can be used again or sent back. Later messages
+are pickled and unencrypted, as is usual between processes of a cluster job; nothing is unpickled from a caller without
+the key. A message may be larger than 2 GiB.
 """
 
 import fcntl
+import hmac
 import os
+import secrets
 import socket
 import struct
 from contextlib import suppress
-from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection
 
+PROTOCOL = b"scalerl-nodes-1\n"
+"""Changes with the messages between nodes, so that different versions of the code refuse each other."""
+NONCE_BYTES, PROOF_BYTES = 32, 32
 HANDSHAKE_LIMIT_S = 5
 """Time limit for connecting to one address, and for each message of the handshake."""
 IDLE_S, AGAIN_S, KEEPALIVE_TIMES = 3, 2, 3
@@ -26,12 +37,15 @@ def listen_on(host: str) -> socket.socket:
 
 
 def let_in(caller: socket.socket, key: bytes) -> Connection:
-    """Return the connection to a caller that knows the key; otherwise AuthenticationError, OSError, EOFError or
-    AssertionError."""
+    """Return the connection to a caller that knows the key; otherwise AuthenticationError, OSError or EOFError."""
     connection = _connection(caller)
     try:
-        deliver_challenge(connection, key)
-        answer_challenge(connection, key)
+        said = PROTOCOL + secrets.token_bytes(NONCE_BYTES)
+        connection.send_bytes(said)
+        answer = _read(connection, NONCE_BYTES + PROOF_BYTES)
+        said += answer[:NONCE_BYTES]
+        _refuse_unless(answer[NONCE_BYTES:], _proof(key, b"caller", said))
+        connection.send_bytes(PROTOCOL + _proof(key, b"listener", said))
     except BaseException:
         connection.close()
         raise
@@ -43,13 +57,33 @@ def call(host: str, port: int, key: bytes) -> Connection:
     """Return a connection to a listener that knows the key; raises the errors of `let_in`."""
     connection = _connection(socket.create_connection((host, port), timeout=HANDSHAKE_LIMIT_S))
     try:
-        answer_challenge(connection, key)
-        deliver_challenge(connection, key)
+        own = secrets.token_bytes(NONCE_BYTES)
+        said = PROTOCOL + _read(connection, NONCE_BYTES) + own
+        connection.send_bytes(PROTOCOL + own + _proof(key, b"caller", said))
+        _refuse_unless(_read(connection, PROOF_BYTES), _proof(key, b"listener", said))
     except BaseException:
         connection.close()
         raise
     _wait(connection, 0)
     return connection
+
+
+def _read(connection: Connection, size: int) -> bytes:
+    """`size` bytes after the protocol; AuthenticationError if the other end speaks another one."""
+    message = connection.recv_bytes(len(PROTOCOL) + size)
+    if not message.startswith(PROTOCOL):
+        spoken = message[: len(PROTOCOL)].decode(errors="replace").strip()
+        raise AuthenticationError(f"the other node speaks {spoken!r}, this one {PROTOCOL.decode().strip()!r}")
+    return message[len(PROTOCOL) :]
+
+
+def _proof(key: bytes, role: bytes, said: bytes) -> bytes:
+    return hmac.digest(key, role + said, "sha256")
+
+
+def _refuse_unless(found: bytes, expected: bytes) -> None:
+    if not hmac.compare_digest(found, expected):
+        raise AuthenticationError("the other node does not know the key of this run")
 
 
 def give_up_soon(connection: Connection) -> None:
