@@ -39,6 +39,7 @@ from scalerl.processes.authenticated import call, give_up_soon, interface_of, ow
 from scalerl.processes.launch import end_group
 from scalerl.processes.meeting_file import MeetingIsOver, MeetingPoint, read_meeting
 from scalerl.processes.messages import from_bytes, to_bytes
+from scalerl.warden import warden
 
 MEET_LIMIT_S = 900.0
 """Time to wait for the coordinator: its node may start later than this one."""
@@ -155,6 +156,7 @@ class Agent:
             print(f"{order.ticket}: cannot be started: {error}", flush=True)
             self._say(Exited(ticket=order.ticket, code=CANNOT_START))
             return
+        warden.guard(unit.pid)
         # On stdin rather than as an argument: every user of the node can read arguments.
         card = {
             "host": self._met.host,
@@ -178,6 +180,7 @@ class Agent:
         os.waitid(os.P_PID, unit.pid, os.WEXITED | os.WNOWAIT)
         kill_group(unit)  # before it is reaped: afterwards its id may be another's
         code = unit.wait()
+        warden.release(unit.pid)
         assert unit.stdin is not None
         with suppress(OSError):
             unit.stdin.close()

@@ -20,6 +20,7 @@ import torch.multiprocessing
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.environment import VISIBLE_GPUS, environment_with
 from scalerl.left_names import SILENT_TRACKER, members_of_group, take_names_away
+from scalerl.warden import warden
 
 Work = Callable[[Connection], None]
 """Function executed by a unit's process, given its connection to the coordinator; can be pickled."""
@@ -74,6 +75,7 @@ class LocalLauncher:
         process = SPAWN.Process(target=begin, args=(theirs, unit.devices, work), name=unit.name)
         with no_signals():
             process.start()
+        warden.guard(process.pid or 0)
         theirs.close()
         return LocalBody(process, ours)
 
@@ -116,7 +118,9 @@ class LocalBody:
             self._process.join(BURIAL_LIMIT_S)
             if not self._is_buried:
                 end_group(self.process_id)
-            self._is_buried = self._process.exitcode is not None
+            if self._process.exitcode is not None and not self._is_buried:
+                self._is_buried = True
+                warden.release(self.process_id)
             return self._process.exitcode
 
 
