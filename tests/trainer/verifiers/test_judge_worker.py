@@ -8,6 +8,7 @@ import threading
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,28 @@ def test_a_forked_child_starts_its_own_keeper_and_the_parents_goes_on():
     assert child.exitcode == 0
     assert verify_math("\\boxed{42}", "42", time_limit_s=LIMIT_S) == "right"
     assert keepers()[-1].process.pid == before
+
+
+def test_a_signal_to_all_processes_of_a_run_is_left_to_the_trainer():
+    """`timeout`, a terminal and Slurm signal everything, also a keeper whose Python is only starting."""
+    others, ready = set(children(os.getpid())), threading.Event()
+
+    def signal_new_children():
+        while not ready.wait(0.005):
+            for child in set(children(os.getpid())) - others:
+                for number in judge_worker.FOR_THE_TRAINER:
+                    with suppress(ProcessLookupError):
+                        os.kill(child, number)
+
+    sender = threading.Thread(target=signal_new_children)
+    sender.start()
+    try:
+        keeper = judge_worker.Keeper("math_equal")
+    finally:
+        ready.set()
+        sender.join()
+    assert keeper.ask({"asked": {"answer": "1", "gold": "1", "place": "marked"}, "limit_s": 5.0}) == Judgement("right")
+    keeper.close()
 
 
 def test_a_keeper_and_its_engine_end_with_their_trainer():

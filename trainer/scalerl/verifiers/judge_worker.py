@@ -50,6 +50,9 @@ EngineName = Literal["math_equal", "gym_score"]
 """Module of this package that judges."""
 MAX_KEEPERS = 4
 KEEPER_START_LIMIT_S = 120.0
+FOR_THE_TRAINER = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+"""Signals that terminals, `timeout` and Slurm send to all processes of a run. The trainer heeds them, and closes the
+pipe; a keeper that died of one would fail the run that is being stopped."""
 MEMORY_BYTES = 1 << 30
 """Address space of an engine; math-verify treats what does not fit as unparsable or unequal."""
 SPENT_BYTES = 1 << 28
@@ -120,13 +123,17 @@ class Keeper:
     def __init__(self, engine: EngineName) -> None:
         root = str(Path(__file__).parents[2])
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"from scalerl.verifiers.judge_worker import keep; keep({engine!r})"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-            env={**os.environ, "PYTHONPATH": path},
-        )
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_TRAINER)  # inherited, also while Python starts
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-c", f"from scalerl.verifiers.judge_worker import keep; keep({engine!r})"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                env={**os.environ, "PYTHONPATH": path},
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if self._line(KEEPER_START_LIMIT_S) != b"ready":
             self.close()
             raise RuntimeError(f"the verifier {engine} did not start; see its messages on stderr")
@@ -210,7 +217,6 @@ atexit.register(_close_all)
 def keep(engine: EngineName) -> None:
     """Main function of a keeper: one request per line in, one verdict per line out, until the input closes."""
     sys.set_int_max_str_digits(0)  # the verifier has its own bound, and a time limit
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which then closes the pipe
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     verdicts = os.dup(1)
