@@ -11,6 +11,7 @@ from trainer.tiny_transformers import CONFIGS
 
 from scalerl.learner.batch import make_batch
 from scalerl.learner.torch_learner import TorchLearner
+from scalerl.model import exact_product
 from scalerl.model import head as heads
 from scalerl.model.head import Head, InChunks, token_scores
 from scalerl.model.transformers_load import empty
@@ -107,6 +108,26 @@ def test_gradients_equal_those_of_all_logits_at_once(tokens_at_once, entropy_gra
     monkeypatch.setitem(heads.LOGITS_AT_ONCE, "cpu", 2**24)
     for ours, whole in zip(chunked, found(), strict=True):
         torch.testing.assert_close(ours, whole, atol=1e-6 * max(1.0, float(whole.detach().abs().max())), rtol=1e-6)
+
+
+@pytest.mark.parametrize("words_at_once", [1, 4, 31])
+@pytest.mark.parametrize("entropy_gradient", [False, True])
+def test_a_matrix_in_parts_as_on_a_gpu_changes_nothing(tokens_at_once, entropy_gradient, words_at_once, monkeypatch):
+    def found():
+        parameters, tokens = inputs()
+        head = Head(weight=parameters[1], bias=parameters[2], dtype=torch.float32)
+        scores = token_scores(head, parameters[0], tokens, temperature=TEMPERATURE, entropy_gradient=entropy_gradient)
+        factors = weights_of_loss()
+        loss = (scores[0] * factors[0]).sum() + (scores[1] * factors[1]).sum()
+        return [*scores, *torch.autograd.grad(loss, parameters)]
+
+    whole = found()
+    for module in (heads, exact_product):
+        monkeypatch.setattr(module, "is_split", lambda x: x.dtype == torch.float32)
+    monkeypatch.setattr(heads, "SPLIT_AT_ONCE", words_at_once * HIDDEN)
+    assert len(list(heads.word_slices(torch.zeros(VOCABULARY, HIDDEN)))) == math.ceil(VOCABULARY / words_at_once)
+    for ours, theirs in zip(found(), whole, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=3e-6 * max(1.0, float(theirs.detach().abs().max())), rtol=1e-6)
 
 
 def test_a_head_in_bf16_rounds_what_all_at_once_rounds(tokens_at_once, monkeypatch):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from scalerl.memory.shape import ModelShape, shape_of
-from scalerl.model.size import LOGITS_AT_ONCE
+from scalerl.model.size import LOGITS_AT_ONCE, SPLIT_AT_ONCE
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks import Task
 from scalerl.tasks.lengths import longest_prompt
@@ -202,10 +202,7 @@ def critic_bytes(recipe: ResolvedRecipe, shape: ModelShape) -> int:
 def update_parts(
     recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths, *, device: str = "cpu"
 ) -> dict[str, int]:
-    """Parts of the largest forward and backward pass: each block's saved activations, and the logits.
-
-    On a GPU a head in FP32 has two parts (`scalerl.model.exact_product`), as have the logits' derivatives.
-    """
+    """Parts of the largest forward and backward pass: each block's saved activations, and the logits."""
     row = prompts.trained + recipe.generation.max_tokens
     batch = recipe.batch.prompts * recipe.batch.generations * row
     tokens = max(row, min(batch, recipe.optimiser.micro_batch_tokens))
@@ -216,12 +213,12 @@ def update_parts(
         shape.layers * 4 * shape.hidden + block if recipe.optimiser.gradient_checkpointing else shape.layers * block
     )
     is_rounded = recipe.parameters in ("mixed", "fp16")
-    matrices, heads = (6, 3) if device == "cuda" and recipe.logits == "fp32" else (4, 1)
-    logits = min(tokens * shape.vocabulary, LOGITS_AT_ONCE[device])
+    logits, head = min(tokens * shape.vocabulary, LOGITS_AT_ONCE[device]), shape.vocabulary * shape.hidden
+    in_parts = 4 * min(SPLIT_AT_ONCE, head) if device == "cuda" and recipe.logits == "fp32" else 0
     return {
         "activations": tokens * blocks,
         "weights rounded for products": 2 * shape.parameters if is_rounded else 0,
-        "logits": 4 * (matrices * logits + heads * shape.vocabulary * shape.hidden),
+        "logits": 4 * (4 * logits + head + in_parts),
     }
 
 

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from scalerl.model.exact_product import Factor, add_product, product
-from scalerl.model.size import LOGITS_AT_ONCE
+from scalerl.model.exact_product import add_product, is_split, product
+from scalerl.model.size import LOGITS_AT_ONCE, SPLIT_AT_ONCE
 from scalerl.objective.entropy import entropy
 
 
@@ -87,7 +87,7 @@ class InChunks(torch.autograd.Function):
         entropy_gradient: bool,
     ) -> tuple[Tensor, Tensor]:
         """Log-probabilities and entropy, [N]."""
-        matrix = Factor.of(weight.to(dtype))
+        matrix = weight.to(dtype)
         chosen, uncertainty, normaliser = (hidden.new_empty(len(tokens), dtype=torch.float32) for _ in range(3))
         for rows in chunks(len(tokens), len(weight), weight.device):
             scaled = _logits(hidden[rows], matrix, bias).div_(temperature)
@@ -106,7 +106,7 @@ class InChunks(torch.autograd.Function):
         """Gradients of hidden states, matrix and bias."""
         hidden, weight, bias, tokens, normaliser, uncertainty = ctx.saved_tensors
         of_chosen, of_entropy = gradients
-        matrix = Factor.of(weight.to(ctx.dtype))
+        matrix = weight.to(ctx.dtype)
         of_hidden = torch.empty_like(hidden) if ctx.needs_input_grad[0] else None
         of_weight = torch.zeros_like(weight, dtype=torch.float32) if ctx.needs_input_grad[1] else None
         of_bias = torch.zeros_like(bias, dtype=torch.float32) if bias is not None and ctx.needs_input_grad[2] else None
@@ -121,11 +121,12 @@ class InChunks(torch.autograd.Function):
             own = torch.arange(len(of_scaled), device=tokens.device), tokens[rows]
             of_scaled[own] = of_scaled[own] + of_chosen[rows]
             of_logits = of_scaled.div_(ctx.temperature).to(ctx.dtype)
+            taken = hidden[rows].to(ctx.dtype)
             if of_hidden is not None:
-                of_hidden[rows] = product(Factor.of(of_logits), matrix).to(hidden.dtype)
+                of_hidden[rows] = _of_hidden(of_logits, matrix).to(hidden.dtype)
             if of_weight is not None:
-                taken = Factor.of(hidden[rows].to(ctx.dtype).float())
-                add_product(of_weight, Factor.of(of_logits.float()).mT, taken)
+                for words in word_slices(matrix):
+                    add_product(of_weight[words], of_logits[:, words].float().T, taken.float())
             if of_bias is not None:
                 of_bias += of_logits.float().sum(0)
         return (
@@ -136,9 +137,27 @@ class InChunks(torch.autograd.Function):
         )
 
 
-def _logits(hidden: Tensor, weight: Factor, bias: Tensor | None) -> Tensor:
+def word_slices(weight: Tensor) -> Iterator[slice]:
+    """Slices of the vocabulary whose part of the head's matrix [V, hidden] is split at once; else all of it."""
+    vocabulary, width = weight.shape
+    size = max(1, SPLIT_AT_ONCE // width) if is_split(weight) else vocabulary
+    return (slice(start, start + size) for start in range(0, vocabulary, size))
+
+
+def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Float32 logits [N, V], in the precision of `weight`."""
-    if bias is None or weight.small is not None:
-        logits = product(Factor.of(hidden.to(weight.large.dtype)), weight.mT)
-        return (logits if bias is None else logits.add_(bias.to(logits.dtype))).float()
-    return Head(weight=weight.large, bias=bias, dtype=weight.large.dtype).logits(hidden)
+    if not is_split(weight):
+        return Head(weight=weight, bias=bias, dtype=weight.dtype).logits(hidden)
+    logits = hidden.new_zeros(len(hidden), len(weight), dtype=weight.dtype)
+    for words in word_slices(weight):
+        add_product(logits[:, words], hidden.to(weight.dtype), weight[words].mT)
+    return logits if bias is None else logits.add_(bias.to(logits.dtype))
+
+
+def _of_hidden(of_logits: Tensor, weight: Tensor) -> Tensor:
+    """Gradient of the hidden states, [N, hidden]."""
+    first, *others = word_slices(weight)
+    total = product(of_logits[:, first], weight[first])
+    for words in others:
+        add_product(total, of_logits[:, words], weight[words])
+    return total

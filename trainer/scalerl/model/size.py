@@ -5,6 +5,9 @@ from dataclasses import dataclass
 LOGITS_AT_ONCE = {"cpu": 2**24, "cuda": 2**27}
 """Logits per chunk by kind of device: 64 MiB in FP32, or 512 MiB, so that rereading the head's matrix costs little."""
 
+SPLIT_AT_ONCE = 2**26
+"""Numbers of the head's matrix that are in memory as two parts at a time (`scalerl.model.exact_product`)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSize:
