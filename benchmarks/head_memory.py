@@ -17,12 +17,12 @@ from typing import Any
 import torch
 from record import write_record
 
-from scalerl.model import head as heads
 from scalerl.model.head import Head, token_scores
+from scalerl.model.size import LOGITS_AT_ONCE
 
 TOKENS, WIDTH, VOCABULARY = 2048, 1024, 151_936
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
-AT_ONCE = {"all at once": TOKENS * VOCABULARY, "in chunks": heads.LOGITS_AT_ONCE["cpu"]}
+AT_ONCE = {"all at once": TOKENS * VOCABULARY, "in chunks": LOGITS_AT_ONCE["cpu"]}
 
 
 def main(threads: int) -> None:
@@ -42,7 +42,7 @@ def main(threads: int) -> None:
 def measure(precision: str, way: str, threads: int) -> dict[str, float]:
     """Seconds of forward and backward together, and MiB above what stood before, gradients included."""
     torch.set_num_threads(threads)
-    heads.LOGITS_AT_ONCE["cpu"] = AT_ONCE[way]
+    LOGITS_AT_ONCE["cpu"] = AT_ONCE[way]
     generator = torch.Generator().manual_seed(0)
     hidden = torch.randn(TOKENS, WIDTH, generator=generator).requires_grad_()
     weight = (torch.randn(VOCABULARY, WIDTH, generator=generator) * WIDTH**-0.5).requires_grad_()

@@ -93,7 +93,7 @@ def sample_losses(sample: Sample, advantage: float, name: str, bounds: dict[str,
             rows.append((t, -weight * advantage * logprob, weight != ratio, {t: -weight * advantage}))
             continue
         low, high = (bounds["clip"],) * 2 if name == "grpo" else (bounds["clip_low"], bounds["clip_high"])
-        value, slope, clipped = clipped_objective(ratio, advantage, low, high, bounds["delta"])
+        value, slope, clipped = clipped_objective(ratio, advantage, low, high, bounds.get("delta"))
         rows.append((t, -value, clipped, {t: -slope * ratio}))
     return rows
 

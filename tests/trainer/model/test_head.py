@@ -14,6 +14,7 @@ from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model import exact_product
 from scalerl.model import head as heads
 from scalerl.model.head import Head, InChunks, token_scores
+from scalerl.model.size import LOGITS_AT_ONCE
 from scalerl.model.transformers_load import empty
 
 TOKENS, HIDDEN, VOCABULARY = 23, 7, 31
@@ -50,7 +51,7 @@ def loop(parameters, tokens):
 @pytest.fixture(params=[1, 5, 22])
 def tokens_at_once(request, monkeypatch):
     """1 and 5 do not divide 23 tokens alike; 22 leaves one for the last chunk."""
-    monkeypatch.setitem(heads.LOGITS_AT_ONCE, "cpu", request.param * VOCABULARY)
+    monkeypatch.setitem(LOGITS_AT_ONCE, "cpu", request.param * VOCABULARY)
     return request.param
 
 
@@ -105,7 +106,7 @@ def test_gradients_equal_those_of_all_logits_at_once(tokens_at_once, entropy_gra
         return [*scores, *torch.autograd.grad(loss, [one for one in parameters if one is not None])]
 
     chunked = found()
-    monkeypatch.setitem(heads.LOGITS_AT_ONCE, "cpu", 2**24)
+    monkeypatch.setitem(LOGITS_AT_ONCE, "cpu", 2**24)
     for ours, whole in zip(chunked, found(), strict=True):
         torch.testing.assert_close(ours, whole, atol=1e-6 * max(1.0, float(whole.detach().abs().max())), rtol=1e-6)
 
@@ -138,7 +139,7 @@ def test_a_head_in_bf16_rounds_what_all_at_once_rounds(tokens_at_once, monkeypat
         return [chosen, *torch.autograd.grad((chosen * weights_of_loss()[0]).sum(), parameters)]
 
     chunked = found()
-    monkeypatch.setitem(heads.LOGITS_AT_ONCE, "cpu", 2**24)
+    monkeypatch.setitem(LOGITS_AT_ONCE, "cpu", 2**24)
     whole = found()
     torch.testing.assert_close(chunked[0], whole[0], atol=2e-6, rtol=1e-6)
     for ours, theirs in zip(chunked[1:], whole[1:], strict=True):
@@ -170,7 +171,7 @@ def test_a_batch_has_the_gradient_of_all_logits_at_once(name, monkeypatch):
     apply: Any = InChunks.forward
     monkeypatch.setattr(InChunks, "forward", staticmethod(lambda *given: calls.append(1) or apply(*given)))
     for limit in (2**24, 7 * policy.head_weights()[0].shape[0]):
-        monkeypatch.setitem(heads.LOGITS_AT_ONCE, "cpu", limit)
+        monkeypatch.setitem(LOGITS_AT_ONCE, "cpu", limit)
         policy.zero_grad()
         batch = learner.with_scores(make_batch(groups))
         columns = learner.accumulate(batch, learner.advantages(groups, batch))

@@ -40,6 +40,12 @@ class Listening(threading.Thread):
         return self.found
 
 
+def call_with(listener, key):
+    """A call of the listener by one that has this key."""
+    host, port = listener.getsockname()
+    return call(host, port, key)
+
+
 def raw_call(listener):
     """A connection that has not said anything."""
     caller = authenticated.socket.create_connection(listener.getsockname(), timeout=60)
@@ -50,7 +56,7 @@ def test_both_ends_that_know_the_key_can_talk_without_md5(listener, monkeypatch)
     """Machines in FIPS mode have no MD5, which the handshake of Python 3.11 needs."""
     monkeypatch.setattr(hashlib, "md5", lambda *_, **__: pytest.fail("MD5"))
     there = Listening(listener)
-    with call(*listener.getsockname(), KEY) as here:
+    with call_with(listener, KEY) as here:
         assert isinstance(there.result(), Connection)
         here.send_bytes(b"a" * 100_000)
         assert there.found.recv_bytes() == b"a" * 100_000
@@ -60,7 +66,7 @@ def test_both_ends_that_know_the_key_can_talk_without_md5(listener, monkeypatch)
 def test_another_key_is_refused_at_both_ends(listener):
     there = Listening(listener)
     with pytest.raises((AuthenticationError, EOFError, OSError)):
-        call(*listener.getsockname(), b"other" * 6)
+        call_with(listener, b"other" * 6)
     assert isinstance(there.result(), AuthenticationError)
     assert "does not know the key" in str(there.found)
 
@@ -76,7 +82,7 @@ def test_another_protocol_is_named_at_both_ends(listener):
     )
     older.start()
     with pytest.raises(AuthenticationError, match="the other node speaks '#CHALLENGE#"):
-        call(*listener.getsockname(), KEY)
+        call_with(listener, KEY)
     older.join(60)
 
 

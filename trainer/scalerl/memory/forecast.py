@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from scalerl.memory.shape import ModelShape, shape_of
-from scalerl.model.size import LOGITS_AT_ONCE, SPLIT_AT_ONCE
+from scalerl.model.size import SPLIT_AT_ONCE, logits_at_once
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks import Task
 from scalerl.tasks.lengths import longest_prompt
@@ -213,7 +213,7 @@ def update_parts(
         shape.layers * 4 * shape.hidden + block if recipe.optimiser.gradient_checkpointing else shape.layers * block
     )
     is_rounded = recipe.parameters in ("mixed", "fp16")
-    logits, head = min(tokens * shape.vocabulary, LOGITS_AT_ONCE[device]), shape.vocabulary * shape.hidden
+    logits, head = min(tokens * shape.vocabulary, logits_at_once(device)), shape.vocabulary * shape.hidden
     in_parts = 4 * min(SPLIT_AT_ONCE, head) if device == "cuda" and recipe.logits == "fp32" else 0
     return {
         "activations": tokens * blocks,
@@ -234,4 +234,4 @@ def _decoding(recipe: ResolvedRecipe, shape: ModelShape, rows: int, length: int)
     derivatives."""
     read = rows * length * 2 * shape.heads * shape.head_size * 4
     logits = rows * shape.vocabulary
-    return {"decoding": read + 4 * logits + 5 * 4 * min(logits, LOGITS_AT_ONCE["cpu"])}
+    return {"decoding": read + 4 * logits + 5 * 4 * min(logits, logits_at_once("cpu"))}

@@ -5,7 +5,7 @@
     H = -sum_v p_v log p_v                         dH / dz_v = -p_v (log p_v + H)
 
 All logits of 14,000 tokens over a vocabulary of 150,000 would take 8 GiB, and several such matrices would be in memory
-at once. A pass with more than `LOGITS_AT_ONCE` logits therefore computes them in chunks of tokens, and recomputes them
+at once. A pass with more than `logits_at_once` logits therefore computes them in chunks of tokens, and recomputes them
 in the backward pass (as in Cut Cross-Entropy, arXiv 2411.09009).
 """
 
@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from scalerl.model.exact_product import add_product, is_split, product
-from scalerl.model.size import LOGITS_AT_ONCE, SPLIT_AT_ONCE
+from scalerl.model.size import SPLIT_AT_ONCE, logits_at_once
 from scalerl.objective.entropy import entropy
 
 
@@ -52,7 +52,7 @@ def token_scores(
     Log-probabilities carry a gradient; the entropy does so only with `entropy_gradient`.
     """
     vocabulary = head.weight.shape[0]
-    if tokens.numel() * vocabulary > LOGITS_AT_ONCE[hidden.device.type] and head.parts == 1:
+    if tokens.numel() * vocabulary > logits_at_once(hidden.device.type) and head.parts == 1:
         flat = hidden.flatten(0, -2), head.weight, head.bias, tokens.flatten()
         chosen, uncertainty = InChunks.apply(*flat, head.dtype, temperature, entropy_gradient)
         return chosen.view_as(tokens), uncertainty.view_as(tokens)
@@ -65,7 +65,7 @@ def token_scores(
 
 def chunks(num_tokens: int, vocabulary: int, device: torch.device) -> Iterator[slice]:
     """Slices of tokens whose logits are in memory together."""
-    size = max(1, LOGITS_AT_ONCE[device.type] // vocabulary)
+    size = max(1, logits_at_once(device.type) // vocabulary)
     return (slice(start, start + size) for start in range(0, num_tokens, size))
 
 

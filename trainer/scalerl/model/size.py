@@ -3,10 +3,16 @@
 from dataclasses import dataclass
 
 LOGITS_AT_ONCE = {"cpu": 2**24, "cuda": 2**27}
-"""Logits per chunk by kind of device: 64 MiB in FP32, or 512 MiB, so that rereading the head's matrix costs little."""
+"""Logits per chunk on the host and on a device: 64 MiB or 512 MiB in FP32, so that rereading the head's matrix costs
+little."""
 
 SPLIT_AT_ONCE = 2**26
 """Numbers of the head's matrix that are in memory as two parts at a time (`scalerl.model.exact_product`)."""
+
+
+def logits_at_once(device: str) -> int:
+    """Logits per chunk on this type of device, as PyTorch names it."""
+    return LOGITS_AT_ONCE["cpu" if device == "cpu" else "cuda"]
 
 
 @dataclass(frozen=True, kw_only=True)
