@@ -22,6 +22,7 @@ from multiprocessing.connection import Connection
 PROTOCOL = b"scalerl-nodes-1\n"
 """Changes with the messages between nodes, so that different versions of the code refuse each other."""
 NONCE_BYTES, PROOF_BYTES = 32, 32
+UNKNOWN = "one of the two nodes does not know the key of this run"
 HANDSHAKE_LIMIT_S = 5
 """Time limit for connecting to one address, and for each message of the handshake."""
 IDLE_S, AGAIN_S, KEEPALIVE_TIMES = 3, 2, 3
@@ -44,8 +45,11 @@ def let_in(caller: socket.socket, key: bytes) -> Connection:
         connection.send_bytes(said)
         answer = _read(connection, NONCE_BYTES + PROOF_BYTES)
         said += answer[:NONCE_BYTES]
-        _refuse_unless(answer[NONCE_BYTES:], _proof(key, b"caller", said))
-        connection.send_bytes(PROTOCOL + _proof(key, b"listener", said))
+        is_known = hmac.compare_digest(answer[NONCE_BYTES:], _proof(key, b"caller", said))
+        # A caller without the key is answered too, by what proves nothing: its error then says why.
+        connection.send_bytes(PROTOCOL + (_proof(key, b"listener", said) if is_known else bytes(PROOF_BYTES)))
+        if not is_known:
+            raise AuthenticationError(UNKNOWN)
     except BaseException:
         connection.close()
         raise
@@ -60,7 +64,8 @@ def call(host: str, port: int, key: bytes) -> Connection:
         own = secrets.token_bytes(NONCE_BYTES)
         said = PROTOCOL + _read(connection, NONCE_BYTES) + own
         connection.send_bytes(PROTOCOL + own + _proof(key, b"caller", said))
-        _refuse_unless(_read(connection, PROOF_BYTES), _proof(key, b"listener", said))
+        if not hmac.compare_digest(_read(connection, PROOF_BYTES), _proof(key, b"listener", said)):
+            raise AuthenticationError(UNKNOWN)
     except BaseException:
         connection.close()
         raise
@@ -79,11 +84,6 @@ def _read(connection: Connection, size: int) -> bytes:
 
 def _proof(key: bytes, role: bytes, said: bytes) -> bytes:
     return hmac.digest(key, role + said, "sha256")
-
-
-def _refuse_unless(found: bytes, expected: bytes) -> None:
-    if not hmac.compare_digest(found, expected):
-        raise AuthenticationError("the other node does not know the key of this run")
 
 
 def give_up_soon(connection: Connection) -> None:
