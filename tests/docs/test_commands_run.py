@@ -376,7 +376,7 @@ def parse(arguments: list[str], where: str) -> None:
         assert command is not None
         command.make_context(name, rest, parent=context)
     for word, before in zip(arguments[1:], arguments, strict=False):
-        is_read = re.search(r"\.(yaml|csv|tar\.gz)$", word) and before != "--to"
+        is_read = re.search(r"\.(yaml|csv|tar\.gz)$", word) and before not in ("--to", "new")
         assert not is_read or Path(word).exists(), f"{where}: no file {word}"
 
 
