@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from scalerl.model import exact_product
-from scalerl.model.exact_product import DROPPED_BITS, add_product, product, split
+from scalerl.model.exact_product import DROPPED_BITS, add_product, in_two_parts, product
 
 
 def drawn(*shape, seed):
@@ -23,7 +23,7 @@ def rounded(x):
 def test_a_factor_is_its_rounded_part_and_the_exact_rest():
     x = drawn(50, 40, seed=0)
     for given in (x, x.mT):
-        large, small = split(given)
+        large, small = in_two_parts(given)
         assert torch.equal(large + small, given)
         assert not (large.view(torch.int32) & ((1 << DROPPED_BITS) - 1)).any()
         is_rounded = (large.double() - rounded(given)).abs() <= rounded(given).abs() * 1e-12
@@ -34,7 +34,7 @@ def test_a_factor_is_its_rounded_part_and_the_exact_rest():
 def test_what_tensor_cores_leave_out_is_a_millionth_of_a_millionth():
     """The three products as a tensor core computes them: factors rounded to 10 bits, sums exact."""
     a, b = drawn(20, 300, seed=1), drawn(300, 10, seed=2)
-    (a1, a2), (b1, b2) = ([rounded(part) for part in split(one)] for one in (a, b))
+    (a1, a2), (b1, b2) = ([rounded(part) for part in in_two_parts(one)] for one in (a, b))
     found = a1 @ b1 + a1 @ b2 + a2 @ b1
     exact, size = a.double() @ b.double(), a.double().abs() @ b.double().abs()
     assert float(((found - exact).abs() / size).max()) < 2**-21

@@ -21,7 +21,7 @@ DROPPED_BITS = 13
 """Bits of an FP32 mantissa that TF32 does not have."""
 
 
-def split(x: Tensor) -> tuple[Tensor, Tensor]:
+def in_two_parts(x: Tensor) -> tuple[Tensor, Tensor]:
     """x as a sum: rounded to the nearest number of TF32, and the rest."""
     bits = x.view(torch.int32) + (1 << (DROPPED_BITS - 1))
     large = bits.bitwise_and_(-(1 << DROPPED_BITS)).view(torch.float32)
@@ -47,7 +47,7 @@ def add_product(total: Tensor, a: Tensor, b: Tensor) -> None:
     if not is_split(a):
         total.addmm_(a, b)
         return
-    (a1, a2), (b1, b2) = split(a), split(b)
+    (a1, a2), (b1, b2) = in_two_parts(a), in_two_parts(b)
     with _tf32():
         total.addmm_(a2, b1).addmm_(a1, b2).addmm_(a1, b1)
 

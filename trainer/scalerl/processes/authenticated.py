@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 PROTOCOL = b"scalerl-nodes-1\n"
 """Changes with the messages between nodes, so that different versions of the code refuse each other."""
 NONCE_BYTES, PROOF_BYTES = 32, 32
-UNKNOWN = "one of the two nodes does not know the key of this run"
+WITHOUT_THE_KEY = "one of the two nodes does not know the key of this run"
 HANDSHAKE_LIMIT_S = 5
 """Time limit for connecting to one address, and for each message of the handshake."""
 IDLE_S, AGAIN_S, KEEPALIVE_TIMES = 3, 2, 3
@@ -49,7 +49,7 @@ def let_in(caller: socket.socket, key: bytes) -> Connection:
         # A caller without the key is answered too, by what proves nothing: its error then says why.
         connection.send_bytes(PROTOCOL + (_proof(key, b"listener", said) if is_known else bytes(PROOF_BYTES)))
         if not is_known:
-            raise AuthenticationError(UNKNOWN)
+            raise AuthenticationError(WITHOUT_THE_KEY)
     except BaseException:
         connection.close()
         raise
@@ -65,7 +65,7 @@ def call(host: str, port: int, key: bytes) -> Connection:
         said = PROTOCOL + _read(connection, NONCE_BYTES) + own
         connection.send_bytes(PROTOCOL + own + _proof(key, b"caller", said))
         if not hmac.compare_digest(_read(connection, PROOF_BYTES), _proof(key, b"listener", said)):
-            raise AuthenticationError(UNKNOWN)
+            raise AuthenticationError(WITHOUT_THE_KEY)
     except BaseException:
         connection.close()
         raise
