@@ -17,6 +17,7 @@ The rooms by height; each imports only what stands below it:
     frozen, rollout    the base of what a human types; what travels between prompts, generator and learner
     environment        variables of this process's environment, set for a time
     warden             ends started processes when their starter is gone
+    signals            signals to all processes of a run
     left_names         names in shared memory that a killed process leaves behind
     errors      everything that the trainer raises on purpose
     durable     files that last

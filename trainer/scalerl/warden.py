@@ -16,11 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from scalerl.left_names import members_of_group, take_names_away
+from scalerl.signals import signals_to_all_blocked
 
-IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Signals sent to all processes of a job by Slurm, its users and terminals."""
 MOST_STARTS = 5
-"""Wardens of one process in a row; one that cannot live is not started for ever."""
+"""Wardens of one process while it guards anything; one that cannot live is not started for ever."""
 
 
 class Warden:
@@ -57,22 +56,30 @@ class Warden:
                     process.stdin.close()
 
     def _start(self) -> None:
-        if self._starts == MOST_STARTS:
-            print(f"{MOST_STARTS} wardens have ended; processes of this run may outlive it if it is killed", flush=True)
-            return
         self._starts += 1
+        if self._starts > MOST_STARTS:
+            self._do_without(f"{MOST_STARTS} wardens have ended")
+            return
         root = str(Path(__file__).parents[1])
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "scalerl.warden"],
-            stdin=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            env={**os.environ, "PYTHONPATH": path},
-        )
+        try:
+            with signals_to_all_blocked():
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "scalerl.warden"],
+                    stdin=subprocess.PIPE,
+                    text=True,
+                    start_new_session=True,
+                    env={**os.environ, "PYTHONPATH": path},
+                )
+        except OSError as error:  # no more processes, or no memory: the run itself goes on
+            self._do_without(f"no warden can be started ({error.strerror or error})")
+            return
         for group in self._groups:
             self._say(f"+{group}")
         threading.Thread(target=self._watch, args=(self._process,), daemon=True).start()
+
+    def _do_without(self, why: str) -> None:
+        print(f"{why}; processes of this run that hang may outlive it if it is killed", flush=True)
 
     def _say(self, line: str) -> None:
         if self._process is not None and self._process.stdin is not None:
@@ -94,8 +101,6 @@ warden = Warden()
 
 def main() -> None:
     """Read which groups are guarded until the input ends, then kill them."""
-    for number in IGNORED:
-        signal.signal(number, signal.SIG_IGN)
     groups: set[int] = set()
     for line in sys.stdin:
         (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))

@@ -7,16 +7,17 @@ import os
 import subprocess
 from collections import Counter
 from collections.abc import Iterable
+from itertools import takewhile
 
 from scalerl.environment import VISIBLE_GPUS
 
 
 def gpus_here() -> tuple[str, ...]:
-    """Names of the GPUs that this process may use: those in CUDA_VISIBLE_DEVICES, else the indices that `nvidia-smi`
-    lists; none if the command is missing."""
+    """Names of the GPUs that this process may use: those in CUDA_VISIBLE_DEVICES before the first that names none, such
+    as -1, else the indices that `nvidia-smi` lists; none if the command is missing."""
     named = os.environ.get(VISIBLE_GPUS)
     if named is not None:
-        return tuple(filter(None, named.split(",")))
+        return tuple(takewhile(lambda name: name and not name.startswith("-"), named.split(",")))
     try:
         done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):

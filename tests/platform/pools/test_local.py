@@ -165,8 +165,9 @@ def test_the_gpus_of_this_machine_are_those_that_this_process_may_use(tmp_path, 
     assert gpus_here() == ("0", "1")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,GPU-7")
     assert gpus_here() == ("5", "GPU-7")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert gpus_here() == ()
+    for none in ("", "-1", "-1,0"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", none)
+        assert gpus_here() == ()
 
 
 def test_a_job_sees_the_gpus_of_its_run_which_submitit_hides(tmp_path, monkeypatch):

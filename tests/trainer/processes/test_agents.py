@@ -26,6 +26,7 @@ from scalerl.processes.agent_launcher import AgentLauncher
 from scalerl.processes.authenticated import call, give_up_soon, interface_of, let_in, listen_on
 from scalerl.processes.coordinator import Coordinator
 from scalerl.processes.meeting_file import MeetingIsOver, read_meeting, write_ended
+from scalerl.signals import TO_ALL_PROCESSES
 
 pytestmark = pytest.mark.timeout(180)
 NOTICED_S = 10.0
@@ -192,7 +193,7 @@ class Touch:
 
 
 def test_agents_that_come_late_go_home_and_those_that_wait_say_for_what(tmp_path, monkeypatch, capfd):
-    ignored = {number: signal.getsignal(number) for number in agent_module.SIGNALS}
+    ignored = {number: signal.getsignal(number) for number in TO_ALL_PROCESSES}
     try:
         write_ended(tmp_path, "1.0")
         serve_node(tmp_path, place(1, 2))

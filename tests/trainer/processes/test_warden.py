@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from waiting import wait_until
 
+from scalerl.warden import Warden
+
 
 def is_alive(process):
     with suppress(OSError):
@@ -75,6 +77,18 @@ def test_a_warden_ends_with_the_last_unit():
         wait_until(lambda: not wardens_of(coordinator.pid), "the warden's end")
         assert not any(map(is_alive, below))
         assert coordinator.poll() is None
+
+
+def test_a_machine_without_room_for_a_warden_trains_on_and_says_so(monkeypatch, capsys):
+    def no_room(*_, **__):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", no_room)
+    alone = Warden()
+    alone.guard(4711)
+    alone.release(4711)
+    said = "no warden can be started (Resource temporarily unavailable); processes of this run that hang may outlive it"
+    assert capsys.readouterr().out.startswith(said)
 
 
 @pytest.mark.parametrize("number", ["TERM", "INT", "HUP", "USR2"])

@@ -16,6 +16,7 @@ from trainer.verifiers.outcomes import verify_math
 from waiting import wait_until
 
 from scalerl.rollout import Judgement
+from scalerl.signals import TO_ALL_PROCESSES
 from scalerl.verifiers import judge_worker, math_equal
 
 LIMIT_S = 5.0
@@ -101,7 +102,7 @@ def test_a_signal_to_all_processes_of_a_run_is_left_to_the_trainer():
     def signal_new_children():
         while not ready.wait(0.005):
             for child in set(children(os.getpid())) - others:
-                for number in judge_worker.FOR_THE_TRAINER:
+                for number in TO_ALL_PROCESSES:
                     with suppress(ProcessLookupError):
                         os.kill(child, number)
 

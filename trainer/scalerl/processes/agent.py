@@ -39,6 +39,7 @@ from scalerl.processes.authenticated import call, give_up_soon, interface_of, ow
 from scalerl.processes.launch import end_group
 from scalerl.processes.meeting_file import MeetingIsOver, MeetingPoint, read_meeting
 from scalerl.processes.messages import from_bytes, to_bytes
+from scalerl.signals import TO_ALL_PROCESSES
 from scalerl.warden import warden
 
 MEET_LIMIT_S = 900.0
@@ -46,8 +47,6 @@ MEET_LIMIT_S = 900.0
 LOOK_EVERY_S = 0.2
 CANNOT_START = 127
 """Exit code of a process that cannot be started, as in a shell."""
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Signals sent to all processes of a job by Slurm, its users and terminals; the agent's processes ignore them too."""
 
 
 def serve_node(run: Path, place: NodeOfRun, *, begin: Callable[[int], None] = lambda _: None) -> bool:
@@ -56,7 +55,7 @@ def serve_node(run: Path, place: NodeOfRun, *, begin: Callable[[int], None] = la
     Returns True if the coordinator ended the attempt, False if the coordinator is gone. `begin` is called with the
     number of the attempt before anything is started.
     """
-    for number in SIGNALS:
+    for number in TO_ALL_PROCESSES:  # what the agent starts ignores them too
         signal.signal(number, signal.SIG_IGN)
     try:
         met = _meet(run, place)

@@ -45,14 +45,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, cast
 
 from scalerl.rollout import Judgement, Outcome
+from scalerl.signals import signals_to_all_blocked
 
 EngineName = Literal["math_equal", "gym_score"]
 """Module of this package that judges."""
 MAX_KEEPERS = 4
 KEEPER_START_LIMIT_S = 120.0
-FOR_THE_TRAINER = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Signals that terminals, `timeout` and Slurm send to all processes of a run. The trainer heeds them, and closes the
-pipe; a keeper that died of one would fail the run that is being stopped."""
 MEMORY_BYTES = 1 << 30
 """Address space of an engine; math-verify treats what does not fit as unparsable or unequal."""
 SPENT_BYTES = 1 << 28
@@ -123,8 +121,7 @@ class Keeper:
     def __init__(self, engine: EngineName) -> None:
         root = str(Path(__file__).parents[2])
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_TRAINER)  # inherited, also while Python starts
-        try:
+        with signals_to_all_blocked():  # the trainer heeds them and closes the pipe; a dead keeper would fail its run
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-c", f"from scalerl.verifiers.judge_worker import keep; keep({engine!r})"],
                 stdin=subprocess.PIPE,
@@ -132,8 +129,6 @@ class Keeper:
                 bufsize=0,
                 env={**os.environ, "PYTHONPATH": path},
             )
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if self._line(KEEPER_START_LIMIT_S) != b"ready":
             self.close()
             raise RuntimeError(f"the verifier {engine} did not start; see its messages on stderr")
