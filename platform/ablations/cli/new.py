@@ -1,5 +1,6 @@
 """`new`: a study to begin with."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -38,8 +39,14 @@ def new(
     scale: Annotated[str, typer.Option("--scale", help="Scale of the runs.", autocompletion=known_scales)] = "smoke",
 ) -> None:
     """Write a commented sweep file to begin with."""
+    from ablations.study.names import nameable
+
     if file.suffix not in (".yaml", ".yml"):
         raise AblationsError(f"{file}: a sweep file ends in .yaml; write {file.with_suffix('.yaml')}")
+    try:
+        nameable(file.stem)
+    except ValueError as error:
+        raise AblationsError(f"{file}: the study is named like its file, but {error}") from None
     if file.exists():
         raise AblationsError(f"{file} exists; name another file, or delete it")
     named: dict[FileKind, str] = {"recipe": recipe, "scale": scale}
@@ -48,5 +55,7 @@ def new(
             raise AblationsError(f"unknown {kind} '{name}'; {did_you_mean(name, [*files_of(kind)], f'{kind}s')}")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(STUDY.format(file=file, name=file.stem, recipe=recipe, scale=scale))
-    say = f"wrote {file}; to see its runs and their cost, run `{own_command()} sweep {file} --dry-run`"
+    say = (
+        f"wrote {file}; to see its runs and their cost, run `{own_command()} sweep {shlex.quote(str(file))} --dry-run`"
+    )
     console().print(say, markup=False, highlight=False, soft_wrap=True)

@@ -16,7 +16,8 @@ def label(value: str | int | float | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _nameable(name: str) -> str:
+def nameable(name: str) -> str:
+    """The name unchanged; raises ValueError if it cannot be one."""
     allowed = all(character.isascii() and (character.isalnum() or character in "._+-") for character in name)
     if not (allowed and name[:1].isalnum() and len(name) <= 64):
         right = "a name has up to 64 letters, digits and . _ + -, and starts with a letter or digit"
@@ -35,7 +36,7 @@ def unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
 def _names_itself(value: Any) -> Any:
     if isinstance(value, dict | list) or value is None:
         raise ValueError(f"found {shown_value(value)}; must be a number or a word; give any other value a name")
-    return _nameable(value) if isinstance(value, str) else value
+    return nameable(value) if isinstance(value, str) else value
 
 
 def _written_as(values: Any) -> Literal["named", "listed"] | None:
@@ -47,7 +48,7 @@ def _written_as(values: Any) -> Literal["named", "listed"] | None:
     return None
 
 
-Name = Annotated[str, AfterValidator(_nameable)]
+Name = Annotated[str, AfterValidator(nameable)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Overrides = Annotated[dict[str, Any], Field(min_length=1)]
 """Dotted paths of the resolved recipe to values (`ablations.study.override`)."""
