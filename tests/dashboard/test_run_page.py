@@ -15,6 +15,7 @@ from ablations.findings.results import read_results
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.study.resolve import load_resolved
 from ablations_dashboard.reading.health import episodes
+from ablations_dashboard.sections.why import explaining
 from ablations_dashboard.text.rollout import in_html, outcome_text, rollout_html
 from ablations_dashboard.views import run as page_of_run
 from scalerl.run.health import ALL_REWARDS_EQUAL
@@ -89,9 +90,9 @@ def test_the_pass_rate_is_drawn_first_and_beside_it_what_explains_it(monkeypatch
 
 def test_the_metric_of_a_rule_that_has_warned_comes_first_and_at_most_three_are_shown():
     logged = ["compute_gpu_hours", "entropy", "ess", "mismatch", "truncated", "zero_variance"]
-    assert page_of_run.explaining([], logged) == ["entropy", "truncated", "zero_variance"]
-    assert page_of_run.explaining(["ess", "skipped"], logged) == ["ess", "zero_variance", "entropy"]
-    assert page_of_run.explaining([], ["compute_gpu_hours", "step", "accuracy"]) == ["accuracy"]
+    assert explaining([], logged) == ["entropy", "truncated", "zero_variance"]
+    assert explaining(["ess", "skipped"], logged) == ["ess", "zero_variance", "entropy"]
+    assert explaining([], ["compute_gpu_hours", "step", "accuracy"]) == ["accuracy"]
 
 
 def rows_of(sweep):

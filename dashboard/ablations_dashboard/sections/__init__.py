@@ -1,4 +1,4 @@
-"""Parts of the pages. Those of Compare are fragments that rerun alone; `rollouts` is a part of the page Run.
+"""Parts of the pages. Those of Compare are fragments that rerun alone; `why` and `rollouts` are parts of the page Run.
 
 progress     progress of the runs, and the trials of a search
 curves       fits, readings and asymptotes
@@ -7,5 +7,6 @@ verdicts     the table; the findings in words, the meaning of the words, diagnos
 grid         the cells and main effects of a grid
 planes       the plane of ceiling and efficiency, the linearised view
 metrics      one training metric of all runs
+why          why a run went well or wrong
 rollouts     what the policy of a run writes
 """

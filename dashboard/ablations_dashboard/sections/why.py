@@ -1,0 +1,127 @@
+"""Why a run went well or wrong: what the doctor finds, when rules warned, and the metrics beside the pass rate."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import streamlit as st
+
+from ablations.diagnosis.diagnose import finding_text
+from ablations.errors import AblationsError
+from ablations.home.started_sweep import StartedSweep
+from ablations.home.state import State
+from ablations.status.rows import RunRow
+from ablations.text import counted
+from ablations_dashboard.drawings.metrics import Axis, axis_titles
+from ablations_dashboard.drawings.run import metric_rows_figure, pass_rate_figure
+from ablations_dashboard.reading.cache import load_metrics
+from ablations_dashboard.reading.health import Episode, load_diagnoses, load_episodes
+from ablations_dashboard.reading.run_log import load_log
+from ablations_dashboard.text.escape import in_markdown, visible
+from ablations_dashboard.widgets.figure import show_figure
+from scalerl.run.run_folder import RunFolder
+
+EXPLAINED_BY = {
+    "truncation": "truncated",
+    "mismatch": "mismatch",
+    "ess": "ess",
+    "entropy": "entropy",
+    "skipped": "zero_variance",
+}
+"""The metric behind each rule of `scalerl.run.health`."""
+USUAL = ("entropy", "truncated", "zero_variance")
+"""Metrics beside the pass rate of a run without a warning."""
+METRIC_HEADINGS = {
+    "entropy": "entropy, nats per token",
+    "truncated": "answers cut off at the token limit, share",
+    "zero_variance": "groups without signal (all answers alike), share",
+    "mismatch": "distance of trainer and generator, nats per token",
+    "ess": "effective sample size, share of tokens",
+}
+"""Headings of the metrics beside the pass rate."""
+MOST_BESIDE = 3
+MOST_CAUSES = 2
+"""Limit on the findings about a run above its figures."""
+FIRST_HEIGHT = 430
+"""Height in pixels of the figures of the first screen."""
+
+
+def show_findings(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
+    """Show why the run went wrong: the two likeliest causes and what to change, the others folded, and the steps at
+    which each rule about its health held; `is_quiet` if nothing else was remarked.
+    """
+    found = load_diagnoses(folder)
+    if found:
+        st.warning("  \n".join(in_markdown(finding_text(one)) for one in found[:MOST_CAUSES]))
+    if more := found[MOST_CAUSES:]:
+        with st.expander(f"{counted(len(more), 'further finding')} of `platform doctor`"):
+            st.text(visible("\n".join(map(finding_text, more))))
+    show_episodes(row, folder, is_quiet=is_quiet and not found)
+
+
+def show_episodes(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
+    """Show at which steps each rule about the run's health held; `is_quiet` if nothing else was remarked."""
+    lines = [
+        f"step {one.first:,}: {one.text}"
+        if one.first == one.last
+        else f"steps {one.first:,} to {one.last:,}: {one.text}"
+        for one in episodes_of(folder)
+    ]
+    if lines:
+        st.caption("\n".join(f"* {in_markdown(line)}" for line in lines))
+    elif is_quiet and row.state.state in (State.DONE, State.RUNNING) and is_judged(folder):
+        st.caption("No rule about the run's health has warned at any step.")
+
+
+def is_judged(folder: RunFolder) -> bool:
+    """True if the log has the trainer's optimiser steps, which the rules of health read; a program's may not."""
+    with suppress(AblationsError):
+        return any("skipped" in row for row in load_log(folder))
+    return False
+
+
+def episodes_of(folder: RunFolder) -> list[Episode]:
+    """The warnings over the run's log; none if the log is damaged, which the sections say."""
+    with suppress(AblationsError):
+        return load_episodes(folder)
+    return []
+
+
+def show_why(sweep: StartedSweep, folder: RunFolder) -> None:
+    """Show the pass rate against compute, beside the metrics that explain it: those whose rule has warned, else the
+    usual ones.
+    """
+    log = load_log(folder)
+    evaluations = [row for row in log if row["kind"] in ("eval", "downstream")]
+    if not evaluations:
+        st.info("No evaluation yet.")
+        return
+    found, metrics = episodes_of(folder), load_metrics(sweep.home, folder.path.name)
+    marks = [one.compute_gpu_hours for one in found]
+    beside = {
+        name: METRIC_HEADINGS.get(name, name) for name in explaining([one.rule for one in found], list(metrics.columns))
+    }
+    left, right = st.columns([6, 5])
+    with left:
+        figure = pass_rate_figure(evaluations, sweep.plan.compute_name, height=FIRST_HEIGHT, marks=marks)
+        show_figure(figure, key="pass rate", name=f"{folder.path.name}-pass-rate", alt="Pass rate against compute")
+    with right:
+        if beside:
+            axis: Axis = "compute_gpu_hours"
+            titles = axis_titles(sweep.plan.compute_name)
+            figure = metric_rows_figure(
+                metrics, beside, axis=axis, title=titles[axis], smoothed=10, height=FIRST_HEIGHT, marks=marks
+            )
+            alt = f"{', '.join(beside.values())} against compute"
+            show_figure(figure, key="why", name=f"{folder.path.name}-why", alt=alt)
+    if marks:
+        st.caption("Dotted lines: where a warning began.")
+
+
+def explaining(rules: Sequence[str], logged: Sequence[str]) -> list[str]:
+    """The metrics to show beside the pass rate: those behind the rules that have warned, then the usual ones, then any
+    others that are logged; at most MOST_BESIDE.
+    """
+    wanted = dict.fromkeys([*(EXPLAINED_BY[rule] for rule in rules if rule in EXPLAINED_BY), *USUAL, *METRIC_HEADINGS])
+    places = axis_titles("").keys()
+    known = [name for name in wanted if name in logged]
+    return (known or [name for name in logged if name not in places])[:MOST_BESIDE]
