@@ -32,8 +32,8 @@ def said(page) -> str:
 
 
 def test_which_variant_leads(monkeypatch, sweep):
-    assert "leads so far:" in said(open_page(monkeypatch, sweep.home.path, "sweeps"))
-    assert '"leads so far: ' in TOUR
+    assert "highest pass rate: scalerl" in said(open_page(monkeypatch, sweep.home.path, "sweeps"))
+    assert '"highest pass rate: ' in TOUR
 
 
 def test_by_how_much_is_it_decided_what_did_it_change_and_what_would_decide(monkeypatch, sweep):
