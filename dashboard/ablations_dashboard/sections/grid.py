@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from ablations.findings.results import Results
-from ablations.report.grid_tables import grid_notes, grid_tables
+from ablations.report.grid_tables import HEAT_NOTE, grid_notes, grid_tables
 from ablations_dashboard.selection.variants import Shown
 from ablations_dashboard.text.escape import in_markdown, visible
 from ablations_dashboard.widgets.table import show_table
@@ -19,7 +19,11 @@ def show_grid(results: Results, _: Shown) -> None:
     for one in tables:
         st.markdown(f"**{in_markdown(one.title)}**")
         headings = pd.Index([visible(heading) for heading in one.headings])
-        cells = [[visible(cell.rstrip()) for cell in row] for row in one.rows]
+        cells = pd.DataFrame([[visible(cell.rstrip()) for cell in row] for row in one.rows], columns=headings)
+        styles = pd.DataFrame(one.colours, columns=headings).map(
+            lambda colour: colour and f"background-color: {colour}"
+        )
+        coloured = cells.style.apply(lambda _, styles=styles: styles, axis=None)
         name = f"{results.plan.sweep}-{one.title.partition(',')[0]}"
-        show_table(pd.DataFrame(cells, columns=headings), key=f"grid {name}", name=name)
-    st.caption(in_markdown(grid_notes(results)))
+        show_table(coloured, key=f"grid {name}", name=name)
+    st.caption(in_markdown(f"{grid_notes(results)} {HEAT_NOTE}"))

@@ -12,6 +12,7 @@ from ablations.answers.answer import Answer
 from ablations.findings.grid import Grid
 from ablations.findings.results import Results
 from ablations.report.columns import HELD_MARK, REFERENCE_MARK, marked_answer, marked_number
+from ablations.report.heat import heat_colours
 from ablations.report.words.comparison import ResultRow
 
 EFFECTS_NOTE = (
@@ -32,6 +33,11 @@ class GridTable:
     rows: tuple[tuple[str, ...], ...]
     answers: tuple[tuple[Answer | None, ...], ...]
     """The answer that each cell shows; None of a name, of the reference and of a cell that is missing."""
+
+    @property
+    def colours(self) -> tuple[tuple[str, ...], ...]:
+        """The colour of each cell in CSS, empty for none; with them the table is a heat map."""
+        return heat_colours(self.answers)
 
 
 def grid_tables(results: Results) -> list[GridTable]:
@@ -107,6 +113,12 @@ def grid_notes(results: Results) -> str:
         f"{HELD_MARK} also differs with intervals corrected for all comparisons, = shows no difference, ? cannot tell"
     )
     return " ".join(filter(None, (reference_values(results), f"Marks: {marks}.", EFFECTS_NOTE)))
+
+
+HEAT_NOTE = (
+    "Blue is better than the reference, orange worse: the stronger, the larger the difference; pale if undecided."
+)
+"""What the colours of the cells mean, for pages that have them."""
 
 
 def reference_values(results: Results) -> str:

@@ -21,6 +21,7 @@ from ablations.report.colours import Style
 from ablations.report.columns import PAGE, columns, rows_of
 from ablations.report.curves import curves_figures
 from ablations.report.document import document_of
+from ablations.report.grid_tables import HEAT_NOTE
 from ablations.report.headings import paper_headings, under
 from ablations.report.leading import leading, look_of
 from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
@@ -89,6 +90,7 @@ def report_page(results: Results, *, now: datetime) -> str:
         title=results.title,
         plan=results.plan,
         document=document_of(results, now=now),
+        heat_note=HEAT_NOTE,
         most_remarks=MOST_REMARKS_ON_TOP,
         curves=_html(*curves_figures(results, curve_series(results)), with_plotly=True),
         curves_note=thinned_note(results, leading(results)),
