@@ -21,6 +21,7 @@
     move.py      rename, export, import: sweeps to another name or home folder
     serve.py     dashboard, mlflow, sync
     doctor.py    doctor; diagnose.py: what it says of a run
+    audit.py     audit: kept answers judged a second time
     mcp.py       mcp: a server for agents
     tools.py     its tools: the commands with --json
     background.py  a sweep that goes on without the command that started it
@@ -39,6 +40,7 @@ from typing import Annotated, NoReturn, Protocol, runtime_checkable
 import typer
 
 from ablations.cli import (
+    audit,
     check,
     design,
     devices,
@@ -70,7 +72,7 @@ app = typer.Typer(
 )
 COMMANDS = {
     "Train": (run.sweep, run.train, jobs.cancel, jobs.retry),
-    "Results": (follow.status, follow.logs, read.fit, read.compare, read.report, forecast.forecast),
+    "Results": (follow.status, follow.logs, read.fit, read.compare, read.report, forecast.forecast, audit.audit),
     "Plan and check": (new.new, design.design, check.check, devices.plan, reproduce.reproduce, doctor.doctor),
     "The home folder": (shelf.list, shelf.show, shelf.diff, shelf.delete, move.rename, move.export, move.import_),
     "Pages and MLflow": (serve.dashboard, serve.mlflow, serve.sync),

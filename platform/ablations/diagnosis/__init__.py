@@ -3,6 +3,7 @@
     diagnose         all rules on one run, the likeliest cause first; since when, how sure, what it has cost
     training_rules   what train rows show
     held_out_rules   what evaluations and kept rollouts show
+    second_opinion   a reading of kept answers that is independent of the verifiers
     history          the log of one run, and windows of its steps
     logged_history   the same from the log of another trainer
     run_history      the same from the folder of a run

@@ -11,6 +11,7 @@ from scalerl.run.health import RECENT
 Sureness = Literal["sure", "likely", "possible"]
 CAUSES_FIRST = (
     "verifier fails",
+    "verifier contradicted",
     "steps skipped",
     "reward pays something else",
     "one answer for everything",

@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 
-from ablations.diagnosis.history import History, LogRow
+from ablations.diagnosis.history import History, LogRow, answer_text
+from ablations.diagnosis.second_opinion import audit_rollouts
 from ablations.diagnosis.training_rules import Symptom
 from scalerl.run.health import RECENT, column_mean
 
@@ -19,6 +20,9 @@ FEWEST_ANSWERS = 8
 """Least kept answers to different prompts that can be called one answer."""
 ONE_ANSWER = 0.75
 """Share of them that are the same text."""
+
+FEWEST_CONTRADICTED, CONTRADICTED = 3, 0.05
+"""Answers that two readings judge differently before the verifier is in doubt: how many, and of those judged twice."""
 
 SymptomSince = tuple[Symptom, int | None]
 """What is wrong, and the step since which; None for the whole run."""
@@ -96,12 +100,22 @@ def _noisy_evaluation(history: History) -> SymptomSince | None:
     return Symptom(text=text, change="raise validation_prompts of the task, or evaluation.samples"), None
 
 
-def answer_text(row: LogRow) -> str:
-    """The text of a kept answer."""
-    return "".join(span.get("text", "") for span in row.get("answer", ())).strip()
+def _contradicted(history: History) -> SymptomSince | None:
+    """Kept answers that the verifier calls right and a second, independent reading wrong."""
+    second = audit_rollouts(history.name, history.rollouts)
+    paid = [one for one in second.disagreements if one.verdict == "right"]
+    if len(paid) < FEWEST_CONTRADICTED or len(paid) < CONTRADICTED * second.num_judged:
+        return None
+    first = paid[0]
+    text = (
+        f"{len(paid)} of {second.num_judged} kept answers are called right that a second reading calls wrong, as "
+        f"`{first.stated[:40]}` for `{first.right_answer[:40]}`"
+    )
+    return Symptom(text=text, change="look at them with `platform audit`, then correct the task or its verifier"), None
 
 
 HELD_OUT_RULES: dict[str, HeldOutRule] = {
+    "verifier contradicted": _contradicted,
     "one answer for everything": _one_answer,
     "learned by heart": _memorised,
     "prompts run out": _prompts_run_out,

@@ -116,3 +116,8 @@ def windows(history: History) -> Iterator[StepWindow]:
         until = steps[end - 1]["step"]
         held_out = tuple(row["pass_rate"] for row in measured if row["step"] <= until)
         yield StepWindow(steps=steps[:end], best=best[end], held_out=held_out)
+
+
+def answer_text(row: LogRow) -> str:
+    """The text of a kept answer."""
+    return "".join(span.get("text", "") for span in row.get("answer", ())).strip()

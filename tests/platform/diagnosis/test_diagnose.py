@@ -175,7 +175,7 @@ def test_a_small_evaluation_is_said_to_be_noisy():
     assert standard_error({"pass_rate": 0.5, "num_prompts": 25}) == pytest.approx(0.1)
     assert "0.28 are noise" in found.text
     assert set(HELD_OUT_RULES) == {
-        "one answer for everything", "learned by heart", "prompts run out", "noisy evaluation"
+        "verifier contradicted", "one answer for everything", "learned by heart", "prompts run out", "noisy evaluation"
     }  # fmt: skip
 
 
