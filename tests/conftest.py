@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 from places import TESTS
+from webhook import webhook
 
 PLACES = {
     TESTS / "benchmarks": pytest.mark.bench,
@@ -25,6 +26,14 @@ SLOW = (
 """Files and folders that take more than some ten seconds: they start engines, browsers, servers and sandboxes, or hold
 corpora."""
 PLACES |= dict.fromkeys((TESTS / name for name in SLOW.split()), pytest.mark.slow)
+
+
+@pytest.fixture
+def hook(monkeypatch):
+    """A webhook on this machine, whose address is in $HOOK."""
+    with webhook() as listening:
+        monkeypatch.setenv("HOOK", listening.url)
+        yield listening
 
 
 @cache

@@ -136,14 +136,17 @@ def test_ctrl_c_lets_runs_write_their_checkpoints(platform, study, home):
     assert all((home / "runs" / run["id"] / "checkpoint" / "manifest.json").exists() for run in cancelled)
 
 
-def test_a_run_that_fails_is_named_and_costs_no_other_run(platform, study, home):
+def test_a_run_that_fails_is_named_and_told_and_costs_no_other_run(platform, study, home, hook):
     run_id = json.loads(platform("sweep", str(study), "--dry-run", "--json").stdout)["runs"][1]["id"]
     folder = home / "runs" / run_id
     folder.mkdir(parents=True)
     (folder / "checkpoint").mkdir()
     (folder / "checkpoint" / "manifest.json").write_bytes(b"not a checkpoint")
+    study.write_text(study.read_text() + "notify: {url: $HOOK, on: [failed, done]}\n")
     result = platform("sweep", str(study), code=1)
     assert "loo-loss" in result.stdout
+    assert hook.kinds == ["failed"]
+    assert hook.bodies[0]["text"].startswith("small: loo-loss, seed 0 failed: ")
     runs = {run["variant"]: run for run in json.loads(platform("status", "--json", code=1).stdout)["runs"]}
     assert {name: run["state"] for name, run in runs.items()} == {
         "scalerl": "done",

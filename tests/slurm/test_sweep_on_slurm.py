@@ -3,6 +3,7 @@
 import json
 
 from slurm.study import SlurmStudy
+from waiting import wait_until
 
 
 def test_the_table_is_that_of_the_local_executor(study):
@@ -77,13 +78,13 @@ def test_a_dependency_and_a_hold_are_given_to_slurm(study):
     study.until_done()
 
 
-def test_after_three_equal_failures_the_rest_is_held_until_it_is_retried(study, source):
+def test_after_three_equal_failures_the_rest_is_held_until_it_is_retried(study, source, hook):
     path = source / "scalerl" / "run" / "loop.py"
     whole = path.read_text()
     healthy = "status.beat(threads=self.recipe.threads)"
     assert healthy in whole
     path.write_text(whole.replace(healthy, 'raise RuntimeError(f"device {id(self)} of {folder.path.name} fails")'))
-    study.write(resources="at_once: 1", seeds="[0, 1]")
+    study.write(resources="at_once: 1", seeds="[0, 1]", notify="{url: $HOOK}")
     environment = {"PYTHONPATH": str(source)}
     study.platform("sweep", str(study.file), "--executor", "slurm", "--yes", **environment)
 
@@ -98,6 +99,8 @@ def test_after_three_equal_failures_the_rest_is_held_until_it_is_retried(study, 
     assert "cancelled 3 held jobs" in said
     assert "trains 6 runs" in said
     study.until(lambda _: count("done") == 6)
+    wait_until(lambda: "done" in hook.kinds, "the last job tells of the end")
+    assert sorted(hook.kinds) == ["done", "failed", "failed", "failed", "held"]
 
 
 def test_jobs_that_die_before_any_python_are_held_too(study):

@@ -34,6 +34,8 @@ class Plan(Labels):
     compute_unit_gpu_hours: float
     stop: dict[str, Any] | None = None
     """Rules that end runs early, as in the sweep file: {"gain_below": 0.01, "probability": 0.9, ...}."""
+    notify: dict[str, Any] | None = None
+    """The webhook to tell, as in the sweep file: {"url": "$SLACK_WEBHOOK", "on": ["failed", "done"]}."""
     claims: tuple[dict[str, Any], ...] = ()
     """A paper's claims about variants, as in the sweep file: {"variant": "loo-loss", "of": "ceiling", ...}."""
 

@@ -47,6 +47,7 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
         fit_to_gpu_hours=study.sweep.budget.fit_on * compute,
         fit=study.sweep.fit.model_dump(),
         stop=stop and stop.model_dump(),
+        notify=study.sweep.notify and study.sweep.notify.model_dump(),
         search=study.space is not None,
         published={meant(variant, runs): fit.model_dump() for variant, fit in study.sweep.published.items()},
         claims=tuple(_of_variants(claim.model_dump(), runs) for claim in study.sweep.claims),

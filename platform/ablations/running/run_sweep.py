@@ -11,6 +11,7 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 
 from ablations.errors import AblationsError
+from ablations.home.notifications import require_address
 from ablations.home.started_sweep import StartedSweep
 from ablations.running.executor import Executor
 from ablations.study.expand import Study
@@ -27,9 +28,11 @@ def run_sweep(
 ) -> None:
     """Train what is missing and update MLflow; if the jobs need no command, submit them and return.
 
-    Raises AblationsError if the home folder is not writable or another process runs the sweep.
+    Raises AblationsError if the home folder is not writable, the address of a webhook is missing, or another process
+    runs the sweep.
     """
     sweep.home.require_writable()
+    require_address(sweep)
     with locked(sweep):
         if study.space is not None:
             run_search(study, sweep, file, executor, tracking_uri, console)

@@ -7,6 +7,7 @@ from rich.console import Console
 from ablations.home.started_sweep import StartedSweep
 from ablations.pools.pool import Ended, Pool
 from ablations.status.live import LiveStatus, say
+from ablations.status.notifier import Notifier
 from ablations.status.progress import run_rows
 from ablations.status.table import status_table, summary
 from ablations.study.expand import Study
@@ -23,7 +24,7 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
     missing = steering.begin()
     for run_id in steering.stopped:  # stopped by a killed sweep, whose jobs live on
         pool.stop(run_id)
-    tracker = Tracker(sweep, tracking_uri)
+    tracker, notifier = Tracker(sweep, tracking_uri), Notifier(console)
     if missing:
         say(console, f"{sweep.name}: {len(missing)} of {counted(len(names), 'run')} to train{pool.where}")
         for run_id in missing:
@@ -34,9 +35,11 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
                     say(console, f"{names[event.run]}: {event.why}")
                 for said in steering.steer(pool):
                     say(console, said)
-                progress.update()
+                notifier.look(sweep, progress.update(), now=isinstance(event, Ended))
                 tracker.tick()
-        say(console, f"{sweep.name}: {summary(sweep.plan, run_rows(sweep))}")
+        rows = run_rows(sweep)
+        notifier.look(sweep, rows, now=True)
+        say(console, f"{sweep.name}: {summary(sweep.plan, rows)}")
     say_decisions(sweep, console)
     tracker.finish(console)
 

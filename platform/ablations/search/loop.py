@@ -25,6 +25,7 @@ from ablations.pools.pool import Ended, Pool
 from ablations.search.objective import title, value, value_text
 from ablations.search.record import SearchRecord, SearchTrial, empty_record
 from ablations.status.live import LiveStatus, say
+from ablations.status.notifier import Notifier
 from ablations.status.progress import run_rows
 from ablations.status.table import summary
 from ablations.study.expand import TRIAL_PREFIX, Study, Variant, runs_of
@@ -161,7 +162,7 @@ def train_trials(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | 
     optuna = OptunaStudy(folder / "optuna.db", state.search, state.space, maximised)
     loop = TrialLoop(state=state, jobs=jobs, console=console, pool=pool, optuna=optuna)
     loop.start()
-    tracker = Tracker(loop.state.sweep, tracking_uri)
+    tracker, notifier = Tracker(loop.state.sweep, tracking_uri), Notifier(console)
     with LiveStatus(loop.state.sweep, console) as progress, closing(pool.work()) as events:
         for event in events:
             if isinstance(event, Ended):
@@ -170,9 +171,11 @@ def train_trials(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | 
             loop.step()
             progress.follow(loop.state.sweep)
             tracker.follow(loop.state.sweep)
-            progress.update()
+            notifier.look(loop.state.sweep, progress.update(), now=isinstance(event, Ended))
             tracker.tick()
-    say(console, f"{state.plan.sweep}: {summary(loop.state.plan, run_rows(loop.state.sweep))}")
+    rows = run_rows(loop.state.sweep)
+    notifier.look(loop.state.sweep, rows, now=True)
+    say(console, f"{state.plan.sweep}: {summary(loop.state.plan, rows)}")
     tracker.finish(console)
 
 

@@ -18,14 +18,18 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ablations.errors import AblationsError
 from ablations.home.home import Home
+from ablations.home.notifications import tell_webhook
+from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import RunState, State, read_state
 from ablations.pools.job import attend_run, let_agents_go, train_run
 from ablations.slurm import commands
 from ablations.slurm.first_node import requeue_without_its_first_node
-from ablations.slurm.hold import hold_after_failure
+from ablations.slurm.hold import hold_after_failure, read_hold
 from ablations.slurm.node_of_job import node_of_job
 from ablations.slurm.requeue_before_time_limit import TimeLimit, is_stuck, requeue_this_job
+from ablations.slurm.states import SlurmStates
 from scalerl.run.run_folder import RunFolder
 
 WAIT_FOR_THE_END_S = 300.0
@@ -66,6 +70,7 @@ class SlurmJob:
         if state.state == State.FAILED:
             self._end_failed()
         if state.state.is_finished:
+            self._tell()
             return
         if limit.is_near:
             supervised = state.warm_start_step - before.warm_start_step
@@ -85,7 +90,31 @@ class SlurmJob:
     def _end_failed(self) -> None:
         if hold := hold_after_failure(Home(self.home), self.sweep):
             print(f"the waiting jobs of {self.sweep} are held: {hold}", flush=True)
+        self._tell()
         sys.exit(1)
+
+    def _tell(self) -> None:
+        """Tell the sweep's webhook what is new, as no command watches its jobs."""
+        try:
+            sweep = read_sweep(Home(self.home), self.sweep)
+            if sweep.plan.notify is None:
+                return
+            slurm, hold = SlurmStates(sweep.home), read_hold(sweep.home, self.sweep)
+            states = {
+                f"{variant.name}, seed {run.seed}": self._state_of(run.id, sweep, slurm)
+                for variant in sweep.plan.variants
+                for run in variant.runs
+            }
+            why = tell_webhook(sweep, states, str(hold) if hold else "")
+        except AblationsError as error:  # the run has ended, and its end is written
+            why = f"could not tell {self.sweep}'s webhook: {error}"
+        if why:
+            print(why, flush=True)
+
+    def _state_of(self, run_id: str, sweep: StartedSweep, slurm: SlurmStates) -> RunState:
+        if run_id == self.run:
+            return self._state()  # Slurm still calls this job running
+        return slurm.state(run_id, read_state(sweep.run(run_id), sweep.plan.budget_gpu_hours))
 
     @property
     def _folder(self) -> RunFolder:

@@ -7,6 +7,7 @@ rows       one run of a sweep, and sums over all of them
 table      the table of `platform status`
 units      the processes of runs on the wall clock
 live       the table while a sweep runs
+notifier   tells a webhook while a command watches
 time_left  when runs will end
 failures   failed runs by cause
 run_logs   what runs printed

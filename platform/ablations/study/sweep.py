@@ -9,6 +9,7 @@
 `ablations.study.expand` turns a sweep into runs.
 """
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -89,6 +90,30 @@ class Stop(Frozen):
         return self
 
 
+def _variable(value: str) -> str:
+    if re.fullmatch(r"\$[A-Za-z_][A-Za-z0-9_]*", value):
+        return value
+    # The value is not quoted: an address lets everyone who knows it write to the channel.
+    raise ValueError(
+        "must be an environment variable that holds the address, as $SLACK_WEBHOOK: the address is a secret"
+    )
+
+
+class Notify(Frozen):
+    """The webhook to tell when something happens to a run.
+
+    notify: {url: $SLACK_WEBHOOK, on: [failed, held, done, warning]}
+    """
+
+    url: Annotated[str, AfterValidator(_variable)]
+    """The environment variable that holds the webhook's address. Slack and Discord take the message as it is."""
+    on: Annotated[
+        tuple[Literal["failed", "held", "done", "warning"], ...], Field(min_length=1), AfterValidator(unique)
+    ] = ("failed", "held", "done")
+    """What to tell: a run that failed, runs held after equal failures, the end of all runs, a warning about a run's
+    health."""
+
+
 class Published(Frozen):
     """The fit that a paper reports for a variant, shown beside the measured one (ScaleRL eq. 1)."""
 
@@ -139,6 +164,8 @@ class Sweep(Frozen):
     """Compute of each run."""
     stop: Annotated[Stop | None, AfterValidator(_not_left_empty)] = None
     """Rules that end runs early. Default: none."""
+    notify: Annotated[Notify | None, AfterValidator(_not_left_empty)] = None
+    """The webhook to tell when something happens to a run. Default: none."""
     search: Annotated[Search | None, AfterValidator(_not_left_empty)] = None
     """Variants that a sampler proposes one after another."""
     fit: FitOptions = FitOptions()

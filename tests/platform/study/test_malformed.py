@@ -381,6 +381,15 @@ EXPECTED = {
         7, "search.space.optimiser.learning_rat", "unknown key 'learning_rat'", "did you mean 'learning_rate'?"
     ),
     "search_unknown_sampler.yaml": Expected(5, "search.sampler", "unknown value 'tpee'", "did you mean 'tpe'?"),
+    "notify_is_an_address.yaml": Expected(
+        6,
+        "notify.url",
+        "must be an environment variable that holds the address, as $SLACK_WEBHOOK: the address is a secret",
+        "",
+    ),
+    "notify_unknown_event.yaml": Expected(
+        6, "notify.on.0", "unknown value 'failure'", "did you mean 'failed'? values are: failed, held, done, warning"
+    ),
     "search_with_stop.yaml": Expected(
         8, "stop", "no effect on a search", "remove it; every trial trains for budget.compute"
     ),
