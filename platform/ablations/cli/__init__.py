@@ -13,6 +13,7 @@
     read.py      fit, compare, report; shown_comparison.py: what compare prints
     elsewhere.py runs of other trainers for compare
     forecast.py  forecast
+    ladder.py    ladder: the same study at several scales
     design.py    design, and its part of a dry run
     reproduce.py reproduce
     studies.py   reproduce --list
@@ -48,6 +49,7 @@ from ablations.cli import (
     follow,
     forecast,
     jobs,
+    ladder,
     mcp,
     move,
     new,
@@ -72,7 +74,16 @@ app = typer.Typer(
 )
 COMMANDS = {
     "Train": (run.sweep, run.train, jobs.cancel, jobs.retry),
-    "Results": (follow.status, follow.logs, read.fit, read.compare, read.report, forecast.forecast, audit.audit),
+    "Results": (
+        follow.status,
+        follow.logs,
+        read.fit,
+        read.compare,
+        read.report,
+        forecast.forecast,
+        ladder.ladder,
+        audit.audit,
+    ),
     "Plan and check": (new.new, design.design, check.check, devices.plan, reproduce.reproduce, doctor.doctor),
     "The home folder": (shelf.list, shelf.show, shelf.diff, shelf.delete, move.rename, move.export, move.import_),
     "Pages and MLflow": (serve.dashboard, serve.mlflow, serve.sync),

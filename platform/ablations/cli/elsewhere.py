@@ -29,6 +29,15 @@ class Elsewhere:
 
         return self._compared(study_of_file(path), self.reference)
 
+    def scales_of_file(self, path: Path) -> "list[Results]":
+        """The comparison at each scale of a CSV file with a column `scale`."""
+        from ablations.findings.elsewhere import study_of_file
+        from ablations.fit.curve_file import read_scales
+
+        if not (scales := read_scales(path)):
+            raise AblationsError(f"{path}: no column 'scale'; a ladder needs the scale of every reading")
+        return [self._compared(study_of_file(path, scale=scale), self.reference) for scale in scales]
+
     def logs(self, paths: Sequence[str], meaning: Mapping[str, Any], naming: Mapping[str, Any]) -> "Results":
         """The comparison of logs; without a reference, with the first variant, which a note says.
 

@@ -6,6 +6,7 @@ import signal
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -30,6 +31,7 @@ from ablations.cli.options import (
 from ablations.cli.plan import show_cost, show_plan
 from ablations.cli.recipe_files import known_scales
 from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
+from ablations.errors import AblationsError
 from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
@@ -75,7 +77,50 @@ def sweep(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Train the missing runs of a sweep, then fit and compare its variants."""
+    """Train the missing runs of a sweep, then fit and compare its variants; at each of its scales in turn."""
+    from ablations.study.sweep import load_sweep
+
+    once = partial(
+        sweep_once,
+        *(file, dry_run, set_, budget, executor, jobs),
+        yes=yes, hold=hold, after=after, prune=prune, shorten=shorten, tracking_uri=tracking_uri, home=home,
+        as_json=as_json,
+    )  # fmt: skip
+    scales = load_sweep(file).scales if scale is None else ()
+    if scales and as_json:
+        raise AblationsError(f"{file}: --json prints one document; add --scale, or run `platform ladder {file} --json`")
+    codes = []
+    for one in scales or (scale,):
+        if scales:
+            console().say(f"scale {one}:")
+        codes.append(once(one))
+    if scales and not any((*codes, dry_run, executor != "local")):
+        from ablations.cli.ladder import ladder_of_file, show_ladder
+
+        show_ladder(ladder_of_file(home, file), as_json=False)
+    if code := max(codes):
+        raise typer.Exit(code)
+
+
+def sweep_once(
+    file: Path,
+    dry_run: bool,
+    set_: list[str] | None,
+    budget: str | None,
+    executor: ExecutorName,
+    jobs: int | None,
+    scale: str | None,
+    *,
+    yes: bool,
+    hold: bool,
+    after: str | None,
+    prune: bool,
+    shorten: bool,
+    tracking_uri: str | None,
+    home: Path | None,
+    as_json: bool,
+) -> int:
+    """Train and compare the study at one scale, None for the file's own; returns the exit code."""
     from ablations.running.ending import all_ended
     from ablations.running.make_plan import make_plan, sweep_name
     from ablations.running.shortening import sized, what_is_lost
@@ -105,7 +150,7 @@ def sweep(
                 out.say(text, style="yellow")
         if executor == "slurm" and not as_json:
             show_cost(study, started, jobs)
-        return
+        return 0
     if executor == "slurm":
         where = on_slurm(study, started, jobs=jobs, hold=hold, after=after, prune=prune, yes=yes, out=out)
     else:
@@ -115,10 +160,9 @@ def sweep(
     started = started.reread()  # a search has added its trials
     if where.outlives_command and not all_ended(started, run_rows(started)):
         where_next(started, out, as_json)
-        return
+        return 0
     conclude(started, out, as_json)
-    if code := unfinished_code(started, also_failed=(State.STALE,)):
-        raise typer.Exit(code)
+    return unfinished_code(started, also_failed=(State.STALE,))
 
 
 def train_missing_runs(

@@ -63,7 +63,7 @@ class Audit:
 
 def audit_rollouts(run: str, rollouts: Sequence[LogRow]) -> Audit:
     """Judge the kept answers of a run a second time."""
-    judged = [(row, opinion) for row in rollouts if (opinion := _of_row(row)) is not None]
+    judged: list[tuple[LogRow, Opinion]] = [(row, said) for row in rollouts if (said := _of_row(row)) is not None]
     differing = tuple(
         Disagreement(
             run=run,

@@ -6,6 +6,7 @@ together        several sweeps against one reference
 elsewhere       curves of other trainers as results of a sweep; own_runs: of scripts that log by themselves
 logged_study    logs of other trainers on disk, each read once and kept
 repeated_runs   evidence on the run-to-run spread from repeated runs of other sweeps
+scale_ladder    differences over the scales of a study
 grid            the cells and main effects of crossed axes
 order           variants in another order
 advice          advice for settling open questions

@@ -13,6 +13,7 @@ from ablations.fit.curve import Curve, requirement
 REQUIRED_COLUMNS = ("curve", "compute", "score")
 COUNT_COLUMNS = ("prompts", "samples", "samples_per_prompt", "step")
 SEED_COLUMN = "seed"
+SCALE_COLUMN = "scale"
 COLUMNS = (*REQUIRED_COLUMNS, SEED_COLUMN, *COUNT_COLUMNS)
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -36,10 +37,27 @@ def read_curves(path: Path | str) -> list[Curve]:
     return [run.curve for run in read_seed_curves(path)]
 
 
-def read_seed_curves(path: Path | str) -> list[SeedCurve]:
-    """Read curves as runs: the column `curve` names the variant; the seed is 0 without a column `seed`."""
+def read_scales(path: Path | str) -> list[str]:
+    """The scales that the column `scale` names, in the order of their first row; empty without the column."""
+    header, rows = _read_rows(Path(path))
+    if SCALE_COLUMN not in header:
+        return []
+    return list(
+        dict.fromkeys(
+            _name(row[SCALE_COLUMN], Place(source=str(path), line=line).inside(SCALE_COLUMN)) for line, row in rows
+        )
+    )
+
+
+def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[SeedCurve]:
+    """Read curves as runs: the column `curve` names the variant; the seed is 0 without a column `seed`.
+
+    `scale` keeps the rows that have it in the column `scale`.
+    """
     header, rows = _read_rows(Path(path))
     _check_header(header, Place(source=str(path)))
+    if scale is not None:
+        rows = [(line, row) for line, row in rows if (row[SCALE_COLUMN] or "").strip() == scale]
     columns = ["compute", "score", *(column for column in COUNT_COLUMNS if column in header)]
     readings: dict[tuple[str, int], dict[float, dict[str, float]]] = {}
     for line, row in rows:

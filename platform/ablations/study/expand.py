@@ -90,6 +90,8 @@ class Study:
 def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), with_files: bool = True) -> Study:
     """The study in a sweep file, optionally on another scale and with `path=value` settings for all variants.
 
+    Of a file with `scales`, the study at the first one unless `scale` names another.
+
     With `with_files=False`, weights and data are not read; such a study can be planned but not trained.
     """
     source, sets = read_yaml(path), tuple(sets)
@@ -99,13 +101,16 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
     if sweep.trainer is not None:
         return _command_study(sweep, source, path, scale, sets)
     recipe_file = find_file("recipe", sweep.reference, named_at=source.place(("reference",)), sweep=path)
-    scale_at = Place(source=f"--scale {scale}") if scale else source.place(("scale",))
+    scale_at = (
+        Place(source=f"--scale {scale}") if scale else source.place(("scales", 0) if sweep.scales else ("scale",))
+    )
     if sweep.fixed_scale and scale not in (None, sweep.scale):
         raise scale_at.error(
             f"sweep '{sweep.name}' has `fixed_scale: true`: its variants are written for scale {sweep.scale}",
             "omit --scale, or copy the file and adapt its variants to the other scale",
         )
-    scale_file = find_file("scale", scale or sweep.scale, named_at=scale_at, sweep=path)
+    first = sweep.scales[0] if sweep.scales else sweep.scale
+    scale_file = find_file("scale", scale or first, named_at=scale_at, sweep=path)
     base = overrides_in(source, ("base",)) if sweep.base else ()
     recipe = resolve(recipe_file, scale_file, sets, base=base, with_files=with_files)
     reference = Variant(name=recipe_file.stem, overrides={}, recipe=recipe)

@@ -99,6 +99,12 @@ def _variable(value: str) -> str:
     )
 
 
+def _several(scales: tuple[str, ...]) -> tuple[str, ...]:
+    if len(scales) == 1:
+        raise ValueError(f"one scale is no ladder; write `scale: {scales[0]}`, or add a larger one")
+    return unique(scales)
+
+
 class Notify(Frozen):
     """The webhook to tell when something happens to a run.
 
@@ -139,6 +145,9 @@ class Sweep(Frozen):
     JSON file beside the sweep file, or `none`."""
     scale: str = ""
     """The scale, by name or path; `--scale` replaces it. Needed without `trainer`, and not allowed with it."""
+    scales: Annotated[tuple[str, ...], AfterValidator(_several)] = ()
+    """Scales, by name or path, to train the study at one after another, from the smallest to the largest; `platform
+    ladder` tells which differences carry. Each is a sweep of its own, `NAME@SCALE`. Replaces `scale`."""
     fixed_scale: bool = False
     """True if `--scale` is rejected, because variants set what belongs to the scale: a model, tasks."""
     base: Annotated[dict[str, Any], Field(min_length=1)] = Field(default_factory=dict)
@@ -179,7 +188,10 @@ class Sweep(Frozen):
 
     @model_validator(mode="after")
     def _scale_fits_trainer(self) -> Self:
-        if self.trainer is None and not self.scale:
+        if self.scales and (self.scale or self.fixed_scale or self.trainer is not None or self.search is not None):
+            other = next(key for key in ("scale", "fixed_scale", "trainer", "search") if getattr(self, key))
+            raise ValueError(f"scales and {other} exclude each other; write one of them")
+        if self.trainer is None and not (self.scale or self.scales):
             raise ValueError("scale: missing; this setting has no default")
         if self.trainer is not None and (self.scale or self.fixed_scale):
             key = "scale" if self.scale else "fixed_scale"

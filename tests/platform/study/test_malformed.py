@@ -390,6 +390,9 @@ EXPECTED = {
     "notify_unknown_event.yaml": Expected(
         6, "notify.on.0", "unknown value 'failure'", "did you mean 'failed'? values are: failed, held, done, warning"
     ),
+    "scales_one.yaml": Expected(3, "scales", "one scale is no ladder; write `scale: smoke`, or add a larger one", ""),
+    "scales_unknown.yaml": Expected(3, "scales.0", "unknown scale 'smokey'", "did you mean 'smoke'?"),
+    "scales_with_scale.yaml": Expected(1, "", "scales and scale exclude each other; write one of them", ""),
     "search_with_stop.yaml": Expected(
         8, "stop", "no effect on a search", "remove it; every trial trains for budget.compute"
     ),

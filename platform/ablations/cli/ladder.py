@@ -1,0 +1,97 @@
+"""The command that asks whether differences carry from one scale to the next: ladder."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ablations.cli.elsewhere import Elsewhere
+from ablations.cli.options import HomeOption, JsonOption, console, find_sweep, further_sweeps, print_json
+from ablations.errors import AblationsError
+from ablations.fit.options import FitSettings
+
+if TYPE_CHECKING:
+    from ablations.findings.results import Results
+    from ablations.findings.scale_ladder import ScaleLadder
+
+
+def ladder(
+    sweeps: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SWEEP",
+            help="The same study at two scales or more: a sweep file with `scales:`, sweeps by name, or one CSV file "
+            "of curves with a column `scale`.",
+            autocompletion=further_sweeps,
+        ),
+    ],
+    at: Annotated[
+        float | None,
+        typer.Option(min=1.0, help="Parameters to forecast for. Default: a step as long as the last one."),
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option("--reference", help="For a CSV file: the variant to compare with.")
+    ] = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell which differences carry from one scale to the next, which fade and which flip, and forecast a larger one."""
+    from ablations.findings.scale_ladder import scale_ladder
+
+    if sweeps[0].lower().endswith(".csv"):
+        if len(sweeps) > 1:
+            raise AblationsError(f"a CSV file is read by itself; pass only {sweeps[0]}")
+        elsewhere = Elsewhere(home=home, reference=reference, settings=FitSettings())
+        found = scale_ladder(elsewhere.scales_of_file(Path(sweeps[0])), at=at)
+    else:
+        if reference is not None:
+            raise AblationsError(f"--reference {reference} has no effect on sweeps; omit it")
+        found = scale_ladder(_results(home, [one for name in sweeps for one in names_of_file(name) or [name]]), at=at)
+    show_ladder(found, as_json)
+
+
+def show_ladder(found: "ScaleLadder", as_json: bool) -> None:
+    """Print the tables and what they mean, or plain data."""
+    from ablations.report.ladder_tables import ladder_sentences, ladder_tables
+
+    if as_json:
+        print_json(found.to_json())
+        return
+    out = console()
+    tables = ladder_tables(found)
+    for table in tables:
+        out.print(table)
+        out.say("")
+    if not tables:
+        raise AblationsError("no variant has an interval at two scales; two seeds at each scale give intervals")
+    for text in ladder_sentences(found):
+        out.say(text)
+
+
+def _results(home: Path | None, names: list[str]) -> "list[Results]":
+    """The results of each sweep."""
+    from ablations.findings.results import read_results
+    from ablations.terminal.progress_bar import progress_bar
+
+    found = []
+    for sweep in [find_sweep(home, name) for name in names]:
+        with progress_bar(f"fitting curves of {sweep.name}") as done:
+            found.append(read_results(sweep, done=done))
+    return found
+
+
+def ladder_of_file(home: Path | None, file: Path) -> "ScaleLadder":
+    """The ladder of a sweep file with `scales:`."""
+    from ablations.findings.scale_ladder import scale_ladder
+
+    return scale_ladder(_results(home, names_of_file(str(file))))
+
+
+def names_of_file(name: str) -> list[str]:
+    """The sweeps of a sweep file with `scales:`; empty for anything else."""
+    from ablations.study.sweep import load_sweep
+
+    if not name.endswith((".yaml", ".yml")) or not Path(name).exists():
+        return []
+    sweep = load_sweep(Path(name))
+    return [f"{sweep.name}@{Path(scale).stem}" for scale in sweep.scales]

@@ -1,0 +1,198 @@
+"""The same variants at several scales: which differences carry from one scale to the next.
+
+>>> found = scale_ladder([open_sweep("loo@smoke"), open_sweep("loo@bench"), open_sweep("loo@laptop")])
+>>> found.of("loo-loss", "level").word
+'carries'
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ablations.answers.answer import Question
+from ablations.answers.interval import Interval
+from ablations.answers.ladder import Ladder, Rung, rung_of, unscaled
+from ablations.answers.student import interval_of
+from ablations.errors import AblationsError
+from ablations.findings.results import Results
+from ablations.home.started_sweep import StartedSweep
+from ablations.text import counted
+from scalerl.errors import ScaleRLError
+from scalerl.memory.shape import shape_of
+from scalerl.recipe import ResolvedRecipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderScale:
+    """One scale of a ladder: `LadderScale(name="bench", sweep="loo@bench", parameters=94_000, x=4.97)`."""
+
+    name: str
+    sweep: str
+    parameters: float | None
+    """Parameters of the reference's model; None if unknown."""
+    x: float
+    """log10 of the parameters, or the scale's place if a size is unknown or two are equal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleLadder:
+    """All differences of a study over its scales, from the smallest to the largest."""
+
+    reference: str
+    scales: tuple[LadderScale, ...]
+    at: float
+    """The x of the forecasts."""
+    ladders: Mapping[str, Mapping[str, Ladder]]
+    """By variant, then by question; a question with an interval at fewer than two scales has none."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_by_size(self) -> bool:
+        """True if x is log10 of the parameters."""
+        return any(scale.x != place for place, scale in enumerate(self.scales))
+
+    @property
+    def at_text(self) -> str:
+        """What the forecasts are for."""
+        return f"{10**self.at:.3g} parameters" if self.is_by_size else "one scale further"
+
+    @property
+    def per_text(self) -> str:
+        """What a trend is per."""
+        return "tenfold parameters" if self.is_by_size else "scale"
+
+    @property
+    def questions(self) -> list[Question]:
+        """The questions that some variant answers at two scales."""
+        return list({one.question.name: one.question for by in self.ladders.values() for one in by.values()}.values())
+
+    def of(self, variant: str, question: str) -> Ladder | None:
+        """What becomes of one difference; None if it has fewer than two intervals."""
+        return self.ladders.get(variant, {}).get(question)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "reference": self.reference,
+            "scales": [{"scale": one.name, "sweep": one.sweep, "parameters": one.parameters} for one in self.scales],
+            "forecast_at": round(10**self.at) if self.is_by_size else None,
+            "differences": [
+                _difference_json(variant, ladder, self.at)
+                for variant, by in self.ladders.items()
+                for ladder in by.values()
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def _difference_json(variant: str, ladder: Ladder, at: float) -> dict[str, Any]:
+    question, left_out = ladder.question, ladder.left_out
+    return {
+        "variant": variant,
+        "question": question.name,
+        "word": ladder.word,
+        "rungs": [{"scale": rung.scale, **_numbers(rung_interval(question, rung))} for rung in ladder.rungs],
+        "trend": _numbers(trend_interval(ladder)),
+        "forecast": _numbers(ladder.forecast(at)),
+        "left_out": None if left_out is None else {"scale": ladder.rungs[-1].scale, **_numbers(left_out)},
+    }
+
+
+def _numbers(interval: Interval) -> dict[str, float | None]:
+    return {"estimate": interval.estimate, "lo": interval.lo, "hi": interval.hi}
+
+
+def rung_interval(question: Question, rung: Rung) -> Interval:
+    """The difference at one scale with its 95 % interval, in the number of the question."""
+    return unscaled(question, interval_of([rung.difference], rung.difference.estimate))
+
+
+def trend_interval(ladder: Ladder) -> Interval:
+    """The trend with its 95 % interval: in pass rate, or of compute a factor on the ratio."""
+    trend = ladder.trend
+    return unscaled(ladder.question, interval_of([trend], trend.estimate))
+
+
+def scale_ladder(results: Sequence[Results], *, at: float | None = None) -> ScaleLadder:
+    """The ladder of the same study at two or more scales; `at` is the number of parameters to forecast for.
+
+    Scales are ordered by the parameters of the reference's model if all are known and differ, else as given. Without
+    `at` the forecast is for a step as long as the last. Raises AblationsError if there are fewer than two scales, if
+    references differ, or if `at` is given and sizes are unknown.
+    """
+    if len(results) < 2:
+        raise AblationsError("a ladder needs the same study at two scales or more; name a sweep of each")
+    references = list(dict.fromkeys(one.plan.reference for one in results))
+    if len(references) > 1:
+        raise AblationsError(f"the sweeps of a ladder have one reference; found {', '.join(references)}")
+    sizes = [_parameters(one.sweep) if one.sweep else _number(one.plan.sweep) for one in results]
+    known = [size for size in sizes if size is not None]
+    is_by_size = len(set(known)) == len(results)
+    if at is not None and not is_by_size:
+        raise AblationsError("--at: the scales' numbers of parameters are unknown or equal; omit it")
+    order = sorted(range(len(results)), key=known.__getitem__) if is_by_size else range(len(results))
+    chosen, ordered = [results[place] for place in order], [sizes[place] for place in order]
+    places = [math.log10(size) for size in sorted(known)] if is_by_size else [float(n) for n in range(len(results))]
+    scales = tuple(
+        LadderScale(name=one.plan.scale or one.plan.sweep, sweep=one.plan.sweep, parameters=size, x=x)
+        for one, size, x in zip(chosen, ordered, places, strict=True)
+    )
+    names = [name for name in _variants(chosen[-1]) if all(name in _variants(one) for one in chosen)]
+    return ScaleLadder(
+        reference=references[0],
+        scales=scales,
+        at=math.log10(at) if at is not None else 2 * places[-1] - places[-2],
+        ladders={name: dict(_ladders(name, scales, chosen)) for name in names},
+        notes=tuple(_notes(chosen, names)),
+    )
+
+
+def _variants(one: Results) -> list[str]:
+    lines = one.comparison.variants if one.comparison else ()
+    return [line.name for line in lines if line.name != one.plan.reference]
+
+
+def _ladders(variant: str, scales: Sequence[LadderScale], results: Sequence[Results]) -> Iterator[tuple[str, Ladder]]:
+    """The ladder of each question that has an interval at two scales or more."""
+    for question in results[-1].questions:
+        rungs = []
+        for scale, one in zip(scales, results, strict=True):
+            comparison, line = one.comparison, one.compared(variant)
+            if comparison is None or line is None:
+                continue
+            spread = comparison.spreads[question.spread]
+            freedom = spread.paired.freedom if spread.paired else spread.within.freedom
+            rungs.append(rung_of(scale.name, scale.x, line.answers[question.name], freedom))
+        found = tuple(rung for rung in rungs if rung is not None)
+        if len(found) > 1:
+            yield question.name, Ladder(question=question, rungs=found)
+
+
+def _notes(results: Sequence[Results], names: Sequence[str]) -> Iterator[str]:
+    """What the ladder leaves out."""
+    every = list(dict.fromkeys(name for one in results for name in _variants(one)))
+    if missing := [name for name in every if name not in names]:
+        yield f"{counted(len(missing), 'variant')} without a comparison at every scale: {', '.join(missing)}"
+
+
+def _number(scale: str) -> float | None:
+    """The size that a scale of a CSV file is called by: 1.35e8; None for a word."""
+    try:
+        size = float(scale)
+    except ValueError:
+        return None
+    return size if 0 < size < math.inf else None
+
+
+def _parameters(sweep: StartedSweep) -> float | None:
+    """Parameters of the reference's model; None for a program, and if no run of the reference has begun."""
+    reference = next(one for one in sweep.plan.variants if one.name == sweep.plan.reference)
+    for run in reference.runs:
+        try:
+            recipe = sweep.run(run.id).read_recipe()[0]
+            if isinstance(recipe, ResolvedRecipe):
+                return float(shape_of(recipe.model).parameters)
+        except (OSError, ValueError, ScaleRLError):
+            continue
+    return None

@@ -1,0 +1,83 @@
+"""A ladder of scales as tables: per question a row for each variant, with its difference at each scale and what becomes
+of it.
+"""
+
+from collections.abc import Sequence
+
+from ablations.answers.answer import Question
+from ablations.answers.interval import Interval
+from ablations.answers.ladder import Ladder
+from ablations.findings.scale_ladder import ScaleLadder, rung_interval, trend_interval
+from ablations.terminal.listing import Column, Listing
+from ablations.text import interval_text
+
+WORD_STYLES = {"carries": "green", "fades": "yellow", "flips": "red"}
+LADDER_NOTE = (
+    "carries: the largest scale differs, and so does the mean of all. fades: the smallest differs, and the trend leads "
+    "back to no difference. flips: two scales differ in opposite directions."
+)
+
+
+def ladder_tables(found: ScaleLadder) -> list[Listing]:
+    """A table for each question that some variant answers at two scales."""
+    return [_table(found, question) for question in found.questions]
+
+
+def ladder_sentences(found: ScaleLadder) -> list[str]:
+    """What the forecasts are for, how the last one could be checked, and what is left out."""
+    checked = [
+        (name, ladder, left_out)
+        for name, by in found.ladders.items()
+        for ladder in by.values()
+        if (left_out := ladder.left_out) is not None
+    ]
+    said = [LADDER_NOTE, f"Trend: per {found.per_text}. Forecast: for {found.at_text}, if the line goes on."]
+    if checked:
+        inside = sum(is_inside(ladder, left_out) for _, ladder, left_out in checked)
+        largest = found.scales[-1].name
+        said.append(
+            f"Check: without {largest}, the forecast for it held the difference found there in {inside} of "
+            f"{len(checked)} cases."
+        )
+    return [*said, *found.notes]
+
+
+def is_inside(ladder: Ladder, left_out: Interval) -> bool:
+    """True if the interval forecast for the largest scale overlaps the interval found there."""
+    there = rung_interval(ladder.question, ladder.rungs[-1])
+    assert left_out.lo is not None
+    assert left_out.hi is not None
+    assert there.lo is not None
+    assert there.hi is not None
+    return left_out.lo <= there.hi and there.lo <= left_out.hi
+
+
+def _table(found: ScaleLadder, question: Question) -> Listing:
+    heading = question.heading.format(reference=found.reference)
+    columns = (
+        Column(heading="variant"),
+        *(Column(heading=scale.name, kind="number") for scale in found.scales),
+        Column(heading="trend", kind="number"),
+        Column(heading="over scales"),
+        Column(heading="forecast", kind="number"),
+    )
+    table = Listing(columns=columns, title=f"{heading}, by scale", turns=False)
+    for variant, by in found.ladders.items():
+        if (ladder := by.get(question.name)) is not None:
+            table.add(variant, *_cells(found, ladder), style="")
+    return table
+
+
+def _cells(found: ScaleLadder, ladder: Ladder) -> Sequence[str | tuple[str, str]]:
+    question = ladder.question
+    rungs = {rung.scale: _text(question, rung_interval(question, rung)) for rung in ladder.rungs}
+    return (
+        *(rungs.get(scale.name, "") for scale in found.scales),
+        _text(question, trend_interval(ladder)),
+        (ladder.word, WORD_STYLES.get(ladder.word, "")),
+        _text(question, ladder.forecast(found.at)),
+    )
+
+
+def _text(question: Question, interval: Interval) -> str:
+    return interval_text(interval.estimate, interval.lo, interval.hi, question.form)

@@ -1,0 +1,66 @@
+"""`scales:` of a sweep file: each scale is a sweep of its own, and the ladder is printed at the end."""
+
+import json
+
+import pytest
+from fixtures_home import write_run
+from typer.testing import CliRunner
+
+from ablations.cli import app
+from ablations.home.home import Home
+from ablations.study.expand import expand
+from scalerl.recipe import ResolvedRecipe
+
+FILE = """\
+name: steps
+reference: scalerl
+scales: [smoke, bench]
+axes: {loss.type: [dapo]}
+seeds: [0, 1]
+budget: {compute: 3}
+"""
+A = {"cispo": 0.61, "dapo": 0.55}
+
+
+@pytest.fixture
+def trained(tmp_path, monkeypatch):
+    """A home folder in which every run of the file is trained at both scales."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ABLATIONS_HOME", str(tmp_path / "home"))
+    (tmp_path / "steps.yaml").write_text(FILE)
+    for scale in ("smoke", "bench"):
+        for run in expand(tmp_path / "steps.yaml", scale=scale).runs:
+            assert isinstance(run.recipe, ResolvedRecipe)
+            home = Home(tmp_path / "home")
+            write_run(home, run.id, (A[run.recipe.loss.type], 1.9, 60.0), seed=run.seed)
+            (home.run(run.id).path / "recipe.json").unlink()
+            home.run(run.id).create(run.recipe, run.seed)
+    return tmp_path
+
+
+def platform(*arguments, code=0):
+    result = CliRunner().invoke(app, [*arguments], env={"COLUMNS": "160"})
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def test_a_file_with_scales_is_a_sweep_at_each_and_ends_in_the_ladder(trained):
+    printed = platform("sweep", "steps.yaml")
+    assert [path.name for path in sorted((trained / "home" / "sweeps").iterdir())] == ["steps@bench", "steps@smoke"]
+    (line,) = [
+        line
+        for line in printed.partition("level − scalerl, by scale")[2].splitlines()
+        if line.startswith("loss.type=dapo")
+    ][:1]
+    assert "carries" in line
+    found = json.loads(platform("ladder", "steps.yaml", "--json"))
+    assert found == json.loads(platform("ladder", "steps@smoke", "steps@bench", "--json"))
+    assert [one["scale"] for one in found["scales"]] == ["smoke", "bench"]
+    assert found["scales"][0]["parameters"] < found["scales"][1]["parameters"]
+
+
+def test_a_dry_run_shows_every_scale_and_json_has_one_document(trained):
+    printed = platform("sweep", "steps.yaml", "--dry-run")
+    assert printed.index("scale smoke:") < printed.index("scale bench:")
+    refused = CliRunner().invoke(app, ["sweep", "steps.yaml", "--json"])
+    assert "platform ladder steps.yaml --json" in str(refused.exception)
