@@ -63,6 +63,11 @@ def compute_text(compute: float) -> str:
     return f"{float(f'{compute:.4g}'):,.10g}"
 
 
+def compute_title(compute_name: str) -> str:
+    """The title of an axis of compute: "compute (GPU-hours)", or "compute" if the unit is unknown."""
+    return "compute" if compute_name == "compute" else f"compute ({compute_name})"
+
+
 def interval_text(estimate: float | None, lo: float | None, hi: float | None, form: str) -> str:
     """An interval: `0.610 [0.590, 0.633]`. An unbounded end reads `…`; an estimate of None is left out."""
     return _interval(*(None if number is None else format(number, form) for number in (estimate, lo, hi)))

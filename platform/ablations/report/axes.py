@@ -9,6 +9,7 @@ import numpy as np
 
 from ablations.findings.results import FittedVariant, Results
 from ablations.readings.fitted_run import FittedRun
+from ablations.text import compute_title
 
 EXTRAPOLATED_TO = 1.25
 """End of the dashed lines, in budgets."""
@@ -53,7 +54,7 @@ class ComputeAxis:
     @property
     def layout(self) -> dict[str, Any]:
         """Plotly's settings."""
-        title, ends = f"compute ({self.compute_name})", [self.at(-0.02), self.last]
+        title, ends = compute_title(self.compute_name), [self.at(-0.02), self.last]
         if self.log:
             return {"title": title, "type": "log", "range": np.log10(ends).tolist(), "dtick": "D2"}
         return {"title": title, "type": "linear", "range": ends}

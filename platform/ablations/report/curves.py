@@ -16,6 +16,7 @@ from ablations.report.colours import OTHERS_COLOUR
 from ablations.report.end_labels import asymptote_text, moved_apart
 from ablations.report.series import BandSeries, CurveSeries, LineSeries, VariantSeries, curve_series
 from ablations.report.style import FONT, dress, elided, in_hover, mark, plain
+from ablations.text import compute_title
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
@@ -75,7 +76,7 @@ LABEL |= {"showarrow": False, "borderpad": 0}
 def counted_compute(results: Results) -> Counted:
     """Compute itself as the counter."""
     plan = results.plan
-    title = f"compute ({plan.compute_name})"
+    title = compute_title(plan.compute_name)
     return Counted(title=title, name=plan.hours_name, along={one.name: lambda C: C for one in results.variants})
 
 

@@ -11,6 +11,7 @@ from ablations.home.labels import Labels
 from ablations.report.colours import Style, styles
 from ablations.report.style import dress, in_hover, plain
 from ablations.report.thinning import most_points_of_run, thinned
+from ablations.text import compute_title
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
@@ -47,7 +48,7 @@ def linearised_figure(comparison: PaperComparison, plan: Labels, focus: Collecti
                 trace.update(legendgroup=variant.name, showlegend=False)
             figure.add_traces(traces)
         figure.add_trace(_legend_entry(variant, look[variant.name]))
-    figure.update_xaxes(title=f"compute ({plan.compute_name})", type="log", dtick="D2")
+    figure.update_xaxes(title=compute_title(plan.compute_name), type="log", dtick="D2")
     figure.update_yaxes(title="F(R)", type="log", dtick=1, exponentformat="power")
     dress(figure, height=520)
     figure.update_layout(

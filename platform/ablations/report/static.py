@@ -22,6 +22,7 @@ from ablations.report.end_labels import asymptote_text, moved_apart
 from ablations.report.forest import ForestPanel, ForestRow, forest_panels
 from ablations.report.series import CurveSeries, VariantSeries, curve_series
 from ablations.report.style import GREY, elided
+from ablations.text import compute_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -178,7 +179,7 @@ def _draw_curves(axes: "Axes", series: CurveSeries, curves_in: float) -> None:
             axes.text(value, 0.02, f" {text} ", transform=place, fontsize=FONT_PT, **look)
     axes.set_xlim(axis.at(-0.02), axis.last)
     axes.set_ylim(*series.score_range)
-    axes.set_xlabel(f"compute ({axis.compute_name})", fontsize=FONT_PT, labelpad=2, loc="left")
+    axes.set_xlabel(compute_title(axis.compute_name), fontsize=FONT_PT, labelpad=2, loc="left")
     axes.set_ylabel("held-out pass rate", fontsize=FONT_PT, labelpad=2)
     _dress(axes)
 
