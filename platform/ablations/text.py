@@ -1,7 +1,7 @@
 """Formats numbers and messages for people."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scalerl.quantities import counted as counted
@@ -88,6 +88,19 @@ DIFFERING = re.compile(
     r"0x[0-9a-f]+|tmp[\w]{8}\b|\b(?=[a-z]*\d)[0-9a-f]{7,}\b|\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE
 )
 """Parts of an error message that differ between runs: addresses, temporary names, run ids, hashes and numbers."""
+
+
+TOGETHER = "+"
+"""Between the names of two variants in the name of the one that has the changes of both."""
+
+
+def parts_of(both: str, names: Iterable[str]) -> tuple[str, str] | None:
+    """The two variants whose changes this one has, by its name `a+b`; None if there are no two such variants."""
+    known = set(names)
+    for place, character in enumerate(both):
+        if character == TOGETHER and (first := both[:place]) in known and (second := both[place + 1 :]) in known:
+            return first, second
+    return None
 
 
 def cause(message: str) -> str:

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from ablations.findings.results import Results
-from ablations.report.grid_tables import HEAT_NOTE, grid_notes, grid_tables
+from ablations.report.grid_tables import HEAT_NOTE, grid_notes, grid_tables, tables_heading
 from ablations_dashboard.selection.variants import Shown
 from ablations_dashboard.text.escape import in_markdown, visible
 from ablations_dashboard.widgets.table import show_table
@@ -15,7 +15,7 @@ def show_grid(results: Results, _: Shown) -> None:
     tables = grid_tables(results)
     if not tables:
         return
-    st.subheader("The grid", anchor="grid")
+    st.subheader(tables_heading(results), anchor="grid")
     for one in tables:
         st.markdown(f"**{in_markdown(one.title)}**")
         headings = pd.Index([visible(heading) for heading in one.headings])

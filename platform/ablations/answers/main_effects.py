@@ -24,6 +24,8 @@ from ablations.answers.run_to_run import RunToRun
 from ablations.answers.student import interval_of
 from ablations.fit.result import Fit
 
+Side = tuple[float, Sequence[Fit]]
+"""A variant of a contrast: its weight c_v and the fits of its seeds."""
 GridCell = tuple[str, ...]
 """The value of a cell on each axis."""
 
@@ -74,24 +76,26 @@ def main_effects(
             value=value,
             against=bases[axis],
             num_pairs=len(pairs),
-            answers={
-                one.name: Answer.of(one, _effect(one, pairs, cells, spreads[one.spread], len(wanted)))
-                for one in questions
-            },
+            answers=contrast_answers(_sides(pairs, cells), spreads, questions, comparisons=len(wanted)),
         )
         for axis, value, pairs in wanted
     ]
 
 
-def _effect(
-    question: Question,
-    pairs: Sequence[tuple[GridCell, GridCell]],
-    cells: Mapping[GridCell, Sequence[Fit]],
-    spread: RunToRun,
-    comparisons: int,
-) -> JointInterval | None:
-    """The mean difference over the pairs; None if a cell has no number."""
-    sides = [(sign / len(pairs), cells[cell]) for pair in pairs for sign, cell in zip((1, -1), pair, strict=True)]
+def _sides(pairs: Sequence[tuple[GridCell, GridCell]], cells: Mapping[GridCell, Sequence[Fit]]) -> list[Side]:
+    """The mean difference over the pairs as a contrast."""
+    return [(sign / len(pairs), cells[cell]) for pair in pairs for sign, cell in zip((1, -1), pair, strict=True)]
+
+
+def contrast_answers(
+    sides: Sequence[Side], spreads: Mapping[str, RunToRun], questions: Sequence[Question], *, comparisons: int
+) -> dict[str, Answer]:
+    """The answer of a contrast to each question, by name; joint intervals hold for as many `comparisons` at once."""
+    return {one.name: Answer.of(one, contrast(one, sides, spreads[one.spread], comparisons)) for one in questions}
+
+
+def contrast(question: Question, sides: Sequence[Side], spread: RunToRun, comparisons: int) -> JointInterval | None:
+    """sum_v c_v mu_v, in the number of the question (of compute a ratio); None if a variant has no number."""
     weights, variants = [weight for weight, _ in sides], [fits for _, fits in sides]
     laws = law_weights([fit for fits in variants for fit in fits]) if question.is_by_law else {"": 1.0}
     numbers = {law: found for law in laws if (found := question.on_one_footing(variants, law)) is not None}

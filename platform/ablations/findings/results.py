@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ablations.answers.answer import Question
 from ablations.answers.compare import PLAIN_KEYS, Comparison, VariantResult, compare
 from ablations.answers.differences import mean_ceiling
+from ablations.answers.interactions import Interaction, interactions
 from ablations.answers.questions import CEILING, QUESTIONS
 from ablations.answers.repeats import NO_OTHERS, OtherSweeps
 from ablations.errors import AblationsError, did_you_mean
@@ -154,6 +155,15 @@ class Results:
         fits = {variant.name: variant.fits for variant in self.variants}
         return self.comparison and grid_of(self.plan.axes, fits, self.comparison)
 
+    @cached_property
+    def interactions(self) -> tuple[Interaction, ...]:
+        """What pairs of changes do together beyond what each does alone; empty without a variant `a+b`."""
+        if self.comparison is None:
+            return ()
+        fits = {variant.name: variant.fits for variant in self.variants if variant.fits}
+        alone = {line.name: line.answers for line in self.comparison.variants}
+        return tuple(interactions(fits, self.plan.reference, alone, self.comparison.spreads, self.questions))
+
     def variant(self, name: str) -> FittedVariant:
         """The variant of this name; AblationsError names the variants if there is none."""
         return _named(name, {variant.name: variant for variant in self.variants}, "variant", self.title)
@@ -219,6 +229,7 @@ class Results:
             "unlike": [one.to_json() for one in self.comparison.unlike] if self.comparison else [],
             "task": self.plan.fit_settings.task,
             "grid": self.grid and self.grid.to_json(),
+            "interactions": [one.to_json() for one in self.interactions],
             "variants": [self._line(variant) for variant in self.variants],
             "runs": [
                 {"variant": run.variant, "seed": run.seed, "id": run.id, "cost_gpu_hours": run.cost_gpu_hours}

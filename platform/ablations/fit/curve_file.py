@@ -14,7 +14,7 @@ REQUIRED_COLUMNS = ("curve", "compute", "score")
 COUNT_COLUMNS = ("prompts", "samples", "samples_per_prompt", "step")
 SEED_COLUMN = "seed"
 SCALE_COLUMN = "scale"
-COLUMNS = (*REQUIRED_COLUMNS, SEED_COLUMN, *COUNT_COLUMNS)
+COLUMNS = (*REQUIRED_COLUMNS, SEED_COLUMN, SCALE_COLUMN, *COUNT_COLUMNS)
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 

@@ -4,6 +4,7 @@ curves.csv        every reading of every run, its fitted pass rate, and a flag f
 fits.csv          the fit of every run, or the reason why it has none
 comparison.csv    every variant against the reference, with its changes
 main_effects.csv  of a grid: every value of an axis against the reference's own, or the first
+interactions.csv  of pairs of changes: what both do together beyond their sum
 """
 
 import json
@@ -26,6 +27,11 @@ def csv_files(results: Results) -> dict[str, bytes]:
     }
     if results.grid:
         sheets["main_effects.csv"] = sheet_text([effect.to_json() for effect in results.grid.effects])
+    if results.interactions:
+        rows = [one.to_json() for one in results.interactions]
+        sheets["interactions.csv"] = sheet_text(
+            [row | {"words": one.said} for row, one in zip(rows, results.interactions, strict=True)]
+        )
     return {name: text.encode() for name, text in sheets.items()}
 
 

@@ -10,7 +10,7 @@ from ablations.findings.results import Results
 from ablations.report.columns import DOCUMENT, columns, rows_of
 from ablations.report.curves import CURVES_LEGEND
 from ablations.report.forest import left_out_note
-from ablations.report.grid_tables import GridTable, grid_notes, grid_tables
+from ablations.report.grid_tables import GridTable, grid_notes, grid_tables, tables_heading
 from ablations.report.leading import look_of
 from ablations.report.methods import methods_paragraphs
 from ablations.report.words.comparison import ResultRow, glossary, sentence
@@ -71,7 +71,8 @@ class Document:
     rows: tuple[DocumentRow, ...]
     numbers: NumberTable
     grid: tuple[GridTable, ...]
-    """The cells and main effects of a grid; empty without one."""
+    """The cells and main effects of a grid, and pairs of changes; empty without either."""
+    grid_heading: str
     grid_notes: str
     curves_legend: str
     differences_legend: str
@@ -94,6 +95,7 @@ def document_of(results: Results, *, now: datetime) -> Document:
         headings=document_headings(results),
         rows=document_rows(results),
         grid=tuple(_seen_table(one) for one in grid_tables(results)),
+        grid_heading=tables_heading(results),
         grid_notes=made_visible(grid_notes(results)),
         curves_legend=CURVES_LEGEND,
         differences_legend=made_visible(f"{DIFFERENCES_LEGEND} {left_out_note(results)}".rstrip()),

@@ -21,6 +21,12 @@ EFFECTS_NOTE = (
 )
 
 
+INTERACTIONS_NOTE = (
+    "Two changes together: their difference from the reference beyond the sum of both; of compute, the ratio beyond "
+    "the product."
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class GridTable:
     """A table of text: `GridTable(title="level − scalerl", headings=("loss.type", "16", "32"), rows=(("dapo", ...),))`.
@@ -41,14 +47,14 @@ class GridTable:
 
 
 def grid_tables(results: Results) -> list[GridTable]:
-    """The tables of a comparison's grid: cells for each question with an answer, then main effects; none without a
-    grid.
+    """The tables of a comparison's grid, cells for each question with an answer, then main effects; and pairs of
+    changes.
 
     Columns are the values of the shortest axis. A value that the reference has is marked.
     """
-    grid = results.grid
+    grid, together = results.grid, [interactions_table(results)] if results.interactions else []
     if grid is None:
-        return []
+        return together
     across = min(grid.axes, key=lambda axis: len(grid.axes[axis]))
     down = [axis for axis in grid.axes if axis != across]
     places = [dict(zip(down, values, strict=True)) for values in product(*(grid.axes[axis] for axis in down))]
@@ -72,7 +78,29 @@ def grid_tables(results: Results) -> list[GridTable]:
                     answers=tuple(answers),
                 )
             )
-    return [*found, effects_table(results, grid)]
+    return [*found, effects_table(results, grid), *together]
+
+
+def interactions_table(results: Results) -> GridTable:
+    """A line per pair of changes, with a column for each question that one of them answers."""
+    pairs = results.interactions
+    questions = [one for one in results.questions if any(pair.answers[one.name].estimate is not None for pair in pairs)]
+    rows = tuple(
+        (
+            f"{pair.first} with {pair.second}",
+            *(marked_answer(pair.answers[one.name], is_joint=len(pairs) > 1) for one in questions),
+            pair.said,
+        )
+        for pair in pairs
+    )
+    answers = tuple((None, *(pair.answers[one.name] for one in questions), None) for pair in pairs)
+    headings = ("pair", *(one.name for one in questions), "the two")
+    return GridTable(title="two changes together, beyond their sum", headings=headings, rows=rows, answers=answers)
+
+
+def tables_heading(results: Results) -> str:
+    """The heading of the section that has these tables."""
+    return "The grid" if results.grid else "Two changes together"
 
 
 def effects_table(results: Results, grid: Grid) -> GridTable:
@@ -112,7 +140,8 @@ def grid_notes(results: Results) -> str:
     marks = (
         f"{HELD_MARK} also differs with intervals corrected for all comparisons, = shows no difference, ? cannot tell"
     )
-    return " ".join(filter(None, (reference_values(results), f"Marks: {marks}.", EFFECTS_NOTE)))
+    notes = (EFFECTS_NOTE if results.grid else "", INTERACTIONS_NOTE if results.interactions else "")
+    return " ".join(filter(None, (reference_values(results), f"Marks: {marks}.", *notes)))
 
 
 HEAT_NOTE = (

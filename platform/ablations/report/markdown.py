@@ -82,7 +82,7 @@ def _grid(document: Document) -> list[str]:
         for one in document.grid
         for text in (f"### {markdown_text(one.title)}", markdown_grid(one.headings, one.rows))
     ]
-    return ["## The grid", *tables, markdown_text(document.grid_notes)]
+    return [f"## {document.grid_heading}", *tables, markdown_text(document.grid_notes)]
 
 
 def _listed(texts: Sequence[str]) -> str:

@@ -29,7 +29,7 @@ from ablations.report.columns import (
     columns,
     rows_of,
 )
-from ablations.report.grid_tables import EFFECTS_NOTE, grid_tables, reference_values
+from ablations.report.grid_tables import EFFECTS_NOTE, INTERACTIONS_NOTE, grid_tables, reference_values
 from ablations.report.headings import paper_headings, under
 from ablations.report.words.comparison import changes_said, joint_note, method
 from ablations.report.words.paper import paper_line, paper_notes
@@ -62,7 +62,7 @@ def comparison_table(results: Results) -> OneLine:
 
 
 def grid_listings(results: Results) -> list[OneLine]:
-    """The tables of the comparison's grid, the main effects last; none without a grid."""
+    """The tables of the comparison's grid and of pairs of changes; none without either."""
     found = []
     for one in grid_tables(results):
         first, *others = one.headings
@@ -116,6 +116,7 @@ def explanation(results: Results) -> list[str]:
         f"C_mid and cost: {plan.compute_name}.",
         f"{HELD_MARK}: also differs with intervals {joint}." if is_marked else "",
         EFFECTS_NOTE if results.grid else "",
+        INTERACTIONS_NOTE if results.interactions else "",
         method(results),
         advice(results),
         *(one.text for one in results.remarks),

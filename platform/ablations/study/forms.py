@@ -5,11 +5,12 @@ axes            batch=small, batch=large, ...          one factor at a time
 zip             batch=small,rate=low, ...              paired factors
 grid            batch=small,rate=low, ...              crossed factors
 variants        the names as written
+pairs           loo-loss+loo-advantage, ...        two of the above at once, but for zip and grid
 """
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from ablations.study.override import Override, overrides_from, overrides_in
 from ablations.study.program import configuration_in
 from ablations.study.resolve import checked_recipe, read_settings
 from ablations.study.sweep import Axes, LeaveOneOut, Sweep
+from ablations.text import TOGETHER
 from scalerl.recipe import Recipe
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
@@ -57,14 +59,54 @@ _Combination = tuple[_Level, ...]
 
 def drafts(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> Iterator[Draft]:
     """Every variant that the sweep file at `path` requests, except the reference."""
-    if sweep.leave_one_out:
-        yield from _left_out(sweep.leave_one_out, source, reference, path)
-    for level in itertools.chain.from_iterable(_levels(sweep.axes, source, "axes")):
-        yield _draft((level,))
+    single = [*_left_out(sweep.leave_one_out, source, reference, path)] if sweep.leave_one_out else []
+    single += [_draft((level,)) for level in itertools.chain.from_iterable(_levels(sweep.axes, source, "axes"))]
+    written = [
+        Draft(name=name, overrides=overrides_in(source, ("variants", name)), place=source.place(("variants", name)))
+        for name in sweep.variants
+    ]
+    yield from single
     yield from _combined(sweep, source)
-    for name in sweep.variants:
-        key = ("variants", name)
-        yield Draft(name=name, overrides=overrides_in(source, key), place=source.place(key))
+    yield from written
+    yield from _together(sweep, source, [*single, *written])
+
+
+def _together(sweep: Sweep, source: Source, single: Sequence[Draft]) -> Iterator[Draft]:
+    """The drafts of `pairs`: two changes at once."""
+    if sweep.pairs is True:
+        asked = [(source.place(("pairs",)), pair) for pair in itertools.combinations(single, 2) if not _clash(*pair)]
+        if not asked:
+            raise source.place(("pairs",)).error("no two variants change different settings", "remove it, or add one")
+        if len(asked) > MAX_COMBINATIONS:
+            raise source.place(("pairs",)).error(f"{len(asked)} pairs", "list those to train")
+    else:
+        asked = [_asked_pair(names, source.place(("pairs", n)), single) for n, names in enumerate(sweep.pairs or ())]
+    for place, (first, second) in asked:
+        name = f"{first.name}{TOGETHER}{second.name}"
+        yield Draft(name=name, overrides=(*first.overrides, *second.overrides), place=place)
+
+
+def _asked_pair(names: tuple[str, str], place: Place, single: Sequence[Draft]) -> tuple[Place, tuple[Draft, Draft]]:
+    known = {draft.name: draft for draft in single}
+    for name in names:
+        if name not in known:
+            raise place.error(f"unknown variant '{name}'", did_you_mean(name, known, "variants"))
+    first, second = (known[name] for name in names)
+    if paths := _clash(first, second):
+        raise place.error(
+            f"'{first.name}' and '{second.name}' both set {paths[0]}", "pair variants of different settings"
+        )
+    return place, (first, second)
+
+
+def _clash(first: Draft, second: Draft) -> list[str]:
+    """Paths of the first draft that the second one also sets, or whose parent or part it sets."""
+    others = [one.path for one in second.overrides]
+    return [
+        one.path
+        for one in first.overrides
+        if any(f"{one.path}.".startswith(f"{path}.") or f"{path}.".startswith(f"{one.path}.") for path in others)
+    ]
 
 
 def _left_out(form: LeaveOneOut, source: Source, reference: AnyRecipe, path: Path) -> Iterator[Draft]:

@@ -165,6 +165,10 @@ class Sweep(Frozen):
     """One variant per position: all first values, all second values, and so on."""
     variants: Named = Field(default_factory=dict)
     """Variants written out in full."""
+    pairs: bool | Annotated[tuple[tuple[str, str], ...], Field(min_length=1)] = False
+    """Two changes together, as variants `a+b`: every two of `leave_one_out`, `axes` and `variants` that do not change
+    the same setting, or the two of each entry, as in `[[loo-loss, loo-curriculum]]`. The comparison then has
+    interactions."""
     exclude: Annotated[tuple[Annotated[dict[str, Label], Field(min_length=1)], ...], Field(min_length=1)] = ()
     """Combinations of grid and zip to leave out: axis to value name; axes not mentioned match any value."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(unique)] = (0, 1, 2)

@@ -390,6 +390,11 @@ EXPECTED = {
     "notify_unknown_event.yaml": Expected(
         6, "notify.on.0", "unknown value 'failure'", "did you mean 'failed'? values are: failed, held, done, warning"
     ),
+    "pairs_clash.yaml": Expected(
+        7, "pairs.0", "'dapo' and 'capped' both set loss.type", "pair variants of different settings"
+    ),
+    "pairs_of_nothing.yaml": Expected(6, "pairs", "no two variants change different settings", "remove it, or add one"),
+    "pairs_unknown.yaml": Expected(7, "pairs.0", "unknown variant 'smal'", "did you mean 'small'?"),
     "scales_one.yaml": Expected(3, "scales", "one scale is no ladder; write `scale: smoke`, or add a larger one", ""),
     "scales_unknown.yaml": Expected(3, "scales.0", "unknown scale 'smokey'", "did you mean 'smoke'?"),
     "scales_with_scale.yaml": Expected(1, "", "scales and scale exclude each other; write one of them", ""),

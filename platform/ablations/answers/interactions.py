@@ -1,0 +1,106 @@
+"""Interactions: what two changes do together beyond what each does alone.
+
+    interaction = (mu_ab - mu_0) - (mu_a - mu_0) - (mu_b - mu_0) = mu_ab - mu_a - mu_b + mu_0
+
+with mu as in `main_effects`: 0 is the reference, a and b have one change each, ab has both. Of compute it is a ratio:
+how many times more both together need than the product of the two ratios. Its variance is that of four cells, so an
+interaction must be about 1.4 times as large as a difference to be seen.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, Answer, Question
+from ablations.answers.main_effects import contrast_answers
+from ablations.answers.run_to_run import RunToRun
+from ablations.fit.result import Fit
+from ablations.text import parts_of
+
+LEFT_OUT = "loo-"
+"""How the names of variants begin that take a choice of the reference away."""
+SAME_WORK, NEED_EACH_OTHER, ADD_UP = "do the same work", "need each other", "add up"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interaction:
+    """Two changes together: `Interaction(first="dapo", second="small", both="dapo+small", answers={"level": ...},
+    sizes={"level": -0.02})`.
+    """
+
+    first: str
+    second: str
+    both: str
+    answers: Mapping[str, Answer]
+    """By the name of the question; a difference of differences, of compute a ratio of ratios."""
+    sizes: Mapping[str, float]
+    """By question: what both together and both apart add up to, in the unit of its intervals; its sign says which way
+    the changes lead."""
+
+    @property
+    def is_removal(self) -> bool:
+        """True if both variants take a choice away, so that what they lack together tells of the choices."""
+        return self.first.startswith(LEFT_OUT) and self.second.startswith(LEFT_OUT)
+
+    def word(self, question: str) -> str:
+        """What the two do to each other.
+
+        Changes that do less together than apart do the same work; changes that do more need each other. Of choices
+        that are taken away the opposite holds: if taking both away costs more than the sum, either does the work.
+        """
+        answer = self.answers[question]
+        if answer.verdict not in (answer.question.higher, answer.question.lower):
+            return {NO_DIFFERENCE: ADD_UP}.get(answer.verdict, CANNOT_TELL)
+        does_more = (answer.verdict == answer.question.higher) == (self.sizes[question] > 0)
+        return NEED_EACH_OTHER if does_more != self.is_removal else SAME_WORK
+
+    @property
+    def said(self) -> str:
+        """The words of the questions that are decided, else the word of the first one."""
+        words = {name: self.word(name) for name in self.answers}
+        decided: dict[str, list[str]] = {}
+        for name, word in words.items():
+            if word in (SAME_WORK, NEED_EACH_OTHER):
+                decided.setdefault(word, []).append(name)
+        return "; ".join(f"{', '.join(names)}: {word}" for word, names in decided.items()) or next(iter(words.values()))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON, with the keys of the questions."""
+        found = {key: value for answer in self.answers.values() for key, value in answer.to_json().items()}
+        words = {name: self.word(name) for name in self.answers}
+        return {"first": self.first, "second": self.second, "both": self.both, "words": words} | found
+
+
+def interactions(
+    fits: Mapping[str, Sequence[Fit]],
+    reference: str,
+    alone: Mapping[str, Mapping[str, Answer]],
+    spreads: Mapping[str, RunToRun],
+    questions: Sequence[Question],
+) -> list[Interaction]:
+    """Every pair of changes of which both, each and none was trained; `alone` has the answers of each variant.
+
+    Joint intervals hold for all pairs at once.
+    """
+    found = [(both, *parts) for both in fits if (parts := parts_of(both, fits)) is not None]
+    return [
+        Interaction(
+            first=first,
+            second=second,
+            both=both,
+            answers=contrast_answers(
+                [(1.0, fits[both]), (-1.0, fits[first]), (-1.0, fits[second]), (1.0, fits[reference])],
+                spreads,
+                questions,
+                comparisons=len(found),
+            ),
+            sizes={
+                one.name: sum(_scaled(alone[name][one.name]) for name in (both, first, second)) for one in questions
+            },
+        )
+        for both, first, second in found
+    ]
+
+
+def _scaled(answer: Answer) -> float:
+    return answer.question.scaled(answer.estimate) or 0.0

@@ -1,0 +1,80 @@
+"""`pairs:` of a sweep file, and the interactions of a study in every output."""
+
+from datetime import UTC, datetime
+
+import pytest
+from fixtures_home import changed, make_home, write_run
+from places import REPOSITORY
+
+from ablations.findings.results import read_results
+from ablations.home.plan import PlannedRun, PlannedVariant
+from ablations.report.csv_files import csv_files
+from ablations.report.document import document_of
+from ablations.report.grid_tables import grid_tables
+from ablations.report.markdown import markdown_files
+from ablations.study.expand import expand
+
+FILE = """\
+name: pairs
+reference: scalerl
+scale: smoke
+axes: {loss.type: [dapo, grpo]}
+variants:
+  small: {batch.prompts: 8}
+pairs: PAIRS
+"""
+
+
+def variants(tmp_path, pairs):
+    (tmp_path / "pairs.yaml").write_text(FILE.replace("PAIRS", pairs))
+    return {one.name: one.overrides for one in expand(tmp_path / "pairs.yaml").variants}
+
+
+def test_every_two_changes_of_different_settings_are_trained_together(tmp_path):
+    found = variants(tmp_path, "true")
+    assert [name for name in found if "+" in name] == ["loss.type=dapo+small", "loss.type=grpo+small"]
+    both = found["loss.type=dapo+small"]
+    assert both == found["loss.type=dapo"] | found["small"]
+    assert "+" not in "".join(variants(tmp_path, "false"))
+
+
+def test_listed_pairs_alone_are_trained(tmp_path):
+    assert [name for name in variants(tmp_path, "[[small, loss.type=grpo]]") if "+" in name] == ["small+loss.type=grpo"]
+
+
+def test_a_leave_one_out_study_takes_pairs(tmp_path):
+    text = (REPOSITORY / "sweeps/loo.yaml").read_text()
+    (tmp_path / "loo.yaml").write_text(f"{text}\npairs: [[loo-loss, loo-advantage]]\n")
+    assert "loo-loss+loo-advantage" in [one.name for one in expand(tmp_path / "loo.yaml").variants]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Three seeds of `make_home`'s variants, and of both changes: as low a ceiling as one of them alone, no more."""
+    sweep = make_home(tmp_path_factory.mktemp("pairs"), seeds=(0, 1, 2))
+    runs = tuple(PlannedRun(seed=seed, id=f"00000{seed}00000b") for seed in range(3))
+    for run in runs:
+        write_run(sweep.home, run.id, (0.60, 1.92, 320.0), seed=run.seed)
+    overrides = {"loss": {"type": "dapo"}, "curriculum.type": "uniform"}
+    both = PlannedVariant(name="loo-loss+loo-curriculum", overrides=overrides, runs=runs)
+    sweep = changed(sweep, variants=(*sweep.plan.variants, both))
+    sweep.write_plan()
+    return read_results(sweep)
+
+
+def test_the_interaction_is_in_json_tables_files_and_reports(results):
+    (pair,) = results.interactions
+    assert (pair.first, pair.second) == ("loo-loss", "loo-curriculum")
+    level = pair.answers["level"]
+    assert level.verdict == "level up"
+    assert pair.word("level") == "need each other"  # taking the loss away costs .07, but nothing without the curriculum
+    document = results.to_json()
+    assert document["interactions"][0]["delta_level"] == level.estimate
+    assert document["interactions"][0]["words"]["level"] == "need each other"
+    (table,) = grid_tables(results)
+    assert table.rows[0][0] == "loo-loss with loo-curriculum"
+    assert "need each other" in table.rows[0][-1]
+    text = markdown_files(document_of(results, now=datetime(2026, 1, 1, tzinfo=UTC)), {})["report.md"].decode()
+    assert "## Two changes together" in text
+    assert "beyond their sum" in text
+    assert csv_files(results)["interactions.csv"].decode().splitlines()[1].startswith("loo-loss,loo-curriculum,")
