@@ -6,12 +6,14 @@
 """
 
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from ablations.answers.answer import Answer
 from ablations.errors import AblationsError
 from ablations.findings.judgement import ClaimOutcome, judged_claim
 from ablations.findings.results import Results, compared
+from ablations.home.declared import Declaration, declarations, first_with
 from ablations.study.claims import Claim
 
 CARD_FILE = "card.json"
@@ -66,6 +68,11 @@ class Card:
         """The outcome of the first claim."""
         return self.claims[0].outcome
 
+    @cached_property
+    def declarations(self) -> list[Declaration]:
+        """What the study has declared, the first declaration first."""
+        return declarations(self.results.sweep) if self.results.sweep else []
+
     @property
     def num_seeds(self) -> int:
         """The smallest number of fitted seeds of any variant."""
@@ -96,7 +103,7 @@ class Card:
             "doc": plan.doc,
             "scale": plan.scale,
             "outcome": self.outcome,
-            "claims": [one.to_json() for one in self.claims],
+            "claims": [one.to_json() | {"declared": self._declared(one.claim)} for one in self.claims],
             "published": [asdict(one) for one in self.published],
             "num_seeds": self.num_seeds,
             "budget_gpu_hours": plan.budget_gpu_hours,
@@ -104,6 +111,11 @@ class Card:
             "compute_name": plan.compute_name,
             "code_versions": self.results.code_versions,
         }
+
+    def _declared(self, claim: Claim) -> dict[str, Any] | None:
+        """When a claim was first declared; None if it never was."""
+        first = first_with(claim.model_dump(), self.declarations)
+        return first and {"at": first.at, "readings": first.readings, "sha256": first.sha256}
 
 
 def card_of(results: Results) -> Card:

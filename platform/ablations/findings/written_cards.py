@@ -55,7 +55,7 @@ def read_card(folder: Path) -> WrittenCard | None:
 
 
 def _judged(data: dict[str, Any]) -> JudgedClaim:
-    claim = Claim(**{name: value for name, value in data.items() if name not in ("found", "outcome")})
+    claim = Claim(**{name: value for name, value in data.items() if name in Claim.model_fields})
     return JudgedClaim(
         claim=claim,
         found=Answer.written(BY_NAME[claim.of], **data["found"]),

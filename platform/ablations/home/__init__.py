@@ -6,6 +6,7 @@ labels         what readers of a comparison are told: names, units, window, vari
 plan           the variants and runs of a started sweep
 edited         the user's own files that changed since an earlier run
 state          what a run is doing, from its status file and whether its process is alive
+declared       claims and design as they were before the first run
 notifications  tells a webhook what happens to the runs
 cancellation   runs that their user has cancelled
 stops          runs that a stop rule has ended

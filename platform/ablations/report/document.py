@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from ablations.errors import AblationsError
 from ablations.findings.advice import advice
 from ablations.findings.remarks import Remark
 from ablations.findings.results import Results
+from ablations.home.declared import declarations
 from ablations.report.columns import DOCUMENT, columns, rows_of
 from ablations.report.curves import CURVES_LEGEND
 from ablations.report.forest import left_out_note
@@ -151,8 +153,18 @@ def origin(results: Results, now: datetime) -> list[tuple[str, str]]:
         ("date", f"{now:%Y-%m-%d %H:%M %Z}"),
         ("runs", f"{num_runs}{at_scale(plan.scale, before=',')}, {plan.budget_gpu_hours:g} {plan.compute_name} each"),
         ("fitted", f"readings from {window} {plan.compute_name}, each seed by itself"),
+        *([("design", declared)] if (declared := _declared(results)) else []),
         ("code", ", ".join(results.code_versions) or "unknown"),
     ]
+
+
+def _declared(results: Results) -> str:
+    """When the design was declared; empty for curves of other trainers and sweeps of earlier versions."""
+    try:
+        found = declarations(results.sweep) if results.sweep else []
+    except AblationsError as error:
+        return str(error)
+    return f"declared {found[0].when}" if found else ""
 
 
 def _seen_table(table: GridTable) -> GridTable:

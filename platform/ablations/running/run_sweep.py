@@ -11,9 +11,11 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 
 from ablations.errors import AblationsError
+from ablations.home.declared import Declaration, declare
 from ablations.home.notifications import require_address
 from ablations.home.started_sweep import StartedSweep
 from ablations.running.executor import Executor
+from ablations.status.live import say
 from ablations.study.expand import Study
 
 
@@ -38,7 +40,7 @@ def run_sweep(
             run_search(study, sweep, file, executor, tracking_uri, console)
             return
         executor.ask(sweep)
-        prepare(study, sweep, file)
+        say_declared(sweep, prepare(study, sweep, file), console)
         executor.train(study, sweep, tracking_uri, console)
 
 
@@ -51,7 +53,7 @@ def run_search(
     search = resume(study, sweep)
     executor.ask(search.sweep, search.record.num_to_come * len(study.sweep.seeds))
     prepare_search(search)
-    prepare(search.study, search.sweep, file)
+    say_declared(search.sweep, prepare(search.study, search.sweep, file), console)
     train_trials(search, executor.pool(search.sweep, console), executor.jobs, tracking_uri, console)
 
 
@@ -68,10 +70,17 @@ def locked(sweep: StartedSweep) -> Iterator[None]:
         ) from None
 
 
-def prepare(study: Study, sweep: StartedSweep, file: Path) -> None:
-    """Write the plan and create the run folders."""
+def prepare(study: Study, sweep: StartedSweep, file: Path) -> Declaration:
+    """Write the plan, seal the claims and the design, and create the run folders."""
     sweep.cancellation.lift()
     shutil.copyfile(file, sweep.folder / "sweep.yaml")
     sweep.write_plan()
     for run in study.runs:
         sweep.run(run.id).create(run.recipe, run.seed)
+    return declare(sweep)
+
+
+def say_declared(sweep: StartedSweep, declared: Declaration, console: Console) -> None:
+    """Print when the claims of a study were declared; nothing for a study without claims."""
+    if sweep.plan.claims:
+        say(console, f"{sweep.name}: claims and design declared {declared.when} (sha256 {declared.sha256[:12]})")

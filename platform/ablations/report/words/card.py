@@ -2,11 +2,14 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 from ablations.findings.card import Card, JudgedClaim
 from ablations.findings.judgement import ClaimOutcome
+from ablations.home.declared import first_with
 from ablations.study.claims import Claim, Quantity
 from ablations.text import compute_text, counted, interval_text
 from scalerl.recipe import ResolvedRecipe
@@ -123,10 +126,44 @@ def unlike_the_paper(recipe: ResolvedRecipe, parameters: int) -> list[str]:
     return said
 
 
+def declared_sentences(card: Card) -> list[str]:
+    """When the claims were written down, and whether the design has changed since."""
+    found = card.declarations
+    if not found:
+        return ["The study was started before claims were sealed, so when these were written is not known."]
+    firsts = [first_with(one.claim.model_dump(), found) for one in card.claims]
+    if all(first is found[0] for first in firsts):
+        said = [f"Claims and design: declared {found[0].when} (sha256 {found[0].sha256[:12]})."]
+    else:
+        said = [
+            f"{claim_text(one.claim)}: {'not declared' if first is None else f'declared {first.when}'}."
+            for one, first in zip(card.claims, firsts, strict=True)
+        ]
+    changes = [
+        f"Design changed {later.when}: {design_changes(before.design, later.design)}."
+        for before, later in pairwise(found)
+        if before.design != later.design
+    ]
+    return [*said, *changes]
+
+
+def design_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """What differs between two designs: `seeds 0, 1, 2 to 0, 1, 2, 3, 4`."""
+
+    def text(value: Any) -> str:
+        return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+    changed = [key for key in after if before.get(key) != after[key]]
+    return "; ".join(
+        f"{key.replace('_gpu_hours', '')} {text(before.get(key))} to {text(after[key])}" for key in changed
+    )
+
+
 def card_notes(card: Card, unlike: Sequence[str]) -> list[str]:
     """Cost and seeds, the warnings about the runs, and the sentences `unlike` the paper."""
     results = card.results
     return [
+        *declared_sentences(card),
         cost_sentence(card),
         *(one.text for one in results.remarks),
         *results.reasons,
