@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from ablations.answers.answer import REFERENCE, Answer
 from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.findings.results import FittedVariant, Results, open_sweep
 from ablations.text import interval_text
@@ -48,13 +49,21 @@ def table(results: Results) -> list[str]:
         cells = [
             variant.name,
             f"{line.level:.3f}",
-            "" if level.verdict == "reference" else f"{interval_text(level.estimate, level.lo, level.hi, '+.3f')}",
-            "" if level.verdict == "reference" else f"{interval_text(compute.estimate, compute.lo, compute.hi, '.2f')}",
+            answer_text(level),
+            answer_text(compute),
             f"{mean(rows, 'corrected_below'):.1%}, {mean(rows, 'corrected_above'):.1%}",
             f"{mean(rows, 'mismatch'):.3f}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+def answer_text(answer: Answer) -> str:
+    """The number with its interval, starred if it holds for all comparisons at once; empty for the reference."""
+    if answer.verdict == REFERENCE:
+        return ""
+    star = "*" if answer.joint_verdict in (answer.question.higher, answer.question.lower) else ""
+    return interval_text(answer.estimate, answer.lo, answer.hi, answer.question.form) + star
 
 
 def train_rows(results: Results, variant: FittedVariant) -> list[dict[str, Any]]:
