@@ -60,6 +60,32 @@ def make_grid(path: Path) -> StartedSweep:
     return sweep
 
 
+LADDER = """\
+name: steps
+reference: scalerl
+scales: [smoke, bench]
+axes: {loss.type: [dapo]}
+seeds: [0, 1]
+budget: {compute: 3}
+"""
+
+
+def make_ladder(path: Path) -> Home:
+    """A study at two scales, trained and planned, in which the loss matters at both; its file is `steps.yaml`."""
+    (path / "steps.yaml").write_text(LADDER)
+    home = Home(path / "home")
+    for scale in ("smoke", "bench"):
+        study = expand(path / "steps.yaml", scale=scale)
+        plan = plan_of_study(study, f"steps@{scale}", budget=None, command="platform sweep steps.yaml")
+        StartedSweep(home=home, plan=plan).write_plan()
+        for run in study.runs:
+            assert isinstance(run.recipe, ResolvedRecipe)
+            write_run(home, run.id, (0.55 if run.recipe.loss.type == "dapo" else 0.61, 1.9, 60.0), seed=run.seed)
+            (home.run(run.id).path / "recipe.json").unlink()
+            home.run(run.id).create(run.recipe, run.seed)
+    return home
+
+
 def make_plan(seeds: tuple[int, ...] = (0,)) -> Plan:
     """The plan of `make_home`: three variants, fitted on the first half of 2000 modelled GPU-hours."""
     overrides = {"loo-loss": {"loss": {"type": "dapo"}}, "loo-curriculum": {"curriculum.type": "uniform"}}

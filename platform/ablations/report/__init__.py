@@ -9,7 +9,7 @@
     tables      comparisons and fits for the terminal
     columns     columns of a comparison, for every output; headings: of the other tables
     grid_tables  the cells and main effects of a grid, as text
-    ladder_tables  a ladder of scales, as text
+    ladder_tables  a ladder of scales, as text; ladder_figure: as a picture
     heat        colours that make heat maps of them
     sheet       CSV that is safe from spreadsheet formulas
     words       findings in words

@@ -2,8 +2,6 @@
 of it.
 """
 
-from collections.abc import Sequence
-
 from ablations.answers.answer import Question
 from ablations.answers.interval import Interval
 from ablations.answers.ladder import Ladder
@@ -52,29 +50,30 @@ def is_inside(ladder: Ladder, left_out: Interval) -> bool:
     return left_out.lo <= there.hi and there.lo <= left_out.hi
 
 
+def ladder_rows(found: ScaleLadder, question: Question) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Headings and rows of the table of a question, as text."""
+    headings = ("variant", *(scale.name for scale in found.scales), "trend", "over scales", "forecast")
+    ladders = [(name, by[question.name]) for name, by in found.ladders.items() if question.name in by]
+    return headings, [(name, *_cells(found, ladder)) for name, ladder in ladders]
+
+
 def _table(found: ScaleLadder, question: Question) -> Listing:
+    headings, rows = ladder_rows(found, question)
+    columns = [Column(heading=one, kind="name" if one in ("variant", "over scales") else "number") for one in headings]
     heading = question.heading.format(reference=found.reference)
-    columns = (
-        Column(heading="variant"),
-        *(Column(heading=scale.name, kind="number") for scale in found.scales),
-        Column(heading="trend", kind="number"),
-        Column(heading="over scales"),
-        Column(heading="forecast", kind="number"),
-    )
-    table = Listing(columns=columns, title=f"{heading}, by scale", turns=False)
-    for variant, by in found.ladders.items():
-        if (ladder := by.get(question.name)) is not None:
-            table.add(variant, *_cells(found, ladder), style="")
+    table = Listing(columns=columns, title=f"{heading}, by scale")
+    for *cells, word, forecast in rows:
+        table.add(*cells, (word, WORD_STYLES.get(word, "")), forecast)
     return table
 
 
-def _cells(found: ScaleLadder, ladder: Ladder) -> Sequence[str | tuple[str, str]]:
+def _cells(found: ScaleLadder, ladder: Ladder) -> tuple[str, ...]:
     question = ladder.question
     rungs = {rung.scale: _text(question, rung_interval(question, rung)) for rung in ladder.rungs}
     return (
         *(rungs.get(scale.name, "") for scale in found.scales),
         _text(question, trend_interval(ladder)),
-        (ladder.word, WORD_STYLES.get(ladder.word, "")),
+        ladder.word,
         _text(question, ladder.forecast(found.at)),
     )
 

@@ -3,38 +3,18 @@
 import json
 
 import pytest
-from fixtures_home import write_run
+from fixtures_home import make_ladder
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.home.home import Home
-from ablations.study.expand import expand
-from scalerl.recipe import ResolvedRecipe
-
-FILE = """\
-name: steps
-reference: scalerl
-scales: [smoke, bench]
-axes: {loss.type: [dapo]}
-seeds: [0, 1]
-budget: {compute: 3}
-"""
-A = {"cispo": 0.61, "dapo": 0.55}
 
 
 @pytest.fixture
 def trained(tmp_path, monkeypatch):
-    """A home folder in which every run of the file is trained at both scales."""
+    """A home folder in which every run of `steps.yaml` is trained at both scales."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ABLATIONS_HOME", str(tmp_path / "home"))
-    (tmp_path / "steps.yaml").write_text(FILE)
-    for scale in ("smoke", "bench"):
-        for run in expand(tmp_path / "steps.yaml", scale=scale).runs:
-            assert isinstance(run.recipe, ResolvedRecipe)
-            home = Home(tmp_path / "home")
-            write_run(home, run.id, (A[run.recipe.loss.type], 1.9, 60.0), seed=run.seed)
-            (home.run(run.id).path / "recipe.json").unlink()
-            home.run(run.id).create(run.recipe, run.seed)
+    home = make_ladder(tmp_path)
+    monkeypatch.setenv("ABLATIONS_HOME", str(home.path))
     return tmp_path
 
 

@@ -1,0 +1,69 @@
+"""Ladder: the same study at several scales, and which differences carry from one to the next."""
+
+import pandas as pd
+import streamlit as st
+
+from ablations.errors import AblationsError
+from ablations.findings.scale_ladder import ScaleLadder, scale_ladder
+from ablations.home.home import Home, find_home
+from ablations.home.started_sweep import read_sweep
+from ablations.report.ladder_figure import LADDER_LEGEND, ladder_figure
+from ablations.report.ladder_tables import ladder_rows, ladder_sentences
+from ablations_dashboard.reading.cache import load_results
+from ablations_dashboard.selection.url import pick
+from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.widgets.figure import choose_pictures, show_figure
+from ablations_dashboard.widgets.message import errors_on_page
+from ablations_dashboard.widgets.table import show_table
+
+
+@errors_on_page()
+def show() -> None:
+    """Choose a study with several scales and a question; show its ladder."""
+    home = find_home(None)
+    studies = ladders_of(home)
+    st.title("Over scales")
+    if not studies:
+        st.info(
+            f"No study in {in_code(str(home.path))} has two scales. `scales: [smoke, bench]` in a sweep file trains it "
+            "at each."
+        )
+        st.stop()
+    study = pick("study", "Study", tuple(studies), default=next(iter(studies)), widget=st.sidebar.selectbox)
+    try:
+        found = scale_ladder([load_results(read_sweep(home, name)) for name in studies[study]])
+    except AblationsError as error:
+        st.info(in_markdown(str(error)))
+        st.stop()
+    if not found.questions:
+        st.info("No variant has an interval at two scales yet; two seeds at each scale give intervals.")
+        st.stop()
+    choose_pictures()
+    show_question(found, study)
+
+
+def show_question(found: ScaleLadder, study: str) -> None:
+    """Show the picture and the table of one question, and what they mean."""
+    names = tuple(one.name for one in found.questions)
+    chosen = pick("question", "Question", names, default=names[0], widget=st.segmented_control)
+    question = next(one for one in found.questions if one.name == chosen)
+    show_figure(
+        ladder_figure(found, question),
+        key=f"ladder {study} {chosen}",
+        name=f"{study}-ladder-{chosen}",
+        alt="Difference of each variant from the reference against scale; the table below has the numbers",
+    )
+    st.caption(LADDER_LEGEND)
+    headings, rows = ladder_rows(found, question)
+    table = pd.DataFrame([[visible(cell) for cell in row] for row in rows], columns=pd.Index(map(visible, headings)))
+    show_table(table, key=f"rungs {study} {chosen}", name=f"{study}-ladder-{chosen}")
+    for text in ladder_sentences(found):
+        st.caption(in_markdown(text))
+
+
+def ladders_of(home: Home) -> dict[str, list[str]]:
+    """The sweeps of each study that was started at two scales or more, the most recent study first."""
+    found: dict[str, list[str]] = {}
+    for name in home.sweep_names():
+        found.setdefault(name.partition("@")[0], []).append(name)
+    return {study: names[::-1] for study, names in found.items() if len(names) > 1 and all("@" in one for one in names)}

@@ -1,0 +1,40 @@
+"""The page of a study at several scales, and its picture."""
+
+import pytest
+from dashboard.app_pages import figures_of, open_page
+from fixtures_home import make_home, make_ladder
+
+from ablations.answers.questions import COMPUTE, LEVEL
+from ablations.findings.results import open_sweep
+from ablations.findings.scale_ladder import rung_interval, scale_ladder
+from ablations.report.ladder_figure import ladder_figure
+
+
+def test_a_study_at_two_scales_has_its_picture_and_table(monkeypatch, tmp_path):
+    home = make_ladder(tmp_path)
+    page = open_page(monkeypatch, home.path, "ladder")
+    assert len(figures_of(page)) == 1
+    table = page.dataframe[0].value
+    assert list(table.columns) == ["variant", "smoke", "bench", "trend", "over scales", "forecast"]
+    assert table["over scales"].tolist() == ["carries"]
+    assert "two scales differ in opposite directions" in " ".join(one.value for one in page.caption)
+
+
+def test_a_home_without_such_a_study_says_what_makes_one(monkeypatch, tmp_path):
+    make_home(tmp_path)
+    page = open_page(monkeypatch, tmp_path, "ladder")
+    assert "scales: [smoke, bench]" in page.info[0].value
+
+
+def test_the_picture_has_every_difference_with_its_interval_and_the_forecast_open(tmp_path):
+    home = make_ladder(tmp_path)
+    found = scale_ladder([open_sweep(f"steps@{scale}", home.path) for scale in ("smoke", "bench")])
+    ladder = found.of("loss.type=dapo", "level")
+    assert ladder is not None
+    (trace,) = ladder_figure(found, LEVEL).data
+    intervals = [rung_interval(LEVEL, rung) for rung in ladder.rungs]
+    assert list(trace.y) == pytest.approx([*(one.estimate for one in intervals), ladder.forecast(found.at).estimate])
+    assert next(iter(trace.error_y.array)) == pytest.approx(intervals[0].hi - intervals[0].estimate)
+    assert list(trace.marker.color) == [trace.line.color, trace.line.color, "white"]
+    assert trace.name == "loss.type=dapo: carries"
+    assert ladder_figure(found, COMPUTE).layout.yaxis.type == "log"
