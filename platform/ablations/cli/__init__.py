@@ -36,9 +36,10 @@ Exit codes: 0 done, or submitted to Slurm; 1 a run failed, no curve has a fit, o
 
 import os
 import sys
-from typing import Annotated, NoReturn, Protocol, runtime_checkable
+from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
 
 import typer
+from typer.core import TyperCommand
 
 from ablations.cli import (
     audit,
@@ -65,6 +66,24 @@ from ablations.errors import AblationsError
 from ablations.terminal.encoding import replace_what_cannot_be_printed
 from ablations.terminal.screen import Screen
 from scalerl.errors import ScaleRLError
+
+
+class PlatformCommand(TyperCommand):
+    """A command whose help does not call switches `<bool>`, which leaves the width to their descriptions."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The parameters; a switch has no type to show."""
+        params = super().get_params(ctx)
+        for one in params:
+            if getattr(one, "is_flag", False):
+                one.metavar = ""
+        return params
+
+
+def unwrapped(docstring: str) -> str:
+    """The paragraphs of a docstring, each on one line, so that the terminal breaks them at its own width."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in docstring.strip().split("\n\n"))
+
 
 app = typer.Typer(
     name="platform",
@@ -93,7 +112,8 @@ COMMANDS = {
 for purpose, commands in COMMANDS.items():
     for command in commands:
         # `import` is a Python keyword.
-        app.command(command.__name__.rstrip("_"), rich_help_panel=purpose)(command)
+        name = command.__name__.rstrip("_")
+        app.command(name, rich_help_panel=purpose, cls=PlatformCommand, help=unwrapped(command.__doc__ or ""))(command)
 
 
 def show_version(is_asked: bool) -> None:
