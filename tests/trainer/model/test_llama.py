@@ -1,5 +1,6 @@
 """The policy is the Llama that `transformers` loads, and its head has one precision everywhere."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,21 @@ def test_the_number_of_parameters_is_llamas():
     # Embedding and head 48 x 48 each; per layer q, k, v, o 48 x 48 each, three mlp matrices 48 x 40, two norms; a norm.
     policy = new_policy(tiny_recipe(model=SHAPE))
     assert policy.num_parameters() == 2 * 48 * 48 + 3 * (4 * 48 * 48 + 3 * 48 * 40 + 2 * 48) + 48
+
+
+def test_the_configuration_is_that_which_transformers_writes(saved, tmp_path):
+    from transformers import LlamaConfig
+
+    written = LlamaConfig(
+        architectures=["LlamaForCausalLM"], vocab_size=VOCABULARY_SIZE, hidden_size=48, intermediate_size=40,
+        num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=4096,
+        rms_norm_eps=1e-6, rope_parameters={"rope_type": "default", "rope_theta": 10000.0}, tie_word_embeddings=False,
+        bos_token_id=None, eos_token_id=EOS_ID, pad_token_id=0,
+    )  # fmt: skip
+    written.save_pretrained(tmp_path)
+    theirs = json.loads((tmp_path / "config.json").read_text())
+    ours = json.loads((saved[1] / "config.json").read_text())
+    assert ours == {name: value for name, value in theirs.items() if name != "transformers_version"}
 
 
 def test_the_eos_token_is_written_where_transformers_looks(saved):

@@ -9,7 +9,7 @@ from scalerl.learner.ranks import Ranks
 from scalerl.learner.torch_engine import TorchEngineMaker
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
-from scalerl.model.device import device_of
+from scalerl.model.device import deterministic_on_cpu, device_of
 from scalerl.recipe import LearnerSettings, ResolvedRecipe
 from scalerl.weights.file_weights import FileWeights
 
@@ -35,8 +35,7 @@ def rank_learner(recipe: ResolvedRecipe, start: Path, ranks: Ranks, *, seed: int
     An adapter is drawn from the run's seed.
     """
     device = device_of(recipe)
-    # As in a run's own process: results are equal to the bit only on a CPU.
-    torch.use_deterministic_algorithms(device.type == "cpu")
+    deterministic_on_cpu(device)  # as in a run's own process
     engines = engine_maker(recipe.learner, ranks, device)
     # The coordinator checked the folder when it loaded it.
     policy = new_policy(recipe, outline=True)

@@ -20,6 +20,14 @@ def device_of(recipe: ResolvedRecipe) -> torch.device:
     return torch.device(recipe.device or ("cuda" if found else "cpu"))
 
 
+def deterministic_on_cpu(device: torch.device) -> None:
+    """Make results equal to the bit on a CPU: some GPU operations have no deterministic form.
+
+    `torch.use_deterministic_algorithms` does the same and imports PyTorch's compiler for it, which takes a second.
+    """
+    torch.set_deterministic_debug_mode("error" if device.type == "cpu" else "default")
+
+
 def device_text(device: torch.device) -> str:
     """Device name, such as `cpu` or `cuda (NVIDIA H100 80GB HBM3)`."""
     return f"cuda ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else device.type

@@ -30,7 +30,7 @@ from scalerl.model.cached_attention import (
 from scalerl.model.decode_graphs import Capture, DecodeGraphs, cuda_graph
 from scalerl.model.kv_cache import KVCache, Prefill, whole
 from scalerl.model.linear import projected
-from scalerl.model.llama_files import RMS_EPS, ROPE_BASE, config, from_hugging_face, own_tensor, to_hugging_face
+from scalerl.model.llama_files import RMS_EPS, ROPE_BASE, config_json, from_hugging_face, own_tensor, to_hugging_face
 from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
 from scalerl.model.size import ModelSize
@@ -184,7 +184,7 @@ class Llama(Policy):
     def save(self, folder: Path, *, eos_token_id: int) -> None:
         """Write config.json and model.safetensors for `LlamaForCausalLM.from_pretrained(folder)`."""
         folder.mkdir(parents=True, exist_ok=True)
-        config(self.shape, self.head.shape[0], eos_token_id).save_pretrained(folder)
+        (folder / "config.json").write_text(config_json(self.shape, self.head.shape[0], eos_token_id))
         self.save_weights(folder)
 
 

@@ -4,8 +4,8 @@ Our own names are `embedding`, `norm` and `head`, and in every block `qkv`, `gat
 Matrices with the same input are fused (`scalerl.model.llama`).
 """
 
+import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -35,26 +35,34 @@ def split_qkv(qkv: Tensor, heads: int) -> tuple[Tensor, Tensor, Tensor]:
     return q, k, v.flatten(0, 1)
 
 
-def config(shape: LlamaModel, vocabulary: int, eos_token_id: int) -> Any:
-    """`LlamaConfig` of this model."""
-    from transformers import LlamaConfig  # seconds to import, and only saving needs it
-
-    return LlamaConfig(
-        architectures=["LlamaForCausalLM"],
-        vocab_size=vocabulary,
-        hidden_size=shape.hidden,
-        intermediate_size=shape.mlp,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        num_key_value_heads=shape.heads,
-        max_position_embeddings=MAX_POSITIONS,
-        rms_norm_eps=RMS_EPS,
-        rope_parameters={"rope_type": "default", "rope_theta": ROPE_BASE},
-        tie_word_embeddings=False,
-        bos_token_id=None,
-        eos_token_id=eos_token_id,
-        pad_token_id=0,
-    )
+def config_json(shape: LlamaModel, vocabulary: int, eos_token_id: int) -> str:
+    """The config.json of this model, as `LlamaConfig` writes it; importing `transformers` for it would take seconds."""
+    settings = {
+        "architectures": ["LlamaForCausalLM"],
+        "attention_bias": False,
+        "attention_dropout": 0.0,
+        "bos_token_id": None,
+        "eos_token_id": eos_token_id,
+        "head_dim": shape.hidden // shape.heads,
+        "hidden_act": "silu",
+        "hidden_size": shape.hidden,
+        "initializer_range": 0.02,
+        "intermediate_size": shape.mlp,
+        "max_position_embeddings": MAX_POSITIONS,
+        "mlp_bias": False,
+        "model_type": "llama",
+        "num_attention_heads": shape.heads,
+        "num_hidden_layers": shape.layers,
+        "num_key_value_heads": shape.heads,
+        "pad_token_id": 0,
+        "pretraining_tp": 1,
+        "rms_norm_eps": RMS_EPS,
+        "rope_parameters": {"rope_theta": ROPE_BASE, "rope_type": "default"},
+        "tie_word_embeddings": False,
+        "use_cache": True,
+        "vocab_size": vocabulary,
+    }
+    return json.dumps(settings, indent=2) + "\n"
 
 
 OUTSIDE_LAYERS = {"embedding": "model.embed_tokens.weight", "norm": "model.norm.weight", "head": "lm_head.weight"}

@@ -21,7 +21,7 @@ import torch
 
 from scalerl.cluster.cluster import TrainedStep
 from scalerl.errors import Cancelled
-from scalerl.model.device import device_of, device_text
+from scalerl.model.device import deterministic_on_cpu, device_of, device_text
 from scalerl.processes import WallCluster
 from scalerl.processes.coordinator import Coordinator
 from scalerl.prompts.pool import AllRetired
@@ -61,8 +61,7 @@ class Run:
         self.recipe, self.seed = folder.read_resolved()
         torch.set_num_threads(self.recipe.threads)
         self.device = device_of(self.recipe)
-        # Results are bit-exact on CPUs only: some GPU operations have no deterministic form.
-        torch.use_deterministic_algorithms(self.device.type == "cpu")
+        deterministic_on_cpu(self.device)
         print(f"device: {device_text(self.device)}", flush=True)
         status.beat(threads=self.recipe.threads)
         self.evaluations = 0

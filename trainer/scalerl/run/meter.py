@@ -13,7 +13,7 @@ from scalerl.generator.make import make_generator, make_vllm_generator
 from scalerl.memory.forecast import PromptLengths, evaluation_rows
 from scalerl.memory.shape import shape_of
 from scalerl.model.build import empty_policy, new_policy, precision_of
-from scalerl.model.device import device_of
+from scalerl.model.device import deterministic_on_cpu, device_of
 from scalerl.model.policy import frozen_copy
 from scalerl.processes import Meter
 from scalerl.recipe import ResolvedRecipe
@@ -27,8 +27,7 @@ def make_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> Meter:
 
     With vLLM there is no separate policy: the engine also scores by the start's weights.
     """
-    # As in a run's own process: results are bit-exact on CPUs only.
-    torch.use_deterministic_algorithms(device_of(recipe).type == "cpu")
+    deterministic_on_cpu(device_of(recipe))  # as in a run's own process
     tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
     tasks = all_tasks(recipe.tasks, recipe.evaluation.downstream, tokenizer)
     prompts = PromptLengths.of(recipe, tasks.trained, tasks.downstream)

@@ -18,7 +18,14 @@ PHRASE = "Okay, time is up. Let me stop thinking and formulate a final answer no
 CHARACTER_PIECES = (b"", b"", THINK.encode(), END_THINK.encode(), *(bytes([byte]) for byte in range(256)))
 CHARACTER_PIECES += (b"\xff",) * (SIZE - len(CHARACTER_PIECES))
 
+_PRINTABLE = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
 _TOKENS = re.compile("</?think>|.+?(?=</?think>|$)", re.DOTALL)
+
+
+def letters_of_bytes() -> dict[int, str]:
+    """The letter that stands for each byte in GPT-2's vocabulary: itself if printable, else the next from 256 on."""
+    others = iter(range(256, 512))
+    return {byte: chr(byte if byte in _PRINTABLE else next(others)) for byte in range(256)}
 
 
 class CharacterTokenizer:
@@ -55,9 +62,8 @@ class CharacterTokenizer:
     def save(self, folder: Path) -> None:
         """Write a tokenizer.json for `transformers` and vLLM."""
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # only saving needs it
-        from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-        letters = bytes_to_unicode()
+        letters = letters_of_bytes()
         vocabulary = {name: index for index, name in enumerate(SPECIAL_TOKENS)}
         vocabulary |= {letters[byte]: byte + len(SPECIAL_TOKENS) for byte in range(256)}
         tokenizer = Tokenizer(models.BPE(vocabulary, []))
