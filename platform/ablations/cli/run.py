@@ -23,6 +23,7 @@ from ablations.cli.options import (
     SetOption,
     TrackingOption,
     console,
+    own_command,
     pages_command,
     print_json,
     unfinished_code,
@@ -94,6 +95,8 @@ def sweep(
         if scales:
             console().say(f"scale {one}:")
         codes.append(once(one))
+    if scales and executor == "slurm" and not dry_run:
+        console().say(f"ladder     {own_command()} ladder {file}, once the jobs have ended")
     if scales and not any((*codes, dry_run, executor != "local")):
         from ablations.cli.ladder import ladder_of_file, show_ladder
 

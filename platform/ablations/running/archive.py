@@ -31,7 +31,7 @@ CONTENTS = "contents.json"
 PLAN = "sweep/plan.json"
 FILE_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
 """A safe file name: not hidden, no path, no leading dash."""
-OF_SWEEP = re.compile(r"sweep/(plan|stopped|search)\.json|sweep/(sweep\.yaml|cancelled)")
+OF_SWEEP = re.compile(r"sweep/(plan|declared|notified|stopped|search)\.json|sweep/(sweep\.yaml|cancelled)")
 OF_RUN = re.compile(
     r"runs/(?P<run>[0-9a-f]{12})/((recipe|status)\.json|(metrics|rollouts|left_out)\.jsonl"
     rf"|logs/attempt-{FILE_PATTERN}\.log|own/({FILE_PATTERN}/)*{FILE_PATTERN}\.py|checkpoint/manifest\.json)"

@@ -18,7 +18,7 @@ from ablations.tracking.ledger import default_tracking_uri, read_ledger
 from scalerl.durable import sync_file
 from scalerl.run.run_folder import write_atomically
 
-LEFT = ("lock", "sync.lock", "report.html", "card.md", ".*")
+LEFT = ("lock", "sync.lock", "notified.lock", "report.html", "card.md", ".*")
 """Files that the new folder does not take over: locks, and pages that contain the old name."""
 
 

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from ablations.cli import app
 from ablations.errors import AblationsError
 from ablations.findings.results import read_results
+from ablations.home.declared import declarations, declare
 from ablations.home.home import Home
 from ablations.home.plan import PlannedRun
 from ablations.home.started_sweep import read_sweep
@@ -70,6 +71,7 @@ def exported(tmp_path):
         sweep.run(run.id).checkpoint.mkdir()
         (sweep.run(run.id).checkpoint / "state-0.json").write_text("{}")
     (sweep.folder / "sync.json").write_text("{}")
+    declare(sweep)
     return sweep, export_sweep(sweep, tmp_path / "loo.tar.gz").path
 
 
@@ -85,6 +87,7 @@ def test_an_imported_sweep_compares_to_the_same_numbers_bit_for_bit(exported, tm
     # A float's repr is all of it.
     assert numbers(came.sweep.home, "loo") == numbers(sweep.home, "loo")
     assert read_sweep(came.sweep.home, "loo").plan == sweep.plan
+    assert declarations(came.sweep) == declarations(sweep)
     for run in sweep.plan.runs:
         for name in ("metrics.jsonl", "recipe.json", "status.json"):
             there, here = came.sweep.run(run.id).path / name, sweep.run(run.id).path / name
@@ -97,7 +100,7 @@ def test_what_a_home_makes_again_and_what_is_of_one_place_stays_there(exported):
     _, archive = exported
     held = members(archive)
     assert {Path(name).name for name in held} == {
-        *("contents.json", "plan.json", "recipe.json", "status.json", "metrics.jsonl")
+        *("contents.json", "plan.json", "declared.json", "recipe.json", "status.json", "metrics.jsonl")
     }
     files = read_sealed(held["contents.json"])[0]["files"]
     assert files.keys() == held.keys() - {"contents.json"}
