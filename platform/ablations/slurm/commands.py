@@ -21,6 +21,8 @@ MOST_ARGUMENTS = 500
 COMMAND_LIMIT_S = 60.0
 NEEDED = ("sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
 """Commands that the platform needs; sacct is optional."""
+HARMLESS = frozenset({"Job has already finished", "No error"})
+"""What scontrol says of the tasks of an array that it cannot hold and of those that it has held, if both are there."""
 SILENT = re.compile(
     r"Unable to contact slurm controller|Connection refused|Socket timed out|Zero Bytes were transmitted"
     r"|Unexpected message received",
@@ -209,9 +211,14 @@ def _field(name: str, said: str) -> str:
 
 
 def hold(jobs: Iterable[str]) -> None:
-    """Keep waiting jobs from starting."""
+    """Keep waiting jobs from starting; tasks of an array that have ended already are passed over."""
     if named := list(jobs):
-        run_command("scontrol", "hold", ",".join(named))
+        try:
+            run_command("scontrol", "hold", ",".join(named))
+        except SlurmError as error:
+            # "scontrol: 17_0-1: Job has already finished 17_2-5: No error"
+            if not {part.strip() for part in re.split(r"\S+: ", str(error)) if part.strip()} <= HARMLESS:
+                raise
 
 
 def setting(name: str) -> str:

@@ -88,8 +88,11 @@ class SlurmJob:
         requeue_this_job(os.environ["SLURM_JOB_ID"], WAIT_FOR_THE_END_S)
 
     def _end_failed(self) -> None:
-        if hold := hold_after_failure(Home(self.home), self.sweep):
-            print(f"the waiting jobs of {self.sweep} are held: {hold}", flush=True)
+        try:
+            if hold := hold_after_failure(Home(self.home), self.sweep):
+                print(f"the waiting jobs of {self.sweep} are held: {hold}", flush=True)
+        except AblationsError as error:
+            print(f"the waiting jobs of {self.sweep} are not held: {error}", flush=True)
         self._tell()
         sys.exit(1)
 
