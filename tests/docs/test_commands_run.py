@@ -52,7 +52,7 @@ WHOLE: dict[str, Any] = {
     "name": "part",
     "reference": "scalerl",
     "scale": "smoke",
-    "variants": {"dapo": {"loss.type": "dapo"}},
+    "variants": {"dapo": {"loss.type": "dapo"}, "small": {"batch.prompts": 8}},
 }
 """A sweep file that the parts of one on the pages are put into."""
 MEANT = {
@@ -140,6 +140,8 @@ NOT_COMPARED: dict[str, str] = {
     '{"mcpServers"': "an entry in the configuration of an agent's program",
     "R_C = R_0 + (A - R_0)": "a formula",
     "effect of a against a0": "a formula",
+    "interaction = mu_ab": "a formula",
+    "y_i = a + b x_i": "a formula",
     "2d0e66ae0f22, 248 steps": "of a run with a planted cause, which benchmarks/doctor_planted.py trains",
     "import ablations": "a part of a script; tests/platform/test_log.py runs one",
 }
@@ -427,7 +429,8 @@ def is_file(block: Block, where: str, place: Path) -> bool:
             )
             load_resolved("scalerl", str(file), ["length_control.type=none"] if "generation" in keys else [])
         else:
-            file.write_text(yaml.safe_dump(WHOLE | ({"variants": one} if "dapo" in keys else one)))
+            whole = {key: value for key, value in WHOLE.items() if key != "scale" or "scales" not in one}
+            file.write_text(yaml.safe_dump(whole | ({"variants": one} if "dapo" in keys else one)))
             expand(file)
     return True
 

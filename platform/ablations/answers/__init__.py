@@ -10,6 +10,8 @@
     run_to_run      the run-to-run spread, a two-way analysis of variance over all seeds; its only source
     student         Student's t, alone or as a mixture over laws
     main_effects    what one value of an axis does instead of another, over a grid
+    interactions    what two changes do together beyond their sum
+    ladder          what becomes of a difference over scales
     unlike          runs and variants unlike their siblings: collapsed, far off, more scattered
     compare         every variant against the reference
     paper_rule      the paper's rule for ceilings; paper_grid: the paper's grid fit
