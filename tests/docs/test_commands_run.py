@@ -33,6 +33,7 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.errors import AblationsError
+from ablations.files.source import read_yaml
 from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.plan import PlannedRun, PlannedVariant
@@ -421,7 +422,7 @@ def is_file(block: Block, where: str, place: Path) -> bool:
         (place / "written.yaml").write_text(text)
         expand(place / "written.yaml")
         return True
-    for number, one in enumerate(alternatives(text)):
+    for number, one in enumerate(alternatives(text, place)):
         file = place / f"part-{number}.yaml"
         if keys <= set(Scale.model_fields):
             file.write_text(
@@ -435,11 +436,16 @@ def is_file(block: Block, where: str, place: Path) -> bool:
     return True
 
 
-def alternatives(text: str) -> list[dict[str, Any]]:
-    """What the block writes, once for each time that it writes its first key."""
+def alternatives(text: str, place: Path) -> list[dict[str, Any]]:
+    """What the block writes, once for each time that it writes its first key, as the platform reads YAML: `on` is a
+    word."""
     key = text.splitlines()[0 if text[0] != "#" else 1].partition(":")[0]
     parts = re.split(rf"^(?={key}:)", text, flags=re.MULTILINE)
-    return [one for one in map(yaml.safe_load, parts) if one]
+    found = []
+    for part in filter(yaml.safe_load, parts):
+        (place / "alternative.yaml").write_text(part)
+        found.append(read_yaml(place / "alternative.yaml").data)
+    return found
 
 
 def run_search(text: str) -> list[str]:
