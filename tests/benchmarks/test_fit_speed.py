@@ -3,14 +3,14 @@
 import json
 
 import pytest
-from fit_speed import mean_ms, ratios, simulated_curves
+from fit_speed import ratios, simulated_curves, typical_ms
 from places import REPOSITORY
 
 LIMITS = {"point_fit": 16.0, "profile": 190.0, "fit_with_posterior": 480.0, "find_collapse": 8.0}
 
 
 def test_fits_take_no_more_than_a_known_multiple_of_curve_fit():
-    found = ratios(mean_ms(simulated_curves(10)))
+    found = ratios(typical_ms(simulated_curves(10)))
     assert found.keys() == LIMITS.keys()
     assert {name: ratio for name, ratio in found.items() if ratio > LIMITS[name]} == {}
 

@@ -58,7 +58,7 @@ def test_an_old_home_shows_its_status_and_its_comparison(old):
     }
     said = json.loads(platform(old, "compare", "small", "--json"))
     before = json.loads((old / "compare.json").read_text())
-    assert said.keys() == before.keys() | {"grid", "remarks", "run_to_run", "together_with", "unlike"}
+    assert said.keys() == before.keys() | {"grid", "interactions", "remarks", "run_to_run", "together_with", "unlike"}
     ours, theirs = said["variants"][0], before["variants"][0]  # the variant whose run is done
     theirs = {name: value for name, value in theirs.items() if name not in NO_LONGER_SAID}
     assert ours.keys() == theirs.keys() | {"hours", "overrides"} | OF_THE_LEVEL | OF_EQ_1_ALONE | CORRECTED

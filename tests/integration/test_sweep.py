@@ -19,6 +19,7 @@ LEFT_BY_OTHER_SWEEPS = {
     *(f"sweeps/<name>/{name}" for name in ("stopped.json", "search.json", "optuna.db", "cancelled")),
     *(f"sweeps/<name>/{name}" for name in ("submissions/<name>.json", "submissions/<name>/", "hold.json")),
     *("sweeps/<name>/repeated_runs.json", "sweeps/<name>/with/<name>/", "sweeps/<name>/forecasts/<key>.npz"),
+    "sweeps/<name>/notified.json",
     *(
         f"sweeps/<name>/{name}"
         for name in ("card.json", "card.md", "curves.svg", "report.pdf", "report-md/", "report-csv/", "report-latex/")

@@ -98,7 +98,7 @@ EXPECTED = {
         7,
         "callbacks",
         "unknown key 'callbacks'",
-        "keys are: name, doc, trainer, reference, scale, fixed_scale, base, leave_one_out, axes, grid, zip, variants,",
+        "keys are: name, doc, trainer, reference, scale, scales, fixed_scale, base, leave_one_out, axes, grid, zip,",
     ),
     "leave_one_out_empty.yaml": Expected(7, "leave_one_out", "found nothing; must be a mapping", ""),
     "missing_name.yaml": Expected(1, "name", "missing", "this setting has no default"),
