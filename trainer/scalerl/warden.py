@@ -1,6 +1,6 @@
 """Ends started processes when the process that started them is gone, whatever they hang in.
 
-    python -m scalerl.warden        reads `+PID` and `-PID` lines, and at the end of its input kills these groups
+    python -m scalerl.warden PID...     reads `+PID` and `-PID` lines, and at the end of its input kills these groups
 
 A process that hangs in a collective or an engine does not read the line on which it would notice that its coordinator
 has died. The warden does nothing but read, has no library to hang in, and its input closes when the coordinator ends,
@@ -65,7 +65,8 @@ class Warden:
         try:
             with signals_to_all_blocked():
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "scalerl.warden"],
+                    # On the command line, so that no moment is left in which it lives and knows no group.
+                    [sys.executable, "-P", "-m", "scalerl.warden", *map(str, self._groups)],
                     stdin=subprocess.PIPE,
                     text=True,
                     start_new_session=True,
@@ -74,8 +75,6 @@ class Warden:
         except OSError as error:  # no more processes, or no memory: the run itself goes on
             self._do_without(f"no warden can be started ({error.strerror or error})")
             return
-        for group in self._groups:
-            self._say(f"+{group}")
         threading.Thread(target=self._watch, args=(self._process,), daemon=True).start()
 
     def _do_without(self, why: str) -> None:
@@ -83,7 +82,7 @@ class Warden:
 
     def _say(self, line: str) -> None:
         if self._process is not None and self._process.stdin is not None:
-            with suppress(OSError):  # it has been killed; the next one is told of all groups
+            with suppress(OSError):  # it has been killed; the next one begins with all groups
                 self._process.stdin.write(f"{line}\n")
                 self._process.stdin.flush()
 
@@ -101,7 +100,7 @@ warden = Warden()
 
 def main() -> None:
     """Read which groups are guarded until the input ends, then kill them."""
-    groups: set[int] = set()
+    groups = set(map(int, sys.argv[1:]))
     for line in sys.stdin:
         (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
     for group in groups:
