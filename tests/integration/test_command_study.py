@@ -53,6 +53,7 @@ def test_a_killed_study_is_resumed_without_a_doubled_row_and_judged(platform, st
     assert ("rate", "0.2") in params
 
 
+@pytest.mark.studies
 def test_a_larger_budget_extends_runs_and_what_is_read_of_them_works(platform, study, home):
     platform("sweep", str(study))
     platform("sweep", str(study), "--budget", "400")
@@ -112,6 +113,7 @@ def test_a_search_proposes_values_of_the_configuration(platform, tmp_path, home)
     assert sorted(map(len, steps_by_run(home).values())) == [11] * 3
 
 
+@pytest.mark.studies
 def test_the_study_that_is_shipped_finds_the_slower_learning_rate(platform, home):
     platform("sweep", str(REPOSITORY / "sweeps" / "command" / "bandit.yaml"))
     found = {one["curve"]: one for one in json.loads(platform("compare", "--json").stdout)["variants"]}
@@ -119,6 +121,7 @@ def test_the_study_that_is_shipped_finds_the_slower_learning_rate(platform, home
     assert found["bandit_settings"]["A_lo"] < 0.9 < found["bandit_settings"]["A_hi"] + 0.02  # the best arm pays 0.9
 
 
+@pytest.mark.studies
 def test_trl_resumes_from_its_own_checkpoints_without_a_doubled_row(platform, tmp_path, home):
     pytest.importorskip("trl", reason="TRL is a test extra: pip install trl==1.16.0", exc_type=ImportError)
     folder = shutil.copytree(REPOSITORY / "sweeps" / "trl", tmp_path / "trl")

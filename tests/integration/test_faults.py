@@ -23,6 +23,7 @@ def fill(disk: Path, leave: int) -> Path:
     return filler
 
 
+@pytest.mark.studies
 def test_a_full_disk_is_reported_and_costs_no_finished_run(platform, study, home, small_disk):
     platform("sweep", str(study), "--set", "batch.prompts=4")
     finished = read_metrics(home)
@@ -44,6 +45,7 @@ def test_a_full_disk_is_reported_and_costs_no_finished_run(platform, study, home
     assert {run_id: after[run_id] for run_id in finished} == finished
 
 
+@pytest.mark.studies
 def test_a_log_line_torn_by_a_crash_and_a_corrupt_one_are_survived(platform, study, home):
     platform("sweep", str(study))
     runs = {run["variant"]: run["id"] for run in json.loads(platform("status", "--json").stdout)["runs"]}
@@ -72,6 +74,7 @@ def test_a_log_line_torn_by_a_crash_and_a_corrupt_one_are_survived(platform, stu
     assert [json.loads(line) for line in corrupt.read_text().splitlines()][-1]["compute_gpu_hours"] >= 1.5 * 8.0
 
 
+@pytest.mark.studies
 def test_a_tracking_server_that_is_not_there_costs_nothing(platform, study, home):
     result = platform("sweep", str(study), "--tracking-uri", "http://127.0.0.1:9")
     assert "left" in result.stdout

@@ -72,7 +72,7 @@ def cluster_folder(tmp_path):
     return opened(tmp_path) / "cluster"
 
 
-@pytest.fixture(params=["without accounting", "with accounting"])
+@pytest.fixture(params=[pytest.param("without accounting", marks=pytest.mark.studies), "with accounting"])
 def either_cluster(request):
     """Both clusters, one after the other."""
     return request.getfixturevalue("cluster" if request.param == "without accounting" else "cluster_with_accounting")

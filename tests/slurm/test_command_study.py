@@ -25,6 +25,7 @@ def steps(home: Path) -> list[list[int]]:
     return [[row["step"] for row in read_rows(path)] for path in home.glob("runs/*/metrics.jsonl")]
 
 
+@pytest.mark.studies
 def test_a_program_that_is_preempted_goes_on_from_its_own_checkpoint(study):
     write(study, "go_on(30, pause=0.3)", resources=", partition: low")
     study.submit()

@@ -2,6 +2,7 @@
 
 import time
 
+import pytest
 from slurm.study import LIMIT_S, SlurmStudy
 from waiting import wait_until
 
@@ -13,6 +14,7 @@ def start(study: SlurmStudy, budget: float) -> None:
     study.until_trains("scalerl")
 
 
+@pytest.mark.studies
 def test_a_restarted_controller_changes_no_state_while_it_is_away(broken_study):
     study = broken_study
     start(study, 20.0)

@@ -52,6 +52,7 @@ def stands_still(pid):
         return False
 
 
+@pytest.mark.studies
 def test_a_run_that_no_time_limit_lets_begin_has_timed_out_with_the_remedy(study):
     text = study.file.read_text().replace("time_min: 10", "time_min: 1")
     study.file.write_text(text.replace("resources: {", "resources: {setup: ['sleep 100'], "))
