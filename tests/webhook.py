@@ -33,6 +33,11 @@ def webhook() -> Iterator[Webhook]:
             if hook.status == 200:
                 hook.bodies.append(body)
             self.send_response(hook.status)
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            self.send_response(200)
             self.end_headers()
 
         def log_message(self, format: str, *args: Any) -> None:

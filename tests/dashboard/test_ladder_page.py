@@ -1,5 +1,7 @@
 """The page of a study at several scales, and its picture."""
 
+import shutil
+
 import pytest
 from dashboard.app_pages import figures_of, open_page
 from fixtures_home import make_home, make_ladder
@@ -8,6 +10,7 @@ from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.findings.results import open_sweep
 from ablations.findings.scale_ladder import rung_interval, scale_ladder
 from ablations.report.ladder_figure import ladder_figure
+from ablations_dashboard.views.ladder import ladders_of
 
 
 def test_a_study_at_two_scales_has_its_picture_and_table(monkeypatch, tmp_path):
@@ -18,6 +21,16 @@ def test_a_study_at_two_scales_has_its_picture_and_table(monkeypatch, tmp_path):
     assert list(table.columns) == ["variant", "smoke", "bench", "trend", "over scales", "forecast"]
     assert table["over scales"].tolist() == ["carries"]
     assert "two scales differ in opposite directions" in " ".join(one.value for one in page.caption)
+
+
+def test_studies_that_differ_in_scale_alone_are_one(tmp_path):
+    home = make_ladder(tmp_path)
+    for name in ("steps@smoke+1f0c9a", "steps@bench+1f0c9a", "other@smoke", "plain"):
+        shutil.copytree(home.sweep("steps@smoke"), home.sweep(name))
+    assert {study: set(names) for study, names in ladders_of(home).items()} == {
+        "steps": {"steps@smoke", "steps@bench"},
+        "steps+1f0c9a": {"steps@smoke+1f0c9a", "steps@bench+1f0c9a"},
+    }
 
 
 def test_a_home_without_such_a_study_says_what_makes_one(monkeypatch, tmp_path):

@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from ablations.findings.results import FittedVariant, Results, compared, fit_sweep
+from ablations.findings.fitted_runs import fit_sweep
+from ablations.findings.results import FittedVariant, Results, compared
 from ablations.home.home import Home
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep, plans_of, read_sweep

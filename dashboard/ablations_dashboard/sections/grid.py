@@ -1,4 +1,4 @@
-"""The cells and main effects of a grid, as in the report."""
+"""The cells and main effects of a grid, and pairs of changes, as in the report."""
 
 import pandas as pd
 import streamlit as st
@@ -11,7 +11,7 @@ from ablations_dashboard.widgets.table import show_table
 
 
 def show_grid(results: Results, _: Shown) -> None:
-    """Show a table of cells for each question, then the main effects; nothing for variants that are no grid."""
+    """Show the cells of a grid for each question, its main effects, and pairs of changes; nothing without them."""
     tables = grid_tables(results)
     if not tables:
         return

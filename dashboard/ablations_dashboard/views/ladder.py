@@ -62,8 +62,13 @@ def show_question(found: ScaleLadder, study: str) -> None:
 
 
 def ladders_of(home: Home) -> dict[str, list[str]]:
-    """The sweeps of each study that was started at two scales or more, the most recent study first."""
+    """The sweeps of each study that was started at two scales or more, the most recent study first.
+
+    `loo@smoke`, `loo@bench` and `loo` at its own scale are one study; `loo@smoke+1f0c9a` has other settings, and is of
+    another.
+    """
     found: dict[str, list[str]] = {}
     for name in home.sweep_names():
-        found.setdefault(name.partition("@")[0], []).append(name)
-    return {study: names[::-1] for study, names in found.items() if len(names) > 1 and all("@" in one for one in names)}
+        study, _, scale = name.partition("@")
+        found.setdefault("+".join([study, *scale.split("+")[1:]]), []).append(name)
+    return {study: names[::-1] for study, names in found.items() if len(names) > 1}

@@ -128,6 +128,10 @@ class Question:
             return value
         return math.log(value) if value > 0 else -math.inf
 
+    def unscaled(self, value: float | None) -> float | None:
+        """The inverse of `scaled`: a ratio from its ln, a difference as it is."""
+        return math.exp(value) if value is not None and self.is_ratio else value
+
     def half_width(self, lo: float | None, hi: float | None) -> float:
         """Half-width of an interval in the unit of `widest`; infinite if an end is missing."""
         low, high = self.scaled(lo), self.scaled(hi)

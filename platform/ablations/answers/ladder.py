@@ -95,7 +95,7 @@ class Ladder:
         beyond = max(0.0, x - self.rungs[-1].x, self.rungs[0].x - x)
         doubt = SLOPE_DOUBT * beyond * math.hypot(self.trend.estimate, math.sqrt(self.trend.variance))
         interval = interval_of([replace(found, variance=found.variance + doubt**2)], found.estimate)
-        return unscaled(self.question, interval)
+        return in_unit(self.question, interval)
 
     @property
     def left_out(self) -> Interval | None:
@@ -138,12 +138,11 @@ def side_of(difference: Student) -> int:
     return (interval.lo > 0) - (interval.hi < 0)
 
 
-def unscaled(question: Question, interval: Interval) -> Interval:
+def in_unit(question: Question, interval: Interval) -> Interval:
     """An interval in pass rate or ln of a ratio as the number of the question: the ratio itself."""
-    if not question.is_ratio:
-        return Interval(estimate=interval.estimate, lo=interval.lo, hi=interval.hi)
-    lo, hi = (None if end is None else math.exp(end) for end in (interval.lo, interval.hi))
-    return Interval(estimate=math.exp(interval.estimate), lo=lo, hi=hi)
+    estimate = question.unscaled(interval.estimate)
+    assert estimate is not None
+    return Interval(estimate=estimate, lo=question.unscaled(interval.lo), hi=question.unscaled(interval.hi))
 
 
 def mean_weights_of(rungs: Sequence[Rung]) -> np.ndarray:

@@ -9,7 +9,6 @@ times as sure as one difference of cells. A ceiling's effect is taken under each
 Settings b at which a cell is missing are left out.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -114,8 +113,5 @@ def contrast(question: Question, sides: Sequence[Side], spread: RunToRun, compar
 
 def _in_unit(question: Question, found: JointInterval) -> JointInterval:
     """A ratio from its ln; a difference as it is."""
-    if not question.is_ratio:
-        return found
     names = ("estimate", "lo", "hi", "joint_lo", "joint_hi")
-    ends = {name: getattr(found, name) for name in names}
-    return replace(found, **{name: None if end is None else math.exp(end) for name, end in ends.items()})
+    return replace(found, **{name: question.unscaled(getattr(found, name)) for name in names})

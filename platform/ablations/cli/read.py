@@ -57,7 +57,7 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Fit the sigmoid compute-performance curve (ScaleRL eq. 1). Exit code 1 if no curve can be fitted."""
-    from ablations.findings.results import fit_file, fit_sweep
+    from ablations.findings.fitted_runs import fit_file, fit_sweep
     from ablations.report.words.comparison import unkept_note
     from ablations.terminal.progress_bar import progress_bar
 

@@ -1,6 +1,7 @@
 """Findings of a sweep and prospects of a study: answers from the runs of a home folder. A map of the room:
 
 results         curves, fits and comparison of a sweep; summary: as a short table for a prompt or notebook
+fitted_runs     fits of the runs of a sweep, or of the curves of a file
 remarks         what a reader must know before the numbers: collapsed, failed, shortened, warned of
 together        several sweeps against one reference
 elsewhere       curves of other trainers as results of a sweep; own_runs: of scripts that log by themselves

@@ -9,8 +9,8 @@ import numpy as np
 from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread, Speed, noise_of
 from ablations.answers.level import LAST_SHARE, common_compute, level_of, mean_weights
 from ablations.answers.run_to_run import run_to_run
+from ablations.findings.fitted_runs import fit_sweep
 from ablations.findings.repeated_runs import SAME, UNUSABLE, says_of_group
-from ablations.findings.results import fit_sweep
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 from ablations.home.home import Home

@@ -52,13 +52,13 @@ class MeasuredStudy:
 def study_of_file(path: Path, *, scale: str | None = None) -> MeasuredStudy:
     """The runs of a CSV file, whose column `curve` names the variant; FileError if the file cannot be used.
 
-    With `scale` the runs of that scale, as the column `scale` says; the study then has its name.
+    With `scale` the runs of that scale, as the column `scale` says; the study is then called `NAME@SCALE`.
     """
     runs = tuple(
         MeasuredRun(variant=run.variant, seed=run.seed, id=run.curve.name, curve=run.curve)
         for run in read_seed_curves(path, scale=scale)
     )
-    return MeasuredStudy(name=scale or path.stem, compute_name="compute", runs=runs)
+    return MeasuredStudy(name=path.stem if scale is None else f"{path.stem}@{scale}", compute_name="compute", runs=runs)
 
 
 def compare_elsewhere(

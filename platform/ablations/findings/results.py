@@ -4,7 +4,7 @@ A run that cannot be fitted has a reason instead of a fit, so that one bad run h
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -17,24 +17,21 @@ from ablations.answers.interactions import Interaction, interactions
 from ablations.answers.questions import CEILING, QUESTIONS
 from ablations.answers.repeats import NO_OTHERS, OtherSweeps
 from ablations.errors import AblationsError, did_you_mean
+from ablations.findings.fitted_runs import fitted_runs
 from ablations.findings.grid import Grid, grid_of
 from ablations.findings.remarks import Remark, cells_on, remarks_of, warnings_of_run
 from ablations.findings.repeated_runs import of_other_sweeps
 from ablations.findings.summary import Summary, grouped
 from ablations.fit.asymptote import AsymptoteEstimate, asymptote_of
-from ablations.fit.curve_file import read_curves
-from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.home.home import find_home
 from ablations.home.labels import Labels
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.stops import Stopped
-from ablations.readings.fitted_run import FittedCurve, FittedRun, curve_name, fitted_run
+from ablations.readings.fitted_run import FittedRun
 from ablations.readings.hours import Hours
-from ablations.readings.readings_together import Done, readings_of_runs
-from ablations.readings.run_reading import try_fit
+from ablations.readings.readings_together import Done
 from ablations.readings.task_curves import with_task
-from ablations.readings.wanted import WantedRun
 from ablations.text import at_scale, changes_text
 
 if TYPE_CHECKING:
@@ -344,7 +341,7 @@ def read_results(sweep: StartedSweep, *, alone: bool = False, done: Done | None 
     `alone` estimates the run-to-run spread from this sweep only. `done` receives the number of fitted runs and the
     number to fit.
     """
-    runs = iter(_read_runs(sweep, sweep.plan.fit_settings, done))
+    runs = iter(fitted_runs(sweep, sweep.plan.fit_settings, done))
     variants = (
         FittedVariant(name=variant.name, overrides=variant.overrides, runs=tuple(islice(runs, len(variant.runs))))
         for variant in sweep.plan.variants
@@ -372,37 +369,6 @@ def _others(sweep: StartedSweep, variants: Sequence[FittedVariant]) -> OtherSwee
     repeated = [variant for variant in fitted.values() if len(variant.fits) > 1]
     own = {run.id for variant in repeated for run in variant.runs}
     return of_other_sweeps(sweep, own, sum(len(variant.fits) - 1 for variant in repeated))
-
-
-def fit_file(path: Path, settings: FitSettings) -> list[FittedCurve]:
-    """A fit of every curve of a CSV file; AblationsError if the file cannot be used."""
-    fitted = []
-    for curve in read_curves(path):
-        fit, reason = try_fit(curve, settings)
-        fitted.append(FittedCurve(name=curve.name, curve=curve, fit=fit, reason=reason))
-    return fitted
-
-
-def fit_sweep(sweep: StartedSweep, *, done: Done | None = None, **changes: Any) -> list[FittedRun]:
-    """A fit of every run of a sweep, with the plan's settings or the given ones of `FitSettings`.
-
-    `done` receives the number of fitted runs and the number to fit.
-    """
-    settings = replace(with_task(sweep, changes.get("task")).plan.fit_settings, **changes)
-    return _read_runs(sweep, settings, done)
-
-
-def _read_runs(sweep: StartedSweep, settings: FitSettings, done: Done | None) -> list[FittedRun]:
-    """The runs in the plan's order."""
-    runs = [(sweep.run(run.id), variant.name, run) for variant in sweep.plan.variants for run in variant.runs]
-    wanted = [
-        WantedRun(folder=folder, name=curve_name(variant, run.seed), settings=settings) for folder, variant, run in runs
-    ]
-    readings = readings_of_runs(wanted, done=done)
-    return [
-        fitted_run(folder, variant, run, reading)
-        for (folder, variant, run), reading in zip(runs, readings, strict=True)
-    ]
 
 
 def compare_variants(

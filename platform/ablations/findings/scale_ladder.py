@@ -12,7 +12,7 @@ from typing import Any
 
 from ablations.answers.answer import Question
 from ablations.answers.interval import Interval
-from ablations.answers.ladder import Ladder, Rung, rung_of, unscaled
+from ablations.answers.ladder import Ladder, Rung, in_unit, rung_of
 from ablations.answers.student import interval_of
 from ablations.errors import AblationsError
 from ablations.findings.results import Results
@@ -105,13 +105,13 @@ def _numbers(interval: Interval) -> dict[str, float | None]:
 
 def rung_interval(question: Question, rung: Rung) -> Interval:
     """The difference at one scale with its 95 % interval, in the number of the question."""
-    return unscaled(question, interval_of([rung.difference], rung.difference.estimate))
+    return in_unit(question, interval_of([rung.difference], rung.difference.estimate))
 
 
 def trend_interval(ladder: Ladder) -> Interval:
     """The trend with its 95 % interval: in pass rate, or of compute a factor on the ratio."""
     trend = ladder.trend
-    return unscaled(ladder.question, interval_of([trend], trend.estimate))
+    return in_unit(ladder.question, interval_of([trend], trend.estimate))
 
 
 def scale_ladder(results: Sequence[Results], *, at: float | None = None) -> ScaleLadder:
@@ -119,14 +119,17 @@ def scale_ladder(results: Sequence[Results], *, at: float | None = None) -> Scal
 
     Scales are ordered by the parameters of the reference's model if all are known and differ, else as given. Without
     `at` the forecast is for a step as long as the last. Raises AblationsError if there are fewer than two scales, if
-    references differ, or if `at` is given and sizes are unknown.
+    references or scales do not fit, or if `at` is given and sizes are unknown.
     """
     if len(results) < 2:
         raise AblationsError("a ladder needs the same study at two scales or more; name a sweep of each")
     references = list(dict.fromkeys(one.plan.reference for one in results))
     if len(references) > 1:
         raise AblationsError(f"the sweeps of a ladder have one reference; found {', '.join(references)}")
-    sizes = [_parameters(one.sweep) if one.sweep else _number(one.plan.sweep) for one in results]
+    names = [scale_of(one) for one in results]
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise AblationsError(f"two sweeps are of scale {twice[0]}; a ladder needs one sweep of each scale")
+    sizes = [_parameters(one.sweep) if one.sweep else _number(name) for one, name in zip(results, names, strict=True)]
     known = [size for size in sizes if size is not None]
     is_by_size = len(set(known)) == len(results)
     if at is not None and not is_by_size:
@@ -135,17 +138,22 @@ def scale_ladder(results: Sequence[Results], *, at: float | None = None) -> Scal
     chosen, ordered = [results[place] for place in order], [sizes[place] for place in order]
     places = [math.log10(size) for size in sorted(known)] if is_by_size else [float(n) for n in range(len(results))]
     scales = tuple(
-        LadderScale(name=one.plan.scale or one.plan.sweep, sweep=one.plan.sweep, parameters=size, x=x)
+        LadderScale(name=scale_of(one), sweep=one.plan.sweep, parameters=size, x=x)
         for one, size, x in zip(chosen, ordered, places, strict=True)
     )
-    names = [name for name in _variants(chosen[-1]) if all(name in _variants(one) for one in chosen)]
+    shared = [name for name in _variants(chosen[-1]) if all(name in _variants(one) for one in chosen)]
     return ScaleLadder(
         reference=references[0],
         scales=scales,
         at=math.log10(at) if at is not None else 2 * places[-1] - places[-2],
-        ladders={name: dict(_ladders(name, scales, chosen)) for name in names},
-        notes=tuple(_notes(chosen, names)),
+        ladders={name: dict(_ladders(name, scales, chosen)) for name in shared},
+        notes=tuple(_notes(chosen, shared)),
     )
+
+
+def scale_of(one: Results) -> str:
+    """The scale of a sweep; of a CSV file, which is called `NAME@SCALE`, that of its column."""
+    return one.plan.scale or one.plan.sweep.rpartition("@")[2]
 
 
 def _variants(one: Results) -> list[str]:

@@ -167,7 +167,7 @@ def _curve(name: str, start: str, rows: list[dict[str, float]]) -> Curve:
 def _name(text: str | None, place: Place) -> str:
     name = (text or "").strip()
     if not name:
-        raise place.error("empty", "every row must name its curve")
+        raise place.error("empty", f"every row must name its {place.key}")
     if CONTROL_CHARACTER.search(name):
         raise place.error(f"found {name!r}", "a name must not contain control characters")
     return name

@@ -3,8 +3,9 @@
     notify: {url: $SLACK_WEBHOOK, on: [failed, held, done, warning]}
 
 Commands and jobs that look at the states of a sweep call `tell_webhook`. The told events stand in `notified.json` of
-the sweep's folder, so that each is told once. A webhook that does not answer costs a few seconds; its events are told
-at the next look. The address is a secret: an environment variable holds it, and no file, log or message of ours does.
+the sweep's folder, so that each is told once; twice if a process is killed as it tells. A webhook that does not answer
+costs a few seconds, and its events are told at the next look. The address is a secret: an environment variable holds
+it, and no file, log or message of ours does.
 
     POST {"text": "loo: loo-loss, seed 1 failed: ...", "content": the same, "sweep": "loo", "events": [...]}
 
@@ -18,6 +19,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -52,7 +54,7 @@ def require_address(sweep: StartedSweep) -> None:
 
 
 def tell_webhook(sweep: StartedSweep, states: Mapping[str, RunState], held: str = "") -> str:
-    """Tell what is new of these states, by run name, and why the sweep is held, if it is.
+    """Tell what is new of these states, by run id, and why the sweep is held, if it is.
 
     Returns why the webhook could not be told, without its address; empty if it was, or if there is nothing to tell.
     """
@@ -77,14 +79,15 @@ def tell_webhook(sweep: StartedSweep, states: Mapping[str, RunState], held: str 
 
 def events(sweep: StartedSweep, states: Mapping[str, RunState], held: str) -> Iterator[Event]:
     """Everything that can be told of these states."""
-    ids = {f"{one.name}, seed {run.seed}": run.id for one in sweep.plan.variants for run in one.runs}
-    for name, state in states.items():
+    names = {run.id: f"{one.name}, seed {run.seed}" for one in sweep.plan.variants for run in one.runs}
+    for run, state in states.items():
+        name = names[run]
         if state.state.is_failure:
             why = f": {state.message}" if state.message else ""
-            yield Event(kind="failed", key=f"failed {ids[name]} {state.attempt}", text=f"{name} {_ended(state)}{why}")
+            yield Event(kind="failed", key=f"failed {run} {state.attempt}", text=f"{name} {_ended(state)}{why}")
         for warning in state.warnings:
             rule = re.sub(r"[\d.,]+", "#", warning)  # the figures in a warning change while it lasts
-            yield Event(kind="warning", key=f"warning {ids[name]} {rule}", text=f"{name}: warning: {warning}")
+            yield Event(kind="warning", key=f"warning {run} {rule}", text=f"{name}: warning: {warning}")
     if held:
         yield Event(kind="held", key=f"held {held}", text=f"waiting runs are held: {held}")
     if states and all(state.state.is_finished for state in states.values()):
@@ -112,13 +115,23 @@ def _body(sweep: str, new: Iterable[Event]) -> bytes:
     return json.dumps({"text": text, "content": text, "sweep": sweep, "events": told}).encode()
 
 
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirected message would arrive as a GET without its body, and count as told."""
+
+    def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
+        """Follow none, so that the status is an error."""
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
+
+
 def _post(url: str, body: bytes) -> str:
     """Send; returns why it failed, in words that never hold the address."""
     if not url.startswith(("https://", "http://")):
         return "no URL" if not url else "not a URL that begins with https:// or http://"
     try:
         request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"}, method="POST")
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S):
+        with _OPENER.open(request, timeout=TIMEOUT_S):
             return ""
     except urllib.error.HTTPError as error:
         return f"HTTP status {error.code}"

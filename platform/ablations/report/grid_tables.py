@@ -1,4 +1,5 @@
-"""The grid of a comparison as tables of text: a table of cells per question, and the main effects of the axes.
+"""The grid of a comparison as tables of text: a table of cells per question, the main effects of the axes, and pairs of
+changes.
 
 Terminal, page, Markdown and LaTeX show the same tables.
 """

@@ -103,11 +103,7 @@ class SlurmJob:
             if sweep.plan.notify is None:
                 return
             slurm, hold = SlurmStates(sweep.home), read_hold(sweep.home, self.sweep)
-            states = {
-                f"{variant.name}, seed {run.seed}": self._state_of(run.id, sweep, slurm)
-                for variant in sweep.plan.variants
-                for run in variant.runs
-            }
+            states = {run.id: self._state_of(run.id, sweep, slurm) for run in sweep.plan.runs}
             why = tell_webhook(sweep, states, str(hold) if hold else "")
         except AblationsError as error:  # the run has ended, and its end is written
             why = f"could not tell {self.sweep}'s webhook: {error}"

@@ -26,7 +26,7 @@ class Notifier:
         if sweep.plan.notify is None or not (now or time.monotonic() - self._looked_at > EVERY_S):
             return
         self._looked_at = time.monotonic()
-        why = tell_webhook(sweep, {row.name: row.state for row in rows})
+        why = tell_webhook(sweep, {row.id: row.state for row in rows})
         if why and why != self._why:
             say(self._console, f"{sweep.name}: {why}")
         self._why = why

@@ -10,7 +10,8 @@ import pytest
 from fixtures_home import TRUTH, changed, make_home, planned_run, write_run, write_state
 
 from ablations.errors import AblationsError
-from ablations.findings.results import fit_file, fit_sweep, read_results
+from ablations.findings.fitted_runs import fit_file, fit_sweep
+from ablations.findings.results import read_results
 from ablations.fit.options import FitSettings
 from ablations.readings.task_curves import curve_of
 

@@ -89,8 +89,11 @@ def test_what_is_no_ladder_is_refused(tmp_path):
     other = replace(results, plan=replace(results.plan, reference="loo-loss"))
     with pytest.raises(AblationsError, match="have one reference; found scalerl, loo-loss"):
         scale_ladder([results, other])
+    with pytest.raises(AblationsError, match="two sweeps are of scale laptop"):
+        scale_ladder([results, results])
+    larger = replace(results, plan=replace(results.plan, scale="larger"))
     with pytest.raises(AblationsError, match="--at"):
-        scale_ladder([results, results], at=1e9)
+        scale_ladder([results, larger], at=1e9)
 
 
 def test_a_file_without_the_column_says_so(tmp_path):

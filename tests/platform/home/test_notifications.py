@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from fixtures_home import make_home
+from fixtures_home import make_home, planned_run
 
 from ablations.errors import AblationsError
 from ablations.home.notifications import MOST_CHARACTERS, require_address, tell_webhook
@@ -22,7 +22,7 @@ def sweep(tmp_path):
 def states(**changed):
     found = dict.fromkeys(("scalerl", "loo-loss", "loo-curriculum"), RunState(state=State.RUNNING, attempt=1))
     found |= {name.replace("_", "-"): state for name, state in changed.items()}
-    return {f"{name}, seed 0": state for name, state in found.items()}
+    return {planned_run(name, 0).id: state for name, state in found.items()}
 
 
 FAILED = RunState(state=State.FAILED, attempt=1, message="loss is not finite at step 12")
@@ -66,7 +66,7 @@ def test_a_long_message_is_cut_to_what_chats_take(hook, sweep):
     assert len(body["events"][0]["text"]) > 5000
 
 
-@pytest.mark.parametrize("status", [404, 500])
+@pytest.mark.parametrize("status", [302, 404, 500])
 def test_what_a_webhook_refuses_is_told_at_the_next_look(hook, sweep, status):
     hook.status = status
     assert tell_webhook(sweep, states(loo_loss=FAILED)) == f"could not tell $HOOK: HTTP status {status}"
