@@ -53,6 +53,8 @@ def run(setting: Setting, results: Results) -> None:
     wall_s = folder.read_status().wall_s
     differing = sum(row["zero_variance"] < 1 for row in taken)
     results.report("real.steps", len(taken), wall_s=wall_s, steps_with_unequal_rewards=differing)
+    if not rows:
+        return
     results.report("real.finite", sum(row["loss"] is None or row["grad_norm"] is None for row in rows))
     results.report("real.mismatch", statistics.fmean(row["mismatch"] for row in taken) if taken else float("nan"))
     third = max(1, len(rows) // 3)
@@ -76,7 +78,7 @@ def recipe_of_model(setting: Setting) -> ResolvedRecipe:
             "parameters": setting.of(cuda="mixed", cpu="fp32"),
             "zero_variance": "keep",
             "batch": {"prompts": 8, "generations": 8},
-            "generation": {"thinking": "none", "answer": setting.of(cuda=256, cpu=16)},
+            "generation": {"thinking": "none", "answer": setting.of(cuda=64, cpu=16)},
             "optimiser": {
                 "learning_rate": 1e-6,
                 "warmup_steps": 2,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ablations.cli.follow import find_run
 from ablations.cli.options import console, print_json
@@ -11,13 +12,22 @@ from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.text import counted
 
+if TYPE_CHECKING:  # `findings` loads NumPy, which other targets do not need
+    from ablations.answers.unlike import Unlike
+
 MOST_FINDINGS = 3
 """Findings about one run that are printed; `--json` has all."""
 
 
 def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | None, as_json: bool) -> None:
     """Print what is wrong with a run, with every run of a sweep, or with the run that a log is of."""
-    found = [(history, diagnose(history)) for history in histories(home, target, seed, trainer)]
+    from ablations.findings.unlike_seeds import unlike_finding
+
+    unlike = unlike_in(home, target) if trainer is None else {}
+    found = []
+    for history in histories(home, target, seed, trainer):
+        among_siblings = [unlike_finding(unlike[history.name], history)] if history.name in unlike else []
+        found.append((history, diagnose(history) + among_siblings))
     if as_json:
         runs = [
             {"run": history.name, "findings": [one.to_json() for one in all_of], "unjudged": history.unjudged}
@@ -33,6 +43,15 @@ def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | No
         head = f"{history.name}, {counted(len(history.steps), 'step')}: {said}".rstrip()
         for line in (head, *lines):
             console().print(line, markup=False, highlight=False)
+
+
+def unlike_in(home: Home, target: str) -> "dict[str, Unlike]":
+    """The runs of a sweep that are unlike their siblings; none if the target is no sweep."""
+    from ablations.findings.results import read_results
+    from ablations.findings.unlike_seeds import unlike_seeds
+    from ablations.home.started_sweep import read_sweep
+
+    return unlike_seeds(read_results(read_sweep(home, target))) if target in home.sweep_names() else {}
 
 
 def histories(home: Home, target: str, seed: int | None, trainer: str | None) -> Iterable[History]:

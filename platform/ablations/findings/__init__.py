@@ -3,6 +3,7 @@
 results         curves, fits and comparison of a sweep; summary: as a short table for a prompt or notebook
 fitted_runs     fits of the runs of a sweep, or of the curves of a file
 remarks         what a reader must know before the numbers: collapsed, failed, shortened, warned of
+unlike_seeds    a seed unlike its siblings, as a finding of the doctor
 together        several sweeps against one reference
 elsewhere       curves of other trainers as results of a sweep; own_runs: of scripts that log by themselves
 logged_study    logs of other trainers on disk, each read once and kept

@@ -4,10 +4,11 @@ benchmarks/doctor_planted.py asks the same of real runs with a planted cause.
 """
 
 import json
+import shutil
 
 import numpy as np
 import pytest
-from fixtures_home import make_home, planned_run
+from fixtures_home import make_home, planned_run, write_run
 from typer.testing import CliRunner
 
 from ablations.cli import app
@@ -199,3 +200,18 @@ def test_the_log_of_trl_is_read_by_its_own_names(tmp_path):
     assert len(read.steps) == 120
     assert [row["pass_rate"] for row in read.evaluations] == [0.3, 0.3, 0.3]
     assert [one.rule for one in diagnose(read)] == ["entropy explodes"]
+
+
+def test_a_seed_unlike_its_siblings_is_named_in_a_sweep_and_not_alone(tmp_path):
+    sweep = make_home(tmp_path / "home", seeds=(0, 1, 2, 3))
+    odd = planned_run("loo-loss", 2)
+    shutil.rmtree(sweep.home.run(odd.id).path)
+    write_run(sweep.home, odd.id, (0.42, 1.9, 320.0), seed=2)  # an asymptote of .42 for its siblings' .55 or so
+    asked = ["doctor", "loo", "--home", str(tmp_path / "home")]
+    runs = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)["runs"]
+    found = {one["run"]: [each["rule"] for each in one["findings"]] for one in runs}
+    assert [name for name, rules in found.items() if "unlike its siblings" in rules] == ["loo-loss-s2"]
+    (finding,) = (one for run in runs for one in run["findings"] if one["rule"] == "unlike its siblings")
+    assert "below that of the other seeds of loo-loss" in finding["text"]
+    assert 0.5 < finding["cost_share"] <= 1.0
+    assert "unlike its siblings" not in CliRunner().invoke(app, ["doctor", odd.id, *asked[2:]]).stdout

@@ -130,6 +130,20 @@ def test_a_box_that_never_closes_is_no_answer():
     assert final_answer("\\boxed{2") == ("", "marked")
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('"Destinam. 42 + 20 = 62"', ("62", "said")),  # SmolLM2-135M after 7 steps of sweeps/smollm.yaml
+        ("“42 + 20 = 62”.", ("62", "said")),
+        ("'The answer is 62.'", ("62.", "said")),
+        ("'it's 5'", ("'it's 5'", "prose")),
+        ('"5" or "6"', ('"5" or "6"', "prose")),
+    ],
+)
+def test_quotation_marks_around_all_of_a_response_are_no_part_of_it(text, expected):
+    assert final_answer(text) == expected
+
+
 def test_units_have_their_defined_sizes():
     # The international inch is 25.4 mm and the avoirdupois pound 453.59237 g, both exactly (agreement of 1959).
     assert float(read("1 inch").unit.size) == 0.0254

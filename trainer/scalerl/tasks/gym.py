@@ -16,7 +16,7 @@ from scalerl.tasks.text_task import Problem, TextTask
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.gym_score import packed
 from scalerl.verifiers.judge_worker import MAX_KEEPERS, judge_within
-from scalerl.verifiers.math_answer import final_answer
+from scalerl.verifiers.math_answer import final_answer, unquoted
 
 _TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
@@ -73,6 +73,6 @@ def answer_in(text: str, part: Literal["tag", "stated", "text"]) -> str:
             return tagged[-1].strip() if tagged else ""
         case "stated":
             stated, place = final_answer(text)
-            return "" if place == "prose" else stated.rstrip(".").strip()
+            return "" if place == "prose" else unquoted(stated.rstrip(".").strip())
         case "text":
             return text.strip()

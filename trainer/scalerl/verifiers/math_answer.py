@@ -42,6 +42,7 @@ _DISPLAYED = re.compile(r"(?:\\\[|\$\$)\s*((?:(?!\\\[|\$\$).){1,1000}?)\s*(?:\\\
 _ONE_OF_SEVERAL = re.compile(r"(?:\$|\\\))\s*(?:,|,?\s*and|,?\s*or)\s*\$$")
 _TAGGED = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 _SENTENCE = re.compile(r"[A-Z][^$\\]*\s(?:is|are|was|were|equals|cost|costs|be)\s+(?P<value>\\?\$?-?[\d\\.][^,]*?)\.?")
+_QUOTED = re.compile(r"""["“]([^"“”]+)["”]\.?|['‘]([^'‘’]+)['’]\.?""")
 _SAID = re.compile(r"(?:answer|correct (?:option|choice))\W{0,4}(?:is\b\s*:?|:)", re.IGNORECASE)
 
 
@@ -107,7 +108,7 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
     if boxed is not None:
         return squeeze(boxed), "marked"
     response = response.strip()
-    response = _DISPLAYED.sub(r"\[\1\]", without_bold(response)).strip()
+    response = unquoted(_DISPLAYED.sub(r"\[\1\]", without_bold(response)).strip())
     if tagged := _TAGGED.findall(response):
         return squeeze(tagged[-1]), "said"
     last_line = response.rpartition("\n")[2]
@@ -125,6 +126,12 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
     ):
         return squeeze(end["inline"] or end["round"] or end["number"]), "said"
     return squeeze(tail), "prose"
+
+
+def unquoted(text: str) -> str:
+    """The text without quotation marks around all of it: `unquoted('"2 + 2 = 4"')` is "2 + 2 = 4"."""
+    found = _QUOTED.fullmatch(text)
+    return (found[1] or found[2]).strip() if found else text
 
 
 def _last_said(text: str) -> str:

@@ -1,0 +1,34 @@
+"""The pictures of the pretrained model, from the kept curves of two sweeps.
+
+    PYTHONPATH=platform:trainer python benchmarks/smollm.py
+
+* `platform sweep sweeps/smollm_first.yaml`: 23.6 minutes on two cores of an Intel Xeon, 2026-11-26, with unit tests
+  beside it; its clock is modelled, so the curves do not depend on that.
+* `platform sweep sweeps/smollm.yaml --budget 2 --jobs 12`: 9.7 minutes on one NVIDIA H200, 2026-11-26.
+
+`platform compare SWEEP --curves docs/results/SWEEP.csv` wrote the readings. Draws `docs/figures/SWEEP.svg`.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import ablations
+from ablations.findings.elsewhere import compare_elsewhere, study_of_file
+from ablations.fit.options import FitSettings
+
+DOCS = Path(__file__).parents[1] / "docs"
+BUDGETS = {"smollm_first": 1e-4, "smollm": 2e-4}
+"""Modelled GPU-hours of a run."""
+
+
+def main() -> None:
+    for sweep, budget in BUDGETS.items():
+        study = study_of_file(DOCS / f"results/{sweep}.csv")
+        results = compare_elsewhere(
+            replace(study, compute_name="modelled GPU-hours"), "scalerl", FitSettings(fit_to=budget)
+        )
+        (DOCS / f"figures/{sweep}.svg").write_bytes(ablations.curves_picture(results, "svg", width_in=6.8))
+
+
+if __name__ == "__main__":
+    main()
