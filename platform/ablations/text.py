@@ -10,14 +10,15 @@ MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86400
 
 
 def duration_text(seconds: float, *, digits: int = 3) -> str:
-    """A duration in a suitable unit: `0.5 min`, `30 min`, `1.5 h`, `72 h`, `12.5 days`. Use two digits for an estimate.
+    """A duration in a suitable unit: `0.04 s`, `0.5 min`, `30 min`, `1.5 h`, `72 h`, `12.5 days`. Use two digits for an
+    estimate.
 
     `humanize` writes "an hour" for 80 minutes or "2 hours, 29 minutes and 24 seconds", neither of which is a limit's
     "1.33 h" nor an estimate's "2.5 h".
     """
     unit, length = "days", DAY_S
     if seconds <= 3 * DAY_S:
-        unit, length = ("h", HOUR_S) if seconds >= HOUR_S else ("min", MINUTE_S)
+        unit, length = ("h", HOUR_S) if seconds >= HOUR_S else ("min", MINUTE_S) if seconds >= 6 else ("s", 1.0)
     return f"{float(f'{seconds / length:.{digits}g}'):g} {unit}"
 
 

@@ -95,10 +95,13 @@ def gb_text(number: int | None) -> str:
 
 
 def time_text(took: "StepTime") -> str:
-    """Seconds of generation and training, and hours and cost of a step."""
+    """Time of generation and training, and time and cost of a step."""
+    at_once = "in parallel" if took.at_once else "one after another"
+    generating, training, step = (
+        duration_text(seconds, digits=2) for seconds in (took.generating_s, took.training_s, took.seconds)
+    )
     return (
-        f"{duration_text(took.generating_s, digits=2)} to generate, {duration_text(took.training_s, digits=2)} to "
-        f"train{', in parallel' if took.at_once else ', one after another'}: {took.seconds / 3600:.3g} hours per step, "
+        f"{generating} to generate, {training} to train, {at_once}: {step} per step, "
         f"{took.gpu_hours:.3g} modelled GPU-hours on {took.devices} devices"
     )
 

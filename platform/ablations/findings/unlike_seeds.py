@@ -9,7 +9,7 @@ from ablations.diagnosis.diagnose import Diagnosis
 from ablations.diagnosis.history import History
 from ablations.findings.results import Results
 
-RULE = "unlike its siblings"
+UNLIKE = "unlike its siblings"
 
 
 def unlike_seeds(results: Results) -> dict[str, Unlike]:
@@ -24,7 +24,7 @@ def unlike_finding(one: Unlike, history: History) -> Diagnosis:
     since = next((int(row["step"]) for row in after), None)
     side = "below" if one.apart < 0 else "above"
     return Diagnosis(
-        rule=RULE,
+        rule=UNLIKE,
         text=f"its level lies {abs(one.apart):.3f} {side} that of the other seeds of {one.variant}, which lie "
         f"{one.ratio:.1f} times as far apart as seeds of other variants",
         since_step=since,

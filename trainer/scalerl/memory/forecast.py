@@ -203,8 +203,10 @@ def update_parts(
     recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths, *, device: str = "cpu"
 ) -> dict[str, int]:
     """Parts of the largest forward and backward pass: each block's saved activations, and the logits."""
-    row = prompts.trained + recipe.generation.max_tokens
-    batch = recipe.batch.prompts * recipe.batch.generations * row
+    answer, rollouts = recipe.generation.max_tokens, recipe.batch.prompts * recipe.batch.generations
+    row = prompts.trained + answer
+    read = recipe.batch.prompts if recipe.packing == "prompts" else rollouts
+    batch = read * prompts.trained + rollouts * answer
     tokens = max(row, min(batch, recipe.optimiser.micro_batch_tokens))
     attended, products = shape.heads * shape.head_size, PRODUCT_BYTES[recipe.parameters]
     # Two norms with their inputs, in FP32; queries, repeated keys and values, attention twice; four of the gated layer.
