@@ -9,6 +9,7 @@ learning_rate  learning-rate schedules
 loss_scale     dynamic loss scaling for FP16
 
 engine         the protocol: a network, its optimiser, and the processes they are spread over
+adamw          PyTorch's AdamW without its import of the compiler
 torch_engine   everything in one process
 deepspeed_engine   ZeRO-2 and ZeRO-3 over several processes
 fsdp_engine    FSDP2 over several processes

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from scalerl.learner.adamw import AdamW
 from scalerl.learner.pieces import MOMENTS, InMemory, KeptPiece, PieceFiles, TensorSource
 from scalerl.learner.ranks import Ranks
 from scalerl.model.outline import PolicyParts
@@ -158,7 +159,7 @@ def trained_parameters(network: nn.Module) -> list[tuple[str, nn.Parameter]]:
 
 def adamw(network: nn.Module, optimiser: Optimiser) -> torch.optim.AdamW:
     """AdamW with the recipe's settings."""
-    return torch.optim.AdamW(
+    return AdamW(
         [parameter for _, parameter in trained_parameters(network)],
         lr=optimiser.learning_rate,
         betas=(optimiser.beta1, optimiser.beta2),

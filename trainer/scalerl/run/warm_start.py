@@ -22,6 +22,7 @@ from torch import Tensor
 
 from scalerl.durable import file_sha256
 from scalerl.errors import Cancelled, CannotResume
+from scalerl.learner.adamw import AdamW
 from scalerl.learner.learner import Diverged
 from scalerl.model.build import empty_policy
 from scalerl.model.packing import padded_micro_batches
@@ -221,7 +222,7 @@ class _Training:
         self.policy, self.task, self.recipe, self.step = policy, task, recipe, 0
         self.rng = np.random.default_rng((seed, 2))
         rate = recipe.warm_start.learning_rate
-        self.adam = torch.optim.AdamW(policy.parameters(), lr=rate, betas=(0.9, 0.95), fused=True)
+        self.adam = AdamW(policy.parameters(), lr=rate, betas=(0.9, 0.95), fused=True)
 
     def take_step(self) -> WarmStartRow:
         """Take one optimiser step on a fresh batch."""
