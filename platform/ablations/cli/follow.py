@@ -16,8 +16,8 @@ from ablations.cli.options import (
     JsonOption,
     SweepArgument,
     console,
-    find_sweep,
     find_sweep_name,
+    find_sweeps,
     print_json,
     tell,
     unfinished_code,
@@ -49,6 +49,26 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """Show what each run of a sweep is doing, when it will end, and why runs failed."""
+    sweeps = find_sweeps(home, sweep)
+    if watch and (idle := [name for name, on in {"json": as_json, "all": all_runs, "units": units}.items() if on]):
+        raise AblationsError(f"--{idle[0]} has no effect with --watch, which shows a live table")
+    if (watch or as_json) and len(sweeps) > 1:
+        names = ", ".join(one.name for one in sweeps)
+        raise AblationsError(f"{sweep} is a sweep at each of its scales; name one: {names}")
+    if watch:
+        with suppress(KeyboardInterrupt):
+            sweeps = [watch_sweep(sweeps[0], console())]
+    codes = []
+    for number, one in enumerate(sweeps):
+        if number:
+            console().print()
+        codes.append(show_status(one, all_runs=all_runs, units=units, as_json=as_json))
+    if code := FAILED if FAILED in codes else max(codes):
+        raise typer.Exit(code)
+
+
+def show_status(sweep: StartedSweep, *, all_runs: bool, units: bool, as_json: bool) -> int:
+    """Print what each run of a sweep is doing; returns the exit code."""
     from ablations.status.failures import group_failures
     from ablations.status.live import clock
     from ablations.status.progress import run_rows, to_json
@@ -56,15 +76,9 @@ def status(
     from ablations.status.table import MOST_ROWS, status_view
     from ablations.status.units import units_table
 
-    started = find_sweep(home, sweep)
-    if watch:
-        if idle := [name for name, value in {"json": as_json, "all": all_runs, "units": units}.items() if value]:
-            raise AblationsError(f"--{idle[0]} has no effect with --watch, which shows a live table")
-        with suppress(KeyboardInterrupt):
-            started = watch_sweep(started, console())
-    plan, rows = started.plan, run_rows(started)
-    failures = group_failures(started.home, rows)
-    warned, remarks = remarked(started, rows)
+    plan, rows = sweep.plan, run_rows(sweep)
+    failures = group_failures(sweep.home, rows)
+    warned, remarks = remarked(sweep, rows)
     if as_json:
         print_json(to_json(plan, warned, failures, remarks))
     else:
@@ -73,8 +87,7 @@ def status(
         console().print(status_view(plan, bare, failures=failures, remarks=remarks, now=clock(), most_rows=most_rows))
         if units:
             console().print("", units_table(rows), sep="\n")
-    if code := unfinished_code(started, rows):
-        raise typer.Exit(code)
+    return unfinished_code(sweep, rows)
 
 
 def watch_sweep(sweep: StartedSweep, out: Console) -> StartedSweep:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ablations.cli.options import HomeOption, SweepArgument, find_sweep, tell, variants_of_sweep
+from ablations.cli.options import HomeOption, SweepArgument, find_sweeps, tell, variants_of_sweep
 from ablations.errors import AblationsError, did_you_mean
 from ablations.home.state import State
 from ablations.terminal.short_names import meant
@@ -15,6 +15,7 @@ from ablations.text import counted
 
 if TYPE_CHECKING:
     from ablations.home.plan import Plan
+    from ablations.home.started_sweep import StartedSweep
     from ablations.status.rows import RunRow
 
 VariantOption = Annotated[
@@ -28,10 +29,15 @@ def cancel(
     sweep: SweepArgument = None, variant: VariantOption = None, seed: SeedOption = None, home: HomeOption = None
 ) -> None:
     """Stop a sweep, or some of its runs. Training runs save a checkpoint and end; waiting runs do not start."""
+    for started in find_sweeps(home, sweep):
+        cancel_one(started, variant, seed)
+
+
+def cancel_one(started: "StartedSweep", variant: list[str] | None, seed: list[int] | None) -> None:
+    """Stop a sweep, or its runs of these variants and seeds."""
     from ablations.running.reconcile import cancel_runs
     from ablations.status.progress import run_rows
 
-    started = find_sweep(home, sweep)
     rows = chosen(started.plan, run_rows(started), variant, seed)
     some = bool(variant or seed)
     started.cancellation.add([row.id for row in rows] if some else None)
@@ -67,10 +73,10 @@ def retry(
     from ablations.status.progress import run_rows
 
     states = named_states(state) if state else [one for one in State if one.is_retried]
-    started = find_sweep(home, sweep)
-    rows = chosen(started.plan, run_rows(started), variant, seed)
-    for said in retry_runs(started, rows, states=states):
-        tell(said)
+    for started in find_sweeps(home, sweep):
+        rows = chosen(started.plan, run_rows(started), variant, seed)
+        for said in retry_runs(started, rows, states=states):
+            tell(said)
 
 
 def named_states(words: list[str]) -> list[State]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ablations.cli.elsewhere import Elsewhere
-from ablations.cli.options import HomeOption, JsonOption, console, find_sweep, further_sweeps, print_json
+from ablations.cli.options import HomeOption, JsonOption, console, find_sweep, further_sweeps, names_of_file, print_json
 from ablations.errors import AblationsError
 from ablations.fit.options import FitSettings
 
@@ -85,13 +85,3 @@ def ladder_of_file(home: Path | None, file: Path) -> "ScaleLadder":
     from ablations.findings.scale_ladder import scale_ladder
 
     return scale_ladder(_results(home, names_of_file(str(file))))
-
-
-def names_of_file(name: str) -> list[str]:
-    """The sweeps of a sweep file with `scales:`; empty for anything else."""
-    from ablations.study.sweep import load_sweep
-
-    if not name.endswith((".yaml", ".yml")) or not Path(name).exists():
-        return []
-    sweep = load_sweep(Path(name))
-    return [f"{sweep.name}@{Path(scale).stem}" for scale in sweep.scales]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import State
@@ -121,13 +122,40 @@ def find_sweep(home_option: Path | None, name: str | None) -> StartedSweep:
     return read_sweep(home, find_sweep_name(home, name))
 
 
+def find_sweeps(home_option: Path | None, name: str | None) -> list[StartedSweep]:
+    """As `find_sweep`; of a sweep file with `scales`, the sweep at each scale that has been started."""
+    home = find_home(home_option)
+    if started := [one for one in names_of_file(name or "") if one in home.sweep_names()]:
+        return [read_sweep(home, one) for one in started]
+    return [find_sweep(home_option, name)]
+
+
 def find_sweep_name(home: Home, name: str | None) -> str:
     """The name of the sweep given by a name, a sweep file, or None; AblationsError lists the sweeps if unknown."""
-    if name is not None and home.sweep_names() and name.endswith((".yaml", ".yml")) and Path(name).exists():
+    if name is not None and home.sweep_names() and _is_sweep_file(name):
         from ablations.study.sweep import load_sweep
 
+        if names := names_of_file(name):
+            raise AblationsError(
+                f"{name} is a sweep at each of its scales; name one: {', '.join(names)}; to compare the scales, run "
+                f"`platform ladder {name}`"
+            )
         name = load_sweep(Path(name)).name
     return home.find_sweep(name)
+
+
+def names_of_file(name: str) -> list[str]:
+    """The sweeps of a sweep file with `scales`; empty for anything else."""
+    if not _is_sweep_file(name):
+        return []
+    from ablations.study.sweep import load_sweep
+
+    sweep = load_sweep(Path(name))
+    return [f"{sweep.name}@{Path(scale).stem}" for scale in sweep.scales]
+
+
+def _is_sweep_file(name: str) -> bool:
+    return name.endswith((".yaml", ".yml")) and Path(name).exists()
 
 
 def unfinished_code(

@@ -44,3 +44,15 @@ def test_a_dry_run_shows_every_scale_and_json_has_one_document(trained):
     assert printed.index("scale smoke:") < printed.index("scale bench:")
     refused = CliRunner().invoke(app, ["sweep", "steps.yaml", "--json"])
     assert "platform ladder steps.yaml --json" in str(refused.exception)
+
+
+def test_status_cancel_and_retry_take_all_scales_and_other_commands_ask_for_one(trained):
+    printed = platform("status", "steps.yaml")
+    assert printed.index("steps@smoke: 4 done") < printed.index("steps@bench: 4 done")
+    assert platform("status", "steps@bench") in printed
+    for arguments in (["compare", "steps.yaml"], ["status", "steps.yaml", "--json"], ["status", "steps.yaml", "-w"]):
+        refused = str(CliRunner().invoke(app, arguments).exception)
+        assert "steps.yaml is a sweep at each of its scales; name one: steps@smoke, steps@bench" in refused
+    said = platform("cancel", "steps.yaml")
+    assert [line.partition(":")[0] for line in said.splitlines()] == ["steps@smoke", "steps@bench"]
+    assert platform("retry", "steps.yaml").count("nothing to retry") == 2
