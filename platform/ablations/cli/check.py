@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ablations.cli.findings import STYLES, lines_of, show_counts, show_finding
-from ablations.cli.options import JsonOption, SetOption, console
+from ablations.cli.options import JsonOption, SetOption, console, scales_of
 from ablations.errors import AblationsError
 from ablations.terminal.progress_bar import SILENT_S
 from ablations.terminal.screen import Screen
@@ -45,8 +45,9 @@ def check(
     recipes = recipes_of(recipe, scale, set_ or ())
     out, found = console(stderr=as_json), []
     with saying_after(SILENT_S, out) as say:
-        readings = readings_of(recipe, scale, set_ or ()) if is_sweep(recipe) else ()
-        for one in chain(examine_recipes(recipes, quick=quick, say=say), readings):
+        scales = scales_of(Path(recipe), scale) if is_sweep(recipe) else ()
+        readings = (readings_of(recipe, one, set_ or ()) for one in scales)
+        for one in chain(examine_recipes(recipes, quick=quick, say=say), *readings):
             if not as_json:
                 show_finding(out, one, after=found[-1] if found else None, width=WIDTH, num_recipes=len(recipes))
             found.append(one)
@@ -61,8 +62,13 @@ def recipes_of(recipe: str, scale: str | None, sets: Iterable[str]) -> "dict[str
     if is_sweep(recipe):
         from ablations.study.expand import expand
 
-        variants = expand(Path(recipe), scale=scale, sets=sets).variants
-        return own_recipes({variant.name: variant.recipe for variant in variants})
+        scales = scales_of(Path(recipe), scale)
+        variants = {
+            variant.name if len(scales) == 1 else f"{variant.name}@{one}": variant.recipe
+            for one in scales
+            for variant in expand(Path(recipe), scale=one, sets=sets).variants
+        }
+        return own_recipes(variants)
     return {Path(recipe).stem: load_resolved(recipe, scale or DEFAULT_SCALE, sets)}
 
 

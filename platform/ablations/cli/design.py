@@ -9,13 +9,16 @@ import typer
 
 from ablations.cli.budget import HELP as BUDGET_HELP
 from ablations.cli.budget import budget_of, read_budget
-from ablations.cli.options import HomeOption, JsonOption, SetOption, console, print_json, warn
+from ablations.cli.options import HomeOption, JsonOption, SetOption, console, print_json, scales_of, warn
 from ablations.errors import AblationsError, FileError
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, plans_of
 from ablations.text import at_scale
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ablations.cli.budget import AskedBudget
     from ablations.findings.choices import Blueprint
     from ablations.findings.foresee import Prospect
     from ablations.study.expand import Study
@@ -72,22 +75,46 @@ def design(
     if reference is not None:
         raise AblationsError(f"--reference {reference} has no effect with a sweep file; omit this option")
 
-    from ablations.study.expand import expand
-
-    wanted = None if detect is None else check_wanted(question, detect)
     if noise is not None and not (math.isfinite(noise) and 0 < noise < 1):
         raise AblationsError(f"--noise: found {noise:g}; must be between 0 and 1")
     asked_budget = None if budget is None else read_budget(budget)
-    study = expand(file, scale=scale, sets=set_ or ())
+    scales = scales_of(file, scale)
+    if as_json and len(scales) > 1:
+        raise AblationsError(f"{file}: --json prints one document; add --scale")
+    for number, one in enumerate(scales):
+        if number:
+            console().say("")
+        show_designs(
+            file, one, set_ or (), asked_budget, question, detect,
+            noise=noise, num_seeds=seeds, home=home, as_json=as_json,
+        )  # fmt: skip
 
+
+def show_designs(
+    file: Path,
+    scale: str | None,
+    sets: "Iterable[str]",
+    asked_budget: "AskedBudget | None",
+    question: QuestionName,
+    detect: float | None,
+    *,
+    noise: float | None,
+    num_seeds: int | None,
+    home: Path | None,
+    as_json: bool,
+) -> None:
+    """Print the designs of a study at one scale."""
     from ablations.findings.foresee import foresee
     from ablations.report.words.comparison import unkept_note
     from ablations.report.words.design import answer, notes, own_sentence
+    from ablations.study.expand import expand
     from ablations.terminal.progress_bar import progress_bar
 
+    wanted = None if detect is None else check_wanted(question, detect)
+    study = expand(file, scale=scale, sets=sets)
     compute = None if asked_budget is None else budget_of(study, asked_budget)
     with progress_bar("simulating designs") as done:
-        blueprint = replace(blueprint_of(study, find_home(home), compute), num_seeds=seeds)
+        blueprint = replace(blueprint_of(study, find_home(home), compute), num_seeds=num_seeds)
         prospect = foresee(blueprint, noise=noise, done=done)
     warn(unkept_note(prospect.blueprint.home, [prospect.known.unkept]))
     said = None if wanted is None else answer(prospect, question, wanted)

@@ -154,6 +154,13 @@ def names_of_file(name: str) -> list[str]:
     return [f"{sweep.name}@{Path(scale).stem}" for scale in sweep.scales]
 
 
+def scales_of(file: Path, scale: str | None) -> tuple[str | None, ...]:
+    """The scales of a sweep file to go through: that of `--scale`, else each of `scales`, else its own (None)."""
+    from ablations.study.sweep import load_sweep
+
+    return (scale,) if scale is not None else load_sweep(file).scales or (None,)
+
+
 def _is_sweep_file(name: str) -> bool:
     return name.endswith((".yaml", ".yml")) and Path(name).exists()
 

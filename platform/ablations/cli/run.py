@@ -26,6 +26,7 @@ from ablations.cli.options import (
     own_command,
     pages_command,
     print_json,
+    scales_of,
     unfinished_code,
     warn,
 )
@@ -79,25 +80,24 @@ def sweep(
     as_json: JsonOption = False,
 ) -> None:
     """Train the missing runs of a sweep, then fit and compare its variants; at each of its scales in turn."""
-    from ablations.study.sweep import load_sweep
-
     once = partial(
         sweep_once,
         *(file, dry_run, set_, budget, executor, jobs),
         yes=yes, hold=hold, after=after, prune=prune, shorten=shorten, tracking_uri=tracking_uri, home=home,
         as_json=as_json,
     )  # fmt: skip
-    scales = load_sweep(file).scales if scale is None else ()
-    if scales and as_json:
+    scales = scales_of(file, scale)
+    several = len(scales) > 1
+    if several and as_json:
         raise AblationsError(f"{file}: --json prints one document; add --scale, or run `platform ladder {file} --json`")
     codes = []
-    for one in scales or (scale,):
-        if scales:
+    for one in scales:
+        if several:
             console().say(f"scale {one}:")
         codes.append(once(one))
-    if scales and executor == "slurm" and not dry_run:
+    if several and executor == "slurm" and not dry_run:
         console().say(f"ladder     {own_command()} ladder {file}, once the jobs have ended")
-    if scales and not any((*codes, dry_run, executor != "local")):
+    if several and not any((*codes, dry_run, executor != "local")):
         from ablations.cli.ladder import ladder_of_file, show_ladder
 
         show_ladder(ladder_of_file(home, file), as_json=False)

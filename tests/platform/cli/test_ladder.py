@@ -56,3 +56,13 @@ def test_status_cancel_and_retry_take_all_scales_and_other_commands_ask_for_one(
     said = platform("cancel", "steps.yaml")
     assert [line.partition(":")[0] for line in said.splitlines()] == ["steps@smoke", "steps@bench"]
     assert platform("retry", "steps.yaml").count("nothing to retry") == 2
+
+
+def test_designs_and_checks_go_through_all_scales(trained):
+    printed = platform("design", "steps.yaml", "--seeds", "2")
+    assert printed.index("steps at scale smoke: ") < printed.index("steps at scale bench: ")
+    assert "at scale smoke" not in platform("design", "steps.yaml", "--seeds", "2", "--scale", "bench")
+    assert "add --scale" in str(CliRunner().invoke(app, ["design", "steps.yaml", "--json"]).exception)
+    found = json.loads(platform("check", "steps.yaml", "--quick", "--json"))["checks"]
+    names = {name for one in found for name in one["variants"]}
+    assert names == {"scalerl@smoke", "scalerl@bench", "loss.type=dapo@smoke", "loss.type=dapo@bench"}

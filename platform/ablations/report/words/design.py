@@ -105,7 +105,7 @@ def source_sentence(prospect: Prospect) -> str:
     if known.is_stated:
         between = f"the stated run-to-run sd of {sd}"
     elif spread.freedom:
-        between = f"a run-to-run sd of {sd} ({spread.freedom} degrees of freedom)"
+        between = f"a run-to-run sd of {sd} ({counted(spread.freedom, 'degree')} of freedom)"
     else:
         between = f"an assumed run-to-run sd of {sd}"
     of_what = f"scale {scale}" if scale else "this program"
@@ -165,7 +165,7 @@ def curve_notes(results: Results) -> list[str]:
     return [
         f"{SEEN} Cost: {results.plan.compute_name} of {counted(len(results.variants), 'variant')}.",
         f"Curve and noise are those of {results.plan.reference}; runs differ by a sd of {spread.paired_tau:.4f} in "
-        f"level ({spread.freedom} degrees of freedom). Evaluations come as often as in the file.",
+        f"level ({counted(spread.freedom, 'degree')} of freedom). Evaluations come as often as in the file.",
     ]
 
 
