@@ -81,6 +81,7 @@ def test_a_cancelled_run_ends_its_program_and_the_same_command_goes_on(platform,
     assert list(steps_by_run(home).values()) == [list(range(31))] * 4
 
 
+@pytest.mark.studies
 def test_a_stop_rule_ends_a_dominated_program(platform, tmp_path, home):
     file = write_study(tmp_path / "study", CURVE, budget="{compute: 1000}", stop="{gain_below: 0.9}", seeds="[0]")
     assert "stopped, A" in platform("sweep", str(file)).stdout

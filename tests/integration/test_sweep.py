@@ -54,6 +54,7 @@ def test_a_sweep_trains_every_run_once_and_is_extended_by_a_larger_budget(platfo
         assert after[run_id][-1]["compute_gpu_hours"] >= 2 * 8.0 > rows[-1]["compute_gpu_hours"]
 
 
+@pytest.mark.studies
 def test_killing_everything_at_random_moments_changes_no_metric(study, trained, tmp_path):
     disturbed, expected = tmp_path / "disturbed", read_metrics(trained)
 

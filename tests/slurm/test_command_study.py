@@ -39,6 +39,7 @@ def test_a_program_that_is_preempted_goes_on_from_its_own_checkpoint(study):
     assert steps(study.home) == [list(range(31))] * 2
 
 
+@pytest.mark.studies
 def test_a_program_at_its_time_limit_is_requeued_and_goes_on(study):
     waits = "if os.environ.get('SLURM_RESTART_COUNT', '0') == '0':\n    go_on(5)\n    time.sleep(600)\ngo_on(30)"
     write(study, waits)

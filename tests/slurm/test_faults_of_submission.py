@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from mlflow_server import mlflow_server
 from slurm.study import LIMIT_S, SlurmStudy
 from waiting import wait_until
@@ -98,6 +99,7 @@ def test_a_full_home_folder_costs_what_was_not_saved_and_nothing_else(empty, sma
     assert study.metrics() == study.undisturbed()
 
 
+@pytest.mark.studies
 def test_a_tracking_server_that_is_down_throughout_and_back_at_the_end_gets_everything(study, tmp_path, empty_store):
     with mlflow_server(tmp_path, empty_store) as server:
         study.submit("--tracking-uri", server.uri)

@@ -30,6 +30,7 @@ def test_a_restarted_controller_changes_no_state_while_it_is_away(broken_study):
     assert [row["attempt"] for row in study.rows().values()] == [1, 1, 1]
 
 
+@pytest.mark.studies
 def test_a_killed_node_daemon_loses_no_run(broken_study):
     study = broken_study
     start(study, 4.0)
@@ -54,6 +55,7 @@ def test_jobs_of_a_drained_node_wait_with_its_reason(broken_study):
     study.until_done()
 
 
+@pytest.mark.studies
 def test_a_controller_that_forgot_everything_leaves_runs_that_are_lost_and_its_ids_confuse_nobody(broken_study):
     study = broken_study
     start(study, 4.0)

@@ -32,6 +32,7 @@ def test_jobs_that_die_before_training_are_one_failure_with_what_they_printed(st
     assert "pass rate" in study.platform("logs", "loo-loss")
 
 
+@pytest.mark.studies
 def test_the_watch_and_a_followed_log_go_on_while_jobs_wait_and_end_with_them(study):
     study.write(resources="at_once: 1")
     study.submit()

@@ -129,6 +129,7 @@ def study(four_nodes, tmp_path):
     four_nodes.cancel_all()
 
 
+@pytest.mark.studies
 def test_two_ranks_and_two_generators_over_four_nodes_are_preempted_once_and_lose_nothing(four_nodes, study):
     preempted_once(NodesStudy(cluster=four_nodes, folder=study.folder.parent / "ranks", budget=8.0, shape=RANKS))
 

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from slurm.study import SlurmStudy
 from waiting import wait_until
 
@@ -103,6 +104,7 @@ def test_after_three_equal_failures_the_rest_is_held_until_it_is_retried(study, 
     assert sorted(hook.kinds) == ["done", "failed", "failed", "failed", "held"]
 
 
+@pytest.mark.studies
 def test_jobs_that_die_before_any_python_are_held_too(study):
     study.write(resources="at_once: 1, setup: ['echo no such module >&2; exit 3']", seeds="[0, 1]")
     study.submit()

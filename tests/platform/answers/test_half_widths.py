@@ -139,6 +139,7 @@ def test_readings_that_end_at_the_bend_bound_no_ceiling():
     assert (sight.half_width, sight.seen) == (None, None)
 
 
+@pytest.mark.studies
 @pytest.mark.slow
 def test_sweeps_see_the_ceiling_and_the_compute_that_were_foretold():
     seeds = 3

@@ -88,7 +88,7 @@ def integrated(y):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 4])
+@pytest.mark.parametrize("seed", [1, pytest.param(4, marks=pytest.mark.studies)])
 def test_the_posterior_is_the_integral_over_everything_else(seed):
     y = readings(seed)
     draws = drawn(y)
