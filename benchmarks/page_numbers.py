@@ -157,9 +157,17 @@ SAID = (
         ],
     ),
     Said(
+        page="README.md",
+        text="so that no pass rate can exceed {}, and the fits know",
+        numbers=lambda facts: [short(facts.readme.plan.fit_settings.ceiling, 2)],
+    ),
+    Said(
         page="docs/tutorial.md",
-        text="The readings bound A only from below: {} and {}.",
-        numbers=lambda facts: [f"{line(facts.readme, name)['A_lo']:.2f}" for name in LABELS],
+        text="The difference in A is {}. Its interval, [{}, {}], holds 0. The task allows no more than {}.",
+        numbers=lambda facts: [
+            *interval(facts.readme, OTHER, "delta_A", "+.3f"),
+            f"{facts.readme.plan.fit_settings.ceiling:.2f}",
+        ],
     ),
     Said(
         page="docs/tutorial.md",

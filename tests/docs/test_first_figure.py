@@ -46,7 +46,7 @@ def test_the_verdicts_are_those_of_the_text(facts):
     expected = ["level down", "cannot tell", "more compute"]
     assert verdicts(facts.readme, "ppo-off-policy-8") == expected
     assert verdicts(facts.added, "in_turns") == expected
-    assert verdicts(facts.added, "dapo") == ["cannot tell"] * 3
+    assert verdicts(facts.added, "dapo") == ["cannot tell", "no difference seen", "cannot tell"]
     assert verdicts(facts.twice, "in_turns") == ["cannot tell", "cannot tell", "more compute"]
 
 

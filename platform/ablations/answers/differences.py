@@ -216,7 +216,7 @@ def middle(parts: Sequence[Student], *, by_eq1: bool) -> float:
 
 def _possible(parts: Sequence[Student], estimate: float, fits: Sequence[Fit]) -> Interval:
     """The interval of A, between 0 and the known ceiling of the task, 1 if unknown."""
-    most = max(fit.settings.ceiling or 1.0 for fit in fits)
+    most = max(fit.settings.highest for fit in fits)
     found = interval_of(parts, estimate)
     assert found.lo is not None
     assert found.hi is not None

@@ -112,7 +112,7 @@ def joint_draws(
     drawn = np.mean([average(fit).predict_draws(compute, share=share) for fit in fits], axis=0)
     if spread is not None and len(fits) > 1:
         drawn = drawn + spread.mean_offsets(starts_of(fits), len(drawn))[:, None]
-    return drawn.clip(0, 1)
+    return drawn.clip(0, max(fit.settings.highest for fit in fits))
 
 
 def is_by_eq1(fits: Sequence[Fit]) -> bool:
@@ -153,7 +153,8 @@ def predict(fits: Sequence[Fit], compute: float, spread: RunToRun) -> Prediction
         ends = [quantile(parts, share) for share in (*OUTER, *INNER)]
     else:
         ends = np.quantile(joint_draws(fits, compute), (*OUTER, *INNER)).tolist()
-    lo, hi, lo_80, hi_80 = (min(max(float(end), 0.0), 1.0) for end in ends)
+    highest = max(fit.settings.highest for fit in fits)
+    lo, hi, lo_80, hi_80 = (min(max(float(end), 0.0), highest) for end in ends)
     return Prediction(
         compute=compute,
         estimate=float(estimated(fits, compute)[0]),
@@ -276,8 +277,9 @@ def leaderboard(groups: Mapping[str, Sequence[Fit]], compute: float, spread: Run
         raise AblationsError("no variant has a fit; a leaderboard needs one")
     curves = np.stack([joint_draws(fits, _positive(compute))[:, 0] for fits in groups.values()])
     offsets = spread.run_offsets([starts_of(fits) for fits in groups.values()], curves.shape[1])
-    drawn = (curves + [np.mean(of_variant, axis=0) for of_variant in offsets]).clip(0, 1)
-    # Draws that end at 1 together share the win.
+    highest = max(fit.settings.highest for fits in groups.values() for fit in fits)
+    drawn = (curves + [np.mean(of_variant, axis=0) for of_variant in offsets]).clip(0, highest)
+    # Draws that end at the ceiling together share the win.
     ahead = drawn == np.max(drawn, axis=0)
     wins = np.mean(ahead / ahead.sum(axis=0), axis=1)
     rule = f"a run-to-run sd of {spread}"

@@ -216,7 +216,7 @@ def settings_of(blueprint: Blueprint, choice: StudyDesign) -> FitSettings:
         fit_to=float(later[0]) if later.size else fit_to,
         r0=sweep.fit.r0,
         loss=sweep.fit.loss,
-        ceiling=sweep.fit.ceiling,
+        ceiling=blueprint.study.ceiling,
     )
 
 

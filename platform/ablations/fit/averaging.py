@@ -50,7 +50,7 @@ class Average:
     successors: tuple[Successor, ...]
 
     def predict_draws(self, compute: np.ndarray | float, share: np.ndarray | float | None = None) -> np.ndarray:
-        """Pass rate of every draw at each compute, in [0, 1], shape (num_draws, num_compute).
+        """Pass rate of every draw at each compute, in [0, known ceiling], shape (num_draws, num_compute).
 
         A draw of another family f is (1 - s) R_C + s f(C), where R_C is a draw of eq. 1 and s is `model_error_share`.
         `share` fixes s, as slopes need.
@@ -63,7 +63,7 @@ class Average:
         for successor in self.successors:
             curves = successor.curves(np.log(compute[beyond] / C_max))
             drawn[successor.rows, beyond] += s[beyond] * (curves - drawn[successor.rows, beyond])
-        return drawn.clip(0, 1)
+        return drawn.clip(0, self.fit.settings.highest)
 
 
 def model_error_share(compute: np.ndarray, C_max: float) -> np.ndarray:

@@ -45,7 +45,7 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
         budget_gpu_hours=compute,
         fit_from_gpu_hours=study.sweep.budget.fit_from * compute,
         fit_to_gpu_hours=study.sweep.budget.fit_on * compute,
-        fit=study.sweep.fit.model_dump(),
+        fit=study.sweep.fit.model_dump() | {"ceiling": study.ceiling},
         stop=stop and stop.model_dump(),
         notify=study.sweep.notify and study.sweep.notify.model_dump(),
         search=study.space is not None,

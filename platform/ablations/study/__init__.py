@@ -15,5 +15,6 @@ resolve          merges a recipe and a scale into one resolved recipe
 recipe_differences  where two resolved recipes differ
 expand           turns a sweep into variants and runs
 reference        every key of a sweep file as Markdown: docs/sweep_file.md
+known_ceiling    the highest pass rate that the task of a study allows
 fittable         whether runs will have enough evaluations for a fit
 """

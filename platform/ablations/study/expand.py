@@ -10,6 +10,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
 from ablations.study.forms import Draft, drafts, grid_values
+from ablations.study.known_ceiling import highest_of
 from ablations.study.merge_resources import Asked, asked_in
 from ablations.study.override import Override, overrides_in
 from ablations.study.program import check_variables, command_reference
@@ -85,6 +87,12 @@ class Study:
     def resources(self) -> Resources:
         """Slurm resources of each run under `--executor slurm`."""
         return self.asked.resources
+
+    @cached_property
+    def ceiling(self) -> float | None:
+        """`fit.ceiling` of the file, else the highest pass rate that the task allows; None if nothing limits it."""
+        stated = self.sweep.fit.ceiling
+        return highest_of((one.recipe for one in self.variants), self.sweep.fit.task) if stated is None else stated
 
 
 def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), with_files: bool = True) -> Study:

@@ -218,7 +218,9 @@ def method(results: Results) -> str:
         )
     prompts = other_prompts([fit for one in results.variants for fit in one.fits])
     others = _other_sweeps(results.comparison.others)
-    return " ".join(filter(None, (together_said(results), intervals, others, prompts)))
+    ceiling = results.plan.fit_settings.ceiling
+    limit = "" if ceiling is None else f"No A lies above {ceiling:.3g}, the highest pass rate that the task allows."
+    return " ".join(filter(None, (together_said(results), intervals, limit, others, prompts)))
 
 
 def together_said(results: Results) -> str:
