@@ -134,7 +134,8 @@ def sweep_once(
     study = expand(file, scale=scale, sets=set_ or ())
     command = f"platform {shlex.join(sys.argv[1:])}"
     compute = None if asked is None else budget_of(study, asked)
-    plan, place = make_plan(study, sweep_name(study, scale), budget=compute, command=command), find_home(home)
+    place, name = find_home(home), sweep_name(study, scale)
+    plan = make_plan(study, name, budget=compute, command=command, is_shown_only=dry_run)
     lost = "" if shorten else what_is_lost(plan, place)
     plan = sized(plan, place, shorten=shorten or dry_run)
     started = StartedSweep(home=place, plan=plan)

@@ -24,8 +24,11 @@ def sweep_name(study: Study, scale_option: str | None) -> str:
     return name
 
 
-def make_plan(study: Study, name: str, *, budget: float | None, command: str) -> Plan:
-    """The plan of a study; `budget` replaces the file's, both in the scale's compute unit."""
+def make_plan(study: Study, name: str, *, budget: float | None, command: str, is_shown_only: bool = False) -> Plan:
+    """The plan of a study; `budget` replaces the file's, both in the scale's compute unit.
+
+    For a plan that is only shown the task is not made, so that it does not say what pass rate it allows.
+    """
     unit = study.reference.recipe.compute_unit_gpu_hours
     compute = (study.sweep.budget.compute if budget is None else budget) * unit
     for variant in study.variants:
@@ -45,7 +48,7 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
         budget_gpu_hours=compute,
         fit_from_gpu_hours=study.sweep.budget.fit_from * compute,
         fit_to_gpu_hours=study.sweep.budget.fit_on * compute,
-        fit=study.sweep.fit.model_dump() | {"ceiling": study.ceiling},
+        fit=study.sweep.fit.model_dump() | ({} if is_shown_only else {"ceiling": study.ceiling}),
         stop=stop and stop.model_dump(),
         notify=study.sweep.notify and study.sweep.notify.model_dump(),
         search=study.space is not None,

@@ -12,9 +12,11 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers.utils import logging
 
 from scalerl.weights.hugging_face import Weights, refuse_unlike, refuse_unusable, some_of
 
+logging.disable_progress_bar()  # a run's log and the output of `platform check` are read later
 FLOATS = ("F64", "F32", "F16", "BF16")
 """Safetensors' names of the allowed weight types."""
 
