@@ -159,14 +159,14 @@ SAID = (
     Said(
         page="README.md",
         text="so that no pass rate can exceed {}, and the fits know",
-        numbers=lambda facts: [short(facts.readme.plan.fit_settings.ceiling, 2)],
+        numbers=lambda facts: [short(facts.readme.plan.fit_settings.highest, 2)],
     ),
     Said(
         page="docs/tutorial.md",
         text="The difference in A is {}. Its interval, [{}, {}], holds 0. The task allows no more than {}.",
         numbers=lambda facts: [
             *interval(facts.readme, OTHER, "delta_A", "+.3f"),
-            f"{facts.readme.plan.fit_settings.ceiling:.2f}",
+            f"{facts.readme.plan.fit_settings.highest:.2f}",
         ],
     ),
     Said(
