@@ -17,17 +17,21 @@ from typing import Any, cast
 from math_verify import verify
 from sympy import (
     Basic,
+    Derivative,
     Eq,
     Expr,
     FiniteSet,
     Float,
     I,
     Integer,
+    Integral,
     Interval,
+    Limit,
     MatrixBase,
     Pow,
     Product,
     Rational,
+    Sum,
     Symbol,
     Tuple,
     binomial,
@@ -50,6 +54,8 @@ SCALES = (Rational(1), Rational(1), Rational(1, 10), Rational(14), Rational(7))
 """Scales of these points, one per comparison: |x - 3| equals 3 - x at all small points, and rounding up equals rounding
 down plus 1 except at integers, which the last two scales include, even and odd."""
 
+_LEFT_TO_DO = (Limit, Integral, Derivative, Product, Sum)
+"""Operations that stand in an equation as they are."""
 _NO_LIMIT: Any = None  # math-verify's signature says int, but its documentation None
 _DECIMAL = re.compile(r"(?<![\d.])\d*\.\d+")
 
@@ -77,6 +83,10 @@ def parts(gold: Any, answer: Any) -> list[tuple[Any, Any]] | None:
     match gold, answer:
         case (MatrixBase(cols=1), Tuple()) | (Tuple(), MatrixBase(cols=1)) if len(gold) == len(answer):
             return list(zip(list(cast(Any, gold)), list(cast(Any, answer)), strict=True))
+        case (FiniteSet(), Tuple() | Interval()) | (Tuple() | Interval(), FiniteSet()) if pairs := _named_in_order(
+            gold, answer
+        ):
+            return pairs
         case Tuple(), Tuple() if len(gold) == len(answer):
             return list(zip(gold, answer, strict=True))
         case MatrixBase(), MatrixBase() if gold.shape == answer.shape:
@@ -89,7 +99,25 @@ def parts(gold: Any, answer: Any) -> list[tuple[Any, Any]] | None:
                 return list(zip(*in_order, strict=True))
         case Eq(lhs=Symbol(), rhs=Expr()), Eq(lhs=Symbol(), rhs=Expr()) if gold.lhs == answer.lhs:
             return [(gold.rhs, answer.rhs)]
+        case Eq(), Eq() if any(
+            isinstance(side, MatrixBase) or side.has(*_LEFT_TO_DO) for side in gold.args + answer.args
+        ):
+            return [(gold.lhs, answer.lhs), (gold.rhs, answer.rhs)]
     return None
+
+
+def _named_in_order(gold: Any, answer: Any) -> list[tuple[Any, Any]] | None:
+    """Pairs of values of x = 1, y = 2 and of the tuple (1, 2), by the order of the names; None for other sets."""
+    named, values = (gold, answer) if isinstance(gold, FiniteSet) else (answer, gold)
+    if isinstance(values, Interval) and not (values.left_open and values.right_open):
+        return None
+    ends = list(cast(Any, values.args[:2] if isinstance(values, Interval) else values))
+    if len(named) != len(ends) or not all(isinstance(one, Eq) and isinstance(one.lhs, Symbol) for one in named):
+        return None
+    if len({one.lhs for one in named}) < len(named):
+        return None
+    in_order = [one.rhs for one in sorted(named, key=lambda one: str(one.lhs))]
+    return list(zip(in_order, ends, strict=True) if named is gold else zip(ends, in_order, strict=True))
 
 
 def is_real_number(value: Any) -> bool:
