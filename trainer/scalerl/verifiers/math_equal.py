@@ -304,6 +304,8 @@ def values(gold: ParsedAnswer, answer: ParsedAnswer, wanted: Any, stated: Any) -
     if {gold.sign, answer.sign} == {"percent", "degree"}:
         return []
     bare, unit = (stated, answer.unit) if gold.sign else (wanted, gold.unit)
+    if unit and unit.dimensions is not None and "percent" in (gold.sign, answer.sign):
+        return []
     if "degree" in (gold.sign, answer.sign) and (bare.has(pi) or (unit and unit.dimensions == (("angle", 1),))):
         return [(times(wanted, SIGNS[gold.sign]), times(stated, SIGNS[answer.sign]))]
     pairs = [] if "percent" in (gold.sign, answer.sign) and below_one(bare) else [(wanted, stated)]

@@ -74,7 +74,8 @@ def parsed(latex: str) -> Any:
             return value if isinstance(value, Basic) else None
         if num_digits(value) > MAX_DIGITS:  # replacing a symbol evaluates the numbers around it
             return value
-        slopes = {part: _derivative(part) for part in value.atoms(Derivative) if part.expr.is_Symbol}
+        derivatives: Any = value.atoms(Derivative)
+        slopes = {part: _derivative(part) for part in derivatives if part.expr.is_Symbol}
         named = replaced(value, slopes)
         return replaced(named, {symbol: _symbol(symbol) for symbol in named.free_symbols})
     except MemoryError:
@@ -159,7 +160,7 @@ def both_signs(latex: str) -> Any:
             if value is None:
                 return None
             found += value.args if isinstance(value, FiniteSet) else [value]
-    return ParsedSet(*found)
+    return solutions(ParsedSet(*found))
 
 
 def split_list(latex: str) -> list[str]:

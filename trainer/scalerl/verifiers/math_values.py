@@ -35,9 +35,11 @@ from sympy import (
     Symbol,
     Tuple,
     binomial,
+    cancel,
     exp,
     factorial,
     factorial2,
+    false,
 )
 
 MAX_DIGITS = 10_000
@@ -70,9 +72,36 @@ def equal(gold: Any, answer: Any, steps: Sequence[tuple[Fraction, Fraction]]) ->
         agreed = agree(gold, answer, steps)
         if agreed is not None:
             return agreed
+    elif (
+        isinstance(gold, Eq)
+        and isinstance(answer, Eq)
+        and (is_polynomial(gold, answer) or false in map(_worked, (gold, answer)))
+    ):
+        return is_multiple(gold, answer)
     elif (pairs := parts(gold, answer)) is not None:
         return all(equal(g, a, steps) for g, a in pairs)
     return verify(gold, answer, allow_set_relation_comp=True, timeout_seconds=_NO_LIMIT)
+
+
+def is_polynomial(*equations: Eq) -> bool:
+    """True if both are polynomials without decimals: math-verify takes all without a real root for the same."""
+    sides = [side for one in equations for side in one.args]
+    return all(isinstance(side, Expr) and not side.has(Float) and side.is_polynomial() for side in sides)
+
+
+def _worked(equation: Eq) -> Any:
+    return Eq(*equation.args)
+
+
+def is_multiple(gold: Eq, answer: Eq) -> bool:
+    """True if one equation is the other one times a number: x^2 + 1 = 0 and 2x^2 = -2."""
+    one, other = cast(Any, gold), cast(Any, answer)
+    if (one.lhs, one.rhs) == (other.lhs, other.rhs):
+        return True
+    if any(isinstance(side, MatrixBase) for side in (*one.args, *other.args)):
+        return False
+    ratio = cancel((one.lhs - one.rhs) / (other.lhs - other.rhs))
+    return bool(ratio.is_number and ratio.is_finite and ratio != 0)
 
 
 def parts(gold: Any, answer: Any) -> list[tuple[Any, Any]] | None:
@@ -108,7 +137,8 @@ def parts(gold: Any, answer: Any) -> list[tuple[Any, Any]] | None:
 
 def _named_in_order(gold: Any, answer: Any) -> list[tuple[Any, Any]] | None:
     """Pairs of values of x = 1, y = 2 and of the tuple (1, 2), by the order of the names; None for other sets."""
-    named, values = (gold, answer) if isinstance(gold, FiniteSet) else (answer, gold)
+    named: Any = gold if isinstance(gold, FiniteSet) else answer
+    values = answer if named is gold else gold
     if isinstance(values, Interval) and not (values.left_open and values.right_open):
         return None
     ends = list(cast(Any, values.args[:2] if isinstance(values, Interval) else values))
