@@ -183,7 +183,7 @@ def interpreter_files() -> tuple[list[str], dict[str, str]]:
     if sysconfig.get_config_var("Py_ENABLE_SHARED"):
         wanted.append(library)
     wanted += ["/etc/ld.so.cache"]
-    links = {"/tmp": FOLDER}
+    links = {"/tmp": FOLDER, "/dev/stdin": f"{FOLDER}/stdin"}
     for path in ("/lib", "/lib64", "/usr/lib", "/usr/lib64"):
         if os.path.islink(path):
             links[path] = os.readlink(path)

@@ -152,12 +152,16 @@ def _imported(tree: ast.AST) -> set[str]:
 
 
 def _discards_a_call(tree: ast.AST, names: Sequence[str]) -> bool:
-    """True if the result of a call of the program is discarded: its effect on its arguments is then tested."""
+    """True if the result of a call of the program is discarded: its effect on its arguments is then tested.
+
+    A test function may get the program's as an argument, such as `candidate`.
+    """
+    given = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     return any(
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Call)
         and isinstance(node.value.func, ast.Name)
-        and node.value.func.id in names
+        and node.value.func.id in given.union(names)
         for node in ast.walk(tree)
     )
 

@@ -23,13 +23,15 @@ from collections.abc import Sequence
 
 from scalerl.rollout import Judgement
 from scalerl.verifiers.math_answer import last_boxed
-from scalerl.verifiers.qa import normalise
+from scalerl.verifiers.qa import INTRODUCED, normalise
 
 MAX_CHARS = 100_000
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _TEXT = re.compile(r"\\(?:text|math)(?:bf|rm|it|sf|normal)?\s{0,3}\{([^{}]{0,200})\}")
-_MARKS = re.compile(r"[*`\"$“”„«»]|\\[()\[\]]|\\(?=[\s,;!])|(?<![A-Za-z0-9])_{1,3}|_{1,3}(?![A-Za-z0-9])")
+_MARKS = re.compile(
+    r"[*`\"$“”„«»✅✔✓☑∴→⇒➜👉]|=>|(?<=[\s(])'(?=[A-Za-z]'\W)|(?<=[\s(]'[A-Za-z])'(?!\w)|\\[()\[\]]|\\(?=[\s,;!])|(?<![A-Za-z0-9])_{1,3}|_{1,3}(?![A-Za-z0-9])"
+)
 _TAGGED = re.compile(r"<answer>(.{0,1000}?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 _ALONE = (
     r"[(\[]?(?:(?P<{0}capital>(?-i:[A-Z]))(?![\w'])"
@@ -49,7 +51,8 @@ _TAKEN_BACK = re.compile(
 )
 _ARTICLE = re.compile(r"A\s+(?!because|since|as|for|and|or|is|here|due|by|which|that|in|it|would|seems)[a-z]{2,}")
 _FILLER = (
-    r"(?:\W{0,5}\b(?:the|option|choice|letter|answer|it|must|should|would|will|be|is|clearly|definitely|most"
+    r"(?:\W{0,5}\b(?:i (?:think|believe|guess)|"
+    r"the|option|choice|letter|answer|it|must|should|would|will|be|is|clearly|definitely|most"
     r"|likely|probably|"
     r"therefore|thus|indeed|number|correct|best|right|one|labell?ed|marked|simply|just|actually|now|again|that"
     r"|my|final|"
@@ -57,22 +60,25 @@ _FILLER = (
 )
 _CUE = (
     r"(?:\b(?:answer|choice|option|antwort|réponse|respuesta|risposta|resposta|ответ|pick|letter"
-    r"|one that \w+)\b|答案|选项|答え|正解)\W{0,4}"
+    r"|(?:one|statement) that (?:is )?\w+|ans|solution|response|jawaban|cevap|antwoord)\b"
+    r"|答案|选项|答え|正解)(?:\s(?:correct[ae]?|corretta|richtig|juste|finale?)\b)?\W{0,4}"
     r"(?:\b(?:is|was|ist|est|es|è|é|(?:would|should|must|might|could|will|can only|has to) be)\b|[:：=–—-]|是|为|は)"
 )
 _PICKED = (
     r"\b(?:(?:choose|chose|pick|picked|select|selected|take|go(?:ing)? with|went with|opt for|vote for"
     r"|settle on|answer with|say)"
     r"|leav(?:es|ing)(?: us with| only| just)?|only|so|therefore|thus|hence|but(?: rather)?|it(?:'s| is"
-    r"| must be| has to be))"
+    r"| must be| has to be| should be)|probably|definitely|clearly|certainly|surely)"
 )
 _STATED = re.compile(
     rf"{_CUE}{_FILLER}{_ALONE.format('a')}"
-    rf"|{_PICKED}{_FILLER}(?<![\w']){_ALONE.format('b')}(?=\W{{0,3}}(?:[.;!\n]|$|here|as|because|since|for))"
-    rf"|(?<![\w']){_ALONE.format('c')}\W{{0,3}}(?:is|must be|has to be|seems|looks|would be|should be)\W{{1,3}}"
+    rf"|{_PICKED}{_FILLER}(?<![\w']){_ALONE.format('b')}(?=\W{{0,3}}(?:[.;!\n—–]|$|here|as"
+    r"|because|since|for|works|fits|holds|remains|it is))"
+    rf"|(?<![\w']){_ALONE.format('c')}\W{{0,3}}(?:it is(?=[.!\s]*(?:\n|$))"
+    r"|(?:is|must be|has to be|seems|looks|would be|should be)\W{1,3}"
     r"(?:clearly |definitely |probably |indeed |obviously |likely |actually |therefore |thus |also )?"
     r"(?:the |my |our )?(?:only |one |most |single )?(?:correct|right|best|true|answer|proper|final answer"
-    r"|appropriate|accurate|likely|suitable|valid|choice)\b",
+    r"|appropriate|accurate|likely|suitable|valid|choice)\b)",
     re.IGNORECASE,
 )
 _TAKES = ("choose", "chose", "pick", "select", "take", "go", "went", "opt", "vote", "settle", "only", "say")
@@ -88,12 +94,18 @@ _DENIED_AFTER = re.compile(
     r"|excluded|eliminated|too\b)",
     re.IGNORECASE,
 )
+_ONLY_IF = re.compile(r"\s(?:only )?(?:if|unless|were)\b", re.IGNORECASE)
+_LAST_WORD = re.compile(r"(?<![A-Z])[.?!]\s{1,2}[(\[]?([A-Z])[)\].!]{0,3}\s*$")
+_WITH_TEXT = re.compile(r"\s*\(?([A-Z])\)? \((?![^()]*\bor\b)[^()]{1,200}\)[.!]?\s*")
+_REJECTED = re.compile(r"\W{1,4}(?:this |it )?(?:is |looks |seems )?(?:wrong|incorrect|false|not )", re.IGNORECASE)
 _SAID = re.compile(_CUE, re.IGNORECASE)
 _LONE_LINE = re.compile(
     r"^[\s#>(\[-]{0,8}(?:(?:[Ff]inal )?(?:[Aa]nswer|[Oo]ption|[Cc]hoice)\s{1,2}[(\[]?)?([A-Za-z])[\s.)\]:]{0,6}$",
     re.MULTILINE,
 )
-_LABELLED = re.compile(r"^[\s#>(\[-]{0,8}([A-Za-z])(?:[)\].:]{1,2}\s{0,4}\S|\)|\s?[-–—]\s)", re.MULTILINE)
+_LABELLED = re.compile(
+    r"^[\s#>(\[-]{0,8}(?:(?:[Oo]ption|[Cc]hoice)\s)?([A-Za-z])(?:[)\].:]{1,2}\s{0,4}\S|\)|\s?[-–—]\s)", re.MULTILINE
+)
 _OR_ANOTHER = re.compile(
     r"[\s)\]}.,'’]{0,6}(?:\b(?:or|and|as well as|o|oder|ou|y|und|et)\b|[,/&]"
     r"|(?=\([A-Z]\)))(?:\W{0,3}\b(?:option|choice|perhaps|maybe|possibly"
@@ -131,7 +143,8 @@ def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None,
     for content in (boxed, tagged[-1] if tagged else None):
         if content is not None:
             plain = _plain(content)
-            if letter := _first_letter(plain) or _of_text(plain, texts):
+            alone = _LONE_LINE.fullmatch(plain.strip())
+            if letter := (alone and alone[1].upper()) or _first_letter(plain) or _of_text(plain, texts):
                 return letter, ""
             if _first_letter(plain, undecided=True):
                 return None, ""
@@ -141,7 +154,13 @@ def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None,
     alone = [found[1].upper() for found in _LONE_LINE.finditer(plain)]
     if alone:
         return alone[-1], ""
-    labels = [found[1].upper() for found in _LABELLED.finditer(plain) if not _OR_ANOTHER.match(plain, found.end(1))]
+    if found := _LAST_WORD.search(plain) or _WITH_TEXT.fullmatch(plain):
+        return found[1], ""
+    labels = [
+        found[1].upper()
+        for found in _LABELLED.finditer(plain)
+        if not (_OR_ANOTHER.match(plain, found.end(1)) or _REJECTED.match(plain, found.end(1)))
+    ]
     if left := _without_the_choices(labels):
         return (left[-1] if len(set(left)) == 1 else None), ""
     if not labels and (letter := _first_letter(plain.strip())):
@@ -150,7 +169,9 @@ def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None,
     if len(bracketed) == 1:
         return bracketed.pop(), "words around the letter"
     said = list(_SAID.finditer(plain))
-    return _of_text(plain, texts) or (_of_text(plain[said[-1].end() :], texts) if said else None), ""
+    return _of_text(INTRODUCED.sub("", plain.strip()), texts) or (
+        _of_text(plain[said[-1].end() :], texts) if said else None
+    ), ""
 
 
 def _plain(text: str) -> str:
@@ -175,7 +196,7 @@ def _stated(text: str) -> str:
             continue
         if _UNSURE.search(before) or before.lower().endswith(("anything ", "all ", "everything ")):
             continue
-        if _DENIED_AFTER.match(text, end):
+        if _DENIED_AFTER.match(text, end) or (name.startswith("c") and _ONLY_IF.match(text, found.end())):
             continue
         last = (
             "?"

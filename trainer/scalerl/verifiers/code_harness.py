@@ -92,7 +92,7 @@ def answer_calls(codes, calls, write):
 def answer_inputs(codes, inputs, write, close):
     """Answer each input in a separate process that starts like a fresh interpreter."""
     for number, question in enumerate(inputs):
-        typed, printed = f"stdin-{number}", f"stdout-{number}"
+        typed, printed = "stdin", f"stdout-{number}"
         with open(typed, "w", encoding="utf-8", newline="") as file:
             file.write(question["stdin"])
         if not (child := os.fork()):

@@ -29,7 +29,7 @@ MAX_NUMBER_CHARS = 20_000
 TAIL_CHARS = 2_000
 
 _TOKENS = re.compile(r"(?P<box>\\(?:boxed|fbox)\s*\{)|\\.|[{}]", re.DOTALL)
-_BARE_BOX = re.compile(r"\\(?:boxed|fbox)\s+([^\s{}$\\]+)")
+_BARE_BOX = re.compile(r"\\(?:boxed|fbox)(?:\s+|(?=\d))([^\s{}$\\]+)")
 _LISTED = re.compile(
     r"(?:\s|\$|\\[()\[\]\\]|\\text\s*\{\s*(?:and|or)\s*\}|and\b|or\b|[,;./&]|\\q?quad|\\[ ,;:]"
     r"|(?:Case|Part|Answer)?\s*\(?(?:\d{1,2}|[a-eA-E]|i{1,3}|iv)[).:]|(?<=[\s,;$])[A-Za-z](?:_\{?\w\}?)?\s*=){0,30}"
@@ -40,10 +40,13 @@ _AT_THE_END = re.compile(
 )
 _DISPLAYED = re.compile(r"(?:\\\[|\$\$)\s*((?:(?!\\\[|\$\$).){1,1000}?)\s*(?:\\\]|\$\$)", re.DOTALL)
 _ONE_OF_SEVERAL = re.compile(r"(?:\$|\\\))\s*(?:,|,?\s*and|,?\s*or)\s*\$$")
-_TAGGED = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
+_TAGGED = re.compile(r"<(?:answer|\|begin_of_box\|)>(.*?)(?:</answer>|<\|end_of_box\|>|$)", re.IGNORECASE | re.DOTALL)
+_LISTED_NUMBER = re.compile(r"\d\s*(?:,|,?\s*(?:and|or))\s+$")
 _SENTENCE = re.compile(r"[A-Z][^$\\]*\s(?:is|are|was|were|equals|cost|costs|be)\s+(?P<value>\\?\$?-?[\d\\.][^,]*?)\.?")
 _QUOTED = re.compile(r"""["“]([^"“”]+)["”]\.?|['‘]([^'‘’]+)['’]\.?""")
-_SAID = re.compile(r"(?:answer|correct (?:option|choice))\W{0,4}(?:is\b\s*:?|:)", re.IGNORECASE)
+_SAID = re.compile(
+    r"(?:answer|correct (?:option|choice))\W{0,4}(?:is\b\s*:?|:)|答案\s*(?:是|为|[:：】])\s*[:：]?", re.IGNORECASE
+)
 
 
 def judge_math(answer: str, gold: str, *, time_limit_s: float) -> Judgement:
@@ -82,7 +85,8 @@ def _of_a_phrase(text: str) -> str:
     if tagged := _TAGGED.findall(text):
         text = tagged[-1].strip()
     text = re.sub(
-        r"^(?:(?:Thus|So|Therefore|Hence|Then|Finally),?\s+)?(?:A|Ans|Answer|Final answer|Result|Solution)\.?\s*:\s*",
+        r"^(?:(?:Thus|So|Therefore|Hence|Then|Finally),?\s+)?"
+        r"(?:A(?=\s*:(?!\s?[a-z]\b))|Ans|Answer|Final answer|Result|Solution)\.?\s*:\s*",
         "",
         without_bold(text),
         flags=re.IGNORECASE,
@@ -123,6 +127,7 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
         (end := _AT_THE_END.search(tail))
         and not changes_what_follows(tail[: end.start("number")])
         and not _ONE_OF_SEVERAL.search(tail[: end.start("inline")])
+        and not (end["number"] and _LISTED_NUMBER.search(tail[: end.start("number")]))
     ):
         return squeeze(end["inline"] or end["round"] or end["number"]), "said"
     return squeeze(tail), "prose"

@@ -21,20 +21,19 @@ import re
 from typing import TYPE_CHECKING, Any, Literal
 
 from sympy import (
-    Basic,
     Eq,
     Expr,
     Float,
     Integer,
     Mul,
     Rational,
-    Symbol,
     pi,
-    simplify,
 )
 
+from scalerl.verifiers.math_families import congruent, period, same_progression, with_constant, with_integer
+from scalerl.verifiers.math_notation import num_enclosing
 from scalerl.verifiers.math_parser import parsed, split_list
-from scalerl.verifiers.math_prose import statements
+from scalerl.verifiers.math_prose import statements, words_said
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER, SHORT_WORDS, ParsedAnswer, read
 from scalerl.verifiers.math_units import UnitOfMeasure
 from scalerl.verifiers.math_values import MAX_DIGITS, decimals, equal, num_digits
@@ -46,7 +45,10 @@ logging.disable(logging.CRITICAL)  # math-verify's warnings are expected here
 
 SIGNS = {"": Integer(1), "percent": Rational(1, 100), "degree": pi / 180}
 _INTEGER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.0+)?")
-_ANY = Symbol("any integer", integer=True)
+_TWICE = re.compile(
+    r"(?P<first>[^()]+?)\s*(?:\\text\s*\{\s*(?:\((?P<inside>[^()]+)\)|or\s*\}(?P<other>.+))|\s\((?P<same>[^()]+)\)|\sor\s(?P<or>.+))"
+    r"\s*\}?\$?\.?"
+)
 OFFSETS = {"celsius": (Rational(1), Rational(27315, 100)), "fahrenheit": (Rational(5, 9), Rational(45967, 180))}
 """Factor and offset of a temperature to kelvin."""
 
@@ -71,10 +73,10 @@ def judge_stated(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, 
         return "right" if one == other else "wrong", ""
     wanted = read(gold)
     if place == "marked":
-        stated = read(answer)
+        stated = read(stated_once(answer))
         return compare_answers(stated, wanted), dropped(stated, wanted)
     for statement, left_out in statements(answer, place):
-        stated = read(statement)
+        stated = read(stated_once(statement))
         if stated.is_text and not (wanted.words or wanted.letter):
             continue
         if wanted.is_text and not (stated.words or compare_answers(stated, wanted) == "right"):
@@ -82,7 +84,18 @@ def judge_stated(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, 
         outcome = compare_answers(stated, wanted)
         if outcome != "unparsable" and not (wanted.is_text and place == "prose" and outcome == "wrong"):
             return outcome, dropped(stated, wanted) or left_out
+    for words in words_said(answer) if wanted.is_text and place == "prose" else ():
+        return compare_answers(read(words), wanted), "words around the answer"
     return "unparsable", ""
+
+
+def stated_once(answer: str) -> str:
+    """The first of two equal values: 0.5 for "0.5 (50 %)" and for "0.5 or 50 %"."""
+    found = _TWICE.fullmatch(answer)
+    if found is None or re.search("[A-Za-z]", re.sub(r"\\[A-Za-z]+", "", found["first"])):
+        return answer
+    first, second = read(found["first"]), read(next(one for one in found.groups()[1:] if one))
+    return found["first"] if compare_answers(first, second) == "right" else answer
 
 
 def judge_long_number(answer: str, gold: str) -> "Outcome":
@@ -152,14 +165,17 @@ def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
         return "unparsable"
     if stated is None or wanted is None:  # only the same text equals a gold answer that does not parse
         return "wrong"
-    periods = [reading.integer or _period(value) for reading, value in ((answer, stated), (gold, wanted))]
+    periods = [reading.integer or period(value) for reading, value in ((answer, stated), (gold, wanted))]
     if all(periods):
         stated, wanted = with_integer(stated, periods[0]), with_integer(wanted, periods[1])
         if answer.domain in ("", "Z") and same_progression(wanted, stated):
             return "right"
+    stated = with_constant(stated, wanted)
     steps = decimals(answer.latex, gold.latex)
     if isinstance(stated, Eq) and not stated.free_symbols and not equal(stated.lhs, stated.rhs, steps):
         return "wrong"  # such as 2 = 3 against 3
+    if is_set_beside_tuple(answer.latex, gold.latex):
+        return "wrong"
     if gold.modulus and (answer.modulus or gold.modulus) and congruent(wanted, stated, gold.modulus, answer.modulus):
         return "right"
     return "right" if any(equal(g, a, steps) for g, a in values(gold, answer, wanted, stated)) else "wrong"
@@ -190,7 +206,7 @@ def same_words(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
 def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
     """Verdict if at least one of the two names a value: x = 5."""
     if answer.body is not None and gold.body is not None:
-        if answer.name == gold.name or (
+        if same_name(answer.name, gold.name) or (
             answer.name.isalpha() and gold.name.isalpha() and len(answer.name) > 3 < len(gold.name)
         ):
             outcome = compare_answers(answer.body, gold.body)
@@ -203,6 +219,11 @@ def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
         return compare_equations(answer, gold)
     outcome = compare_answers(one.body, gold) if one is answer else compare_answers(answer, one.body)
     return outcome if outcome == "right" or one is answer else compare_equations(answer, gold)
+
+
+def same_name(one: str, other: str) -> bool:
+    """True if two names are the same, or one leaves out its argument: y and y(x)."""
+    return one == other or re.sub(r"\([a-z]\)$", "", one) == other or one == re.sub(r"\([a-z]\)$", "", other)
 
 
 def compare_equations(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
@@ -266,33 +287,10 @@ def compare_ratios(answer: "tuple[str, ...]", gold: "tuple[str, ...]") -> "Outco
     return "right" if all(equal(x * a, y * g, []) for x, y in zip(golds, others, strict=True)) else "wrong"
 
 
-def _period(value: Any) -> str:
-    """The only symbol of a value such as pi/6 + 2 pi k, where it must mean any integer; "" for other values."""
-    symbols = [str(symbol) for symbol in value.free_symbols] if isinstance(value, Expr) else []
-    return symbols[0] if len(symbols) == 1 and symbols[0] in ("k", "n", "m") and value.has(pi) else ""
-
-
-def with_integer(value: Any, symbol: str) -> Any:
-    """The value with its symbol for any integer replaced by a common one."""
-    return value.xreplace({Symbol(symbol, real=True): _ANY}) if isinstance(value, Basic) else value
-
-
-def same_progression(gold: Any, answer: Any) -> bool:
-    """True if a + b k and c + d k give the same numbers over all integers k."""
-    if not (isinstance(gold, Expr) and isinstance(answer, Expr)):
-        return False
-    parts: Any = ((value.xreplace({_ANY: Integer(0)}), value.diff(_ANY)) for value in (gold, answer))
-    (a, b), (c, d) = parts
-    if b.has(_ANY) or d.has(_ANY) or b == 0 or simplify(b**2 - d**2) != 0:
-        return False
-    return bool(simplify((a - c) / b).is_integer)
-
-
-def congruent(gold: Any, answer: Any, modulus: str, other: str) -> bool:
-    """True if both are integers of one residue class; an answer without a modulus must be the residue itself."""
-    if not (modulus.isdecimal() and other == modulus and isinstance(gold, Integer) and isinstance(answer, Integer)):
-        return False
-    return (int(gold) - int(answer)) % int(modulus) == 0
+def is_set_beside_tuple(one: str, other: str) -> bool:
+    """True if one answer is a set of values in braces and the other a tuple in brackets."""
+    a_set, a_tuple = sorted((one, other), key=lambda latex: not latex.startswith("\\{"))
+    return bool(re.fullmatch(r"\\\{[^()\[]*\\\}", a_set)) and num_enclosing(a_tuple, "()") == 1 and "," in a_tuple
 
 
 def values(gold: ParsedAnswer, answer: ParsedAnswer, wanted: Any, stated: Any) -> list[tuple[Any, Any]]:
@@ -306,6 +304,8 @@ def values(gold: ParsedAnswer, answer: ParsedAnswer, wanted: Any, stated: Any) -
     if {gold.sign, answer.sign} == {"percent", "degree"}:
         return []
     bare, unit = (stated, answer.unit) if gold.sign else (wanted, gold.unit)
+    if unit and unit.dimensions is not None and "percent" in (gold.sign, answer.sign):
+        return []
     if "degree" in (gold.sign, answer.sign) and (bare.has(pi) or (unit and unit.dimensions == (("angle", 1),))):
         return [(times(wanted, SIGNS[gold.sign]), times(stated, SIGNS[answer.sign]))]
     pairs = [] if "percent" in (gold.sign, answer.sign) and below_one(bare) else [(wanted, stated)]

@@ -20,7 +20,9 @@ _SPACED = re.compile(r"[-+]?\d{1,3}(?: \d{3})+(?:\.\d+)?")
 _E_NOTATION = re.compile(r"(?<![A-Za-z\d.])(\d+(?:\.\d*)?|\.\d+)[eE]([-+]?\d+)(?![\d.A-Za-z])")
 _REPEATING = re.compile(r"(\d*)\.(\d*)\\(?:overline|bar|dot)\s*\{?(\d+)\}?")
 _CHOOSE = re.compile(r"\{?([^{}]+)\\choose([^{}]+)\}?")
-_COMBINATIONS = re.compile(r"(?:\{\}|\b)_\{?(\w+)\}?\s*C_\{?(\w+)\}?")
+_COMBINATIONS = re.compile(r"(?:\{\}|(?<![\w}]))[_^]\s*\{?(\w+)\}?\s*C_\s*\{?(\w+)\}?")
+_DOTTED = re.compile(r"(?<![\d.])(\d*)\.(\d*?)(?:(\d)\3\3+|(\d{2,9}?)\4+)\s*\\dots(?!\s*[\d,])")
+_ROWS = re.compile(r"\[\s*(\[[^\[\]]*\](?:\s*,\s*\[[^\[\]]*\])+)\s*\]")
 _IMAGINARY = re.compile(r"(?<=\d)i(?![A-Za-z])|(?<![A-Za-z\\])i(?=[a-z](?![A-Za-z]))")
 _CAPITAL_I = re.compile(r"(?<![A-Za-z\\])I(?![A-Za-z])")
 _GAMMAS = re.compile(r"\\(gamma|Gamma)(?![A-Za-z(])(?!\s*\()")
@@ -41,7 +43,8 @@ def as_latex(text: str) -> str:
     if not _CALCULUS.search(text):
         text = _LETTERS.sub(_no_differential, text)
     text = _E_NOTATION.sub(r"\1\\times 10^{\2}", text)
-    text = _REPEATING.sub(_repeating, text)
+    text = _REPEATING.sub(_repeating, _DOTTED.sub(r"\1.\2\\overline{\3\4}", text))
+    text = _ROWS.sub(_matrix, text)
     text = _CHOOSE.sub(r"\\binom{\1}{\2}", text)
     text = _COMBINATIONS.sub(r"\\binom{\1}{\2}", text)
     text = ANGLE_IN_DEGREES.sub(r"(\\frac{\1\\pi}{180})", text)
@@ -58,6 +61,12 @@ def _no_differential(run: re.Match[str]) -> str:
     """Letters in which d is a symbol: the parser would read the dc of dcba as a differential."""
     letters = run[0]
     return letters if letters[0] in "\\_{" or letters in ("and", "mod", "odd") else letters.replace("d", " d_{0} ")
+
+
+def _matrix(match: re.Match[str]) -> str:
+    """Rows in brackets, [[1,2],[3,4]], as a matrix."""
+    rows = r"\\".join(row.replace(",", "&") for row in re.findall(r"\[([^\[\]]*)\]", match[1]))
+    return rf"\begin{{bmatrix}}{rows}\end{{bmatrix}}"
 
 
 def _repeating(match: re.Match[str]) -> str:

@@ -24,7 +24,7 @@ _MARKS = {
     "∩": r"\cap ", "∈": r"\in ", "≈": r"\approx ", "≡": r"\equiv ", "∅": r"\emptyset ",
     "∠": r"\angle ", "△": r"\triangle ",
     "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "′": "'", "’": "'", "‘": "'",
-    "″": "''", "“": '"', "”": '"',
+    "″": "''", "¢": " cents", "✓": "", "✔": "", "✅": "", "\ufe0f": "", "“": '"', "”": '"',
     "、": ",", "∶": ":", "∣": "|", "…": r"\dots ", "：": ":", "。": ".", "《": "", "⟨": r"\langle ", "⟩": r"\rangle ",
 }  # fmt: skip
 _GREEK = {
@@ -48,7 +48,8 @@ _COMMANDS = {
     r"\limits": "", r"\mathstrut": "", r"\enspace": " ", r"\tan^{-1}": r"\arctan", r"\sin^{-1}": r"\arcsin",
     r"\cos^{-1}": r"\arccos", r"\colon": ":", r"\ratio": ":", r"\mathbb Z": r"\mathbb{Z}", r"\mathbb R": r"\mathbb{R}",
     r"\mathbb N": r"\mathbb{N}", "~": " ", r"\euro": "€", r"\pounds": "£", r"\textsterling": "£", r"\texteuro": "€",
-    r"\rupee": "₹", r"\lt": "<", r"\gt": ">", r"\dotsc": r"\dots", r"\ldots": r"\dots", r"\cdots": r"\dots",
+    r"\cents": r"\text{ cents}", r"\cent": r"\text{ cents}", r"\rupee": "₹", r"\lt": "<", r"\gt": ">",
+    r"\dotsc": r"\dots", r"\ldots": r"\dots", r"\cdots": r"\dots",
 }  # fmt: skip
 _COMMAND = re.compile(
     "|".join(
@@ -69,6 +70,10 @@ _BOLD = re.compile(r"(?<![*\w])(\*\*|__|\*|`)(?=\S)([^*`\n]{1,500}?)(?<=\S)\1(?!
 _SPACE = re.compile(r"(?<!\\)\\[ ,;:>]")
 _THOUSANDS = re.compile(r"(?<=\d)(?:\\,|\{,\}|\\ |')(?=\d{3}(?!\d))")
 _THIN_COMMAS = re.compile(r"(?<=\d),\\!\s*(?=\d{3}(?!\d))")
+_SYMBOL = r"(\\(?:pi|alpha|beta|gamma|theta|phi|varphi|lambda|mu|omega)(?![A-Za-z])|[A-Za-z0-9])"
+_NUMERATOR = re.compile(rf"\\frac\s*{_SYMBOL}")
+_DENOMINATOR = re.compile(rf"(\\frac\s*\{{(?:[^{{}}]|\{{[^{{}}]*\}})*\}})\s*{_SYMBOL}")
+_RADICAND = re.compile(rf"\\sqrt\s*{_SYMBOL}")
 _NAMED_FUNCTION = re.compile(TEXT + r"\{\s*(sin|cos|tan|cot|sec|csc|arcsin|arccos|arctan|ln|log|exp)\s*\}")
 _BINOMIAL = re.compile(r"\\[dt]?binom\s*(\w)\s*(\w)")
 _MOD = re.compile(rf"{TEXT}\{{\s*mod\s*\}}|(?<=[\s\d])mod(?=\s)")
@@ -80,6 +85,9 @@ _LABEL = re.compile(r"(?:^|(?<=,))\s*\(([a-e])\)\s*(?=[-\d\\])")
 _CURRENCY = {"$": "dollar", "€": "€", "£": "£", "¥": "¥", "₹": "₹"}
 _IN_FRONT = re.compile(
     r"^(?P<sign>-?)\s*(?:(?:US|A|C)?(?P<mark>\\?\$|€|£|¥|₹)|(?P<code>USD|EUR|GBP|INR|Rs\.?)\s)\s*(?P<number>-?[\d.][\d.,]*(?:\{,\}\d{3})*)(?P<rest>[^$]*)$"
+)
+_LARGE = re.compile(
+    r"\s*(?:\\text\s*\{\s*)?(?P<times>hundred|thousand|million|billion|trillion)(?![A-Za-z])\s*\}?\s*(?P<rest>.*)"
 )
 _BEHIND = re.compile(r"(?<=[\d}])\s*(€|£|¥|₹)$")
 _DOLLAR_BEHIND = re.compile(r"^[^$]*\d\s*\\?\$$")
@@ -116,6 +124,8 @@ def tidy(text: str) -> str:
     text = _PLAIN_ROOT.sub(lambda found: rf"\sqrt{{{found[1] or found[2] or found[3]}}}", text)
     text = _NAMED_FUNCTION.sub(r"\\\1 ", _MOD.sub(r"\\mod ", text)).replace("...", r"\dots ")
     text = _BINOMIAL.sub(r"\\binom{\1}{\2}", text)
+    text = _DENOMINATOR.sub(r"\1{\2}", _NUMERATOR.sub(r"\\frac{\1}", text))
+    text = _RADICAND.sub(r"\\sqrt{\1}", text)
     text = _UNIT_VECTOR.sub(lambda found: f" {(found[1] or found[2]).lstrip(chr(92))[0]} ", text)
     if len(labels := _LABEL.findall(text)) > 1 and labels[:2] == ["a", "b"]:
         text = _LABEL.sub("", text)
@@ -155,10 +165,24 @@ def _money(text: str) -> str:
     if (found := _IN_FRONT.match(whole)) is not None:
         mark = (found["mark"] or found["code"]).lstrip("\\")
         number = found["number"].rstrip(".,")
-        return rf"{found['sign']}{number}\text{{ {_CURRENCY.get(mark, mark)}}} {found['rest']}"
+        times, rest = "", found["rest"]
+        if large := _LARGE.fullmatch(rest):
+            times, rest = large["times"] + " ", large["rest"]
+        rest = rf"\text{{ {rest}}}" if re.fullmatch(r"[A-Za-z ,]*[A-Za-z][A-Za-z ,]*", rest) else f" {rest}"
+        return rf"{found['sign']}{number}\text{{ {times}{_CURRENCY.get(mark, mark)}}}{rest}"
     if _DOLLAR_BEHIND.match(whole):
         return whole.rstrip("$\\ ") + r"\text{ dollar}"
     return _BEHIND.sub(r"\\text{ \1}", whole) if _BEHIND.search(whole) else text
+
+
+def matched(text: str) -> str:
+    r"""Text without its first closing brace that has no opening one, as in \text{about 5} after "about" is dropped."""
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "{") - (character == "}")
+        if depth < 0:
+            return text[:place] + text[place + 1 :]
+    return text
 
 
 def num_enclosing(text: str, pair: str) -> int:

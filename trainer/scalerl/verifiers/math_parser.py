@@ -22,12 +22,15 @@ from sympy import (
     I,
     Integer,
     Intersection,
+    Interval,
     MatrixBase,
+    Reals,
     Symbol,
     Union,
 )
 from sympy import Tuple as SympyTuple
-from sympy.core.relational import Ge, Gt, Le, Lt, Relational
+from sympy.core.function import AppliedUndef
+from sympy.core.relational import Ge, Gt, Le, Lt, Ne, Relational
 
 from scalerl.verifiers.math_notation import nesting
 from scalerl.verifiers.math_values import MAX_DIGITS, num_digits
@@ -39,6 +42,11 @@ MOST_SIGNS = 3
 r"""Most \pm signs in one answer."""
 _OF_SYMBOLS = re.compile(r"\\(?:gcd|lcm|operatorname\s*\{(?:lcm|gcd)\})\s*\(?\s*[^()]*(?<![A-Za-z\\])[A-Za-z]")
 """The parser evaluates a greatest common divisor immediately: of symbols it is 1."""
+_OR, _AND = (
+    re.compile(rf"\\text\s*\{{\s*,?\s*{word}\s*\}}|(?<![A-Za-z\\]){word}(?![A-Za-z])|\\(?:{marks})(?![A-Za-z])")
+    for word, marks in (("or", "lor|vee"), ("and", "land|wedge"))
+)
+_RELATION = re.compile(r"[<>]|\\(?:le|ge|lt|gt|ne)(?![A-Za-z])")
 
 
 def parsed(latex: str) -> Any:
@@ -47,6 +55,8 @@ def parsed(latex: str) -> Any:
         return None
     if "\\pm" in latex or "\\mp" in latex:
         return both_signs(latex)
+    if (joined := conditions(latex)) is not None:
+        return joined
     try:
         value = None if _OF_SYMBOLS.search(latex) else parse_latex(latex)
     except MemoryError:
@@ -54,6 +64,8 @@ def parsed(latex: str) -> Any:
     except Exception:  # the parser raises bare Exception
         return None
     try:
+        if isinstance(value, Basic) and value.has(AppliedUndef) and num_digits(value) <= MAX_DIGITS:
+            value = replaced(value, {part: Symbol(str(part), real=True) for part in value.atoms(AppliedUndef)})
         if not isinstance(value, Expr | MatrixBase):
             value = solutions(value)
         if not isinstance(value, Expr | MatrixBase) and not (
@@ -62,12 +74,50 @@ def parsed(latex: str) -> Any:
             return value if isinstance(value, Basic) else None
         if num_digits(value) > MAX_DIGITS:  # replacing a symbol evaluates the numbers around it
             return value
-        named: Any = value.replace(lambda part: isinstance(part, Derivative) and part.expr.is_Symbol, _derivative)
-        return named.xreplace({symbol: _symbol(symbol) for symbol in named.free_symbols})
+        derivatives: Any = value.atoms(Derivative)
+        slopes = {part: _derivative(part) for part in derivatives if part.expr.is_Symbol}
+        named = replaced(value, slopes)
+        return replaced(named, {symbol: _symbol(symbol) for symbol in named.free_symbols})
     except MemoryError:
         raise
     except Exception:  # SymPy may raise anything, such as ValueError for an integral over 2
         return None
+
+
+def replaced(value: Any, new: dict[Any, Any]) -> Any:
+    """The value with parts replaced; an equation stays one even if it cannot hold, as z = 1 + i for a real z."""
+    if isinstance(value, Eq):
+        return Eq(*(replaced(side, new) for side in value.args), evaluate=False)
+    return value.xreplace(new)
+
+
+def conditions(latex: str) -> Any:
+    """Solution set of inequalities of one symbol joined by "or" and "and"; None for other text."""
+    either = [_AND.split(part) for part in _OR.split(latex)]
+    if (len(either) == 1 and len(either[0]) == 1) or not all(
+        _RELATION.search(one) for all_of in either for one in all_of
+    ):
+        return None
+    try:
+        each = [[parse_latex(one.strip(" ,")) for one in all_of] for all_of in either]
+    except MemoryError:
+        raise
+    except Exception:  # the parser raises bare Exception
+        return None
+    every = [one for all_of in each for one in all_of]
+    if not all(map(_is_condition, every)) or len(set[Any]().union(*(one.free_symbols for one in every))) != 1:
+        return None
+    return Union(*(Intersection(*map(_set_of, all_of)) for all_of in each))
+
+
+def _is_condition(value: Any) -> bool:
+    """True for an inequality and for a chain of them."""
+    parts = value.args if isinstance(value, And) else (value,)
+    return all(isinstance(part, Relational) and not isinstance(part, Eq) for part in parts)
+
+
+def _set_of(value: Any) -> Any:
+    return Intersection(*(part.as_set() for part in (value.args if isinstance(value, And) else (value,))))
 
 
 def parse_latex(latex: str) -> Any:
@@ -110,7 +160,7 @@ def both_signs(latex: str) -> Any:
             if value is None:
                 return None
             found += value.args if isinstance(value, FiniteSet) else [value]
-    return ParsedSet(*found)
+    return solutions(ParsedSet(*found))
 
 
 def split_list(latex: str) -> list[str]:
@@ -137,16 +187,21 @@ def _symbol(symbol: Any) -> Expr:
 
 def solutions(value: Any) -> Any:
     """Solution set of a chain of inequalities, such as 1 < x <= 4, or of several joined by "or"; else `value`."""
+    if isinstance(value, Eq) and isinstance(value.lhs, SympyTuple) and isinstance(value.rhs, SympyTuple | Interval):
+        ends = value.rhs.args[: len(value.lhs)]
+        return ParsedSet(*(Eq(name, end, evaluate=False) for name, end in zip(value.lhs, ends, strict=True)))
     parts: tuple[Any, ...] = value.args if isinstance(value, And | FiniteSet) else ()
     if parts and isinstance(value, FiniteSet) and all(isinstance(part, Eq) for part in parts):
         if len({part.lhs for part in parts}) == 1 and parts[0].lhs.is_Symbol and len(parts) > 1:
             return ParsedSet(*(part.rhs for part in parts))
         return value
-    if not parts or not all(isinstance(part, Relational) and not isinstance(part, Eq) for part in parts):
+    if not parts or not all(map(_is_condition, parts)):
         return value
     if len(value.free_symbols) != 1:
         if isinstance(value, And) and all(isinstance(part, Lt | Gt | Le | Ge) for part in parts):
             return ParsedSet(*(SympyTuple(part.lts, part.gts, Integer(part.func in (Lt, Gt))) for part in parts))
         return value
-    sets = [part.as_set() for part in parts]
-    return Intersection(*sets) if isinstance(value, And) else Union(*sets)
+    sets = [_set_of(part) for part in parts]
+    either = Union(*sets)
+    is_both = isinstance(value, And) or either == Reals or any(isinstance(part, Ne) for part in parts)
+    return Intersection(*sets) if is_both else either

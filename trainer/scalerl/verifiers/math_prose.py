@@ -9,13 +9,23 @@ from collections.abc import Iterator
 
 _SENTENCE_END = re.compile(r"(?<=[.!?。])[*_\"')\]]*\s+(?=[A-Z$\\*\"(])|\n")
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<!\\)\$((?:\\.|[^$\\])+)\$(?!\d)|\\\((.+?)\\\)|\\\[(.+?)\\\]")
+_ROOT = r"(?:\d+(?:\.\d+)?\s?)?√\s?(?:\d+(?:\.\d+)?|\([^()]*\))"
+_ONE = r"[-−]?\d+(?:\.\d+)?(?:/\d+)?"
 _NUMBER = re.compile(
-    r"(?<![\w.])(?P<value>[-−+]?\s?(?:US)?\\?[$€£¥₹]?\s?[-−]?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[½¼¾⅓⅔⅛]|(?:\s\d+)?\s?/\s?\d+|\s?:\s?\d+(?:\s?:\s?\d+)*)?"
+    rf"(?<![\w.√])(?P<value>[-−]?(?:\([^()]*√[^()]*\)|(?:\d+\s?[-−+]\s?)?{_ROOT}(?:\s?[-−+]\s?(?:{_ROOT}|\d+))?)(?:\s?/\s?\d+)?"
+    rf"|[(\[]\s*{_ONE}(?:\s*,\s*{_ONE})+\s*[)\]]"
+    rf"|{_ONE}(?:,\s+{_ONE})*,?\s+(?:and|or)\s+{_ONE}(?![\d.,]*\d|\s*/)|{_ONE}(?:,\s+{_ONE})+(?=\s*\.?\s*$)"
+    r"|[-−+]?\s?(?:US)?\\?[$€£¥₹]?\s?[-−]?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[½¼¾⅓⅔⅛]|(?:\s\d+)?\s?/\s?\d+|\s?:\s?\d+(?:\s?:\s?\d+)*)?"
     r"(?:\s?(?:\\?%|[€£¥₹]|°|º|\^\\circ|\\pi|π))?)(?P<rest>[^\n]*)"
 )
+_YES_OR_NO = re.compile(
+    r"(?:^|[.!?]\s+)(?:(?:So|Thus|Hence|Therefore),?\s+)?(yes|no)(?=[,.!;:]|\s[-–—]|$)", re.IGNORECASE
+)
+_IS_CALLED = re.compile(r"\b(?:is|are|was|were|be)\s+(?:(?:an?|the)\s+)?(?P<words>[A-Za-z][A-Za-z' -]{0,40})[.!]?$")
+_CONDITION = re.compile(r"\b(?:if|when|unless|whether|suppose|assume|because|since|as)\b", re.IGNORECASE)
 _CLAUSE_END = re.compile(
     r"[,;:()!?]|\.(?=\s|$)|\s[-–—]\s|\s(?:which|because|since|so|as|that|when|while|where|if|is|are|was|were|for|from|by|with|on|to|at|"
-    r"after|before|during|this|the|he|she|they|we|it|has|have|will|would|can|who|altogether|each|every|total|and\s+(?!\d+\s*/)|than\s+expected)\b"
+    r"after|before|during|this|the|he|she|they|we|it|has|have|will|would|can|who|altogether|each|every|total|in\s+(?:total|all)|and\s+(?!\d+\s*/)|than\s+expected)\b"
 )
 _TEXT_OF_CHANGING = """
 not never cannot can't isn't wasn't aren't don't doesn't won't hardly rarely barely scarcely maybe perhaps
@@ -68,6 +78,20 @@ def statements(text: str, place: str) -> Iterator[tuple[str, str]]:
             return
         if place == "said":
             yield bare, ""
+
+
+def words_said(text: str) -> Iterator[str]:
+    """The answer in words: "Yes, it is." is "Yes", "The day is Friday." is "Friday", and a few words are the answer."""
+    if answers := {found[1].capitalize() for found in _YES_OR_NO.finditer(text)}:
+        yield from answers if len(answers) == 1 else ()
+        return
+    sentences = [one.strip(" *_`") for one in _SENTENCE_END.split(text) if one and one.strip()]
+    if len(sentences) == 1 and len(sentences[0].split()) <= 3:
+        yield sentences[0].rstrip(".!")
+    elif sentences and (found := _IS_CALLED.search(sentences[-1])) is not None:
+        before = sentences[-1][: found.start("words")]
+        if not changes_what_follows(before) and not _CONDITION.search(before):
+            yield found["words"]
 
 
 def _words(text: str) -> list[str]:

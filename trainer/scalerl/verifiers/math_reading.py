@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Literal
 
 from scalerl.verifiers.math_latex import ANGLE_IN_DEGREES, MIXED_NUMBER, as_latex
-from scalerl.verifiers.math_notation import TEXT, tidy
+from scalerl.verifiers.math_notation import TEXT, matched, tidy
 from scalerl.verifiers.math_units import COUNT_WORDS, NUMBER_WORDS, UnitOfMeasure, measure_of, number_of_words
 
 MAX_ANSWER_CHARS = 1_000
@@ -67,7 +67,9 @@ class ParsedAnswer:
 _ALL_TEXT = re.compile(rf"(?:{TEXT}\{{[^{{}}]*\}}[\s.]*)+")
 _TEXT_COMMAND = re.compile(rf"{TEXT}\{{([^{{}}]*)\}}")
 _MERGE = re.compile(rf"{TEXT}\{{([^{{}}]*)\}}\s*(/?)\s*{TEXT}\{{([^{{}}]*)\}}")
-_QUOTIENT_OF_UNITS = re.compile(rf"\\frac\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*\}}\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*\}}")
+_QUOTIENT_OF_UNITS = re.compile(
+    rf"\\frac\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*\}}\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*(?:(\^)\s*\{{?(\d)\}}?)?\s*\}}"
+)
 _FILLER = re.compile(
     rf"^(?:{TEXT}\{{)?\s*(?:(?:the )?(?:final )?answer(?: is|:)|there (?:are|is)"
     r"|we (?:get|have)|it (?:is|equals)|exactly|about"
@@ -96,21 +98,25 @@ _LETTER_INSIDE = re.compile(rf"{TEXT}\{{\s*\(?([A-J])[).:]\)?\s+(?P<rest>[^{{}}]
 _MODULUS = re.compile(
     rf"\s*(?:\\pmod\s*\{{?(?P<a>[\w\\]+)\}}?|\(\s*(?:{TEXT}\{{\s*)?\\?mod\s*(?:ulo\s*)?\}}?\s*\{{?(?P<b>\w+)\}}?\s*\}}?\s*\))$"
 )
+_KIND = r"(?:positive |non-?negative |natural )?"
 _INTEGER = re.compile(
     rf"[\s,;]*\(?\s*(?:{TEXT}\{{\s*(?:where|for|with|and|for (?:all"
     rf"|any|some|every))(?: (?:all|any|some|every))?\s*\}}\s*|(?:where|for|with)\s+)?"
-    rf"(?P<symbol>[a-z])\s*(?:\\in\s*(?:\\mathbb\s*\{{?(?P<domain>[ZNR])\}}?|Z)(?:\^?[+*]|\^\{{[+*]\}})?|(?:{TEXT}\{{)?\s*(?:is|=)?\s*(?:an|any)?\s*integers?\s*\}}?)\s*\)?$"
+    rf"(?P<symbol>[a-z])\s*(?:\\in\s*(?:\\mathbb\s*\{{?(?P<domain>[ZNR])\}}?|Z)(?:\^?[+*]|\^\{{[+*]\}})?|(?:{TEXT}\{{)?\s*(?:is|=)?\s*(?:an?|any)?\s*{_KIND}integers?\s*\}}?)\s*\)?$"
 )
 _ANY_INTEGER = re.compile(
     rf"[\s,;]*(?:{TEXT}\{{)?\s*(?:where|for|with)"
-    rf"\s+(?:all |any |some |every |an )?integers?\s*\}}?\s*(?P<symbol>[a-z])\}}?$"
+    rf"\s+(?:all |any |some |every |an )?{_KIND}integers?\s*\}}?\s*(?P<symbol>[a-z])\}}?$"
+)
+_UNITS = re.compile(
+    rf"(?<=[\d}} ])(?:{TEXT}\{{(?:[^{{}}]|\^\{{-?\d\}})*\}}(?:\s*\^\s*\{{?-?\d\}}?)?\s*(?:(?:\\cdot|/)\s*)?){{1,5}}$"
 )
 _NAME = re.compile(
-    r"(?:m\s*)?(?:\\(?:angle|triangle|overline|widehat|vec|hat|bar|mathrm|mathbf|text|measuredangle|operatorname)(?![A-Za-z])\s*)*"
+    r"\((?:\\?[A-Za-z]+)(?:\s*,\s*\\?[A-Za-z]+)+\)|(?:\\?#)?(?:\\(?:Pr|max|min|det|dim|deg|arg|lcm|gcd)(?![A-Za-z])(?:\([^()=]*\)|\s*[A-Z])?|(?:m\s*)?(?:\\(?:angle|triangle|overline|widehat|vec|hat|bar|mathrm|mathbf|text|measuredangle|operatorname)(?![A-Za-z])\s*)*"
     r"(?:\{[A-Za-z ]+\}|\|?[A-Za-z]{1,4}\|?|\[[A-Z]+\]|"
     r"\\(?:alpha|beta|gamma|delta|epsilon|theta|lambda"
     r"|mu|phi|varphi|psi|omega|sigma|rho|tau|Delta|Omega))"
-    r"(?:_(?:\{[^{}]*\}|\w))?(?:\^\{(?:\\prime)+\})?(?:\((?:[a-zA-Z]|-?\d+)(?:,(?:[a-zA-Z]|-?\d+))*\))?"
+    r"(?:_(?:\{[^{}]*\}|\w))?(?:\^\{(?:\\prime)+\})?(?:\((?:[a-zA-Z]|-?\d+)(?:\s*(?:,|\||\\c[au]p)\s*(?:[a-zA-Z]|-?\d+))*\))?)"
 )
 _WORD_NAME = re.compile(
     rf"(?:{TEXT}\{{[A-Za-z ,']+\}}|[A-Za-z]{{3,}}(?: [A-Za-z]+)*)(?:\s*(?:of|\\triangle)?\s*[A-Z]*)"
@@ -128,13 +134,13 @@ _FRACTION = r"\\frac(?:\{[\d.\\a-z]+\}\{[\d.\\a-z]+\}|\d\d)"
 _VALUE = (
     rf"(?P<value>[-+]?(?:[\d.,/ ()+-]|{_FRACTION}|\\times|\\cdot|\\pi|\^\{{?-?\d+\}}?|\\sqrt(?:\{{[^{{}}]*\}}|\d))+?)"
 )
-_POWER = r"\s*(?:\^\s*\{?(?P<power>[1-9])\}?)?"
+_POWER = r"\s*(?:\^\s*\{?(?P<power>-?[1-9])\}?)?"
 _UNIT = re.compile(
     rf"{_VALUE}(?:\s*{TEXT}\{{(?P<text>[^{{}}]*)\}}"
     rf"|\s(?P<apart>[A-Za-z$€£¥₹Ωμ][A-Za-z./ ]*)|(?P<joined>[a-z]{{2,}})){_POWER}\.?"
 )
 _TEXT_UNIT = re.compile(rf"(?P<value>.*\d.*[\d)}}])\s*{TEXT}\{{(?P<text>[^{{}}]*)\}}{_POWER}\.?")
-_INSIDE_POWER = re.compile(r"\s*\^\s*\{?([1-9])\}?$")
+_INSIDE_POWER = re.compile(r"\s*\^\s*\{?(-?[1-9])\}?$")
 _PERCENT = re.compile(
     rf"(?P<value>[^%]*\d[^%]*?)\s*(?:\\?%|(?:{TEXT}\{{)?\s*(?:percent|per cent|percentage|pct)\s*\}}?)"
 )
@@ -159,8 +165,9 @@ _QUANTITY = re.compile(
 def read(answer: str) -> ParsedAnswer:
     """Parse an answer into its parts."""
     text = tidy(answer)
-    text = _QUOTIENT_OF_UNITS.sub(r"\\text{\1/\2}", text)
-    text = _NEGATIVE.sub("-", _FILLER.sub("", text))
+    text = _QUOTIENT_OF_UNITS.sub(r"\\text{\1/\2\3\4}", text)
+    text = _NEGATIVE.sub("-", matched(_FILLER.sub("", text)))
+    text = _UNITS.sub(_one_unit, text)
     if found := _OPTION.fullmatch(text):
         text = found["letter"]
     if found := _POINT.fullmatch(text):
@@ -181,6 +188,15 @@ def read(answer: str) -> ParsedAnswer:
     return _read(text)
 
 
+def _one_unit(run: re.Match[str]) -> str:
+    r"""Units as one text: \text{m s^-1} for \mathrm{m}\cdot\mathrm{s}^{-1}."""
+    if "^" not in run[0] and "cdot" not in run[0]:
+        return run[0]
+    bare = re.sub(rf"{TEXT}|[{{}}]", " ", run[0].replace(r"\cdot", " "))
+    bare = re.sub(r"\s*\^\s*", "^", bare)
+    return rf"\text{{ {' '.join(bare.split())}}}" if measure_of(bare) else run[0]
+
+
 def _whole(text: str) -> str:
     whole = _TEXT_COMMAND.sub(r"\1", MIXED_NUMBER.sub(r"(\1+\2/\3)", text))
     if "{cases}" in whole:
@@ -199,6 +215,7 @@ def _read(text: str) -> ParsedAnswer:
         if (found := pattern.search(text)) and found.start() and found["symbol"] in text[: found.start()]:
             text, integer = text[: found.start()].rstrip(" ,;"), found["symbol"]
             domain = found.groupdict().get("domain") or "Z"
+            domain = "N" if re.search(r"\+|positive|negative|natural", found[0]) else domain
     name, value = _named(text)
     if name:
         body = replace(_value(value, _whole(value)), modulus=modulus, integer=integer, domain=domain)

@@ -86,6 +86,8 @@ DERIVED = {
     "mpg": "48000000000/112903 1/m^2",
     "fps": "381/1250 m/s",
     "N newton": "1000 g m/s^2",
+    "dyn dyne": "1/100 g m/s^2",
+    "erg": "1/10000 g m^2/s^2",
     "J joule": "1000 g m^2/s^2",
     "kJ kilojoule": "1000000 g m^2/s^2",
     "cal calorie": "4184 g m^2/s^2",
@@ -223,12 +225,13 @@ def known_unit(name: str) -> UnitOfMeasure | None:
 
 def measure_of(text: str) -> UnitOfMeasure | None:
     """Unit named by `text`, known or not; None if its words change the number before them."""
-    text = " ".join(text.replace("\\", " ").replace("·", " ").replace("-", " ").split()).strip(" .")
+    text = re.sub(r"(?<!\^)-", " ", text.replace("\\", " ").replace("·", " "))
+    text = " ".join(text.split()).strip(" .")
     if not text:
         return None
     if (unit := _known(text)) is not None or (unit := _known(AFTER_A_UNIT.sub("", text))) is not None:
         return unit
-    words = [word.strip(".,()'") for word in text.lower().split()]
+    words = [word.strip(".,()'") for word in text.lower().replace("/", " ").split()]
     if not all(word.isalpha() for word in words) or CHANGING.intersection(words) or COUNT_WORDS.keys() & set(words):
         return None
     if all(len(word) < 3 for word in words):

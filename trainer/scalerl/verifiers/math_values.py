@@ -17,23 +17,29 @@ from typing import Any, cast
 from math_verify import verify
 from sympy import (
     Basic,
+    Derivative,
     Eq,
     Expr,
     FiniteSet,
     Float,
     I,
     Integer,
+    Integral,
     Interval,
+    Limit,
     MatrixBase,
     Pow,
     Product,
     Rational,
+    Sum,
     Symbol,
     Tuple,
     binomial,
+    cancel,
     exp,
     factorial,
     factorial2,
+    false,
 )
 
 MAX_DIGITS = 10_000
@@ -50,6 +56,8 @@ SCALES = (Rational(1), Rational(1), Rational(1, 10), Rational(14), Rational(7))
 """Scales of these points, one per comparison: |x - 3| equals 3 - x at all small points, and rounding up equals rounding
 down plus 1 except at integers, which the last two scales include, even and odd."""
 
+_LEFT_TO_DO = (Limit, Integral, Derivative, Product, Sum)
+"""Operations that stand in an equation as they are."""
 _NO_LIMIT: Any = None  # math-verify's signature says int, but its documentation None
 _DECIMAL = re.compile(r"(?<![\d.])\d*\.\d+")
 
@@ -64,9 +72,36 @@ def equal(gold: Any, answer: Any, steps: Sequence[tuple[Fraction, Fraction]]) ->
         agreed = agree(gold, answer, steps)
         if agreed is not None:
             return agreed
+    elif (
+        isinstance(gold, Eq)
+        and isinstance(answer, Eq)
+        and (is_polynomial(gold, answer) or false in map(_worked, (gold, answer)))
+    ):
+        return is_multiple(gold, answer)
     elif (pairs := parts(gold, answer)) is not None:
         return all(equal(g, a, steps) for g, a in pairs)
     return verify(gold, answer, allow_set_relation_comp=True, timeout_seconds=_NO_LIMIT)
+
+
+def is_polynomial(*equations: Eq) -> bool:
+    """True if both are polynomials without decimals: math-verify takes all without a real root for the same."""
+    sides = [side for one in equations for side in one.args]
+    return all(isinstance(side, Expr) and not side.has(Float) and side.is_polynomial() for side in sides)
+
+
+def _worked(equation: Eq) -> Any:
+    return Eq(*equation.args)
+
+
+def is_multiple(gold: Eq, answer: Eq) -> bool:
+    """True if one equation is the other one times a number: x^2 + 1 = 0 and 2x^2 = -2."""
+    one, other = cast(Any, gold), cast(Any, answer)
+    if (one.lhs, one.rhs) == (other.lhs, other.rhs):
+        return True
+    if any(isinstance(side, MatrixBase) for side in (*one.args, *other.args)):
+        return False
+    ratio = cancel((one.lhs - one.rhs) / (other.lhs - other.rhs))
+    return bool(ratio.is_number and ratio.is_finite and ratio != 0)
 
 
 def parts(gold: Any, answer: Any) -> list[tuple[Any, Any]] | None:
@@ -77,6 +112,10 @@ def parts(gold: Any, answer: Any) -> list[tuple[Any, Any]] | None:
     match gold, answer:
         case (MatrixBase(cols=1), Tuple()) | (Tuple(), MatrixBase(cols=1)) if len(gold) == len(answer):
             return list(zip(list(cast(Any, gold)), list(cast(Any, answer)), strict=True))
+        case (FiniteSet(), Tuple() | Interval()) | (Tuple() | Interval(), FiniteSet()) if pairs := _named_in_order(
+            gold, answer
+        ):
+            return pairs
         case Tuple(), Tuple() if len(gold) == len(answer):
             return list(zip(gold, answer, strict=True))
         case MatrixBase(), MatrixBase() if gold.shape == answer.shape:
@@ -89,7 +128,26 @@ def parts(gold: Any, answer: Any) -> list[tuple[Any, Any]] | None:
                 return list(zip(*in_order, strict=True))
         case Eq(lhs=Symbol(), rhs=Expr()), Eq(lhs=Symbol(), rhs=Expr()) if gold.lhs == answer.lhs:
             return [(gold.rhs, answer.rhs)]
+        case Eq(), Eq() if any(
+            isinstance(side, MatrixBase) or side.has(*_LEFT_TO_DO) for side in gold.args + answer.args
+        ):
+            return [(gold.lhs, answer.lhs), (gold.rhs, answer.rhs)]
     return None
+
+
+def _named_in_order(gold: Any, answer: Any) -> list[tuple[Any, Any]] | None:
+    """Pairs of values of x = 1, y = 2 and of the tuple (1, 2), by the order of the names; None for other sets."""
+    named: Any = gold if isinstance(gold, FiniteSet) else answer
+    values = answer if named is gold else gold
+    if isinstance(values, Interval) and not (values.left_open and values.right_open):
+        return None
+    ends = list(cast(Any, values.args[:2] if isinstance(values, Interval) else values))
+    if len(named) != len(ends) or not all(isinstance(one, Eq) and isinstance(one.lhs, Symbol) for one in named):
+        return None
+    if len({one.lhs for one in named}) < len(named):
+        return None
+    in_order = [one.rhs for one in sorted(named, key=lambda one: str(one.lhs))]
+    return list(zip(in_order, ends, strict=True) if named is gold else zip(ends, in_order, strict=True))
 
 
 def is_real_number(value: Any) -> bool:

@@ -31,7 +31,12 @@ _UNSURE = re.compile(
     r"\b(?:incorrect|wrong|false|worst|least \w+|doubt|cannot|can't|whether|if)\b[^.?!\n]{0,50}$", re.IGNORECASE
 )
 _TAGGED = re.compile(r"<answer>(.{0,2000}?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
-_INTRODUCED = re.compile(r"^(?:it|that|this|he|she|they)(?:['’]s| is| was| are| were)\s+", re.IGNORECASE)
+INTRODUCED = re.compile(r"^(?:it|that|this|he|she|they)(?:['’]s| is| was| are| were)\s+", re.IGNORECASE)
+"""Words before an answer: "It is Lima"."""
+_IN_A_YEAR = re.compile(r"^(?:in )?(?:the year )?(?=\d)", re.IGNORECASE)
+_YES_OR_NO = re.compile(
+    r"(yes|no)(?=\s*[,.;:!–—])(?!.*\b(?:but|actually|wait|however|sorry|or)\b)", re.IGNORECASE | re.DOTALL
+)
 _END = re.compile(r"[.!?](?=\s+[A-Z\"“(])|\n|;\s|[,\s]\s*(?:which|because|since|who)\s")
 _ABBREVIATED = re.compile(r"(?:^|[\s.])(?:[A-Z]|St|Dr|Mr|Mrs|Ms|Mt|Ft|No|Jr|Sr|Rev|Gen|Col|Lt|vs|etc)$")
 _TAKEN_BACK = re.compile(
@@ -76,8 +81,11 @@ def stated_answer(response: str) -> str:
 def _readings(stated: str) -> Iterator[tuple[str, str]]:
     """The answer, then shorter versions of it, each with the text dropped."""
     yield stated, ""
-    bare = _INTRODUCED.sub("", stated.strip(" *_\"'`"))
+    bare = _IN_A_YEAR.sub("", INTRODUCED.sub("", stated.strip(" *_\"'`")))
     yield bare, "words before the answer"
+    if found := _YES_OR_NO.match(bare):
+        yield found[1], "text after the answer"
+        return
     for end in _END.finditer(bare):
         if not (end[0] == "." and _ABBREVIATED.search(bare[: end.start()])):
             if not _TAKEN_BACK.search(bare, end.start()):
