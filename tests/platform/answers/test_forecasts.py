@@ -145,6 +145,21 @@ def test_a_point_more_of_a_flat_curve_has_no_price():
     assert found is None or found.hi is None
 
 
+@pytest.mark.parametrize("spread", [ASSUMED, MEASURED])
+@pytest.mark.parametrize("seeds", [(0,), (0, 1)])
+def test_no_forecast_passes_a_ceiling_that_is_known(seeds, spread):
+    compute = readings()
+    curves = [  # up to .66 at the last reading
+        Curve(name="f", compute=compute, score=eq1(compute, A=0.75, C_mid=4000.0) + noise)
+        for noise in (0.01 * np.random.default_rng(seed).standard_normal(compute.size) for seed in seeds)
+    ]
+    free, limited = ([fit_curve(curve, ceiling=ceiling) for curve in curves] for ceiling in (None, 0.72))
+    ahead = predict(limited, 500_000.0, spread)
+    assert ahead.estimate <= ahead.hi <= 0.72
+    assert joint_draws(limited, 500_000.0).max() <= 0.72
+    assert predict(free, 500_000.0, spread).hi > 0.72
+
+
 def test_a_crossing_is_the_root_of_the_difference():
     slow, fast = fitted(0, fit_from=400), fitted(1, A=0.55, C_mid=1500.0, fit_from=400)
     root = brentq(lambda C: float(eq1(C) - eq1(C, A=0.55, C_mid=1500.0)), 1000, 20_000)
