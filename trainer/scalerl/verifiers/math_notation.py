@@ -175,7 +175,7 @@ def _money(text: str) -> str:
     return _BEHIND.sub(r"\\text{ \1}", whole) if _BEHIND.search(whole) else text
 
 
-def matched(text: str) -> str:
+def without_stray_brace(text: str) -> str:
     r"""Text without its first closing brace that has no opening one, as in \text{about 5} after "about" is dropped."""
     depth = 0
     for place, character in enumerate(text):

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Literal
 
 from scalerl.verifiers.math_latex import ANGLE_IN_DEGREES, MIXED_NUMBER, as_latex
-from scalerl.verifiers.math_notation import TEXT, matched, tidy
+from scalerl.verifiers.math_notation import TEXT, tidy, without_stray_brace
 from scalerl.verifiers.math_units import COUNT_WORDS, NUMBER_WORDS, UnitOfMeasure, measure_of, number_of_words
 
 MAX_ANSWER_CHARS = 1_000
@@ -166,7 +166,7 @@ def read(answer: str) -> ParsedAnswer:
     """Parse an answer into its parts."""
     text = tidy(answer)
     text = _QUOTIENT_OF_UNITS.sub(r"\\text{\1/\2\3\4}", text)
-    text = _NEGATIVE.sub("-", matched(_FILLER.sub("", text)))
+    text = _NEGATIVE.sub("-", without_stray_brace(_FILLER.sub("", text)))
     text = _UNITS.sub(_one_unit, text)
     if found := _OPTION.fullmatch(text):
         text = found["letter"]
