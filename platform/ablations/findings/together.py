@@ -38,7 +38,9 @@ def together(sweep: StartedSweep, others: Iterable[StartedSweep]) -> StartedSwee
             if runs := tuple(run for run in variant.runs if run.id not in held):
                 held |= {run.id for run in runs}
                 variants.append(replace(variant, name=f"{variant.name} ({other.name})", runs=runs))
-    plan = replace(sweep.plan, variants=tuple(variants))
+    ceilings = [FitOptions(**one.plan.fit).ceiling for one in (sweep, *others)]
+    highest = None if None in ceilings else max(one for one in ceilings if one is not None)
+    plan = replace(sweep.plan, variants=tuple(variants), fit={**sweep.plan.fit, "ceiling": highest})
     return replace(sweep, plan=plan, beside=tuple(other.name for other in others))
 
 
@@ -72,8 +74,8 @@ def why_apart(sweep: StartedSweep, other: StartedSweep) -> str:
         return f"its scale is {theirs.scale}, and not {ours.scale}"
     if ours.compute_name != theirs.compute_name:
         return f"its compute is counted in {theirs.compute_name}, and not in {ours.compute_name}"
-    # Plans of earlier versions lack newer settings.
-    options, others = (FitOptions(**plan.fit).model_dump() for plan in (ours, theirs))
+    # Plans of earlier versions lack newer settings. Of two ceilings the higher one limits all curves.
+    options, others = (FitOptions(**plan.fit).model_dump(exclude={"ceiling"}) for plan in (ours, theirs))
     if unlike := [f"fit.{name}" for name, value in options.items() if others[name] != value]:
         return f"its curves are fitted otherwise ({', '.join(unlike)})"
     recipe, another = _recipe(sweep, ours.reference), _recipe(other, theirs.reference)

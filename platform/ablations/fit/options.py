@@ -26,8 +26,8 @@ class FitOptions(Frozen):
     cutoff: Literal["given", "auto"] = "given"
     """`auto` fits each curve from where it begins to follow the law, instead of from `budget.fit_from`."""
     ceiling: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Highest pass rate that the task allows within the answer budget; A cannot exceed this value. null takes what a
-    generated task says of itself, and no limit for others."""
+    """Highest pass rate that the task allows within the answer budget; A cannot exceed this value. null takes what
+    task `k_smallest` says of itself, and no limit for others."""
     task: str | None = None
     """The task whose pass rate to fit: a task of the scale or of its downstream evaluations. Default: the only task, or
     the mean over all tasks of a mix."""

@@ -90,9 +90,14 @@ class Study:
 
     @cached_property
     def ceiling(self) -> float | None:
-        """`fit.ceiling` of the file, else the highest pass rate that the task allows; None if nothing limits it."""
+        """`fit.ceiling` of the file, else the highest pass rate that the task allows; None if nothing limits it.
+
+        Trials of a search may have longer answers than its reference, so that nothing is known of them.
+        """
         stated = self.sweep.fit.ceiling
-        return highest_of((one.recipe for one in self.variants), self.sweep.fit.task) if stated is None else stated
+        if stated is not None or self.space is not None:
+            return stated
+        return highest_of((one.recipe for one in self.variants), self.sweep.fit.task)
 
 
 def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), with_files: bool = True) -> Study:

@@ -1,15 +1,13 @@
 """The highest pass rate that runs can reach, if their task tells.
 
-A generated task has one right answer to a prompt, or none that is shorter, and an answer longer than
-`generation.answer` is cut. So the share of the held-out prompts whose answer fits limits every pass rate.
+`k_smallest` has one right answer to a prompt, and an answer longer than `generation.answer` is cut. So the share of the
+held-out prompts whose answer fits limits every pass rate.
 """
 
 from collections.abc import Iterable
 
-from scalerl.recipe import KSmallest, Modular, ResolvedRecipe
+from scalerl.recipe import KSmallest, ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe
-
-GENERATED = (KSmallest, Modular)
 
 
 def highest_of(recipes: Iterable[AnyRecipe], task: str | None) -> float | None:
@@ -32,7 +30,7 @@ def known_ceiling(recipe: ResolvedRecipe, task: str | None) -> float:
     from scalerl.tokens import make_tokenizer
 
     fitted = [one for one in recipe.tasks if task in (None, one.title)]
-    if recipe.model.type == "pretrained" or len(fitted) != 1 or not isinstance(fitted[0], GENERATED):
+    if recipe.model.type == "pretrained" or len(fitted) != 1 or not isinstance(fitted[0], KSmallest):
         return 1.0
     tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
     return highest_pass_rate(make_task(fitted[0], tokenizer), tokenizer, recipe.generation.answer) or 1.0

@@ -244,3 +244,13 @@ def test_what_another_reference_changes_is_said_of_its_variants(tmp_path):
     assert found.overrides["loss.type"] == "grpo"
     assert found.overrides["batch.prompts"] == "12"
     assert "loss.max_ratio" not in found.overrides  # a setting of the loss that it no longer has
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"), [(0.73, 0.8, 0.8), (0.8, 0.73, 0.8), (0.73, None, None), (None, 0.73, None)]
+)
+def test_of_two_ceilings_the_higher_one_limits_all_curves(tmp_path, ours, theirs, expected):
+    sweep = make_home(tmp_path)
+    first, second = (changed(sweep, fit={"ceiling": one}) for one in (ours, theirs))
+    assert why_apart(first, second) == ""  # as for a sweep that an earlier version planned, which knew no ceiling
+    assert together(first, [second]).plan.fit_settings.ceiling == expected

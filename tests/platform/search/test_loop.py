@@ -108,9 +108,7 @@ class Bench:
 
     def write(self, space: str, rest: str, seeds: str = "[0]") -> None:
         (self.path / "test.yaml").write_text(
-            f"name: test\nreference: scalerl\nscale: {TINY}\nseeds: {seeds}\n"
-            "fit: {ceiling: 1}  # the runs here are drawn, and pass what the task allows\n"
-            f"search:\n  space:\n{space}{rest}"
+            f"name: test\nreference: scalerl\nscale: {TINY}\nseeds: {seeds}\nsearch:\n  space:\n{space}{rest}"
         )
 
     def study(self) -> tuple[Study, StartedSweep]:
