@@ -4,7 +4,8 @@
 
 * `platform sweep sweeps/smollm_first.yaml`: 23.6 minutes on two cores of an Intel Xeon, 2026-11-26, with unit tests
   beside it; its clock is modelled, so the curves do not depend on that.
-* `platform sweep sweeps/smollm.yaml --budget 2 --jobs 12`: 9.7 minutes on one NVIDIA H200, 2026-11-26.
+* `platform sweep sweeps/smollm.yaml --budget 2 --jobs 12`: 9.7 minutes on one NVIDIA H200, 2026-11-26; then seeds 3 to
+  5 of three variants in a second lease of eight minutes.
 
 `platform compare SWEEP --curves docs/results/SWEEP.csv` wrote the readings. Draws `docs/figures/SWEEP.svg`.
 """
@@ -18,7 +19,7 @@ from ablations.fit.options import FitSettings
 
 DOCS = Path(__file__).parents[1] / "docs"
 BUDGETS = {"smollm_first": 1e-4, "smollm": 2e-4}
-"""Modelled GPU-hours of a run."""
+"""Modelled GPU-hours to which the curves are fitted."""
 
 
 def main() -> None:

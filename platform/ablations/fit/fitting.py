@@ -116,7 +116,11 @@ def fit_curve(
         alternatives=others,
         eq1_p=lack_of_fit(x, found.readings.score, best, noise),
         verdict=_verdict(
-            averaged.lo, averaged.hi, collapsed=window.collapsed, rises=_rises(found), rise=_seen_rise(window.score)
+            averaged.lo,
+            averaged.hi,
+            collapsed=window.collapsed,
+            rises=_rises(found),
+            rise=_seen_rise(window.score, window.start_score),
         ),
         r0=r0 if window.start_score is not None else "free",
         r0_slack=found.r0_slack,
@@ -242,10 +246,11 @@ def noises_to_weigh(residuals: np.ndarray, readings: Readings) -> tuple[Noise, f
     return grid, variance * (1 + rho) / (1 - rho)
 
 
-def _seen_rise(score: np.ndarray) -> float:
-    """Mean of the last third of the readings less that of the first third."""
+def _seen_rise(score: np.ndarray, start_score: float | None) -> float:
+    """Mean of the last third of the readings less that of the first third, or less the start if that is lower."""
     third = max(score.size // 3, 1)
-    return float(score[-third:].mean() - score[:third].mean())
+    first = float(score[:third].mean())
+    return float(score[-third:].mean()) - (first if start_score is None else min(first, start_score))
 
 
 def _rises(found: Estimate) -> bool:
