@@ -24,7 +24,7 @@ PAGES: dict[str, dict[str, str]] = {
     "sweeps": {},
     "compare": {"sweep": "loo"},
     "forecast": {"sweep": "loo"},
-    "run": {"sweep": "loo", "run": planned_run("scalerl", 0).id},
+    "run": {"sweep": "loo", "run": planned_run("loo-loss", 1).id},
     "recipes": {},
     "search": {"sweep": "batches"},
     "paper": {},
@@ -38,13 +38,17 @@ def picture_names() -> list[str]:
 
 
 def pictured_home(path: Path) -> None:
-    """A study with three seeds, a run with rollouts, and a search."""
+    """A study with three seeds, a run with rollouts whose policy becomes random, and a search."""
     sweep = make_home(path, seeds=(0, 1, 2))
+    wrong = sweep.run(planned_run("loo-loss", 1).id)
+    rows = [json.loads(line) for line in wrong.metrics.read_text().splitlines()]
+    wrong.metrics.write_text("".join(json.dumps(gone_wrong(row)) + "\n" for row in rows))
     prompts = [f"3:k{digit}a2" for digit in (9, 7)]
     first = [{**answered(one, "2k9", 0), "step": 0, "verdict": "wrong", "reward": -1.0} for one in prompts]
     rollouts = [*first, *(answered(one, f"2{one[3]}a", 79) for one in prompts)]
     text = "".join(json.dumps(row) + "\n" for row in rollouts)
-    sweep.run(planned_run("scalerl", 0).id).rollouts.write_text(text)
+    wrong.rollouts.write_text(text)
+    wrong.write_status(replace(wrong.read_status(), pass_rate=gone_wrong(rows[-1])["pass_rate"]))
     search = changed(sweep, sweep="batches", doc="Which batch has the highest ceiling?", search=True)
     search.write_plan()
     record = replace(make_record(), seeds=(0, 1, 2))
@@ -55,6 +59,14 @@ def pictured_home(path: Path) -> None:
     )
     make_study(sweep)
     sweep.write_plan()  # the last one started is shown first
+
+
+def gone_wrong(row: dict) -> dict:
+    """The row with an entropy that rises from step 40 on, and a pass rate that falls after it."""
+    late = max(0.0, (row["step"] - 40) / 40)
+    if row["kind"] == "train":
+        return {**row, "entropy": row["entropy"] + 1.6 * late, "reward_mean": 0.6 - 0.5 * late}
+    return {**row, "pass_rate": row["pass_rate"] - 0.35 * late**1.5}
 
 
 def answered(prompt: str, answer: str, version: int) -> dict:

@@ -8,9 +8,8 @@ from fixtures_home import make_home, make_ladder
 
 from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.findings.results import open_sweep
-from ablations.findings.scale_ladder import rung_interval, scale_ladder
+from ablations.findings.scale_ladder import ladders_of, rung_interval, scale_ladder
 from ablations.report.ladder_figure import ladder_figure
-from ablations_dashboard.views.ladder import ladders_of
 
 
 def test_a_study_at_two_scales_has_its_picture_and_table(monkeypatch, tmp_path):

@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from ablations.errors import AblationsError
-from ablations.findings.scale_ladder import ScaleLadder, scale_ladder
-from ablations.home.home import Home, find_home
+from ablations.findings.scale_ladder import ScaleLadder, ladders_of, scale_ladder
+from ablations.home.home import find_home
 from ablations.home.started_sweep import read_sweep
 from ablations.report.ladder_figure import LADDER_LEGEND, ladder_figure
 from ablations.report.ladder_tables import ladder_rows, ladder_sentences
@@ -59,16 +59,3 @@ def show_question(found: ScaleLadder, study: str) -> None:
     show_table(table, key=f"rungs {study} {chosen}", name=f"{study}-ladder-{chosen}")
     for text in ladder_sentences(found):
         st.caption(in_markdown(text))
-
-
-def ladders_of(home: Home) -> dict[str, list[str]]:
-    """The sweeps of each study that was started at two scales or more, the most recent study first.
-
-    `loo@smoke`, `loo@bench` and `loo` at its own scale are one study; `loo@smoke+1f0c9a` has other settings, and is of
-    another.
-    """
-    found: dict[str, list[str]] = {}
-    for name in home.sweep_names():
-        study, _, scale = name.partition("@")
-        found.setdefault("+".join([study, *scale.split("+")[1:]]), []).append(name)
-    return {study: names[::-1] for study, names in found.items() if len(names) > 1}

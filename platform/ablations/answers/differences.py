@@ -52,11 +52,16 @@ def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
     if not spread.is_known:
         ceiling = fits[0].ceiling
         return Interval(estimate=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi)
-    parts = [
-        replace(spread.under.get(law, spread).of_mean(ceilings_under(fits, law)), weight=weight)
+    parts = _means(fits, spread, bounded=True)
+    return _possible(parts, middle(parts, by_eq1=all_by_eq1(fits)), fits)
+
+
+def _means(fits: Sequence[Fit], spread: RunToRun, *, bounded: bool) -> list[Student]:
+    """The mean ceiling of the seeds under each law; for an unbounded variant, what it has reached."""
+    return [
+        replace(spread.under.get(law, spread).of_mean(_at_least(fits, law, bounded=bounded)), weight=weight)
         for law, weight in law_weights(fits).items()
     ]
-    return _possible(parts, middle(parts, by_eq1=all_by_eq1(fits)), fits)
 
 
 def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun) -> Interval:
@@ -102,14 +107,42 @@ def ceiling_difference(
     estimate = middle(below if bounded else above, by_eq1=all_by_eq1(fits) and all_by_eq1(baseline))
     lower = interval_of(below, estimate, comparisons=comparisons) if bounded_baseline else None
     upper = interval_of(above, estimate, comparisons=comparisons) if bounded else None
-    return JointInterval(
-        estimate=estimate,
-        lo=lower and lower.lo,
-        hi=upper and upper.hi,
-        joint_lo=lower and lower.joint_lo,
-        joint_hi=upper and upper.joint_hi,
-        is_shown=bounded and bounded_baseline,
+    lo, joint_lo = _no_farther(lower and (lower.lo, lower.joint_lo), fits, spread, bounded, estimate, comparisons)
+    up = _no_farther(
+        upper and (_minus(upper.hi), _minus(upper.joint_hi)), baseline, spread, bounded_baseline, -estimate, comparisons
     )
+    hi, joint_hi = (_minus(end) for end in up)
+    return JointInterval(
+        estimate=estimate, lo=lo, hi=hi, joint_lo=joint_lo, joint_hi=joint_hi, is_shown=bounded and bounded_baseline
+    )
+
+
+def _no_farther(
+    ends: tuple[float | None, float | None] | None,
+    fits: Sequence[Fit],
+    spread: RunToRun,
+    bounded: bool,
+    estimate: float,
+    comparisons: int,
+) -> tuple[float | None, float | None]:
+    """Lower ends of a difference, no lower than A of `fits` at its own lower end less the known ceiling of the task.
+
+    Either of the two ends may be wrong, so A's own has half the tail.
+    """
+    if ends is None:
+        return None, None
+    parts = _means(fits, spread, bounded=bounded)
+    most, A = max(fit.settings.highest for fit in fits), middle(parts, by_eq1=all_by_eq1(fits))
+
+    def cut(end: float | None, comparisons: int) -> float | None:
+        least = interval_of(parts, A, comparisons=2 * comparisons).joint_lo
+        return end if end is None or least is None else min(max(end, least - most), estimate)
+
+    return cut(ends[0], 1), cut(ends[1], comparisons)
+
+
+def _minus(end: float | None) -> float | None:
+    return None if end is None else -end
 
 
 def common_target(fits: Sequence[Fit]) -> float | None:

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ablations.cli.elsewhere import Elsewhere
-from ablations.cli.options import HomeOption, JsonOption, console, find_sweep, further_sweeps, names_of_file, print_json
+from ablations.cli.options import (
+    HomeOption,
+    JsonOption,
+    console,
+    find_sweep,
+    further_sweeps,
+    names_of_file,
+    print_json,
+    warn,
+)
 from ablations.errors import AblationsError
 from ablations.fit.options import FitSettings
 
@@ -78,6 +87,24 @@ def _results(home: Path | None, names: list[str]) -> "list[Results]":
         with progress_bar(f"fitting curves of {sweep.name}") as done:
             found.append(read_results(sweep, done=done))
     return found
+
+
+def ladder_beside(results: "Results") -> "ScaleLadder | None":
+    """The study of a sweep at all its scales; None if it was started at one alone, or says nothing over scales."""
+    from ablations.findings.scale_ladder import ladders_of, scale_ladder
+
+    if (own := results.sweep) is None:
+        return None
+    names = next((one for one in ladders_of(own.home).values() if own.name in one), [])
+    if not names:
+        return None
+    others = _results(own.home.path, [name for name in names if name != own.name])
+    try:
+        ladder = scale_ladder([results, *others])
+    except AblationsError as error:
+        warn(f"nothing is said over scales: {error}")
+        return None
+    return ladder if ladder.questions else None
 
 
 def ladder_of_file(home: Path | None, file: Path) -> "ScaleLadder":

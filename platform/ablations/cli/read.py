@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ablations.cli.elsewhere import Elsewhere
+from ablations.cli.ladder import ladder_beside
 from ablations.cli.options import (
     FAILED,
     AloneOption,
@@ -18,6 +19,7 @@ from ablations.cli.options import (
     console,
     find_sweep,
     further_sweeps,
+    names_of_file,
     print_json,
     tell,
     warn,
@@ -362,16 +364,22 @@ def report(
     alone: AloneOption = False,
     home: HomeOption = None,
 ) -> None:
-    """Write a report of one sweep or several: an HTML file that opens anywhere, or files for papers and programs."""
+    """Write a report of one sweep or several: an HTML file that opens anywhere, or files for papers and programs.
+
+    A study that was started at several scales has its differences over all of them in each report; the report of its
+    file is that of the last scale.
+    """
     from ablations.report.formats import write_in_format
     from ablations.terminal.progress_bar import waiting
 
-    results = _of_sweeps(home, sweeps or [], task, alone=alone)
+    names = [of for name in sweeps or [] for of in names_of_file(name)[-1:] or [name]]
+    results = _of_sweeps(home, names, task, alone=alone)
     folder = to or results.report_folder
+    ladder = None if len(names) > 1 or task else ladder_beside(results)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with waiting("drawing and writing"):
-            written = write_in_format(results, form, now=datetime.now(UTC), folder=folder)
+            written = write_in_format(results, form, now=datetime.now(UTC), folder=folder, ladder=ladder)
     except OSError as error:
         raise AblationsError(
             f"{folder} is not writable ({error.strerror or error}); choose another folder with --to FOLDER"

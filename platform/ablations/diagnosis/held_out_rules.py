@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from ablations.diagnosis.history import History, LogRow, answer_text
@@ -12,6 +12,8 @@ from scalerl.run.health import RECENT, column_mean
 
 NOISY_EVALUATION = 0.05
 """Standard error of one evaluation's pass rate above which few differences show."""
+FEWEST_RATES, MOST_ANSWERS = 4, 100
+"""Least different pass rates that tell of how many answers they are, if nobody says so, and the most they tell."""
 WIDE_GAP = 0.2
 """Training pass rate above the held-out one; a curriculum that leaves out mastered prompts makes it smaller."""
 BY_HEART, FEWEST_EVALUATIONS = 0.4, 4
@@ -86,16 +88,27 @@ def _one_answer(history: History) -> SymptomSince | None:
     return found
 
 
+def _answers_of(evaluations: Sequence[LogRow]) -> int | None:
+    """The number of answers of an evaluation, if all pass rates are multiples of one over it; None if it is large."""
+    rates = {row["pass_rate"] for row in evaluations if row.get("pass_rate") is not None}
+    if len(rates) < FEWEST_RATES:
+        return None
+    return next((n for n in range(2, MOST_ANSWERS) if all(abs(n * one - round(n * one)) < 1e-4 for one in rates)), None)
+
+
 def _noisy_evaluation(history: History) -> SymptomSince | None:
     """Evaluations too small to show differences."""
-    errors = [error for row in history.evaluations if (error := standard_error(row)) is not None]
+    prompts = history.evaluations[-1].get("num_prompts") if history.evaluations else None
+    number = prompts or _answers_of(history.evaluations)
+    errors = [
+        error for row in history.evaluations if (error := standard_error({"num_prompts": number, **row})) is not None
+    ]
     if not errors or sorted(errors)[len(errors) // 2] <= NOISY_EVALUATION:
         return None
     error = sorted(errors)[len(errors) // 2]
-    prompts = history.evaluations[-1].get("num_prompts")
     text = (
-        f"one evaluation of {prompts} prompts has a standard error of {error:.3f}, so differences below "
-        f"{2 * math.sqrt(2) * error:.2f} are noise"
+        f"one evaluation of {number} {'prompts' if prompts else 'answers'} has a standard error of {error:.3f}, so "
+        f"differences below {2 * math.sqrt(2) * error:.2f} are noise"
     )
     return Symptom(text=text, change="raise validation_prompts of the task, or evaluation.samples"), None
 

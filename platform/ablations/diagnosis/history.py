@@ -52,9 +52,9 @@ class StepWindow:
     steps: Sequence[LogRow]
     """All steps up to the end of the window."""
     best: float | None
-    """Largest mean score over RECENT steps so far; at least the held-out score before training."""
+    """Largest mean score over RECENT steps so far; at least the score before training."""
     held_out: tuple[float, ...] = ()
-    """The held-out scores so far."""
+    """The held-out scores so far, from the one before training on; empty if that was not measured."""
 
     @property
     def early(self) -> Sequence[LogRow]:
@@ -96,6 +96,8 @@ def score_of(rows: Sequence[LogRow]) -> float | None:
     return column_mean(rows, "reward_mean") if rate is None else rate
 
 
+FIRST = 3
+"""Steps whose score stands for the one before training, if that was not measured."""
 STRIDE = 5
 """Steps between windows."""
 
@@ -107,14 +109,14 @@ def windows(history: History) -> Iterator[StepWindow]:
     best: dict[int, float | None] = {}
     measured = [row for row in history.evaluations if row.get("pass_rate") is not None]
     untrained = [row["pass_rate"] for row in measured[:1] if row["step"] == 0]
-    so_far: float | None = untrained[0] if untrained else None
+    so_far: float | None = untrained[0] if untrained else score_of(steps[:FIRST])
     for end in reversed(ends):
         if (score := score_of(steps[end - RECENT : end])) is not None:
             so_far = score if so_far is None else max(so_far, score)
         best[end] = so_far
     for end in ends:
         until = steps[end - 1]["step"]
-        held_out = tuple(row["pass_rate"] for row in measured if row["step"] <= until)
+        held_out = tuple(row["pass_rate"] for row in measured if row["step"] <= until) if untrained else ()
         yield StepWindow(steps=steps[:end], best=best[end], held_out=held_out)
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ablations.diagnosis.history import History
+from ablations.diagnosis.history import History, LogRow
 from ablations.errors import AblationsError
 from ablations.logs.log import Log, by_step, first_present
 from ablations.logs.presets import Preset, find_preset
@@ -47,17 +47,27 @@ def history_of_log(path: Path, trainer: str) -> History:
     logs = find_log(path).read()
     if len(logs) != 1:
         raise AblationsError(f"{path}: {len(logs)} runs in one log; name the log of one run")
-    return History(name=logs[0].name, steps=_train_rows(logs[0], preset), evaluations=_evaluations(logs[0], preset))
+    steps, evaluations = _train_rows(logs[0], preset), _evaluations(logs[0], preset)
+    return History(name=logs[0].name, steps=_with_pass_rate(steps, evaluations), evaluations=evaluations)
 
 
-def _train_rows(log: Log, preset: Preset) -> list[dict[str, Any]]:
+def _with_pass_rate(steps: list[LogRow], evaluations: list[LogRow]) -> list[LogRow]:
+    """The rows with the mean reward as pass rate, if rewards lie between 0 and 1 and no pass rate is logged."""
+    rewards = [row["reward_mean"] for row in steps if "reward_mean" in row]
+    scores = [row["pass_rate"] for row in evaluations]
+    if any("pass_rate" in row for row in steps) or not all(0 <= one <= 1 for one in (*rewards, *scores)):
+        return steps
+    return [{**row, "pass_rate": row["reward_mean"]} if "reward_mean" in row else row for row in steps]
+
+
+def _train_rows(log: Log, preset: Preset) -> list[LogRow]:
     """The rows of training steps under this platform's names."""
     ours = {f"{prefix}{name}": one for name, one in TRAINING_COLUMNS[preset.name].items() for prefix in ("", "train/")}
     names = {name: ours[name] for name in log.columns if name in ours}
     if not names:
         raise AblationsError(f"{log.place}: none of the training columns of {preset.name} is in it")
     values = by_step(_steps(log, preset), {name: log.columns[name] for name in names})
-    rows: list[dict[str, Any]] = []
+    rows: list[LogRow] = []
     for place, step in enumerate(values.step.tolist()):
         row = {own: float(values.columns[name][place]) for name, own in names.items()}
         if present := {name: value for name, value in row.items() if value == value}:  # NaN: not logged at this step
@@ -65,7 +75,7 @@ def _train_rows(log: Log, preset: Preset) -> list[dict[str, Any]]:
     return rows
 
 
-def _evaluations(log: Log, preset: Preset) -> list[dict[str, Any]]:
+def _evaluations(log: Log, preset: Preset) -> list[LogRow]:
     """The held-out scores."""
     if not (names := preset.score_columns(log.columns)):
         return []

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ablations.diagnosis.history import LogRow, StepWindow
+from ablations.diagnosis.history import LogRow, StepWindow, score_of
 from scalerl.run import health
 
 MANY_NOT_JUDGED = 0.02
@@ -31,6 +31,8 @@ MANY_CLIPPED = 0.3
 """Share of tokens whose ratio the loss clips."""
 CLEAR_FALL, FALL_OF_BEST = 0.08, 0.2
 """Fall of the score from its best window, absolute and as a share of the best."""
+AT_ONCE, LEFT = 15, 0.3
+"""Steps in which a score is gone at once, and the share of it that is left then."""
 WEIGHTS_JUMPED = 0.5
 """Gap in nats a token between trainer and generator that only a jump of the weights brings about."""
 NO_CHANGE = 0.02
@@ -39,6 +41,8 @@ STAYS = 0.05
 """Largest difference between windows of a score that stays, with the noise of both."""
 HARDLY_MOVED = 2e-3
 """Gap in nats between the trainer and weights some steps old, below which the weights hardly move."""
+HARDLY_ANY = 5e-5
+"""Sum of the learning rates of all steps, which bounds how far AdamW moves a weight, below which hardly any learns."""
 ENTROPY_RISE, ENTROPY_RISE_NATS = 1.5, 0.2
 """Rise of the entropy, as a factor and in nats."""
 MUCH_LONGER = 1.3
@@ -139,6 +143,8 @@ def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
     gap, lag = _largest_gap(window)
     if gap > WEIGHTS_JUMPED and lag <= OLD:
         signs.append(f"log-probs moved by up to {gap:.1f} nats a token before they were trained on")
+    if lag <= OLD and (at := _gone_at_once(window.steps)) is not None:
+        signs.append(f"nearly all of it within {AT_ONCE} steps, at step {at}")
     if not signs:
         return None
     return Symptom(
@@ -150,15 +156,20 @@ def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
 def _learning_rate_too_low(window: StepWindow) -> Symptom | None:
     """A score that stays while the weights hardly move."""
     score, before, gap = window.score, window.score_before, window.now("mismatch")
-    lag = _mean_lag(window.recent)
-    if score is None or before is None or gap is None or lag < 1 or score >= TOO_EASY:
+    if score is None or before is None or score >= TOO_EASY or abs(score - before) > STAYS:
         return None
-    nats = window.now("entropy")
-    if gap >= HARDLY_MOVED or abs(score - before) > STAYS or (nats is not None and nats < health.MIN_ENTROPY):
+    nats, lag = window.now("entropy"), _mean_lag(window.recent)
+    if nats is not None and nats < health.MIN_ENTROPY:
+        return None
+    rates = _values(window.steps, "learning_rate")
+    if gap is not None and lag >= 1:
+        why = f"log-probs of weights {lag:.0f} steps old differ by {gap:.1g} nats" if gap < HARDLY_MOVED else ""
+    else:
+        why = f"AdamW has moved no weight by more than about {sum(rates):.1g}" if 0 < sum(rates) < HARDLY_ANY else ""
+    if not why:
         return None
     return Symptom(
-        text=f"the score stays at {score:.2f}, and log-probs of weights {lag:.0f} steps old differ by {gap:.1g} nats: "
-        "the steps are too small",
+        text=f"the score stays at {score:.2f}, and {why}: the steps are too small",
         change="raise optimiser.learning_rate, or shorten optimiser.warmup_steps",
     )
 
@@ -219,9 +230,10 @@ def _empty_answers(window: StepWindow) -> Symptom | None:
     before, now = tokens
     if now > max(ALMOST_EMPTY, MUCH_SHORTER * before) or (window.score or 0.0) >= TOO_EASY:
         return None
+    paid = "look at the kept rollouts; the reward pays short or empty answers"
+    broken = "lower optimiser.learning_rate, or look at the loss: the reward does not pay for this"
     return Symptom(
-        text=f"answers shrank from {before:.1f} to {now:.1f} tokens",
-        change="look at the kept rollouts; the reward pays short or empty answers",
+        text=f"answers shrank from {before:.1f} to {now:.1f} tokens", change=broken if _has_fallen(window) else paid
     )
 
 
@@ -306,6 +318,16 @@ def _mean_lag(rows: Sequence[LogRow]) -> float:
 
 def _fall(window: StepWindow) -> str:
     return f"the training score fell from {window.best or 0.0:.2f} to {window.score or 0.0:.2f}"
+
+
+def _gone_at_once(steps: Sequence[LogRow]) -> int | None:
+    """The step at which the score of some steps fell to LEFT of itself within AT_ONCE steps; None if it never did."""
+    width = AT_ONCE // 3
+    scores = [score_of(steps[at : at + width]) for at in range(len(steps) - width + 1)]
+    for at, (before, after) in enumerate(zip(scores, scores[AT_ONCE - width :], strict=False)):
+        if before is not None and after is not None and before > CLEAR_FALL and after <= LEFT * before:
+            return int(steps[at + width]["step"])
+    return None
 
 
 def _is_mastered(row: LogRow) -> bool:

@@ -16,6 +16,7 @@ from ablations.answers.ladder import Ladder, Rung, in_unit, rung_of
 from ablations.answers.student import interval_of
 from ablations.errors import AblationsError
 from ablations.findings.results import Results
+from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.text import counted
 from scalerl.errors import ScaleRLError
@@ -55,7 +56,7 @@ class ScaleLadder:
     @property
     def at_text(self) -> str:
         """What the forecasts are for."""
-        return f"{10**self.at:.3g} parameters" if self.is_by_size else "one scale further"
+        return f"{_counted(10**self.at)} parameters" if self.is_by_size else "one scale further"
 
     @property
     def per_text(self) -> str:
@@ -149,6 +150,27 @@ def scale_ladder(results: Sequence[Results], *, at: float | None = None) -> Scal
         ladders={name: dict(_ladders(name, scales, chosen)) for name in shared},
         notes=tuple(_notes(chosen, shared)),
     )
+
+
+def ladders_of(home: Home) -> dict[str, list[str]]:
+    """The sweeps of each study that was started at two scales or more, the most recent study first.
+
+    `loo@smoke`, `loo@bench` and `loo` at its own scale are one study; `loo@smoke+1f0c9a` has other settings, and is of
+    another.
+    """
+    found: dict[str, list[str]] = {}
+    for name in home.sweep_names():
+        study, _, scale = name.partition("@")
+        found.setdefault("+".join([study, *scale.split("+")[1:]]), []).append(name)
+    return {study: names[::-1] for study, names in found.items() if len(names) > 1}
+
+
+def _counted(number: float) -> str:
+    """`5.24 M`, `8 B`: a number of parameters as people say it."""
+    for unit, size in (("B", 1e9), ("M", 1e6)):
+        if number >= size:
+            return f"{number / size:.3g} {unit}"
+    return f"{number:,.0f}"
 
 
 def scale_of(one: Results) -> str:

@@ -8,11 +8,13 @@ from ablations.errors import AblationsError
 from ablations.findings.advice import advice
 from ablations.findings.remarks import Remark
 from ablations.findings.results import Results
+from ablations.findings.scale_ladder import ScaleLadder
 from ablations.home.declared import declarations
 from ablations.report.columns import DOCUMENT, columns, rows_of
 from ablations.report.curves import CURVES_LEGEND
 from ablations.report.forest import left_out_note
 from ablations.report.grid_tables import GridTable, grid_notes, grid_tables, tables_heading
+from ablations.report.ladder_tables import ladder_grids, ladder_sentences
 from ablations.report.leading import look_of
 from ablations.report.methods import methods_paragraphs
 from ablations.report.words.comparison import ResultRow, glossary, sentence
@@ -21,6 +23,8 @@ from ablations.report.words.task import task_of_sweep
 from ablations.terminal.visible import made_visible
 from ablations.text import at_scale
 
+OVER_SCALES = "Over scales"
+"""Heading of the section about the ladder."""
 DIFFERENCES_LEGEND = (
     "Differences from the reference with 95 % intervals, the best on top; the dotted line is no difference. Grey is "
     "undecided. An arrow is an interval without an end on that side."
@@ -76,6 +80,9 @@ class Document:
     """The cells and main effects of a grid, and pairs of changes; empty without either."""
     grid_heading: str
     grid_notes: str
+    ladder: tuple[GridTable, ...]
+    """The differences at every scale of the study; empty for one scale."""
+    ladder_notes: str
     curves_legend: str
     differences_legend: str
     methods: tuple[str, ...]
@@ -83,8 +90,8 @@ class Document:
     origin: tuple[tuple[str, str], ...]
 
 
-def document_of(results: Results, *, now: datetime) -> Document:
-    """The report of a sweep; `now` is the date it shows."""
+def document_of(results: Results, *, now: datetime, ladder: ScaleLadder | None = None) -> Document:
+    """The report of a sweep; `now` is the date it shows, `ladder` the study at its other scales too."""
     plan = results.plan
     return Document(
         title=made_visible(results.title),
@@ -99,6 +106,8 @@ def document_of(results: Results, *, now: datetime) -> Document:
         grid=tuple(_seen_table(one) for one in grid_tables(results)),
         grid_heading=tables_heading(results),
         grid_notes=made_visible(grid_notes(results)),
+        ladder=tuple(map(_seen_table, ladder_grids(ladder))) if ladder else (),
+        ladder_notes=made_visible(" ".join(ladder_sentences(ladder))) if ladder else "",
         curves_legend=CURVES_LEGEND,
         differences_legend=made_visible(f"{DIFFERENCES_LEGEND} {left_out_note(results)}".rstrip()),
         numbers=number_table(results),

@@ -17,6 +17,7 @@ from typing import Literal
 
 from ablations.errors import AblationsError
 from ablations.findings.results import Results
+from ablations.findings.scale_ladder import ScaleLadder
 from ablations.report.csv_files import csv_files
 from ablations.report.document import document_of
 from ablations.report.latex import latex_files
@@ -30,20 +31,28 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PRINT_LIMIT_S = 120
 
 
-def write_in_format(results: Results, form: ReportFormat, *, now: datetime, folder: Path | None = None) -> Path:
+def write_in_format(
+    results: Results,
+    form: ReportFormat,
+    *,
+    now: datetime,
+    folder: Path | None = None,
+    ladder: ScaleLadder | None = None,
+) -> Path:
     """Write the report into a folder, by default the sweep's; returns the file to open, or the folder of the files.
 
-    `now` is the date it shows. Raises AblationsError for a PDF without Chromium.
+    `now` is the date it shows, `ladder` the study at its other scales too. Raises AblationsError for a PDF without
+    Chromium.
     """
     folder = folder or results.report_folder
     if form == "html":
-        return write_report(results, now=now, folder=folder)
+        return write_report(results, now=now, folder=folder, ladder=ladder)
     if form == "pdf":
-        return printed(write_report(results, now=now, folder=folder))
+        return printed(write_report(results, now=now, folder=folder, ladder=ladder))
     own = folder / f"report-{form}"
     if form == "csv":
         return _written(own, csv_files(results))
-    document = document_of(results, now=now)
+    document = document_of(results, now=now, ladder=ladder)
     if form == "md":
         figures = {
             "curves.png": curves_picture(results, "png", width_in=PAGE_IN, dpi=150),

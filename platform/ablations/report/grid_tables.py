@@ -38,13 +38,14 @@ class GridTable:
     title: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    answers: tuple[tuple[Answer | None, ...], ...]
-    """The answer that each cell shows; None of a name, of the reference and of a cell that is missing."""
+    answers: tuple[tuple[Answer | None, ...], ...] = ()
+    """The answer that each cell shows; None of a name, of the reference and of a cell that is missing. Empty for a
+    table without colours."""
 
     @property
     def colours(self) -> tuple[tuple[str, ...], ...]:
         """The colour of each cell in CSS, empty for none; with them the table is a heat map."""
-        return heat_colours(self.answers)
+        return heat_colours(self.answers) if self.answers else tuple(("",) * len(row) for row in self.rows)
 
 
 def grid_tables(results: Results) -> list[GridTable]:

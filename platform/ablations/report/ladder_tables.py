@@ -6,6 +6,7 @@ from ablations.answers.answer import Question
 from ablations.answers.interval import Interval
 from ablations.answers.ladder import Ladder
 from ablations.findings.scale_ladder import ScaleLadder, rung_interval, trend_interval
+from ablations.report.grid_tables import GridTable
 from ablations.terminal.listing import Column, Listing
 from ablations.text import interval_text
 
@@ -19,6 +20,15 @@ LADDER_NOTE = (
 def ladder_tables(found: ScaleLadder) -> list[Listing]:
     """A table for each question that some variant answers at two scales."""
     return [_table(found, question) for question in found.questions]
+
+
+def ladder_grids(found: ScaleLadder) -> list[GridTable]:
+    """The same tables for a report."""
+    return [
+        GridTable(title=f"{question.heading.format(reference=found.reference)}, by scale", headings=headings, rows=rows)
+        for question in found.questions
+        for headings, rows in [ladder_rows(found, question)]
+    ]
 
 
 def ladder_sentences(found: ScaleLadder) -> list[str]:
@@ -50,11 +60,11 @@ def is_inside(ladder: Ladder, left_out: Interval) -> bool:
     return left_out.lo <= there.hi and there.lo <= left_out.hi
 
 
-def ladder_rows(found: ScaleLadder, question: Question) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def ladder_rows(found: ScaleLadder, question: Question) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Headings and rows of the table of a question, as text."""
     headings = ("variant", *(scale.name for scale in found.scales), "trend", "over scales", "forecast")
     ladders = [(name, by[question.name]) for name, by in found.ladders.items() if question.name in by]
-    return headings, [(name, *_cells(found, ladder)) for name, ladder in ladders]
+    return headings, tuple((name, *_cells(found, ladder)) for name, ladder in ladders)
 
 
 def _table(found: ScaleLadder, question: Question) -> Listing:

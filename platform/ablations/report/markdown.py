@@ -6,7 +6,8 @@ User-written text is escaped, so that it cannot load an image or become a link o
 import re
 from collections.abc import Mapping, Sequence
 
-from ablations.report.document import Document
+from ablations.report.document import OVER_SCALES, Document
+from ablations.report.grid_tables import GridTable
 
 BACKSLASHED = "\\`*[]|~_"
 """Characters escaped by a backslash; a bracket begins every link and image. Other marks become entities."""
@@ -57,7 +58,8 @@ def _report_text(document: Document) -> str:
         markdown_text(document.differences_legend),
         "## Comparison",
         markdown_grid(document.headings, [row.cells for row in document.rows]),
-        *_grid(document),
+        *_tables(document.grid_heading, document.grid, document.grid_notes),
+        *_tables(OVER_SCALES, document.ladder, document.ladder_notes),
         "## In words",
         _listed(document.findings),
         markdown_text(document.advice),
@@ -73,16 +75,12 @@ def _report_text(document: Document) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _grid(document: Document) -> list[str]:
-    """The section of a grid; none without one."""
-    if not document.grid:
-        return []
+def _tables(heading: str, found: Sequence[GridTable], notes: str) -> list[str]:
+    """A section of tables; none without one."""
     tables = [
-        text
-        for one in document.grid
-        for text in (f"### {markdown_text(one.title)}", markdown_grid(one.headings, one.rows))
+        text for one in found for text in (f"### {markdown_text(one.title)}", markdown_grid(one.headings, one.rows))
     ]
-    return [f"## {document.grid_heading}", *tables, markdown_text(document.grid_notes)]
+    return [f"## {heading}", *tables, markdown_text(notes)] if tables else []
 
 
 def _listed(texts: Sequence[str]) -> str:

@@ -16,13 +16,15 @@ from markupsafe import Markup
 from ablations.errors import AblationsError
 from ablations.findings.paper_comparison import paper_comparison
 from ablations.findings.results import Results
+from ablations.findings.scale_ladder import ScaleLadder
 from ablations.readings.hours import NOTE, hours_cells
 from ablations.report.colours import Style
 from ablations.report.columns import PAGE, columns, rows_of
 from ablations.report.curves import curves_figures
-from ablations.report.document import document_of
+from ablations.report.document import OVER_SCALES, document_of
 from ablations.report.grid_tables import HEAT_NOTE
 from ablations.report.headings import paper_headings, under
+from ablations.report.ladder_figure import LADDER_LEGEND, ladder_figure
 from ablations.report.leading import leading, look_of
 from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
 from ablations.report.series import curve_series
@@ -69,15 +71,18 @@ class NoPaperMode:
     reason: str
 
 
-def write_report(results: Results, *, now: datetime, folder: Path | None = None) -> Path:
-    """Write `report.html` into a folder, by default the sweep's; `now` is the date it shows."""
+def write_report(
+    results: Results, *, now: datetime, folder: Path | None = None, ladder: ScaleLadder | None = None
+) -> Path:
+    """Write `report.html` into a folder, by default the sweep's; `now` is the date it shows, `ladder` the study at its
+    other scales too."""
     path = (folder or results.report_folder) / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, report_page(results, now=now).encode())
+    write_atomically(path, report_page(results, now=now, ladder=ladder).encode())
     return path
 
 
-def report_page(results: Results, *, now: datetime) -> str:
+def report_page(results: Results, *, now: datetime, ladder: ScaleLadder | None = None) -> str:
     """The whole page as HTML."""
     environment = Environment(
         loader=PackageLoader("ablations", "report"),
@@ -89,7 +94,10 @@ def report_page(results: Results, *, now: datetime) -> str:
     return environment.get_template("page.html.jinja").render(
         title=results.title,
         plan=results.plan,
-        document=document_of(results, now=now),
+        document=document_of(results, now=now, ladder=ladder),
+        over_scales=OVER_SCALES,
+        ladders=[_html(ladder_figure(ladder, question)) for question in ladder.questions] if ladder else [],
+        ladder_legend=LADDER_LEGEND,
         heat_note=HEAT_NOTE,
         most_remarks=MOST_REMARKS_ON_TOP,
         curves=_html(*curves_figures(results, curve_series(results)), with_plotly=True),

@@ -146,6 +146,20 @@ def test_no_interval_of_a_ceiling_ends_above_the_known_one():
     assert (row.asymptote.hi, row.asymptote_under_eq1.hi) == (0.653, 0.653)
 
 
+def test_no_difference_of_ceilings_goes_beyond_the_known_one():
+    def known(A: float) -> list[Fit]:
+        return [replace(fit, settings=replace(fit.settings, ceiling=0.653)) for fit in seeds(A)]
+
+    fits = {"ref": known(0.6), "new": known(0.6525), "third": known(0.51)}
+    answer = compare(fits, dict.fromkeys(fits, 1.0), "ref").variants[1].answers["ceiling"]
+    spread = np.sqrt(np.var(APART, ddof=1) / 3)
+    plain = 0.0525 + t(6).ppf(0.975) * np.sqrt(2) * spread
+    most = 0.653 - (0.6 - t(5).ppf(0.9875) * spread)  # A of the reference at its lower end, half the tail
+    assert most < plain
+    assert answer.hi == pytest.approx(most, abs=1e-4)
+    assert answer.lo == pytest.approx(0.105 - plain, abs=1e-4)
+
+
 def test_one_seed_of_the_reference_borrows_what_the_seeds_of_others_say():
     fits = {"ref": seeds(0.60, apart=(0.0,))} | {f"v{n}": seeds(0.60) for n in range(8)}
     row = compare(fits, dict.fromkeys(fits, 1.0), "ref").variants[1]

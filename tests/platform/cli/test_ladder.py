@@ -1,6 +1,7 @@
 """`scales:` of a sweep file: each scale is a sweep of its own, and the ladder is printed at the end."""
 
 import json
+import shutil
 
 import pytest
 from fixtures_home import make_ladder
@@ -66,3 +67,23 @@ def test_designs_and_checks_go_through_all_scales(trained):
     found = json.loads(platform("check", "steps.yaml", "--quick", "--json"))["checks"]
     names = {name for one in found for name in one["variants"]}
     assert names == {"scalerl@smoke", "scalerl@bench", "loss.type=dapo@smoke", "loss.type=dapo@bench"}
+
+
+def test_a_report_of_either_scale_has_the_differences_over_scales(trained):
+    platform("report", "steps@smoke", "--format", "md", "--to", "here")
+    text = (trained / "here" / "report-md" / "report.md").read_text()
+    assert text.startswith("# steps@smoke")
+    section = text.partition("## Over scales")[2].partition("## In words")[0]
+    assert "| variant | smoke | bench | trend | over scales | forecast |" in section
+    assert "| carries |" in section
+    platform("report", "steps.yaml", "--to", "here")
+    page = (trained / "here" / "report.html").read_text()
+    assert "<h1>steps@bench</h1>" in page
+    assert page.partition("<h2>Over scales</h2>")[2].partition("<h2>In words")[0].count("layOut(") == 3  # level, ceiling, compute
+    assert ">carries<" in page
+
+
+def test_a_report_of_one_scale_alone_says_nothing_over_scales(trained):
+    shutil.rmtree(trained / "home" / "sweeps" / "steps@bench")
+    platform("report", "steps@smoke", "--format", "md", "--to", "here")
+    assert "Over scales" not in (trained / "here" / "report-md" / "report.md").read_text()

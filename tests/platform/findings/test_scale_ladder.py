@@ -61,7 +61,7 @@ def test_a_csv_file_with_a_column_scale_is_a_ladder_by_size(curves):
 def test_the_tables_say_what_becomes_of_each_difference(curves):
     printed = ladder(curves, "--reference", "base", "--at", "1e8").stdout
     assert "level − base, by scale" in printed
-    assert "Forecast: for 1e+08 parameters" in printed
+    assert "Forecast: for 100 M parameters" in printed
     assert "the forecast for it held the difference found there in" in printed
     (line,) = [line for line in printed.split("A − base")[0].splitlines() if line.startswith("catching up")]
     assert "fades" in line
