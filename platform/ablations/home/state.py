@@ -86,6 +86,8 @@ class RunState:
     compute_gpu_hours: float = 0.0
     wall_s: float = 0.0
     """Wall-clock seconds that all attempts took for that compute; 0 if unknown."""
+    pace_s: float | None = None
+    """Wall-clock seconds that it takes for a GPU-hour at present."""
     pass_rate: float | None = None
     attempt: int = 0
     message: str = ""
@@ -120,6 +122,7 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
         warm_start_step=status.warm_start_step,
         compute_gpu_hours=status.compute_gpu_hours,
         wall_s=status.wall_s,
+        pace_s=status.pace_s if state == State.RUNNING else None,
         pass_rate=status.pass_rate,
         attempt=status.attempt,
         message=status.message,

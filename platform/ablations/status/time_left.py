@@ -1,8 +1,9 @@
 """Estimates when a run and a whole sweep will end, from the compute spent and the time taken. Pure functions.
 
-The estimate assumes that a run keeps its speed so far (all attempts and the warm start included), and that a run
-without a speed is as fast as the mean of the others. As many runs train at a time as do now, and a waiting run takes
-the first free place. Failed, cancelled and stopped runs stay as they are. Slurm may start more or fewer runs.
+The estimate assumes that a run that trains keeps its speed of late, and that a run without a speed is as fast as the
+mean of the others, those that have ended with all attempts and the warm start. As many runs train at a time as do now,
+and a waiting run takes the first free place. Failed, cancelled and stopped runs stay as they are. Slurm may start more
+or fewer runs.
 """
 
 import heapq
@@ -44,6 +45,8 @@ def seconds_for(compute_gpu_hours: float, states: Sequence[RunState]) -> float |
 
 def _pace(state: RunState) -> float | None:
     """Wall-clock seconds per GPU-hour."""
+    if state.pace_s is not None:
+        return state.pace_s
     return state.wall_s / state.compute_gpu_hours if state.wall_s > 0 and state.compute_gpu_hours > 0 else None
 
 

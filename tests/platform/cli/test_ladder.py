@@ -79,7 +79,9 @@ def test_a_report_of_either_scale_has_the_differences_over_scales(trained):
     platform("report", "steps.yaml", "--to", "here")
     page = (trained / "here" / "report.html").read_text()
     assert "<h1>steps@bench</h1>" in page
-    assert page.partition("<h2>Over scales</h2>")[2].partition("<h2>In words")[0].count("layOut(") == 3  # level, ceiling, compute
+    assert (
+        page.partition("<h2>Over scales</h2>")[2].partition("<h2>In words")[0].count("layOut(") == 3
+    )  # level, ceiling, compute
     assert ">carries<" in page
 
 

@@ -21,6 +21,13 @@ def test_a_run_goes_on_as_fast_as_it_went():
     assert seconds_left(run("running", 40, 200), 100) == pytest.approx(300)
 
 
+def test_a_run_goes_on_as_fast_as_of_late_and_a_waiting_one_as_fast_as_the_mean():
+    # 60 GPU-hours at 2 s, though the first 40 took 5 s each; the second run takes its place at the mean of 2 and 4 s.
+    training = replace(run("running", 40, 200), pace_s=2.0)
+    assert seconds_left(training, 100) == pytest.approx(120)
+    assert sweep_seconds_left([training, run("done", 100, 400), run("pending")], 100) == pytest.approx(120 + 300)
+
+
 @pytest.mark.parametrize("state", [run("running"), run("running", 40, 0), run("running", 0, 12)])
 def test_a_run_without_a_speed_has_no_forecast(state):
     assert seconds_left(state, 100) is None

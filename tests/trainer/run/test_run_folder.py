@@ -10,6 +10,7 @@ from trainer.tiny import tiny_recipe
 from scalerl.errors import CannotResume
 from scalerl.run.run_folder import RunFolder, write_atomically
 from scalerl.run.status import RunStatus
+from scalerl.run.status_file import StatusFile
 
 
 def test_recipe_and_seed_come_back(tmp_path):
@@ -33,6 +34,21 @@ def test_a_status_comes_back(tmp_path):
     folder.write_status(RunStatus(state="running", step=2))
     folder.write_status(written)
     assert folder.read_status() == written
+
+
+def test_the_pace_of_a_run_leaves_out_how_slowly_it_began(tmp_path):
+    folder = RunFolder(tmp_path)
+    status = StatusFile(folder, 100.0, "code")
+    assert folder.read_status().pace_s is None
+    for step in range(1, 1501):  # the first ten GPU-hours take 30 s each, all others 2 s
+        status.beat(every=0.0, compute_gpu_hours=float(step), wall_s=2.0 * step + 28 * min(step, 10))
+        if step in (10, 30, 1500):
+            assert folder.read_status().pace_s == pytest.approx(30.0 if step == 10 else 2.0)
+    again = StatusFile(folder, 100.0, "code")
+    assert folder.read_status().pace_s is None
+    again.beat(every=0.0, compute_gpu_hours=1501.0, wall_s=3300.0)
+    again.beat(every=0.0, compute_gpu_hours=1502.0, wall_s=3304.0)
+    assert folder.read_status().pace_s == pytest.approx(4.0)
 
 
 def test_a_run_without_a_status_has_not_started(tmp_path):

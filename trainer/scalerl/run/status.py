@@ -25,6 +25,8 @@ class RunStatus:
     compute_gpu_hours: float = 0.0
     wall_s: float = 0.0
     """Wall-clock seconds spent on that compute, over all attempts."""
+    pace_s: float | None = None
+    """Wall-clock seconds for a GPU-hour over the later half of this attempt's compute; None before its second step."""
     pass_rate: float | None = None
     """Pass rate of the last evaluation."""
     warnings: tuple[str, ...] = ()
@@ -70,7 +72,7 @@ class RunStatus:
 
     def to_json(self) -> bytes:
         """The content of status.json, without fields that are still unknown."""
-        unknown = {name for name in ("pid", "threads") if getattr(self, name) is None}
+        unknown = {name for name in ("pid", "threads", "pace_s") if getattr(self, name) is None}
         return seal({name: value for name, value in asdict(self).items() if name not in unknown})
 
 

@@ -13,6 +13,9 @@ from scalerl.run.run_folder import RunFolder
 HEARTBEAT_EVERY_S = 1.0
 """Wall-clock seconds between two writes of status.json."""
 
+MOST_SPENT = 512
+"""Steps whose compute and time are kept for the pace; of more every second one is left out."""
+
 
 class StatusFile:
     """The status of one attempt, on top of the progress of earlier attempts."""
@@ -35,7 +38,9 @@ class StatusFile:
             processor=processor(),
             threads=None,
             units=(),
+            pace_s=None,
         )
+        self._spent: list[tuple[float, float]] = []
         self._written = 0.0
         self.write("running")
 
@@ -47,8 +52,23 @@ class StatusFile:
     def beat(self, *, every: float = HEARTBEAT_EVERY_S, message: str = "", **progress: Any) -> None:
         """Update fields of the status; writes at most once in `every` seconds."""
         self._status = replace(self._status, **progress)
+        if "wall_s" in progress:
+            self._status = replace(self._status, pace_s=self._pace())
         if time.time() - self._written >= every:
             self.write("running", message)
+
+    def _pace(self) -> float | None:
+        """Seconds for a GPU-hour over the later half of the compute: what starts and compiles is left out."""
+        now = self._status
+        if not self._spent or now.compute_gpu_hours > self._spent[-1][0]:
+            self._spent.append((now.compute_gpu_hours, now.wall_s))
+        if len(self._spent) > MOST_SPENT:
+            del self._spent[1::2]
+        (first, _), (compute, wall_s) = self._spent[0], self._spent[-1]
+        from_, began_s = next(
+            one for one in reversed(self._spent) if one[0] <= (first + compute) / 2 or one[0] == first
+        )
+        return (wall_s - began_s) / (compute - from_) if compute > from_ else None
 
     def write(self, state: str, message: str = "") -> None:
         """Write the state and all known fields."""
