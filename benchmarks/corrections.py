@@ -2,9 +2,9 @@
 
     PYTHONPATH=platform:trainer python benchmarks/corrections.py HOME SWEEP...
 
-Writes `docs/results/correction.csv`, every reading of every run, and prints one table per sweep for
-`docs/results/correction.md`. HOME has the sweeps of `platform sweep sweeps/correction.yaml`, with and without
-`--set off_policy.k=8`.
+Writes every reading of every run into `docs/results/correction.csv`, beside those of other studies, and prints one table
+per sweep for `docs/results/correction.md`. HOME has the sweeps of `platform sweep sweeps/correction.yaml`, alone, with
+`--set off_policy.k=8` and with `--set off_policy.type=ppo_off_policy`.
 """
 
 import csv
@@ -25,11 +25,13 @@ HEADINGS = ("variant", "level", "level − scalerl", "compute ÷ scalerl", "mask
 
 def main() -> None:
     home, sweeps = Path(sys.argv[1]), sys.argv[2:]
+    studies = {name: open_sweep(name, home) for name in sweeps}
+    anew = {staleness_limit(results) for results in studies.values()}
+    kept = [row for row in csv.reader(CURVES.open()) if row[0] not in anew]
     with CURVES.open("w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["k", "curve", "seed", "compute", "score", "samples"])
-        for name in sweeps:
-            results = open_sweep(name, home)
+        rows.writerows(kept)
+        for results in studies.values():
             k = staleness_limit(results)
             print(f"\nk = {k}, {results.plan.sweep}, {staleness(results)}\n")
             print("\n".join(table(results)))
@@ -78,11 +80,12 @@ def mean(rows: list[dict[str, Any]], column: str) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def staleness_limit(results: Results) -> int:
-    """`off_policy.k` of the reference."""
+def staleness_limit(results: Results) -> str:
+    """`off_policy.k` of the reference: `32`, or `32 in turns` under PPO-off-policy-k."""
     assert results.sweep is not None
     recipe = results.sweep.run(results.variants[0].runs[0].id).read_recipe()[0]
-    return recipe.canonical("off_policy")["off_policy"]["k"]
+    off_policy = recipe.canonical("off_policy")["off_policy"]
+    return f"{off_policy['k']}{'' if off_policy['type'] == 'pipeline' else ' in turns'}"
 
 
 def staleness(results: Results) -> str:

@@ -21,11 +21,16 @@ def with_level(results, name, verdict, estimate, lo, hi):
     return with_line(results, name, answers={"level": {"verdict": verdict, "estimate": estimate, "lo": lo, "hi": hi}})
 
 
+SLOWER = "loo-loss and loo-curriculum need more compute than scalerl, 1.49 to 1.64 times as much."
+"""The C_mid of loo-curriculum is 1.5 times the reference's; loo-loss rises to less."""
+
+
 def test_a_reference_that_all_fall_short_of_leads(results):
     level = results.compared("loo-curriculum").answers["level"]
     less = f"{-level.estimate:.3f} [{-level.hi:.3f}, {-level.lo:.3f}]"
     assert headline(results) == (
         f"scalerl leads: the runner-up, loo-curriculum (curriculum.type = uniform), is {less} lower at equal compute.",
+        SLOWER,
         "Every comparison is decided.",
     )
 
@@ -45,6 +50,7 @@ def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(results):
     assert headline(unsure) == (
         "No variant is known to beat scalerl: loo-curriculum (curriculum.type = uniform) comes closest, "
         "+0.010 [-0.020, +0.040] at equal compute; 1 of 2 variants fall short of it.",
+        SLOWER,
         "Undecided: the level of loo-curriculum.",
         "To find out: 5 seeds instead of 3, 12,000 more GPU-hours.",
     )
@@ -54,6 +60,7 @@ def test_an_interval_without_an_end_needs_more_compute(results):
     answers = {"ceiling": {"verdict": "cannot tell", "estimate": None, "lo": 0.01, "hi": None}}
     unsure = with_line(results, "loo-loss", answers=answers)
     assert headline(unsure)[1:] == (
+        SLOWER,
         "Undecided: the ceiling of loo-loss.",
         "To find out: at least twice the budget, 18,000 more GPU-hours.",
     )
@@ -72,4 +79,16 @@ def test_without_a_fit_there_is_no_verdict_and_what_lacks_one_is_named(results):
     assert headline(dataclasses.replace(results, comparison=None)) == ("No comparison yet: scalerl has no fit.",)
     lines = tuple(line for line in results.comparison.variants if line.name != "loo-loss")
     without = dataclasses.replace(results, comparison=dataclasses.replace(results.comparison, variants=lines))
-    assert headline(without)[1] == "No fit yet: loo-loss."
+    assert headline(without)[2] == "No fit yet: loo-loss."
+
+
+def test_who_is_known_to_need_less_and_more_compute_is_said(results):
+    faster = {"compute": {"verdict": "less compute", "estimate": 0.81}}
+    said = headline(with_line(results, "loo-curriculum", answers=faster))
+    assert said[1:3] == (
+        "loo-curriculum needs less compute than scalerl, 0.81 times as much.",
+        "loo-loss needs more compute than scalerl, 1.64 times as much.",
+    )
+    unknown = {"compute": {"verdict": "cannot tell", "estimate": 0.81}}
+    both = with_line(with_line(results, "loo-curriculum", answers=unknown), "loo-loss", answers=unknown)
+    assert "times as much" not in " ".join(headline(both))

@@ -28,7 +28,13 @@ def headline(results: Results) -> tuple[str, ...]:
     lines = [one for one in results.comparison.variants if one.name != reference]
     if not lines:
         return (f"No comparison yet: nothing but {reference} has a fit.",)
-    parts = (_leader(results, lines), _unfitted(results), _undecided(lines), _cost(results))
+    parts = (
+        _leader(results, lines),
+        *(_compute(reference, lines, verdict) for verdict in (COMPUTE.lower, COMPUTE.higher)),
+        _unfitted(results),
+        _undecided(lines),
+        _cost(results),
+    )
     return tuple(part for part in parts if part)
 
 
@@ -74,6 +80,20 @@ def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
     if any(_level(one).verdict == LEVEL.better for one in lines):
         return f"{called} is highest, {number} relative to {reference} at equal compute, which decides nothing."
     return f"No variant {beats} {reference}: {called} comes closest, {number} at equal compute{short}."
+
+
+def _compute(reference: str, lines: Sequence[VariantResult], verdict: str) -> str:
+    """`a and b need more compute than scalerl, 1.46 to 1.90 times as much.`; empty if nobody is known to."""
+    found = [line for line in lines if line.answers[COMPUTE.name].verdict == verdict]
+    times = sorted(f"{line.answers[COMPUTE.name].estimate or 0.0:.2f}" for line in found)
+    if not found:
+        return ""
+    names = _named([line.name for line in found], of=len(lines))
+    range_ = " to ".join(dict.fromkeys((times[0], times[-1])))
+    return (
+        f"{names[0].upper() if len(found) > MOST_IN_HEADLINE else names[0]}{names[1:]} "
+        f"need{'s' * (len(found) == 1)} {verdict} than {reference}, {range_} times as much."
+    )
 
 
 def _level(line: VariantResult) -> Answer:
