@@ -83,7 +83,7 @@ def test_controls_of_compare_do_what_they_say_and_are_in_the_url(browser):
         shows(page, lambda: traces(page) == {"loo-loss", "loo-curriculum"})
         page.choose("Baseline", "loo-loss")
         page.page.get_by_role("heading", name="Compared with loo-loss").wait_for()
-        page.choose("Together with", "more")
+        page.choose("Compare with sweeps", "more")
         page.act(page.page.get_by_role("button", name="again (more)", exact=True).click)
         shows(page, lambda: traces(page) == {"loo-loss", "loo-curriculum", "again (more)"})
         page.choose("x axis", "optimiser steps")

@@ -85,7 +85,7 @@ def choose_others(sweep: StartedSweep) -> list[StartedSweep]:
     found = {one.name: one for one in _comparable(sweep)}
     if not found:
         return []
-    chosen = pick_several("with", "Together with", list(found), scope=sweep.name, widget=st.sidebar.multiselect)
+    chosen = pick_several("with", "Compare with sweeps", list(found), scope=sweep.name, widget=st.sidebar.multiselect)
     return [found[name] for name in chosen]
 
 
@@ -110,7 +110,7 @@ def choose_variants(results: Results) -> Shown:
     if len(names) <= MOST_PILLS:
         chosen = pick_several(
             "variant",
-            "Variants (none chosen: all)",
+            "Variants (all if none is chosen)",
             names,
             scope=plan.sweep,
             widget=st.sidebar.pills,
@@ -120,7 +120,7 @@ def choose_variants(results: Results) -> Shown:
         passing = _filtered(results, names)
         return Shown(focus=tuple(chosen or passing), others=())
     chosen = pick_several(
-        "variant", "Find variants (none chosen: the best)", names, scope=plan.sweep, widget=st.sidebar.multiselect
+        "variant", "Find variants (the best if none is chosen)", names, scope=plan.sweep, widget=st.sidebar.multiselect
     )
     passing = _filtered(results, names)
     if not chosen:

@@ -167,7 +167,7 @@ def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
         return
     titles = axis_titles(sweep.plan.compute_name)
     names = [name for name in sorted(set(rows.columns) - set(titles)) if not bool(rows[name].isna().all())]
-    chosen = pick_several("show", "Metrics (none chosen: all)", names)
+    chosen = pick_several("show", "Metrics (all if none is chosen)", names)
     left, right = st.columns(2)
     axis: Axis = pick(  # pyright: ignore[reportAssignmentType]  one of the titles
         "against",

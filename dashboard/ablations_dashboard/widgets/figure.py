@@ -19,7 +19,7 @@ PICTURES = ("PNG", "SVG")
 def choose_pictures() -> None:
     """Choose the file format that every figure's camera makes."""
     looks = {"widget": st.sidebar.radio, "horizontal": True}
-    pick("pictures", "Camera saves as", PICTURES, default="PNG", **looks)
+    pick("pictures", "Save figures as", PICTURES, default="PNG", **looks)
 
 
 def show_figure(figure: Figure, *, key: str, name: str, alt: str, narrow: Figure | None = None) -> None:

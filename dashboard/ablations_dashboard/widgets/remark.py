@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from ablations.findings.remarks import WEIGHTS, Remark
+from ablations.text import counted
 from ablations_dashboard.text.escape import in_markdown, visible
 
 MOST_IN_BOX = 2
@@ -14,11 +15,11 @@ MOST_IN_BOX = 2
 def show_remarks(remarks: Sequence[Remark]) -> None:
     """Show remarks, the gravest first: one box for each weight, and the notes as a grey line."""
     errors, warnings, notes = ([one.text for one in remarks if one.weight == weight] for weight in WEIGHTS)
-    for texts, box, name in ((errors, st.error, "errors"), (warnings, st.warning, "warnings")):
+    for texts, box, name in ((errors, st.error, "error"), (warnings, st.warning, "warning")):
         if texts:
             box("  \n".join(in_markdown(text) for text in texts[:MOST_IN_BOX]))
         if more := texts[MOST_IN_BOX:]:
-            with st.expander(f"{len(more)} more {name}"):
+            with st.expander(counted(len(more), f"more {name}")):
                 st.text(visible("\n".join(more)))
     if notes:
         st.caption(in_markdown(" ".join(notes)))

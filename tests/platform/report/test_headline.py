@@ -21,7 +21,7 @@ def with_level(results, name, verdict, estimate, lo, hi):
     return with_line(results, name, answers={"level": {"verdict": verdict, "estimate": estimate, "lo": lo, "hi": hi}})
 
 
-SLOWER = "loo-loss and loo-curriculum need more compute than scalerl, 1.49 to 1.64 times as much."
+SLOWER = "loo-loss and loo-curriculum need 1.49 to 1.64 times the compute of scalerl to the same pass rate."
 """The C_mid of loo-curriculum is 1.5 times the reference's; loo-loss rises to less."""
 
 
@@ -29,7 +29,8 @@ def test_a_reference_that_all_fall_short_of_leads(results):
     level = results.compared("loo-curriculum").answers["level"]
     less = f"{-level.estimate:.3f} [{-level.hi:.3f}, {-level.lo:.3f}]"
     assert headline(results) == (
-        f"scalerl leads: the runner-up, loo-curriculum (curriculum.type = uniform), is {less} lower at equal compute.",
+        f"scalerl leads: the runner-up, loo-curriculum (curriculum.type = uniform), is {less} lower in pass rate at "
+        "equal compute.",
         SLOWER,
         "Every comparison is decided.",
     )
@@ -39,7 +40,7 @@ def test_the_best_of_those_that_beat_the_reference_leads_with_what_it_changes(re
     one = with_level(results, "loo-loss", "level up", 0.05, 0.03, 0.07)
     both = with_level(one, "loo-curriculum", "level up", 0.02, 0.01, 0.03)
     assert headline(both)[0] == (
-        "loo-loss (loss = {type: dapo}) leads scalerl by 0.050 [0.030, 0.070] at equal compute; "
+        "loo-loss (loss = {type: dapo}) leads scalerl by 0.050 [0.030, 0.070] in pass rate at equal compute; "
         "2 of 2 variants beat scalerl."
     )
 
@@ -48,8 +49,9 @@ def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(results):
     # A half-width of .03 is to become .025: 3 seeds times (.03 / .025)^2 are 4.3, so 5; two more of three variants.
     unsure = with_level(results, "loo-curriculum", "cannot tell", 0.01, -0.02, 0.04)
     assert headline(unsure) == (
-        "No variant is known to beat scalerl: loo-curriculum (curriculum.type = uniform) comes closest, "
-        "+0.010 [-0.020, +0.040] at equal compute; 1 of 2 variants fall short of it.",
+        "No variant is known to beat scalerl: loo-curriculum (curriculum.type = uniform) is ahead "
+        "by 0.010 [-0.020, 0.040] in pass rate at equal compute, which is not sure; 1 of 2 variants falls short of "
+        "scalerl.",
         SLOWER,
         "Undecided: the level of loo-curriculum.",
         "To find out: 5 seeds instead of 3, 12,000 more GPU-hours.",
@@ -86,9 +88,9 @@ def test_who_is_known_to_need_less_and_more_compute_is_said(results):
     faster = {"compute": {"verdict": "less compute", "estimate": 0.81}}
     said = headline(with_line(results, "loo-curriculum", answers=faster))
     assert said[1:3] == (
-        "loo-curriculum needs less compute than scalerl, 0.81 times as much.",
-        "loo-loss needs more compute than scalerl, 1.64 times as much.",
+        "loo-curriculum needs 0.81 times the compute of scalerl to the same pass rate.",
+        "loo-loss needs 1.64 times the compute of scalerl to the same pass rate.",
     )
     unknown = {"compute": {"verdict": "cannot tell", "estimate": 0.81}}
     both = with_line(with_line(results, "loo-curriculum", answers=unknown), "loo-loss", answers=unknown)
-    assert "times as much" not in " ".join(headline(both))
+    assert "times the compute" not in " ".join(headline(both))

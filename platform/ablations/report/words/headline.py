@@ -13,7 +13,7 @@ from ablations.text import changes_text, compute_text, counted, interval_text
 
 MOST_IN_HEADLINE = 2
 """Limit on variants that are named; more are counted."""
-LONGEST_CHANGE = 60
+LONGEST_CHANGE = 90
 """Limit on the characters of what the leader changes."""
 
 
@@ -66,24 +66,34 @@ def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
         return f"{highest}, {number} relative to {reference}, but one seed decides nothing."
     if verdict == LEVEL.better:
         beating = sum(_level(one).verdict == LEVEL.better for one in lines)
-        more = f"; {beating} of {counted(len(lines), 'variant')} beat {reference}" if len(lines) > 1 else ""
-        ahead = interval_text(_level(best).estimate, _level(best).lo, _level(best).hi, ".3f")
-        return f"{called} leads {reference} by {ahead} at equal compute{more}."
+        more = f"; {beating} of {len(lines)} variants beat {reference}" if beating > 1 else ""
+        return f"{called} leads {reference} by {_ahead(best)} in pass rate at equal compute{more}."
     if verdict == LEVEL.lower:
         one = _level(best)
         estimate, lo, hi = (None if end is None else -end for end in (one.estimate, one.hi, one.lo))
         less = interval_text(estimate, lo, hi, ".3f")
-        return f"{reference} leads: the runner-up, {called}, is {less} lower at equal compute."
+        next_ = f"the runner-up, {called}," if len(lines) > 1 else called
+        return f"{reference} leads: {next_} is {less} lower in pass rate at equal compute."
     beats = "beats" if verdict == NO_DIFFERENCE else "is known to beat"
     falling = sum(_level(one).verdict == LEVEL.lower for one in lines)
-    short = f"; {falling} of {counted(len(lines), 'variant')} fall short of it" if falling else ""
+    fall = "falls" if falling == 1 else "fall"
+    short = f"; {falling} of {counted(len(lines), 'variant')} {fall} short of {reference}" if falling else ""
     if any(_level(one).verdict == LEVEL.better for one in lines):
         return f"{called} is highest, {number} relative to {reference} at equal compute, which decides nothing."
-    return f"No variant {beats} {reference}: {called} comes closest, {number} at equal compute{short}."
+    if verdict == CANNOT_TELL and (_level(best).estimate or 0.0) > 0:
+        placed = f"is ahead by {_ahead(best)} in pass rate at equal compute, which is not sure"
+    else:
+        placed = f"comes closest, {number} in pass rate at equal compute"
+    return f"No variant {beats} {reference}: {called} {placed}{short}."
+
+
+def _ahead(line: VariantResult) -> str:
+    """How far the level lies above the reference's, with its interval."""
+    return interval_text(_level(line).estimate, _level(line).lo, _level(line).hi, ".3f")
 
 
 def _compute(reference: str, lines: Sequence[VariantResult], verdict: str) -> str:
-    """`a and b need more compute than scalerl, 1.46 to 1.90 times as much.`; empty if nobody is known to."""
+    """`a and b need 1.46 to 1.90 times the compute of scalerl to the same pass rate.`; empty if nobody is known to."""
     found = [line for line in lines if line.answers[COMPUTE.name].verdict == verdict]
     times = sorted(f"{line.answers[COMPUTE.name].estimate or 0.0:.2f}" for line in found)
     if not found:
@@ -92,7 +102,7 @@ def _compute(reference: str, lines: Sequence[VariantResult], verdict: str) -> st
     range_ = " to ".join(dict.fromkeys((times[0], times[-1])))
     return (
         f"{names[0].upper() if len(found) > MOST_IN_HEADLINE else names[0]}{names[1:]} "
-        f"need{'s' * (len(found) == 1)} {verdict} than {reference}, {range_} times as much."
+        f"need{'s' * (len(found) == 1)} {range_} times the compute of {reference} to the same pass rate."
     )
 
 
