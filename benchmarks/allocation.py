@@ -2,9 +2,9 @@
 
     python benchmarks/allocation.py
 
-`platform compare allocation --curves docs/results/allocation.csv` wrote the readings, and likewise for devices. The level
-at a compute is the mean pass rate over its last third, as in a comparison; bars are a standard error over the three
-seeds. Draws `docs/figures/allocation.svg` and prints the best number of answers at each compute.
+`platform compare allocation --curves docs/results/allocation.csv` wrote the readings, and likewise for devices. The
+level at a compute is the mean pass rate over its last third, as in a comparison; bars are a standard error over the
+three seeds. Draws `docs/figures/allocation.svg` and prints the best number of answers at each compute.
 """
 
 import csv

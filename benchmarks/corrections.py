@@ -2,9 +2,9 @@
 
     PYTHONPATH=platform:trainer python benchmarks/corrections.py HOME SWEEP...
 
-Writes every reading of every run into `docs/results/correction.csv`, beside those of other studies, and prints one table
-per sweep for `docs/results/correction.md`. HOME has the sweeps of `platform sweep sweeps/correction.yaml`, alone, with
-`--set off_policy.k=8` and with `--set off_policy.type=ppo_off_policy`.
+Writes every reading of every run into `docs/results/correction.csv`, beside those of other studies, and prints one
+table per sweep for `docs/results/correction.md`. HOME has the sweeps of `platform sweep sweeps/correction.yaml`, alone,
+with `--set off_policy.k=8` and with `--set off_policy.type=ppo_off_policy`.
 """
 
 import csv
