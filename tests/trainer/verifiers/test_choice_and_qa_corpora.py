@@ -1,6 +1,7 @@
 """Letters and short answers in every way that models are known to write them, judged as a careful person would.
 
-Rows are {"kind", "gold", "answer", "expected", "source"}; of choices the prompt shows copper, iron, zinc and lead.
+Rows are {"kind", "gold", "answer", "expected", "source"}; of choices the prompt shows
+copper, iron, zinc and lead, or those of "choices".
 """
 
 import json
@@ -24,8 +25,8 @@ def off(rows, judged):
 
 
 def test_a_letter_is_judged_as_a_careful_person_would():
-    judged = partial(verify_choice, num_choices=4, texts=TEXTS)
-    assert off(rows("choice"), lambda row: judged(row["answer"], row["gold"])) == []
+    judged = partial(verify_choice, num_choices=4)
+    assert off(rows("choice"), lambda row: judged(row["answer"], row["gold"], texts=row.get("choices", TEXTS))) == []
 
 
 def test_a_short_answer_is_judged_as_a_careful_person_would():

@@ -12,9 +12,10 @@ may correct itself:
 5. a letter in brackets, if it is the only one in the text: `I would pick (B) here`;
 6. the text of exactly one choice.
 
-"Not B", "B is wrong" and "anything but B" state nothing. "A or B" selects no letter. A small letter counts only if no
-word follows: "the answer is a bird" is not A. An answer without a letter, or with one beyond the last choice, is
-unparsable. Only the last 100,000 characters of an answer are read, in time proportional to their number.
+A letter beside the text of another choice, as in "(B) zinc" where B is iron, settles on none. "Not B", "B is wrong"
+and "anything but B" state nothing. "A or B" selects no letter. A small letter counts only if no word follows: "the
+answer is a bird" is not A. An answer without a letter, or with one beyond the last choice, is unparsable. Only the last
+100,000 characters of an answer are read, in time proportional to their number.
 """
 
 import re
@@ -22,7 +23,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from scalerl.rollout import Judgement
-from scalerl.verifiers.math_answer import last_boxed
+from scalerl.verifiers.math_answer import last_boxed, without_thought
 from scalerl.verifiers.qa import INTRODUCED, normalise
 
 MAX_CHARS = 100_000
@@ -30,7 +31,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _TEXT = re.compile(r"\\(?:text|math)(?:bf|rm|it|sf|normal)?\s{0,3}\{([^{}]{0,200})\}")
 _MARKS = re.compile(
-    r"[*`\"$“”„«»✅✔✓☑∴→⇒➜👉]|=>|(?<=[\s(])'(?=[A-Za-z]'\W)|(?<=[\s(]'[A-Za-z])'(?!\w)|\\[()\[\]]|\\(?=[\s,;!])|(?<![A-Za-z0-9])_{1,3}|_{1,3}(?![A-Za-z0-9])"
+    r"[*`\"$“”„«»✅✔✓☑∴→⇒➜👉]|=>|(?<=[\s(])'(?=[A-Za-z]'\W)|(?<=[\s(]'[A-Za-z])'(?!\w)|\\[()\[\]]|\\(?=[\s,;!])|\\(?:rm|bf|it|sf|tt)\b|(?<![A-Za-z0-9])_{1,3}|_{1,3}(?![A-Za-z0-9])"
 )
 _TAGGED = re.compile(r"<answer>(.{0,1000}?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 _ALONE = (
@@ -113,6 +114,8 @@ _OR_ANOTHER = re.compile(
     r"(?-i:[A-HJ-Z])(?![\w'])(?!\W{0,3}(?:is|was|are|would|can|does|do|has)\b)",
     re.IGNORECASE,
 )
+_A_LETTER = re.compile(r"(?<![\w'])[A-Z](?![\w'])|^\W*[a-z]\W*$")
+_BEFORE_A_TEXT = re.compile(r"^[\s)\]}.,;:]{0,8}(?:[-–—=]\s)?[\s(\[{]{0,4}")
 _BRACKETED = re.compile(r"\(([A-Z])\)")
 
 
@@ -124,8 +127,10 @@ def judge_choice(answer: str, gold: str, *, num_choices: int, texts: Sequence[st
     choices = LETTERS[:num_choices]
     if len(gold) != 1 or gold not in choices:
         raise ValueError(f"gold choice {gold!r}: expected one of the letters {choices[:1]} to {choices[-1:]}")
-    answer = _STRUCK.sub("", answer[-MAX_CHARS:])
+    answer = _STRUCK.sub("", without_thought(answer[-MAX_CHARS:]))
     letter, dropped = chosen_letter(answer, texts)
+    if letter is not None and _has_text_of_another(answer, letter, texts):
+        return Judgement("unparsable")
     taken_back = list(_TAKEN_BACK.finditer(_plain(answer[-2_000:]))) if letter is not None else []
     if taken_back and taken_back[-1]["other"] != letter:
         return Judgement("unparsable")
@@ -144,12 +149,16 @@ def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None,
         if content is not None:
             plain = _plain(content)
             alone = _LONE_LINE.fullmatch(plain.strip())
+            if not _A_LETTER.search(plain) and (letter := _of_text(plain, texts)):
+                return letter, ""
             if letter := (alone and alone[1].upper()) or _first_letter(plain) or _of_text(plain, texts):
                 return letter, ""
             if _first_letter(plain, undecided=True):
                 return None, ""
     plain = _plain(response)
-    if stated := _stated(plain):
+    if not _A_LETTER.search(plain) and (letter := _of_text(plain, texts)):
+        return letter, ""
+    if stated := _stated(plain, texts):
         return (None if stated == "?" else stated), ""
     alone = [found[1].upper() for found in _LONE_LINE.finditer(plain)]
     if alone:
@@ -181,7 +190,7 @@ def _plain(text: str) -> str:
     return _MARKS.sub("", _TEXT.sub(r"\1", text))
 
 
-def _stated(text: str) -> str:
+def _stated(text: str, texts: Sequence[str]) -> str:
     """Letter of the last statement; "?" if it names several, "" without a statement."""
     last = ""
     for found in _STATED.finditer(text):
@@ -198,11 +207,8 @@ def _stated(text: str) -> str:
             continue
         if _DENIED_AFTER.match(text, end) or (name.startswith("c") and _ONLY_IF.match(text, found.end())):
             continue
-        last = (
-            "?"
-            if _OR_ANOTHER.match(text, end) or (name.startswith("c") and _joined_before(text, start))
-            else letter.upper()
-        )
+        is_several = _OR_ANOTHER.match(text, end) and _text_beside(text[end:], texts) != letter.upper()
+        last = "?" if is_several or (name.startswith("c") and _joined_before(text, start)) else letter.upper()
     return last
 
 
@@ -214,7 +220,7 @@ def _joined_before(text: str, start: int) -> bool:
 def _first_letter(text: str, *, undecided: bool = False) -> str | None:
     """The single letter at the start of the text, as a capital; with `undecided` also one of several."""
     rest = text.lstrip(" \t\n([{-#>.:")
-    if not rest[:1].isascii() or not rest[:1].isalpha() or rest[1:2].isalnum() or rest[1:2] in ("'", "’"):
+    if not rest[:1].isascii() or not rest[:1].isalpha() or rest[1:2].isalnum() or rest[1:2] in ("'", "’", "+", "#"):
         return None
     if _OR_ANOTHER.match(rest, 1):
         return rest[0].upper() if undecided else None
@@ -241,9 +247,29 @@ def _without_the_choices(labels: list[str]) -> list[str]:
     return left
 
 
+def _text_beside(rest: str, texts: Sequence[str]) -> str | None:
+    """Letter of the choice whose text is all that follows a letter in its line: "(copper)." or "- copper"."""
+    return _of_text(_BEFORE_A_TEXT.sub("", rest.partition("\n")[0]).rstrip(" \t)]}.,;:"), texts)
+
+
+def _has_text_of_another(answer: str, letter: str, texts: Sequence[str]) -> bool:
+    """True if the last letter with text beside it, as in "(B) zinc", is this letter with another choice's text."""
+    stated = last_boxed(answer)
+    plain = _plain(answer if stated is None else stated)
+    marked = list(re.finditer(rf"(?<![\w']){letter}(?![\w'])", plain))
+    return bool(marked) and _text_beside(plain[marked[-1].end() :], texts) not in (None, letter)
+
+
 def _of_text(text: str, texts: Sequence[str]) -> str | None:
     """Letter of the only choice with this text."""
     if len(text) > 1_000 or not (wanted := normalise(text)):
         return None
-    places = [place for place, one in enumerate(texts) if normalise(one) == wanted]
+    plain = [_plain(one) for one in texts]
+    places = [i for i, one in enumerate(plain) if normalise(one) == wanted and _signs(one) == _signs(text)]
     return LETTERS[places[0]] if len(places) == 1 else None
+
+
+def _signs(text: str) -> list[str]:
+    """Signs that change a formula or an amount; those of a text in words, such as COVID-19, are none."""
+    is_in_words = re.search(r"[A-Za-z]{3,}", re.sub(r"\\[A-Za-z]+", "", text))
+    return re.findall(r"[%$€£¥]" if is_in_words else r"[-−+=<>^*/%€£¥]", text)

@@ -56,7 +56,7 @@ def judge_math(answer: str, gold: str, *, time_limit_s: float) -> Judgement:
     of judging; the first call also starts the worker, which takes a second or two.
     """
     wanted = gold_answer(gold)
-    stated, place = final_answer(answer)
+    stated, place = final_answer(without_thought(answer))
     if not stated or (too_long(stated) and place == "marked"):
         return Judgement("unparsable")
     asked = {"answer": stated, "gold": wanted, "place": place}
@@ -97,6 +97,16 @@ def _of_a_phrase(text: str) -> str:
     elif (found := _SENTENCE.fullmatch(text)) is not None:
         text = found["value"]
     return re.sub(r"^=\s*", "", text)
+
+
+def without_thought(response: str) -> str:
+    """The response without what the model itself wrote from <think> to the last </think>; a thought that never ends
+    hides the rest, unless that has a box."""
+    before, opened, rest = response.partition("<think")
+    _, closed, after = rest.rpartition("</think")
+    if closed:
+        return before + after.partition(">")[2]
+    return before if opened and "\\boxed" not in rest else response
 
 
 def too_long(answer: str) -> bool:

@@ -33,6 +33,7 @@ from sympy import (
 from scalerl.verifiers.math_families import congruent, period, same_progression, with_constant, with_integer
 from scalerl.verifiers.math_notation import num_enclosing
 from scalerl.verifiers.math_parser import parsed, split_list
+from scalerl.verifiers.math_phrases import kind_of_numbers, without_reason
 from scalerl.verifiers.math_prose import statements, words_said
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER, SHORT_WORDS, ParsedAnswer, read
 from scalerl.verifiers.math_units import UnitOfMeasure
@@ -73,8 +74,9 @@ def judge_stated(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, 
         return "right" if one == other else "wrong", ""
     wanted = read(gold)
     if place == "marked":
+        answer, reason = without_reason(answer)
         stated = read(stated_once(answer))
-        return compare_answers(stated, wanted), dropped(stated, wanted)
+        return compare_answers(stated, wanted), dropped(stated, wanted) or reason
     for statement, left_out in statements(answer, place):
         stated = read(stated_once(statement))
         if stated.is_text and not (wanted.words or wanted.letter):
@@ -195,6 +197,8 @@ def compare_choices(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
 def same_words(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
     """True if two runs of letters are the same word; case is ignored only in what is clearly a word."""
     one, other = answer.words, gold.words
+    if (kind := kind_of_numbers(one)) is not None and kind == kind_of_numbers(other):
+        return True
     if one == other:
         return answer.is_text or gold.is_text or len(one) > 1
     if one.casefold() != other.casefold() or len(one) < 2:

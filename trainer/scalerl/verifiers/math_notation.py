@@ -34,6 +34,7 @@ _GREEK = {
 } | {"Γ": r"\Gamma ", "Δ": r"\Delta ", "Θ": r"\Theta ", "Λ": r"\Lambda ", "Π": r"\Pi ", "Σ": r"\Sigma ", "Φ": r"\Phi ",
      "Ψ": r"\Psi ", "Ω": r"\Omega ", "λ": r"\lambda "}  # fmt: skip
 _COMMANDS = {
+    r"\nicefrac": r"\frac", r"\sfrac": r"\frac", r"\ensuremath": "", r"\mathcal{O}(": "O(",
     r"\mathbb{R}^+": r"(0,\infty)", r"\mathbb{R}^{+}": r"(0,\infty)", r"\bmod": r"\mod", r"\dfrac": r"\frac",
     r"\tfrac": r"\frac", r"\cfrac": r"\frac", r"\displaystyle": "", r"\textstyle": "", r"\varnothing": r"\emptyset ",
     r"\leqslant": r"\le ", r"\geqslant": r"\ge ", r"\leq": r"\le", r"\geq": r"\ge", r"\neq": r"\ne", r"\lbrace": r"\{",
@@ -73,6 +74,10 @@ _THIN_COMMAS = re.compile(r"(?<=\d),\\!\s*(?=\d{3}(?!\d))")
 _SYMBOL = r"(\\(?:pi|alpha|beta|gamma|theta|phi|varphi|lambda|mu|omega)(?![A-Za-z])|[A-Za-z0-9])"
 _NUMERATOR = re.compile(rf"\\frac\s*{_SYMBOL}")
 _DENOMINATOR = re.compile(rf"(\\frac\s*\{{(?:[^{{}}]|\{{[^{{}}]*\}})*\}})\s*{_SYMBOL}")
+_BRACE = re.compile(r"\\(?:under|over)brace\s*\{((?:[^{}]|\{[^{}]*\})*)\}\s*[_^]\s*\{(?:[^{}]|\{[^{}]*\})*\}")
+_SLANTED = re.compile(r"(?:\{\})?\^\s*\{?(\d+)\}?\s*/\s*_\s*\{?(\d+)\}?")
+_ROOT_RADICAND = re.compile(r"(\\sqrt\s*\[[^\[\]]*\])\s*([A-Za-z0-9])")
+_UPRIGHT_E = re.compile(rf"(?<=\d)\s*{TEXT}\{{\s*E\s*\}}\s*(?=[-+]?\d)")
 _RADICAND = re.compile(rf"\\sqrt\s*{_SYMBOL}")
 _NAMED_FUNCTION = re.compile(TEXT + r"\{\s*(sin|cos|tan|cot|sec|csc|arcsin|arccos|arctan|ln|log|exp)\s*\}")
 _BINOMIAL = re.compile(r"\\[dt]?binom\s*(\w)\s*(\w)")
@@ -81,7 +86,6 @@ _UPRIGHT = re.compile(TEXT + r"(?=\{\s*(?:-?[\d.,/]+\s*\}|\\(?!\$|%)))")
 _UNIT_VECTOR = re.compile(
     r"\\(?:hat|vec|widehat|mathbf)\s*(?:\{\s*(?:\\mathbf\s*\{\s*)?([ijk]|\\[ij]math)\s*\}{1,2}|([ijk])(?![A-Za-z]))"
 )
-_LABEL = re.compile(r"(?:^|(?<=,))\s*\(([a-e])\)\s*(?=[-\d\\])")
 _CURRENCY = {"$": "dollar", "€": "€", "£": "£", "¥": "¥", "₹": "₹"}
 _IN_FRONT = re.compile(
     r"^(?P<sign>-?)\s*(?:(?:US|A|C)?(?P<mark>\\?\$|€|£|¥|₹)|(?P<code>USD|EUR|GBP|INR|Rs\.?)\s)\s*(?P<number>-?[\d.][\d.,]*(?:\{,\}\d{3})*)(?P<rest>[^$]*)$"
@@ -125,10 +129,9 @@ def tidy(text: str) -> str:
     text = _NAMED_FUNCTION.sub(r"\\\1 ", _MOD.sub(r"\\mod ", text)).replace("...", r"\dots ")
     text = _BINOMIAL.sub(r"\\binom{\1}{\2}", text)
     text = _DENOMINATOR.sub(r"\1{\2}", _NUMERATOR.sub(r"\\frac{\1}", text))
-    text = _RADICAND.sub(r"\\sqrt{\1}", text)
+    text = _ROOT_RADICAND.sub(r"\1{\2}", _RADICAND.sub(r"\\sqrt{\1}", text))
+    text = _UPRIGHT_E.sub("E", _SLANTED.sub(r"\\frac{\1}{\2}", _BRACE.sub(r"\1", text)))
     text = _UNIT_VECTOR.sub(lambda found: f" {(found[1] or found[2]).lstrip(chr(92))[0]} ", text)
-    if len(labels := _LABEL.findall(text)) > 1 and labels[:2] == ["a", "b"]:
-        text = _LABEL.sub("", text)
     text = text.replace("{-}", "-").replace("{+}", "+").replace("{:}", ":")
     text = re.sub(r"\\\{\s*\\\}", r"\\emptyset ", text)
     text = _UPRIGHT.sub("", _FUNCTION.sub(r"\\\g<0> ", text))

@@ -14,6 +14,7 @@ from typing import Literal
 
 from scalerl.verifiers.math_latex import ANGLE_IN_DEGREES, MIXED_NUMBER, as_latex
 from scalerl.verifiers.math_notation import TEXT, tidy, without_stray_brace
+from scalerl.verifiers.math_phrases import in_one_form, kind_of_numbers
 from scalerl.verifiers.math_units import COUNT_WORDS, NUMBER_WORDS, UnitOfMeasure, measure_of, number_of_words
 
 MAX_ANSWER_CHARS = 1_000
@@ -72,6 +73,7 @@ _QUOTIENT_OF_UNITS = re.compile(
 )
 _FILLER = re.compile(
     rf"^(?:{TEXT}\{{)?\s*(?:(?:the )?(?:final )?answer(?: is|:)|there (?:are|is)"
+    r"|the (?!complement|opposite|negative|reciprocal|inverse)[a-z]+ (?:is|equals)|probability"
     r"|we (?:get|have)|it (?:is|equals)|exactly|about"
     rf"|only|just|approximately|approx\.?|around|roughly"
     rf"|nearly|(?:a )?total of|simply|still)\s*"
@@ -102,7 +104,7 @@ _KIND = r"(?:positive |non-?negative |natural )?"
 _INTEGER = re.compile(
     rf"[\s,;]*\(?\s*(?:{TEXT}\{{\s*(?:where|for|with|and|for (?:all"
     rf"|any|some|every))(?: (?:all|any|some|every))?\s*\}}\s*|(?:where|for|with)\s+)?"
-    rf"(?P<symbol>[a-z])\s*(?:\\in\s*(?:\\mathbb\s*\{{?(?P<domain>[ZNR])\}}?|Z)(?:\^?[+*]|\^\{{[+*]\}})?|(?:{TEXT}\{{)?\s*(?:is|=)?\s*(?:an?|any)?\s*{_KIND}integers?\s*\}}?)\s*\)?$"
+    rf"(?<![A-Za-z\\])(?P<symbol>[a-z])\s*(?:\\in\s*(?:\\mathbb\s*\{{?(?P<domain>[ZNR])\}}?|Z)(?:\^?[+*]|\^\{{[+*]\}})?|(?:{TEXT}\{{)?\s*(?:is|=)?\s*(?:an?|any)?\s*{_KIND}integers?\s*\}}?)\s*\)?$"
 )
 _ANY_INTEGER = re.compile(
     rf"[\s,;]*(?:{TEXT}\{{)?\s*(?:where|for|with)"
@@ -173,10 +175,7 @@ def read(answer: str) -> ParsedAnswer:
     if found := _POINT.fullmatch(text):
         text = found[1]
     text = _BASE_IN_WORDS.sub(lambda found: f"_{{{NUMBER_WORDS[found[1].lower()]}}}", text)
-    if text == r"\mathbf{R}" or re.fullmatch(rf"(?:{TEXT}\{{)?[aA]ll real(?:s| numbers)\}}?", text):
-        text = r"\mathbb{R}"
-    if text in (r"\text{infinity}", "infinity"):
-        text = r"\infty"
+    text = in_one_form(text)
     while (merged := _MERGE.sub(r"\\text{\1 \2\3}", text)) != text:
         text = merged
     if (found := _LETTER.fullmatch(text)) or (found := _LETTER_INSIDE.fullmatch(text)):
@@ -256,6 +255,8 @@ def _is_name(text: str) -> bool:
 
 def _value(text: str, whole: str) -> ParsedAnswer:
     words = _TEXT_COMMAND.sub(r"\1", text).strip()
+    if kind_of_numbers(words) is not None:
+        words = " ".join(words.split())
     is_set_as_text = bool(_ALL_TEXT.fullmatch(text))
     if found := _CLOCK.fullmatch(words):
         return _clock(found, whole)

@@ -153,7 +153,7 @@ excluded excluding exclusive except mille permille ppm ppb or and than least mos
 between not no non plus minus times multiplied divided by squared cubed square cube root factorial power to mod
 modulo base remainder percent point if when unless else but except either neither nor if any all none undefined
 infinite infinity am pm a.m p.m one two three four five six seven eight nine ten eleven twelve false true yes
-wrong incorrect isn't
+wrong incorrect isn't rejected discarded extraneous invalid
 """
 CHANGING = frozenset(_CHANGING.split())
 """Words after a number that make a different answer of it."""

@@ -3,11 +3,12 @@ r"""Short answers to factual questions, against several gold answers, as in Natu
 Exact match and F1 are those of SQuAD (arXiv 1606.05250): lower case, no punctuation, no articles, single spaces. In
 addition, Unicode marks, accents and kinds of dashes make no difference, and a hyphen counts as a space or as nothing.
 Marks that SQuAD drops although they change the answer are kept: the point in 3.5, a sign before a number, and the marks
-of C++ and C#.
+of C++ and C#. Dates, amounts, lists and abbreviations may be written in other ways (`qa_values`); $5 is not €5.
 
 The text compared is, after the thinking part, the last \boxed{}, else text tagged <answer>, else the text after the
-last "answer is" or "answer:", else the whole text. Each is compared whole, then by its first sentence, whose rest is
-dropped unless it takes the answer back. An answer without words, or with more than 1,000 characters, is unparsable.
+last "answer is" or "answer:", else the whole text. Each is compared whole, then without "in", "on", "at", a title
+such as "President" and text in brackets after it, then by its first sentence, whose rest is dropped unless it takes the
+answer back. An answer without words, or with more than 1,000 characters, is unparsable.
 """
 
 import re
@@ -16,8 +17,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from scalerl.rollout import Judgement
-from scalerl.verifiers.math_answer import last_boxed
+from scalerl.verifiers.math_answer import last_boxed, without_thought
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS
+from scalerl.verifiers.qa_values import in_short, other_currency, same_value
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _DASHES = re.compile("[‐-―−﹘﹣－-]")
@@ -33,9 +35,13 @@ _UNSURE = re.compile(
 _TAGGED = re.compile(r"<answer>(.{0,2000}?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 INTRODUCED = re.compile(r"^(?:it|that|this|he|she|they)(?:['’]s| is| was| are| were)\s+", re.IGNORECASE)
 """Words before an answer: "It is Lima"."""
-_IN_A_YEAR = re.compile(r"^(?:in )?(?:the year )?(?=\d)", re.IGNORECASE)
+_IN_A_YEAR = re.compile(r"^(?:in )?(?:the year )?(?=\d)|^(?-i:(?:in|on|at)\s+(?=(?:the\s+)?[A-Z]))", re.IGNORECASE)
+_TITLE = re.compile(r"^(?:president|dr|mr|ms|sir|prof|professor)\.?\s+(?=\S+\s+\S)", re.IGNORECASE)
+_LAST_NAME_FIRST = re.compile(r"(\w+), (\w+(?: \w\.?)?)\.?")
+_IN_BRACKETS = re.compile(r"(?P<before>[^()]*[A-Za-z][^()]*)\s\([^()]+\)\.?")
 _YES_OR_NO = re.compile(
-    r"(yes|no)(?=\s*[,.;:!–—])(?!.*\b(?:but|actually|wait|however|sorry|or)\b)", re.IGNORECASE | re.DOTALL
+    r"(yes|no)(?=\s*[,.;:!–—]|\s-\s)(?!\.\s*\d)(?!.*\b(?:but|actually|wait|however|sorry|or)\b)",
+    re.IGNORECASE | re.DOTALL,
 )
 _END = re.compile(r"[.!?](?=\s+[A-Z\"“(])|\n|;\s|[,\s]\s*(?:which|because|since|who)\s")
 _ABBREVIATED = re.compile(r"(?:^|[\s.])(?:[A-Z]|St|Dr|Mr|Mrs|Ms|Mt|Ft|No|Jr|Sr|Rev|Gen|Col|Lt|vs|etc)$")
@@ -54,11 +60,11 @@ def judge_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> Judgem
         raise ValueError(f"gold answers: {gold!r}; expected a sequence of at least one text")
     if not 0.0 < min_f1 <= 1.0:
         raise ValueError(f"min_f1 is {min_f1}; it must be above 0 and at most 1")
-    stated = _TEXT.sub(r"\1", stated_answer(_STRUCK.sub("", answer)))
+    stated = _TEXT.sub(r"\1", stated_answer(_STRUCK.sub("", without_thought(answer))))
     if len(stated) > MAX_ANSWER_CHARS or not normalise(stated):
         return Judgement("unparsable")
     for text, dropped in _readings(stated):
-        if exact_match(text, gold):
+        if exact_match(text, gold) or any(same_value(text, one) for one in gold):
             return Judgement("right", dropped)
     return Judgement("right" if min_f1 < 1.0 and f1(stated, gold) >= min_f1 else "wrong")
 
@@ -86,6 +92,11 @@ def _readings(stated: str) -> Iterator[tuple[str, str]]:
     if found := _YES_OR_NO.match(bare):
         yield found[1], "text after the answer"
         return
+    yield _TITLE.sub("", bare), "words before the answer"
+    if found := _LAST_NAME_FIRST.fullmatch(bare):
+        yield f"{found[2]} {found[1]}", ""
+    if (found := _IN_BRACKETS.fullmatch(bare)) and not _TAKEN_BACK.search(bare, found.end("before")):
+        yield found["before"], "text after the answer"
     for end in _END.finditer(bare):
         if not (end[0] == "." and _ABBREVIATED.search(bare[: end.start()])):
             if not _TAKEN_BACK.search(bare, end.start()):
@@ -117,8 +128,12 @@ def normalise(text: str, hyphen: str = "") -> str:
 
 def exact_match(answer: str, gold: Sequence[str]) -> bool:
     """True if the answer is a gold answer in normal form, with a hyphen as nothing or as a space."""
-    forms = {normalise(answer), normalise(answer, " ")} - {""}
-    return any(forms & {normalise(one), normalise(one, " ")} for one in gold)
+    forms = _forms(answer)
+    return any(forms & _forms(one) and not other_currency(answer, one) for one in gold)
+
+
+def _forms(text: str) -> set[str]:
+    return {in_short(normalise(text, hyphen)) for hyphen in ("", " ")} - {""}
 
 
 def f1(answer: str, gold: Sequence[str]) -> float:

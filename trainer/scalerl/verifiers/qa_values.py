@@ -1,0 +1,128 @@
+"""Short answers that name the same thing in other words: dates, quantities, lists and abbreviations.
+
+same_value("4th of July, 1776", "July 4, 1776")    True        same_value("5,000,000", "5 million")    True
+same_value("300 kilometres", "300 km")             True        same_value("Germany and France", "France and Germany")
+"""
+
+import re
+import unicodedata
+from fractions import Fraction
+
+from scalerl.verifiers.math_units import COUNT_WORDS, measure_of, number_of_words
+
+_TEXT_OF_MONTHS = "january february march april may june july august september october november december"
+_MONTHS = _TEXT_OF_MONTHS.split()
+_TEXT_OF_ORDINALS = """
+first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
+fifteenth sixteenth seventeenth eighteenth nineteenth twentieth
+"""
+_ORDINALS = _TEXT_OF_ORDINALS.split()
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+_SHORT = {"saint": "st", "mount": "mt", "junior": "jr", "senior": "sr", "doctor": "dr", "bce": "bc"} | {
+    word: f"{number}{_ENDINGS.get(number, 'th')}" for number, word in enumerate(_ORDINALS, 1)
+}
+"""Words and their usual short form."""
+_SPAN = re.compile(r"(?:from )?(\d+) (?:to|until|till|through) (\d+)")
+_ISO_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+_DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
+_ABOUT = re.compile(r"^(?:(?:there (?:are|were|is|was)|about|approximately|around|roughly|exactly|is|the number)\s+)+")
+_CURRENCIES = "$€£¥₹"
+_CODE = re.compile(r"^(-?)\s*(?:us)?([$€£¥₹]|usd\s|eur\s|gbp\s)\s*(.+)$")
+_LARGE = {word: times for word, times in COUNT_WORDS.items() if word in ("thousand", "million", "billion", "trillion")}
+_AMOUNT = re.compile(
+    r"(?P<number>(?:[1-9]\d{0,2}(?:,\d{3})+|0|[1-9]\d*)(?:\.\d+)?)\s*(?P<times>(?:thousand|million|billion|trillion)\b)?\s*"
+    r"(?P<unit>[a-zμ$€£¥₹°%][a-zμ$€£¥₹°%/ ]*?)?(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s+(?=\d)|$)"
+)
+_BETWEEN = re.compile(r"\s*,\s*(?:and\s+|&\s*)?|\s+and\s+|\s*&\s*")
+_CHOICE = re.compile(r"\b(?:or|nor|neither|either|not)\b")
+
+
+def same_value(answer: str, gold: str) -> bool:
+    """True if both are the same date, amounts of the same quantity, or the same things joined by "and"."""
+    answer, gold = (unicodedata.normalize("NFKC", text).casefold().strip(" .\n") for text in (answer, gold))
+    for meaning in (_date, _quantity, _things):
+        wanted = meaning(gold)
+        if wanted is not None and wanted == meaning(answer):
+            return " and " in gold or "&" in gold if meaning is _things else True
+    return False
+
+
+def in_short(normal_form: str) -> str:
+    """A text in normal form with words as their abbreviations: "nineteenth" is "19th", "1914 to 1918" a span."""
+    words = " ".join(_SHORT.get(word, word) for word in normal_form.split())
+    return _SPAN.sub(r"\1 \2", words) if _SPAN.fullmatch(words) else words
+
+
+def other_currency(answer: str, gold: str) -> bool:
+    """True if both texts show currencies and none is in both."""
+    one, other = set(answer) & set(_CURRENCIES), set(gold) & set(_CURRENCIES)
+    return bool(one and other and not one & other)
+
+
+def _date(text: str) -> tuple[int | None, int, int | None] | None:
+    """Year, month and day of a date with a month; the year or the day may be missing."""
+    if found := _ISO_DATE.fullmatch(text):
+        return int(found[1]), int(found[2]), int(found[3])
+    year = month = day = None
+    for word in re.sub(r"[,.]|\b(?:on|in|the|of)\b", " ", text).split():
+        place = next((n for n, name in enumerate(_MONTHS, 1) if word in (name, name[:3], name[:4])), None)
+        if place and month is None:
+            month = place
+        elif re.fullmatch(r"\d{4}", word) and year is None:
+            year = int(word)
+        elif (found := _DAY.fullmatch(word)) and day is None:
+            day = int(found[1])
+        else:
+            return None
+    return None if month is None or year == day else (year, month, day)
+
+
+def _quantity(text: str) -> tuple[Fraction, object] | None:
+    """Sum of amounts in base units, and what they measure; None for other text."""
+    text = re.sub(r"\bper ?cent\b", "%", _ABOUT.sub("", text)).replace("degrees ", "°")
+    if found := _CODE.match(text):
+        text = f"{found[1]}{found[3]} {found[2].strip()}"
+    sign = -1 if text.startswith(("-", "−", "minus ")) else 1
+    text = _in_digits(text.removeprefix("minus ").lstrip("-− "))
+    total, kinds, place = Fraction(0), set[object](), 0
+    while place < len(text):
+        found = _AMOUNT.match(text, place)
+        if found is None:
+            return None
+        size, kind = _unit(found["unit"] or "")
+        total += Fraction(found["number"].replace(",", "")) * _LARGE.get(found["times"] or "", 1) * size
+        kinds.add(kind)
+        place = found.end()
+    several = len(list(_AMOUNT.finditer(text))) > 1
+    if len(kinds) != 1 or None in kinds or (several and not isinstance(next(iter(kinds)), tuple)):
+        return None
+    return sign * total, kinds.pop()
+
+
+def _unit(name: str) -> tuple[Fraction, object]:
+    """Size and dimensions of a known unit, 1 and the words of another one; None for words that change a number."""
+    if not name or name == "%":
+        return Fraction(1), name
+    name = {"°c": "celsius", "°celsius": "celsius", "°f": "fahrenheit", "°fahrenheit": "fahrenheit"}.get(name, name)
+    unit = measure_of(name)
+    if unit is None:
+        return Fraction(1), None
+    return (Fraction(unit.size), unit.dimensions) if unit.dimensions is not None else (Fraction(1), name)
+
+
+def _in_digits(text: str) -> str:
+    """The text with a number in words at its start as digits: "five million people" is "5 million people"."""
+    words = text.split()
+    for count in range(min(4, len(words)), 0, -1):
+        number = number_of_words(" ".join(words[:count]))
+        if number is not None and number.denominator == 1 and words[0].isalpha():
+            return " ".join([str(number.numerator), *words[count:]])
+    return text
+
+
+def _things(text: str) -> list[str] | None:
+    """Things joined by commas and "and", sorted; None for one thing and for a choice between several."""
+    if _CHOICE.search(text):
+        return None
+    parts = [re.sub(r"^(?:an?|the)\s", "", part.strip()) for part in _BETWEEN.split(re.sub(r"^both\s+", "", text))]
+    return sorted(parts) if len(parts) > 1 and all(parts) else None
