@@ -96,7 +96,7 @@ def score_of(rows: Sequence[LogRow]) -> float | None:
     return column_mean(rows, "reward_mean") if rate is None else rate
 
 
-FIRST = 3
+FIRST_STEPS = 3
 """Steps whose score stands for the one before training, if that was not measured."""
 STRIDE = 5
 """Steps between windows."""
@@ -109,7 +109,7 @@ def windows(history: History) -> Iterator[StepWindow]:
     best: dict[int, float | None] = {}
     measured = [row for row in history.evaluations if row.get("pass_rate") is not None]
     untrained = [row["pass_rate"] for row in measured[:1] if row["step"] == 0]
-    so_far: float | None = untrained[0] if untrained else score_of(steps[:FIRST])
+    so_far: float | None = untrained[0] if untrained else score_of(steps[:FIRST_STEPS])
     for end in reversed(ends):
         if (score := score_of(steps[end - RECENT : end])) is not None:
             so_far = score if so_far is None else max(so_far, score)

@@ -31,7 +31,7 @@ MANY_CLIPPED = 0.3
 """Share of tokens whose ratio the loss clips."""
 CLEAR_FALL, FALL_OF_BEST = 0.08, 0.2
 """Fall of the score from its best window, absolute and as a share of the best."""
-AT_ONCE, LEFT = 15, 0.3
+AT_ONCE, LEFT_AT_ONCE = 15, 0.3
 """Steps in which a score is gone at once, and the share of it that is left then."""
 WEIGHTS_JUMPED = 0.5
 """Gap in nats a token between trainer and generator that only a jump of the weights brings about."""
@@ -321,11 +321,11 @@ def _fall(window: StepWindow) -> str:
 
 
 def _gone_at_once(steps: Sequence[LogRow]) -> int | None:
-    """The step at which the score of some steps fell to LEFT of itself within AT_ONCE steps; None if it never did."""
+    """The step at which the score fell to LEFT_AT_ONCE of itself within AT_ONCE steps; None if it never did."""
     width = AT_ONCE // 3
     scores = [score_of(steps[at : at + width]) for at in range(len(steps) - width + 1)]
     for at, (before, after) in enumerate(zip(scores, scores[AT_ONCE - width :], strict=False)):
-        if before is not None and after is not None and before > CLEAR_FALL and after <= LEFT * before:
+        if before is not None and after is not None and before > CLEAR_FALL and after <= LEFT_AT_ONCE * before:
             return int(steps[at + width]["step"])
     return None
 

@@ -13,6 +13,8 @@ from ablations.text import changes_text, compute_text, counted, interval_text
 
 MOST_IN_HEADLINE = 2
 """Limit on variants that are named; more are counted."""
+MOST_SUMMED_UP = 8
+"""Limit on the variants of a comparison whose compute is summed up; of more the figure tells it sooner."""
 LONGEST_CHANGE = 90
 """Limit on the characters of what the leader changes."""
 
@@ -66,7 +68,7 @@ def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
         return f"{highest}, {number} relative to {reference}, but one seed decides nothing."
     if verdict == LEVEL.better:
         beating = sum(_level(one).verdict == LEVEL.better for one in lines)
-        more = f"; {beating} of {len(lines)} variants beat {reference}" if beating > 1 else ""
+        more = f"; {beating} of {len(lines)} lead" if beating > 1 else ""
         return f"{called} leads {reference} by {_ahead(best)} in pass rate at equal compute{more}."
     if verdict == LEVEL.lower:
         one = _level(best)
@@ -96,7 +98,7 @@ def _compute(reference: str, lines: Sequence[VariantResult], verdict: str) -> st
     """`a and b need 1.46 to 1.90 times the compute of scalerl to the same pass rate.`; empty if nobody is known to."""
     found = [line for line in lines if line.answers[COMPUTE.name].verdict == verdict]
     times = sorted(f"{line.answers[COMPUTE.name].estimate or 0.0:.2f}" for line in found)
-    if not found:
+    if not found or len(lines) > MOST_SUMMED_UP:
         return ""
     names = _named([line.name for line in found], of=len(lines))
     range_ = " to ".join(dict.fromkeys((times[0], times[-1])))
