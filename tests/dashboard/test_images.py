@@ -35,6 +35,7 @@ def browser(tmp_path_factory):
     yield from served_in_browser(home)
 
 
+@pytest.mark.studies
 def test_pictures_are_drawn_of_pages_that_are_whole(browser, tmp_path, monkeypatch):
     monkeypatch.setattr("dashboard.images.PAGES", {"compare": PAGES["compare"]})
     drawn = list(take_pictures(browser, tmp_path))

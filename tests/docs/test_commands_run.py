@@ -49,6 +49,8 @@ PAGES_RUN = [
 ]
 """The first three are made from the code and tested with it, tests/docs/test_python.py runs the fourth, and the log
 says what was done once."""
+LONG = (REPOSITORY / "docs" / "how-to.md", REPOSITORY / "docs" / "tutorial.md")
+"""Pages that train for minutes; `make test-all` and `make numbers` run them."""
 WHOLE: dict[str, Any] = {
     "name": "part",
     "reference": "scalerl",
@@ -239,7 +241,11 @@ def write_own_task(place: Path) -> None:
     (model / "config.json").write_text(json.dumps(settings | {"max_position_embeddings": 4096}))
 
 
-@pytest.mark.parametrize("page", PAGES_RUN, ids=lambda page: page.relative_to(REPOSITORY).as_posix())
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(one, marks=pytest.mark.studies if one in LONG else ()) for one in PAGES_RUN],
+    ids=lambda page: page.relative_to(REPOSITORY).as_posix(),
+)
 def test_a_page_runs_and_prints_what_it_shows(page, place, pytestconfig):
     is_written = pytestconfig.getoption("--write-pages")
     name = page.relative_to(REPOSITORY).as_posix()

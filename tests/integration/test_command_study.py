@@ -33,6 +33,7 @@ def study(tmp_path: Path) -> Path:
     return write_study(tmp_path / "study", CURVE, budget="{compute: 300}")
 
 
+@pytest.mark.studies
 def test_a_killed_study_is_resumed_without_a_doubled_row_and_judged(platform, study, home):
     for due in (8, 50):
         process = start(home, "sweep", str(study))

@@ -114,6 +114,7 @@ def test_dry_run_prints_the_runs_and_writes_nothing(platform, study, home):
     assert not home.exists()
 
 
+@pytest.mark.studies
 def test_a_cancelled_sweep_keeps_its_work_and_goes_on(platform, study, home):
     process = start(home, "sweep", str(study), "--budget", "20x", "--jobs", "1")
     wait_until(lambda: list(home.glob("runs/*/metrics.jsonl")), "a run that trains", process=process)
@@ -138,6 +139,7 @@ def test_ctrl_c_lets_runs_write_their_checkpoints(platform, study, home):
     assert all((home / "runs" / run["id"] / "checkpoint" / "manifest.json").exists() for run in cancelled)
 
 
+@pytest.mark.studies
 def test_a_run_that_fails_is_named_and_told_and_costs_no_other_run(platform, study, home, hook):
     run_id = json.loads(platform("sweep", str(study), "--dry-run", "--json").stdout)["runs"][1]["id"]
     folder = home / "runs" / run_id

@@ -61,6 +61,7 @@ def watch(home, tmp_path):
         one.process.wait()
 
 
+@pytest.mark.studies
 def test_a_server_that_comes_late_gets_everything_and_the_watch_ends_with_the_sweep(home, server, watch):
     sweep = make_home(home, fraction=0.5, state="running")
     watching = watch("--tracking-uri", server.uri)

@@ -80,6 +80,7 @@ def fill(disk: Path) -> Path:
     return filler
 
 
+@pytest.mark.studies
 def test_a_full_home_folder_costs_what_was_not_saved_and_nothing_else(empty, small_disk, tmp_path):
     study = SlurmStudy(cluster=empty, folder=tmp_path / "study", budget=4.0, home=small_disk / "home")
     study.submit()

@@ -29,6 +29,7 @@ def test_a_job_of_a_higher_partition_sends_runs_back_to_the_queue(study):
     assert study.metrics() == study.undisturbed()
 
 
+@pytest.mark.studies
 def test_what_was_trained_before_the_time_limit_is_kept_and_trained_on(study):
     study.file.write_text(study.file.read_text().replace("time_min: 10", "time_min: 2"))
     study.submit()

@@ -79,6 +79,7 @@ def test_a_dependency_and_a_hold_are_given_to_slurm(study):
     study.until_done()
 
 
+@pytest.mark.studies
 def test_after_three_equal_failures_the_rest_is_held_until_it_is_retried(study, source, hook):
     path = source / "scalerl" / "run" / "loop.py"
     whole = path.read_text()
