@@ -54,8 +54,8 @@ def shortness(tokens: list[int], is_right: bool) -> float:
 
 
 PLANTED: dict[str, tuple[str, dict[str, Any]]] = {
-    "learning rate x 100": ("learning rate too high", {"trl": {"learning_rate": 5e-2}}),
-    "learning rate x 20": ("learning rate too high", {"trl": {"learning_rate": 1e-2}}),
+    "learning rate x 100": ("score gone at once", {"trl": {"learning_rate": 5e-2}}),
+    "learning rate x 20": ("score gone at once", {"trl": {"learning_rate": 1e-2}}),
     "learning rate / 10,000": ("learning rate too low", {"trl": {"learning_rate": 5e-8}}),
     "a loss without the advantage": ("entropy gone", {"trainer": "imitates"}),
     "a loss that rewards entropy": ("entropy explodes", {"trainer": "explores"}),

@@ -18,6 +18,8 @@ CAUSES_FIRST = (
     "learned by heart",
 )
 """Rules that name a cause by themselves, before those that may be its consequence."""
+EXPLAINS_A_LOSS = (*CAUSES_FIRST, "learning rate too high", "entropy explodes", "entropy gone", "mismatch grows")
+"""Rules that say why a score is gone."""
 BY_DESIGN_LAST = ("prompts run out", "score falls", "starved", "noisy evaluation")
 """Rules about what may be so by design."""
 
@@ -63,7 +65,12 @@ def diagnose(history: History) -> list[Diagnosis]:
     order = [*CAUSES_FIRST, *(name for name in names if name not in (*CAUSES_FIRST, *BY_DESIGN_LAST)), *BY_DESIGN_LAST]
     found.sort(key=lambda one: order.index(one.rule))
     causes = {one.rule for one in found}
-    return [one for one in found if not (one.rule == "score falls" and causes - {"score falls", *BY_DESIGN_LAST})]
+    said = set[str]()
+    if causes - {"score falls", *BY_DESIGN_LAST}:
+        said.add("score falls")
+    if causes & set(EXPLAINS_A_LOSS):
+        said.add("score gone at once")
+    return [one for one in found if one.rule not in said]
 
 
 def _of_steps(history: History, name: str, rule: TrainingRule) -> Diagnosis | None:

@@ -143,13 +143,21 @@ def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
     gap, lag = _largest_gap(window)
     if gap > WEIGHTS_JUMPED and lag <= OLD:
         signs.append(f"log-probs moved by up to {gap:.1f} nats a token before they were trained on")
-    if lag <= OLD and (at := _gone_at_once(window.steps)) is not None:
-        signs.append(f"nearly all of it within {AT_ONCE} steps, at step {at}")
     if not signs:
         return None
     return Symptom(
         text=f"{_fall(window)}, and {' and '.join(signs)}: the steps are too large",
         change="lower optimiser.learning_rate, clip more (optimiser.max_grad_norm), or lower off_policy.k",
+    )
+
+
+def _gone(window: StepWindow) -> Symptom | None:
+    """A score that was lost within some steps, as it is when steps are too large; other causes do it too."""
+    if not _has_fallen(window) or (at := _gone_at_once(window.steps)) is None:
+        return None
+    return Symptom(
+        text=f"{_fall(window)}, nearly all of it within {AT_ONCE} steps, at step {at}",
+        change="lower optimiser.learning_rate first; if that changes nothing, look at the loss",
     )
 
 
@@ -364,6 +372,7 @@ TRAINING_RULES: dict[str, TrainingRule] = {
     "steps skipped": _skipped,
     "reward pays something else": _reward_pays_something_else,
     "learning rate too high": _learning_rate_too_high,
+    "score gone at once": _gone,
     "learning rate too low": _learning_rate_too_low,
     "no signal": _no_signal,
     "entropy explodes": _entropy_explodes,

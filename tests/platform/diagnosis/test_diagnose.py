@@ -51,6 +51,7 @@ WRONG = {
     "longer, not better": {"mean_tokens": 40.0, "pass_rate": 0.25},
     "entropy gone": {"entropy": 0.001},
     "score falls": {"pass_rate": 0.2},
+    "score gone at once": {"pass_rate": 0.05},
     "starved": {"generator_idle": 0.97},
 }
 
@@ -251,15 +252,16 @@ def test_a_learning_rate_that_moves_no_weight_is_too_low_although_no_old_weights
     assert trl_log(tmp_path, reward=lambda _: 0.3, evaluated=lambda step: 0.3 + step / 9000, learning_rate=1e-6) == []
 
 
-def test_a_score_that_is_gone_within_some_steps_means_steps_too_large_and_no_reward_for_empty_answers(tmp_path):
+def test_a_score_that_is_gone_within_some_steps_means_no_reward_for_empty_answers(tmp_path):
     found = trl_log(
         tmp_path,
         reward=lambda step: 0.4 if step < 12 else 0.0,
         evaluated=lambda _: 0.0,
         **{"completions/mean_length": lambda step: 20.0 if step < 12 else 1.0},
     )
-    assert [rule for rule, _, _ in found] == ["learning rate too high", "empty answers"]
+    assert [rule for rule, _, _ in found] == ["score gone at once", "empty answers"]
     assert "nearly all of it within 15 steps" in found[0][1]
+    assert "lower optimiser.learning_rate first" in found[0][2]
     assert "the reward does not pay for this" in found[1][2]
     paid = trl_log(
         tmp_path,
@@ -277,3 +279,8 @@ def test_pass_rates_tell_of_how_few_answers_they_are(tmp_path):
     assert rule == "noisy evaluation"
     assert "one evaluation of 12 answers has a standard error of 0.1" in text
     assert trl_log(tmp_path, reward=lambda _: 0.45, evaluated=lambda step: round(97 + 3 * np.sin(step)) / 211) == []
+
+
+def test_a_score_that_is_gone_is_not_said_beside_what_explains_it():
+    found = diagnose(History(name="random", steps=rows(pass_rate=0.02, entropy=2.5)))
+    assert [one.rule for one in found] == ["entropy explodes"]
