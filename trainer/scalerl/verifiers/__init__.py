@@ -7,6 +7,7 @@ math_answer   mathematics, by math-verify in a worker process with a time limit
   math_families values with any integer or constant: general solutions, residue classes, integrals
   math_reading  parts of an answer besides its value: letter, name, sign, unit, base, ratio, words
   math_notation one notation for many ways of writing: Unicode marks, spacing, currency
+  math_phrases  one form for usual phrases, marks of angles and rows of digits
   math_latex    values in the notation of the parser
   math_units    names and sizes of units, and words that change a number
   math_prose    values stated in a sentence
@@ -19,4 +20,5 @@ gym_score     scores of `reasoning-gym`; runs in the worker
 judge_worker  processes of mathematics and of scores, with time limit and restart
 choice        the letter of a multiple-choice answer, as in ARC and HellaSwag
 qa            normalised exact match and F1 against several answers, as in NaturalQuestions
+  qa_values     dates, amounts, lists and abbreviations in other words
 """
