@@ -1,5 +1,6 @@
 """One run of a sweep with its state, and sums over all runs."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,7 +48,7 @@ def left_to_train(plan: Plan, rows: Sequence[RunRow]) -> float:
 
 def rows_seconds_left(plan: Plan, rows: Sequence[RunRow]) -> float | None:
     """Seconds until the whole sweep has ended (`ablations.status.time_left`); None if unknown."""
-    return sweep_seconds_left([row.state for row in rows], plan.budget_gpu_hours)
+    return sweep_seconds_left([row.state for row in rows], plan.budget_gpu_hours, time.time())
 
 
 def is_going_on(states: Sequence[RunState], *, is_swept: bool, now: float) -> bool:

@@ -13,6 +13,9 @@ from datetime import datetime, timedelta
 from ablations.home.state import RunState, State
 from ablations.text import MINUTE_S, duration_text
 
+HANDOVER_S = 30.0
+"""Seconds that it takes at most until another run has the place of one that has ended."""
+
 
 def seconds_left(state: RunState, budget_gpu_hours: float) -> float | None:
     """Seconds until a run reaches its budget; None if its speed is unknown."""
@@ -20,14 +23,19 @@ def seconds_left(state: RunState, budget_gpu_hours: float) -> float | None:
     return None if pace is None else _compute_left(state, budget_gpu_hours) * pace
 
 
-def sweep_seconds_left(states: Sequence[RunState], budget_gpu_hours: float) -> float | None:
-    """Seconds until the last run has ended; None if nothing trains or no run has a speed yet."""
+def sweep_seconds_left(states: Sequence[RunState], budget_gpu_hours: float, now: float | None = None) -> float | None:
+    """Seconds until the last run has ended; None if nothing trains or no run has a speed yet.
+
+    The place of a run that ended within HANDOVER_S seconds before `now`, in seconds since 1970, is free for the next.
+    """
     paces = [pace for state in states if (pace := _pace(state)) is not None]
     training = [state for state in states if state.state == State.RUNNING]
     if not paces or not training:
         return None
     mean = sum(paces) / len(paces)
     places = [_compute_left(state, budget_gpu_hours) * (_pace(state) or mean) for state in training]
+    if now is not None:
+        places += [0.0 for state in states if state.state.is_finished and abs(now - state.heartbeat) < HANDOVER_S]
     heapq.heapify(places)
     for state in states:
         if state.state.waits:

@@ -60,6 +60,16 @@ def test_a_run_that_only_begins_is_as_fast_as_those_that_are_done():
     assert sweep_seconds_left([run("done", 100, 400), run("running")], 100) == pytest.approx(400)
 
 
+def test_the_place_of_a_run_that_has_just_ended_is_free():
+    # Alone, the run that trains would be followed by both that wait: 300, then 800 and 1300 s at 5 s each.
+    states = [run("running", 40, 200), run("done", 100, 500), run("pending"), run("pending")]
+    assert sweep_seconds_left(states, 100) == pytest.approx(1300)
+    ended = [replace(state, heartbeat=1000.0) if state.state == State.DONE else state for state in states]
+    # Two places: the free one is taken at once and again after 500 s if the other, free at 300 s, were not sooner.
+    assert sweep_seconds_left(ended, 100, now=1010.0) == pytest.approx(800)
+    assert sweep_seconds_left(ended, 100, now=1060.0) == pytest.approx(1300)
+
+
 def test_failed_and_stopped_runs_are_not_waited_for():
     states = [run("running", 50, 500), run("failed", 10, 100), run("stopped", 10, 100), run("cancelled")]
     assert sweep_seconds_left(states, 100) == pytest.approx(500)
