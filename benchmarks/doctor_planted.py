@@ -10,6 +10,7 @@ the doctor names, in its order.
 
 import sys
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import torch
 import yaml
 from record import write_record
 
-from ablations.diagnosis.diagnose import diagnose
+from ablations.diagnosis.diagnose import Diagnosis, diagnose
 from ablations.diagnosis.history import History
 from ablations.files.lookup import files_of
 from scalerl.recipe import ResolvedRecipe
@@ -35,6 +36,10 @@ def own(function: str) -> dict[str, str]:
 
 TASK = {"type": "k_smallest", "symbols": 12, "min_length": 3, "max_length": 6, "validation_prompts": 200}
 PPO = {"type": "ppo_off_policy", "k": 8}
+Planted = Mapping[str, tuple[str, dict[str, Any]]]
+"""The rule that is to be found, and the settings that plant the cause, by name."""
+Diagnosed = Callable[[Path, str, dict[str, Any], int], Sequence[Diagnosis]]
+"""The findings of a run, by folder of all runs, name, settings and seed."""
 PLANTED: dict[str, tuple[str, dict[str, Any]]] = {
     "learning rate x 100": ("learning rate too high", {"optimiser": {"learning_rate": 5e-2}}),
     "learning rate / 10,000": ("learning rate too low", {"optimiser": {"learning_rate": 5e-8}}),
@@ -131,31 +136,45 @@ def trained(folder: Path, recipe: ResolvedRecipe, seed: int) -> History:
     )
 
 
-def main() -> None:
-    torch.set_num_threads(1)
+def examined(
+    planted: Planted, healthy: Mapping[str, dict[str, Any]], seeds: Sequence[int], diagnosed: Diagnosed, record: str
+) -> None:
+    """Print and keep what is found in runs with a planted cause, and in healthy ones; names on the command line choose
+    some of the first, of which nothing is kept."""
     wanted = sys.argv[2:]
-    planted, healthy = {}, {}
+    causes, well = {}, {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(sys.argv[1] if len(sys.argv) > 1 else place)
         (folder / "warm").mkdir(parents=True, exist_ok=True)
-        for name, (expected, settings) in PLANTED.items():
+        for name, (expected, settings) in planted.items():
             if wanted and name not in wanted:
                 continue
-            found = diagnose(trained(folder, recipe_with(settings), 0))
-            planted[name] = {"planted": expected, "found": [one.rule for one in found]}
+            found = diagnosed(folder, name, settings, 0)
+            causes[name] = {"planted": expected, "found": [one.rule for one in found]}
             print(f"{name}: {expected}")
             for one in found:
                 print(f"    {one.rule} ({one.how_sure}, since {one.since_step}): {one.text}", flush=True)
-        for name, settings in {} if wanted else HEALTHY.items():
-            for seed in range(3):
-                found = diagnose(trained(folder, recipe_with(settings), seed))
-                healthy[f"{name}, seed {seed}"] = [one.rule for one in found]
+        for name, settings in {} if wanted else healthy.items():
+            for seed in seeds:
+                found = diagnosed(folder, name, settings, seed)
+                well[f"{name}, seed {seed}"] = [one.rule for one in found]
                 print(f"healthy {name} {seed}: {[(one.rule, one.text) for one in found]}", flush=True)
-    first_two = sum(row["planted"] in row["found"][:2] for row in planted.values())
-    print(f"{first_two} of {len(planted)} planted causes are the first or second finding")
-    print(f"{sum(map(bool, healthy.values()))} of {len(healthy)} healthy runs have a finding")
+    first_two = sum(row["planted"] in row["found"][:2] for row in causes.values())
+    print(f"{first_two} of {len(causes)} planted causes are the first or second finding")
+    print(f"{sum(map(bool, well.values()))} of {len(well)} healthy runs have a finding")
     if not wanted:
-        write_record("doctor_planted", {"planted": planted, "healthy": healthy, "first_two": first_two})
+        write_record(record, {"planted": causes, "healthy": well, "first_two": first_two})
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    examined(
+        PLANTED,
+        HEALTHY,
+        range(3),
+        lambda folder, _, settings, seed: diagnose(trained(folder, recipe_with(settings), seed)),
+        "doctor_planted",
+    )
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ another task, another start or other settings of TRL. What is planted is the cau
 results/doctor_trl.json: of every run the rules that the doctor names, in its order.
 """
 
-import sys
-import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -17,14 +15,12 @@ from typing import Any
 
 import torch
 import transformers
-import trl
 from datasets import Dataset
-from doctor_planted import recipe_with
-from record import write_record
+from doctor_planted import examined, recipe_with
 from trl.trainer.grpo_config import GRPOConfig
 from trl.trainer.grpo_trainer import GRPOTrainer
 
-from ablations.diagnosis.diagnose import diagnose
+from ablations.diagnosis.diagnose import Diagnosis, diagnose
 from ablations.diagnosis.logged_history import history_of_log
 from scalerl.model.build import new_policy
 from scalerl.recipe import ResolvedRecipe
@@ -191,37 +187,14 @@ def config_of(recipe: ResolvedRecipe, place: Path, seed: int) -> dict[str, Any]:
     }
 
 
-def found_in(place: Path) -> list[Any]:
+def diagnosed(folder: Path, name: str, settings: dict[str, Any], seed: int) -> list[Diagnosis]:
     """What the doctor finds in the last checkpoint's log."""
-    return list(diagnose(history_of_log(place, "trl")))
+    return diagnose(history_of_log(trained(folder, name, settings, seed), "trl"))
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    wanted = sys.argv[2:]
-    planted, healthy = {}, {}
-    with tempfile.TemporaryDirectory() as kept:
-        folder = Path(sys.argv[1] if len(sys.argv) > 1 else kept)
-        (folder / "warm").mkdir(parents=True, exist_ok=True)
-        for name, (expected, settings) in PLANTED.items():
-            if wanted and name not in wanted:
-                continue
-            found = found_in(trained(folder, name, settings, 0))
-            planted[name] = {"planted": expected, "found": [one.rule for one in found]}
-            print(f"{name}: {expected}")
-            for one in found:
-                print(f"    {one.rule} ({one.how_sure}, since {one.since_step}): {one.text}", flush=True)
-        for name, settings in {} if wanted else HEALTHY.items():
-            for seed in range(1, 2):
-                found = found_in(trained(folder, name, settings, seed))
-                healthy[f"{name}, seed {seed}"] = [one.rule for one in found]
-                print(f"healthy {name} {seed}: {[(one.rule, one.text) for one in found]}", flush=True)
-    first_two = sum(row["planted"] in row["found"][:2] for row in planted.values())
-    print(f"{first_two} of {len(planted)} planted causes are the first or second finding")
-    print(f"{sum(map(bool, healthy.values()))} of {len(healthy)} healthy runs have a finding")
-    if not wanted:
-        record = {"trl": trl.__version__, "planted": planted, "healthy": healthy, "first_two": first_two}
-        write_record("doctor_trl", record)
+    examined(PLANTED, HEALTHY, (1,), diagnosed, "doctor_trl")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from ablations.cli.options import (
 )
 from ablations.errors import AblationsError
 from ablations.fit.options import FitSettings
+from ablations.home.home import find_home
 
 if TYPE_CHECKING:
     from ablations.findings.results import Results
@@ -89,6 +90,13 @@ def _results(home: Path | None, names: list[str]) -> "list[Results]":
     return found
 
 
+def last_started(home: Path | None, name: str) -> str:
+    """The last sweep of a file with `scales` that was started, or the last; any other name as given."""
+    names = names_of_file(name) or [name]
+    started = set(find_home(home).sweep_names())
+    return next((one for one in reversed(names) if one in started), names[-1])
+
+
 def ladder_beside(results: "Results") -> "ScaleLadder | None":
     """The study of a sweep at all its scales; None if it was started at one alone, or says nothing over scales."""
     from ablations.findings.scale_ladder import ladders_of, scale_ladder
@@ -98,8 +106,8 @@ def ladder_beside(results: "Results") -> "ScaleLadder | None":
     names = next((one for one in ladders_of(own.home).values() if own.name in one), [])
     if not names:
         return None
-    others = _results(own.home.path, [name for name in names if name != own.name])
     try:
+        others = _results(own.home.path, [name for name in names if name != own.name])
         ladder = scale_ladder([results, *others])
     except AblationsError as error:
         warn(f"nothing is said over scales: {error}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ablations.cli.elsewhere import Elsewhere
-from ablations.cli.ladder import ladder_beside
+from ablations.cli.ladder import ladder_beside, last_started
 from ablations.cli.options import (
     FAILED,
     AloneOption,
@@ -19,7 +19,6 @@ from ablations.cli.options import (
     console,
     find_sweep,
     further_sweeps,
-    names_of_file,
     print_json,
     tell,
     warn,
@@ -367,12 +366,12 @@ def report(
     """Write a report of one sweep or several: an HTML file that opens anywhere, or files for papers and programs.
 
     A study that was started at several scales has its differences over all of them in each report; the report of its
-    file is that of the last scale.
+    file is that of the last scale that was started.
     """
     from ablations.report.formats import write_in_format
     from ablations.terminal.progress_bar import waiting
 
-    names = [of for name in sweeps or [] for of in names_of_file(name)[-1:] or [name]]
+    names = [last_started(home, name) for name in sweeps or []]
     results = _of_sweeps(home, names, task, alone=alone)
     folder = to or results.report_folder
     ladder = None if len(names) > 1 or task else ladder_beside(results)

@@ -41,7 +41,7 @@ STAYS = 0.05
 """Largest difference between windows of a score that stays, with the noise of both."""
 HARDLY_MOVED = 2e-3
 """Gap in nats between the trainer and weights some steps old, below which the weights hardly move."""
-HARDLY_ANY = 5e-5
+HARDLY_ANY = 1.5e-5
 """Sum of the learning rates of all steps, which bounds how far AdamW moves a weight, below which hardly any learns."""
 ENTROPY_RISE, ENTROPY_RISE_NATS = 1.5, 0.2
 """Rise of the entropy, as a factor and in nats."""

@@ -85,7 +85,15 @@ def test_a_report_of_either_scale_has_the_differences_over_scales(trained):
     assert ">carries<" in page
 
 
+def test_a_report_is_written_although_the_sweep_of_another_scale_cannot_be_read(trained):
+    (trained / "home" / "sweeps" / "steps@bench" / "plan.json").write_text("{")
+    result = CliRunner().invoke(app, ["report", "steps@smoke", "--format", "md", "--to", "here"])
+    assert result.exit_code == 0
+    assert "nothing is said over scales" in result.stderr
+    assert "Over scales" not in (trained / "here" / "report-md" / "report.md").read_text()
+
+
 def test_a_report_of_one_scale_alone_says_nothing_over_scales(trained):
     shutil.rmtree(trained / "home" / "sweeps" / "steps@bench")
-    platform("report", "steps@smoke", "--format", "md", "--to", "here")
+    platform("report", "steps.yaml", "--format", "md", "--to", "here")
     assert "Over scales" not in (trained / "here" / "report-md" / "report.md").read_text()

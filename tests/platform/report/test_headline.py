@@ -91,6 +91,8 @@ def test_who_is_known_to_need_less_and_more_compute_is_said(results):
         "loo-curriculum needs 0.81 times the compute of scalerl to the same pass rate.",
         "loo-loss needs 1.64 times the compute of scalerl to the same pass rate.",
     )
+    much = with_line(results, "loo-curriculum", answers={"compute": {"verdict": "more compute", "estimate": 12.5}})
+    assert "need 1.64 to 12.50 times the compute" in headline(much)[1]
     unknown = {"compute": {"verdict": "cannot tell", "estimate": 0.81}}
     both = with_line(with_line(results, "loo-curriculum", answers=unknown), "loo-loss", answers=unknown)
     assert "times the compute" not in " ".join(headline(both))

@@ -97,11 +97,11 @@ def _ahead(line: VariantResult) -> str:
 def _compute(reference: str, lines: Sequence[VariantResult], verdict: str) -> str:
     """`a and b need 1.46 to 1.90 times the compute of scalerl to the same pass rate.`; empty if nobody is known to."""
     found = [line for line in lines if line.answers[COMPUTE.name].verdict == verdict]
-    times = sorted(f"{line.answers[COMPUTE.name].estimate or 0.0:.2f}" for line in found)
+    times = sorted(line.answers[COMPUTE.name].estimate or 0.0 for line in found)
     if not found or len(lines) > MOST_SUMMED_UP:
         return ""
     names = _named([line.name for line in found], of=len(lines))
-    range_ = " to ".join(dict.fromkeys((times[0], times[-1])))
+    range_ = " to ".join(dict.fromkeys(f"{one:.2f}" for one in (times[0], times[-1])))
     return (
         f"{names[0].upper() if len(found) > MOST_IN_HEADLINE else names[0]}{names[1:]} "
         f"need{'s' * (len(found) == 1)} {range_} times the compute of {reference} to the same pass rate."
