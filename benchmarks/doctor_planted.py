@@ -137,10 +137,14 @@ def trained(folder: Path, recipe: ResolvedRecipe, seed: int) -> History:
 
 
 def examined(
-    planted: Planted, healthy: Mapping[str, dict[str, Any]], seeds: Sequence[int], diagnosed: Diagnosed, record: str
+    planted: Planted,
+    healthy: Mapping[str, dict[str, Any]],
+    seeds: tuple[Sequence[int], Sequence[int]],
+    diagnosed: Diagnosed,
+    record: str,
 ) -> None:
-    """Print and keep what is found in runs with a planted cause, and in healthy ones; names on the command line choose
-    some of the first, of which nothing is kept."""
+    """Print and keep what is found in runs with a planted cause, and in healthy ones, with the seeds of either; names
+    on the command line choose some of the first, of which nothing is kept."""
     wanted = sys.argv[2:]
     causes, well = {}, {}
     with tempfile.TemporaryDirectory() as place:
@@ -149,13 +153,14 @@ def examined(
         for name, (expected, settings) in planted.items():
             if wanted and name not in wanted:
                 continue
-            found = diagnosed(folder, name, settings, 0)
-            causes[name] = {"planted": expected, "found": [one.rule for one in found]}
-            print(f"{name}: {expected}")
-            for one in found:
-                print(f"    {one.rule} ({one.how_sure}, since {one.since_step}): {one.text}", flush=True)
+            for seed in seeds[0]:
+                found = diagnosed(folder, name, settings, seed)
+                causes[f"{name}, seed {seed}"] = {"planted": expected, "found": [one.rule for one in found]}
+                print(f"{name}, seed {seed}: {expected}")
+                for one in found:
+                    print(f"    {one.rule} ({one.how_sure}, since {one.since_step}): {one.text}", flush=True)
         for name, settings in {} if wanted else healthy.items():
-            for seed in seeds:
+            for seed in seeds[1]:
                 found = diagnosed(folder, name, settings, seed)
                 well[f"{name}, seed {seed}"] = [one.rule for one in found]
                 print(f"healthy {name} {seed}: {[(one.rule, one.text) for one in found]}", flush=True)
@@ -171,7 +176,7 @@ def main() -> None:
     examined(
         PLANTED,
         HEALTHY,
-        range(3),
+        ((0,), range(3)),
         lambda folder, _, settings, seed: diagnose(trained(folder, recipe_with(settings), seed)),
         "doctor_planted",
     )

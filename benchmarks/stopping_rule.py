@@ -168,7 +168,7 @@ def answers(line: VariantResult, fits: Mapping[str, Sequence[Fit]], laws: Mappin
     def level(compute: float) -> float:
         return ours.level(compute) - theirs.level(compute)
 
-    target = common_target(both)
+    target = common_target([fits[line.name], fits[REFERENCE]])
     ratio = target and found["compute"] and math.log(found["compute"] * theirs.reaches(target))
     return {
         "level": less(found["level"], level(common_compute(both))),

@@ -1,5 +1,6 @@
 """All rules on one run: what is wrong, since when, how sure, what it has cost and what to change."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -64,13 +65,16 @@ def diagnose(history: History) -> list[Diagnosis]:
     names = [*TRAINING_RULES, *HELD_OUT_RULES]
     order = [*CAUSES_FIRST, *(name for name in names if name not in (*CAUSES_FIRST, *BY_DESIGN_LAST)), *BY_DESIGN_LAST]
     found.sort(key=lambda one: order.index(one.rule))
-    causes = {one.rule for one in found}
-    said = set[str]()
-    if causes - {"score falls", *BY_DESIGN_LAST}:
-        said.add("score falls")
-    if causes & set(EXPLAINS_A_LOSS):
-        said.add("score gone at once")
-    return [one for one in found if one.rule not in said]
+    return [one for one in found if not _is_explained(one, found)]
+
+
+def _is_explained(one: Diagnosis, found: Sequence[Diagnosis]) -> bool:
+    """True of a loss of the score that another finding explains: one that does not begin after a score that is gone."""
+    if one.rule == "score falls":
+        return any(other.rule not in BY_DESIGN_LAST for other in found)
+    if one.rule != "score gone at once":
+        return False
+    return any(other.rule in EXPLAINS_A_LOSS and (other.since_step or 0) <= (one.since_step or 0) for other in found)
 
 
 def _of_steps(history: History, name: str, rule: TrainingRule) -> Diagnosis | None:

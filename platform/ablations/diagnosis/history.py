@@ -7,6 +7,12 @@ from typing import Any
 from scalerl.run.health import EARLY, RECENT, SETTLED, column_mean
 
 LogRow = dict[str, Any]
+FIRST_STEPS = 3
+"""Steps whose score stands for the one before training, if that was not measured."""
+CLEAR_FALL, FALL_OF_BEST = 0.08, 0.2
+"""Fall of the score from its best window, absolute and as a share of the best."""
+STAYS = 0.05
+"""Largest difference between windows of a score that stays, with the noise of both."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +86,12 @@ class StepWindow:
         return None if before is None or now is None else (before, now)
 
     @property
+    def start(self) -> float | None:
+        """Mean training score of the first steps, or of the first RECENT ones if that is larger."""
+        first, settled = score_of(self.steps[:FIRST_STEPS]), self.score_before
+        return first if settled is None else max(settled, first or 0.0)
+
+    @property
     def score(self) -> float | None:
         """Mean training pass rate of the recent steps, or their mean reward."""
         return score_of(self.recent)
@@ -89,6 +101,23 @@ class StepWindow:
         """The same of the first RECENT steps."""
         return score_of(self.early[:RECENT])
 
+    @property
+    def has_risen(self) -> bool:
+        """True if the training score lies above that of the first steps by more than noise, or is not logged."""
+        return self.score is None or self.start is None or self.score > self.start + STAYS
+
+    @property
+    def has_fallen(self) -> bool:
+        """True if the training score has fallen, and the held-out score with it: a curriculum that leaves out mastered
+        prompts lowers the first alone."""
+        pairs = [(self.best, self.score)]
+        if self.held_out:
+            pairs.append((max(self.held_out), self.held_out[-1]))
+        return all(
+            best is not None and now is not None and best - now > max(CLEAR_FALL, FALL_OF_BEST * abs(best))
+            for best, now in pairs
+        )
+
 
 def score_of(rows: Sequence[LogRow]) -> float | None:
     """Mean training pass rate of the rows, or their mean reward where no pass rate is logged."""
@@ -96,8 +125,6 @@ def score_of(rows: Sequence[LogRow]) -> float | None:
     return column_mean(rows, "reward_mean") if rate is None else rate
 
 
-FIRST_STEPS = 3
-"""Steps whose score stands for the one before training, if that was not measured."""
 STRIDE = 5
 """Steps between windows."""
 

@@ -36,6 +36,9 @@ TRAINING_COLUMNS: dict[str, dict[str, str]] = {
     },
 }
 """What a trainer calls the columns of a train row."""
+OF_ROLLOUTS = ("reward_mean", "zero_variance", "mean_tokens", "truncated")
+"""Columns that a trainer logs when it has generated. Several steps may train on the same rollouts: TRL generates once
+in `num_iterations * steps_per_generation` steps."""
 
 
 def history_of_log(path: Path, trainer: str) -> History:
@@ -68,10 +71,12 @@ def _train_rows(log: Log, preset: Preset) -> list[LogRow]:
         raise AblationsError(f"{log.place}: none of the training columns of {preset.name} is in it")
     values = by_step(_steps(log, preset), {name: log.columns[name] for name in names})
     rows: list[LogRow] = []
+    rollouts: LogRow = {}
     for place, step in enumerate(values.step.tolist()):
         row = {own: float(values.columns[name][place]) for name, own in names.items()}
         if present := {name: value for name, value in row.items() if value == value}:  # NaN: not logged at this step
-            rows.append({"step": int(step), **present})
+            rollouts |= {name: value for name, value in present.items() if name in OF_ROLLOUTS}
+            rows.append({"step": int(step), **rollouts, **present})
     return rows
 
 

@@ -8,8 +8,9 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ablations.diagnosis.history import LogRow, StepWindow, score_of
+from ablations.diagnosis.history import CLEAR_FALL, STAYS, LogRow, StepWindow, score_of
 from scalerl.run import health
+from scalerl.run.health import column_mean
 
 MANY_NOT_JUDGED = 0.02
 """Share of answers that the verifier could not judge."""
@@ -27,24 +28,22 @@ OLD = 10.0
 """Age of weights in steps above which a large gap is laid to their age, and not to the size of a step."""
 GRADIENT_RISE = 4.0
 """Median gradient norm, over that at the start."""
-MANY_CLIPPED = 0.3
-"""Share of tokens whose ratio the loss clips."""
-CLEAR_FALL, FALL_OF_BEST = 0.08, 0.2
-"""Fall of the score from its best window, absolute and as a share of the best."""
+MANY_CLIPPED, ONCE_CLIPPED = 0.3, 0.15
+"""Share of tokens whose ratio the loss clips, recently, and over the RECENT steps with the largest share so far."""
 AT_ONCE, LEFT_AT_ONCE = 15, 0.3
 """Steps in which a score is gone at once, and the share of it that is left then."""
 WEIGHTS_JUMPED = 0.5
 """Gap in nats a token between trainer and generator that only a jump of the weights brings about."""
 NO_CHANGE = 0.02
 """Change of the score that is none."""
-STAYS = 0.05
-"""Largest difference between windows of a score that stays, with the noise of both."""
 HARDLY_MOVED = 2e-3
 """Gap in nats between the trainer and weights some steps old, below which the weights hardly move."""
 HARDLY_ANY = 1.5e-5
 """Sum of the learning rates of all steps, which bounds how far AdamW moves a weight, below which hardly any learns."""
 ENTROPY_RISE, ENTROPY_RISE_NATS = 1.5, 0.2
-"""Rise of the entropy, as a factor and in nats."""
+"""Rise of the entropy, as a factor and in nats; either will do if the score has not risen."""
+ENTROPY_LEFT = 0.1
+"""Share of the entropy at the start that is left of one that is gone, if the score has not risen."""
 MUCH_LONGER = 1.3
 """Rise of the length of answers, as a factor."""
 ALMOST_EMPTY, MUCH_SHORTER = 2.5, 0.4
@@ -129,8 +128,16 @@ def _no_signal(window: StepWindow) -> Symptom | None:
 
 
 def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
-    """Large gradients, many clipped ratios or few effective tokens, together with a falling score."""
-    if not _has_fallen(window):
+    """Large gradients, many clipped ratios or few effective tokens, together with a falling score; or ratios that were
+    clipped all along, while nothing was learned."""
+    most = max(column_mean(rows, "ratio_clipped") or 0.0 for rows in _blocks(window.steps))
+    if most > ONCE_CLIPPED and not window.has_risen:
+        return Symptom(
+            text=f"up to {most:.0%} of the ratios of {health.RECENT} steps were clipped, and the training score has "
+            f"not risen from {window.start or 0.0:.2f}: the steps are too large",
+            change="lower optimiser.learning_rate, or take fewer steps on each batch",
+        )
+    if not window.has_fallen:
         return None
     signs = []
     norms, early = _values(window.recent, "grad_norm"), _values(window.early[health.SETTLED :], "grad_norm")
@@ -153,7 +160,7 @@ def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
 
 def _gone(window: StepWindow) -> Symptom | None:
     """A score that was lost within some steps, as it is when steps are too large; other causes do it too."""
-    if not _has_fallen(window) or (at := _gone_at_once(window.steps)) is None:
+    if not window.has_fallen or (at := _gone_at_once(window.steps)) is None:
         return None
     return Symptom(
         text=f"{_fall(window)}, nearly all of it within {AT_ONCE} steps, at step {at}",
@@ -185,7 +192,7 @@ def _learning_rate_too_low(window: StepWindow) -> Symptom | None:
 def _mismatch(window: StepWindow) -> Symptom | None:
     """The gap between trainer and generator, told apart by lag."""
     largest, age = _largest_gap(window)
-    if largest > WEIGHTS_JUMPED and age > OLD and _has_fallen(window):
+    if largest > WEIGHTS_JUMPED and age > OLD and window.has_fallen:
         return Symptom(
             text=f"{_fall(window)}, and weights {age:.0f} steps old were up to {largest:.1f} nats a token away",
             change="lower off_policy.k, or set correction",
@@ -215,7 +222,8 @@ def _entropy_explodes(window: StepWindow) -> Symptom | None:
     if (nats := window.change("entropy")) is None:
         return None
     before, now = nats
-    if now <= max(ENTROPY_RISE * before, before + ENTROPY_RISE_NATS):
+    rises = (now > ENTROPY_RISE * before, now > before + ENTROPY_RISE_NATS)
+    if not (all(rises) or (any(rises) and not window.has_risen)):
         return None
     return Symptom(
         text=f"entropy rose from {before:.2f} to {now:.2f} nats a token: the policy becomes random",
@@ -226,6 +234,10 @@ def _entropy_explodes(window: StepWindow) -> Symptom | None:
 def _entropy_gone(window: StepWindow) -> Symptom | None:
     """A policy that has stopped to explore."""
     text = health.low_entropy(window.early, window.recent)
+    if text is None and (nats := window.change("entropy")) is not None and not window.has_risen:
+        before, now = nats
+        if now < ENTROPY_LEFT * before and (window.score or 0.0) < TOO_EASY:
+            text = f"entropy fell from {before:.2f} to {now:.2f} nats a token, and the training score has not risen"
     if text is None:
         return None
     return Symptom(text=text, change="raise entropy_bonus or loss.clip_high, or lower optimiser.learning_rate")
@@ -241,7 +253,7 @@ def _empty_answers(window: StepWindow) -> Symptom | None:
     paid = "look at the kept rollouts; the reward pays short or empty answers"
     broken = "lower optimiser.learning_rate, or look at the loss: the reward does not pay for this"
     return Symptom(
-        text=f"answers shrank from {before:.1f} to {now:.1f} tokens", change=broken if _has_fallen(window) else paid
+        text=f"answers shrank from {before:.1f} to {now:.1f} tokens", change=broken if window.has_fallen else paid
     )
 
 
@@ -270,7 +282,7 @@ def _longer_not_better(window: StepWindow) -> Symptom | None:
 
 def _fallen(window: StepWindow) -> Symptom | None:
     """A score that has fallen, whatever the cause."""
-    if not _has_fallen(window):
+    if not window.has_fallen:
         return None
     return Symptom(
         text=_fall(window),
@@ -338,6 +350,10 @@ def _gone_at_once(steps: Sequence[LogRow]) -> int | None:
     return None
 
 
+def _blocks(steps: Sequence[LogRow]) -> list[Sequence[LogRow]]:
+    return [steps[at : at + health.RECENT] for at in range(0, len(steps), health.RECENT)]
+
+
 def _is_mastered(row: LogRow) -> bool:
     return row.get("zero_variance", 0.0) >= NO_SIGNAL and row.get("pass_rate", 0.0) >= TOO_EASY
 
@@ -353,18 +369,6 @@ def _largest_gap(window: StepWindow) -> tuple[float, float]:
         return 0.0, 0.0
     worst = max(rows, key=lambda row: row["mismatch"])
     return worst["mismatch"], _mean_lag([worst])
-
-
-def _has_fallen(window: StepWindow) -> bool:
-    """True if the training score has fallen, and the held-out score with it: a curriculum that leaves out mastered
-    prompts lowers the first alone."""
-    pairs = [(window.best, window.score)]
-    if window.held_out:
-        pairs.append((max(window.held_out), window.held_out[-1]))
-    return all(
-        best is not None and now is not None and best - now > max(CLEAR_FALL, FALL_OF_BEST * abs(best))
-        for best, now in pairs
-    )
 
 
 TRAINING_RULES: dict[str, TrainingRule] = {

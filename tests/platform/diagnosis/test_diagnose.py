@@ -284,3 +284,47 @@ def test_pass_rates_tell_of_how_few_answers_they_are(tmp_path):
 def test_a_score_that_is_gone_is_not_said_beside_what_explains_it():
     found = diagnose(History(name="random", steps=rows(pass_rate=0.02, entropy=2.5)))
     assert [one.rule for one in found] == ["entropy explodes"]
+
+
+def test_entropy_is_judged_by_its_start_if_the_score_has_not_risen(tmp_path):
+    def with_entropy(now, learned):
+        return trl_log(
+            tmp_path,
+            reward=lambda step: 0.2 + learned * step / 200,
+            evaluated=lambda step: 0.2 + learned * step / 200 + step / 9000,
+            entropy=lambda step: 1.6 if step < 60 else now,
+        )
+
+    ((rule, text, _),) = with_entropy(1.95, learned=0.0)
+    assert (rule, "from 1.60 to 1.95" in text) == ("entropy explodes", True)
+    ((rule, text, _),) = with_entropy(0.1, learned=0.0)
+    assert (rule, "from 1.60 to 0.10" in text) == ("entropy gone", True)
+    assert with_entropy(1.95, learned=0.4) == with_entropy(0.1, learned=0.4) == []
+    assert with_entropy(1.75, learned=0.0) == with_entropy(0.3, learned=0.0) == []
+
+
+def test_a_score_that_is_gone_before_the_entropy_is_said_first(tmp_path):
+    found = trl_log(
+        tmp_path,
+        reward=lambda step: 0.4 if step < 12 else 0.0,
+        evaluated=lambda _: 0.0,
+        entropy=lambda step: 1.6 if step < 100 else 0.1,
+    )
+    assert [rule for rule, _, _ in found] == ["score gone at once", "entropy gone"]
+
+
+def test_rewards_that_are_logged_once_for_several_steps_stand_for_all_of_them(tmp_path):
+    """TRL with num_iterations=32 logs what it generated once in 32 steps."""
+    history = []
+    for step in range(1, 201):
+        generated = {"reward": 0.3, "frac_reward_zero_std": 0.2} if step % 32 == 1 else {}
+        clipped = {"clip_ratio/region_mean": 0.25 if 30 < step < 70 else 0.01}
+        history.append({"step": step, "entropy": 0.6, "learning_rate": 1e-3, **generated, **clipped})
+    path = tmp_path / "trainer_state.json"
+    path.write_text(json.dumps({"log_history": history, "global_step": 200}))
+    read = history_of_log(path, "trl")
+    assert [row["pass_rate"] for row in read.steps] == [0.3] * 200
+    (found,) = diagnose(read)
+    assert found.rule == "learning rate too high"
+    assert "25% of the ratios of 20 steps were clipped" in found.text
+    assert "fewer steps on each batch" in found.change
