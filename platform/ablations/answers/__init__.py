@@ -3,6 +3,7 @@
     interval        an estimate with its 95 % interval and its joint interval over several comparisons
     answer          a question with its rule and its words; the answer to it
     questions       the questions of every comparison: level, ceiling, compute
+    rise            whether the seeds of a variant rise, judged together; the verdict on all of them
     level           the pass rate at equal compute, without a fitted law
     differences     differences from the reference in ceiling and in compute
     one_law         ceilings of several runs under one common law

@@ -16,10 +16,11 @@ from ablations.answers.level import common_compute, levels_of
 from ablations.answers.paper_rule import paper_rule
 from ablations.answers.questions import LEVEL, QUESTIONS
 from ablations.answers.repeats import NO_OTHERS, OtherSweeps
+from ablations.answers.rise import rise_together, verdict_together
 from ablations.answers.run_to_run import RunToRun
 from ablations.answers.unlike import Unlike, unlike_siblings
 from ablations.errors import AblationsError
-from ablations.fit.asymptote import DOUBTED, WITHOUT_RISE, AsymptoteEstimate, Verdict, asymptote_of, verdict_on_interval
+from ablations.fit.asymptote import DOUBTED, WITHOUT_RISE, AsymptoteEstimate, Verdict, asymptote_of
 from ablations.fit.result import Fit
 from ablations.text import counted
 
@@ -204,8 +205,8 @@ def _variant_result(
     ceiling, under_eq1 = mean_ceiling(fits, spread), mean_ceiling_under_eq1(fits, spread)
     assert ceiling.lo is not None  # every fit bounds A from below
     assert under_eq1.lo is not None
-    verdict = _verdict(fits, ceiling.lo, ceiling.hi)
-    rises = all(fit.rises for fit in fits)
+    verdict = verdict_together(fits, ceiling.lo, ceiling.hi)
+    rises = rise_together(fits)
     levels = levels_of(fits, common_compute([*fits, *baseline]))
     by_the_paper = None
     if all(fit.eq1_hi is not None for fit in (*fits, *baseline)):
@@ -236,12 +237,3 @@ def fishers_p(p_values: Sequence[float]) -> float:
 
 def _geometric_mean(values: Sequence[float]) -> float:
     return math.exp(float(np.mean(np.log(values))))
-
-
-def _verdict(fits: Sequence[Fit], ceiling_lo: float, ceiling_hi: float | None) -> Verdict:
-    """The verdict on all seeds: the failure of any one of them, else the verdict on their common interval of A."""
-    verdicts = {fit.verdict for fit in fits}
-    for verdict in ("collapsed", *WITHOUT_RISE):
-        if verdict in verdicts:
-            return verdict
-    return verdict_on_interval(ceiling_lo, ceiling_hi)

@@ -17,6 +17,7 @@ from scipy.special import chdtri
 from ablations.answers.interval import Interval, JointInterval, only_estimate
 from ablations.answers.one_law import ceiling_under, law_weights
 from ablations.answers.repeats import Repeats
+from ablations.answers.rise import rise_together
 from ablations.answers.run_to_run import RunToRun
 from ablations.answers.student import Student, interval_of, quantile
 from ablations.fit.ceiling import EQ1_LEADS, MOST_OPEN
@@ -145,14 +146,15 @@ def _minus(end: float | None) -> float | None:
     return None if end is None else -end
 
 
-def common_target(fits: Sequence[Fit]) -> float | None:
+def common_target(variants: Sequence[Sequence[Fit]]) -> float | None:
     """The target: 80 % of the way from R_0 (mean over the fits) to the lowest level at the end of any curve's window.
 
-    None if a curve does not rise to it within its window.
+    None if a variant does not rise, or a curve does not reach it within its window.
     """
+    fits = [fit for seeds in variants for fit in seeds]
     R_0 = float(np.mean([fit.R_0 for fit in fits]))
     lowest = min(float(fit.predict(fit.window[1])[0]) for fit in fits)
-    if lowest <= R_0 or not all(fit.rises for fit in fits):
+    if lowest <= R_0 or not all(rise_together(seeds) for seeds in variants if seeds):
         return None
     target = R_0 + TARGET_SHARE * (lowest - R_0)
     reached = (_reaches(fit, target) for fit in fits)
@@ -175,7 +177,7 @@ def compute_ratio(
     `spread` is the run-to-run spread of ln compute. None if there is no common target. Seeds are averaged by geometric
     mean.
     """
-    target = common_target([*fits, *baseline])
+    target = common_target([fits, baseline])
     if target is None:
         return None
     runs, others = ln_computes(fits, target), ln_computes(baseline, target)

@@ -115,7 +115,7 @@ def ceiling_sight(runs: SimulatedRuns, sizes: Sizes) -> Sight:
 
 def compute_sight(runs: SimulatedRuns, sizes: Sizes) -> Sight:
     """The resolution for compute to the common target, in ln."""
-    target = common_target([*runs.variant, *runs.reference])
+    target = common_target([runs.variant, runs.reference])
     if target is None:
         return BLIND
     sides = [ln_computes(side, target) for side in (runs.variant, runs.reference)]

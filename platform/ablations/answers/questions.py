@@ -18,6 +18,7 @@ from ablations.answers.differences import (
 from ablations.answers.interval import JointInterval
 from ablations.answers.level import common_compute, level_difference, level_repeats, levels_of
 from ablations.answers.repeats import Repeats
+from ablations.answers.rise import rise_together
 from ablations.answers.run_to_run import RunToRun
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
@@ -38,13 +39,13 @@ def _levels(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats |
 
 def _ceilings(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
     """Seeds without an upper end count if all seeds together have one: their errors are large, they weigh little."""
-    rising = [fit for fit in fits if fit.rises]
+    rising = fits if rise_together(fits) else [fit for fit in fits if fit.rises]
     saying = rising if rising and is_bounded(rising) else [fit for fit in rising if fit.ceiling.hi is not None]
     return ceilings_under(saying, law or SIGMOID.name) if len(saying) > 1 else None
 
 
 def _ln_computes(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
-    target = common_target([*fits, *baseline])
+    target = common_target([fits, baseline])
     return None if target is None else ln_computes(fits, target)
 
 
@@ -56,13 +57,13 @@ def _every_level(variants: Sequence[Sequence[Fit]], law: str) -> list[Repeats] |
 
 def _every_ceiling(variants: Sequence[Sequence[Fit]], law: str) -> list[Repeats] | None:
     """None if a variant does not rise, or has no upper end."""
-    if not all(fit.rises for fits in variants for fit in fits) or not all(map(is_bounded, variants)):
+    if not all(map(rise_together, variants)) or not all(map(is_bounded, variants)):
         return None
     return [ceilings_under(fits, law or SIGMOID.name) for fits in variants]
 
 
 def _every_ln_compute(variants: Sequence[Sequence[Fit]], law: str) -> list[Repeats] | None:
-    target = common_target([fit for fits in variants for fit in fits])
+    target = common_target(variants)
     return None if target is None else [ln_computes(fits, target) for fits in variants]
 
 

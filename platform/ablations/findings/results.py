@@ -16,6 +16,7 @@ from ablations.answers.differences import mean_ceiling
 from ablations.answers.interactions import Interaction, interactions
 from ablations.answers.questions import CEILING, QUESTIONS
 from ablations.answers.repeats import NO_OTHERS, OtherSweeps
+from ablations.answers.rise import verdict_together
 from ablations.errors import AblationsError, did_you_mean
 from ablations.findings.fitted_runs import fitted_runs
 from ablations.findings.grid import Grid, grid_of
@@ -72,13 +73,13 @@ class FittedVariant:
 
     @property
     def asymptote(self) -> AsymptoteEstimate | None:
-        """The mean A of all seeds for display; None without a fit. The estimate rises only if every seed does."""
+        """The mean A of all seeds for display; None without a fit."""
         if not self.fits:
             return None
         ceiling = mean_ceiling(self.fits, CEILING.spread_of([self.fits], ()))
         assert ceiling.lo is not None  # every fit bounds A from below
-        first = next((fit for fit in self.fits if not fit.rises), self.fits[0])
-        return asymptote_of(ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, verdict=first.verdict)
+        verdict = verdict_together(self.fits, ceiling.lo, ceiling.hi)
+        return asymptote_of(ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, verdict=verdict)
 
     def __repr__(self) -> str:
         return f"<Variant {self.name!r}: {len(self.fits)} of {len(self.runs)} runs fitted; {self.asymptote or NO_FIT}>"

@@ -1,10 +1,12 @@
 """Turns a curve into a fit: window, least squares, noise, posterior, verdict."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
+from scipy.special import chdtrc
 
 from ablations.errors import AblationsError
 from ablations.fit.alternatives import alternatives, density_deviance_of_1
@@ -25,8 +27,10 @@ from ablations.fit.readings import Readings, huberised
 from ablations.fit.result import CurveSet, Fit
 from ablations.fit.window import Window, select_window
 
-FLAT_LIMIT = 7.81
-"""95 % point of chi-squared with three degrees of freedom, the parameters that a flat line lacks."""
+RISE_PARAMETERS = 3
+"""Parameters of the curve that a flat line lacks."""
+FLAT = 0.05
+"""p-value of flat lines below which curves rise."""
 LEAST_RISE = 0.05
 """A flat curve seems to rise by less than this, in pass rate; one that seems to rise more is too noisy to tell."""
 NUM_LOWER = 33
@@ -95,6 +99,7 @@ def fit_curve(
         num_draws=draws.r.size,
         eq1_deviance_of_1=deviance_of_1,
     )
+    rise_deviance = _rise_deviance(found)
     averaged = averaged_ceiling(A, (A_lo, A_hi), draws.r + draws.a, others)
     R_0_lo, R_0_hi = (float(end) for end in np.quantile(draws.r, (0.025, 0.975)))
     fit = Fit(
@@ -119,9 +124,10 @@ def fit_curve(
             averaged.lo,
             averaged.hi,
             collapsed=window.collapsed,
-            rises=_rises(found),
+            rises=rises_beyond_chance([rise_deviance]),
             rise=_seen_rise(window.score, window.start_score),
         ),
+        rise_deviance=rise_deviance,
         r0=r0 if window.start_score is not None else "free",
         r0_slack=found.r0_slack,
         residuals=(window.score - readings.score) / (ceiling or 1.0) + best.residuals,
@@ -253,8 +259,15 @@ def _seen_rise(score: np.ndarray, start_score: float | None) -> float:
     return float(score[-third:].mean()) - (first if start_score is None else min(first, start_score))
 
 
-def _rises(found: Estimate) -> bool:
-    """True if the best curve explains the readings better than a flat line R_C = R_0, by a likelihood-ratio test."""
+def rises_beyond_chance(deviances: Sequence[float]) -> bool:
+    """True if curves explain their readings better than flat lines R_C = R_0, by a likelihood-ratio test at 5 %: for
+    runs that do not rise, the sum of their deviances is chi-squared with RISE_PARAMETERS degrees of freedom for each.
+    """
+    return float(chdtrc(RISE_PARAMETERS * len(deviances), sum(deviances))) < FLAT
+
+
+def _rise_deviance(found: Estimate) -> float:
+    """Twice the log likelihood ratio of the best curve to a flat line."""
     readings, noise, best = found.readings, found.noise, found.best
 
     def deviance(residuals: np.ndarray, R_0: float) -> float:
@@ -263,7 +276,7 @@ def _rises(found: Estimate) -> bool:
     priors = [anchor.prior(noise.run_variance) for anchor in readings.anchors]
     levels = [noise.best_level(readings.score, prior) for prior in priors]
     flat = min(deviance(readings.score - level, level) for level in levels)
-    return flat - deviance(best.residuals, best.r) > FLAT_LIMIT
+    return flat - deviance(best.residuals, best.r)
 
 
 def _ends(

@@ -67,6 +67,9 @@ class Fit:
     eq1_p: float
     """p-value of the test that eq. 1 fits (`ablations.fit.engine.lack_of_fit`); below 0.05 eq. 1 is doubted."""
     verdict: Verdict
+    rise_deviance: float
+    """Twice the log likelihood ratio of the curve to a flat line; chi-squared with RISE_PARAMETERS degrees of freedom
+    for readings that do not rise."""
     r0: R0Mode
     """How R_0 was tied to the step-0 reading; "free" even for "anchored" if the curve has no such reading."""
     r0_slack: float | None
