@@ -23,11 +23,14 @@ RANKS = "cluster: {type: wall, generators: 2, slots: 16}\nlearner: {type: fsdp, 
 """Two nodes train and two generate; the coordinator, which has no device, is beside the first rank."""
 ENGINES = "cluster: {type: wall, generators: 2, slots: 64}\nlearner: {type: deepspeed, zero: 2, ranks: 2}\n"
 ENGINES += "generator: {type: vllm}"
+EVALUATOR = "cluster: {type: wall, generators: 1, slots: 16, evaluator: true}\nlearner: {type: fsdp, ranks: 2}"
+"""Two nodes train, one generates and one evaluates."""
 UNITS = {
     TORCH: {"trainer 0": "n1", "generator 0": "n2", "generator 1": "n3", "generator 2": "n4"},
     RANKS: {"trainer 0": "n1", "trainer 1": "n2", "generator 0": "n3", "generator 1": "n4"},
 }
 UNITS[ENGINES] = UNITS[RANKS]
+UNITS[EVALUATOR] = {"trainer 0": "n1", "trainer 1": "n2", "evaluator": "n3", "generator 0": "n4"}
 SWEEP = """
 name: small
 reference: scalerl
@@ -234,6 +237,30 @@ def test_before_its_time_limit_a_job_over_four_nodes_goes_back_to_the_queue(stud
     study.until_run_is_done()
     status = study.run.read_status()
     assert not [warning for warning in status.warnings if "died" in warning]
+
+
+@pytest.mark.studies
+@pytest.mark.parametrize("first", ["", "scalerl.warden"], ids=["at once", "after the wardens"])
+def test_what_hangs_on_any_node_ends_with_a_coordinator_that_is_killed(four_nodes, study, first):
+    study = NodesStudy(cluster=four_nodes, folder=study.folder.parent / "hangs", budget=8.0, shape=EVALUATOR)
+    study.begin()
+    units = [one for one in study.processes() if any(name in command_of(one) for name in (b"spawn_main", b"started"))]
+    assert len(units) == 4  # two ranks, a generator and the evaluator
+    for unit in units:
+        os.kill(unit, signal.SIGSTOP)
+    killed = [one for one in study.processes() if first and first.encode() in command_of(one)]
+    for process in killed:
+        os.kill(process, signal.SIGKILL)
+    wardens = wait_until(lambda: others(study, b"scalerl.warden", killed), "new wardens", limit_s=LEFT_S)
+    assert len(wardens) == 4
+    os.kill(study.agent("n1"), signal.SIGKILL)
+    wait_until(lambda: gone([*units, *wardens]), "the end of what hangs", limit_s=LEFT_S)
+
+
+def others(study, name, without):
+    """The processes of this name, one a node, that are not among those; none while one is missing."""
+    found = [one for one in study.processes() if name in command_of(one) and one not in without]
+    return found if len(found) == 4 else []
 
 
 def is_srun(process):
