@@ -6,6 +6,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 HOME_FOLDER ?= demo-runs
 
+# Tests start some thousand processes, each of which would compile the project anew if nothing may be kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install engines demo smollm slurm-demo gpu-report test test-all check lint types imports debian unit docs images numbers clean
 
 install: $(VENV)/.installed

@@ -57,6 +57,7 @@ def generators_in(home: Path) -> list[int]:
     return found
 
 
+@pytest.mark.studies
 def test_a_sweep_on_the_wall_clock_trains_in_jobs_and_says_that_its_compute_is_measured(platform, wall_study, home):
     assert "0.002 measured device-hours each" in platform("sweep", str(wall_study), "--dry-run").stdout
     swept = platform("sweep", str(wall_study), code=None)

@@ -7,6 +7,7 @@ from slurm.study import SlurmStudy
 from waiting import wait_until
 
 
+@pytest.mark.studies
 def test_the_table_is_that_of_the_local_executor(study):
     study.write(resources="at_once: 2")
     study.submit()
