@@ -45,8 +45,15 @@ _UNSURE = re.compile(
     r"[^.?!\n]{0,40}$",
     re.IGNORECASE,
 )
+_DOUBTED = re.compile(
+    r"(?:n['’]t|\bnot|\bnever)\s+(?:really\s+)?(?:think|believe|say|sure)\W{1,3}(?:that\W)?$", re.IGNORECASE
+)
+_OTHERS = re.compile(
+    r"\b(?:many|some|most|people|others?|students|they|you (?:might|may|could))\s+(?:\w+\s+)?$", re.IGNORECASE
+)
 _TAKEN_BACK = re.compile(
-    r"\b(?:sorry|scratch that|wait|i meant|no|otherwise|unless|in which case|or it might be|or maybe)\b\W{1,3}"
+    r"\b(?:sorry|scratch that|wait|i meant|no|otherwise|unless|in which case|or it might be|or maybe"
+    r"|actually(?=\W{1,3}(?:it(?:['’]s| is)\W)?[(\[]?(?-i:[A-Z])[)\]]?[.!]?\s*$))\b\W{1,3}"
     r"(?:[a-z']+\W{1,3}){0,6}?[(\[]?(?P<other>(?-i:[A-Z]))(?![\w'])",
     re.IGNORECASE,
 )
@@ -60,10 +67,10 @@ _FILLER = (
     r"in|this|case|to|me|seems|appears|of|by|given)\b){0,8}\W{0,5}"
 )
 _CUE = (
-    r"(?:\b(?:answer|choice|option|antwort|réponse|respuesta|risposta|resposta|ответ|pick|letter"
+    r"(?:[选選]|(?:\b(?:answer|choice|option|antwort|réponse|respuesta|risposta|resposta|ответ|pick|letter"
     r"|(?:one|statement) that (?:is )?\w+|ans|solution|response|jawaban|cevap|antwoord)\b"
     r"|答案|选项|答え|正解)(?:\s(?:correct[ae]?|corretta|richtig|juste|finale?)\b)?\W{0,4}"
-    r"(?:\b(?:is|was|ist|est|es|è|é|(?:would|should|must|might|could|will|can only|has to) be)\b|[:：=–—-]|是|为|は)"
+    r"(?:\b(?:is|was|ist|est|es|è|é|(?:would|should|must|might|could|will|can only|has to) be)\b|[:：=–—-]|是|为|は))"
 )
 _PICKED = (
     r"\b(?:(?:choose|chose|pick|picked|select|selected|take|go(?:ing)? with|went with|opt for|vote for"
@@ -83,6 +90,7 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _TAKES = ("choose", "chose", "pick", "select", "take", "go", "went", "opt", "vote", "settle", "only", "say")
+_OF_ALL = ("anything ", "all ", "everything ")
 _DENIED = re.compile(
     r"(?:\bnot|\bcannot|n't|\bnever|\bneither|\bnor|\bexclude[sd]?|\beliminat\w+|\brul\w+ out|\breject\w*|\bwrong\w*"
     r"|\bincorrect\w*|\bwithout|"
@@ -203,7 +211,11 @@ def _stated(text: str, texts: Sequence[str]) -> str:
         told = re.split(r"[.?!\n]", before)[-1] if name.startswith("c") or found[0].lower().startswith(_TAKES) else ""
         if _DENIED.search(between) or _DENIED.search(told) or _ARTICLE.match(text, start):
             continue
-        if _UNSURE.search(before) or before.lower().endswith(("anything ", "all ", "everything ")):
+        words = found[0].lower()
+        concludes = words.startswith(("so", "therefore", "thus", "hence"))  # what is wrong stands before it
+        if (_UNSURE.search(before) and not concludes) or _DOUBTED.search(before):
+            continue
+        if before.lower().endswith(_OF_ALL) or (words.startswith(_TAKES) and _OTHERS.search(before)):
             continue
         if _DENIED_AFTER.match(text, end) or (name.startswith("c") and _ONLY_IF.match(text, found.end())):
             continue

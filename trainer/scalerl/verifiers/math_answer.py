@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from scalerl.rollout import Judgement
 from scalerl.verifiers.judge_worker import judge_within
 from scalerl.verifiers.math_notation import squeeze, without_bold
-from scalerl.verifiers.math_prose import changes_what_follows, statements
+from scalerl.verifiers.math_prose import changes_what_follows, in_plain_prose, statements
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER
 
 if TYPE_CHECKING:  # neither torch nor SymPy is loaded before it is needed
@@ -41,12 +41,32 @@ _AT_THE_END = re.compile(
 _DISPLAYED = re.compile(r"(?:\\\[|\$\$)\s*((?:(?!\\\[|\$\$).){1,1000}?)\s*(?:\\\]|\$\$)", re.DOTALL)
 _ONE_OF_SEVERAL = re.compile(r"(?:\$|\\\))\s*(?:,|,?\s*and|,?\s*or)\s*\$$")
 _TAGGED = re.compile(r"<(?:answer|\|begin_of_box\|)>(.*?)(?:</answer>|<\|end_of_box\|>|$)", re.IGNORECASE | re.DOTALL)
-_LISTED_NUMBER = re.compile(r"\d\s*(?:,|,?\s*(?:and|or))\s+$")
+_LISTED_NUMBER = re.compile(r"(?:\d\s*(?:,|,?\s*(?:and|or))|\bout of)\s+$")
+"""What stands before a number at the end that is not the answer by itself."""
 _SENTENCE = re.compile(r"[A-Z][^$\\]*\s(?:is|are|was|were|equals|cost|costs|be)\s+(?P<value>\\?\$?-?[\d\\.][^,]*?)\.?")
 _QUOTED = re.compile(r"""["“]([^"“”]+)["”]\.?|['‘]([^'‘’]+)['’]\.?""")
 _SAID = re.compile(
     r"(?:answer|correct (?:option|choice))\W{0,4}(?:is\b\s*:?|:)|答案\s*(?:是|为|[:：】])\s*[:：]?", re.IGNORECASE
 )
+_END_OF_PROOF = re.compile(r"\s*\$?(?:\\(?:blacksquare|square|qed|Box)(?![A-Za-z])|[∎□■]|Q\.E\.D\.)\s*\$?\s*$")
+_NO_VALUE = re.compile(
+    r"(?:(?:indeed|therefore|thus|then|also|now)\s+)?(?:correct|right|verified|confirmed|consistent|reasonable|valid|unique"
+    r"|clear|as follows)\b[^\d$\\]*",
+    re.IGNORECASE,
+)
+"""What "the answer is" is followed by if no answer follows."""
+_DENIED = re.compile(
+    r"(?:\b(?:not|never|cannot)|n['’]t)\s+(?:really\s+)?"
+    r"(?:think|believe|say|agree|true|sure|certain|the case|mean|clear)"
+    r"\b[^.!?\n,;:]*$|\bdoubt\b[^.!?\n,;:]*$",
+    re.IGNORECASE,
+)
+"""What denies that "the answer is" what follows."""
+_UNKNOWN = r"\$?[A-Za-z]\s*=\s*-?[\w./√()]+\$?"
+_UNKNOWNS = re.compile(rf"(?<![^\s$]){_UNKNOWN}(?:(?:\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+){_UNKNOWN})+(?=\.?$)")
+"""Values of several unknowns, or of one, at the end of a text."""
+_ROW = re.compile(r"-?\d+(?:\.\d+)?(?:[ \t]+-?\d+(?:\.\d+)?){2,}")
+_IN_RATIO = re.compile(r"(\d+(?:\s+to\s+\d+)+)\.?")
 
 
 def judge_math(answer: str, gold: str, *, time_limit_s: float) -> Judgement:
@@ -121,18 +141,25 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
     boxed = last_boxed(response)
     if boxed is not None:
         return squeeze(boxed), "marked"
-    response = response.strip()
+    response = _END_OF_PROOF.sub("", response).strip()
     response = unquoted(_DISPLAYED.sub(r"\[\1\]", without_bold(response)).strip())
     if tagged := _TAGGED.findall(response):
         return squeeze(tagged[-1]), "said"
+    response = in_plain_prose(response)
     last_line = response.rpartition("\n")[2]
     if "####" in last_line:
         return squeeze(last_line.rpartition("####")[2]), "marked"
     tail = response
     if len(tail) > TAIL_CHARS:  # the first word of the tail may be the end of a longer word
         tail = re.sub(r"^\S*", "", tail[-TAIL_CHARS:])
-    if said := _last_said(tail):
-        return squeeze(said), "said"
+    if (said := _last_said(tail)) or said is None:
+        return squeeze(said or ""), "said"
+    if (unknowns := _UNKNOWNS.search(tail)) and not changes_what_follows(tail[: unknowns.start()]):
+        return re.sub(r"(?:\s*,)?\s+(?:and|or)\s+", ", ", squeeze(unknowns[0].replace("$", ""))), "said"
+    if _ROW.fullmatch(tail):
+        return f"({','.join(tail.split())})", "said"
+    if found := _IN_RATIO.fullmatch(tail):
+        return re.sub(r"\s+to\s+", ":", found[1]), "said"
     if (
         (end := _AT_THE_END.search(tail))
         and not changes_what_follows(tail[: end.start("number")])
@@ -149,11 +176,12 @@ def unquoted(text: str) -> str:
     return (found[1] or found[2]).strip() if found else text
 
 
-def _last_said(text: str) -> str:
-    """Rest of the line after the last "answer is" or "answer:" with text after it."""
+def _last_said(text: str) -> str | None:
+    """Rest of the line after the last "answer is" or "answer:" with text after it; None if it is denied."""
     for found in reversed(list(_SAID.finditer(text))):
-        if rest := text[found.end() :].partition("\n")[0].strip(" *"):
-            return rest
+        rest = text[found.end() :].partition("\n")[0].strip(" *")
+        if rest and not _NO_VALUE.fullmatch(rest):
+            return None if _DENIED.search(text[: found.start()]) else rest
     return ""
 
 

@@ -36,7 +36,7 @@ from scalerl.verifiers.math_parser import parsed, split_list
 from scalerl.verifiers.math_phrases import kind_of_numbers, without_reason
 from scalerl.verifiers.math_prose import statements, words_said
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER, SHORT_WORDS, ParsedAnswer, read
-from scalerl.verifiers.math_units import UnitOfMeasure
+from scalerl.verifiers.math_units import UnitOfMeasure, number_of_words
 from scalerl.verifiers.math_values import MAX_DIGITS, decimals, equal, num_digits
 
 if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
@@ -46,6 +46,8 @@ logging.disable(logging.CRITICAL)  # math-verify's warnings are expected here
 
 SIGNS = {"": Integer(1), "percent": Rational(1, 100), "degree": pi / 180}
 _INTEGER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.0+)?")
+_EXCLAIMED = re.compile(r"\d!$")
+"""The end of a sentence that may be a factorial, or an exclamation."""
 _TWICE = re.compile(
     r"(?P<first>[^()]+?)\s*(?:\\text\s*\{\s*(?:\((?P<inside>[^()]+)\)|or\s*\}(?P<other>.+))|\s\((?P<same>[^()]+)\)|\sor\s(?P<or>.+))"
     r"\s*\}?\$?\.?"
@@ -84,10 +86,13 @@ def judge_stated(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, 
         if wanted.is_text and not (stated.words or compare_answers(stated, wanted) == "right"):
             continue
         outcome = compare_answers(stated, wanted)
+        if outcome == "wrong" and _EXCLAIMED.search(statement):
+            outcome = compare_answers(read(statement[:-1]), wanted)
         if outcome != "unparsable" and not (wanted.is_text and place == "prose" and outcome == "wrong"):
             return outcome, dropped(stated, wanted) or left_out
-    for words in words_said(answer) if wanted.is_text and place == "prose" else ():
-        return compare_answers(read(words), wanted), "words around the answer"
+    for words in words_said(answer) if place == "prose" else ():
+        if wanted.is_text or number_of_words(words) is not None:
+            return compare_answers(read(words), wanted), "words around the answer"
     return "unparsable", ""
 
 

@@ -102,6 +102,8 @@ _LEADING = re.compile(
 )
 _FUNCTION = re.compile(r"(?<![A-Za-z\\])(?:pi|ln|log|exp|sin|cos|tan)(?![A-Za-z])")
 _PLAIN_ROOT = re.compile(r"(?<![A-Za-z\\])sqrt\s*(?:\(([^()]*)\)|\{([^{}]*)\}|(\d+))")
+_SCIENTIFIC = re.compile(r"(?<=\d)\s*(?:[x*]|\\times|\\cdot)\s*10\s*\^\s*\{?([-+]?\d+)\}?")
+_OPEN_INTERVAL = re.compile(r"(?P<lo>[\[\]])(?P<inside>[^\[\](){},;]+[,;][^\[\](){},;]+)(?P<hi>[\[\]])")
 _PRIMES = re.compile(r"(?<=[A-Za-z)}\d])\s*('+)(?!')|\^\s*\{?((?:\\prime\s*)+)\}?")
 
 
@@ -127,6 +129,8 @@ def tidy(text: str) -> str:
         text = text[:-1].rstrip()
     text = _PLAIN_ROOT.sub(lambda found: rf"\sqrt{{{found[1] or found[2] or found[3]}}}", text)
     text = _NAMED_FUNCTION.sub(r"\\\1 ", _MOD.sub(r"\\mod ", text)).replace("...", r"\dots ")
+    text = _SCIENTIFIC.sub(r"\\times 10^{\1}", text)
+    text = _OPEN_INTERVAL.sub(_interval, text)
     text = _BINOMIAL.sub(r"\\binom{\1}{\2}", text)
     text = _DENOMINATOR.sub(r"\1{\2}", _NUMERATOR.sub(r"\\frac{\1}", text))
     text = _ROOT_RADICAND.sub(r"\1{\2}", _RADICAND.sub(r"\\sqrt{\1}", text))
@@ -150,6 +154,11 @@ def without_bold(text: str) -> str:
             break
         text = plain
     return text
+
+
+def _interval(found: re.Match[str]) -> str:
+    """An interval with brackets turned outwards, as French writes an open end: ]0, 1] is (0, 1]."""
+    return f"{'(' if found['lo'] == ']' else '['}{found['inside']}{')' if found['hi'] == '[' else ']'}"
 
 
 def _fraction(found: re.Match[str]) -> str:

@@ -41,6 +41,9 @@ _PART = re.compile(
     r"\(([a-e])\)\s*([^()]*?)\s*(?:,|;|\\text\s*\{\s*,?\s*and\s*\}|(?<![A-Za-z])and(?![A-Za-z])|(?=\()|$)\s*"
 )
 _CASES = re.compile(r"\\begin\{cases\}(?P<rows>[^&]*)\\end\{cases\}")
+_VECTOR = re.compile(
+    r"\\begin\{[bp]matrix\}(?P<column>[^&]*\\\\[^&]*)\\end\{[bp]matrix\}|\\langle(?P<row>[^<>]*,[^<>]*)\\rangle"
+)
 _MINUS_SET = re.compile(r"\\mathbb\s*\{R\}\s*-\s*\\\{")
 _REASON = re.compile(
     rf"\s*(?:{TEXT}\{{)?\s*\(\s*(?:{TEXT}\{{)?\s*"
@@ -69,6 +72,11 @@ def in_one_form(text: str) -> str:
         return r"\infty"
     if found := _ANGLE.fullmatch(text):
         return rf"\text{{angle {min(found[1], found[1][::-1])}}}"
+    if found := _VECTOR.fullmatch(text):
+        parts = [
+            part.strip() for part in re.split(r"\\\\(?:\[[^\]]*\])?", found["column"] or found["row"]) if part.strip()
+        ]
+        return f"({','.join(parts)})"
     if found := _CASES.fullmatch(text):
         rows = [row.strip(" ,") for row in found["rows"].split(r"\\") if row.strip(" ,")]
         return ",".join(rows) if all("=" in row for row in rows) else text

@@ -7,25 +7,35 @@
 import re
 from collections.abc import Iterator
 
+from scalerl.verifiers.math_units import NUMBER_WORDS, number_of_words
+
 _SENTENCE_END = re.compile(r"(?<=[.!?。])[*_\"')\]]*\s+(?=[A-Z$\\*\"(])|\n")
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<!\\)\$((?:\\.|[^$\\])+)\$(?!\d)|\\\((.+?)\\\)|\\\[(.+?)\\\]")
 _ROOT = r"(?:\d+(?:\.\d+)?\s?)?√\s?(?:\d+(?:\.\d+)?|\([^()]*\))"
 _ONE = r"[-−]?\d+(?:\.\d+)?(?:/\d+)?"
 _NUMBER = re.compile(
-    rf"(?<![\w.√])(?P<value>[-−]?(?:\([^()]*√[^()]*\)|(?:\d+\s?[-−+]\s?)?{_ROOT}(?:\s?[-−+]\s?(?:{_ROOT}|\d+))?)(?:\s?/\s?\d+)?"
+    rf"(?<![\w.√])(?P<value>[-−]?\d+(?:\.\d+)?\s?[x×·*]\s?10\s?\^\s?\{{?[-−+]?\d+\}}?|[-−]?(?:\([^()]*√[^()]*\)|(?:\d+\s?[-−+]\s?)?{_ROOT}(?:\s?[-−+]\s?(?:{_ROOT}|\d+))?)(?:\s?/\s?\d+)?"
     rf"|[(\[]\s*{_ONE}(?:\s*,\s*{_ONE})+\s*[)\]]"
     rf"|{_ONE}(?:,\s+{_ONE})*,?\s+(?:and|or)\s+{_ONE}(?![\d.,]*\d|\s*/)|{_ONE}(?:,\s+{_ONE})+(?=\s*\.?\s*$)"
     r"|[-−+]?\s?(?:US)?\\?[$€£¥₹]?\s?[-−]?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[½¼¾⅓⅔⅛]|(?:\s\d+)?\s?/\s?\d+|\s?:\s?\d+(?:\s?:\s?\d+)*)?"
     r"(?:\s?(?:\\?%|[€£¥₹]|°|º|\^\\circ|\\pi|π))?)(?P<rest>[^\n]*)"
 )
+_AMOUNTS = re.compile(
+    r"(?<![\w.√])(?P<value>\d+ (?:hours?|hrs?|minutes?|mins?|dollars?|feet|foot|pounds?|yards?|weeks?|days?|years?),?"
+    r" (?:and )?\d+ (?:minutes?|mins?|seconds?|secs?|cents?|inch(?:es)?|ounces?|oz|feet|days?|hours?|months?))"
+    r"\b(?P<rest>[^\n]*)"
+)
+"""One amount in two units: 2 hours and 30 minutes."""
 _YES_OR_NO = re.compile(
     r"(?:^|[.!?]\s+)(?:(?:So|Thus|Hence|Therefore),?\s+)?(yes|no)(?=[,.!;:]|\s[-–—]|$)", re.IGNORECASE
 )
 _IS_CALLED = re.compile(r"\b(?:is|are|was|were|be)\s+(?:(?:an?|the)\s+)?(?P<words>[A-Za-z][A-Za-z' -]{0,40})[.!]?$")
+_NUMBER_WORD = rf"(?:{'|'.join(word for word in (*NUMBER_WORDS, 'hundred', 'thousand', 'million') if ' ' not in word)})"
+_IN_WORDS = re.compile(rf"\b{_NUMBER_WORD}(?:(?:-|\s+(?:and\s+)?){_NUMBER_WORD})*\b(?!-)", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:if|when|unless|whether|suppose|assume|because|since|as)\b", re.IGNORECASE)
 _CLAUSE_END = re.compile(
     r"[,;:()!?]|\.(?=\s|$)|\s[-–—]\s|\s(?:which|because|since|so|as|that|when|while|where|if|is|are|was|were|for|from|by|with|on|to|at|"
-    r"after|before|during|this|the|he|she|they|we|it|has|have|will|would|can|who|altogether|each|every|total|in\s+(?:total|all)|and\s+(?!\d+\s*/)|than\s+expected)\b"
+    r"after|before|during|out\s+of|this|the|he|she|they|we|it|has|have|will|would|can|who|altogether|each|every|total|in\s+(?:total|all)|and\s+(?!\d+\s*/)|than\s+expected)\b"
 )
 _TEXT_OF_CHANGING = """
 not never cannot can't isn't wasn't aren't don't doesn't won't hardly rarely barely scarcely maybe perhaps
@@ -36,6 +46,16 @@ unless without
 """
 _CHANGING = frozenset(_TEXT_OF_CHANGING.split())
 """Words that deny or change a value shortly after them."""
+_STEP = re.compile(r"^[ \t]*(\d{1,2})[.)]\s+(?=\S)", re.MULTILINE)
+_FAREWELL = re.compile(
+    r"\s*(?:\n|(?<=[.!]))\s*(?:let me know|i hope (?:this|that)|feel free|hope (?:this|that) helps)\b[^\n]*$",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(
+    r",\s*(?:and\s+)?(?:not|instead of|rather than)\s[^,;]*$|,?\s+(?:because|since|by\s+[a-z]+ing)\s.*$|\s\([^()]*\)$",
+    re.IGNORECASE,
+)
+_CONCLUDES = re.compile(r"=|\b(?:so|therefore|thus|hence|then|we get|are left)\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
 _TEXT_OF_ALLOWED = """
 the a an of is are was be to it that total sum number value result answer final exactly about approximately
@@ -69,7 +89,7 @@ def statements(text: str, place: str) -> Iterator[tuple[str, str]]:
         if not _LONG_WORD.search(_TEXT_ARGUMENT.sub("", _FORMULA.sub(" ", bare))) and not bare.count("$") > 2:
             yield bare, "" if len(sentences) == 1 else "sentences around the answer"
             return
-        found = list(_values(bare))
+        found = list(_values(_without_an_aside(bare) if place == "prose" else bare))
         if found:
             value = found[0] if place == "said" and not (" but " in bare and not found[0]) else found[-1]
             before = bare.partition(value.split()[0])[0] if value.strip() else ""
@@ -80,24 +100,46 @@ def statements(text: str, place: str) -> Iterator[tuple[str, str]]:
             yield bare, ""
 
 
+def in_plain_prose(response: str) -> str:
+    """The response without the numbers of its steps, if lines begin with 1., 2. and so on, and without a farewell."""
+    numbers = [int(found[1]) for found in _STEP.finditer(response)]
+    if len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]:
+        response = _STEP.sub("", response)
+    return _FAREWELL.sub("", response)
+
+
+def _without_an_aside(sentence: str) -> str:
+    """The sentence without what is denied, or given as a reason, behind its value: "18, not 20" is "18"."""
+    found = _ASIDE.search(sentence)
+    if found is None or not re.search(r"\d", sentence[: found.start()]) or _CONCLUDES.search(found[0]):
+        return sentence
+    return sentence[: found.start()].rstrip(" ,")
+
+
 def words_said(text: str) -> Iterator[str]:
     """The answer in words: "Yes, it is." is "Yes", "The day is Friday." is "Friday", and a few words are the answer."""
     if answers := {found[1].capitalize() for found in _YES_OR_NO.finditer(text)}:
         yield from answers if len(answers) == 1 else ()
         return
     sentences = [one.strip(" *_`") for one in _SENTENCE_END.split(text) if one and one.strip()]
-    if len(sentences) == 1 and len(sentences[0].split()) <= 3:
-        yield sentences[0].rstrip(".!")
+    alone = sentences[0].rstrip(".!") if len(sentences) == 1 else ""
+    if alone and (len(alone.split()) <= 3 or number_of_words(alone) is not None):
+        yield alone
     elif sentences and (found := _IS_CALLED.search(sentences[-1])) is not None:
         before = sentences[-1][: found.start("words")]
         if not changes_what_follows(before) and not _CONDITION.search(before):
             yield found["words"]
+    if not re.search(r"\d", text):
+        runs = [found for found in _IN_WORDS.finditer(text) if found[0].lower() != "one"]
+        if len(runs) == 1 and not changes_what_follows(text[: runs[0].start()]) and not _CONDITION.search(text):
+            yield runs[0][0]
 
 
 def _words(text: str) -> list[str]:
     """Lower-case words of a text; only those after "but" in "not 4 but"."""
     words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
-    if "but" in words and "not" in words[: words.index("but")]:
+    denied = words[: words.index("but")] if "but" in words else []
+    if any(word == "not" or word.endswith("n't") for word in denied):
         return words[words.index("but") + 1 :]
     return words
 
@@ -125,13 +167,17 @@ def _values(sentence: str) -> Iterator[str]:
             stop = _CLAUSE_END.search(rest)
             words = rest[: stop.start()] if stop else rest
             is_changed = changes_what_follows(sentence[:start]) or _CHANGED_AFTER.match(rest)
+            left, _, result = content.rpartition("=")
+            content = result if words.strip() and not re.search(r"(?<![\\A-Za-z])[A-Za-z]", left) and left else content
             yield "" if is_changed else f"{content}{words}".rstrip(" .*_")
         return
     place = 0
-    while found := _NUMBER.search(sentence, place):
+    while found := _AMOUNTS.search(sentence, place) or _NUMBER.search(sentence, place):
         rest = found["rest"].lstrip("*_`")
         stop = _CLAUSE_END.search(rest)
         words = rest[: stop.start()] if stop else rest
         place = found.end("value")
+        if sentence[: found.start()].rstrip().endswith(" out of"):  # of as many
+            continue
         is_changed = changes_what_follows(sentence[: found.start()]) or _CHANGED_AFTER.match(rest)
         yield "" if is_changed else f"{found['value']}{words}".rstrip(" .*_")

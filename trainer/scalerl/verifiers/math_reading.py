@@ -25,7 +25,8 @@ SHORT_WORDS = frozenset({"yes", "no", "true", "false", "none", "odd", "even", "d
 """Runs of letters that are words in any spelling; others of up to five letters may be products of symbols."""
 SYNONYMS = {
     "does not exist": "DNE", "undefined": "DNE",
-    "no real solution": "no solution", "no solutions": "no solution", "no real solutions": "no solution",
+    "none": "no solution", "no real solution": "no solution", "no solutions": "no solution",
+    "no real solutions": "no solution",
 }  # fmt: skip
 """Phrases with the same meaning."""
 

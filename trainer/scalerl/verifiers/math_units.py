@@ -7,7 +7,7 @@ measure_of("or more")         ->  None: the words change the number
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -113,6 +113,7 @@ COUNT_WORDS = {
     "hundredth": Fraction(1, 100), "thousandth": Fraction(1, 1000), "millionth": Fraction(1, 10**6),
 }  # fmt: skip
 """Words after a number that multiply it: 3 dozen, 3 tenths."""
+_SCALES = {"billion": 10**9, "million": 10**6, "thousand": 1000, "hundred": 100}
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
@@ -136,7 +137,7 @@ def number_of_words(text: str) -> Fraction | None:
     if words and words[0] in ("negative", "minus"):
         number = number_of_words(" ".join(words[1:]))
         return None if number is None else -number
-    if (whole := NUMBER_WORDS.get(" ".join(words))) is not None:
+    if (whole := _cardinal(words)) is not None:
         return Fraction(whole)
     last = words[-1] if words else ""
     times = COUNT_WORDS.get(last, COUNT_WORDS.get(last.removesuffix("s")))
@@ -146,6 +147,21 @@ def number_of_words(text: str) -> Fraction | None:
     if first in ("a", "an") or (not first and last == "half"):
         return times
     return None if first not in NUMBER_WORDS else NUMBER_WORDS[first] * times
+
+
+def _cardinal(words: Sequence[str]) -> int | None:
+    """The whole number of "two thousand three hundred and five"; None for other words."""
+    if (known := NUMBER_WORDS.get(" ".join(words))) is not None:
+        return known
+    for scale, size in _SCALES.items():
+        if scale in words:
+            place = words.index(scale)
+            times = 1 if words[:place] == ["a"] else _cardinal(words[:place])
+            rest = words[place + 1 :]
+            rest = rest[1:] if len(rest) > 1 and rest[0] == "and" else rest
+            below = _cardinal(rest) if rest else 0
+            return None if not times or below is None or below >= size else times * size + below
+    return None
 
 
 _CHANGING = """

@@ -7,8 +7,9 @@ of C++ and C#. Dates, amounts, lists and abbreviations may be written in other w
 
 The text compared is, after the thinking part, the last \boxed{}, else text tagged <answer>, else the text after the
 last "answer is" or "answer:", else the whole text. Each is compared whole, then without "in", "on", "at", a title
-such as "President" and text in brackets after it, then by its first sentence, whose rest is dropped unless it takes the
-answer back. An answer without words, or with more than 1,000 characters, is unparsable.
+such as "President" and text in brackets after it, then by what follows "is" or "was" in a sentence, then by its first
+sentence, whose rest is dropped unless it takes the answer back. An answer without words, or with more than 1,000
+characters, is unparsable.
 """
 
 import re
@@ -19,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from scalerl.rollout import Judgement
 from scalerl.verifiers.math_answer import last_boxed, without_thought
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS
-from scalerl.verifiers.qa_values import in_short, other_currency, same_value
+from scalerl.verifiers.qa_values import in_short, other_currency, same_initials, same_value
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _DASHES = re.compile("[‐-―−﹘﹣－-]")
@@ -45,6 +46,8 @@ _YES_OR_NO = re.compile(
 )
 _END = re.compile(r"[.!?](?=\s+[A-Z\"“(])|\n|;\s|[,\s]\s*(?:which|because|since|who)\s")
 _ABBREVIATED = re.compile(r"(?:^|[\s.])(?:[A-Z]|St|Dr|Mr|Mrs|Ms|Mt|Ft|No|Jr|Sr|Rev|Gen|Col|Lt|vs|etc)$")
+_SAID_OF = re.compile(r"(?P<before>[^.?!]+?)\s(?:is|was|are|were)\s+(?P<said>[^.?!]+)[.!]?", re.IGNORECASE)
+_CORRECTED = re.compile(r"[^.?!]*\bnot\b[^.?!]*\bbut\s+(?P<said>[^.?!]+)[.!]?", re.IGNORECASE)
 _TAKEN_BACK = re.compile(
     r"\b(?:no|not|wait|actually|rather|instead|sorry|correction|wrong|or|but|however|maybe|perhaps|alternatively)\b|n't",
     re.IGNORECASE,
@@ -64,7 +67,7 @@ def judge_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> Judgem
     if len(stated) > MAX_ANSWER_CHARS or not normalise(stated):
         return Judgement("unparsable")
     for text, dropped in _readings(stated):
-        if exact_match(text, gold) or any(same_value(text, one) for one in gold):
+        if exact_match(text, gold) or any(same_value(text, one) or same_initials(text, one) for one in gold):
             return Judgement("right", dropped)
     return Judgement("right" if min_f1 < 1.0 and f1(stated, gold) >= min_f1 else "wrong")
 
@@ -97,6 +100,9 @@ def _readings(stated: str) -> Iterator[tuple[str, str]]:
         yield f"{found[2]} {found[1]}", ""
     if (found := _IN_BRACKETS.fullmatch(bare)) and not _TAKEN_BACK.search(bare, found.end("before")):
         yield found["before"], "text after the answer"
+    is_plain = not (_TAKEN_BACK.search(bare) or _UNSURE.search(bare))
+    if found := _CORRECTED.fullmatch(bare) or (is_plain and _SAID_OF.fullmatch(bare)):
+        yield found["said"], "words before the answer"
     for end in _END.finditer(bare):
         if not (end[0] == "." and _ABBREVIATED.search(bare[: end.start()])):
             if not _TAKEN_BACK.search(bare, end.start()):

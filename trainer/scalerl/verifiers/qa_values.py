@@ -35,11 +35,43 @@ _AMOUNT = re.compile(
 )
 _BETWEEN = re.compile(r"\s*,\s*(?:and\s+|&\s*)?|\s+and\s+|\s*&\s*")
 _CHOICE = re.compile(r"\b(?:or|nor|neither|either|not)\b")
+_TEXT_OF_NUMERALS = "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx"
+_ROMAN = {word: number for number, word in enumerate(_TEXT_OF_NUMERALS.split(), 1) if word != "xi"}  # a name
+_NUMERAL = re.compile(rf"(?<=[a-z] )(?:{'|'.join(_ROMAN)})(?!\S)")
+_NUMBERED = re.compile(r"(?<=[a-z] )(\d+)(?:st|nd|rd|th)$")
+"""A name with its number: Henry VIII is Henry the Eighth."""
+_INITIALS = re.compile(r"(?<=\b[b-z]) (?=[b-z] )")
+_COUNTRIES = {"usa": "united states", "united states of america": "united states"}
+_SMALL = frozenset({"of", "the", "and", "for", "in"})
+
+
+def same_initials(answer: str, gold: str) -> bool:
+    """True if one of the two has the initials of the other in capitals: "UK" for "United Kingdom"."""
+    plain = [re.sub(r"[.\s]", "", text.strip().removeprefix("the ")) for text in (answer, gold)]
+    known = [_COUNTRIES.get(text.strip(" .").casefold().removeprefix("the "), text) for text in (answer, gold)]
+    known = [_COUNTRIES.get(short.casefold(), text) for short, text in zip(plain, known, strict=True)]
+    if known[0].casefold() == known[1].casefold():
+        return True
+    for short, text in ((plain[0], known[1]), (plain[1], known[0])):
+        words = [word for word in re.split(r"[\s-]+", text.strip()) if word.casefold() not in _SMALL]
+        if re.fullmatch("[A-Z]{2,6}", short) and len(words) > 1:
+            return short == "".join(word[:1] for word in words).upper()
+    return False
 
 
 def same_value(answer: str, gold: str) -> bool:
     """True if both are the same date, amounts of the same quantity, or the same things joined by "and"."""
     answer, gold = (unicodedata.normalize("NFKC", text).casefold().strip(" .\n") for text in (answer, gold))
+    if re.fullmatch(r"\d{4}", gold) and (date := _date(answer)) is not None:
+        return date[0] == int(gold)
+    if (
+        (found := _AMOUNT.fullmatch(gold))
+        and found["unit"] not in ("s", None)
+        and isinstance(_unit(found["unit"])[1], tuple)
+    ):
+        number = found["number"] + (found["times"] or "")
+        if (alone := _quantity(answer)) is not None and alone[1] == "":
+            return alone == _quantity(number)
     for meaning in (_date, _quantity, _things):
         wanted = meaning(gold)
         if wanted is not None and wanted == meaning(answer):
@@ -50,6 +82,9 @@ def same_value(answer: str, gold: str) -> bool:
 def in_short(normal_form: str) -> str:
     """A text in normal form with words as their abbreviations: "nineteenth" is "19th", "1914 to 1918" a span."""
     words = " ".join(_SHORT.get(word, word) for word in normal_form.split())
+    words = _INITIALS.sub("", words)
+    words = _NUMERAL.sub(lambda found: str(_ROMAN[found[0]]), words)
+    words = _NUMBERED.sub(r"\1", words)
     return _SPAN.sub(r"\1 \2", words) if _SPAN.fullmatch(words) else words
 
 
