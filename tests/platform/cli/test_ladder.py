@@ -85,6 +85,24 @@ def test_a_report_of_either_scale_has_the_differences_over_scales(trained):
     assert ">carries<" in page
 
 
+def test_cards_of_a_file_with_scales_are_written_at_each_and_judge_what_is_claimed_over_them(trained):
+    claim = "claims: [{variant: loss.type=dapo, of: level, says: carries, source: our guess}]\n"
+    with (trained / "steps.yaml").open("a") as file:
+        file.write(claim)
+    cards = json.loads(platform("reproduce", "steps.yaml", "--as-written", "--json"))
+    assert [(card["study"], card["claims"][0]["outcome"]) for card in cards] == [
+        ("steps@smoke", "holds"),
+        ("steps@bench", "holds"),
+    ]
+    found = json.loads(platform("ladder", "steps.yaml", "--json"))
+    assert [card["over_scales"] for card in cards] == [found, found]
+    printed = platform("reproduce", "steps.yaml", "--as-written")
+    assert printed.index("steps@smoke: ") < printed.index("steps@bench: ") < printed.index("level − scalerl, by scale")
+    for scale in ("smoke", "bench"):
+        text = (trained / "home" / "sweeps" / f"steps@{scale}" / "card.md").read_text()
+        assert "| variant | smoke | bench | trend | over scales | forecast |" in text
+
+
 def test_a_report_is_written_although_the_sweep_of_another_scale_cannot_be_read(trained):
     (trained / "home" / "sweeps" / "steps@bench" / "plan.json").write_text("{")
     result = CliRunner().invoke(app, ["report", "steps@smoke", "--format", "md", "--to", "here"])
