@@ -88,6 +88,17 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
         out.say(seeds_text(plan, len(study.sweep.seeds)))
 
 
+def made_text(study: "Study") -> str:
+    """`bench-size4: model.heads = 4, model.hidden = 128, ...; 340,608 parameters`, for a scale made from another."""
+    from ablations.text import changes_text
+    from scalerl.memory.shape import shape_of
+    from scalerl.recipe import ResolvedRecipe
+
+    recipe = study.reference.recipe
+    assert isinstance(recipe, ResolvedRecipe), "a program has no scale"
+    return f"{study.scale}: {changes_text(study.made)}; {shape_of(recipe.model).parameters:,} parameters"
+
+
 def spent_here_text(sweep: StartedSweep, compute_gpu_hours: float) -> str:
     """`, about 12 min one after the other`, at the speed of runs of the scale here; empty if none has trained."""
     from ablations.home.state import read_state

@@ -23,7 +23,7 @@ from ablations.study.known_ceiling import highest_of
 from ablations.study.merge_resources import Asked, asked_in
 from ablations.study.override import Override, overrides_in
 from ablations.study.program import check_variables, command_reference
-from ablations.study.resolve import asked_in_scale, resolve, unread
+from ablations.study.resolve import asked_in_scale, planned_scale, resolve, unread
 from ablations.study.resources import Resources
 from ablations.study.search_points import SearchSpace, search_space
 from ablations.study.sweep import Sweep
@@ -75,6 +75,8 @@ class Study:
     """The scale's resources, overridden by the sweep's, with the place of each."""
     budget_at: Place
     """The place of the compute of each run in the file."""
+    made: Mapping[str, Any] = field(default_factory=dict)
+    """What the scale changes in the one that it is made from; empty for the scale of a file."""
     space: SearchSpace | None = None
     """The space of a search; None without one. Each trial becomes a variant (`ablations.search`)."""
 
@@ -114,21 +116,28 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
     if sweep.trainer is not None:
         return _command_study(sweep, source, path, scale, sets)
     recipe_file = find_file("recipe", sweep.reference, named_at=source.place(("reference",)), sweep=path)
-    scale_at = (
-        Place(source=f"--scale {scale}") if scale else source.place(("scales", 0) if sweep.scales else ("scale",))
-    )
+    wanted = scale or (*sweep.named_scales, sweep.scale)[0]
+    family = sweep.family_of(wanted)
+    if family is not None:
+        scale_at = source.place(("scales", "of"))
+    elif wanted in sweep.named_scales:
+        scale_at = source.place(("scales", sweep.named_scales.index(wanted)))
+    else:
+        scale_at = Place(source=f"--scale {scale}") if scale else source.place(("scale",))
     if sweep.fixed_scale and scale not in (None, sweep.scale):
         raise scale_at.error(
             f"sweep '{sweep.name}' has `fixed_scale: true`: its variants are written for scale {sweep.scale}",
             "omit --scale, or copy the file and adapt its variants to the other scale",
         )
-    first = sweep.scales[0] if sweep.scales else sweep.scale
-    scale_file = find_file("scale", scale or first, named_at=scale_at, sweep=path)
+    scale_file = find_file("scale", wanted if family is None else family.of, named_at=scale_at, sweep=path)
     base = overrides_in(source, ("base",)) if sweep.base else ()
-    recipe = resolve(recipe_file, scale_file, sets, base=base, with_files=with_files)
+    made = family.overrides(wanted, planned_scale(scale_file), source) if family is not None else []
+    recipe = resolve(recipe_file, scale_file, sets, base=[*base, *made], with_files=with_files)
     reference = Variant(name=recipe_file.stem, overrides={}, recipe=recipe)
     asked = asked_in(source, sweep.resources).over(asked_in_scale(scale_file))
-    return _study(sweep, source, path, reference, scale=scale_file.stem, sets=sets, asked=asked)
+    name = scale_file.stem if family is None else wanted
+    study = _study(sweep, source, path, reference, scale=name, sets=sets, asked=asked)
+    return replace(study, made={one.path: one.value for one in made})
 
 
 def _command_study(sweep: Sweep, source: Source, path: Path, scale: str | None, sets: tuple[str, ...]) -> Study:

@@ -106,7 +106,7 @@ def written_range(field: FieldInfo) -> str:
         return "list"
     if field.annotation == float | None:
         return "number"
-    return "list or mapping" if "Discriminator" in str(field.annotation) else range_of(field)
+    return "list or mapping" if "Discriminator" in f"{field.annotation} {field.metadata}" else range_of(field)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,20 @@ def test_a_dry_run_shows_every_scale_and_json_has_one_document(trained):
     assert "platform ladder steps.yaml --json" in str(refused.exception)
 
 
+def test_a_dry_run_shows_the_scales_of_a_family_and_a_mistake_in_the_last_is_found_before_the_first_trains(trained):
+    family = (trained / "steps.yaml").read_text().replace("[smoke, bench]", "{of: smoke, model_size: [0.25, 1]}")
+    (trained / "family.yaml").write_text(family.replace("name: steps", "name: family"))
+    printed = platform("sweep", "family.yaml", "--dry-run")
+    # Half as wide as smoke: one head of 16, mlp 48, a quarter of 625 GPU-hours.
+    settings = "model.heads = 1, model.hidden = 16, model.mlp = 48, compute_unit_gpu_hours = 156.25; "
+    assert f"scale smoke-size0.25:\nsmoke-size0.25: {settings}" in printed
+    assert printed.partition("scale smoke:\n")[2].startswith("variant")
+    (trained / "wrong.yaml").write_text(family.replace("[0.25, 1]", "[1, 3]"))
+    refused = CliRunner().invoke(app, ["sweep", "wrong.yaml"])
+    assert "wrong.yaml:3: scales.model_size.1: found 3, which turns 2 heads into 3.46" in str(refused.exception)
+    assert not (trained / "home" / "sweeps" / "wrong@smoke").exists()
+
+
 def test_status_cancel_and_retry_take_all_scales_and_other_commands_ask_for_one(trained):
     printed = platform("status", "steps.yaml")
     assert printed.index("steps@smoke: 4 done") < printed.index("steps@bench: 4 done")
