@@ -19,6 +19,7 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
     from ablations.home.state import State
     from ablations.status.progress import run_rows
     from ablations.status.rows import left_to_train
+    from ablations.study.balanced_pairs import balance_text, pair_names
 
     search = None
     if study.space is not None:
@@ -84,6 +85,8 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
         f"{counted(len(rows), 'run')}{at_scale(study.scale)}, {plan.budget_gpu_hours:g} {plan.compute_name} each"
         f"{rules}; {four_digits(left)} left to train{spent_here_text(sweep, left)}"
     )
+    if study.pairs:
+        out.say(f"{balance_text(study.pairs, study.possible_pairs)}: {pair_names(study.pairs)}")
     if search is None:  # a search says itself what its trials cost
         out.say(seeds_text(plan, len(study.sweep.seeds)))
 

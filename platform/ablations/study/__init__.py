@@ -10,6 +10,7 @@ search_space     the settings that a search may vary
 search_points    one point of a search space as overrides
 override         dotted paths and `{times: x}` applied to a recipe
 vary             overrides applied to a recipe of ours, or to the configuration of a program
+balanced_pairs   some pairs of changes, every change in about as many
 forms            leave-one-out, axes, grid, zip, variants
 program          the reference of a study whose trainer is a program of the user's own
 resolve          merges a recipe and a scale into one resolved recipe

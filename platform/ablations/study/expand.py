@@ -18,7 +18,8 @@ from ablations.errors import FileError, FileProblem, Place, did_you_mean
 from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
-from ablations.study.forms import Draft, drafts, grid_values
+from ablations.study.balanced_pairs import Pair
+from ablations.study.forms import Draft, drafts, grid_values, possible_pairs
 from ablations.study.known_ceiling import highest_of
 from ablations.study.merge_resources import Asked, asked_in
 from ablations.study.override import Override, overrides_in
@@ -29,6 +30,7 @@ from ablations.study.search_points import SearchSpace, search_space
 from ablations.study.sweep import Sweep
 from ablations.study.vary import changes_of, vary
 from ablations.terminal.short_names import meant, shown_names
+from ablations.text import parts_of
 from scalerl.recipe import ALL, ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
@@ -77,6 +79,8 @@ class Study:
     """The place of the compute of each run in the file."""
     made: Mapping[str, Any] = field(default_factory=dict)
     """What the scale changes in the one that it is made from; empty for the scale of a file."""
+    possible_pairs: tuple[Pair, ...] = ()
+    """Every two changes that could be trained together; empty of a file without `pairs`."""
     space: SearchSpace | None = None
     """The space of a search; None without one. Each trial becomes a variant (`ablations.search`)."""
 
@@ -84,6 +88,14 @@ class Study:
     def reference(self) -> Variant:
         """The variant with which all others are compared."""
         return self.variants[0]
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """The variants' names of every two changes that are trained together."""
+        if not self.sweep.pairs:
+            return []
+        names = [variant.name for variant in self.variants]
+        return [pair for name in names if (pair := parts_of(name, names)) is not None]
 
     @property
     def resources(self) -> Resources:
@@ -178,6 +190,7 @@ def _study(
         runs=runs_of(variants, sweep.seeds),
         asked=asked,
         budget_at=budget_place(source),
+        possible_pairs=tuple(possible_pairs(sweep, source, reference.recipe, path)),
         space=space,
     )
 

@@ -125,6 +125,29 @@ Scales = Annotated[
 ]
 
 
+def _all_some_or_listed(written: Any) -> Literal["all", "some", "listed"] | None:
+    match written:
+        case bool():
+            return "all"
+        case int():
+            return "some"
+        case list() | tuple():
+            return "listed"
+    return None
+
+
+Pairs = Annotated[
+    Annotated[bool, Tag("all")]
+    | Annotated[int, Field(ge=1), Tag("some")]
+    | Annotated[tuple[tuple[str, str], ...], Field(min_length=1), Tag("listed")],
+    Discriminator(
+        _all_some_or_listed,
+        custom_error_type="pairs",
+        custom_error_message="must be true, how many pairs to train, or a list: [[loo-loss, loo-curriculum]]",
+    ),
+]
+
+
 class Notify(Frozen):
     """The webhook to tell when something happens to a run.
 
@@ -186,10 +209,10 @@ class Sweep(Frozen):
     """One variant per position: all first values, all second values, and so on."""
     variants: Named = Field(default_factory=dict)
     """Variants written out in full."""
-    pairs: bool | Annotated[tuple[tuple[str, str], ...], Field(min_length=1)] = False
+    pairs: Pairs = False
     """Two changes together, as variants `a+b`: every two of `leave_one_out`, `axes` and `variants` that do not change
-    the same setting, or the two of each entry, as in `[[loo-loss, loo-curriculum]]`. The comparison then has
-    interactions."""
+    the same setting, so many of these if it is a number, with every change in about as many, or the two of each entry,
+    as in `[[loo-loss, loo-curriculum]]`. The comparison then has interactions."""
     exclude: Annotated[tuple[Annotated[dict[str, Label], Field(min_length=1)], ...], Field(min_length=1)] = ()
     """Combinations of grid and zip to leave out: axis to value name; axes not mentioned match any value."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(unique)] = (0, 1, 2)

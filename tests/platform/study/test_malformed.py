@@ -394,6 +394,11 @@ EXPECTED = {
     "pairs_clash.yaml": Expected(
         7, "pairs.0", "'dapo' and 'capped' both set loss.type", "pair variants of different settings"
     ),
+    "pairs_none_wanted.yaml": Expected(7, "pairs", "found 0", "must be at least 1"),
+    "pairs_number.yaml": Expected(7, "pairs", "found 2, of 1 possible pair", "write true for all of them"),
+    "pairs_word.yaml": Expected(
+        7, "pairs", "found 'half'", "must be true, how many pairs to train, or a list: [[loo-loss, loo-curriculum]]"
+    ),
     "pairs_of_nothing.yaml": Expected(6, "pairs", "no two variants change different settings", "remove it, or add one"),
     "pairs_unknown.yaml": Expected(7, "pairs.0", "unknown variant 'smal'", "did you mean 'small'?"),
     "scales_family_heads.yaml": Expected(
