@@ -241,8 +241,9 @@ class Sweep(Frozen):
 
     def family_of(self, scale: str) -> ScaleFamily | None:
         """The family that the scale is made in; None for the scale of a file."""
-        is_made = isinstance(self.scales, ScaleFamily) and scale in self.scales.names
-        return self.scales if is_made else None
+        if isinstance(self.scales, ScaleFamily) and scale in self.scales.names:
+            return self.scales
+        return None
 
     @model_validator(mode="after")
     def _scale_fits_trainer(self) -> Self:
