@@ -28,6 +28,7 @@ from ablations_dashboard.drawings.paper import (
     published_size,
     ratio_ticks,
 )
+from ablations_dashboard.text.escape import in_markdown
 
 CLAIMS = (
     {"variant": "loo-loss", "of": "ceiling", "says": "down", "by": 0.05, "source": "figure 5a"},
@@ -88,6 +89,16 @@ def test_each_study_has_a_picture_of_the_claims_beside_what_was_found(monkeypatc
     assert figure["layout"]["xaxis2"]["ticktext"] == ["0.8", "0.9", "1", "1.1", "1.25", "1.5"]
     only = figures_of(open_page(monkeypatch, home, "paper", outcome="opposite"))[0]
     assert [one["text"] for one in only["layout"]["annotations"]] == labels[2:]
+
+
+def test_a_claim_over_scales_is_a_sentence_beside_the_picture(monkeypatch, tmp_path):
+    over = {"variant": "loo-loss", "of": "level", "says": "carries", "source": "our guess"}
+    make_study(make_home(tmp_path, seeds=(0, 1)), claims=(*CLAIMS[:1], over))
+    page = open_page(monkeypatch, tmp_path, "paper")
+    (figure,) = figures_of(page)
+    assert len(figure["layout"]["annotations"]) == 1
+    said = "loo-loss: difference in level carries over scales: one scale, or no interval at two, cannot tell"
+    assert in_markdown(said) in [one.value for one in page.markdown]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from ablations.errors import AblationsError
+from ablations.findings.card import JudgedClaim
 from ablations.findings.written_cards import WrittenCard, order_text, read_cards, sign_text
 from ablations.home.home import find_home
 from ablations.report.words.card import OUTCOMES, claim_text, found_text, tally_text
@@ -61,9 +62,17 @@ def show_pictures(cards: Sequence[WrittenCard], outcome: str) -> None:
         with place:
             st.markdown(f"**{in_markdown(card.sweep)}** · {tally_text(claims)} · {counted(card.num_seeds, 'seed')}")
             st.caption(in_markdown(card.doc))
-            alt = "; ".join(f"{claim_text(one.claim)}: {found_text(one)}, {one.outcome}" for one in claims)
-            show_picture(claims_figure(claims), key=f"claims {card.sweep}", name=f"{card.sweep}-claims", alt=alt)
+            drawn = [one for one in claims if not one.claim.is_over_scales]
+            if drawn:
+                alt = "; ".join(map(_claim_sentence, drawn))
+                show_picture(claims_figure(drawn), key=f"claims {card.sweep}", name=f"{card.sweep}-claims", alt=alt)
+            for one in (one for one in claims if one.claim.is_over_scales):
+                st.markdown(in_markdown(_claim_sentence(one)))
     st.caption(CLAIMS_LEGEND)
+
+
+def _claim_sentence(judged: JudgedClaim) -> str:
+    return f"{claim_text(judged.claim)}: {found_text(judged)}, {judged.outcome}"
 
 
 def show_claim_table(cards: Sequence[WrittenCard], outcome: str) -> None:

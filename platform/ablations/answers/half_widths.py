@@ -63,9 +63,9 @@ class Sizes:
     num_variants: int
     num_seeds: int
 
-    def freedom(self, others: Sequence[Repeats]) -> float:
-        """Degrees of freedom of a difference, as `RunToRun.of_difference` finds them for variants of equal spread; 0 if
-        nothing tells the spread.
+    def freedom(self, others: Sequence[Repeats], sides: int = 2) -> float:
+        """Degrees of freedom of a contrast of so many variants, as `RunToRun.of_contrast` finds them for variants of
+        equal spread; 0 if nothing tells the spread.
         """
         n, V = self.num_seeds, self.num_variants
         lent = 0
@@ -75,7 +75,7 @@ class Sizes:
         is_paired = pays_to_pair(paired, unpaired)
         pool = paired if is_paired else unpaired
         of_side = (n - 1) * (1 - 1 / V if is_paired else 1.0)
-        return min(2 * (min(PRIOR_FREEDOM, pool) + of_side), pool) if n > 1 else float(pool)
+        return min(sides * (min(PRIOR_FREEDOM, pool) + of_side), pool) if n > 1 else float(pool)
 
 
 def sight_of(variance: float, freedom: float, share_open: float = 0.0) -> Sight:
@@ -88,13 +88,16 @@ def sight_of(variance: float, freedom: float, share_open: float = 0.0) -> Sight:
     return Sight(half_width=t * s, seen=seen, open=share_open)
 
 
-def level_sight(curve: Curve, known: KnownScale, sizes: Sizes, *, compute: float) -> Sight:
-    """The resolution for the level at `compute`; `curve` has the expected readings of a run, without noise."""
+def level_sight(curve: Curve, known: KnownScale, sizes: Sizes, *, compute: float, sides: int = 2) -> Sight:
+    """The resolution for the level at `compute`; `curve` has the expected readings of a run, without noise.
+
+    Of a difference, which has two `sides`, or of an interaction, which has four.
+    """
     level = level_of(curve, compute)
     if level is None:
         return BLIND
-    variance = 2 * (known.spread.level**2 + level.variance) / sizes.num_seeds
-    return sight_of(variance, sizes.freedom(known.others.of("level")))
+    variance = sides * (known.spread.level**2 + level.variance) / sizes.num_seeds
+    return sight_of(variance, sizes.freedom(known.others.of("level"), sides))
 
 
 def ceiling_sight(runs: SimulatedRuns, sizes: Sizes) -> Sight:

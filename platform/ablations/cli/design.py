@@ -106,7 +106,7 @@ def show_designs(
     """Print the designs of a study at one scale."""
     from ablations.findings.foresee import foresee
     from ablations.report.words.comparison import unkept_note
-    from ablations.report.words.design import answer, notes, own_sentence
+    from ablations.report.words.design import answer, notes, own_sentence, pair_sentences
     from ablations.study.expand import expand
     from ablations.terminal.progress_bar import progress_bar
 
@@ -125,7 +125,7 @@ def show_designs(
         return
     out = console()
     out.print(design_table(prospect))
-    for text in (*notes(prospect), own_sentence(prospect), *([said] if said else [])):
+    for text in (*notes(prospect), own_sentence(prospect), *pair_sentences(prospect), *([said] if said else [])):
         out.say(text)
 
 

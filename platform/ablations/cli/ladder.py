@@ -1,5 +1,6 @@
 """The command that asks whether differences carry from one scale to the next: ladder."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,8 @@ from ablations.cli.options import (
 from ablations.errors import AblationsError
 from ablations.fit.options import FitSettings
 from ablations.home.home import find_home
+from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from ablations.findings.results import Results
@@ -56,35 +59,39 @@ def ladder(
     else:
         if reference is not None:
             raise AblationsError(f"--reference {reference} has no effect on sweeps; omit it")
-        found = scale_ladder(_results(home, [one for name in sweeps for one in names_of_file(name) or [name]]), at=at)
+        names = [one for name in sweeps for one in names_of_file(name) or [name]]
+        found = scale_ladder(results_of([find_sweep(home, name) for name in names]), at=at)
     show_ladder(found, as_json)
 
 
 def show_ladder(found: "ScaleLadder", as_json: bool) -> None:
     """Print the tables and what they mean, or plain data."""
-    from ablations.report.ladder_tables import ladder_sentences, ladder_tables
-
     if as_json:
         print_json(found.to_json())
         return
-    out = console()
-    tables = ladder_tables(found)
-    for table in tables:
+    if not found.questions:
+        raise AblationsError("no variant has an interval at two scales; two seeds at each scale give intervals")
+    print_ladder(found, console())
+
+
+def print_ladder(found: "ScaleLadder", out: Screen) -> None:
+    """Print the tables and what they mean."""
+    from ablations.report.ladder_tables import ladder_sentences, ladder_tables
+
+    for table in ladder_tables(found):
         out.print(table)
         out.say("")
-    if not tables:
-        raise AblationsError("no variant has an interval at two scales; two seeds at each scale give intervals")
     for text in ladder_sentences(found):
         out.say(text)
 
 
-def _results(home: Path | None, names: list[str]) -> "list[Results]":
+def results_of(sweeps: Sequence[StartedSweep]) -> "list[Results]":
     """The results of each sweep."""
     from ablations.findings.results import read_results
     from ablations.terminal.progress_bar import progress_bar
 
     found = []
-    for sweep in [find_sweep(home, name) for name in names]:
+    for sweep in sweeps:
         with progress_bar(f"fitting curves of {sweep.name}") as done:
             found.append(read_results(sweep, done=done))
     return found
@@ -97,18 +104,22 @@ def last_started(home: Path | None, name: str) -> str:
     return next((one for one in reversed(names) if one in started), names[-1])
 
 
-def ladder_beside(results: "Results") -> "ScaleLadder | None":
-    """The study of a sweep at all its scales; None if it was started at one alone, or says nothing over scales."""
+def ladder_beside(*results: "Results") -> "ScaleLadder | None":
+    """The study of a sweep at all its scales; None if it was started at one alone, or says nothing over scales.
+
+    Sweeps of the study that are given are not read again.
+    """
     from ablations.findings.scale_ladder import ladders_of, scale_ladder
 
-    if (own := results.sweep) is None:
+    if (own := results[0].sweep) is None:
         return None
     names = next((one for one in ladders_of(own.home).values() if own.name in one), [])
     if not names:
         return None
     try:
-        others = _results(own.home.path, [name for name in names if name != own.name])
-        ladder = scale_ladder([results, *others])
+        given = [one.plan.sweep for one in results]
+        others = results_of([read_sweep(own.home, name) for name in names if name not in given])
+        ladder = scale_ladder([*results, *others])
     except AblationsError as error:
         warn(f"nothing is said over scales: {error}")
         return None
@@ -119,4 +130,4 @@ def ladder_of_file(home: Path | None, file: Path) -> "ScaleLadder":
     """The ladder of a sweep file with `scales:`."""
     from ablations.findings.scale_ladder import scale_ladder
 
-    return scale_ladder(_results(home, names_of_file(str(file))))
+    return scale_ladder(results_of([find_sweep(home, name) for name in names_of_file(str(file))]))

@@ -148,17 +148,27 @@ def names_of_file(name: str) -> list[str]:
     """The sweeps of a sweep file with `scales`; empty for anything else."""
     if not _is_sweep_file(name):
         return []
+    from ablations.study.family import scale_stem
     from ablations.study.sweep import load_sweep
 
     sweep = load_sweep(Path(name))
-    return [f"{sweep.name}@{Path(scale).stem}" for scale in sweep.scales]
+    return [f"{sweep.name}@{scale_stem(scale)}" for scale in sweep.named_scales]
 
 
 def scales_of(file: Path, scale: str | None) -> tuple[str | None, ...]:
-    """The scales of a sweep file to go through: that of `--scale`, else each of `scales`, else its own (None)."""
+    """The scales of a sweep file to go through: that of `--scale`, else each of `scales`, else its own (None).
+
+    Raises FileError for a mistake in any of them, so that none trains before it is found.
+    """
+    from ablations.study.expand import expand
     from ablations.study.sweep import load_sweep
 
-    return (scale,) if scale is not None else load_sweep(file).scales or (None,)
+    if scale is not None:
+        return (scale,)
+    names = load_sweep(file).named_scales
+    for name in names:
+        expand(file, scale=name, with_files=False)
+    return names or (None,)
 
 
 def _is_sweep_file(name: str) -> bool:

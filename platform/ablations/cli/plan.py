@@ -19,6 +19,7 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
     from ablations.home.state import State
     from ablations.status.progress import run_rows
     from ablations.status.rows import left_to_train
+    from ablations.study.balanced_pairs import balance_text, pair_names
 
     search = None
     if study.space is not None:
@@ -84,8 +85,21 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
         f"{counted(len(rows), 'run')}{at_scale(study.scale)}, {plan.budget_gpu_hours:g} {plan.compute_name} each"
         f"{rules}; {four_digits(left)} left to train{spent_here_text(sweep, left)}"
     )
+    if study.pairs:
+        out.say(f"{balance_text(study.pairs, study.possible_pairs)}: {pair_names(study.pairs)}")
     if search is None:  # a search says itself what its trials cost
         out.say(seeds_text(plan, len(study.sweep.seeds)))
+
+
+def made_text(study: "Study") -> str:
+    """`bench-size4: model.heads = 4, model.hidden = 128, ...; 340,608 parameters`, for a scale made from another."""
+    from ablations.text import changes_text
+    from scalerl.memory.shape import shape_of
+    from scalerl.recipe import ResolvedRecipe
+
+    recipe = study.reference.recipe
+    assert isinstance(recipe, ResolvedRecipe), "a program has no scale"
+    return f"{study.scale}: {changes_text(study.made)}; {shape_of(recipe.model).parameters:,} parameters"
 
 
 def spent_here_text(sweep: StartedSweep, compute_gpu_hours: float) -> str:

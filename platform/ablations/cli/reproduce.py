@@ -3,7 +3,8 @@
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 from ablations.cli.budget import HELP as BUDGET_HELP
 from ablations.cli.budget import AskedBudget, ask_about_jump, budget_of, read_budget
 from ablations.cli.design import refuse_unfittable
+from ablations.cli.ladder import ladder_beside, print_ladder, results_of
 from ablations.cli.options import (
     FAILED,
     HomeOption,
@@ -19,6 +21,7 @@ from ablations.cli.options import (
     TrackingOption,
     console,
     print_json,
+    scales_of,
     unfinished_code,
 )
 from ablations.cli.run import ExecutorName, on_this_machine, train_missing_runs
@@ -35,9 +38,13 @@ from scalerl.run.run_folder import write_atomically
 if TYPE_CHECKING:
     from ablations.findings.card import Card
     from ablations.findings.results import Results
+    from ablations.findings.scale_ladder import ScaleLadder
     from ablations.study.expand import Study
     from ablations.terminal.screen import Screen
     from scalerl.recipe.command import AnyRecipe
+
+    Train = Callable[[Path, str | None, Screen], StartedSweep | dict[str, Any] | None]
+    """`train_one` with its options."""
 
 
 def studies_begun(begun: str) -> list[str]:
@@ -70,7 +77,10 @@ def reproduce(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Reproduce a figure of the ScaleRL paper: design its study, train what is missing, judge the paper's claims."""
+    """Reproduce a figure of the ScaleRL paper: design its study, train what is missing, judge the paper's claims.
+
+    A study with `scales:` is reproduced at each of them; its cards say which differences carry.
+    """
     from ablations.files.lookup import files_of
 
     if [list_, all_, study is not None].count(True) != 1:
@@ -81,41 +91,61 @@ def reproduce(
         return
     asked = None if budget is None else read_budget(budget)
     names = sorted(files_of("study"), key=by_number) if study is None else [study]
+    train = partial(
+        train_one,
+        home=place, as_written=as_written, asked=asked, dry_run=dry_run, executor=executor, jobs=jobs, yes=yes,
+        tracking_uri=tracking_uri, as_json=as_json,
+    )  # fmt: skip
     codes: list[int] = []
     found: list[dict[str, Any]] = []
     for name in names:
         try:
-            code, data = reproduce_one(
-                name,
-                place,
-                scale=scale,
-                as_written=as_written,
-                asked=asked,
-                dry_run=dry_run,
-                executor=executor,
-                jobs=jobs,
-                yes=yes,
-                tracking_uri=tracking_uri,
-                as_json=as_json,
-            )
+            code, data = reproduce_study(name, scale, train, console(stderr=as_json), as_json=as_json)
         except (AblationsError, ScaleRLError) as error:
             if not all_:
                 raise
             console(stderr=True).say(f"{name}: {error}")
-            code, data = FAILED, {"study": name, "error": str(error)}
+            code, data = FAILED, [{"study": name, "error": str(error)}]
         codes.append(code)
-        found += [] if data is None else [data]
+        found += data
     if as_json and found:
-        print_json(found if all_ else found[0])
+        print_json(found if all_ or len(found) > 1 else found[0])
     if code := max(codes, default=0):
         raise typer.Exit(code)
 
 
-def reproduce_one(
-    name: str,
-    home: Home,
-    *,
+def reproduce_study(
+    name: str, scale: str | None, train: "Train", out: "Screen", *, as_json: bool
+) -> tuple[int, list[dict[str, Any]]]:
+    """Design, train and judge one study at each of its scales.
+
+    Returns the exit code, and the cards (or in a dry run the plans) as JSON.
+    """
+    from ablations.files.lookup import find_file
+
+    file = find_file("study", name, named_at=Place(source=f"reproduce {name}"))
+    ended = [train(file, one, out) for one in scales_of(file, scale)]
+    trained = [one for one in ended if isinstance(one, StartedSweep)]
+    results = results_of(trained)
+    ladder = ladder_beside(*results) if results else None
+    found = [one for one in ended if isinstance(one, dict)]
+    for started, one in zip(trained, results, strict=True):
+        differing = unlike(started)
+        card = written_card(one, started.folder, differing, ladder)
+        found.append(card.to_json())
+        if not as_json:
+            show_card(card, started.folder, differing, out)
+    if ladder is not None and not as_json:
+        print_ladder(ladder, out)
+    return max(map(unfinished_code, trained), default=0), found
+
+
+def train_one(
+    file: Path,
     scale: str | None,
+    out: "Screen",
+    *,
+    home: Home,
     as_written: bool,
     asked: AskedBudget | None,
     dry_run: bool,
@@ -124,19 +154,17 @@ def reproduce_one(
     yes: bool,
     tracking_uri: str | None,
     as_json: bool,
-) -> tuple[int, dict[str, Any] | None]:
-    """Design, train and judge one study; returns the exit code, and the card (or in a dry run the plan) as JSON."""
-    from ablations.files.lookup import find_file
-    from ablations.findings.results import read_results
+) -> StartedSweep | dict[str, Any] | None:
+    """Design and train a study at one scale, None for its own.
+
+    Returns the sweep, in a dry run its plan as JSON, None if its jobs go on.
+    """
     from ablations.running.ending import all_ended
     from ablations.running.make_plan import make_plan, sweep_name
     from ablations.running.shortening import sized
     from ablations.status.progress import run_rows
     from ablations.study.expand import expand
-    from ablations.terminal.progress_bar import progress_bar
 
-    out = console(stderr=as_json)
-    file = find_file("study", name, named_at=Place(source=f"reproduce {name}"))
     written = expand(file, scale=scale)
     if not written.sweep.claims:
         raise AblationsError(f"{file}: has no claims; add the paper's claims under `claims:`")
@@ -153,7 +181,7 @@ def reproduce_one(
     if dry_run:
         if not as_json:
             show_claims(study, started, out)
-        return 0, study_for_scripts(study, started)
+        return study_for_scripts(study, started)
     if executor == "slurm":
         where = on_slurm(study, started, jobs=jobs, hold=False, after=None, prune=False, yes=yes, out=out)
     else:
@@ -162,14 +190,8 @@ def reproduce_one(
     train_missing_runs(study, started, file=file, where=where, tracking_uri=tracking_uri, out=out)
     if where.outlives_command and not all_ended(started, run_rows(started)):
         where_next(started, out, as_json)
-        return 0, None
-    differing = unlike(started)
-    with progress_bar("fitting curves") as done:
-        results = read_results(started, done=done)
-    card = written_card(results, started.folder, differing)
-    if not as_json:
-        show_card(card, started.folder, differing, out)
-    return unfinished_code(started), card.to_json()
+        return None
+    return started
 
 
 def designed(
@@ -266,14 +288,16 @@ def show_claims(study: "Study", started: StartedSweep, out: "Screen") -> None:
     out.print(table)
 
 
-def written_card(results: "Results", folder: Path, differing: Sequence[str]) -> "Card":
+def written_card(
+    results: "Results", folder: Path, differing: Sequence[str], ladder: "ScaleLadder | None" = None
+) -> "Card":
     """Create the card and write it to the sweep's folder: card.json, card.md and its figure, curves.svg."""
     from ablations.findings.card import CARD_FILE, card_of
     from ablations.report.card_page import card_markdown
     from ablations.report.static import curves_picture
     from ablations.report.words.card import card_notes
 
-    card = card_of(results)
+    card = card_of(results, ladder)
     write_atomically(folder / CARD_FILE, json.dumps(card.to_json(), indent=1, allow_nan=False).encode())
     write_atomically(folder / "curves.svg", curves_picture(results, "svg"))
     write_atomically(folder / "card.md", card_markdown(card, card_notes(card, differing)).encode())

@@ -30,7 +30,7 @@ from ablations.cli.options import (
     unfinished_code,
     warn,
 )
-from ablations.cli.plan import show_cost, show_plan
+from ablations.cli.plan import made_text, show_cost, show_plan
 from ablations.cli.recipe_files import known_scales
 from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
 from ablations.errors import AblationsError
@@ -143,6 +143,8 @@ def sweep_once(
     refuse_unfittable(study, compute, out)
     if asked is not None and not dry_run:
         ask_about_jump(asked, plan, own=study.sweep.budget.compute)
+    if study.made:
+        out.say(made_text(study))
     if dry_run:
         if lost:
             warn(f"{lost}; without --shorten the command refuses to train it")

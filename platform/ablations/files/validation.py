@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
 from ablations.errors import FileError, FileProblem, did_you_mean
@@ -175,16 +175,22 @@ def _bare(annotation: Any) -> Any:
 
 
 def _members(annotation: Any) -> dict[str, type[BaseModel]]:
-    """The models of a union discriminated by `type`, keyed by its value; empty for anything else."""
+    """The models of a union told apart by `type` or by tags, keyed by those; empty for anything else."""
     annotation = _bare(annotation)
     if get_origin(annotation) not in (Union, UnionType):
         return {}
-    members = [_bare(member) for member in get_args(annotation)]
-    models = [member for member in members if isinstance(member, type) and issubclass(member, BaseModel)]
-    return {_tag(model): model for model in models}
+    members = {member: _bare(member) for member in get_args(annotation)}
+    return {
+        _tag(member, model): model
+        for member, model in members.items()
+        if isinstance(model, type) and issubclass(model, BaseModel)
+    }
 
 
-def _tag(model: type[BaseModel]) -> str:
+def _tag(member: Any, model: type[BaseModel]) -> str:
+    for mark in getattr(member, "__metadata__", ()):
+        if isinstance(mark, Tag):
+            return mark.tag
     annotation = model.model_fields["type"].annotation
     assert get_origin(annotation) is Literal, f"{model.__name__} is discriminated by type but its type is not a literal"
     return get_args(annotation)[0]

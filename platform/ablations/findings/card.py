@@ -3,6 +3,8 @@
 >>> card = card_of(open_sweep("fig4a"))
 >>> [(judged.claim.variant, judged.outcome) for judged in card.claims]
 [('pipeline-8', 'holds'), ('pipeline-8', 'cannot tell')]
+
+The card of a study over scales also has its differences over all of them, and judges what is claimed of those.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -10,9 +12,11 @@ from functools import cached_property
 from typing import Any
 
 from ablations.answers.answer import Answer
+from ablations.answers.ladder import LadderWord
 from ablations.errors import AblationsError
-from ablations.findings.judgement import ClaimOutcome, judged_claim
+from ablations.findings.judgement import ClaimOutcome, judged_claim, judged_over_scales
 from ablations.findings.results import Results, compared
+from ablations.findings.scale_ladder import ScaleLadder
 from ablations.home.declared import Declaration, declarations, first_with
 from ablations.study.claims import Claim
 
@@ -31,13 +35,15 @@ class JudgedClaim:
     found: Answer | None
     """The difference in pass rate, or the ratio of computes; None if the variant is not compared."""
     outcome: ClaimOutcome
+    word: LadderWord | None = None
+    """What becomes of the difference over scales; None of any other claim, and with one scale."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON."""
         found = self.found
         numbers = (None, None, None) if found is None else (found.estimate, found.lo, found.hi)
         ends = dict(zip(("estimate", "lo", "hi"), numbers, strict=True))
-        return self.claim.model_dump() | {"found": ends, "outcome": self.outcome}
+        return self.claim.model_dump() | {"found": ends, "over_scales": self.word, "outcome": self.outcome}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +68,8 @@ class Card:
 
     results: Results
     claims: tuple[JudgedClaim, ...]
+    ladder: ScaleLadder | None = None
+    """The differences over all scales at which the study was started; None for one scale."""
 
     @property
     def outcome(self) -> ClaimOutcome:
@@ -105,6 +113,7 @@ class Card:
             "outcome": self.outcome,
             "claims": [one.to_json() | {"declared": self._declared(one.claim)} for one in self.claims],
             "published": [asdict(one) for one in self.published],
+            "over_scales": self.ladder and self.ladder.to_json(),
             "num_seeds": self.num_seeds,
             "budget_gpu_hours": plan.budget_gpu_hours,
             "cost_gpu_hours": self.cost_gpu_hours,
@@ -118,8 +127,8 @@ class Card:
         return first and {"at": first.at, "readings": first.readings, "sha256": first.sha256}
 
 
-def card_of(results: Results) -> Card:
-    """The card of a sweep planned with claims; AblationsError if it has none.
+def card_of(results: Results, ladder: ScaleLadder | None = None) -> Card:
+    """The card of a sweep planned with claims; AblationsError if it has none. `ladder` is the study over its scales.
 
     A claim against a variant other than the reference is judged by a comparison with that variant.
     """
@@ -133,11 +142,17 @@ def card_of(results: Results) -> Card:
             other = replace(sweep, plan=replace(sweep.plan, reference=claim.against))
             by_baseline[claim.against] = compared(other, results.variants)
     return Card(
-        results=results, claims=tuple(_judged(by_baseline[claim.against or plan.reference], claim) for claim in claims)
+        results=results,
+        claims=tuple(_judged(by_baseline[claim.against or plan.reference], claim, ladder) for claim in claims),
+        ladder=ladder,
     )
 
 
-def _judged(results: Results, claim: Claim) -> JudgedClaim:
+def _judged(results: Results, claim: Claim, ladder: ScaleLadder | None) -> JudgedClaim:
+    if claim.is_over_scales:
+        found = ladder and ladder.of(claim.variant, claim.of)
+        word = found and found.word
+        return JudgedClaim(claim=claim, found=None, outcome=judged_over_scales(claim, word), word=word)
     line = results.compared(claim.variant)
     found = line and line.answers[claim.of]
     return JudgedClaim(claim=claim, found=found, outcome=judged_claim(claim, found))

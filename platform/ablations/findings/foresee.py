@@ -9,6 +9,7 @@ import numpy as np
 
 from ablations.answers.half_widths import BLIND, Sight, Sizes, ceiling_sight, compute_sight, level_sight
 from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread, assumed
+from ablations.answers.questions import LEVEL
 from ablations.answers.repeats import OtherSweeps
 from ablations.answers.run_to_run import run_to_run
 from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
@@ -31,6 +32,8 @@ class Foreseen:
     num_readings: int
     """Number of fitted readings of one run, after step 0."""
     sights: dict[str, Sight]
+    interaction: Sight = BLIND
+    """For the interaction of two changes in level."""
 
     @property
     def can_be_fitted(self) -> bool:
@@ -51,6 +54,7 @@ class Foreseen:
             "seconds": self.seconds,
             "readings": self.num_readings,
             **{question: sight.to_json(question) for question, sight in self.sights.items()},
+            "interaction": self.interaction.to_json(LEVEL.name),
         }
 
 
@@ -94,6 +98,8 @@ class Prospect:
             "sweep": study.sweep.name,
             "scale": study.scale,
             "num_variants": self.blueprint.num_variants,
+            "num_pairs": len(study.pairs),
+            "num_possible_pairs": len(study.possible_pairs),
             "compute_unit_gpu_hours": self.blueprint.unit,
             "known": self.known.to_json(),
             "designs": [one.to_json(self.blueprint.unit) for one in self.by_cost],
@@ -183,9 +189,12 @@ def _foreseen(
     settings = settings_of(blueprint, choice)
     sizes = Sizes(num_variants=blueprint.num_variants, num_seeds=len(choice.seeds))
     sights: dict[str, Sight] = {"level": BLIND, "ceiling": BLIND, "compute": BLIND}
+    interaction = BLIND
     if number >= MIN_READINGS and sizes.freedom(known.others.of("level")) > 0:
         end = min(float(compute[-1]), settings.fit_to)
-        sights["level"] = level_sight(expected_curve(known.law, compute, samples), known, sizes, compute=end)
+        curve = expected_curve(known.law, compute, samples)
+        sights["level"] = level_sight(curve, known, sizes, compute=end)
+        interaction = level_sight(curve, known, sizes, compute=end, sides=4)
         key = (choice.budget, choice.samples)
         if key not in simulated:
             simulated[key] = SimulatedRuns(known=known, compute=compute, samples=samples, settings=settings)
@@ -197,6 +206,7 @@ def _foreseen(
         seconds=_seconds(blueprint, known, choice, costs),
         num_readings=number,
         sights=sights,
+        interaction=interaction,
     )
 
 

@@ -9,12 +9,16 @@ A claim "up by d" about a difference with the 95 % interval [lo, hi]:
 
 A claim "the same within d" holds if -d < lo and hi < d, is opposite if lo > d or hi < -d, and otherwise stays
 undecided. So each wrong verdict needs an interval that misses the truth. Ratios of compute are taken as logarithms.
+
+A claim "carries", "fades" or "flips" holds if that is the word over scales (`ablations.answers.ladder`), is opposite if
+it is another of them, and otherwise stays undecided.
 """
 
 import math
 from typing import Literal
 
-from ablations.answers.answer import Answer
+from ablations.answers.answer import CANNOT_TELL, Answer
+from ablations.answers.ladder import LadderWord
 from ablations.study.claims import Claim
 
 ClaimOutcome = Literal["holds", "opposite", "no difference of that size", "cannot tell"]
@@ -38,6 +42,13 @@ def judged_claim(claim: Claim, answer: Answer | None) -> ClaimOutcome:
     if hi < 0:
         return "opposite"
     return "no difference of that size" if hi < claim.size else "cannot tell"
+
+
+def judged_over_scales(claim: Claim, word: LadderWord | None) -> ClaimOutcome:
+    """The outcome of a claim over scales, given the word there; None if there is only one scale."""
+    if word is None or word == CANNOT_TELL:
+        return "cannot tell"
+    return "holds" if word == claim.says else "opposite"
 
 
 def _judged_same(margin: float, lo: float, hi: float) -> ClaimOutcome:

@@ -60,6 +60,7 @@ def _judged(data: dict[str, Any]) -> JudgedClaim:
         claim=claim,
         found=Answer.written(BY_NAME[claim.of], **data["found"]),
         outcome=data["outcome"],
+        word=data.get("over_scales"),
     )
 
 
@@ -76,11 +77,11 @@ def read_cards(home: Home) -> Iterator[WrittenCard | AblationsError]:
 
 
 def sign_text(judged: JudgedClaim) -> str:
-    """The side of the estimate against the claim, `same` or `other`; empty for a claim of "the same" and without an
+    """The side of the estimate against the claim, `same` or `other`; empty for a claim without a side and without an
     estimate.
     """
     claim, found = judged.claim, judged.found
-    if claim.says == "same" or found is None or found.estimate is None:
+    if claim.says not in ("up", "down") or found is None or found.estimate is None:
         return ""
     middle = 1.0 if claim.of == "compute" else 0.0
     return "same" if (found.estimate > middle) == (claim.says == "up") else "other"

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 
 from ablations.findings.card import Card
-from ablations.report.markdown import markdown_grid, markdown_text
+from ablations.report.document import OVER_SCALES
+from ablations.report.ladder_tables import ladder_grids, ladder_sentences
+from ablations.report.markdown import markdown_grid, markdown_tables, markdown_text
 from ablations.report.words.card import card_line, tally_text
 
 
 def card_markdown(card: Card, notes: Sequence[str]) -> str:
-    """The whole card; `notes` stand below its claims."""
-    plan = card.results.plan
+    """The whole card; `notes` stand below its claims, differences over scales at its end."""
+    plan, ladder = card.results.plan, card.ladder
     lines = [card_line(one) for one in card.claims]
     parts = [
         f"# {markdown_text(plan.sweep)}: {tally_text(card.claims)}",
@@ -21,5 +23,6 @@ def card_markdown(card: Card, notes: Sequence[str]) -> str:
         *map(markdown_text, notes),
         "![Curves of all variants, with their fits](curves.svg)",
         markdown_text(plan.command),
+        *(markdown_tables(OVER_SCALES, ladder_grids(ladder), " ".join(ladder_sentences(ladder))) if ladder else ()),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

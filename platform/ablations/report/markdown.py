@@ -58,8 +58,8 @@ def _report_text(document: Document) -> str:
         markdown_text(document.differences_legend),
         "## Comparison",
         markdown_grid(document.headings, [row.cells for row in document.rows]),
-        *_tables(document.grid_heading, document.grid, document.grid_notes),
-        *_tables(OVER_SCALES, document.ladder, document.ladder_notes),
+        *markdown_tables(document.grid_heading, document.grid, document.grid_notes),
+        *markdown_tables(OVER_SCALES, document.ladder, document.ladder_notes),
         "## In words",
         _listed(document.findings),
         markdown_text(document.advice),
@@ -75,7 +75,7 @@ def _report_text(document: Document) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _tables(heading: str, found: Sequence[GridTable], notes: str) -> list[str]:
+def markdown_tables(heading: str, found: Sequence[GridTable], notes: str) -> list[str]:
     """A section of tables; none without one."""
     tables = [
         text for one in found for text in (f"### {markdown_text(one.title)}", markdown_grid(one.headings, one.rows))

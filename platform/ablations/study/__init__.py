@@ -1,6 +1,7 @@
 """Turns a sweep file into variants and runs; holds the schema of everything its YAML may contain. A map of the room:
 
 sweep            the keys of a sweep file
+family           scales made from one
 claims           a paper's claims about variants
 names            the names, seeds and values that a sweep file may give
 resources        the `resources:` block: what a job requests from Slurm
@@ -9,6 +10,7 @@ search_space     the settings that a search may vary
 search_points    one point of a search space as overrides
 override         dotted paths and `{times: x}` applied to a recipe
 vary             overrides applied to a recipe of ours, or to the configuration of a program
+balanced_pairs   some pairs of changes, every change in about as many
 forms            leave-one-out, axes, grid, zip, variants
 program          the reference of a study whose trainer is a program of the user's own
 resolve          merges a recipe and a scale into one resolved recipe

@@ -2,18 +2,20 @@
 
     claims:
       - {variant: fp32, of: ceiling, says: up, by: 0.09, source: "figure 5b"}
+      - {variant: fp32, of: level, says: carries, source: "our guess"}            # over the scales of the study
 
-`ablations.findings.judgement` compares a claim with the measured interval.
+`ablations.findings.judgement` compares a claim with the measured interval, or with what becomes of it over scales.
 """
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
 from scalerl.frozen import Frozen
 
 Quantity = Literal["level", "ceiling", "compute"]
+OverScales = Literal["carries", "fades", "flips"]
 LEAST_RATE = 0.02
 """Smallest difference in pass rate that the paper counts as one (ScaleRL §4, A.5)."""
 LEAST_RATIO = 1.1
@@ -33,13 +35,24 @@ class Claim(Frozen):
     """The variant it is compared with. Default: the reference."""
     of: Quantity
     """The quantity compared: pass rate at equal compute, ceiling A, or compute to a common pass rate."""
-    says: Literal["up", "down", "same"]
-    """Direction in which the variant differs: `of: compute` and `says: down` is less compute."""
+    says: Literal["up", "down", "same", OverScales]
+    """Direction in which the variant differs: `of: compute` and `says: down` is less compute. "carries", "fades" and
+    "flips" are what becomes of its difference from the reference over the scales of the study."""
     by: Annotated[float, Field(gt=0)] | None = None
     """The published size: a difference in pass rate, or a ratio of compute above 1. Default: 0.02, or 1.1 for compute.
     With `says: same`, the largest difference that still counts as none."""
     source: Annotated[str, Field(min_length=1)]
     """Source of the claim: figure, section, or write-up."""
+
+    @model_validator(mode="after")
+    def _over_scales_of_reference(self) -> Self:
+        for key in ("by", "against") if self.is_over_scales else ():
+            if getattr(self, key) is not None:
+                raise ValueError(
+                    f"{key}: no effect with `says: {self.says}`, which is what becomes of the difference from the "
+                    "reference over scales; remove it"
+                )
+        return self
 
     @model_validator(mode="after")
     def _size_is_one(self) -> Self:
@@ -50,6 +63,11 @@ class Claim(Frozen):
         if self.of != "compute" and self.by >= 1:
             raise ValueError(f"by: found {self.by:g}; a difference in pass rate must be between 0 and 1")
         return self
+
+    @property
+    def is_over_scales(self) -> bool:
+        """True if the claim is what becomes of a difference over the scales of a study."""
+        return self.says in get_args(OverScales)
 
     @property
     def size(self) -> float:

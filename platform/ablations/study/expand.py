@@ -18,17 +18,19 @@ from ablations.errors import FileError, FileProblem, Place, did_you_mean
 from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
-from ablations.study.forms import Draft, drafts, grid_values
+from ablations.study.balanced_pairs import Pair
+from ablations.study.forms import Draft, drafts, grid_values, possible_pairs
 from ablations.study.known_ceiling import highest_of
 from ablations.study.merge_resources import Asked, asked_in
 from ablations.study.override import Override, overrides_in
 from ablations.study.program import check_variables, command_reference
-from ablations.study.resolve import asked_in_scale, resolve, unread
+from ablations.study.resolve import asked_in_scale, planned_scale, resolve, unread
 from ablations.study.resources import Resources
 from ablations.study.search_points import SearchSpace, search_space
 from ablations.study.sweep import Sweep
 from ablations.study.vary import changes_of, vary
 from ablations.terminal.short_names import meant, shown_names
+from ablations.text import parts_of
 from scalerl.recipe import ALL, ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
@@ -75,6 +77,10 @@ class Study:
     """The scale's resources, overridden by the sweep's, with the place of each."""
     budget_at: Place
     """The place of the compute of each run in the file."""
+    made: Mapping[str, Any] = field(default_factory=dict)
+    """What the scale changes in the one that it is made from; empty for the scale of a file."""
+    possible_pairs: tuple[Pair, ...] = ()
+    """Every two changes that could be trained together; empty of a file without `pairs`."""
     space: SearchSpace | None = None
     """The space of a search; None without one. Each trial becomes a variant (`ablations.search`)."""
 
@@ -82,6 +88,14 @@ class Study:
     def reference(self) -> Variant:
         """The variant with which all others are compared."""
         return self.variants[0]
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """The variants' names of every two changes that are trained together."""
+        if not self.sweep.pairs:
+            return []
+        names = [variant.name for variant in self.variants]
+        return [pair for name in names if (pair := parts_of(name, names)) is not None]
 
     @property
     def resources(self) -> Resources:
@@ -114,21 +128,28 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
     if sweep.trainer is not None:
         return _command_study(sweep, source, path, scale, sets)
     recipe_file = find_file("recipe", sweep.reference, named_at=source.place(("reference",)), sweep=path)
-    scale_at = (
-        Place(source=f"--scale {scale}") if scale else source.place(("scales", 0) if sweep.scales else ("scale",))
-    )
+    wanted = scale or (*sweep.named_scales, sweep.scale)[0]
+    family = sweep.family_of(wanted)
+    if family is not None:
+        scale_at = source.place(("scales", "of"))
+    elif wanted in sweep.named_scales:
+        scale_at = source.place(("scales", sweep.named_scales.index(wanted)))
+    else:
+        scale_at = Place(source=f"--scale {scale}") if scale else source.place(("scale",))
     if sweep.fixed_scale and scale not in (None, sweep.scale):
         raise scale_at.error(
             f"sweep '{sweep.name}' has `fixed_scale: true`: its variants are written for scale {sweep.scale}",
             "omit --scale, or copy the file and adapt its variants to the other scale",
         )
-    first = sweep.scales[0] if sweep.scales else sweep.scale
-    scale_file = find_file("scale", scale or first, named_at=scale_at, sweep=path)
+    scale_file = find_file("scale", wanted if family is None else family.of, named_at=scale_at, sweep=path)
     base = overrides_in(source, ("base",)) if sweep.base else ()
-    recipe = resolve(recipe_file, scale_file, sets, base=base, with_files=with_files)
+    made = family.overrides(wanted, planned_scale(scale_file), source) if family is not None else []
+    recipe = resolve(recipe_file, scale_file, sets, base=[*base, *made], with_files=with_files)
     reference = Variant(name=recipe_file.stem, overrides={}, recipe=recipe)
     asked = asked_in(source, sweep.resources).over(asked_in_scale(scale_file))
-    return _study(sweep, source, path, reference, scale=scale_file.stem, sets=sets, asked=asked)
+    name = scale_file.stem if family is None else wanted
+    study = _study(sweep, source, path, reference, scale=name, sets=sets, asked=asked)
+    return replace(study, made={one.path: one.value for one in made})
 
 
 def _command_study(sweep: Sweep, source: Source, path: Path, scale: str | None, sets: tuple[str, ...]) -> Study:
@@ -169,6 +190,7 @@ def _study(
         runs=runs_of(variants, sweep.seeds),
         asked=asked,
         budget_at=budget_place(source),
+        possible_pairs=tuple(possible_pairs(sweep, source, reference.recipe, path)),
         space=space,
     )
 

@@ -10,7 +10,7 @@ pairs           loo-loss+loo-advantage, ...        two of the above at once, but
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,13 @@ from typing import Any
 from ablations.errors import Place, did_you_mean
 from ablations.files.lookup import find_file
 from ablations.files.source import KeyPath, Source
+from ablations.study.balanced_pairs import Pair, balanced_pairs
 from ablations.study.names import Values, label
 from ablations.study.override import Override, overrides_from, overrides_in
 from ablations.study.program import configuration_in
 from ablations.study.resolve import checked_recipe, read_settings
 from ablations.study.sweep import Axes, LeaveOneOut, Sweep
-from ablations.text import TOGETHER
+from ablations.text import TOGETHER, counted
 from scalerl.recipe import Recipe
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
@@ -59,31 +60,61 @@ _Combination = tuple[_Level, ...]
 
 def drafts(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> Iterator[Draft]:
     """Every variant that the sweep file at `path` requests, except the reference."""
-    single = [*_left_out(sweep.leave_one_out, source, reference, path)] if sweep.leave_one_out else []
-    single += [_draft((level,)) for level in itertools.chain.from_iterable(_levels(sweep.axes, source, "axes"))]
-    written = [
-        Draft(name=name, overrides=overrides_in(source, ("variants", name)), place=source.place(("variants", name)))
-        for name in sweep.variants
-    ]
+    single, written = _single(sweep, source, reference, path)
     yield from single
     yield from _combined(sweep, source)
     yield from written
     yield from _together(sweep, source, [*single, *written])
 
 
+def possible_pairs(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> list[Pair]:
+    """The names of every two changes that `pairs` may train together; none of a file without pairs."""
+    if not sweep.pairs:
+        return []
+    single = itertools.chain.from_iterable(_single(sweep, source, reference, path))
+    return [(first.name, second.name) for first, second in _possible(single)]
+
+
+def _single(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> tuple[list[Draft], list[Draft]]:
+    """The drafts of one change each: those of `leave_one_out` and `axes`, and those of `variants`."""
+    single = [*_left_out(sweep.leave_one_out, source, reference, path)] if sweep.leave_one_out else []
+    single += [_draft((level,)) for level in itertools.chain.from_iterable(_levels(sweep.axes, source, "axes"))]
+    written = [
+        Draft(name=name, overrides=overrides_in(source, ("variants", name)), place=source.place(("variants", name)))
+        for name in sweep.variants
+    ]
+    return single, written
+
+
 def _together(sweep: Sweep, source: Source, single: Sequence[Draft]) -> Iterator[Draft]:
     """The drafts of `pairs`: two changes at once."""
-    if sweep.pairs is True:
-        asked = [(source.place(("pairs",)), pair) for pair in itertools.combinations(single, 2) if not _clash(*pair)]
-        if not asked:
-            raise source.place(("pairs",)).error("no two variants change different settings", "remove it, or add one")
-        if len(asked) > MAX_COMBINATIONS:
-            raise source.place(("pairs",)).error(f"{len(asked)} pairs", "list those to train")
+    if isinstance(sweep.pairs, tuple):
+        asked = [_asked_pair(names, source.place(("pairs", n)), single) for n, names in enumerate(sweep.pairs)]
     else:
-        asked = [_asked_pair(names, source.place(("pairs", n)), single) for n, names in enumerate(sweep.pairs or ())]
+        place = source.place(("pairs",))
+        asked = [(place, pair) for pair in _number_of(sweep.pairs, place, single)] if sweep.pairs else []
     for place, (first, second) in asked:
         name = f"{first.name}{TOGETHER}{second.name}"
         yield Draft(name=name, overrides=(*first.overrides, *second.overrides), place=place)
+
+
+def _number_of(asked: int, place: Place, single: Sequence[Draft]) -> list[tuple[Draft, Draft]]:
+    """All possible pairs if asked for True, else so many of them."""
+    found = _possible(single)
+    if not found:
+        raise place.error("no two variants change different settings", "remove it, or add one")
+    if asked is not True and asked > len(found):
+        raise place.error(f"found {asked}, of {counted(len(found), 'possible pair')}", "write true for all of them")
+    number = len(found) if asked is True else asked
+    if number > MAX_COMBINATIONS:
+        raise place.error(f"{number} pairs", f"write how many to train, at most {MAX_COMBINATIONS}, or list them")
+    chosen = balanced_pairs([(first.name, second.name) for first, second in found], number)
+    return [pair for pair in found if (pair[0].name, pair[1].name) in chosen]
+
+
+def _possible(single: Iterable[Draft]) -> list[tuple[Draft, Draft]]:
+    """Every two drafts of different settings."""
+    return [pair for pair in itertools.combinations(single, 2) if not _clash(*pair)]
 
 
 def _asked_pair(names: tuple[str, str], place: Place, single: Sequence[Draft]) -> tuple[Place, tuple[Draft, Draft]]:

@@ -3,9 +3,9 @@
 python -m ablations.study.reference > docs/sweep_file.md      # make docs
 """
 
-from typing import Any, get_origin
+from typing import Any, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Discriminator
 from pydantic.fields import FieldInfo
 
 from ablations.study.claims import Claim
@@ -106,7 +106,16 @@ def written_range(field: FieldInfo) -> str:
         return "list"
     if field.annotation == float | None:
         return "number"
+    if any(isinstance(mark, Discriminator) for mark in field.metadata):
+        return ", ".join(_kind(get_args(member)[0]) for member in get_args(field.annotation))
     return "list or mapping" if "Discriminator" in str(field.annotation) else range_of(field)
+
+
+def _kind(annotation: Any) -> str:
+    """How a member of a union is written."""
+    if get_origin(annotation) is tuple:
+        return "list"
+    return {bool: "true, false", int: "number"}.get(annotation, "mapping")
 
 
 if __name__ == "__main__":

@@ -139,5 +139,9 @@ def checked_scale(source: Source) -> ScaleFile:
 
 def asked_in_scale(scale_file: Path) -> Asked:
     """The Slurm resources that a scale requests; a sweep may override them."""
-    source = read_yaml(scale_file)
-    return asked_in(source, checked_scale(_unread(source)).resources)
+    return asked_in(read_yaml(scale_file), planned_scale(scale_file).resources)
+
+
+def planned_scale(scale_file: Path) -> ScaleFile:
+    """The scale in a file; weights and data are not read."""
+    return checked_scale(_unread(read_settings(scale_file)))

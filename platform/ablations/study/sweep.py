@@ -13,12 +13,13 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from ablations.files.source import read_yaml
 from ablations.files.validation import validated
 from ablations.fit.options import FitOptions
 from ablations.study.claims import Claim
+from ablations.study.family import ScaleFamily
 from ablations.study.names import Label, Name, Named, Overrides, Seed, Values, unique
 from ablations.study.resources import Resources
 from ablations.study.search_space import Search
@@ -105,6 +106,48 @@ def _several(scales: tuple[str, ...]) -> tuple[str, ...]:
     return unique(scales)
 
 
+def _listed_or_made(written: Any) -> Literal["listed", "scales"] | None:
+    match written:
+        case dict() | ScaleFamily():
+            return "scales"  # errors name the keys of a family as those of its tag
+        case list() | tuple():
+            return "listed"
+    return None
+
+
+Scales = Annotated[
+    Annotated[tuple[str, ...], AfterValidator(_several), Tag("listed")] | Annotated[ScaleFamily, Tag("scales")],
+    Discriminator(
+        _listed_or_made,
+        custom_error_type="scales",
+        custom_error_message="must be a list of scales, or a family: {of: bench, model_size: [1, 4]}",
+    ),
+]
+
+
+def _all_some_or_listed(written: Any) -> Literal["all", "some", "listed"] | None:
+    match written:
+        case bool():
+            return "all"
+        case int():
+            return "some"
+        case list() | tuple():
+            return "listed"
+    return None
+
+
+Pairs = Annotated[
+    Annotated[bool, Tag("all")]
+    | Annotated[int, Field(ge=1), Tag("some")]
+    | Annotated[tuple[tuple[str, str], ...], Field(min_length=1), Tag("listed")],
+    Discriminator(
+        _all_some_or_listed,
+        custom_error_type="pairs",
+        custom_error_message="must be true, how many pairs to train, or a list: [[loo-loss, loo-curriculum]]",
+    ),
+]
+
+
 class Notify(Frozen):
     """The webhook to tell when something happens to a run.
 
@@ -145,9 +188,10 @@ class Sweep(Frozen):
     JSON file beside the sweep file, or `none`."""
     scale: str = ""
     """The scale, by name or path; `--scale` replaces it. Needed without `trainer`, and not allowed with it."""
-    scales: Annotated[tuple[str, ...], AfterValidator(_several)] = ()
+    scales: Scales = ()
     """Scales, by name or path, to train the study at one after another, from the smallest to the largest; `platform
-    ladder` tells which differences carry. Each is a sweep of its own, `NAME@SCALE`. Replaces `scale`."""
+    ladder` tells which differences carry. Each is a sweep of its own, `NAME@SCALE`. Or a mapping: scales made from one.
+    Replaces `scale`."""
     fixed_scale: bool = False
     """True if `--scale` is rejected, because variants set what belongs to the scale: a model, tasks."""
     base: Annotated[dict[str, Any], Field(min_length=1)] = Field(default_factory=dict)
@@ -165,10 +209,10 @@ class Sweep(Frozen):
     """One variant per position: all first values, all second values, and so on."""
     variants: Named = Field(default_factory=dict)
     """Variants written out in full."""
-    pairs: bool | Annotated[tuple[tuple[str, str], ...], Field(min_length=1)] = False
+    pairs: Pairs = False
     """Two changes together, as variants `a+b`: every two of `leave_one_out`, `axes` and `variants` that do not change
-    the same setting, or the two of each entry, as in `[[loo-loss, loo-curriculum]]`. The comparison then has
-    interactions."""
+    the same setting, so many of these if it is a number, with every change in about as many, or the two of each entry,
+    as in `[[loo-loss, loo-curriculum]]`. The comparison then has interactions."""
     exclude: Annotated[tuple[Annotated[dict[str, Label], Field(min_length=1)], ...], Field(min_length=1)] = ()
     """Combinations of grid and zip to leave out: axis to value name; axes not mentioned match any value."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(unique)] = (0, 1, 2)
@@ -189,6 +233,17 @@ class Sweep(Frozen):
     """Fits that a paper reports, by variant."""
     claims: Annotated[tuple[Claim, ...], Field(min_length=1)] = ()
     """A paper's claims about variants; `platform reproduce` judges them."""
+
+    @property
+    def named_scales(self) -> tuple[str, ...]:
+        """The scales of `scales`, as `--scale` takes them; empty for a study at one scale."""
+        return self.scales.names if isinstance(self.scales, ScaleFamily) else self.scales
+
+    def family_of(self, scale: str) -> ScaleFamily | None:
+        """The family that the scale is made in; None for the scale of a file."""
+        if isinstance(self.scales, ScaleFamily) and scale in self.scales.names:
+            return self.scales
+        return None
 
     @model_validator(mode="after")
     def _scale_fits_trainer(self) -> Self:

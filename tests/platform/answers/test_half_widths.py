@@ -54,15 +54,22 @@ def test_one_seed_sees_nothing_unless_other_sweeps_tell_the_spread():
 def test_the_degrees_of_freedom_are_those_of_a_table_of_equal_variances(num_variants, num_seeds):
     """Residuals of equal squares in every variant: seeds at the corners of a simplex, turned against each other."""
     rng = np.random.default_rng([num_variants, num_seeds])
-    found = []
+    found, of_pairs = [], []
     for _ in range(400):
         values = rng.standard_normal((num_variants, num_seeds))
         runs = [Repeats.of(row, [0.0] * num_seeds, [f"seed {i}" for i in range(num_seeds)]) for row in values]
         found.append(run_to_run(runs).of_difference(runs[1], runs[0]).freedom)
+        if num_variants > 3:
+            contrast = zip((1.0, -1.0, -1.0, 1.0), runs, strict=False)
+            of_pairs.append(run_to_run(runs).of_contrast(list(contrast)).freedom)
     # Unequal squares lower Satterthwaite's number, by a quarter at the median with one degree of freedom a side.
     foretold = Sizes(num_variants=num_variants, num_seeds=num_seeds).freedom([])
     assert np.max(found) == pytest.approx(foretold, rel=0.02)
     assert np.median(found) > 0.7 * foretold
+    if of_pairs:
+        foretold = Sizes(num_variants=num_variants, num_seeds=num_seeds).freedom([], sides=4)
+        assert np.max(of_pairs) == pytest.approx(foretold, rel=0.02)
+        assert np.median(of_pairs) > 0.7 * foretold
 
 
 def test_autoregressive_noise_has_variance_1_and_its_lag():

@@ -47,6 +47,20 @@ def test_a_dry_run_shows_every_scale_and_json_has_one_document(trained):
     assert "platform ladder steps.yaml --json" in str(refused.exception)
 
 
+def test_a_dry_run_shows_the_scales_of_a_family_and_a_mistake_in_the_last_is_found_before_the_first_trains(trained):
+    family = (trained / "steps.yaml").read_text().replace("[smoke, bench]", "{of: smoke, model_size: [0.25, 1]}")
+    (trained / "family.yaml").write_text(family.replace("name: steps", "name: family"))
+    printed = platform("sweep", "family.yaml", "--dry-run")
+    # Half as wide as smoke: one head of 16, mlp 48, a quarter of 625 GPU-hours.
+    settings = "model.heads = 1, model.hidden = 16, model.mlp = 48, compute_unit_gpu_hours = 156.25; "
+    assert f"scale smoke-size0.25:\nsmoke-size0.25: {settings}" in printed
+    assert printed.partition("scale smoke:\n")[2].startswith("variant")
+    (trained / "wrong.yaml").write_text(family.replace("[0.25, 1]", "[1, 3]"))
+    refused = CliRunner().invoke(app, ["sweep", "wrong.yaml"])
+    assert "wrong.yaml:3: scales.model_size.1: found 3, which turns 2 heads into 3.46" in str(refused.exception)
+    assert not (trained / "home" / "sweeps" / "wrong@smoke").exists()
+
+
 def test_status_cancel_and_retry_take_all_scales_and_other_commands_ask_for_one(trained):
     printed = platform("status", "steps.yaml")
     assert printed.index("steps@smoke: 4 done") < printed.index("steps@bench: 4 done")
@@ -83,6 +97,24 @@ def test_a_report_of_either_scale_has_the_differences_over_scales(trained):
         page.partition("<h2>Over scales</h2>")[2].partition("<h2>In words")[0].count("layOut(") == 3
     )  # level, ceiling, compute
     assert ">carries<" in page
+
+
+def test_cards_of_a_file_with_scales_are_written_at_each_and_judge_what_is_claimed_over_them(trained):
+    claim = "claims: [{variant: loss.type=dapo, of: level, says: carries, source: our guess}]\n"
+    with (trained / "steps.yaml").open("a") as file:
+        file.write(claim)
+    cards = json.loads(platform("reproduce", "steps.yaml", "--as-written", "--json"))
+    assert [(card["study"], card["claims"][0]["outcome"]) for card in cards] == [
+        ("steps@smoke", "holds"),
+        ("steps@bench", "holds"),
+    ]
+    found = json.loads(platform("ladder", "steps.yaml", "--json"))
+    assert [card["over_scales"] for card in cards] == [found, found]
+    printed = platform("reproduce", "steps.yaml", "--as-written")
+    assert printed.index("steps@smoke: ") < printed.index("steps@bench: ") < printed.index("level − scalerl, by scale")
+    for scale in ("smoke", "bench"):
+        text = (trained / "home" / "sweeps" / f"steps@{scale}" / "card.md").read_text()
+        assert "| variant | smoke | bench | trend | over scales | forecast |" in text
 
 
 def test_a_report_is_written_although_the_sweep_of_another_scale_cannot_be_read(trained):

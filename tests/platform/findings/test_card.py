@@ -13,6 +13,7 @@ from ablations.cli.studies import by_number, outcomes_here
 from ablations.errors import AblationsError
 from ablations.findings.card import PublishedVariant, card_of
 from ablations.findings.results import read_results
+from ablations.findings.scale_ladder import scale_ladder
 from ablations.findings.written_cards import WrittenCard, order_text, read_card, read_cards, sign_text
 from ablations.report.card_page import card_markdown
 from ablations.report.words.card import card_line, card_notes, claim_text, tally_text, unlike_the_paper
@@ -87,6 +88,60 @@ def test_the_card_of_runs_that_failed_tells_nothing_and_says_why(tmp_path):
     assert "0 seeds" in notes
     assert "scalerl, seed 0: done, without an evaluation so far" in notes
     assert "It is small" in (sweep.folder / "card.md").read_text()
+
+
+def at_scale(results, scale):
+    """The same results as those of a larger scale."""
+    return dataclasses.replace(results, plan=dataclasses.replace(results.plan, sweep=f"loo@{scale}", scale=scale))
+
+
+OVER_SCALES = (
+    {"variant": "loo-loss", "of": "ceiling", "says": "carries", "source": "our guess"},
+    {"variant": "loo-loss", "of": "level", "says": "flips", "source": "our guess"},
+    {"variant": "loo-curriculum", "of": "ceiling", "says": "fades", "source": "our guess"},
+)
+"""Of equal scales: loo-loss ends lower at each, loo-curriculum as high as the reference."""
+
+
+def test_the_card_of_a_study_over_scales_has_its_differences_and_judges_what_is_claimed_of_them(tmp_path):
+    sweep = changed(make_home(tmp_path, seeds=(0, 1, 2)), claims=OVER_SCALES)
+    results = read_results(sweep)
+    ladder = scale_ladder([results, at_scale(results, "larger"), at_scale(results, "largest")])
+    card = written_card(results, sweep.folder, [], ladder)
+    assert [(one.word, one.outcome) for one in card.claims] == [
+        ("carries", "holds"),
+        ("carries", "opposite"),
+        ("cannot tell", "cannot tell"),
+    ]
+    text = (sweep.folder / "card.md").read_text()
+    assert "| loo-loss: difference in ceiling carries over scales | carries | holds | our guess |" in text
+    section = text.partition("## Over scales")[2]
+    assert "| variant | laptop | larger | largest | trend | over scales | forecast |" in section
+    table = section.partition("### A ")[2].partition("###")[0]
+    (row,) = [line for line in table.splitlines() if line.startswith("| loo-loss ")]
+    assert row.count(f"| {results.compared('loo-loss').answers['ceiling'].cell} ") == 3
+    assert row.split(" | ")[-2] == "carries"
+    # Equal scales: what the two smaller ones forecast for the largest is what is found there.
+    assert "without largest, the forecast for it held the difference found there in 6 of 6 cases" in section
+    assert card.to_json()["over_scales"] == ladder.to_json()
+    (read,) = read_cards(sweep.home)
+    assert [one.to_json() for one in read.claims] == [one.to_json() for one in card.claims]
+    assert [sign_text(one) for one in read.claims] == [""] * 3
+
+
+def test_a_claim_over_scales_is_open_at_one_scale(tmp_path):
+    sweep = changed(make_home(tmp_path, seeds=(0, 1, 2)), claims=OVER_SCALES)
+    card = written_card(read_results(sweep), sweep.folder, [])
+    assert {one.outcome for one in card.claims} == {"cannot tell"}
+    assert card_line(card.claims[0]).here == "one scale, or no interval at two"
+    assert "Over scales" not in (sweep.folder / "card.md").read_text()
+    assert card.to_json()["over_scales"] is None
+
+
+@pytest.mark.parametrize(("key", "value"), [("by", 0.05), ("against", "w")])
+def test_a_claim_over_scales_is_of_the_difference_from_the_reference(key, value):
+    with pytest.raises(ValueError, match=f"{key}: no effect with `says: carries`.* remove it"):
+        Claim(variant="v", of="level", says="carries", source="s", **{key: value})
 
 
 def test_a_card_that_is_damaged_is_no_outcome(tmp_path):

@@ -51,8 +51,10 @@ def printed(folder):
 def test_the_json_has_the_keys_of_the_page(printed):
     assert printed.keys() == DESIGN.outline()
     assert all(one.keys() == DESIGN.after("A design: ").listed() for one in printed["designs"])
-    sights = [one[question] for one in printed["designs"] for question in ("level", "ceiling", "compute")]
-    assert all(sight.keys() == DESIGN.after("last three has ").quoted() for sight in sights)
+    sights = [
+        one[question] for one in printed["designs"] for question in ("level", "ceiling", "compute", "interaction")
+    ]
+    assert all(sight.keys() == DESIGN.after("last four has ").quoted() for sight in sights)
     assert printed["known"].keys() == DESIGN.after("`known` has ").quoted()
     assert printed["known"]["run_to_run"].keys() == DESIGN.after("`run_to_run` of it has ").quoted()
 

@@ -1,17 +1,25 @@
 """`pairs:` of a sweep file, and the interactions of a study in every output."""
 
+from collections import Counter
 from datetime import UTC, datetime
+from itertools import chain
 
 import pytest
 from fixtures_home import changed, make_home, write_run
 from places import REPOSITORY
+from typer.testing import CliRunner
 
+from ablations.cli import app
+from ablations.findings.choices import Blueprint
+from ablations.findings.foresee import foresee
 from ablations.findings.results import read_results
+from ablations.home.home import Home
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.report.csv_files import csv_files
 from ablations.report.document import document_of
 from ablations.report.grid_tables import grid_tables
 from ablations.report.markdown import markdown_files
+from ablations.report.words.design import pair_sentences
 from ablations.study.expand import expand
 
 FILE = """\
@@ -23,6 +31,9 @@ variants:
   small: {batch.prompts: 8}
 pairs: PAIRS
 """
+MORE = FILE.replace(
+    "variants:", "variants:\n  hot: {generation.temperature: 1.2}\n  slow: {optimiser.warmup_steps: 20}"
+)
 
 
 def variants(tmp_path, pairs):
@@ -40,6 +51,38 @@ def test_every_two_changes_of_different_settings_are_trained_together(tmp_path):
 
 def test_listed_pairs_alone_are_trained(tmp_path):
     assert [name for name in variants(tmp_path, "[[small, loss.type=grpo]]") if "+" in name] == ["small+loss.type=grpo"]
+
+
+def test_a_number_of_pairs_is_a_balanced_part_that_the_plan_names(tmp_path):
+    (tmp_path / "pairs.yaml").write_text(MORE.replace("PAIRS", "5"))
+    study = expand(tmp_path / "pairs.yaml")
+    # Nine of ten pairs are possible: the two losses exclude each other. Five pairs of five changes: each in two.
+    assert len(study.possible_pairs) == 9
+    assert len(study.pairs) == 5
+    assert set(Counter(chain.from_iterable(study.pairs)).values()) == {2}
+    arguments = ["sweep", str(tmp_path / "pairs.yaml"), "--dry-run", "--home", str(tmp_path / "home")]
+    printed = CliRunner().invoke(app, arguments).stdout
+    names = ", ".join(f"{first}+{second}" for first, second in study.pairs)
+    assert f"5 of 9 pairs of changes, each change in 2 of them: {names}" in printed
+
+
+def test_a_design_says_what_pairs_cost_and_which_to_train_where_all_are_many(tmp_path, monkeypatch):
+    (tmp_path / "pairs.yaml").write_text(MORE.replace("PAIRS", "true"))
+    monkeypatch.setattr("ablations.answers.simulated_runs.NUM_CURVES", 6)
+    study = expand(tmp_path / "pairs.yaml")
+    prospect = foresee(Blueprint(study=study, home=Home(tmp_path), budget=1.0), only_own=True)
+    every, seen, some = pair_sentences(prospect)
+    # Three seeds of 625 GPU-hours: 1,875 a pair; 15 variants in all.
+    assert every == "All 9 pairs of changes, each change in 3 or 4 of them, take 16,880 of 28,120 modelled GPU-hours."
+    level, both = prospect.own.sights["level"], prospect.own.interaction
+    assert seen == f"Of one pair it would see an interaction of {both.seen:.3f} in level, with 80% power."
+    # Four cells have twice the variance of two, and tell a little more of the spread.
+    assert 1.3 * level.seen < both.seen < 2**0.5 * level.seen
+    assert some.startswith(
+        "`pairs: 5` would train 5 of 9 pairs of changes, each change in 2 of them, for 9,375 modelled"
+    )
+    assert len(some.partition(": loss")[2].split(", ")) == 5
+    assert prospect.to_json()["num_possible_pairs"] == 9
 
 
 def test_a_leave_one_out_study_takes_pairs(tmp_path):

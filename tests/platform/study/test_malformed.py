@@ -11,6 +11,7 @@ from ablations.files.source import read_yaml
 from ablations.files.validation import validated
 from ablations.study.expand import expand
 from ablations.study.resolve import resolve
+from ablations.study.sweep import load_sweep
 from scalerl.recipe import Scale
 
 MALFORMED = DATA / "malformed"
@@ -393,10 +394,29 @@ EXPECTED = {
     "pairs_clash.yaml": Expected(
         7, "pairs.0", "'dapo' and 'capped' both set loss.type", "pair variants of different settings"
     ),
+    "pairs_none_wanted.yaml": Expected(7, "pairs", "found 0", "must be at least 1"),
+    "pairs_number.yaml": Expected(7, "pairs", "found 2, of 1 possible pair", "write true for all of them"),
+    "pairs_word.yaml": Expected(
+        7, "pairs", "found 'half'", "must be true, how many pairs to train, or a list: [[loo-loss, loo-curriculum]]"
+    ),
     "pairs_of_nothing.yaml": Expected(6, "pairs", "no two variants change different settings", "remove it, or add one"),
     "pairs_unknown.yaml": Expected(7, "pairs.0", "unknown variant 'smal'", "did you mean 'small'?"),
+    "scales_family_heads.yaml": Expected(
+        3, "scales.model_size.1", "found 2, which turns 2 heads into 2.83", "write 1 or 2.25"
+    ),
+    "scales_family_key.yaml": Expected(
+        3, "scales.size", "unknown key 'size'", "keys of scales are: of, model_size, length, batch"
+    ),
+    "scales_family_of.yaml": Expected(3, "scales.of", "unknown scale 'benhc'", "did you mean 'bench'?"),
+    "scales_family_twice.yaml": Expected(3, "scales", "two scales are bench-batch4; list each once", ""),
+    "scales_family_uneven.yaml": Expected(
+        3, "scales", "3 of model_size and 2 of batch; write one number for every scale in each list", ""
+    ),
     "scales_one.yaml": Expected(3, "scales", "one scale is no ladder; write `scale: smoke`, or add a larger one", ""),
     "scales_unknown.yaml": Expected(3, "scales.0", "unknown scale 'smokey'", "did you mean 'smoke'?"),
+    "scales_word.yaml": Expected(
+        3, "scales", "found 'bench'", "must be a list of scales, or a family: {of: bench, model_size: [1, 4]}"
+    ),
     "scales_with_scale.yaml": Expected(1, "", "scales and scale exclude each other; write one of them", ""),
     "search_with_stop.yaml": Expected(
         8, "stop", "no effect on a search", "remove it; every trial trains for budget.compute"
@@ -467,7 +487,8 @@ def load(path: Path) -> None:
         case "scales":
             resolve(REPOSITORY / "recipes/scalerl.yaml", path)
         case _:
-            expand(path)
+            for scale in load_sweep(path).named_scales or (None,):
+                expand(path, scale=scale)
 
 
 def refusal(name: str) -> FileError:

@@ -15,8 +15,9 @@ from ablations.text import compute_text, counted, interval_text
 from scalerl.recipe import ResolvedRecipe
 
 OUTCOMES: dict[ClaimOutcome, str] = {
-    "holds": "the interval lies on the side that is claimed, or within the margin that is claimed",
-    "opposite": "the interval lies on the other side, or outside the margin",
+    "holds": "the interval lies on the side that is claimed, or within the margin that is claimed; over scales, the "
+    "word is the claimed one",
+    "opposite": "the interval lies on the other side, or outside the margin; over scales, another word is right",
     "no difference of that size": "the interval rules out a difference as large as claimed",
     "cannot tell": "the interval allows both what is claimed and its absence",
 }
@@ -52,8 +53,11 @@ def card_line(judged: JudgedClaim) -> CardLine:
 def claim_text(claim: Claim) -> str:
     """A claim as text.
 
-    `fp32: ceiling up by 0.09`, `gspo-1e-4 against gspo-1e-3: ceiling down`, `bs512: same ceiling within 0.02`
+    `fp32: ceiling up by 0.09`, `gspo-1e-4 against gspo-1e-3: ceiling down`, `bs512: same ceiling within 0.02`, `dapo:
+    difference in level fades over scales`
     """
+    if claim.is_over_scales:
+        return f"{claim.variant}: difference in {claim.of} {claim.says} over scales"
     who = claim.variant if claim.against is None else f"{claim.variant} against {claim.against}"
     size = f"a factor of {math.exp(claim.size):.3g}" if claim.of == "compute" else f"{claim.size:g}"
     if claim.says == "same":
@@ -67,6 +71,8 @@ def claim_text(claim: Claim) -> str:
 def found_text(judged: JudgedClaim) -> str:
     """A finding as text, `+0.031 [+0.010, +0.052]`, for compute `x 1.31 [1.10, 1.62]`; if there is none, the reason."""
     found = judged.found
+    if judged.claim.is_over_scales:
+        return judged.word or "one scale, or no interval at two"
     if found is None or (found.lo is None and found.hi is None):
         return UNKNOWN_QUANTITY[judged.claim.of]
     if judged.claim.of == "compute":

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import chain
 
 from ablations.answers.half_widths import POWER, Sight
 from ablations.answers.known import PAPER_BUDGET
@@ -10,6 +11,7 @@ from ablations.findings.earlier import MOST_RUNS
 from ablations.findings.foresee import Foreseen, Prospect
 from ablations.findings.results import Results
 from ablations.fit.options import MIN_READINGS
+from ablations.study.balanced_pairs import balance_text, balanced_pairs, pair_names
 from ablations.text import compute_text, counted, duration_text
 
 NOT_SEEN = "-"
@@ -94,6 +96,28 @@ def _seen(question: str, sight: Sight) -> str:
 
 def _half(question: str, half_width: float) -> str:
     return f"to a factor of {math.exp(half_width):.2f}" if question == "compute" else f"±{half_width:.3f}"
+
+
+def pair_sentences(prospect: Prospect) -> list[str]:
+    """The cost and the resolution of pairs of changes, and which to train where all are many; none without pairs."""
+    study, own = prospect.blueprint.study, prospect.own
+    pairs, possible = study.pairs, study.possible_pairs
+    if not pairs:
+        return []
+    each = len(own.choice.seeds) * own.choice.budget * prospect.blueprint.unit
+    whole, name = own.costs.whole * prospect.blueprint.unit, study.reference.recipe.compute_name
+    cost = f"{compute_text(len(pairs) * each)} of {compute_text(whole)} {name}"
+    said = [f"{balance_text(pairs, possible).capitalize()}, take {cost}."]
+    if own.interaction.seen is not None:
+        said.append(
+            f"Of one pair it would see an interaction of {own.interaction.seen:.3f} in level, with {POWER:.0%} power."
+        )
+    changes = len(set(chain.from_iterable(possible)))
+    if study.sweep.pairs is True and len(pairs) > changes:
+        some = balanced_pairs(pairs, changes)
+        cost = f"{compute_text(changes * each)} {name}"
+        said.append(f"`pairs: {changes}` would train {balance_text(some, pairs)}, for {cost}: {pair_names(some)}.")
+    return said
 
 
 def source_sentence(prospect: Prospect) -> str:
