@@ -100,7 +100,7 @@ def document_of(results: Results, *, now: datetime, ladder: ScaleLadder | None =
         task=made_visible(task_of_sweep(results.sweep)),
         findings=_seen([sentence(ResultRow(results=results, variant=one)) for one in results.variants]),
         advice=made_visible(advice(results)),
-        changes=_seen_pairs([(one.name, one.changes) for one in plan.variants if one.overrides]),
+        changes=_seen_pairs([(one.name, results.changes(one.name)) for one in results.variants if one.overrides]),
         headings=document_headings(results),
         rows=document_rows(results),
         grid=tuple(_seen_table(one) for one in grid_tables(results)),
