@@ -322,7 +322,7 @@ def test_a_sweep_without_a_reading_says_so(monkeypatch, tmp_path):
         home.run(planned_run(name, 0).id).metrics.unlink()
     page = open_page(monkeypatch, tmp_path, "compare", open=["metrics"])
     assert "Too early to compare: scalerl has 0 of the 6 evaluations after step 0 that a fit needs." in text_of(page)
-    assert "No reading yet: scalerl, loo-loss, loo-curriculum." in text_of(page)
+    assert "No evaluation yet: scalerl, loo-loss, loo-curriculum." in text_of(page)
     assert "`platform status loo --watch" in text_of(page)
 
 

@@ -43,6 +43,6 @@ def show_linearised(results: Results, shown: Shown) -> None:
         linearised_figure(comparison, few.plan, shown.focus),
         key=f"linearised {few.plan.sweep}",
         name=f"{few.plan.sweep}-linearised",
-        alt="Readings on axes on which eq. 1 is a straight line",
+        alt="Evaluations on axes on which eq. 1 is a straight line",
     )
     st.caption(in_markdown(f"{LINEARISED_LEGEND} {linearised_note(comparison)}"))

@@ -23,6 +23,8 @@ from scalerl.recipe.meaning import Meaning, meaning_of
 
 FILE, VARIANT = "recipe", "variant"
 """First word of a name: `recipe scalerl`, `variant loo/loo-loss`."""
+ONLY_IN_CSV = ("unit", "allowed", "of")
+"""Columns for which the page has no room."""
 
 
 @errors_on_page()
@@ -45,7 +47,8 @@ def show() -> None:
         lines = [line for line in lines if line["differs"]]
     heads = {"left": f"{left} (left)", "right": f"{right} (right)"}
     table = pd.DataFrame({visible(heads.get(name, name)): cell for name, cell in line.items()} for line in lines)
-    st.table(table.drop(columns="differs").map(with_code).rename(columns=in_markdown), hide_index=True)
+    seen = table.drop(columns=["differs", *ONLY_IN_CSV]).map(with_code).rename(columns=in_markdown)
+    st.table(seen, hide_index=True)
     st.download_button(
         "Table as CSV",
         partial(as_csv, table),

@@ -25,7 +25,7 @@ from ablations_dashboard.widgets.table import show_table
 
 MOST_CARDS = 12
 """Limit on sweeps with a card; the table has all."""
-NO_LEADER = "no reading yet"
+NO_LEADER = "no evaluation yet"
 
 
 def page_of_compare() -> "st.Page":

@@ -69,7 +69,8 @@ class FittedVariant:
     @property
     def reasons(self) -> list[str]:
         """Reasons why runs have no fit, one sentence per run."""
-        return [f"{self.name}, seed {run.seed}: {run.reason}" for run in self.runs if run.reason]
+        reasons = [(run.name, run.reason) for run in self.runs if run.reason]
+        return [reason if repr(name) in reason else f"{name}: {reason}" for name, reason in reasons]
 
     @property
     def asymptote(self) -> AsymptoteEstimate | None:

@@ -161,7 +161,7 @@ def origin(results: Results, now: datetime) -> list[tuple[str, str]]:
         ("home folder", str(results.sweep.home.path) if results.sweep else "none"),
         ("date", f"{now:%Y-%m-%d %H:%M %Z}"),
         ("runs", f"{num_runs}{at_scale(plan.scale, before=',')}, {plan.budget_gpu_hours:g} {plan.compute_name} each"),
-        ("fitted", f"readings from {window} {plan.compute_name}, each seed by itself"),
+        ("fitted", f"evaluations from {window} {plan.compute_name}, each seed by itself"),
         *([("design", declared)] if (declared := _declared(results)) else []),
         ("code", ", ".join(results.code_versions) or "unknown"),
     ]
