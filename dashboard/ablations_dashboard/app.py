@@ -11,7 +11,8 @@ with IMPORTING:
 
 st.set_page_config(page_title="Ablations", layout="wide")
 st.html(
-    "<style>.stMainBlockContainer {padding-top: 4rem} .stMainBlockContainer h1 {font-size: 1.8rem; padding: 0}</style>"
+    "<style>.stMainBlockContainer {padding-top: 4rem} .stMainBlockContainer h1 {font-size: 1.8rem; padding: 0} "
+    ".stMainBlockContainer :is(h2, h3) {font-size: 1.4rem}</style>"
 )
 require_token()
 page = st.navigation(
@@ -26,5 +27,6 @@ page = st.navigation(
         st.Page(paper.show, title="Paper", url_path="paper"),
     ]
 )
+st.set_page_config(page_title=f"{page.title} · Ablations")
 restore(page.url_path)
 page.run()

@@ -48,9 +48,20 @@ def setting_text(value: Any) -> str:
     return str(value)
 
 
-def changes_text(overrides: Mapping[str, Any]) -> str:
-    """A variant's changes to the reference: `loss.type = dapo, batch.prompts = 32`; empty for the reference."""
-    return ", ".join(f"{path} = {setting_text(value)}" for path, value in overrides.items())
+def changes_text(overrides: Mapping[str, Any], own: Mapping[str, str] | None = None) -> str:
+    """A variant's changes to the reference: `loss.type = dapo, batch.prompts = 32`; empty for the reference.
+
+    `own` are the settings of the reference as text, which are then named: `loss.type = dapo instead of cispo`.
+    """
+    return ", ".join(_change_text(path, value, own or {}) for path, value in overrides.items())
+
+
+def _change_text(path: str, value: Any, own: Mapping[str, str]) -> str:
+    """One change; a block of which nothing but the type is given is named by its type."""
+    if isinstance(value, Mapping) and list(value) == ["type"]:
+        path, value = f"{path}.type", value["type"]
+    said, before = f"{path} = {setting_text(value)}", own.get(path)
+    return said if before in (None, setting_text(value)) else f"{said} instead of {before}"
 
 
 LEAST_PLAIN, LEAST_POWER = 1e-4, 1e9

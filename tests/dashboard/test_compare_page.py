@@ -93,7 +93,7 @@ def test_a_finished_sweep_shows_verdicts_with_intervals_and_seeds(monkeypatch, t
     found = line.answers["level"]
     level = f"level {line.level:.3f}, {found.estimate:+.3f} [{found.lo:+.3f}, {found.hi:+.3f}]"
     assert f"{said} {line.asymptote} (3 seeds); {level} against scalerl;" in text_of(page)
-    assert "Changes: loss = {type: dapo}." in text_of(page)
+    assert "Changes: loss.type = dapo." in text_of(page)
     assert "in A against scalerl (3 seeds)" in text_of(page)
     assert drawn(page, 0) == set(TRUTH)
 
@@ -142,18 +142,33 @@ def test_what_is_opened_is_in_the_url_and_only_then_read(monkeypatch, tmp_path):
     assert page.query_params["open"] == ["metrics", "plane"]
 
 
-def test_the_table_shows_every_variant_with_the_reference_first(monkeypatch, tmp_path):
+def test_the_table_has_the_highest_level_on_top_and_marks_what_it_shows(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1, 2))
+    page = open_page(monkeypatch, tmp_path, "compare")
+    table = table_with(page, "changes")
+    assert list(table["variant"]) == ["scalerl", "loo-curriculum", "loo-loss"]
+    results = read_results(sweep)
+    for name, cell in zip(table["variant"], table["A − scalerl"], strict=True):
+        if name != "scalerl":
+            found = results.compared(name).answers["ceiling"]
+            number = f"{found.estimate:+.3f} [{found.lo:+.3f}, {found.hi:+.3f}]"
+            assert cell.startswith(number)
+            assert cell.endswith("=") == (found.verdict == "no difference seen")
+    assert "Marks: * holds for all 2 at once; = no difference." in text_of(page)
+
+
+def test_all_numbers_have_every_variant_with_its_verdicts(monkeypatch, tmp_path):
     make_home(tmp_path, seeds=(0, 1, 2))
     table = table_with(open_page(monkeypatch, tmp_path, "compare", open=["numbers"]), "C_mid")
-    assert list(table["variant"]) == list(TRUTH)
+    assert list(table["variant"]) == ["scalerl", "loo-curriculum", "loo-loss"]
     assert list(table["level"]) == [
         "reference",
         "level down",
         "level down",
     ]  # half as much compute again to every pass rate
-    assert list(table["ceiling"]) == ["reference", "ceiling down", "no difference seen"]
+    assert list(table["ceiling"]) == ["reference", "no difference seen", "ceiling down"]
     assert list(table["compute"]) == ["reference", "more compute", "more compute"]
-    assert list(table["published A, B, C_mid"]) == ["", "0.59, 1.77, 2600", ""]
+    assert list(table["published A, B, C_mid"]) == ["", "", "0.59, 1.77, 2600"]
 
 
 def test_the_selection_is_read_from_the_url(monkeypatch, tmp_path):
@@ -197,10 +212,10 @@ def test_a_grid_has_its_cells_and_main_effects(monkeypatch, tmp_path):
 
 def test_another_baseline_is_another_comparison_in_the_same_colours(monkeypatch, tmp_path):
     sweep = make_home(tmp_path, seeds=(0, 1, 2))
-    page = open_page(monkeypatch, tmp_path, "compare", baseline="loo-loss")
+    page = open_page(monkeypatch, tmp_path, "compare", baseline="loo-loss", open=["numbers"])
     assert "Compared with loo-loss" in [plain(one.value) for one in page.subheader]
     table = table_with(page, "what would decide")
-    assert list(table["level"])[:2] == ["level up", "reference"]
+    assert list(table["level"]) == ["level up", "level up", "reference"]
     turned = read_results(changed(sweep, reference="loo-loss")).compared("scalerl")
     assert table["level − loo-loss"].iloc[0].startswith(f"{turned.answers['level'].estimate:+.3f}")
     own, other = styles(sweep.plan), styles(changed(sweep, reference="loo-loss").plan)
@@ -209,7 +224,7 @@ def test_another_baseline_is_another_comparison_in_the_same_colours(monkeypatch,
 
 def test_after_cannot_tell_stands_what_would_decide(monkeypatch, tmp_path):
     sweep = make_home(tmp_path, seeds=(0, 1), fraction=0.25)
-    page = open_page(monkeypatch, tmp_path, "compare")
+    page = open_page(monkeypatch, tmp_path, "compare", open=["numbers"])
     results = read_results(sweep)
     table = table_with(page, "what would decide").set_index("variant")
     open_ones = {line.name for line in results.comparison.variants if "cannot tell" in results.verdict(line.name)}
@@ -307,7 +322,7 @@ def test_a_sweep_without_a_reading_says_so(monkeypatch, tmp_path):
         home.run(planned_run(name, 0).id).metrics.unlink()
     page = open_page(monkeypatch, tmp_path, "compare", open=["metrics"])
     assert "Too early to compare: scalerl has 0 of the 6 evaluations after step 0 that a fit needs." in text_of(page)
-    assert "No reading yet: scalerl, loo-loss, loo-curriculum." in text_of(page)
+    assert "No evaluation yet: scalerl, loo-loss, loo-curriculum." in text_of(page)
     assert "`platform status loo --watch" in text_of(page)
 
 

@@ -92,7 +92,7 @@ def test_controls_of_compare_do_what_they_say_and_are_in_the_url(browser):
         shows(page, lambda: axis(page)["type"] == "log")
         page.act(page.page.get_by_text("Evaluations", exact=True).click)
         page.act(page.page.get_by_text("Linearised view").click)
-        page.page.get_by_role("figure", name="Readings on axes on which").wait_for()
+        page.page.get_by_role("figure", name="Evaluations on axes on which").wait_for()
         page.act(page.page.get_by_text("SVG", exact=True).click)
         page.is_whole(figures=3)
         url = page.page.url

@@ -1,5 +1,6 @@
 """The page of two recipes: what differs, first, with what each setting means."""
 
+import re
 from dataclasses import replace
 
 from dashboard.app_pages import messages, open_page
@@ -13,13 +14,26 @@ NAMES = ("recipe scalerl", "recipe baseline")
 
 
 def table_of(page):
-    return page.dataframe[0].value.set_index("setting")
+    """Settings, values and meanings, as a reader sees them."""
+    table = page.table[0].value.rename(columns=shown).map(shown)
+    return table.set_index("setting")
+
+
+def shown(text):
+    """Text without the backslashes of Markdown."""
+    return re.sub(r"\\(.)", r"\1", text)
+
+
+def differs(table):
+    """True for each setting whose two values differ."""
+    left, right = (table[name] for name in table.columns[:2])
+    return list(left != right)
 
 
 def test_settings_that_differ_have_both_values_meaning_and_source(monkeypatch, tmp_path):
     page = open_page(monkeypatch, tmp_path, "recipes")
     table = table_of(page)
-    assert set(table["differs"]) == {True}
+    assert set(differs(table)) == {True}
     row = table.loc["loss.type"]
     assert (row[f"{NAMES[0]} (left)"], row[f"{NAMES[1]} (right)"]) == ("cispo", "dapo")
     assert row["source"] == "arXiv 2506.13585"  # MiniMax-M1, where CISPO comes from
@@ -35,9 +49,9 @@ def all_of(page):
 
 def test_all_settings_have_those_that_differ_first(monkeypatch, tmp_path):
     page = all_of(open_page(monkeypatch, tmp_path, "recipes", scale="smoke"))
-    differs = list(table_of(page)["differs"])
-    assert differs == sorted(differs, reverse=True)
-    assert set(differs) == {True, False}
+    found = differs(table_of(page))
+    assert found == sorted(found, reverse=True)
+    assert set(found) == {True, False}
     assert page.query_params["all"] == "1"
     assert "--scale smoke" in page.caption[-1].value
 
@@ -45,7 +59,7 @@ def test_all_settings_have_those_that_differ_first(monkeypatch, tmp_path):
 def test_the_same_recipe_twice_differs_in_nothing(monkeypatch, tmp_path):
     page = open_page(monkeypatch, tmp_path, "recipes", left=NAMES[0], right=NAMES[0])
     assert page.markdown[0].value == "They have the same settings\\."
-    assert set(table_of(page)["differs"]) == {False}
+    assert set(differs(table_of(page))) == {False}
 
 
 def test_every_setting_of_every_recipe_file_has_a_meaning():
@@ -74,5 +88,5 @@ def test_a_variant_whose_recipe_is_damaged_says_so(monkeypatch, tmp_path):
     make_home(tmp_path)  # its recipe.json have three settings
     page = open_page(monkeypatch, tmp_path, "recipes", left="variant loo/scalerl")
     assert "recipe" in messages(page)
-    assert len(page.dataframe) == 0
+    assert len(page.table) == 0
     assert len(page.selectbox) == 3

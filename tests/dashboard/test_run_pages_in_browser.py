@@ -126,7 +126,7 @@ def test_the_log_of_another_attempt_is_chosen(browser):
         page.act(page.page.reload)
         page.page.get_by_text("printed by attempt 1").wait_for()
         assert "printed by attempt 2" not in page.text()
-        page.choose("Run", f"loo-loss, seed 0 ({planned_run('loo-loss', 0).id})")
+        page.choose("Run", f"loo-loss-s0 ({planned_run('loo-loss', 0).id})")
         assert query(page)["run"] == planned_run("loo-loss", 0).id
         assert "Diverged: <img src=" in page.text()
         page.is_whole(figures=5)

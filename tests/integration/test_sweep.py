@@ -150,7 +150,7 @@ def test_a_run_that_fails_is_named_and_told_and_costs_no_other_run(platform, stu
     result = platform("sweep", str(study), code=1)
     assert "loo-loss" in result.stdout
     assert hook.kinds == ["failed"]
-    assert hook.bodies[0]["text"].startswith("small: loo-loss, seed 0 failed: ")
+    assert hook.bodies[0]["text"].startswith("small: loo-loss-s0 failed: ")
     runs = {run["variant"]: run for run in json.loads(platform("status", "--json", code=1).stdout)["runs"]}
     assert {name: run["state"] for name, run in runs.items()} == {
         "scalerl": "done",

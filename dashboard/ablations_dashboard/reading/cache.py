@@ -13,10 +13,11 @@ import streamlit as st
 from ablations.findings.fitted_runs import fit_sweep
 from ablations.findings.results import FittedVariant, Results, compared
 from ablations.home.home import Home
+from ablations.home.labels import run_name
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep, plans_of, read_sweep
 from ablations.home.state import HEARTBEAT_LIMIT_S, State
-from ablations.readings.fitted_run import FittedRun, curve_name, fitted_run
+from ablations.readings.fitted_run import FittedRun, fitted_run
 from ablations.readings.run_reading import read_kept
 from ablations.running.ending import all_ended
 from ablations.status.rows import RunRow
@@ -142,7 +143,7 @@ def _take_kept(home: Path, name: str, _sweep: StartedSweep) -> bool:
     for variant in _sweep.plan.variants:
         for run in variant.runs:
             folder = _sweep.run(run.id)
-            kept = read_kept(folder, curve_name(variant.name, run.seed), settings)
+            kept = read_kept(folder, run_name(variant.name, run.seed), settings)
             if kept is not None:
                 held[_key(_sweep, variant, run)] = fitted_run(folder, variant.name, run, kept)
             is_all = is_all and kept is not None

@@ -51,7 +51,7 @@ def show_curves(results: Results, shown: Shown) -> None:
         )
     unread = [name for name in shown.focus if all(run.curve is None for run in results.variant(name).runs)]
     if unread:
-        st.caption(in_markdown(f"No reading yet: {', '.join(unread)}."))
+        st.caption(in_markdown(f"No evaluation yet: {', '.join(unread)}."))
     if counted is not None and (left_out := [name for name in shown.focus if name not in counted.along]):
         st.caption(in_markdown(f"No {counted.name} are logged of {', '.join(left_out)}."))
     task = task_of_sweep(results.sweep)

@@ -9,7 +9,7 @@ from ablations_dashboard.drawings.metrics import Axis, axis_titles, metric_figur
 from ablations_dashboard.reading.cache import load_metrics
 from ablations_dashboard.selection.url import pick
 from ablations_dashboard.selection.variants import Shown
-from ablations_dashboard.text.escape import in_code, in_markdown
+from ablations_dashboard.text.escape import in_code, with_code
 from ablations_dashboard.widgets.figure import show_figure
 
 FIRST_METRICS = ("entropy", "reward_mean", "mismatch", "staleness_mean", "generator_idle", "trainer_idle")
@@ -50,7 +50,7 @@ def drawn_runs(sweep: StartedSweep, shown: Shown) -> dict[str, tuple[pd.DataFram
             try:
                 rows = load_metrics(sweep.home, run.id)
             except ValueError as error:
-                st.warning(in_markdown(str(error)))
+                st.warning(with_code(str(error)))
                 continue
             if len(rows):
                 label = variant.name if len(variant.runs) == 1 else f"{variant.name}, seed {run.seed}"

@@ -8,7 +8,7 @@ from ablations.findings.results import Results
 from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
 from ablations.report.plane import PLANE_LEGEND, is_placed, plane_figure
 from ablations_dashboard.selection.variants import Shown, only
-from ablations_dashboard.text.escape import in_markdown
+from ablations_dashboard.text.escape import in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_figure
 
 MOST_LINEARISED = 24
@@ -37,12 +37,12 @@ def show_linearised(results: Results, shown: Shown) -> None:
     try:
         comparison = paper_comparison(few)
     except AblationsError as error:
-        st.info(in_markdown(str(error)))
+        st.info(with_code(str(error)))
         return
     show_figure(
         linearised_figure(comparison, few.plan, shown.focus),
         key=f"linearised {few.plan.sweep}",
         name=f"{few.plan.sweep}-linearised",
-        alt="Readings on axes on which eq. 1 is a straight line",
+        alt="Evaluations on axes on which eq. 1 is a straight line",
     )
     st.caption(in_markdown(f"{LINEARISED_LEGEND} {linearised_note(comparison)}"))

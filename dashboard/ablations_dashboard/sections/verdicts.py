@@ -5,16 +5,17 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from ablations.findings.advice import advice
+from ablations.findings.order import in_order
 from ablations.findings.results import Results
 from ablations.fit.words import in_words
 from ablations.report.colours import styles
 from ablations.report.columns import ALL_NUMBERS, VERDICTS, Selection, columns
 from ablations.report.csv_files import comparison_sheet
 from ablations.report.dark import ON_DARK
+from ablations.report.tables import marks_said
 from ablations.report.words.comparison import ResultRow, glossary, joint_note, method, sentence
-from ablations.text import changes_text
 from ablations_dashboard.selection.variants import Shown
-from ablations_dashboard.text.escape import in_markdown, visible
+from ablations_dashboard.text.escape import in_markdown, visible, with_code
 from ablations_dashboard.widgets.table import show_table
 
 MOST_SENTENCES = 16
@@ -25,25 +26,26 @@ def show_table_of_verdicts(results: Results, shown: Shown) -> None:
     """Show the verdicts as a table, and advice for settling open questions."""
     plan = results.plan
     if results.comparison is None:
-        st.info(in_markdown("; ".join(results.reasons) or f"{plan.reference} has no fit."))
+        st.info(with_code("; ".join(results.reasons) or f"{plan.reference} has no fit."))
         show_changes(results, shown)
         return
     st.subheader(f"Compared with {in_markdown(plan.reference)}", anchor="verdicts")
-    show_table(
-        verdict_table(results, shown),
-        key=f"verdicts {plan.sweep}",
-        name=f"{plan.sweep}-verdicts",
-        columns={"changes": st.column_config.TextColumn(width="medium")},
-    )
-    if advised := advice(results):
-        st.caption(in_markdown(advised))
+    show_table(verdict_table(results, shown), key=f"verdicts {plan.sweep}", name=f"{plan.sweep}-verdicts")
+    if said := " ".join(filter(None, (marks_note(results), advice(results)))):
+        st.caption(with_code(said))
+
+
+def marks_note(results: Results) -> str:
+    """The meaning of the marks in the table, as a sentence; empty without a mark."""
+    said = marks_said(results)
+    return f"Marks: {said}." if said else ""
 
 
 def show_words(results: Results, shown: Shown) -> None:
     """Show the findings in words, their method, and the meaning of the verdicts."""
     said = [name for name in shown.focus if name != results.plan.reference][:MOST_SENTENCES]
     st.markdown("\n".join(f"- {in_markdown(said_of(results, name))}" for name in said))
-    st.caption(in_markdown(method(results)))
+    st.caption(with_code(method(results)))
     for name, meaning in glossary(results):
         st.markdown(f"**{in_markdown(name)}**: {in_markdown(meaning)}.")
 
@@ -72,30 +74,28 @@ def show_fits(results: Results, shown: Shown) -> None:
 def said_of(results: Results, name: str) -> str:
     """The finding on a variant, and its changes."""
     variant = results.variant(name)
-    changes = changes_text(variant.overrides)
+    changes = results.changes(name)
     said = sentence(ResultRow(results=results, variant=variant))
     return f"{said} Changes: {changes}." if changes else said
 
 
 def show_changes(results: Results, shown: Shown) -> None:
     """Show the changes of each variant while nothing is compared yet."""
-    lines = [
-        {"variant": visible(name), "changes": visible(changes_text(results.variant(name).overrides))}
-        for name in shown.names
-    ]
+    lines = [{"variant": visible(name), "changes": visible(results.changes(name))} for name in shown.names]
     show_table(pd.DataFrame(lines), key=f"changes {results.plan.sweep}", name=f"{results.plan.sweep}-changes")
 
 
 def table_of(results: Results, selection: Selection, shown: Shown) -> pd.DataFrame:
-    """A row per shown variant, with the columns of a selection."""
-    headed = columns(results, selection)
-    rows = (ResultRow(results=results, variant=results.variant(name)) for name in shown.names)
+    """A row per shown variant, the highest level on top, with the columns of a selection."""
+    headed, names = columns(results, selection), set(shown.names)
+    ordered = (one for one in in_order(results, "level").variants if one.name in names)
+    rows = (ResultRow(results=results, variant=variant) for variant in ordered)
     table = [[visible(column.cell(row)) for column in headed] for row in rows]
     return pd.DataFrame(table, columns=pd.Index([visible(column.heading) for column in headed]))
 
 
 def verdict_table(results: Results, shown: Shown) -> Styler:
-    """One line per variant, its name in its colour: its changes, its verdicts, and advice for open questions."""
+    """One line per variant, its name in its colour: its differences with the marks of their verdicts, its changes."""
     look, frame = styles(results.plan, shown.focus), table_of(results, VERDICTS, shown)
     colours = {visible(name): style.colour for name, style in look.items() if name in shown.focus}
     is_dark = st.context.theme.type == "dark"

@@ -16,7 +16,7 @@ from ablations_dashboard.drawings.run import metric_rows_figure, pass_rate_figur
 from ablations_dashboard.reading.cache import load_metrics
 from ablations_dashboard.reading.health import Episode, load_diagnoses, load_episodes
 from ablations_dashboard.reading.run_log import load_log
-from ablations_dashboard.text.escape import in_markdown, visible
+from ablations_dashboard.text.escape import in_markdown, visible, with_code
 from ablations_dashboard.widgets.figure import show_figure
 from scalerl.run.run_folder import RunFolder
 
@@ -51,7 +51,7 @@ def show_findings(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
     """
     found = load_diagnoses(folder)
     if found:
-        st.warning("  \n".join(in_markdown(finding_text(one)) for one in found[:MOST_CAUSES]))
+        st.warning("  \n".join(with_code(finding_text(one)) for one in found[:MOST_CAUSES]))
     if more := found[MOST_CAUSES:]:
         with st.expander(f"{counted(len(more), 'further finding')} of `platform doctor`"):
             st.text(visible("\n".join(map(finding_text, more))))

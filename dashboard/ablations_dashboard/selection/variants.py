@@ -16,7 +16,7 @@ from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.report.colours import MOST_COLOURED
 from ablations.report.leading import leading
 from ablations_dashboard.selection.url import in_url, pick, pick_several
-from ablations_dashboard.text.escape import in_code, in_markdown
+from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 
 MOST_PILLS = MOST_COLOURED
 """Limit on variants to choose by a click each; beyond it they are searched for."""
@@ -76,7 +76,7 @@ def opened(home: Home, name: str) -> StartedSweep:
     try:
         return read_sweep(home, name)
     except AblationsError as error:
-        st.error(in_markdown(str(error)))
+        st.error(with_code(str(error)))
         st.stop()
 
 

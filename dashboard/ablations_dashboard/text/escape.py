@@ -12,6 +12,12 @@ def in_markdown(text: str) -> str:
     return MARKDOWN_SIGNS.sub(r"\\\1", visible(text))
 
 
+def with_code(text: str) -> str:
+    r"""`text` as by `in_markdown`, but with what it has between backticks as code: "Run `a*b`." keeps `a*b`."""
+    parts = re.split(r"`([^`\n]+)`", text)
+    return "".join(in_code(part) if place % 2 else in_markdown(part) for place, part in enumerate(parts))
+
+
 def visible(text: str) -> str:
     """`text` with its control characters as pictures."""
     return text.translate(CONTROL)

@@ -22,7 +22,7 @@ from ablations_dashboard.sections.planes import show_linearised, show_plane
 from ablations_dashboard.sections.progress import is_in_trouble, show_progress, show_runs, show_trials
 from ablations_dashboard.sections.verdicts import show_fits, show_numbers, show_table_of_verdicts, show_words
 from ablations_dashboard.selection.variants import Shown, choose_baseline, choose_others, choose_sweep, choose_variants
-from ablations_dashboard.text.escape import in_markdown
+from ablations_dashboard.text.escape import in_markdown, with_code
 from ablations_dashboard.widgets.figure import choose_pictures
 from ablations_dashboard.widgets.folded import folded
 from ablations_dashboard.widgets.message import errors_on_page
@@ -79,7 +79,7 @@ def show_head(
         st.markdown(in_markdown(" ".join(more)))
     show_progress(sweep, rows, is_live=is_changing)
     if unkept := unkept_results_note(results):
-        st.warning(in_markdown(unkept))
+        st.warning(with_code(unkept))
     show_remarks(results.remarks)
 
 

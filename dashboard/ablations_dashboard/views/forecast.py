@@ -16,7 +16,7 @@ from ablations.text import compute_text
 from ablations_dashboard.reading.cache import load_results
 from ablations_dashboard.selection.url import in_url, pick, pick_several, put_in_url, switch, widget_key
 from ablations_dashboard.selection.variants import choose_baseline, choose_sweep, choose_variants, only
-from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
 from ablations_dashboard.widgets.figure import choose_pictures, show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
@@ -103,7 +103,7 @@ def show_forecast_tables(found: SweepForecast, results: Results) -> None:
     command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / plan.budget_gpu_hours:g}x"
     counted_in = plan.compute_name.capitalize().replace("gpu", "GPU")
     st.caption(f"{counted_in}. {in_code(command)} prints the same.")
-    st.caption(in_markdown(" ".join((*forecast_notes(found), unkept_forecast_note(results, found)))))
+    st.caption(with_code(" ".join((*forecast_notes(found), unkept_forecast_note(results, found)))))
     for reason in found.reasons:
         st.warning(in_markdown(f"No forecast: {reason}"))
 
@@ -115,7 +115,7 @@ def show_backtest(results: Results) -> None:
     try:
         found = cached_backtest(tuple((run.id, run.cost_gpu_hours) for run in results.runs), results)
     except AblationsError as error:
-        st.info(in_markdown(str(error)))
+        st.info(with_code(str(error)))
         return
     scores = [
         {

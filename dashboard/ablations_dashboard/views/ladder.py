@@ -2,6 +2,7 @@
 
 import pandas as pd
 import streamlit as st
+from plotly.graph_objects import Figure
 
 from ablations.errors import AblationsError
 from ablations.findings.scale_ladder import ScaleLadder, ladders_of, scale_ladder
@@ -11,7 +12,7 @@ from ablations.report.ladder_figure import LADDER_LEGEND, ladder_figure
 from ablations.report.ladder_tables import ladder_rows, ladder_sentences
 from ablations_dashboard.reading.cache import load_results
 from ablations_dashboard.selection.url import pick
-from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.text.escape import in_code, visible, with_code
 from ablations_dashboard.widgets.figure import choose_pictures, show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
@@ -33,7 +34,7 @@ def show() -> None:
     try:
         found = scale_ladder([load_results(read_sweep(home, name)) for name in studies[study]])
     except AblationsError as error:
-        st.info(in_markdown(str(error)))
+        st.info(with_code(str(error)))
         st.stop()
     if not found.questions:
         st.info("No variant has an interval at two scales yet; two seeds at each scale give intervals.")
@@ -47,8 +48,11 @@ def show_question(found: ScaleLadder, study: str) -> None:
     names = tuple(one.name for one in found.questions)
     chosen = pick("question", "Question", names, default=names[0], widget=st.segmented_control)
     question = next(one for one in found.questions if one.name == chosen)
+    figure = ladder_figure(found, question)
+    narrow = Figure(layout=figure.layout).update_layout(font_size=10, margin={"l": 55, "r": 48, "t": 12, "b": 50})
     show_figure(
-        ladder_figure(found, question),
+        figure,
+        narrow=narrow,
         key=f"ladder {study} {chosen}",
         name=f"{study}-ladder-{chosen}",
         alt="Difference of each variant from the reference against scale; the table below has the numbers",
@@ -58,4 +62,4 @@ def show_question(found: ScaleLadder, study: str) -> None:
     table = pd.DataFrame([[visible(cell) for cell in row] for row in rows], columns=pd.Index(map(visible, headings)))
     show_table(table, key=f"rungs {study} {chosen}", name=f"{study}-ladder-{chosen}")
     for text in ladder_sentences(found):
-        st.caption(in_markdown(text))
+        st.caption(with_code(text))

@@ -13,7 +13,7 @@ from ablations.report.words.card import OUTCOMES, claim_text, found_text, tally_
 from ablations.text import counted, interval_text
 from ablations_dashboard.drawings.paper import CLAIMS_LEGEND, claims_figure
 from ablations_dashboard.selection.url import pick
-from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
 from ablations_dashboard.widgets.figure import show_picture
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
@@ -29,7 +29,7 @@ def show() -> None:
     st.title("Claims of the paper, and what we found")
     st.sidebar.caption(f"Home folder {in_code(str(home.path))}")
     for problem in (one for one in found if isinstance(one, AblationsError)):
-        st.error(in_markdown(str(problem)))
+        st.error(with_code(str(problem)))
     cards = [one for one in found if isinstance(one, WrittenCard)]
     if not cards:
         st.info(

@@ -13,7 +13,7 @@ from ablations.home.started_sweep import read_sweep
 from ablations.study.recipe_differences import ABSENT, recipe_settings
 from ablations.study.resolve import load_resolved
 from ablations_dashboard.selection.url import pick, switch
-from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
 from ablations_dashboard.views.run import recipe_of
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import as_csv
@@ -23,15 +23,8 @@ from scalerl.recipe.meaning import Meaning, meaning_of
 
 FILE, VARIANT = "recipe", "variant"
 """First word of a name: `recipe scalerl`, `variant loo/loo-loss`."""
-ROW_HEIGHT = 104
-"""Pixels for five lines of a meaning, since Streamlit wraps no text in lower rows."""
-VISIBLE_ROWS = 8
-"""Rows visible at once."""
-SETTING_COLUMNS = {
-    "differs": None,
-    "setting": st.column_config.TextColumn("setting", width="medium"),
-    "meaning": st.column_config.TextColumn("meaning", width="large"),
-}
+ONLY_IN_CSV = ("unit", "allowed", "of")
+"""Columns for which the page has no room."""
 
 
 @errors_on_page()
@@ -54,15 +47,8 @@ def show() -> None:
         lines = [line for line in lines if line["differs"]]
     heads = {"left": f"{left} (left)", "right": f"{right} (right)"}
     table = pd.DataFrame({visible(heads.get(name, name)): cell for name, cell in line.items()} for line in lines)
-    height = ROW_HEIGHT * (1 + min(len(lines), VISIBLE_ROWS))
-    st.dataframe(
-        table,
-        hide_index=True,
-        column_config=SETTING_COLUMNS,
-        row_height=ROW_HEIGHT,
-        height=height,
-        key="settings of both",
-    )
+    seen = table.drop(columns=["differs", *ONLY_IN_CSV]).map(with_code).rename(columns=in_markdown)
+    st.table(seen, hide_index=True)
     st.download_button(
         "Table as CSV",
         partial(as_csv, table),

@@ -29,7 +29,7 @@ from ablations_dashboard.sections.rollouts import show_rollouts
 from ablations_dashboard.sections.why import show_findings, show_why
 from ablations_dashboard.selection.url import in_url, pick, pick_several
 from ablations_dashboard.selection.variants import choose_sweep
-from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.remark import show_remarks
@@ -102,7 +102,7 @@ def show_run(sweep: StartedSweep, run_id: str) -> None:
             try:
                 section(sweep, folder)
             except (AblationsError, ValueError) as error:
-                st.error(in_markdown(str(error)))
+                st.error(with_code(str(error)))
     else:
         st.info(f"The run has no folder {in_code(str(folder.path))}: it was not started, or the folder was deleted.")
 

@@ -17,7 +17,7 @@ from ablations_dashboard.drawings.search import history_figure, importances_figu
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.selection.url import pick
 from ablations_dashboard.selection.variants import choose_sweep
-from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
@@ -82,7 +82,7 @@ def show_found(sweep: StartedSweep, record: SearchRecord) -> None:
     try:
         found = importances_of(sweep, record, place)
     except AblationsError as error:
-        st.error(in_markdown(str(error)))
+        st.error(with_code(str(error)))
         return
     if not found:
         st.info(f"They need {LEAST_TRIALS} trials that are done and differ.")

@@ -19,13 +19,13 @@ from ablations.text import compute_text, counted
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.selection.url import in_url, put_in_url, widget_key
 from ablations_dashboard.selection.variants import no_sweep
-from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
 
 MOST_CARDS = 12
 """Limit on sweeps with a card; the table has all."""
-NO_LEADER = "no reading yet"
+NO_LEADER = "no evaluation yet"
 
 
 def page_of_compare() -> "st.Page":
@@ -78,9 +78,8 @@ def show_sweeps(home: Home, words: str) -> None:
     for one in found[:MOST_CARDS]:
         show_sweep_card(one)
     st.header("All sweeps", anchor="all")
-    columns = {"done": st.column_config.ProgressColumn("done", format="percent", min_value=0.0, max_value=1.0)}
-    lines = [table_line(one, now=time.time()) for one in found]
-    show_table(pd.DataFrame(lines), key="sweeps", name="sweeps", columns=columns)
+    table = pd.DataFrame([table_line(one, now=time.time()) for one in found])
+    show_table(table.drop(columns=[] if any(table["time left"]) else ["time left"]), key="sweeps", name="sweeps")
     st.caption("The leader has the highest last pass rate, mean over seeds; Compare says what is decided.")
 
 
@@ -126,7 +125,7 @@ def show_sweep_card(one: ListedSweep) -> None:
     with st.container(border=True):
         if line.problem:
             st.markdown(f"**{in_markdown(line.name)}**")
-            st.error(in_markdown(line.problem))
+            st.error(with_code(line.problem))
             return
         label, where = f"**{in_markdown(line.name)}**", {"sweep": line.name}
         st.page_link(page_of_compare(), label=label, query_params=where, icon=":material/monitoring:")
@@ -158,7 +157,6 @@ def table_line(one: ListedSweep, *, now: float) -> dict[str, object]:
     return {
         "sweep": visible(line.name),
         "runs": visible(line.problem) or line.state,
-        "done": one.done,
         "compute": line.compute_gpu_hours,
         "counted in": line.compute_name,
         "time left": one.left,

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from ablations.errors import AblationsError
-from ablations_dashboard.text.escape import in_markdown
+from ablations_dashboard.text.escape import with_code
 
 
 @contextmanager
@@ -15,5 +15,5 @@ def errors_on_page() -> Iterator[None]:
     try:
         yield
     except AblationsError as error:
-        st.error(in_markdown(str(error)))
+        st.error(with_code(str(error)))
         st.stop()

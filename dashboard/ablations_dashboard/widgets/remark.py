@@ -6,7 +6,7 @@ import streamlit as st
 
 from ablations.findings.remarks import WEIGHTS, Remark
 from ablations.text import counted
-from ablations_dashboard.text.escape import in_markdown, visible
+from ablations_dashboard.text.escape import visible, with_code
 
 MOST_IN_BOX = 2
 """Limit on the remarks of one weight above the figures; the others are folded."""
@@ -17,9 +17,9 @@ def show_remarks(remarks: Sequence[Remark]) -> None:
     errors, warnings, notes = ([one.text for one in remarks if one.weight == weight] for weight in WEIGHTS)
     for texts, box, name in ((errors, st.error, "error"), (warnings, st.warning, "warning")):
         if texts:
-            box("  \n".join(in_markdown(text) for text in texts[:MOST_IN_BOX]))
+            box("  \n".join(with_code(text) for text in texts[:MOST_IN_BOX]))
         if more := texts[MOST_IN_BOX:]:
             with st.expander(counted(len(more), f"more {name}")):
                 st.text(visible("\n".join(more)))
     if notes:
-        st.caption(in_markdown(" ".join(notes)))
+        st.caption(with_code(" ".join(notes)))

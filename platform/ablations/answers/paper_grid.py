@@ -166,12 +166,12 @@ def paper_fit(
 def _readings(curve: Curve, fit_from: float, fit_to: float) -> PaperReadings:
     if curve.compute[0] != 0:
         raise AblationsError(
-            f"curve {curve.name!r}: the first reading is at compute {curve.compute[0]:g}; the paper's fit takes R_0 "
-            "from a reading at compute 0"
+            f"curve {curve.name!r}: the first evaluation is at compute {curve.compute[0]:g}; the paper's fit takes R_0 "
+            "from an evaluation at compute 0"
         )
     chosen = (curve.compute > max(fit_from, 0)) & (curve.compute <= fit_to)
     if (found := int(chosen.sum())) < PAPER_MIN_READINGS:
-        counted = "1 reading" if found == 1 else f"{found} readings"
+        counted = "1 evaluation" if found == 1 else f"{found} evaluations"
         raise AblationsError(
             f"curve {curve.name!r}: {counted} with compute in ({fit_from:g}, {fit_to:g}]; "
             f"the paper's fit needs at least {PAPER_MIN_READINGS}"

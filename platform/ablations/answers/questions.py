@@ -83,7 +83,7 @@ LEVEL = Question(
     axis="pass rate over the last third",
     noun="the difference in level",
     spread_noun="of levels",
-    too_wide="the interval holds 0 and is too wide to say more, or the readings begin too late",
+    too_wide="the interval holds 0 and is too wide to say more, or the evaluations begin too late",
     said={
         "level up": "higher at equal compute",
         "level down": "lower at equal compute",

@@ -35,7 +35,7 @@ class Elsewhere:
         from ablations.fit.curve_file import read_scales
 
         if not (scales := read_scales(path)):
-            raise AblationsError(f"{path}: no column 'scale'; a ladder needs the scale of every reading")
+            raise AblationsError(f"{path}: no column 'scale'; a ladder needs the scale of every evaluation")
         return [self._compared(study_of_file(path, scale=scale), self.reference) for scale in scales]
 
     def logs(self, paths: Sequence[str], meaning: Mapping[str, Any], naming: Mapping[str, Any]) -> "Results":

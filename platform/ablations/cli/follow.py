@@ -150,10 +150,10 @@ def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
 
 def _names_of(plan: Plan, run: PlannedRun) -> tuple[str, ...]:
     """How `fit`, the pages and MLflow call a run: `dapo-s0`, `dapo, seed 0`, `dapo seed 0`."""
-    from ablations.readings.fitted_run import curve_name
+    from ablations.home.labels import run_name
 
     name = next(variant.name for variant in plan.variants if run in variant.runs)
-    return curve_name(name, run.seed), f"{name}, seed {run.seed}", f"{name} seed {run.seed}"
+    return run_name(name, run.seed), f"{name}, seed {run.seed}", f"{name} seed {run.seed}"
 
 
 def print_log(home: Home, run_id: str, attempt: int | None) -> None:

@@ -106,7 +106,7 @@ def forecast(
         if results.sweep:
             say_pages(results.sweep.home, out)
     if found.is_empty:
-        why = "; ".join(found.reasons[:3]) or "no run has a reading"
+        why = "; ".join(found.reasons[:3]) or "no run has an evaluation"
         raise AblationsError(f"{results.plan.sweep}: no run has a forecast ({why})")
 
 
@@ -139,7 +139,7 @@ def _titled(title: str, lines: list[dict[str, str]]) -> list[Listing]:
 def backtest_tables(found: "Backtest", *, sweep: str) -> Group:
     """The scores per fraction, then every run."""
     errors = ("mean error", "mean |error|", "95 % intervals that held", "mean |error| of no more gain")
-    title = f"{sweep}: forecasts of the last 3 readings of finished runs"
+    title = f"{sweep}: forecasts of the last 3 evaluations of finished runs"
     scores = _table("fitted on", "runs", *errors, title=title)
     for one in found.scores:
         cells = (

@@ -292,7 +292,7 @@ def compare(
     else:
         show_comparison(results, explain=explain, hours=hours)
     if results.comparison is None and not paper:
-        why = "; ".join(results.reasons[:3]) or "no run has a reading"
+        why = "; ".join(results.reasons[:3]) or "no run has an evaluation"
         raise AblationsError(f"nothing is compared: {results.plan.reference} has no fit ({why})")
 
 

@@ -128,7 +128,7 @@ def check_curve(curve: Curve, fraction: float, *, fit_from: float = 0.0) -> Chec
     """Forecast a curve's last readings from its first part."""
     fit_to = fraction * float(curve.compute[-1])
     if (found := int(np.sum(curve.compute > fit_to))) < NUM_LAST:
-        needed = f"{counted(found, 'reading')} beyond {compute_text(fit_to)}; a check needs {NUM_LAST}"
+        needed = f"{counted(found, 'evaluation')} beyond {compute_text(fit_to)}; a check needs {NUM_LAST}"
         return Check(curve=curve.name, fraction=fraction, reason=f"curve {curve.name!r}: {needed}")
     try:
         fit = fit_curve(curve, fit_from=fit_from, fit_to=fit_to)

@@ -164,4 +164,4 @@ def _ends(runs: Sequence[FittedRun], compute_name: str) -> list[str]:
     if not ends or max(ends) <= MOST_APART * max(min(ends), math.ulp(0.0)):
         return []
     first, last = map(compute_text, (min(ends), max(ends)))
-    return [f"The last readings of the {counted(len(ends), 'run')} lie between {first} and {last} {compute_name}."]
+    return [f"The last evaluations of the {counted(len(ends), 'run')} lie between {first} and {last} {compute_name}."]

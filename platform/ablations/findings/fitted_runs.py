@@ -6,8 +6,9 @@ from typing import Any
 
 from ablations.fit.curve_file import read_curves
 from ablations.fit.options import FitSettings
+from ablations.home.labels import run_name
 from ablations.home.started_sweep import StartedSweep
-from ablations.readings.fitted_run import FittedCurve, FittedRun, curve_name, fitted_run
+from ablations.readings.fitted_run import FittedCurve, FittedRun, fitted_run
 from ablations.readings.readings_together import Done, readings_of_runs
 from ablations.readings.run_reading import try_fit
 from ablations.readings.task_curves import with_task
@@ -36,7 +37,7 @@ def fitted_runs(sweep: StartedSweep, settings: FitSettings, done: Done | None) -
     """The runs in the plan's order."""
     runs = [(sweep.run(run.id), variant.name, run) for variant in sweep.plan.variants for run in variant.runs]
     wanted = [
-        WantedRun(folder=folder, name=curve_name(variant, run.seed), settings=settings) for folder, variant, run in runs
+        WantedRun(folder=folder, name=run_name(variant, run.seed), settings=settings) for folder, variant, run in runs
     ]
     readings = readings_of_runs(wanted, done=done)
     return [

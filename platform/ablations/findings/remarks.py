@@ -15,7 +15,7 @@ import numpy as np
 
 from ablations.answers.compare import Comparison
 from ablations.answers.unlike import Unlike
-from ablations.home.labels import Labels
+from ablations.home.labels import Labels, run_name
 from ablations.home.state import State
 from ablations.home.stops import Stopped
 from ablations.readings.fitted_run import FittedRun
@@ -131,7 +131,7 @@ def remarks_on_run(run: FittedRun, hours_name: str) -> tuple[Remark, ...]:
     """The remarks on one run by itself, the gravest first: that it collapsed, and the warnings of its trainer."""
     found = []
     if fall := fall_of(run, hours_name):
-        text = f"the pass rate collapsed ({fall}); readings after the fall are left out of the fit"
+        text = f"the pass rate collapsed ({fall}); evaluations after the fall are left out of the fit"
         found.append(Remark(kind="collapsed", weight="error", text=text, runs=(run.name,), num_runs=1))
     for warning in run.warnings:
         kind, weight, text = _judged(run, warning)
@@ -186,7 +186,7 @@ def _collapsed(plan: Labels, runs: Sequence[FittedRun]) -> Iterable[Remark]:
         falls = "; ".join(f"seed {run.seed}: {fall_of(run, plan.hours_name)}" for run in some)
         left_out = "the fall are left out of its fit" if len(some) == 1 else "the falls are left out of their fits"
         after = f" The intervals of {name} include this; those of other variants do not."
-        yield _remark("collapsed", name, some, number, f"collapsed ({falls}; readings after {left_out})", after)
+        yield _remark("collapsed", name, some, number, f"collapsed ({falls}; evaluations after {left_out})", after)
 
 
 def _failed(plan: Labels, runs: Sequence[FittedRun]) -> Iterable[Remark]:
@@ -262,7 +262,7 @@ def _unlike(plan: Labels, found: Sequence[Unlike]) -> Iterable[Remark]:
 def _stopped(plan: Labels, stops: Mapping[str, Stopped], stopped: Mapping[str, Stopped]) -> Iterable[Remark]:
     for stop in stops.values():
         if stop.run in stopped or not stop.ends_run:
-            text = f"{stop.variant}, seed {stop.seed}: {stop.text(plan)}."
+            text = f"{run_name(stop.variant, stop.seed)}: {stop.text(plan)}."
             yield Remark(kind="stopped", weight="warning", text=text, variants=(stop.variant,))
 
 
@@ -277,7 +277,7 @@ def _health(runs: Sequence[FittedRun]) -> Iterable[Remark]:
     for (kind, weight, _), members in groups.items():
         names = tuple(dict.fromkeys(run.name for run, _ in members))
         said = ranged([text for _, text in members])
-        subject = f"{members[0][0].variant}, seed {members[0][0].seed}"
+        subject = members[0][0].name
         if len(names) > 1:
             named = f" ({', '.join(names)})" if len(names) < len(runs) and len(names) <= MOST_NAMED else ""
             subject = f"{len(names)} of {len(runs)} runs{named}"

@@ -24,6 +24,7 @@ from ablations.fit.asymptote import WITHOUT_RISE
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.home.home import Home
+from ablations.home.labels import run_name
 from ablations.home.plan import PlannedRun
 from ablations.home.started_sweep import StartedSweep, plans_of
 from ablations.readings.fitted_run import FittedRun, read_run
@@ -173,7 +174,7 @@ def _groups(
             recipe = one.folder.read_recipe()[0]
             versions = one.folder.read_status().code_versions
         except (OSError, ValueError) as error:
-            unreadable.append(f"{one.sweep}, {one.name}, seed {one.run.seed}: {error}")
+            unreadable.append(f"{one.sweep}, {run_name(one.name, one.run.seed)}: {error}")
             continue
         if recipe.canonical(*SAME) == alike and recipe.evaluation.samples == like.evaluation.samples:
             num_differing = len(recipe_differences(like, recipe))
@@ -198,7 +199,7 @@ def _finding(group: Sequence[RepeatedRun], settings: FitSettings, sweep: str) ->
         try:
             read = read_run(one.folder, one.name, one.run, settings)
         except (OSError, ValueError) as error:
-            left_out.append(f"{one.sweep}, {one.name}, seed {one.run.seed}: {error}")
+            left_out.append(f"{one.sweep}, {run_name(one.name, one.run.seed)}: {error}")
             continue
         if _is_usable(read, settings):
             assert read.fit is not None
@@ -206,7 +207,7 @@ def _finding(group: Sequence[RepeatedRun], settings: FitSettings, sweep: str) ->
             used.append(one.run.id)
             num_here += one.sweep == sweep
         elif read.curve is None or (read.fit is None and _reaches(read, settings)):
-            left_out.append(f"{one.sweep}, {one.name}, seed {one.run.seed}: {read.reason}")
+            left_out.append(f"{one.sweep}, {run_name(one.name, one.run.seed)}: {read.reason}")
     if len(usable) < 2:
         return GroupFinding(left_out=tuple(left_out))
     says = {spread: replace(found, num_here=num_here) for spread, found in says_of_group(usable).items()}

@@ -21,7 +21,7 @@ from ablations.errors import AblationsError, did_you_mean
 from ablations.findings.fitted_runs import fitted_runs
 from ablations.findings.grid import Grid, grid_of
 from ablations.findings.remarks import Remark, cells_on, remarks_of, warnings_of_run
-from ablations.findings.repeated_runs import of_other_sweeps
+from ablations.findings.repeated_runs import of_other_sweeps, some_recipe
 from ablations.findings.summary import Summary, grouped
 from ablations.fit.asymptote import AsymptoteEstimate, asymptote_of
 from ablations.fit.result import Fit
@@ -33,6 +33,7 @@ from ablations.readings.fitted_run import FittedRun
 from ablations.readings.hours import Hours
 from ablations.readings.readings_together import Done
 from ablations.readings.task_curves import with_task
+from ablations.study.recipe_differences import recipe_settings
 from ablations.text import at_scale, changes_text
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ class FittedVariant:
     @property
     def reasons(self) -> list[str]:
         """Reasons why runs have no fit, one sentence per run."""
-        return [f"{self.name}, seed {run.seed}: {run.reason}" for run in self.runs if run.reason]
+        reasons = [(run.name, run.reason) for run in self.runs if run.reason]
+        return [reason if repr(name) in reason else f"{name}: {reason}" for name, reason in reasons]
 
     @property
     def asymptote(self) -> AsymptoteEstimate | None:
@@ -142,6 +144,12 @@ class Results:
         """Code versions of the runs; more than one may mean more than one trainer."""
         return sorted({version for run in self.runs for version in run.code_versions})
 
+    @cached_property
+    def own_settings(self) -> Mapping[str, str]:
+        """The settings of the sweep's own reference as text, by dotted path; empty if no run of it can be read."""
+        recipe = None if self.sweep is None else some_recipe(self.sweep)
+        return {} if recipe is None else recipe_settings(recipe)
+
     @property
     def questions(self) -> tuple[Question, ...]:
         """The questions of the comparison."""
@@ -170,6 +178,10 @@ class Results:
         """The run of this curve name, `loo-loss-s0`, or id; AblationsError names the runs if there is none."""
         by_id = {run.id: run for run in self.runs}
         return by_id.get(name) or _named(name, {run.name: run for run in self.runs}, "run", self.title)
+
+    def changes(self, name: str) -> str:
+        """The changes of a variant: `loss.type = dapo instead of cispo`; empty for the reference."""
+        return changes_text(self.variant(name).overrides, self.own_settings)
 
     def compared(self, name: str) -> VariantResult | None:
         """The variant's result in the comparison; None if it or the reference has no fit."""

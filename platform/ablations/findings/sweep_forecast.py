@@ -235,7 +235,7 @@ def _forecastable(variant: FittedVariant) -> list[Fit]:
 
 def _reasons(results: Results) -> list[str]:
     fitted = [(run, run.fit) for run in results.runs if run.fit is not None]
-    return [f"{run.variant}, seed {run.seed}: {why}" for run, fit in fitted if (why := no_forecast(fit))]
+    return [f"{run.name}: {why}" for run, fit in fitted if (why := no_forecast(fit))]
 
 
 def _mean_weights(weights: Sequence[dict[str, float]]) -> dict[str, float]:

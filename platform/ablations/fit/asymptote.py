@@ -17,11 +17,11 @@ EQ1_DOUBTED = "eq. 1 doubted"
 
 VERDICT_MEANINGS: dict[Verdict, str] = {
     "resolved": "the 95 % interval of A is at most 0.04 wide, twice the margin that the ScaleRL paper uses for A",
-    "weak": "A is bounded on both sides, but its interval is wider than 0.04; more compute or readings would narrow it",
-    "lower bound only": "the readings fit any ceiling above the bound; more compute is needed before A means anything",
-    "collapsed": "the pass rate collapsed after a peak; only the readings before the fall were fitted",
+    "weak": "A is bounded on both sides, in an interval wider than 0.04; more compute or evaluations would narrow it",
+    "lower bound only": "any ceiling above the bound fits the evaluations; A means nothing without more compute",
+    "collapsed": "the pass rate collapsed after a peak; only the evaluations before the fall were fitted",
     "no rise": "a flat line fits as well as a rising curve, so the curve has no ceiling",
-    "too noisy to tell": "the readings seem to rise by over 0.05, but wander so much that a flat line fits as well",
+    "too noisy to tell": "the evaluations seem to rise by over 0.05, but wander so much that a flat line fits as well",
 }
 
 

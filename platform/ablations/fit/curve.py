@@ -62,13 +62,13 @@ class Curve:
 
     def __repr__(self) -> str:
         ends = " to ".join(f"{compute:g}" for compute in self.compute[[0, -1]])
-        return f"<Curve {self.name!r}: {self.compute.size} readings, compute {ends}>"
+        return f"<Curve {self.name!r}: {self.compute.size} evaluations, compute {ends}>"
 
     def __post_init__(self) -> None:
         compute = np.asarray(self.compute, dtype=float)
         if compute.ndim != 1 or compute.size == 0:
             raise AblationsError(
-                f"curve {self.name!r}: compute has shape {compute.shape}; pass a list of one or more readings"
+                f"curve {self.name!r}: compute has shape {compute.shape}; pass a list of one or more evaluations"
             )
         for field in ("compute", "score", *COUNTS, *VARIANCES):
             if getattr(self, field) is None:
@@ -82,7 +82,7 @@ class Curve:
             for index in np.flatnonzero(~((values > 0) & (values < edge))):  # values in between are always valid
                 if right := requirement(field, float(values[index])):
                     raise AblationsError(
-                        f"curve {self.name!r}, reading {index + 1}: {field} is {values[index]:g}; {right}"
+                        f"curve {self.name!r}, evaluation {index + 1}: {field} is {values[index]:g}; {right}"
                     )
             values.flags.writeable = False
             object.__setattr__(self, field, values)

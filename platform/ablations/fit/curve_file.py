@@ -73,7 +73,7 @@ def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[Seed
             raise place.inside("compute").error(f"{compute:g} appears twice in curve {name!r}{of_seed}", right)
         readings[name, seed][compute] = reading
     if not readings:
-        raise Place(source=str(path)).error("no rows below the header", "write one row per reading")
+        raise Place(source=str(path)).error("no rows below the header", "write one row per evaluation")
     return [
         SeedCurve(
             variant=name,

@@ -174,6 +174,6 @@ def cutoff_before(compute: np.ndarray, index: int) -> float:
 def _require_readings(curve: Curve, num_readings: int, which: str) -> None:
     if num_readings < LEAST_FOR_CUTOFF:
         raise AblationsError(
-            f"curve {curve.name!r}: {num_readings} readings {which}; an automatic cut-off needs at least "
+            f"curve {curve.name!r}: {num_readings} evaluations {which}; an automatic cut-off needs at least "
             f"{LEAST_FOR_CUTOFF}, to fit the last 60 % of them"
         )

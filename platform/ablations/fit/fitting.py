@@ -225,7 +225,7 @@ def _check_modes(curve: Curve, start_score: float | None, r0: R0Mode, loss: FitL
         if value not in known:
             raise AblationsError(f"curve {curve.name!r}: unknown {name} {value!r}; choose one of {list(known)}")
     if start_score is None and r0 == "fixed":
-        raise AblationsError(f"curve {curve.name!r}: r0 'fixed' needs a reading at compute 0, but the curve has none")
+        raise AblationsError(f"curve {curve.name!r}: r0 'fixed' needs an evaluation at compute 0; the curve has none")
 
 
 def _check_ceiling(curve: Curve, window: Window, ceiling: float | None) -> None:
@@ -237,8 +237,8 @@ def _check_ceiling(curve: Curve, window: Window, ceiling: float | None) -> None:
     last = window.score[-max(window.score.size // 3, 2) :]
     if last.mean() - ABOVE * last.std(ddof=1) / np.sqrt(last.size) > ceiling:
         raise AblationsError(
-            f"curve {curve.name!r}: the last {last.size} readings have a mean of {last.mean():.3f}, above the ceiling "
-            f"{ceiling:g}; pass a higher ceiling, or none"
+            f"curve {curve.name!r}: the last {last.size} evaluations have a mean of {last.mean():.3f}, above the "
+            f"ceiling {ceiling:g}; pass a higher ceiling, or none"
         )
 
 

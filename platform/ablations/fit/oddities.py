@@ -65,9 +65,9 @@ def _outliers(compute: np.ndarray, score: np.ndarray) -> str:
         return ""
     named = ", ".join(f"{score[place]:.3f} at {compute_text(compute[place])}" for place in places[:MOST_READINGS_NAMED])
     more = f" and {len(places) - MOST_READINGS_NAMED} more" if len(places) > MOST_READINGS_NAMED else ""
-    verb, object_ = ("lies", "that reading") if len(places) == 1 else ("lie", "these readings")
+    verb, object_ = ("lies", "that evaluation") if len(places) == 1 else ("lie", "these evaluations")
     return (
-        f"{counted(len(places), 'reading')} {verb} far from the others ({named}{more}): "
+        f"{counted(len(places), 'evaluation')} {verb} far from the others ({named}{more}): "
         f"delete {object_} if the evaluation failed, or fit with loss: huber (--loss huber)"
     )
 
@@ -78,7 +78,7 @@ def _sampling(residuals: np.ndarray, sampling_variance: float) -> str:
     if not sampling_variance or chdtr(freedom, square / sampling_variance) > LEAST_LIKELY:
         return ""
     return (
-        f"the readings scatter by {(square / freedom) ** 0.5:.4f}, less than the {sampling_variance**0.5:.4f} that "
+        f"the evaluations scatter by {(square / freedom) ** 0.5:.4f}, less than the {sampling_variance**0.5:.4f} that "
         "their number of samples implies: samples is too low, or every evaluation uses the same prompts; intervals "
         "are wider, and lower bounds lower, than necessary"
     )
@@ -97,7 +97,7 @@ def _fall(compute: np.ndarray, score: np.ndarray) -> str:
     first, last = float(score[:third].mean()), float(score[-third:].mean())
     return (
         f"the score falls from {first:.3f} in the first third to {last:.3f} in the last, which eq. 1 cannot describe; "
-        "look for what broke, or fit only the readings before the fall (--to)"
+        "look for what broke, or fit only the evaluations before the fall (--to)"
     )
 
 
@@ -115,6 +115,6 @@ def _wall(compute: np.ndarray, B: float) -> str:
     if lo + NEAR_WALL < np.log(B) < hi - NEAR_WALL:
         return ""
     return (
-        f"B is at the edge of its search range, {np.exp(lo):.1f} to {np.exp(hi):.0f}: the readings do not show how "
+        f"B is at the edge of its search range, {np.exp(lo):.1f} to {np.exp(hi):.0f}: the evaluations do not show how "
         "the curve bends, and the interval of B depends on the prior"
     )

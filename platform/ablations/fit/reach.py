@@ -38,8 +38,8 @@ def refuse_a_late_start(curve: Curve, compute: np.ndarray, score: np.ndarray) ->
     missed, left = (_squares(origin, score) / freedom for origin in (compute, from_first))
     if missed > fdtri(freedom, freedom, SURE) * max(left, LEAST_SD**2):
         raise AblationsError(
-            f"curve {curve.name!r}: compute runs from {first:,.10g} to {compute[-1]:,.10g}; eq. 1 misses its readings "
-            f"by {missed**0.5:.2g} each, but only by {left**0.5:.2g} if compute counts from the first reading; "
+            f"curve {curve.name!r}: compute runs from {first:,.10g} to {compute[-1]:,.10g}; eq. 1 misses its "
+            f"evaluations by {missed**0.5:.2g} each, but only by {left**0.5:.2g} if compute counts from the first; "
             "subtract from compute its value at the start of training"
         )
 

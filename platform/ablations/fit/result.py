@@ -19,7 +19,7 @@ from ablations.text import compute_interval_text, compute_text, interval_text
 INTERVAL_LEVEL = 0.95
 OFF_THE_LAW = 0.5
 """Probability above which the step-0 reading is reported to lie off the law."""
-OFF_AT_0 = "the reading at step 0 lies off the law, so nothing ties R_0; check it, or leave it out with r0: free"
+OFF_AT_0 = "the evaluation at step 0 lies off the law, so nothing ties R_0; check it, or leave it out with r0: free"
 MUCH_AUTOCORRELATION = 0.5
 """Above this, the run wanders, or eq. 1 is not exactly the law of the curve."""
 
@@ -166,7 +166,7 @@ class Fit:
         found = [] if self.verdict == "resolved" else [VERDICT_MEANINGS[self.verdict]]
         if self.autocorrelation > MUCH_AUTOCORRELATION:
             found.append(
-                "errors of neighbouring readings are correlated, or eq. 1 is not exactly the law of this curve"
+                "errors of neighbouring evaluations are correlated, or eq. 1 is not exactly the law of this curve"
             )
         if self.doubts_eq1:
             found.append(f"eq. 1 is doubted (p {self.eq1_p:.3f})")

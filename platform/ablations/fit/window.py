@@ -40,7 +40,7 @@ def select_window(curve: Curve, fit_from: float, fit_to: float, *, through_colla
     before_rl = curve.compute[0] == 0
     start_score = float(curve.score[0]) if before_rl else None
     _require_points(
-        curve, compute.size, f"{counted(compute.size, 'reading')} with compute in ({fit_from:g}, {fit_to:g}]"
+        curve, compute.size, f"{counted(compute.size, 'evaluation')} with compute in ({fit_from:g}, {fit_to:g}]"
     )
     refuse_a_late_start(curve, compute, score)
     known = curve.sampling_variance
@@ -52,7 +52,7 @@ def select_window(curve: Curve, fit_from: float, fit_to: float, *, through_colla
     end = None if collapse is None else collapse.index + 1
     if end is not None:
         _require_points(
-            curve, end, f"the score falls after compute {compute[end - 1]:g} and {end} readings come before"
+            curve, end, f"the score falls after compute {compute[end - 1]:g} and {end} evaluations come before"
         )
     return Window(
         compute=compute[:end],

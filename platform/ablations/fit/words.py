@@ -12,14 +12,14 @@ def in_words(fit: Fit, unit: str = "") -> str:
     """The paragraph; `unit` follows every compute value, for example " GPU-hours"."""
     parts = [_what(fit, unit), _reach(fit), _noise(fit), other_prompts([fit]), _start(fit)]
     if fit.verdict == "collapsed":
-        parts.insert(1, "Then the score falls: the run collapsed. Only the readings before the fall are fitted.")
+        parts.insert(1, "Then the score falls: the run collapsed. Only the evaluations before the fall are fitted.")
     parts += [f"{text[0].upper()}{text[1:]}." for text in fit.oddities]
     return " ".join(part for part in parts if part)
 
 
 def _what(fit: Fit, unit: str) -> str:
     first, last = fit.window
-    of_what = "readings" if fit.binned_from is None else f"bins that average {fit.binned_from:,} readings"
+    of_what = "evaluations" if fit.binned_from is None else f"bins that average {fit.binned_from:,} evaluations"
     fitted = f"{fit.points} {of_what} from {compute_text(first)} to {compute_text(last)}{unit}"
     if not fit.rises:
         return f"{fitted} do not rise: a flat line explains them as well as eq. 1 does."
@@ -35,7 +35,7 @@ def _what(fit: Fit, unit: str) -> str:
 
 MEANINGS = {
     "weak": "The ceiling is bounded but not resolved: its 95 % interval is wider than 0.04.",
-    "lower bound only": "The readings do not rule out a ceiling of 1: only the lower bound is meaningful.",
+    "lower bound only": "The evaluations do not rule out a ceiling of 1: only the lower bound is meaningful.",
 }
 
 
@@ -52,10 +52,10 @@ def _reach(fit: Fit) -> str:
     if not fit.has_midpoint:
         return more.capitalize()
     reach = last / fit.C_mid
-    said = f"The last reading is at {reach:.1f} C_mid; {more}"
+    said = f"The last evaluation is at {reach:.1f} C_mid; {more}"
     if reach < least_reach(fit.B) and fit.verdict != "resolved":
         said += (
-            f" If eq. 1 is the law, knowing A to ±0.02 takes readings up to about {least_reach(fit.B):.0f} C_mid at "
+            f" If eq. 1 is the law, knowing A to ±0.02 takes evaluations up to about {least_reach(fit.B):.0f} C_mid at "
             f"this B, if they scatter by {REACH_NOISE_SD:.3f}."
         )
     return said
@@ -78,9 +78,9 @@ def _noise(fit: Fit) -> str:
     sampling = fit.readings.sampling_variance**0.5
     of_samples = f" ({sampling:.4f} from the number of samples alone)" if sampling else ""
     lag_1 = f"lag-1 autocorrelation {fit.autocorrelation:.2f}"
-    said = f"A reading has a standard deviation of {fit.noise_sd:.4f}{of_samples}; {lag_1}"
+    said = f"An evaluation has a standard deviation of {fit.noise_sd:.4f}{of_samples}; {lag_1}"
     if fit.autocorrelation > MUCH_AUTOCORRELATION:
-        return f"{said}: errors of neighbouring readings are correlated, or eq. 1 is not exactly the law of this curve."
+        return f"{said}: errors of neighbours are correlated, or eq. 1 is not exactly the law of this curve."
     return f"{said}."
 
 
@@ -106,7 +106,7 @@ def _start(fit: Fit) -> str:
     if not fit.rises:
         return ""
     if fit.r0_slack is None:
-        return "R_0 is free: there is no reading before RL." if fit.r0 == "free" else ""
+        return "R_0 is free: there is no evaluation before RL." if fit.r0 == "free" else ""
     if fit.r0_slack > OFF_THE_LAW:
-        return f"The early phase is off the law (probability {fit.r0_slack:.2f}): the step-0 reading has little weight."
-    return f"The step-0 reading lies on the law (probability {1 - fit.r0_slack:.2f})."
+        return f"The early phase is off the law (probability {fit.r0_slack:.2f}): step 0 has little weight."
+    return f"The step-0 evaluation lies on the law (probability {1 - fit.r0_slack:.2f})."

@@ -44,7 +44,7 @@ class Declaration:
         """`before the first run, 2026-11-26 14:03 UTC`, or `after 57 readings, ...`."""
         moment = f"{datetime.fromtimestamp(self.at, UTC):%Y-%m-%d %H:%M} UTC"
         return (
-            f"after {counted(self.readings, 'reading')}, {moment}"
+            f"after {counted(self.readings, 'evaluation')}, {moment}"
             if self.readings
             else f"before the first run, {moment}"
         )

@@ -10,6 +10,11 @@ SAME_BUDGET = 1e-9
 """Relative difference below which two budgets are equal."""
 
 
+def run_name(variant: str, seed: int) -> str:
+    """The name of a run and of its curve, in every output: `scalerl-s0`."""
+    return f"{variant}-s{seed}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlannedRun:
     """One training run: `PlannedRun(seed=0, id="3f0c9a1b2d4e")`."""

@@ -24,6 +24,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from ablations.errors import AblationsError
+from ablations.home.labels import run_name
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import RunState
 from scalerl.run.run_folder import write_atomically
@@ -79,7 +80,7 @@ def tell_webhook(sweep: StartedSweep, states: Mapping[str, RunState], held: str 
 
 def events(sweep: StartedSweep, states: Mapping[str, RunState], held: str) -> Iterator[Event]:
     """Everything that can be told of these states."""
-    names = {run.id: f"{one.name}, seed {run.seed}" for one in sweep.plan.variants for run in one.runs}
+    names = {run.id: run_name(one.name, run.seed) for one in sweep.plan.variants for run in one.runs}
     for run, state in states.items():
         name = names[run]
         if state.state.is_failure:

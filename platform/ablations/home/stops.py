@@ -67,7 +67,7 @@ class Stopped:
             "collapse": "the pass rate has collapsed",
             "truncation": f"{self.value:.0%} of the answers are truncated",
         }
-        after = f"after {counted(self.num_readings, 'reading')} ({plan.hours_text(self.compute_gpu_hours)})"
+        after = f"after {counted(self.num_readings, 'evaluation')} ({plan.hours_text(self.compute_gpu_hours)})"
         shown = f"stopped, {self.ceiling()}" if self.ends_run else "flagged"
         return f"{shown}: {reasons[self.rule]}, {after}"
 

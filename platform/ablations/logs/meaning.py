@@ -169,7 +169,7 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
     if values.stepless:
         said.append(f"{counted(values.stepless, 'row')} without a step left out")
     if dropped := int(is_scored.sum() - is_reading.sum()):
-        said.append(f"{dropped} of {counted(int(is_scored.sum()), 'reading')} have no compute at their step")
+        said.append(f"{dropped} of {counted(int(is_scored.sum()), 'evaluation')} have no compute at their step")
     thinned = (thinning_note(values.step, values.columns[column], column) for column in _summed(found.compute))
     return curve, [*said, *filter(None, thinned)]
 

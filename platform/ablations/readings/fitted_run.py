@@ -11,6 +11,7 @@ from ablations.fit.doubt import cutoff_table
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.fit.words import in_words
+from ablations.home.labels import run_name
 from ablations.home.plan import PlannedRun
 from ablations.home.state import State, state_of
 from ablations.readings.hours import Hours
@@ -74,17 +75,12 @@ class FittedRun(FittedCurve):
     """The reason why the reading could not be kept; see `RunReading`."""
 
 
-def curve_name(variant: str, seed: int) -> str:
-    """The name of a run's curve: `scalerl-s0`."""
-    return f"{variant}-s{seed}"
-
-
 def read_run(folder: RunFolder, variant: str, run: PlannedRun, settings: FitSettings) -> FittedRun:
     """The run as its log and status say; without a fit, the reason.
 
     Readings are kept beside the log and reused while log, checkpoint and code stay the same.
     """
-    return fitted_run(folder, variant, run, kept_reading(folder, curve_name(variant, run.seed), settings))
+    return fitted_run(folder, variant, run, kept_reading(folder, run_name(variant, run.seed), settings))
 
 
 def fitted_run(folder: RunFolder, variant: str, run: PlannedRun, reading: RunReading) -> FittedRun:
@@ -92,7 +88,7 @@ def fitted_run(folder: RunFolder, variant: str, run: PlannedRun, reading: RunRea
     status = folder.read_status()
     is_empty = reading.curve is None and not reading.reason
     return FittedRun(
-        name=curve_name(variant, run.seed),
+        name=run_name(variant, run.seed),
         curve=reading.curve,
         fit=reading.fit,
         reason=_why_empty(folder) if is_empty else reading.reason,

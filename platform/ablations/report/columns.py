@@ -14,7 +14,7 @@ from ablations.findings.advice import advice_for
 from ablations.findings.results import NO_FIT, Results
 from ablations.report.words.comparison import ResultRow
 from ablations.terminal.listing import Column, Kind
-from ablations.text import changes_text, compute_text, interval_text
+from ablations.text import compute_text, interval_text
 
 HELD_MARK = "*"
 """Mark behind a number whose verdict also holds by the joint interval."""
@@ -57,7 +57,7 @@ PLAIN = {
             key="variant and seeds", heading="variant", cell=lambda row: _below(row.variant.name, f"{row.seeds} seeds")
         ),
         ResultColumn(
-            key="changes", heading="changes", cell=lambda row: changes_text(row.variant.overrides), kind="prose"
+            key="changes", heading="changes", cell=lambda row: row.results.changes(row.variant.name), kind="prose"
         ),
         ResultColumn(key="seeds", heading="seeds", cell=lambda row: row.seeds),
         ResultColumn(key="A", heading="A [95 %]", cell=lambda row: row.A),
@@ -118,14 +118,12 @@ PAGE = Selection(
     behind=("fit and parameters", "paper_rule", "cost", "published"),
 )
 DOCUMENT = Selection(before=("variant", "seeds"), of_question=("number",), beside_ceiling=("A",), behind=("verdicts",))
-VERDICTS = Selection(
-    before=("variant", "changes"), of_question=("verdict", "number"), beside_ceiling=("A",), behind=("seeds", "open")
-)
+VERDICTS = Selection(before=("variant",), of_question=("marked",), beside_ceiling=("A",), behind=("seeds", "changes"))
 ALL_NUMBERS = Selection(
     before=("variant", "changes", "seeds"),
     of_question=("verdict", "number", "joint"),
     beside_ceiling=("A", "A_eq1"),
-    behind=("paper_rule", "B", "C_mid", "R_0", "fit", "cost", "published"),
+    behind=("paper_rule", "B", "C_mid", "R_0", "fit", "cost", "published", "open"),
 )
 MLFLOW = Selection(
     before=("changes", "seeds"),

@@ -13,9 +13,9 @@ import numpy as np
 
 from ablations.findings.results import Results
 from ablations.report.colours import OTHERS_COLOUR
-from ablations.report.end_labels import asymptote_text, moved_apart
+from ablations.report.end_labels import asymptote_text, end_label, leader, moved_apart
 from ablations.report.series import BandSeries, CurveSeries, LineSeries, VariantSeries, curve_series
-from ablations.report.style import FONT, dress, elided, in_hover, mark, plain
+from ablations.report.style import FONT, GREY, dress, elided, in_hover, mark, plain
 from ablations.text import compute_title
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ CURVES_LEGEND = (
 """Caption of `curves_figure` and of `static.curves_picture`."""
 POINTS_LEGEND = "Filled points were fitted, hollow ones were not."
 """Caption of the points."""
+ASYMPTOTE_KEY = "A: fitted ceiling [95 %]"
+"""What the labels at the right edge show, written below them."""
 Along = Callable[[np.ndarray], np.ndarray]
 """Function from compute to the horizontal axis, for one run or variant."""
 
@@ -66,11 +68,6 @@ WIDE = CurvesLayout(height=400, left=58, right=190, bottom=48, label=31, slot=0.
 NARROW = CurvesLayout(
     height=340, left=44, right=148, bottom=46, label=26, slot=0.018, font=10, longest_name=19, ticks=4
 )
-LEADER_PX = 20
-"""Length of the line from A to its label, across."""
-LEADER = {"type": "line", "xref": "paper", "xsizemode": "pixel", "xanchor": 1, "yref": "y"}
-LABEL = {"xref": "paper", "x": 1, "xshift": LEADER_PX + 4, "xanchor": "left", "yref": "y", "yanchor": "middle"}
-LABEL |= {"showarrow": False, "borderpad": 0}
 
 
 def counted_compute(results: Results) -> Counted:
@@ -172,12 +169,14 @@ def _lay_out(
     places = moved_apart(wanted, gap=gap, low=low + gap / 2, high=high - gap / 2)
     leaders, labels = [], []
     for one, place in zip(variants, places, strict=True):
-        look = {"x0": 2, "x1": LEADER_PX, "y0": one.asymptote.height, "y1": place}
-        leaders.append(LEADER | look | {"line": {"color": one.style.colour, "width": 1}})
+        leaders.append(leader(one.asymptote.height, place, one.style.colour))
         name, said = elided(one.name, pixels.longest_name), asymptote_text(one.asymptote.estimate)
         for text, shift, ink in ((f"<b>{plain(name)}</b>", 1, one.style.colour), (plain(said), -1, FONT["color"])):
-            look = {"y": place, "yshift": shift * pixels.label / 4, "font": {"color": ink, "size": pixels.font}}
-            labels.append(LABEL | look | {"text": text})
+            labels.append(end_label(text, place, colour=ink, size=pixels.font, yshift=shift * pixels.label / 4))
+    if any(one.asymptote.estimate is not None for one in variants):
+        corner = {"xref": "paper", "x": 1, "xshift": pixels.right - 4, "xanchor": "right", "yref": "paper", "y": 0}
+        look = {"yshift": -7, "yanchor": "top", "showarrow": False, "font": {"size": pixels.font - 1, "color": GREY}}
+        labels.append(corner | look | {"text": ASYMPTOTE_KEY})
     figure.update_layout(shapes=leaders, annotations=labels)
 
 

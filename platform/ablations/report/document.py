@@ -100,7 +100,7 @@ def document_of(results: Results, *, now: datetime, ladder: ScaleLadder | None =
         task=made_visible(task_of_sweep(results.sweep)),
         findings=_seen([sentence(ResultRow(results=results, variant=one)) for one in results.variants]),
         advice=made_visible(advice(results)),
-        changes=_seen_pairs([(one.name, one.changes) for one in plan.variants if one.overrides]),
+        changes=_seen_pairs([(one.name, results.changes(one.name)) for one in results.variants if one.overrides]),
         headings=document_headings(results),
         rows=document_rows(results),
         grid=tuple(_seen_table(one) for one in grid_tables(results)),
@@ -161,7 +161,7 @@ def origin(results: Results, now: datetime) -> list[tuple[str, str]]:
         ("home folder", str(results.sweep.home.path) if results.sweep else "none"),
         ("date", f"{now:%Y-%m-%d %H:%M %Z}"),
         ("runs", f"{num_runs}{at_scale(plan.scale, before=',')}, {plan.budget_gpu_hours:g} {plan.compute_name} each"),
-        ("fitted", f"readings from {window} {plan.compute_name}, each seed by itself"),
+        ("fitted", f"evaluations from {window} {plan.compute_name}, each seed by itself"),
         *([("design", declared)] if (declared := _declared(results)) else []),
         ("code", ", ".join(results.code_versions) or "unknown"),
     ]

@@ -1,8 +1,25 @@
 """The labels at the right edge of the curves: name and A of each variant, moved apart so that none covers another."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from ablations.fit.asymptote import AsymptoteEstimate
+
+LEADER_PX = 20
+"""Length of the line from the end of a curve to its label, across."""
+_LEADER = {"type": "line", "xref": "paper", "xsizemode": "pixel", "xanchor": 1, "yref": "y", "x0": 2, "x1": LEADER_PX}
+_LABEL = {"xref": "paper", "x": 1, "xshift": LEADER_PX + 4, "xanchor": "left", "yref": "y", "yanchor": "middle"}
+_LABEL |= {"showarrow": False, "borderpad": 0}
+
+
+def leader(height: float, place: float, colour: str) -> dict[str, Any]:
+    """Plotly's line from a curve that ends at `height` to its label at `place`."""
+    return _LEADER | {"y0": height, "y1": place, "line": {"color": colour, "width": 1}}
+
+
+def end_label(text: str, place: float, *, colour: str, size: int, yshift: float = 0) -> dict[str, Any]:
+    """Plotly's text at the right edge of a figure, `yshift` pixels above `place`."""
+    return _LABEL | {"text": text, "y": place, "yshift": yshift, "font": {"color": colour, "size": size}}
 
 
 def asymptote_text(estimate: AsymptoteEstimate | None) -> str:

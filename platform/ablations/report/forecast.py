@@ -11,8 +11,10 @@ from ablations.findings.results import FittedVariant, Results
 from ablations.findings.sweep_forecast import forecast_groups, spread_of
 from ablations.report.axes import ComputeAxis
 from ablations.report.colours import Style
+from ablations.report.end_labels import end_label, leader, moved_apart
 from ablations.report.leading import look_of
-from ablations.report.style import dress, in_hover, mark, plain
+from ablations.report.style import dress, elided, in_hover, mark, plain
+from ablations.report.thinning import most_points_of_run, thinned
 from ablations.text import compute_text
 
 if TYPE_CHECKING:
@@ -22,8 +24,10 @@ FORECAST_TO = 10.0
 """End of the curves, in budgets."""
 LEGEND = {"orientation": "h", "yanchor": "top", "y": -0.17, "x": 0, "itemsizing": "constant"}
 """Layout of the legend, below the figure."""
+LABEL_PX, LONGEST_LABEL, LABEL_FONT = 19, 15, 11
+"""Height of the label of a curve, its most characters, and its size."""
 FORECAST_LEGEND = (
-    "Points were measured, lines are forecasts, mean over seeds, dashed where they are extrapolated: by ScaleRL eq. 1 "
+    "Points are evaluations; lines are forecasts, mean over seeds, dashed where extrapolated: by ScaleRL eq. 1 "
     "(arXiv 2510.13786), or beyond the fitted range by the median over several families of curves where eq. 1 leaves "
     "their 80 % band. Bands are 95 % intervals, which hold those families too. Bars: the share of joint draws in which "
     "a variant is highest at the compute named above them."
@@ -61,12 +65,31 @@ def forecast_curves_figure(results: Results, *, banded: Collection[str] | None =
     from plotly.graph_objects import Figure
 
     figure = Figure()
-    num_drawn = _draw_curves(figure, results, banded)
-    dress(figure, height=_height(num_drawn))
-    figure.update_xaxes(**_axis(results).layout)
-    figure.update_yaxes(title="held-out pass rate")
-    figure.update_layout(margin={"l": 60, "r": 15, "t": 20, "b": 60}, legend=LEGEND)
+    lines = _draw_curves(figure, results, banded)
+    height, margin = _height(len(lines)), {"l": 60, "r": 130, "t": 12, "b": 50}
+    dress(figure, height=height)
+    figure.update_xaxes(**_axis(results).layout, title_standoff=6)
+    figure.update_yaxes(title="held-out pass rate", title_standoff=6)
+    figure.update_layout(margin=margin, showlegend=False)
+    if lines:
+        _label_ends(figure, results, lines, plot=height - margin["t"] - margin["b"])
     return figure
+
+
+def _label_ends(figure: "Figure", results: Results, lines: Sequence[ForecastLine], *, plot: int) -> None:
+    """Names at the ends of the curves, on an axis of `plot` pixels."""
+    look = look_of(results)
+    rates = [rate for trace in figure.data for rate in (trace.y if trace.y is not None else ())]
+    air = 0.05 * (max(rates) - min(rates))
+    low, high = min(rates) - air, max(rates) + air
+    gap = (high - low) * LABEL_PX / plot
+    heights = [float(line.rate[-1]) for line in lines]
+    places = moved_apart(heights, gap=gap, low=low + gap / 2, high=high - gap / 2)
+    for line, height, place in zip(lines, heights, places, strict=True):
+        colour, name = look[line.variant].colour, plain(elided(line.variant, LONGEST_LABEL))
+        figure.add_shape(leader(height, place, colour))
+        figure.add_annotation(end_label(f"<b>{name}</b>", place, colour=colour, size=LABEL_FONT))
+    figure.update_yaxes(range=[low, high])
 
 
 def chances_figure(results: Results, chances: Sequence[Chance]) -> "Figure":
@@ -86,8 +109,8 @@ def wins_title(results: Results, compute: float | None = None) -> str:
     return f"P(wins) at {compute_text(compute or _last(results))} {results.plan.hours_name}"
 
 
-def _draw_curves(figure: "Figure", results: Results, banded: Collection[str] | None) -> int:
-    """Draw every variant with a forecast, and the budget; returns the number of variants drawn."""
+def _draw_curves(figure: "Figure", results: Results, banded: Collection[str] | None) -> tuple[ForecastLine, ...]:
+    """Draw every variant with a forecast, and the budget; returns the curves drawn."""
     plan, look, axis = results.plan, look_of(results), _axis(results)
     banded = [plan.reference] if banded is None else banded
 
@@ -96,14 +119,15 @@ def _draw_curves(figure: "Figure", results: Results, banded: Collection[str] | N
         return np.unique(np.concatenate(parts))
 
     lines = kept_lines(results, grid_to, (axis.first, axis.last))
+    most = most_points_of_run(sum(len(results.variant(line.variant).runs) for line in lines))
     for line in lines:
         band = None
         if line.variant in banded:
             band = kept_band(results, line.variant, axis.grid(axis.first, axis.last))
-        figure.add_traces(_curves(results.variant(line.variant), line, look[line.variant], axis, band=band))
+        figure.add_traces(_curves(results.variant(line.variant), line, look[line.variant], axis, most, band=band))
     if lines:
         mark(figure, plan.budget_gpu_hours, text="budget", log=True)
-    return len(lines)
+    return lines
 
 
 def _height(num_drawn: int) -> int:
@@ -125,9 +149,15 @@ def _first_reading(results: Results, last: float) -> float:
 
 
 def _curves(
-    variant: FittedVariant, drawn: ForecastLine, style: Style, axis: ComputeAxis, *, band: ForecastBand | None
+    variant: FittedVariant,
+    drawn: ForecastLine,
+    style: Style,
+    axis: ComputeAxis,
+    most: int,
+    *,
+    band: ForecastBand | None,
 ) -> list["Scatter"]:
-    """Line (solid to the largest fitted compute, dashed beyond), readings and band of a variant."""
+    """Line (solid to the largest fitted compute, dashed beyond), band, and at most `most` points of each run."""
     from plotly.graph_objects import Scatter
 
     traces = []
@@ -142,12 +172,12 @@ def _curves(
             hover = f"{in_hover(variant.name)}<br>%{{x:.4g}} {axis.hours_name}: %{{y:.4f}}<extra></extra>"
             x, y = drawn.compute[part], drawn.rate[part]
             traces.append(Scatter(x=x, y=y, mode="lines", line=line, hovertemplate=hover))
-    for run in variant.runs:
-        if run.curve is not None:
-            shown = run.curve.compute > 0
-            marker = {"symbol": style.symbol, "size": 5, "color": style.colour, "opacity": 0.55}
-            compute, score = run.curve.compute[shown], run.curve.score[shown]
-            traces.append(Scatter(x=compute, y=score, mode="markers", marker=marker, hoverinfo="skip"))
+    curves = [(run.curve.compute, run.curve.score) for run in variant.runs if run.curve is not None]
+    points = [thinned(compute[compute > 0], score[compute > 0], most)[:2] for compute, score in curves]
+    if points:
+        x, y = (np.concatenate(values) for values in zip(*points, strict=True))
+        marker = {"symbol": style.symbol, "size": 4, "color": style.colour, "opacity": 0.45}
+        traces.append(Scatter(x=x, y=np.round(y, 5), mode="markers", marker=marker, hoverinfo="skip"))
     for trace in traces:
         trace.update(legendgroup=variant.name, showlegend=False, name=plain(variant.name))
     traces[-1].update(showlegend=True, marker={"opacity": 1.0})

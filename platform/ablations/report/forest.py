@@ -91,7 +91,7 @@ def left_out_note(results: Results, *, shown: Sequence[str] | None = None) -> st
     if not empty:
         return ""
     named = " and ".join(f"the {question}" for question in empty)
-    return f"Not drawn: {named}, since the readings bound no difference in {'it' if len(empty) == 1 else 'them'} yet."
+    return f"Not drawn: {named}; no evaluation bounds a difference in {'it' if len(empty) == 1 else 'them'} yet."
 
 
 def _panels(results: Results, shown: Sequence[str] | None) -> list[ForestPanel]:

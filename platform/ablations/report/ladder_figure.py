@@ -62,7 +62,7 @@ def ladder_figure(found: ScaleLadder, question: Question) -> "Figure":
     figure.add_hline(y=question.no_difference, line={"color": GREY, "width": 1, "dash": "dot"}, layer="below")
     dress(figure, height=420)
     ticks = [*((scale.x, plain(scale.name)) for scale in found.scales), (found.at, f"forecast<br>{found.at_text}")]
-    figure.update_xaxes(tickvals=[x for x, _ in ticks], ticktext=[text for _, text in ticks])
+    figure.update_xaxes(tickvals=[x for x, _ in ticks], ticktext=[text for _, text in ticks], tickangle=0)
     figure.update_yaxes(
         title=question.heading.format(reference=plain(found.reference)), type="log" if question.is_ratio else "linear"
     )

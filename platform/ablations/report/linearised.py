@@ -71,7 +71,7 @@ def linearised_note(comparison: PaperComparison) -> str:
             num_low += int(low.sum())
             num_high += int((~low & (score >= fit.A)).sum())
     return (
-        f"{num_low + num_high} of {num_readings} readings after step 0 have no F and are left out: "
+        f"{num_low + num_high} of {num_readings} evaluations after step 0 have no F and are left out: "
         f"{num_low} with R <= R_0, {num_high} with R >= A."
     )
 

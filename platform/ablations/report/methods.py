@@ -7,8 +7,8 @@ from ablations.report.words.comparison import joint_note, method
 from ablations.text import at_scale, compute_text, counted
 
 R0_SAID = {
-    "fixed": "R_0 fixed at the reading before RL",
-    "anchored": "R_0 anchored by the reading before RL",
+    "fixed": "R_0 fixed at the evaluation before RL",
+    "anchored": "R_0 anchored by the evaluation before RL",
     "free": "R_0 free",
 }
 LOSS_SAID = {"squares": "by least squares", "huber": "by Huber's loss at 1.345 standard deviations"}
@@ -65,7 +65,7 @@ def _fit(results: Results) -> str:
     task = f" of task {options.task}" if options.task else ""
     return (
         f"The law R(C) = R_0 + (A - R_0) / (1 + (C_mid / C)^B) (eq. 1 of arXiv 2510.13786) was fitted "
-        f"{LOSS_SAID[options.loss]} to the readings{task} of each seed by itself, {window}, with "
+        f"{LOSS_SAID[options.loss]} to the evaluations{task} of each seed by itself, {window}, with "
         f"{R0_SAID[options.r0]}{known}. A and its interval are averaged over six families of curves, eq. 1 among them."
     )
 

@@ -34,4 +34,4 @@ def thinned_note(results: Results, focus: Sequence[str]) -> str:
     sizes = [run.curve.compute.size / most for run in runs if run.curve is not None]
     if max(sizes, default=0) <= 1:
         return ""
-    return f"Each point is the mean of up to {int(np.ceil(max(sizes)))} neighbouring readings."
+    return f"Each point is the mean of up to {int(np.ceil(max(sizes)))} neighbouring evaluations."

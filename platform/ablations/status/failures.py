@@ -20,7 +20,7 @@ class Failure:
     """Runs that ended for the same cause.
 
     Failure(state=State.FAILED, cause="RuntimeError: CUDA out of memory", runs=("81d2f0a95c3b",),
-            names=("loo-loss, seed 0",), log=".../attempt-1.log", trace=("Traceback (most recent call last):", ...))
+            names=("loo-loss-s0",), log=".../attempt-1.log", trace=("Traceback (most recent call last):", ...))
     """
 
     state: State

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ablations.findings.remarks import Remark, remarks_of, warnings_of_run
+from ablations.home.labels import run_name
 from ablations.home.started_sweep import StartedSweep
-from ablations.readings.fitted_run import FittedRun, curve_name, fitted_run
+from ablations.readings.fitted_run import FittedRun, fitted_run
 from ablations.readings.run_reading import RunReading, read_kept
 from ablations.status.rows import RunRow
 
@@ -26,7 +27,7 @@ def remarked(sweep: StartedSweep, rows: Sequence[RunRow]) -> tuple[list[RunRow],
 
 def run_of_row(sweep: StartedSweep, row: RunRow) -> FittedRun:
     """The run with its kept fit, if there is one, in the state that the sweep and Slurm know."""
-    folder, name, state = sweep.run(row.id), curve_name(row.variant, row.seed), row.state
+    folder, name, state = sweep.run(row.id), run_name(row.variant, row.seed), row.state
     reading = read_kept(folder, name, sweep.plan.fit_settings) or RunReading(
         curve=None, fit=None, reason="", cost_gpu_hours=state.compute_gpu_hours, hours=None
     )

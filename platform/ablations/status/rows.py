@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ablations.home.labels import run_name
 from ablations.home.plan import Plan
 from ablations.home.state import HEARTBEAT_LIMIT_S, RunState, State
 from ablations.status.time_left import sweep_seconds_left
@@ -23,8 +24,8 @@ class RunRow:
 
     @property
     def name(self) -> str:
-        """The run's name: `loo-loss, seed 0`."""
-        return f"{self.variant}, seed {self.seed}"
+        """The run's name: `loo-loss-s0`."""
+        return run_name(self.variant, self.seed)
 
 
 def share(state: RunState, plan: Plan) -> float:

@@ -195,7 +195,7 @@ def outlook(plan: Plan, rows: Sequence[RunRow], *, now: datetime | None) -> str:
 
 def failure_text(number: int, failure: Failure, with_trace: bool) -> Text:
     """The error, the runs that failed with it, and the end of a log."""
-    names = ", ".join(failure.names[:MOST_RUNS_NAMED]).replace(", seed", " seed")
+    names = ", ".join(failure.names[:MOST_RUNS_NAMED])
     others = len(failure.names) - MOST_RUNS_NAMED
     text = Text(f"\n{number}  ")
     text.append(made_visible(failure.cause or failure.state), style=STATE_STYLES[failure.state])

@@ -14,6 +14,7 @@ from ablations.answers.repeats import NO_OTHERS, OtherSweeps
 from ablations.answers.run_to_run import RunToRun
 from ablations.findings.repeated_runs import of_other_sweeps
 from ablations.fit.result import Fit
+from ablations.home.labels import run_name
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import read_state
 from ablations.home.stops import Stopped
@@ -96,7 +97,7 @@ class Steering:
         )
         self._stops[run.id] = stopped
         self._sweep.write_stops(self._stops.values())
-        return [f"{run.variant}, seed {run.seed}: {stopped.text(self._plan)}"]
+        return [f"{run_name(run.variant, run.seed)}: {stopped.text(self._plan)}"]
 
     def _stop_reason(self, run: SweepRun) -> StopReason | None:
         if self._stop is None or self._is_stopped(run.id):

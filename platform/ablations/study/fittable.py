@@ -47,7 +47,7 @@ def _of_recipe(study: Study, recipe: AnyRecipe, budget: float) -> FileProblem | 
     of_window = "" if share == 1 else f" between fit_from {window.fit_from:g} and fit_on {window.fit_on:g}"
     return FileProblem(
         place=study.budget_at,
-        found=f"found {budget:g}: evaluated every {every:g}, a run has {number} readings after step 0{of_window}",
+        found=f"found {budget:g}: evaluated every {every:g}, a run has {number} evaluations after step 0{of_window}",
         right=f"a fit needs {MIN_READINGS}; must be at least {_rounded(MIN_READINGS * every / share, math.ceil):g}, or "
         f"evaluation.every at most {_rounded(share * budget / MIN_READINGS, math.floor):g}",
     )

@@ -357,7 +357,7 @@ def test_nothing_is_forecast_of_a_curve_that_does_not_rise(tmp_path):
     # Its other seed alone would flatter the variant.
     assert [one["variant"] for one in printed["variants"]] == ["scalerl", "loo-curriculum"]
     (reason,) = printed["reasons"]
-    assert reason.startswith("loo-loss, seed 1: no rise up to compute 2,000: a flat line fits as well")
+    assert reason.startswith("loo-loss-s1: no rise up to compute 2,000: a flat line fits as well")
 
 
 def test_a_run_without_a_fit_is_named_with_its_reason(tmp_path):
@@ -366,8 +366,8 @@ def test_a_run_without_a_fit_is_named_with_its_reason(tmp_path):
     printed = json.loads(run("loo", "--home", tmp_path, "--json"))
     assert [one["variant"] for one in printed["variants"]] == ["scalerl", "loo-curriculum"]
     assert len(printed["reasons"]) == 1
-    assert printed["reasons"][0].startswith("loo-loss, seed 0: ")
-    assert "No forecast: loo-loss, seed 0: " in run("loo", "--home", tmp_path)
+    assert printed["reasons"][0].startswith("loo-loss-s0: ")
+    assert "No forecast: loo-loss-s0: " in run("loo", "--home", tmp_path)
 
 
 @pytest.mark.slow

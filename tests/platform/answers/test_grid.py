@@ -169,12 +169,14 @@ def test_compute_in_a_far_too_small_unit_does_not_divide_by_zero():
 
 
 def test_a_curve_without_a_reading_before_rl_is_refused():
-    with pytest.raises(AblationsError, match=r"'late': the first reading is at compute 100; .* R_0 from a reading at"):
+    with pytest.raises(
+        AblationsError, match=r"'late': the first evaluation is at compute 100; .* from an evaluation at"
+    ):
         paper_fit(Curve(name="late", compute=np.arange(100.0, 9000, 100), score=np.full(89, 0.4)))
 
 
 def test_too_few_readings_beyond_the_cut_off_are_refused_with_the_number_needed():
-    with pytest.raises(AblationsError, match=r"4 readings with compute in \(1500, 2343\]; .* at least 5"):
+    with pytest.raises(AblationsError, match=r"4 evaluations with compute in \(1500, 2343\]; .* at least 5"):
         paper_fit(exact(), fit_to=2343)
 
 

@@ -226,7 +226,7 @@ def test_status_shows_what_a_run_warns_of(tmp_path):
     folder.write_status(replace(folder.read_status(), warnings=("effective sample size is 20%",)))
     printed = json.loads(run("status", "loo", "--json", "--home", str(tmp_path), code=3))
     assert [one["warnings"] for one in printed["runs"]] == [[], ["effective sample size is 20%"], []]
-    assert "loo-loss, seed 0: effective sample size is 20%." in run("status", "loo", "--home", str(tmp_path), code=3)
+    assert "loo-loss-s0: effective sample size is 20%." in run("status", "loo", "--home", str(tmp_path), code=3)
 
 
 def test_fit_reads_a_csv_file_and_prints_one_entry_a_curve(tmp_path):
@@ -278,7 +278,7 @@ def test_explain_as_json_has_the_words_and_a_against_the_cut_off(tmp_path):
     plain, _ = json.loads(run("fit", str(path), "--json"))
     assert {key: a[key] for key in plain} == plain
     assert a["words"].startswith(
-        f"Eq. 1 on 40 readings from 37.5 to 1,500: A {a['asymptote_under_eq1']}, half of the gain"
+        f"Eq. 1 on 40 evaluations from 37.5 to 1,500: A {a['asymptote_under_eq1']}, half of the gain"
     )
     assert a["cutoffs"][0] == {
         "fit_from": 0.0,

@@ -77,9 +77,9 @@ def test_a_fraction_with_too_few_readings_says_how_many_are_needed():
     assert [one.num_runs for one in tested.scores] == [0, 1, 0]
     assert tested.scores[0].mean_error is None
     reasons = [one.reason for one in tested.checks]
-    assert "3 readings with compute in (0, 2400]; a fit needs at least 6" in reasons[0]
+    assert "3 evaluations with compute in (0, 2400]; a fit needs at least 6" in reasons[0]
     assert reasons[1] == ""
-    assert reasons[2] == "curve 'seed 3': 1 reading beyond 7,200; a check needs 3"
+    assert reasons[2] == "curve 'seed 3': 1 evaluation beyond 7,200; a check needs 3"
 
 
 def test_nothing_is_forecast_from_before_a_collapse():

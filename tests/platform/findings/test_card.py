@@ -86,7 +86,7 @@ def test_the_card_of_runs_that_failed_tells_nothing_and_says_why(tmp_path):
     assert tally_text(card.claims[:1]) == "cannot tell"
     notes = " ".join(card_notes(card, ["It is small."]))
     assert "0 seeds" in notes
-    assert "scalerl, seed 0: done, without an evaluation so far" in notes
+    assert "scalerl-s0: done, without an evaluation so far" in notes
     assert "It is small" in (sweep.folder / "card.md").read_text()
 
 

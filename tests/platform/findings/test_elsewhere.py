@@ -128,8 +128,8 @@ def test_the_table_says_what_was_compared_and_which_runs_end_early(tmp_path):
     assert said.startswith("mine, 6 runs, 95 % intervals ")
     assert "A − scalerl" in said
     assert "C_mid and cost: compute." in said
-    assert "The last readings of the 6 runs lie between 100 and 2,000 compute." in said
-    assert "loo-curriculum, seed 1: curve 'loo-curriculum-s1': 2 readings" in said
+    assert "The last evaluations of the 6 runs lie between 100 and 2,000 compute." in said
+    assert "curve 'loo-curriculum-s1': 2 evaluations" in said
     assert "no fit" in said
 
 
@@ -204,7 +204,7 @@ def test_a_forecast_without_any_fit_ends_with_its_reason(tmp_path, options):
     result = CliRunner().invoke(app, ["forecast", str(path), "--reference", "a", *options])
     assert isinstance(result.exception, AblationsError)
     assert result.exception.exit_code == 2
-    assert re.match(r"short: no run has a forecast \(.*curve 'a-s0': 1 reading", str(result.exception))
+    assert re.match(r"short: no run has a forecast \(.*curve 'a-s0': 1 evaluation", str(result.exception))
     # A reader of JSON finds the reasons there; no empty table is printed.
     assert bool(result.stdout) == ("--json" in options)
 
@@ -230,8 +230,6 @@ WITHOUT_A_FIT = "curve,seed,compute,score\na,0,0,0.2\na,0,1,0.5\nb,0,0,0.2\nb,0,
 def test_a_comparison_without_any_fit_ends_with_its_reason(tmp_path):
     path = tmp_path / "short.csv"
     path.write_text(WITHOUT_A_FIT)
-    assert "nothing is compared: a has no fit (a, seed 0: curve 'a-s0': 1 reading" in refused(
-        str(path), "--reference", "a"
-    )
+    assert "nothing is compared: a has no fit (curve 'a-s0': 1 evaluation" in refused(str(path), "--reference", "a")
     path.write_text("curve,compute,score\na,0,23\n")
     assert "a pass rate must lie in [0, 1]; divide percent by 100" in refused(str(path), "--reference", "a")

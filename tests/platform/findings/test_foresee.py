@@ -183,7 +183,7 @@ def test_a_design_without_enough_readings_sees_nothing_and_says_so(tmp_path):
     )
     assert told == [(1, 1)]
     assert all(sight.seen is None for sight in prospect.own.sights.values())
-    assert own_sentence(prospect) == "As written no run can be fitted: 5 readings after step 0, of 6."
+    assert own_sentence(prospect) == "As written no run can be fitted: 5 evaluations after step 0, of 6."
 
 
 def test_the_window_is_that_of_the_file(tmp_path):

@@ -175,7 +175,7 @@ def test_readings_without_compute_are_counted(tmp_path):
     rows = [row | ({"hours": row["step"]} if row["step"] > 2 else {}) for row in ROWS]
     curve, warnings = curve_of(tmp_path, rows, compute="hours")
     assert curve.step[0] == 3
-    assert warnings == ("2 of 10 readings have no compute at their step",)
+    assert warnings == ("2 of 10 evaluations have no compute at their step",)
 
 
 @pytest.mark.parametrize(

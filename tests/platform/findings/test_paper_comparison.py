@@ -104,7 +104,7 @@ def test_a_variant_that_cannot_be_fitted_is_left_out_with_its_reason():
     comparison, lines = compared(ref=[run()], short=[short])
     assert list(lines) == ["ref"]
     (reason,) = comparison.reasons
-    assert reason.startswith("short: curve 'A 0.61': 3 readings with compute in (1500, 2000]")
+    assert reason.startswith("short: curve 'A 0.61': 3 evaluations with compute in (1500, 2000]")
     assert reason in paper_notes(comparison, "modelled GPU-hours")
 
 
@@ -219,7 +219,7 @@ def test_without_a_fit_of_the_reference_paper_mode_says_why(tmp_path):
     sweep = make_home(tmp_path)
     home = sweep.home
     home.run(planned_run("scalerl", 0).id).metrics.unlink()
-    with pytest.raises(AblationsError, match=r"'scalerl', which has no fit; scalerl, seed 0: done, without"):
+    with pytest.raises(AblationsError, match=r"'scalerl', which has no fit; scalerl-s0: done, without"):
         paper_comparison(read_results(sweep))
     page = report_page(read_results(sweep), now=datetime(2025, 11, 20, tzinfo=UTC))
     assert "paper mode compares with 'scalerl', which has no fit" in html.unescape(page)
@@ -255,7 +255,7 @@ def test_what_has_no_place_on_the_axes_is_counted():
     high = Curve(name="high", compute=np.append(COMPUTE, 9000.0), score=np.append(score, 0.64))
     comparison, _ = compared(ref=[PaperRun(curve=high, fit_to=8000)], other=[run(0.5)])
     assert linearised_note(comparison) == (
-        "3 of 81 readings after step 0 have no F and are left out: 2 with R <= R_0, 1 with R >= A."
+        "3 of 81 evaluations after step 0 have no F and are left out: 2 with R <= R_0, 1 with R >= A."
     )
 
 

@@ -47,8 +47,8 @@ def clause(fallen) -> str:
     }
     before, after = rows[1500.0]["pass_rate"], rows[2000.0]["pass_rate"]
     return (
-        f"1 of 3 seeds collapsed (seed 1: {before:.3f} at 1,500 to {after:.3f} at 2,000 GPU-hours; readings after the "
-        "fall are left out of its fit)"
+        f"1 of 3 seeds collapsed (seed 1: {before:.3f} at 1,500 to {after:.3f} at 2,000 GPU-hours; evaluations "
+        "after the fall are left out of its fit)"
     )
 
 
@@ -165,7 +165,7 @@ def test_steps_without_a_gradient_of_a_run_that_learned_nothing_stay_a_warning(t
     assert [(one.weight, one.text) for one in found] == [
         (
             "warning",
-            "loo-loss, seed 1: 20 of the last 20 steps had no gradient (every group all right or all wrong).",
+            "loo-loss-s1: 20 of the last 20 steps had no gradient (every group all right or all wrong).",
         )
     ]
 

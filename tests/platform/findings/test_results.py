@@ -72,7 +72,7 @@ def test_a_run_that_has_not_started_says_so_and_hides_no_other(tmp_path):
     home.run(planned_run("loo-loss", 0).id).metrics.unlink()
     (home.run(planned_run("loo-loss", 0).id).path / "status.json").unlink()
     results = read_results(sweep)
-    assert results.reasons == ["loo-loss, seed 0: not started"]
+    assert results.reasons == ["loo-loss-s0: not started"]
     assert results.compared("loo-loss") is None
     assert results.compared("loo-curriculum") is not None
     assert results.variant("loo-loss").asymptote is None
@@ -85,16 +85,14 @@ def test_a_run_that_failed_before_its_first_evaluation_says_why(tmp_path):
     home.run(run_id).metrics.unlink()
     write_state(home, run_id, "failed", compute=0.0, message="Diverged: 3 losses in a row were not finite")
     (reason,) = read_results(sweep).reasons
-    assert reason == (
-        "loo-loss, seed 0: failed (Diverged: 3 losses in a row were not finite), without an evaluation so far"
-    )
+    assert reason == ("loo-loss-s0: failed (Diverged: 3 losses in a row were not finite), without an evaluation so far")
 
 
 def test_too_few_readings_are_a_reason_with_the_number_needed(tmp_path):
     sweep = make_home(tmp_path, fraction=0.05)  # readings at 0, 50 and 100
     results = read_results(sweep)
     assert results.comparison is None
-    assert "2 readings" in results.reasons[0]
+    assert "2 evaluations" in results.reasons[0]
     assert "at least 6" in results.reasons[0]
     json.dumps(results.to_json(), allow_nan=False)
 

@@ -130,7 +130,7 @@ def test_a_sweep_that_has_not_begun_says_so_line_by_line(tmp_path):
     changed(sweep, sweep="more", variants=(sweep.plan.variants[0], waiting)).write_plan()
     line = lines(tmp_path, "compare", "loo", "more")["later (more)"]
     assert (line["verdict"], line["A"], line["cost"]) == ("no fit", None, 0)
-    assert "later (more), seed 0" in line["reason"]
+    assert "later (more)-s0" in line["reason"]
 
 
 def test_any_variant_can_be_the_reference(home):

@@ -57,4 +57,4 @@ def test_a_hundred_thousand_readings_are_fitted_and_the_words_say_how():
     fit = fit_curve(many(100_000, sd=0.05, samples=100), fit_from=1500)
     assert fit.eq1_lo < A < fit.eq1_hi
     assert fit.verdict == "resolved"
-    assert "Eq. 1 on 300 bins that average 81,250 readings from 1,5" in in_words(fit)
+    assert "Eq. 1 on 300 bins that average 81,250 evaluations from 1,5" in in_words(fit)

@@ -59,7 +59,7 @@ def test_seeds_of_one_variant_are_curves_of_their_own(tmp_path):
     [
         ("", "missing columns ['curve', 'compute', 'score'], found []"),
         ("curve,compute\na,1\n", "missing columns ['score'], found ['curve', 'compute']"),
-        ("curve,compute,score\n", "no rows below the header; write one row per reading"),
+        ("curve,compute,score\n", "no rows below the header; write one row per evaluation"),
         ("curve,compute,score\na,1,.2\na,ten,.3\n", "curves.csv:3: compute: found 'ten'; must be a number"),
         ("curve,compute,score\na,1\n", "curves.csv:2: score: found None; must be a number"),
         ("curve,compute,score\na,-1,.2\n", "curves.csv:2: compute: found -1; must not be negative"),
@@ -158,12 +158,12 @@ def test_a_missing_or_binary_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("compute", "score", "message"),
     [
-        ([], [], "pass a list of one or more readings"),
+        ([], [], "pass a list of one or more evaluations"),
         ([1, 2], [0.1], "score has shape (1,), compute (2,)"),
-        ([1, 2], [0.1, np.nan], "reading 2: score is nan; must be a finite number"),
+        ([1, 2], [0.1, np.nan], "evaluation 2: score is nan; must be a finite number"),
         ([2, 1], [0.1, 0.2], "compute 1 comes after 2"),
         ([1, 1], [0.1, 0.2], "compute 1 comes after 1"),
-        ([1, 2], [0.1, 1.2], "reading 2: score is 1.2; a pass rate must lie in [0, 1]"),
+        ([1, 2], [0.1, 1.2], "evaluation 2: score is 1.2; a pass rate must lie in [0, 1]"),
     ],
 )
 def test_a_curve_refuses_readings_that_are_none(compute, score, message):

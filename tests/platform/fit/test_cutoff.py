@@ -116,7 +116,7 @@ def test_nothing_beyond_a_collapse_is_counted():
 def test_too_few_readings_are_refused_with_the_number_needed():
     nine = simulated(34, end=8000, every=850.0)
     assert nine.compute.size == 10
-    with pytest.raises(AblationsError, match=r"9 readings beyond step 0; an automatic cut-off needs at least 10"):
+    with pytest.raises(AblationsError, match=r"9 evaluations beyond step 0; an automatic cut-off needs at least 10"):
         cutoff_of(nine)
     ten = simulated(34, end=8000, every=800.0)
     assert num_early(10) == 4

@@ -138,7 +138,7 @@ def test_without_a_reading_at_step_0_there_is_nothing_to_anchor_to():
     curve = noisy(10)
     headless = Curve(name="headless", compute=curve.compute[1:], score=curve.score[1:])
     assert fit_curve(headless).r0 == "free"
-    with pytest.raises(AblationsError, match="'fixed' needs a reading at compute 0"):
+    with pytest.raises(AblationsError, match="'fixed' needs an evaluation at compute 0"):
         fit_curve(headless, r0="fixed")
 
 
@@ -182,7 +182,7 @@ def test_a_collapse_is_left_out_and_named():
 
 def test_a_collapse_after_too_few_readings_is_refused():
     score = [0.2, 0.3, 0.4, 0.5, 0.5, 0.4, 0.3, 0.2, 0.1, 0.1, 0.1]
-    with pytest.raises(AblationsError, match=r"falls after compute 4 and 4 readings come before; .* at least 6"):
+    with pytest.raises(AblationsError, match=r"falls after compute 4 and 4 evaluations come before; .* at least 6"):
         fit_curve(Curve(name="early", compute=np.arange(11.0), score=np.array(score)))
 
 
@@ -206,7 +206,7 @@ def test_constant_scores_do_not_rise_and_leave_nothing_to_explain():
 
 def test_too_few_readings_are_refused_with_the_number_needed():
     curve = exact(compute=np.array([0.0, 1000.0, 2000.0, 3000.0]))
-    with pytest.raises(AblationsError, match=r"3 readings with compute in \(0, inf\]; a fit needs at least 6"):
+    with pytest.raises(AblationsError, match=r"3 evaluations with compute in \(0, inf\]; a fit needs at least 6"):
         fit_curve(curve)
     assert fit_curve(exact(compute=np.linspace(0, 8000, 7))).points == 6
 

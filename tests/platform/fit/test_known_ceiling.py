@@ -59,7 +59,9 @@ def test_the_verdict_is_of_the_width_in_pass_rate():
 
 
 def test_a_ceiling_below_the_readings_is_refused():
-    with pytest.raises(AblationsError, match=r"the last 12 readings have a mean of 0\.5\d\d, above the ceiling 0\.5; "):
+    with pytest.raises(
+        AblationsError, match=r"the last 12 evaluations have a mean of 0\.5\d\d, above the ceiling 0\.5"
+    ):
         fit_curve(noisy(3), ceiling=0.5)
     with pytest.raises(AblationsError, match=r"ceiling 1\.2; a ceiling must lie in \(0, 1\]"):
         fit_curve(noisy(3), ceiling=1.2)

@@ -26,15 +26,15 @@ def test_two_zeros_of_a_crashed_evaluator_are_named_and_hubers_loss_mends_them()
     assert broken.verdict == "too noisy to tell"
     (said,) = [text for text in broken.doubts if "far from" in text]
     assert said == (
-        "2 readings lie far from the others (0.000 at 7,668, 0.000 at 7,881): "
-        "delete these readings if the evaluation failed, or fit with loss: huber (--loss huber)"
+        "2 evaluations lie far from the others (0.000 at 7,668, 0.000 at 7,881): "
+        "delete these evaluations if the evaluation failed, or fit with loss: huber (--loss huber)"
     )
     mended = fitted(score, loss="huber")
     assert mended.eq1_lo < 0.61 < mended.eq1_hi
     score[-2] = LAW[-2]
     (said,) = [text for text in fitted(score).doubts if "far from" in text]
     assert said.startswith(
-        "1 reading lies far from the others (0.000 at 7,881): delete that reading if the evaluation failed"
+        "1 evaluation lies far from the others (0.000 at 7,881): delete that evaluation if the evaluation failed"
     )
 
 
@@ -52,7 +52,7 @@ def test_sound_readings_have_nothing_odd(rho):
 def test_samples_that_would_scatter_more_than_the_readings_do_are_doubted():
     # Sixteen samples a reading would scatter by .12; these do by .004.
     (said,) = fitted(LAW + noise(0.004), samples=16).oddities
-    assert said.startswith("the readings scatter by 0.00")
+    assert said.startswith("the evaluations scatter by 0.00")
     assert "less than the 0.12" in said
     assert "samples is too low, or every evaluation uses the same prompts" in said
 

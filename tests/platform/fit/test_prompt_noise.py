@@ -131,7 +131,7 @@ def test_readings_without_counts_keep_the_variance_of_samples():
     assert curve.sampling_variance == pytest.approx(curve.answer_variance)
     assert Curve(name="c", compute=COMPUTE, score=LAW).sampling_variance is None
     half[2] = -1
-    with pytest.raises(AblationsError, match="reading 3: answer_variance is -1; must not be negative"):
+    with pytest.raises(AblationsError, match="evaluation 3: answer_variance is -1; must not be negative"):
         replace(curve, answer_variance=half)
 
 

@@ -41,7 +41,7 @@ def test_the_message_says_how_far_the_readings_are_missed_from_either_origin():
     curve = curve_of(from_start(31) + 1e6, rising(from_start(31)))
     with pytest.raises(AblationsError) as refusal:
         fit_curve(curve)
-    found = "compute runs from 1,000,000 to 1,003,000; eq. 1 misses its readings by 0.11 each, but only by 0.0048 "
+    found = "compute runs from 1,000,000 to 1,003,000; eq. 1 misses its evaluations by 0.11 each, but only by 0.0048 "
     assert found in str(refusal.value)
 
 

@@ -40,7 +40,7 @@ def test_a_printed_fit_is_a_report_of_eleven_lines():
 @pytest.mark.parametrize(
     ("made", "A", "doubt"),
     [
-        (fitted(end=2600.0), ">= 0.", "the readings fit any ceiling above the bound"),
+        (fitted(end=2600.0), ">= 0.", "any ceiling above the bound fits the evaluations"),
         (fitted(is_flat=True), "no rise", "a flat line fits as well as a rising curve"),
     ],
     ids=["open", "flat"],
@@ -56,4 +56,4 @@ def test_a_number_that_means_nothing_is_not_printed_and_the_doubt_is(made, A, do
 def test_in_a_list_a_fit_and_a_curve_are_one_short_line():
     fit = fitted()
     assert repr(fit) == f"<Fit of 'loo-s0': {fit.asymptote}; {fit.verdict}>"
-    assert repr(fit.curve) == "<Curve 'loo-s0': 38 readings, compute 0 to 7881>"
+    assert repr(fit.curve) == "<Curve 'loo-s0': 38 evaluations, compute 0 to 7881>"

@@ -27,7 +27,7 @@ def test_the_words_name_every_number_of_the_fit():
     fit = fit_curve(curve(), fit_from=1500)
     said = in_words(fit, " GPU-hours")
     assert (
-        f"Eq. 1 on 30 readings from 1,704 to 7,881 GPU-hours: A {fit.eq1_A:.3f} [{fit.eq1_lo:.3f}, {fit.eq1_hi:.3f}]"
+        f"Eq. 1 on 30 evaluations from 1,704 to 7,881 GPU-hours: A {fit.eq1_A:.3f} [{fit.eq1_lo:.3f}, {fit.eq1_hi:.3f}]"
         in said
     )
     assert f"half of the gain at C_mid {fit.C_mid:,.0f} GPU-hours, B {fit.B:.2f} [" in said
@@ -36,7 +36,7 @@ def test_the_words_name_every_number_of_the_fit():
     assert f"Averaged over all families that fit, with a weight of {weight:.2f} for eq. 1: {averaged}." in said
     assert f"at {7881 / fit.C_mid:.1f} C_mid; twice the compute would add +0.0" in said
     assert f"a standard deviation of {fit.noise_sd:.4f}; lag-1 autocorrelation {fit.autocorrelation:.2f}" in said
-    assert "The step-0 reading lies on the law" in said
+    assert "The step-0 evaluation lies on the law" in said
 
 
 def test_what_twice_the_compute_adds_is_read_off_the_curve():
@@ -61,7 +61,7 @@ def test_nothing_is_said_of_half_of_a_gain_that_has_no_end():
     fit = fit_curve(curve(end=2000.0))
     said = in_words(fit)
     assert fit.eq1_hi is None
-    assert f"Eq. 1 on 9 readings from 213 to 1,917: {fit.asymptote_under_eq1}, B {fit.B:.2f} [" in said
+    assert f"Eq. 1 on 9 evaluations from 213 to 1,917: {fit.asymptote_under_eq1}, B {fit.B:.2f} [" in said
     assert "Twice the compute would add +0." in said
     assert "C_mid" not in said
 
@@ -94,7 +94,7 @@ def test_a_fit_that_is_not_resolved_says_how_far_the_readings_must_go_and_a_reso
     noise = 0.006 * np.random.default_rng(3).standard_normal(COMPUTE.size)
     weak = fit_curve(Curve(name="c", compute=COMPUTE, score=curve().score + noise))
     assert weak.verdict == "weak"
-    assert f"readings up to about {least_reach(weak.B):.0f} C_mid at this B, if they scatter by" in in_words(weak)
+    assert f"evaluations up to about {least_reach(weak.B):.0f} C_mid at this B, if they scatter by" in in_words(weak)
     # The same law read ten times as precisely, still at a reach under the one that .006 would take.
     law = np.append(0.3, 0.3 + 0.31 / (1 + (2542 / COMPUTE[1:]) ** 1.92))
     resolved = fit_curve(Curve(name="c", compute=COMPUTE, score=law + noise / 10))

@@ -55,8 +55,8 @@ def test_a_claim_edited_after_readings_is_said_on_the_card(sweep, tmp_path):
     assert again.readings == 6 * 40
     card = card_of(read_results(stricter))
     said = declared_sentences(card)
-    assert said[0].startswith("loo-loss: ceiling down by 0.04: declared after 240 readings, ")
-    assert said[1].startswith("loo-curriculum: same level within 0.02: declared after 240 readings, ")
+    assert said[0].startswith("loo-loss: ceiling down by 0.04: declared after 240 evaluations, ")
+    assert said[1].startswith("loo-curriculum: same level within 0.02: declared after 240 evaluations, ")
     assert said[2].startswith("loo-loss: ceiling down by 0.05: declared before the first run, ")
     assert [one["declared"]["readings"] for one in card.to_json()["claims"]] == [240, 240, 0]
 
@@ -70,7 +70,7 @@ def test_a_sealed_study_says_since_when_and_what_of_its_design_changed(sweep, tm
     assert said == f"Claims and design: declared {first.when} (sha256 {first.sha256[:12]})."
     declare(changed(later, budget_gpu_hours=1000.0))
     *_, change = declared_sentences(card_of(read_results(later)))
-    assert change.startswith("Design changed after 240 readings, ")
+    assert change.startswith("Design changed after 240 evaluations, ")
     assert change.endswith(": budget 2000.0 to 1000.0.")
 
 

@@ -35,7 +35,7 @@ def test_every_event_is_told_once_and_a_new_attempt_anew(hook, sweep):
     for _ in range(2):
         assert tell_webhook(sweep, states(loo_loss=FAILED)) == ""
     (body,) = hook.bodies
-    assert body["text"] == body["content"] == "loo: loo-loss, seed 0 failed: loss is not finite at step 12"
+    assert body["text"] == body["content"] == "loo: loo-loss-s0 failed: loss is not finite at step 12"
     assert body["sweep"] == "loo"
     assert [one["kind"] for one in body["events"]] == ["failed"]
     tell_webhook(sweep, states(loo_loss=replace(FAILED, attempt=2)))
@@ -48,7 +48,7 @@ def test_a_warning_whose_figures_change_is_one_warning(hook, sweep):
     for share in ("12", "14.5"):
         warned = RunState(state=State.RUNNING, attempt=1, warnings=(f"{share}% of answers are cut off",))
         tell_webhook(sweep, states(scalerl=warned))
-    assert [body["text"] for body in hook.bodies] == ["loo: scalerl, seed 0: warning: 12% of answers are cut off"]
+    assert [body["text"] for body in hook.bodies] == ["loo: scalerl-s0: warning: 12% of answers are cut off"]
 
 
 def test_only_what_was_asked_for_is_told(hook, sweep):

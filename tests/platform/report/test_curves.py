@@ -76,7 +76,7 @@ def test_a_figure_of_many_readings_has_no_more_points_than_a_screen_shows(result
     drawn = of_variant(curves_figure(results, shown=["scalerl"], with_points=True), "scalerl")
     points = next(trace for trace in drawn if trace.mode == "lines+markers")
     assert len([x for x in points.x if x is not None]) == 40
-    assert thinned_note(results, ["scalerl"]) == "Each point is the mean of up to 3 neighbouring readings."
+    assert thinned_note(results, ["scalerl"]) == "Each point is the mean of up to 3 neighbouring evaluations."
 
 
 def test_the_plane_has_each_variant_at_its_ratio_and_difference_with_both_intervals(results):

@@ -16,7 +16,7 @@ from ablations.fit.curve import Curve
 from ablations.home.plan import PlannedVariant
 from ablations.report.axes import ticks
 from ablations.report.colours import MOST_COLOURED, OTHERS_COLOUR, styles
-from ablations.report.curves import curves_figure
+from ablations.report.curves import ASYMPTOTE_KEY, curves_figure
 from ablations.report.end_labels import moved_apart
 from ablations.report.forest import forest_panels, left_out_note
 from ablations.report.series import curve_series
@@ -55,7 +55,7 @@ def marks_of(figure, variant):
 
 def labels_of(figure):
     """The labels at the right edge, by the name in bold."""
-    texts = [one.text for one in figure.layout.annotations if one.xref == "paper"]
+    texts = [one.text for one in figure.layout.annotations if one.xref == "paper" and one.text != ASYMPTOTE_KEY]
     names = [text.removeprefix("<b>").removesuffix("</b>") for text in texts[::2]]
     return dict(zip(names, texts[1::2], strict=True))
 
@@ -197,7 +197,7 @@ def test_a_question_without_any_number_has_no_panel_and_a_line_says_so(results):
     for name in list(TRUTH)[1:]:
         nothing = with_line(nothing, name, answers={"ceiling": {"estimate": None, "lo": None, "hi": None}})
     assert [panel.question for panel in forest_panels(nothing)] == ["level", "compute"]
-    assert left_out_note(nothing) == "Not drawn: the ceiling, since the readings bound no difference in it yet."
+    assert left_out_note(nothing) == "Not drawn: the ceiling; no evaluation bounds a difference in it yet."
     assert left_out_note(results) == ""
 
 

@@ -40,8 +40,7 @@ def test_the_best_of_those_that_beat_the_reference_leads_with_what_it_changes(re
     one = with_level(results, "loo-loss", "level up", 0.05, 0.03, 0.07)
     both = with_level(one, "loo-curriculum", "level up", 0.02, 0.01, 0.03)
     assert headline(both)[0] == (
-        "loo-loss (loss = {type: dapo}) leads scalerl by 0.050 [0.030, 0.070] in pass rate at equal compute; "
-        "2 of 2 lead."
+        "loo-loss (loss.type = dapo) leads scalerl by 0.050 [0.030, 0.070] in pass rate at equal compute; 2 of 2 lead."
     )
 
 

@@ -157,7 +157,7 @@ def test_a_run_without_a_fit_is_named_with_the_reason(tmp_path):
     home = sweep.home
     home.run(planned_run("loo-loss", 0).id).metrics.write_text("[]\n{}\n")
     text = text_of(report_page(read_results(sweep), now=NOW))
-    assert "loo-loss: no comparison. loo-loss, seed 0:" in text
+    assert "loo-loss: no comparison. loo-loss-s0:" in text
     assert "metrics.jsonl:1: not a metrics row" in text
 
 

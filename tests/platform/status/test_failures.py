@@ -71,7 +71,7 @@ def test_runs_that_died_of_one_error_are_one_group_with_the_end_of_the_newest_lo
         time.sleep(0.02)
     first, second = group_failures(home, rows)
     assert first.runs == tuple(row.id for row in rows[:4])
-    assert first.names[:2] == ("scalerl, seed 0", "scalerl, seed 1")
+    assert first.names[:2] == ("scalerl-s0", "scalerl-s1")
     assert first.cause == f"RuntimeError: step 1 of {rows[1].id} at 0x7f1a: no"
     assert first.log == str(home.run(rows[1].id).log(1))
     assert first.trace == (*TRACE[-7:], "of log 1")
@@ -84,7 +84,7 @@ def test_the_user_reads_each_error_once(failed):
     assert printed.count("RuntimeError: step") == 1
     assert printed.count("see 1 below") == 4
     assert printed.count("see 2 below") == 1
-    assert "4 runs failed: scalerl seed 0, scalerl seed 1, loo-loss seed 0, loo-loss seed 1" in printed
+    assert "4 runs failed: scalerl-s0, scalerl-s1, loo-loss-s0, loo-loss-s1" in printed
     data = json.loads(status("loo", "--json", "--home", str(home.path), code=1))
     assert [len(failure["runs"]) for failure in data["failures"]] == [4, 1]
     assert data["failures"][1]["cause"] == "TaskError: sums.jsonl:2: not JSON"

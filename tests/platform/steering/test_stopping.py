@@ -194,7 +194,7 @@ def test_a_stopped_run_is_recorded_shown_with_its_interval_and_not_started_again
     assert stopped.A_lo < 0.54 < stopped.A_hi
     message = next(row.state.message for row in run_rows(sweep) if row.id == loss)
     assert message.startswith(f"stopped, A in [{stopped.A_lo:.3f}, {stopped.A_hi:.3f}]: gain to 2000 GPU-hours below")
-    assert "after 36 readings (1800 GPU-hours)" in message
+    assert "after 36 evaluations (1800 GPU-hours)" in message
     assert summary(plan, run_rows(sweep)).startswith("2 stopped, 1 cancelled")
     assert len(status_table(plan, run_rows(sweep)).rows) == 3
 
@@ -250,7 +250,7 @@ def test_a_run_is_judged_when_an_evaluation_is_new_and_asked_to_stop(tmp_path):
     assert steering.steer(pool) == []  # its status says nothing of an evaluation yet
     write_state(home, loss, "running", compute=1800.0)
     (said,) = steering.steer(pool)
-    assert said.startswith("loo-loss, seed 0: stopped, A in [0.5")
+    assert said.startswith("loo-loss-s0: stopped, A in [0.5")
     assert pool.stopped == [loss]
     assert steering.steer(pool) == []
 
@@ -267,7 +267,7 @@ def test_truncated_answers_flag_a_run_that_goes_on(tmp_path):
     assert len(steering.begin()) == 3
     row = next(row for row in run_rows(sweep) if row.id == loss)
     assert row.state.state == "cancelled"
-    assert row.state.message == "flagged: 17% of the answers are truncated, after 6 readings (300 GPU-hours)"
+    assert row.state.message == "flagged: 17% of the answers are truncated, after 6 evaluations (300 GPU-hours)"
 
 
 def test_a_run_that_was_flagged_for_truncation_is_flagged_for_a_later_collapse(tmp_path):
@@ -285,7 +285,7 @@ def test_a_run_that_was_flagged_for_truncation_is_flagged_for_a_later_collapse(t
     log.write_text(log.read_text() + "".join(json.dumps(row) + "\n" for row in fallen))
     write_state(home, loss, "running", compute=1000.0)
     (said,) = steering.steer(RecordedPool())
-    assert said.startswith("loo-loss, seed 0: flagged: the pass rate has collapsed")
+    assert said.startswith("loo-loss-s0: flagged: the pass rate has collapsed")
     assert sweep.read_stops()[loss].rule == "collapse"
 
 
@@ -319,17 +319,18 @@ def test_stops_are_read_as_they_were_written_and_an_open_interval_is_a_bound(tmp
     write_stops(tmp_path, [STOPPED])
     assert read_stops(tmp_path, plan) == {"81d2f0a95c3b": STOPPED}
     assert STOPPED.text(plan) == (
-        "stopped, A >= 0.58: below scalerl at 2000 GPU-hours with probability 0.97, after 23 readings (4899 GPU-hours)"
+        "stopped, A >= 0.58: below scalerl at 2000 GPU-hours with probability 0.97, "
+        "after 23 evaluations (4899 GPU-hours)"
     )
 
 
 def test_a_stop_on_the_wall_clock_is_told_in_device_hours():
     plan = replace(make_plan(), compute_name="measured device-hours")
-    assert STOPPED.text(plan).endswith("with probability 0.97, after 23 readings (4899 device-hours)")
+    assert STOPPED.text(plan).endswith("with probability 0.97, after 23 evaluations (4899 device-hours)")
 
 
 def test_one_reading_is_said_to_be_one():
-    assert replace(STOPPED, num_readings=1).text(make_plan()).endswith("after 1 reading (4899 GPU-hours)")
+    assert replace(STOPPED, num_readings=1).text(make_plan()).endswith("after 1 evaluation (4899 GPU-hours)")
 
 
 WRONG = [json.dumps({"runs": [asdict(STOPPED) | wrong]}) for wrong in ({"rule": "luck"}, {"A_lo": "0.6"})]

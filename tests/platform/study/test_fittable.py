@@ -45,8 +45,8 @@ def test_a_budget_of_whole_intervals_has_them_all():
 def test_what_is_refused_names_its_line_and_what_would_be_right(tmp_path):
     problem = too_few_readings(study_of(tmp_path, more="budget: {compute: 0.25}\n"))
     assert str(problem) == (
-        f"{tmp_path / 'before.yaml'}:6: budget.compute: found 0.25: evaluated every 0.05, a run has 5 readings after "
-        "step 0; a fit needs 6; must be at least 0.3, or evaluation.every at most 0.0416"
+        f"{tmp_path / 'before.yaml'}:6: budget.compute: found 0.25: evaluated every 0.05, a run has 5 evaluations "
+        "after step 0; a fit needs 6; must be at least 0.3, or evaluation.every at most 0.0416"
     )
 
 
@@ -73,7 +73,7 @@ def test_a_sweep_and_its_dry_run_are_refused_before_anything_trains(tmp_path):
             app, ["sweep", str(tmp_path / "before.yaml"), "--home", str(tmp_path / "home"), *options]
         )
         assert isinstance(result.exception, FileError)
-        assert "a run has 5 readings after step 0; a fit needs 6" in str(result.exception)
+        assert "a run has 5 evaluations after step 0; a fit needs 6" in str(result.exception)
     assert not (tmp_path / "home").exists()
 
 
@@ -81,7 +81,7 @@ def test_a_check_lists_it_with_the_others(tmp_path):
     study_of(tmp_path, more="budget: {compute: 0.25}\n")
     result = CliRunner().invoke(app, ["check", str(tmp_path / "before.yaml"), "--quick"])
     assert result.exit_code == 1
-    assert "a run has 5 readings after step 0" in " ".join(result.stdout.split())
+    assert "a run has 5 evaluations after step 0" in " ".join(result.stdout.split())
 
 
 def test_a_shorter_budget_on_the_command_line_is_a_first_leg_and_gets_a_warning(tmp_path):
@@ -98,4 +98,4 @@ def test_a_shorter_budget_on_the_command_line_is_a_first_leg_and_gets_a_warning(
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0
     assert "warning: " in result.stdout
-    assert "found 0.2: evaluated every 0.05, a run has 4 readings after step 0" in result.stdout
+    assert "found 0.2: evaluated every 0.05, a run has 4 evaluations after step 0" in result.stdout

@@ -134,7 +134,7 @@ def test_a_budget_with_too_few_evaluations_for_a_fit_is_found_before_training(tm
     assert too_few_readings(study(tmp_path)) is None
     problem = too_few_readings(study(tmp_path, budget="{compute: 30}"))
     assert problem is not None
-    assert problem.found == "found 30: evaluated every 10, a run has 3 readings after step 0"
+    assert problem.found == "found 30: evaluated every 10, a run has 3 evaluations after step 0"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ablations.findings.results import NO_FIT, FittedVariant, Results
 from ablations.fit.asymptote import EQ1_DOUBTED, VERDICT_MEANINGS
 from ablations.fit.words import other_prompts
 from ablations.home.home import Home
-from ablations.text import changes_text, compute_text, counted, interval_text
+from ablations.text import compute_text, counted, interval_text
 
 LARGE = 1e9
 """Compute from which a power of ten is written."""
@@ -189,7 +189,7 @@ def changes_said(results: Results) -> list[str]:
     if len(changing) > MOST_CHANGES:
         shown = " and ".join(f"`platform show {name}`" for name in (results.plan.sweep, *results.beside))
         return [f"{shown} {'say' if results.beside else 'says'} what each variant changes."]
-    said = [f"{variant.name} changes {changes_text(variant.overrides)}." for variant in changing]
+    said = [f"{variant.name} changes {results.changes(variant.name)}." for variant in changing]
     if any(variant.name == results.plan.reference for variant in changing):
         said.append(f"Changes are relative to the sweep's own reference, not to {results.plan.reference}.")
     return said

@@ -74,9 +74,8 @@ def own_sentence(prospect: Prospect) -> str:
     """The resolution of the file's own design, in one sentence."""
     own = prospect.own
     if not own.can_be_fitted:
-        return (
-            f"As written no run can be fitted: {counted(own.num_readings, 'reading')} after step 0, of {MIN_READINGS}."
-        )
+        found = counted(own.num_readings, "evaluation")
+        return f"As written no run can be fitted: {found} after step 0, of {MIN_READINGS}."
     seen = "; ".join(_seen(question, own.sights[question]) for question in own.sights)
     size = f"{counted(len(own.choice.seeds), 'seed')}, {counted(own.costs.num_runs, 'run')}"
     return f"As written ({size}) it would see, with {POWER:.0%} power: {seen}."

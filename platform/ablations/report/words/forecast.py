@@ -117,9 +117,9 @@ def forecast_notes(found: "SweepForecast") -> list[str]:
         f"all families{_worse(found)}. A difference is that of the levels up to the compute that all have reached; "
         "beyond, it compares curves of one family.",
         f"P(wins) is the share of joint draws in which the variant is highest, with {rule}.",
-        "A crossing is the last one of two curves between the first reading fitted and 100 times the last. Who leads "
-        f"after it counts as unknown between {UNTOLD[0]:g} and {UNTOLD[1]:g} of the draws. `…` stands for a compute "
-        "beyond that range, or for a curve that may be flat.",
+        "A crossing is the last one of two curves between the first evaluation fitted and 100 times the last. Who "
+        f"leads after it counts as unknown between {UNTOLD[0]:g} and {UNTOLD[1]:g} of the draws. `…` stands for a "
+        "compute beyond that range, or for a curve that may be flat.",
     ]
     if any(one.num_seeds == 1 for one in found.variants):
         said.append("With one seed, pass rates, crossings and costs describe the run, not its recipe.")

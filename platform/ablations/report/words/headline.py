@@ -9,7 +9,7 @@ from ablations.findings.advice import seeds_by_question, undecided
 from ablations.findings.results import Results
 from ablations.fit.options import MIN_READINGS
 from ablations.report.words.comparison import ResultRow
-from ablations.text import changes_text, compute_text, counted, interval_text
+from ablations.text import compute_text, counted, interval_text
 
 MOST_IN_HEADLINE = 2
 """Limit on variants that are named; more are counted."""
@@ -59,7 +59,7 @@ def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
         return f"No variant has a level to compare with that of {reference}."
     best = max(known, key=lambda one: _level(one).estimate or 0.0)
     number = ResultRow(results=results, variant=results.variant(best.name)).number(LEVEL)
-    change = changes_text(results.variant(best.name).overrides)
+    change = results.changes(best.name)
     called = f"{best.name} ({change})" if change and len(change) <= LONGEST_CHANGE else best.name
     verdict = _level(best).verdict
     if verdict == PROVISIONAL:

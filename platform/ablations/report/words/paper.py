@@ -54,9 +54,9 @@ def paper_line(comparison: PaperComparison, variant: PaperVariant) -> PaperLine:
 def paper_notes(comparison: PaperComparison, compute_name: str) -> list[str]:
     """Notes on the origin and limits of the numbers, and the reasons why runs have no fit."""
     return [
-        f"Least squares on {GRIDS[comparison.grid]}, readings beyond {compute_text(comparison.fit_from)} "
-        f"{compute_name}, R_0 the reading at compute 0. B is refitted at A {comparison.common_A:.3f}, the mean of all "
-        f"A within {PAPER_MARGIN} of {comparison.reference}'s.",
+        f"Least squares on {GRIDS[comparison.grid]}, evaluations beyond {compute_text(comparison.fit_from)} "
+        f"{compute_name}, R_0 the evaluation at compute 0. B is refitted at A {comparison.common_A:.3f}, the mean "
+        f"of all A within {PAPER_MARGIN} of {comparison.reference}'s.",
         WARNING,
         *comparison.reasons,
     ]
