@@ -32,8 +32,8 @@ def on_slurm(
     out: Screen,
 ) -> "OnSlurm":
     """The Slurm executor, checked against the cluster before anything is written."""
-    from ablations.slurm.limits import check_home_path, check_on_cluster, refuse_idle_devices
-    from ablations.slurm.placed import threads_of_node
+    from ablations.pools.placed import refuse_idle_devices, threads_of_node
+    from ablations.slurm.limits import check_home_path, check_on_cluster
 
     check_home_path(sweep.home.path)
     resources, threads = study.resources, threads_of_node(study.reference.recipe, study.resources)

@@ -9,6 +9,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from ablations.home.home import Home
+from ablations.pools.snapshot import PACKAGES
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.doctor.cluster import seconds
@@ -16,7 +17,6 @@ from ablations.slurm.doctor.here import check_engine_versions, check_modules, wi
 from ablations.slurm.doctor.probe import look_at_engines, python_version
 from ablations.slurm.doctor.probe_job import Probe
 from ablations.slurm.doctor.silence import SHARED, no_report
-from ablations.slurm.snapshot import PACKAGES
 from ablations.text import counted
 from scalerl.checks.finding import Finding, judged
 
