@@ -1,7 +1,7 @@
 """Trains runs for as long as this command lives, at most `jobs` at a time, at a site that starts their jobs.
 
-The site is this machine (`ablations.pools.local`) or a Ray cluster (`ablations.ray.site`). How a run ended is read from
-its status file; a job only says that it is over, and whether it was lost with its machine.
+The site is this machine (`ablations.pools.local`) or a Ray cluster (`ablations.ray.ray_site`). How a run ended is read
+from its status file; a job only says that it is over, and whether it was lost with its machine.
 """
 
 import time
@@ -32,8 +32,13 @@ class SiteJob(Protocol):
         ...
 
     @property
-    def lost(self) -> str:
-        """The reason, if the job was lost with its machine and not by a fault of its own; else empty."""
+    def why(self) -> str:
+        """Why the job ended, if that was not its own doing and is known; else empty."""
+        ...
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the job is over because its machine or its place there is gone."""
         ...
 
 
@@ -182,14 +187,14 @@ class CommandPool:
                 self._ends.append((own.state, own.message))
             if was_stopped:
                 continue
-            if own.state in (State.PENDING, State.STALE, State.RUNNING) and submission.job.lost:
+            if own.state in (State.PENDING, State.STALE, State.RUNNING) and submission.job.is_lost:
                 killed.append(self._lost(run_id, submission, own))
             elif own.state == State.RUNNING or (own.state == State.CANCELLED and run_id not in self.cancelled):
                 # Another sweep took the run first, or cancelled the run although this sweep needs it.
                 self._waiting.setdefault(run_id, submission.budget_gpu_hours)
             elif own.state in (State.PENDING, State.STALE):
                 why = f"the process was killed; to see its output, run `platform logs {run_id}`"
-                killed.append(Ended(run=run_id, why=why))
+                killed.append(Ended(run=run_id, why=submission.job.why or why))
         return killed
 
     def _lost(self, run_id: str, submission: _Submission, own: RunState) -> Ended:
@@ -197,7 +202,7 @@ class CommandPool:
         before, progress = self._losses.get(run_id), (own.step, own.warm_start_step)
         times = before.times + 1 if before and before.progress == progress else 1
         self._losses[run_id] = _Loss(progress=progress, times=times)
-        why = submission.job.lost
+        why = submission.job.why
         if times >= MOST_LOSSES:
             return Ended(run=run_id, why=f"{why}; lost {times} times in a row without a step, so it is given up")
         self._waiting.setdefault(run_id, submission.budget_gpu_hours)

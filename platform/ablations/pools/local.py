@@ -35,9 +35,14 @@ class LocalJob:
         return self.process.done()
 
     @property
-    def lost(self) -> str:
-        """Empty: a process here is not lost with a machine."""
+    def why(self) -> str:
+        """Empty: this machine does not say why it killed a process."""
         return ""
+
+    @property
+    def is_lost(self) -> bool:
+        """False: a process here is not lost with its machine."""
+        return False
 
 
 @dataclass(kw_only=True)
