@@ -10,6 +10,7 @@ from webhook import webhook
 PLACES = {
     TESTS / "benchmarks": pytest.mark.bench,
     TESTS / "integration": pytest.mark.slow,
+    TESTS / "ray_cluster": pytest.mark.slow,
     TESTS / "slurm": pytest.mark.slurm,
 }
 SLOW = (

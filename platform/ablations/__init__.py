@@ -70,8 +70,9 @@ __all__ = [
     tracking   MLflow, made from the run folders at any time
     report     figures, tables and the page                status    what runs are doing, shown
     steering   runs that end early
+    ray        runs on a Ray cluster
     findings   what a sweep has found, or could find       slurm     runs as jobs of a Slurm cluster
-    readings   run folders made into fitted runs           pools     where runs train: processes of this machine
+    readings   run folders made into fitted runs           pools     where runs train: this machine, and what is shared
     diagnosis  why a run went wrong, by its log
     answers    variants against a reference, from curves alone
     home       what a started sweep leaves on disk         study     a sweep file made into variants and runs

@@ -3,6 +3,7 @@
 AblationsError(ValueError)      what a user can cause and put right
 ├── FileError                       a sweep, recipe, scale or CSV file, or a --set, that cannot be used as written
 ├── NotAnArchive                    a file that `platform export` has not written
+├── RayError                        no Ray, no Ray cluster, or one that is gone
 ├── NotATree                        a file of stored numbers that is damaged, or of another version
 └── SlurmError                      a command of Slurm failed
     └── SlurmSilent                     Slurm's controller does not answer

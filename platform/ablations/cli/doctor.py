@@ -42,6 +42,9 @@ def doctor(
         list[str] | None,
         typer.Option("--sbatch", help="sbatch option name=value, such as account=physics; may be repeated."),
     ] = None,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="Examine a Ray cluster and each of its nodes instead of Slurm.")
+    ] = False,
     train: Annotated[
         bool,
         typer.Option(
@@ -63,12 +66,13 @@ def doctor(
     gets exit code 1 if something is missing.
     """
     from ablations.files.lookup import find_file
+    from ablations.ray.doctor import examine_ray
     from ablations.slurm.doctor import DoctorQuestion, StudyAsked, examine
     from ablations.slurm.doctor.here import absolute
     from ablations.tracking.ledger import default_tracking_uri
 
     if target is not None:
-        if any((partition, no_job, setup, sbatch, train, study, scale, tracking_uri)):
+        if any((partition, no_job, setup, sbatch, ray, train, study, scale, tracking_uri)):
             raise AblationsError(f"{target!r} is diagnosed by its log; omit options about machines")
         from ablations.cli.diagnose import diagnose_all
 
@@ -76,6 +80,8 @@ def doctor(
         return
     if seed is not None or log is not None:
         raise AblationsError("--seed and --log belong to a run; name it, as in `platform doctor loo-loss --seed 1`")
+    if ray and any((partition, no_job, setup, sbatch, train, study)):
+        raise AblationsError("--ray examines a Ray cluster; omit the options about Slurm, --train and --for")
     if no_job and (setup or sbatch):
         raise AblationsError("--setup and --sbatch need a probe job and conflict with --no-job; omit one of them")
     if scale and not study:
@@ -98,7 +104,7 @@ def doctor(
         with (
             handled(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP),
             saying(out) as say,
-            closing(examine(question, say)) as lines,
+            closing(examine_ray(place, question.tracking_uri, say) if ray else examine(question, say)) as lines,
         ):
             for finding in lines:
                 if not as_json:

@@ -55,7 +55,10 @@ def cancel_one(started: "StartedSweep", variant: list[str] | None, seed: list[in
     if elsewhere := [
         row for row in rows if row.state.state == State.RUNNING and row.state.pid is None and row.id not in known
     ]:
-        tell(f"{counted(len(elsewhere), 'run')} not cancelled: training on another machine")
+        if started.is_at_work:  # and sees the cancellation
+            tell(f"asked the command of {started.name} to stop {counted(len(elsewhere), 'run')} on other machines")
+        else:
+            tell(f"{counted(len(elsewhere), 'run')} not cancelled: training on another machine")
 
 
 def retry(

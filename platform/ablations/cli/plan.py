@@ -146,9 +146,9 @@ def stop_text(plan: "Plan") -> str:
 
 def show_cost(study: "Study", sweep: StartedSweep, jobs: int | None) -> None:
     """Print the maximum cost of the jobs for missing runs and future trials."""
+    from ablations.pools.placed import refuse_idle_devices, threads_of_node
     from ablations.running.reconcile import num_missing
-    from ablations.slurm.limits import check_on_cluster, refuse_idle_devices
-    from ablations.slurm.placed import threads_of_node
+    from ablations.slurm.limits import check_on_cluster
 
     num_to_come = 0
     if study.space is not None:

@@ -26,7 +26,7 @@ from ablations.cli.options import (
 )
 from ablations.cli.run import ExecutorName, on_this_machine, train_missing_runs
 from ablations.cli.studies import by_number, show_studies
-from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
+from ablations.cli.submit import on_ray, on_slurm, refuse_without_slurm, where_next
 from ablations.errors import AblationsError, Place
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
@@ -67,7 +67,7 @@ def reproduce(
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the design and the claims, then stop.")] = False,
     executor: Annotated[
-        ExecutorName, typer.Option(help="Where runs train: on this machine, or as Slurm jobs.")
+        ExecutorName, typer.Option(help="Where runs train: on this machine, as Slurm jobs, or on a Ray cluster.")
     ] = "local",
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Runs at a time. Default: as many as cores and GPUs allow.")
@@ -186,7 +186,7 @@ def train_one(
         where = on_slurm(study, started, jobs=jobs, hold=False, after=None, prune=False, yes=yes, out=out)
     else:
         refuse_without_slurm({"--yes": yes})
-        where = on_this_machine(study, jobs)
+        where = on_ray(study, started, jobs) if executor == "ray" else on_this_machine(study, jobs)
     train_missing_runs(study, started, file=file, where=where, tracking_uri=tracking_uri, out=out)
     if where.outlives_command and not all_ended(started, run_rows(started)):
         where_next(started, out, as_json)

@@ -32,7 +32,7 @@ from ablations.cli.options import (
 )
 from ablations.cli.plan import made_text, show_cost, show_plan
 from ablations.cli.recipe_files import known_scales
-from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
+from ablations.cli.submit import on_ray, on_slurm, refuse_without_slurm, where_next
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep
@@ -41,7 +41,7 @@ from ablations.running.on_this_machine import OnThisMachine
 from ablations.signals import handled
 from ablations.terminal.screen import Screen
 
-ExecutorName = Literal["local", "slurm"]
+ExecutorName = Literal["local", "slurm", "ray"]
 
 if TYPE_CHECKING:
     from ablations.running.executor import Executor as Trainer
@@ -58,7 +58,7 @@ def sweep(
     set_: SetOption = None,
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
     executor: Annotated[
-        ExecutorName, typer.Option(help="Where runs train: on this machine, or as Slurm jobs.")
+        ExecutorName, typer.Option(help="Where runs train: on this machine, as Slurm jobs, or on a Ray cluster.")
     ] = "local",
     jobs: Annotated[
         int | None,
@@ -97,7 +97,7 @@ def sweep(
         codes.append(once(one))
     if several and executor == "slurm" and not dry_run:
         console().say(f"ladder     {own_command()} ladder {file}, once the jobs have ended")
-    if several and not any((*codes, dry_run, executor != "local")):
+    if several and not any((*codes, dry_run, executor == "slurm")):
         from ablations.cli.ladder import ladder_of_file, show_ladder
 
         show_ladder(ladder_of_file(home, file), as_json=False)
@@ -161,7 +161,7 @@ def sweep_once(
         where = on_slurm(study, started, jobs=jobs, hold=hold, after=after, prune=prune, yes=yes, out=out)
     else:
         refuse_without_slurm({"--yes": yes, "--hold": hold, "--after": after, "--prune": prune})
-        where = on_this_machine(study, jobs)
+        where = on_ray(study, started, jobs) if executor == "ray" else on_this_machine(study, jobs)
     train_missing_runs(study, started, file=file, where=where, tracking_uri=tracking_uri, out=out)
     started = started.reread()  # a search has added its trials
     if where.outlives_command and not all_ended(started, run_rows(started)):

@@ -1,4 +1,4 @@
-"""Submission for `platform sweep --executor slurm`: checks, confirmation, and the next commands to type."""
+"""Checks and questions before a sweep trains on a cluster, Slurm's or Ray's, and the next commands to type."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -9,6 +9,7 @@ from ablations.cli.options import WRONG_INPUT, own_command, print_json
 from ablations.cli.plan import cost_of
 from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep
+from ablations.running.on_ray import OnRay
 from ablations.running.on_slurm import OnSlurm
 from ablations.terminal.screen import Screen
 
@@ -32,8 +33,8 @@ def on_slurm(
     out: Screen,
 ) -> "OnSlurm":
     """The Slurm executor, checked against the cluster before anything is written."""
-    from ablations.slurm.limits import check_home_path, check_on_cluster, refuse_idle_devices
-    from ablations.slurm.placed import threads_of_node
+    from ablations.pools.placed import refuse_idle_devices, threads_of_node
+    from ablations.slurm.limits import check_home_path, check_on_cluster
 
     check_home_path(sweep.home.path)
     resources, threads = study.resources, threads_of_node(study.reference.recipe, study.resources)
@@ -61,6 +62,29 @@ def on_slurm(
         prune=prune,
         agree=agree,
     )
+
+
+def on_ray(study: "Study", sweep: StartedSweep, jobs: int | None) -> OnRay:
+    """The Ray executor, connected to a cluster and checked against it before anything else is written.
+
+    Without `--jobs` as many runs train at a time as fit into the cluster. With `--jobs` Ray is asked for that many, so
+    that a cluster that grows by itself does.
+    """
+    from ablations.pools.placed import refuse_idle_devices, threads_of_node
+    from ablations.ray.capacity import runs_at_once, why_none
+    from ablations.ray.driver_process import DriverProcess
+    from ablations.ray.order import share_of
+
+    recipe, resources = study.reference.recipe, study.resources
+    refuse_idle_devices(study.asked, recipe)
+    sweep.home.require_writable()
+    share = share_of(resources, threads=threads_of_node(recipe, resources))
+    driver = DriverProcess(sweep.folder / "ray" / "driver.log")
+    nodes = [node.resources for node in driver.nodes]
+    at_once = jobs or resources.at_once or runs_at_once(nodes, share)
+    if not at_once:
+        raise AblationsError(f"{why_none(nodes, share)}; change `resources:`, or pass --jobs if it grows")
+    return OnRay(share=share, threads=recipe.threads, jobs=at_once, driver=driver)
 
 
 def refuse_without_slurm(options: dict[str, object]) -> None:

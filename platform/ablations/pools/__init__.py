@@ -1,8 +1,12 @@
-"""Trains runs: the protocol, and an implementation with processes on this machine. A map of the room:
+"""Trains runs: the protocol, and an implementation whose runs live as long as their command. A map of the room:
 
-pool          the protocol for training the runs of a sweep, and its events
-local         processes on this machine, through submitit
-gpus          the GPUs of this machine, dealt out to runs
-job           the code that runs inside a job
-code_version  the version of the code that trains a run
+pool            the protocol for training the runs of a sweep, and its events
+command_pool    trains runs while the command lives, at a site: this machine, or a Ray cluster
+local           the site that is this machine: processes, through submitit
+gpus            the GPUs of this machine, dealt out to runs
+equal_failures  equal failures in a row, after which no more runs start
+placed          the processes of a run on each node of its future job
+snapshot        a copy of the code that jobs on other machines run
+job             the code that runs inside a job
+code_version    the version of the code that trains a run
 """

@@ -1,4 +1,4 @@
-"""The protocol for training the runs of a sweep, in processes on this machine or as Slurm jobs."""
+"""The protocol for training the runs of a sweep, in processes on this machine, on a Ray cluster or as Slurm jobs."""
 
 from collections.abc import Generator
 from dataclasses import dataclass

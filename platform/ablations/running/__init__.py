@@ -3,9 +3,10 @@
 make_plan        turns a study into its plan
 shortening       refuses to make a study smaller than what was trained of it
 run_sweep        writes the plan and run folders, and trains the runs
-executor         the protocol of the two places where runs train
+executor         the protocol of the places where runs train
 on_this_machine  a sweep's runs as processes on this machine
 on_slurm         a sweep's runs as Slurm jobs
+on_ray           a sweep's runs on a Ray cluster
 train_missing    trains runs while the command watches, steers and updates MLflow
 reconcile        cancels jobs that left the sweep file or are held
 retry            resubmits runs

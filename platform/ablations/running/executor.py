@@ -1,4 +1,4 @@
-"""The place where a sweep's runs train, as `run_sweep` sees it: this machine, or Slurm."""
+"""The place where a sweep's runs train, as `run_sweep` sees it: this machine, Slurm or a Ray cluster."""
 
 from typing import Protocol
 
@@ -10,7 +10,7 @@ from ablations.study.expand import Study
 
 
 class Executor(Protocol):
-    """The place of training: `OnThisMachine(threads=1, jobs=2)` or `OnSlurm(resources=resources, ...)`."""
+    """The place of training: `OnThisMachine(threads=1, jobs=2)`, `OnSlurm(resources=resources, ...)` or `OnRay`."""
 
     @property
     def jobs(self) -> int:

@@ -13,7 +13,7 @@ from ablations.running.train_missing import train_missing
 from ablations.study.expand import Study
 
 if TYPE_CHECKING:
-    from ablations.pools.local import LocalPool
+    from ablations.pools.command_pool import CommandPool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,20 +41,19 @@ class OnThisMachine:
     def ask(self, sweep: StartedSweep, num_to_come: int = 0) -> None:
         """Ask nothing: runs on this machine cost nothing that the user must agree to."""
 
-    def pool(self, sweep: StartedSweep, console: Console) -> "LocalPool":
+    def pool(self, sweep: StartedSweep, console: Console) -> "CommandPool":
         """The pool that trains the sweep's runs."""
-        from ablations.pools.local import LocalPool
+        from ablations.pools.command_pool import CommandPool
+        from ablations.pools.local import ThisMachine
 
-        return LocalPool(
+        site = ThisMachine(
             home=sweep.home,
             submissions=sweep.folder / "submitit",
             threads=self.threads,
-            jobs=self.jobs,
-            cancelled=sweep.cancellation,
             gpus=self.gpus,
             gpus_of_run=self.gpus_of_run,
-            say=console.print,
         )
+        return CommandPool(home=sweep.home, site=site, jobs=self.jobs, cancelled=sweep.cancellation, say=console.print)
 
     def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
         """Train the runs that have not reached the budget."""

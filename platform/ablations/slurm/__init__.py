@@ -4,8 +4,6 @@ commands                    Slurm's own commands, which no other file runs
 limits                      checks that this cluster has what a job requests
 cost                        the maximum cost of a submission
 submissions                 records of submissions, written before sbatch is called
-snapshot                    a copy of the code that jobs run
-placed                      the processes of a run on each node of its future job
 batch_script                the options and first lines of a batch script
 whether_to_submit           decides which runs get a new job
 pool                        turns runs into job arrays, through submitit

@@ -18,13 +18,12 @@ from pathlib import Path
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.state import State
+from ablations.pools.equal_failures import EQUAL_FAILURES, equal_failures, held_because
 from ablations.slurm import commands
 from ablations.slurm.job_logs import OUT_OF_MEMORY, log_folder
 from ablations.slurm.submissions import Submission, read_submissions
-from ablations.text import cause
 from scalerl.run.run_folder import write_atomically
 
-EQUAL_FAILURES = 3
 NEVER_BEGAN = "their jobs ended before training began; for the reason, run `platform logs`"
 TOO_LARGE = "they used more memory than requested; raise resources.mem_gb"
 TRAP = files("ablations.slurm") / "hold_trap.sh"
@@ -40,7 +39,7 @@ class Hold:
     submissions: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{EQUAL_FAILURES} runs in a row failed: {self.cause}"
+        return held_because(self.cause)
 
 
 def read_hold(home: Home, sweep: str) -> Hold | None:
@@ -80,15 +79,14 @@ def hold_after_failure(home: Home, sweep: str) -> Hold | None:
     for run, since in submitted.items():
         status = home.run(run).read_status()
         if status.state in (State.DONE, State.STOPPED, State.FAILED) and status.heartbeat >= since:
-            ends.append((status.heartbeat, status.state, status.message))
-    last = sorted(ends)[-EQUAL_FAILURES:]
-    causes = {cause(message) for _, state, message in last if state == State.FAILED}
-    if len(last) < EQUAL_FAILURES or len(causes) > 1 or any(state != State.FAILED for _, state, _ in last):
+            ends.append((status.heartbeat, State(status.state), status.message))
+    message = equal_failures([(state, message) for _, state, message in sorted(ends)])
+    if message is None:
         return None
     # Match by name: Slurm may have given an id to another job, and scontrol rejects ids of ended jobs.
     waiting = {job.name for job in commands.queue() if job.state == "PENDING"}
     held = [one for one in submissions if one.name in waiting]
-    found = Hold(cause=last[-1][2], since=time.time(), submissions=tuple(one.name for one in held))
+    found = Hold(cause=message, since=time.time(), submissions=tuple(one.name for one in held))
     write_atomically(_path(home, sweep), json.dumps(asdict(found)).encode())
     commands.hold(one.job for one in held if one.job is not None)
     return found

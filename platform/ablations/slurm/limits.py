@@ -10,12 +10,9 @@ from pathlib import Path
 from ablations.errors import AblationsError, FileError, FileProblem, did_you_mean
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
-from ablations.slurm.placed import placed
 from ablations.study.merge_resources import Asked
-from ablations.study.resources import OWN_OPTIONS, SLURM_KEYS, UNFIT_OPTIONS, Resources
+from ablations.study.resources import OWN_OPTIONS, SLURM_KEYS, UNFIT_OPTIONS
 from ablations.text import MINUTE_S, counted, duration_text
-from scalerl.recipe import ResolvedRecipe
-from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
 UNFIT_IN_PATHS = {
     "%": "Slurm expands this character in the names of log files",
@@ -71,40 +68,6 @@ def option_problems(asked: Asked, known: Collection[str]) -> list[FileProblem]:
         for option in asked.resources.sbatch
         if option not in known
     ]
-
-
-def refuse_idle_devices(asked: Asked, recipe: AnyRecipe) -> None:
-    """Raise FileError if GPUs or nodes would be reserved and charged but not used by a run of this recipe."""
-    problems, resources = [], asked.resources
-    if isinstance(recipe, CommandRecipe):  # only the program knows how many GPUs it uses
-        if resources.nodes > 1:
-            raise asked.place("nodes").error(f"found {resources.nodes}", "a command runs on one node; write 1")
-        return
-    most_gpus = recipe.most_gpus
-    if resources.num_gpus * resources.nodes > most_gpus:
-        right = (
-            f"a run uses {counted(most_gpus, 'GPU')} (device, learner.ranks, generator.tensor_parallel; on the wall "
-            f"clock, one per generator); write {most_gpus}"
-        )
-        if most_gpus == 0:
-            right = "runs train on the CPU (device: cpu) and would leave GPUs idle; write 0"
-        found = f"found {resources.gpus}" + (f" on each of {resources.nodes} nodes" if resources.nodes > 1 else "")
-        problems.append(FileProblem(place=asked.place("gpus"), found=found, right=right))
-    if resources.nodes > 1 and (right := _why_one_node(recipe, resources)):
-        problems.append(FileProblem(place=asked.place("nodes"), found=f"found {resources.nodes}", right=right))
-    if problems:
-        raise FileError(*problems)
-
-
-def _why_one_node(recipe: ResolvedRecipe, resources: Resources) -> str:
-    """The reason why a run cannot use several nodes; empty if it can."""
-    if recipe.cluster.type != "wall":
-        return "one process simulates all devices of a virtual cluster and would leave the other nodes idle; write 1"
-    try:
-        placed(recipe, resources)
-    except ValueError as error:
-        return str(error)
-    return ""
 
 
 def limit_problems(

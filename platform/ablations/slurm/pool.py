@@ -21,6 +21,7 @@ from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.state import read_state
 from ablations.pools.pool import Ended, Tick
+from ablations.pools.snapshot import take_snapshot
 from ablations.slurm import commands
 from ablations.slurm.batch_script import parameters
 from ablations.slurm.commands import SlurmError, SlurmSilent
@@ -28,7 +29,6 @@ from ablations.slurm.cost import most_tasks
 from ablations.slurm.hold import Hold, read_hold, trap_folder
 from ablations.slurm.job import SlurmJob
 from ablations.slurm.job_logs import log_folder
-from ablations.slurm.snapshot import take_snapshot
 from ablations.slurm.states import SlurmStates
 from ablations.slurm.submissions import Submission, new_submission, read_submissions
 from ablations.slurm.whether_to_submit import LookAgain, Skip, Submit, WaitFor, action

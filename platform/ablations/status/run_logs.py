@@ -22,7 +22,7 @@ def job_logs(home: Home, run_id: str) -> list[Path]:
 
     Once an attempt begins, everything printed goes to the attempt's log, so the job's own output is older.
     """
-    found = [path for path in home.sweeps.glob(f"*/submitit/*-{run_id}-*/*_log.*") if path.suffix in (".out", ".err")]
+    found = [path for path in home.sweeps.glob(f"*/*/*-{run_id}-*/*_log.*") if path.suffix in (".out", ".err")]
     for submission in all_submissions(home):
         found += logs_of_job(home, submission, run_id)
     folder = home.run(run_id)

@@ -1,4 +1,4 @@
-"""The `resources:` block of a sweep file and of a scale file: what a job requests from Slurm.
+"""The `resources:` block of a sweep file and of a scale file: what a job requests from Slurm, or a run from Ray.
 
     resources: {partition: gpu, time_min: 4:00:00, gpus: 8, cpus: 64, mem_gb: 200, setup: [module load cuda],
                 sbatch: {nice: 100}}
@@ -102,7 +102,7 @@ OptionValue = Annotated[str | int | float | bool, BeforeValidator(_option_value)
 
 
 class Resources(Frozen):
-    """Slurm resources of each run under `--executor slurm`."""
+    """Resources of each run under `--executor slurm`; under `--executor ray` nodes, gpus, cpus, mem_gb and at_once."""
 
     partition: Text | None = None
     """Default: the cluster's. If several are listed, separated by commas, the one that starts the job first."""

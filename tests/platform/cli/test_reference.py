@@ -35,7 +35,7 @@ def test_the_options_of_the_page_are_those_of_help(command):
 def test_arguments_choices_bounds_and_defaults_read_as_they_are_taken():
     sweep = section("sweep")
     assert "    platform sweep FILE [OPTIONS]" in sweep
-    assert "| `--executor` | `local` or `slurm` | `local` |" in sweep
+    assert "| `--executor` | `local` or `slurm` or `ray` | `local` |" in sweep
     assert "| `--jobs` | whole number, ≥ 1 |  |" in sweep
     assert "| `--dry-run` |  |  | Show the runs and stop. |" in sweep
     assert "    platform status [SWEEP] [OPTIONS]" in section("status")

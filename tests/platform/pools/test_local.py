@@ -19,19 +19,19 @@ from waiting import wait_until
 from ablations.cli import app
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
-from ablations.pools import local
+from ablations.pools import command_pool
+from ablations.pools.command_pool import CommandPool
 from ablations.pools.gpus import dealt, gpus_here
-from ablations.pools.local import LocalPool
+from ablations.pools.local import ThisMachine
 from ablations.pools.pool import Tick
 from ablations.running import train_missing
 from ablations.status.progress import run_rows
 from ablations.study.sweep import Stop
 
 
-def pool_of(home: Home, folder: Path) -> LocalPool:
-    return LocalPool(
-        home=home, submissions=folder / "submitit", threads=1, jobs=2, cancelled=Cancellation(folder / "cancelled")
-    )
+def pool_of(home: Home, folder: Path) -> CommandPool:
+    site = ThisMachine(home=home, submissions=folder / "submitit", threads=1)
+    return CommandPool(home=home, site=site, jobs=2, cancelled=Cancellation(folder / "cancelled"))
 
 
 def test_a_run_that_only_waits_is_forgotten_when_it_is_stopped(tmp_path):
@@ -72,10 +72,10 @@ def test_a_run_that_does_not_end_in_time_is_named(tmp_path, monkeypatch):
     sweep = make_home(tmp_path, fraction=0.5, state="cancelled")
     said: list[str] = []
     pool, run_id = replace(pool_of(sweep.home, tmp_path), say=said.append), sweep.plan.variants[0].runs[0].id
-    monkeypatch.setattr(local, "STOP_LIMIT_S", 0.0)
+    monkeypatch.setattr(command_pool, "STOP_LIMIT_S", 0.0)
     ends = {"asked": False}
     job = SimpleNamespace(done=lambda: ends["asked"])
-    monkeypatch.setattr(pool, "_submit", lambda *_: job)
+    monkeypatch.setattr(pool.site, "start", lambda *_: job)
     pool.add(run_id, BUDGET)
     events = pool.work()
     next(events)
@@ -180,7 +180,8 @@ def test_a_job_sees_the_gpus_of_its_run_which_submitit_hides(tmp_path, monkeypat
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
     runs = [variant.runs[0].id for variant in sweep.plan.variants]
-    pool = replace(pool_of(sweep.home, tmp_path), gpus=("4", "5", "6"), jobs=len(runs))
+    site = ThisMachine(home=sweep.home, submissions=tmp_path / "submitit", threads=1, gpus=("4", "5", "6"))
+    pool = replace(pool_of(sweep.home, tmp_path), site=site, jobs=len(runs))
     for run_id in runs:
         pool.add(run_id, BUDGET)
     events = pool.work()

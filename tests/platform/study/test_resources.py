@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from ablations.cli import app
 from ablations.errors import FileError
 from ablations.files.source import read_yaml
+from ablations.pools.placed import refuse_idle_devices, threads_of_node
 from ablations.slurm.commands import Partition
-from ablations.slurm.limits import limit_problems, option_problems, refuse_idle_devices
-from ablations.slurm.placed import threads_of_node
+from ablations.slurm.limits import limit_problems, option_problems
 from ablations.study.expand import expand
 from ablations.study.resolve import checked_scale, load_resolved
 from ablations.study.resources import Resources

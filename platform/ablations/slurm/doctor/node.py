@@ -9,6 +9,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from ablations.home.home import Home
+from ablations.pools.snapshot import PACKAGES
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.doctor.cluster import seconds
@@ -16,7 +17,6 @@ from ablations.slurm.doctor.here import check_engine_versions, check_modules, wi
 from ablations.slurm.doctor.probe import look_at_engines, python_version
 from ablations.slurm.doctor.probe_job import Probe
 from ablations.slurm.doctor.silence import SHARED, no_report
-from ablations.slurm.snapshot import PACKAGES
 from ablations.text import counted
 from scalerl.checks.finding import Finding, judged
 
@@ -61,8 +61,8 @@ def check_node(
         yield Finding(part=part, check="probe job", level="ok", found=found)
         yield check_python(part, report)
         yield from check_code(part, report, here, probe.snapshot)
-        yield check_folder(part, report, probe)
-        yield from check_locks(part, report, probe)
+        yield check_folder(part, report, probe.word)
+        yield from check_locks(part, report, probe.folder)
         yield check_gpus(part, report, partition)
         yield check_engine_versions(part, report["engines"], look_at_engines(), has_gpus=report["gpus"]["torch"] > 0)
         yield check_tmp(part, report)
@@ -103,13 +103,13 @@ def snapshot_packages(modules: dict[str, dict[str, str]]) -> list[str]:
     return [name for name in PACKAGES if "error" not in modules[name]]
 
 
-def check_folder(part: str, report: dict[str, Any], probe: Probe) -> Finding:
+def check_folder(part: str, report: dict[str, Any], word: str) -> Finding:
     """Check that each side reads what the other writes: the report proves one direction, the word in it the other."""
-    problem = "" if report["word"] == probe.word else "the node cannot read files written here"
+    problem = "" if report["word"] == word else "the node cannot read files written here"
     return judged(part, "home folder", problem, "read and written from both sides", SHARED)
 
 
-def check_locks(part: str, report: dict[str, Any], probe: Probe) -> Iterator[Finding]:
+def check_locks(part: str, report: dict[str, Any], folder: Path) -> Iterator[Finding]:
     """Check that each side sees a lock held by the other."""
     seen = report["here_lock"]
     problem = "" if seen == "held" else f"the node sees a lock held here as {seen}"
@@ -117,7 +117,7 @@ def check_locks(part: str, report: dict[str, Any], probe: Probe) -> Iterator[Fin
     problem = report["node_lock"]
     if not problem:
         try:
-            with FileLock(probe.folder / "node.lock", timeout=0):
+            with FileLock(folder / "node.lock", timeout=0):
                 problem = "a lock held on the node looks free here"
         except Timeout:
             pass

@@ -64,6 +64,7 @@ def main(folder: Path) -> None:
             "tmp": look_at_space(Path(tempfile.gettempdir())),
             "gpus": {"listed": listed_gpus(), "torch": torch_gpus(), "nccl": nccl_version()},
             "engines": look_at_engines(),
+            "niceness": os.getpriority(os.PRIO_PROCESS, 0),
             "tracking": look_at_tracking(question["tracking_uri"]),
         }
         partial = folder / ".report.json.tmp"

@@ -22,10 +22,10 @@ from filelock import FileLock, Timeout
 
 from ablations.home.home import Home
 from ablations.pools.job import THREAD_VARIABLES
+from ablations.pools.snapshot import take_snapshot
 from ablations.signals import handled
 from ablations.slurm import commands
 from ablations.slurm.commands import Job, Partition
-from ablations.slurm.snapshot import take_snapshot
 
 SETTLE_S = 5.0
 """Seconds that a file may take to appear here from a node."""

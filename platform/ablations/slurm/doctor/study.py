@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ablations.errors import AblationsError
+from ablations.pools.placed import refuse_idle_devices, threads_of_node
 from ablations.slurm.commands import SlurmError
-from ablations.slurm.limits import check_on_cluster, refuse_idle_devices
-from ablations.slurm.placed import threads_of_node
+from ablations.slurm.limits import check_on_cluster
 from ablations.study.expand import Study, expand
 from ablations.text import at_scale, counted
 from scalerl.checks.examine import examine_recipes

@@ -1,0 +1,224 @@
+"""Trains runs for as long as this command lives, at most `jobs` at a time, at a site that starts their jobs.
+
+The site is this machine (`ablations.pools.local`) or a Ray cluster (`ablations.ray.ray_site`). How a run ended is read
+from its status file; a job only says that it is over, and whether it was lost with its machine.
+"""
+
+import time
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ablations.errors import AblationsError
+from ablations.home.cancellation import Cancellation
+from ablations.home.home import Home
+from ablations.home.state import RunState, State, read_state
+from ablations.pools.equal_failures import equal_failures, held_because
+from ablations.pools.pool import Ended, Tick
+from ablations.text import counted
+
+RUNS_POLL_S = 0.5
+STOP_LIMIT_S = 60.0
+"""Seconds that interrupted runs get to save their checkpoints."""
+MOST_LOSSES = 3
+"""Losses of one run in a row, without a step between them, after which it is not started again."""
+
+
+class SiteJob(Protocol):
+    """A started job of one run."""
+
+    def done(self) -> bool:
+        """True once the job is over."""
+        ...
+
+    @property
+    def why(self) -> str:
+        """Why the job ended, if that was not its own doing and is known; else empty."""
+        ...
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the job is over because its machine or its place there is gone."""
+        ...
+
+
+class Site(Protocol):
+    """A place that starts jobs."""
+
+    @property
+    def name(self) -> str:
+        """The place, to follow "2 at a time"; empty for this machine."""
+        ...
+
+    def start(self, run_id: str, budget_gpu_hours: float) -> SiteJob:
+        """Start a job that trains a run to the budget."""
+        ...
+
+    def ask_to_stop(self, run_id: str) -> None:
+        """Have the process that trains a run save a checkpoint and end; a job that is only starting is asked again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Submission:
+    """A job of this pool and the compute to which to train its run."""
+
+    job: SiteJob
+    budget_gpu_hours: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Loss:
+    """The last loss of a run: its progress then, and how many losses in a row saw this progress."""
+
+    progress: tuple[int, int]
+    times: int
+
+
+@dataclass(kw_only=True)
+class CommandPool:
+    """Trains runs at a site, at most `jobs` at a time, each to its own budget.
+
+    >>> pool.add("3f0c9a1b2d4e", 2000.0)
+    >>> for event in pool.work(): ...
+    """
+
+    home: Home
+    site: Site
+    jobs: int
+    """Maximum number of concurrent runs."""
+    cancelled: Cancellation
+    """Runs that the pool does not start, or asks to stop if they train."""
+    holds: bool = False
+    """Start no more runs after equal failures in a row."""
+    say: Callable[[str], None] = print
+    """Tells the user what the pool leaves behind."""
+    _waiting: dict[str, float] = field(default_factory=dict)
+    """Budgets of the runs not started yet, in the order added."""
+    _running: dict[str, _Submission] = field(default_factory=dict)
+    _stopping: set[str] = field(default_factory=set)
+    """Training runs for which `stop` was called."""
+    _losses: dict[str, _Loss] = field(default_factory=dict)
+    _ends: list[tuple[State, str]] = field(default_factory=list)
+    """How the runs of this pool have ended, in order of time."""
+
+    @property
+    def where(self) -> str:
+        """The place and the number of runs at a time."""
+        return f", {self.jobs} at a time{self.site.name}, in {self.home.path}"
+
+    def add(self, run_id: str, budget_gpu_hours: float) -> None:
+        """Train a run until its compute reaches the budget.
+
+        A waiting run gets the new budget; a training run ends first, then resumes to the new budget.
+        """
+        self._waiting[run_id] = budget_gpu_hours
+
+    def stop(self, run_id: str) -> None:
+        """Ask one run to save its checkpoint and end; drop a run that is only waiting.
+
+        The run may belong to a sweep that was killed but whose processes live on.
+        """
+        self._waiting.pop(run_id, None)
+        if run_id in self._running:
+            self._stopping.add(run_id)
+        self.site.ask_to_stop(run_id)
+
+    def is_busy(self, run_id: str) -> bool:
+        """True if a run waits or trains here."""
+        return run_id in self._waiting or run_id in self._running
+
+    def work(self) -> Generator[Ended | Tick, None, None]:
+        """Train all runs, including any added between two events; returns when no run waits or trains.
+
+        At least two events per second. `Ended` reports a run whose process was killed; a failed run reports that in
+        its own files. The pool waits for runs that other processes train. If the loop is interrupted, the pool asks its
+        runs to save their checkpoints and stop, and waits for them.
+
+        Raises AblationsError if equal failures hold the runs that wait, once the others have ended.
+        """
+        try:
+            while self._waiting or self._running:
+                ended = self._reap()
+                held = equal_failures(self._ends) if self.holds else None
+                if held is None:
+                    self._start()
+                elif not self._running:
+                    raise AblationsError(
+                        f"{held_because(held)}; {counted(len(self._waiting), 'run')} not started. Fix the cause, then "
+                        f"run the same command again"
+                    )
+                self._ask_to_stop(self._stopping)
+                yield from ended or [Tick()]
+                time.sleep(RUNS_POLL_S)
+        finally:
+            self._stop_all()
+
+    def _start(self) -> None:
+        if self.cancelled.is_whole:
+            self._waiting.clear()
+            self._ask_to_stop(self._running)
+            return
+        for run_id in [run_id for run_id in self._waiting if run_id in self.cancelled]:
+            del self._waiting[run_id]
+        self._ask_to_stop(run_id for run_id in self._running if run_id in self.cancelled)
+        for run_id, budget_gpu_hours in list(self._waiting.items()):
+            if len(self._running) >= self.jobs:
+                return
+            state = read_state(self.home.run(run_id), budget_gpu_hours).state
+            if state.is_finished:  # another sweep has finished the run
+                del self._waiting[run_id]
+            elif state != State.RUNNING and run_id not in self._running:
+                del self._waiting[run_id]
+                job = self.site.start(run_id, budget_gpu_hours)
+                self._running[run_id] = _Submission(job=job, budget_gpu_hours=budget_gpu_hours)
+            # Otherwise another sweep trains the run, or this one does to a smaller budget; check again later.
+
+    def _reap(self) -> list[Ended]:
+        """Drop jobs that ended; returns those whose process was killed."""
+        killed = []
+        for run_id, submission in list(self._running.items()):
+            if not submission.job.done():
+                continue
+            del self._running[run_id]
+            was_stopped = run_id in self._stopping
+            self._stopping.discard(run_id)
+            own = read_state(self.home.run(run_id), submission.budget_gpu_hours)
+            if own.state.is_finished or own.state == State.FAILED:
+                self._ends.append((own.state, own.message))
+            if was_stopped:
+                continue
+            if own.state in (State.PENDING, State.STALE, State.RUNNING) and submission.job.is_lost:
+                killed.append(self._lost(run_id, submission, own))
+            elif own.state == State.RUNNING or (own.state == State.CANCELLED and run_id not in self.cancelled):
+                # Another sweep took the run first, or cancelled the run although this sweep needs it.
+                self._waiting.setdefault(run_id, submission.budget_gpu_hours)
+            elif own.state in (State.PENDING, State.STALE):
+                why = f"the process was killed; to see its output, run `platform logs {run_id}`"
+                killed.append(Ended(run=run_id, why=submission.job.why or why))
+        return killed
+
+    def _lost(self, run_id: str, submission: _Submission, own: RunState) -> Ended:
+        """Have a lost run go on from its checkpoint, unless it is lost again and again without a step between."""
+        before, progress = self._losses.get(run_id), (own.step, own.warm_start_step)
+        times = before.times + 1 if before and before.progress == progress else 1
+        self._losses[run_id] = _Loss(progress=progress, times=times)
+        why = submission.job.why
+        if times >= MOST_LOSSES:
+            return Ended(run=run_id, why=f"{why}; lost {times} times in a row without a step, so it is given up")
+        self._waiting.setdefault(run_id, submission.budget_gpu_hours)
+        return Ended(run=run_id, why=f"{why}; it goes on from its last checkpoint")
+
+    def _ask_to_stop(self, run_ids: Iterable[str]) -> None:
+        for run_id in run_ids:
+            self.site.ask_to_stop(run_id)
+
+    def _stop_all(self) -> None:
+        deadline = time.monotonic() + STOP_LIMIT_S
+        while any(not run.job.done() for run in self._running.values()) and time.monotonic() < deadline:
+            self._ask_to_stop(self._running)
+            time.sleep(RUNS_POLL_S)
+        for run_id in [run_id for run_id, run in self._running.items() if not run.job.done()]:
+            self.say(
+                f"Run {run_id} is still finishing a step. It was asked to stop, will save its checkpoint and end by "
+                f"itself; `platform status` shows it until then."
+            )

@@ -1,0 +1,142 @@
+"""Checks whether a Ray cluster can run sweeps: it is there, and each of its nodes has what a run needs.
+
+The program that examines a node is that of Slurm's doctor. It runs beside whatever trains there and asks for nothing.
+"""
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from ablations.errors import AblationsError
+from ablations.home.home import Home
+from ablations.pools.snapshot import take_snapshot
+from ablations.ray.driver_process import DriverProcess, RayError, RayNode
+from ablations.slurm.doctor.here import check_engine_versions, check_here
+from ablations.slurm.doctor.node import check_code, check_folder, check_locks, check_tmp, check_tracking
+from ablations.slurm.doctor.probe import look_at_engines, look_at_modules, python_version
+from ablations.slurm.doctor.probe_job import remove
+from ablations.text import counted
+from scalerl.checks.finding import Finding, judged
+
+RAY_PART = "Ray"
+REPORT_LIMIT_S = 240.0
+"""Seconds for a node's report: loading torch comes first."""
+LOOK_FOR_REPORT_EVERY_S = 0.2
+
+
+def examine_ray(home: Home, tracking_uri: str, say: Callable[[str], None]) -> Generator[Finding]:
+    """Check this machine, the cluster, and each node; what the checks write is removed at the end."""
+    is_new = not home.path.exists()
+    yield from check_here(home, tracking_uri)
+    try:
+        home.require_writable()
+    except AblationsError:
+        return  # reported by another finding
+    folder = home.path / "doctor" / f"doctor.{uuid.uuid4().hex[:8]}"
+    folder.mkdir(parents=True, mode=0o700)  # a tracking URI may hold a password
+    driver = None
+    try:
+        say("connects to Ray")
+        driver = DriverProcess(folder / "driver.log")
+        yield cluster_finding(driver)
+        snapshot, here = take_snapshot(Home(folder)), look_at_modules()
+        for number, node in enumerate(driver.nodes):
+            say(f"examines node {node.name}")
+            yield from check_ray_node(driver, node, folder / str(number), snapshot, here, tracking_uri)
+    except RayError as error:
+        what, _, remedy = str(error).rpartition(". ")
+        yield Finding(part=RAY_PART, check="cluster", level="error", found=what or remedy, remedy=remedy)
+    finally:
+        if driver is not None:
+            driver.close()
+        remove(folder)
+        if is_new:
+            with suppress(OSError):
+                home.path.rmdir()
+
+
+def cluster_finding(driver: DriverProcess) -> Finding:
+    """The size of the cluster."""
+    nodes = driver.nodes
+    sums = {name: sum(node.resources.get(name, 0.0) for node in nodes) for name in ("CPU", "GPU")}
+    amounts = ", ".join(counted(int(number), name) for name, number in sums.items() if number)
+    several = f"a run may have up to {counted(len(nodes), 'node')}"
+    found = f"ray {version('ray')}, {driver.address}: {counted(len(nodes), 'node')} with {amounts}; {several}"
+    return Finding(part=RAY_PART, check="cluster", level="ok", found=found)
+
+
+def check_ray_node(
+    driver: DriverProcess,
+    node: RayNode,
+    folder: Path,
+    snapshot: Path,
+    here: dict[str, dict[str, str]],
+    tracking_uri: str,
+) -> Generator[Finding]:
+    """Run the probe on a node and judge its report."""
+    part, word = f"node {node.name} of Ray ({node.id[:8]})", uuid.uuid4().hex
+    folder.mkdir()
+    question = folder / "question.json"
+    question.write_text(json.dumps({"word": word, "snapshot": str(snapshot), "tracking_uri": tracking_uri}))
+    with FileLock(folder / "here.lock"):
+        job = driver.examine(folder, node)
+        try:
+            limit = time.monotonic() + REPORT_LIMIT_S
+            while not (folder / "report.json").exists() and not job.done() and time.monotonic() < limit:
+                time.sleep(LOOK_FOR_REPORT_EVERY_S)
+            if not (folder / "report.json").exists():
+                yield no_report_finding(part, folder, job.why if job.done() else "")
+                return
+            report = json.loads((folder / "report.json").read_text())
+            yield check_version(part, report)
+            yield from check_code(part, report, here, snapshot)
+            yield check_folder(part, report, word)
+            yield from check_locks(part, report, folder)
+            yield check_ray_gpus(part, report, node)
+            has_gpus = report["gpus"]["torch"] > 0
+            yield check_engine_versions(part, report["engines"], look_at_engines(), has_gpus=has_gpus)
+            yield check_niceness(part, report)
+            yield check_tmp(part, report)
+            yield check_tracking(part, report, tracking_uri)
+        finally:
+            question.unlink()  # at which the probe ends
+            job.ended.wait(REPORT_LIMIT_S)
+
+
+def no_report_finding(part: str, folder: Path, why: str) -> Finding:
+    """The finding for a node whose probe sent no report."""
+    log = folder / "job.log"
+    lines = log.read_text(errors="replace").splitlines()[-8:] if log.exists() else []
+    found, _, remedy = (why or f"no report within {REPORT_LIMIT_S:g} s").partition("; ")
+    remedy = remedy or "Ray's workers must find Python and the packages of the project, as here"
+    return Finding(part=part, check="probe", level="error", found=found, remedy=remedy, log=tuple(lines))
+
+
+def check_version(part: str, report: dict[str, Any]) -> Finding:
+    """Check that the node has the same version of Python; a run has the Python of the node's own Ray."""
+    there, path = report["python"]["version"], report["python"]["path"]
+    problem = "" if there == python_version() else f"{there} at {path}; here {python_version()}"
+    return judged(part, "Python", problem, f"{there} at {path}", "install one version of Python on all nodes")
+
+
+def check_ray_gpus(part: str, report: dict[str, Any], node: RayNode) -> Finding:
+    """Check that torch can use the GPUs that Ray deals out."""
+    number, usable = int(node.resources.get("GPU", 0)), report["gpus"]["torch"]
+    listed = len(report["gpus"]["listed"])
+    has = f"Ray deals out {number or 'none'}, nvidia-smi lists {listed or 'none'}, torch can use {usable or 'none'}"
+    remedy = "install a torch for this driver, or start Ray with the number of GPUs that there are (--num-gpus)"
+    return judged(part, "GPUs", has if usable < number else "", has, remedy)
+
+
+def check_niceness(part: str, report: dict[str, Any]) -> Finding:
+    """Check that runs would not give way to every other process."""
+    found = f"niceness {report['niceness']}"
+    problem = f"{found}: runs give way to every other process of the node" if report["niceness"] > 0 else ""
+    return judged(part, "priority", problem, found, "start Ray with RAY_worker_niceness=0", level="warning")

@@ -1,0 +1,96 @@
+"""What one attempt at a run asks of a Ray cluster, and what its nodes need to know: a file in the attempt's folder.
+
+    sweeps/loo/ray/20261127-023012-81d2f0a95c3b-1f0c9a/
+      order.json      the order
+      0_log.out       what the process on node 0 of the run printed before and after training
+
+Nodes read the file where they are, which shows whether they share the home folder.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ablations.study.resources import Resources
+from ablations.text import counted
+from scalerl.run.run_folder import RunFolder, write_atomically
+
+ORDER_FILE = "order.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """What a run asks of each of its nodes: `Share(nodes=2, cpus=8, gpus=4, gpu_kind="H100", memory_bytes=2**32)`."""
+
+    nodes: int
+    cpus: int
+    gpus: int
+    gpu_kind: str
+    """Ray's name for the kind of the GPUs; empty for any."""
+    memory_bytes: int
+
+    def __str__(self) -> str:
+        kind = f" of kind {self.gpu_kind}" if self.gpu_kind else ""
+        gpus = f"{counted(self.gpus, 'GPU')}{kind}, " if self.gpus else ""
+        return (
+            f"{counted(self.nodes, 'node')} with {gpus}{counted(self.cpus, 'CPU')} and {self.memory_bytes / 2**30:g} GB"
+        )
+
+    @property
+    def resources(self) -> dict[str, float]:
+        """The share of one node in Ray's names: `{"CPU": 8, "memory": 4294967296}`."""
+        kind = {f"accelerator_type:{self.gpu_kind}": 0.001} if self.gpu_kind else {}
+        return {"CPU": self.cpus, "GPU": self.gpus, "memory": self.memory_bytes, **kind}
+
+
+def share_of(resources: Resources, *, threads: int) -> Share:
+    """The share that a `resources:` block asks for; `threads` are the processors if it names none."""
+    kind = str(resources.gpus).rpartition(":")[0]
+    return Share(
+        nodes=resources.nodes,
+        cpus=resources.cpus or threads,
+        gpus=resources.num_gpus,
+        gpu_kind=kind.upper(),
+        memory_bytes=round(resources.mem_gb * 2**30),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayOrder:
+    """One attempt at a run."""
+
+    run: Path
+    """The run's folder."""
+    warm_starts: Path
+    budget_gpu_hours: float
+    share: Share
+    threads: int
+    """CPU threads of one process."""
+    snapshot: Path
+    """The folder of the code."""
+    directory: Path
+    """The folder in which the command was started, where relative paths begin."""
+    allocation: str
+    """A name for this attempt, the same on all of its nodes."""
+
+    @property
+    def folder(self) -> RunFolder:
+        """The run's folder with its files."""
+        return RunFolder(self.run)
+
+    def write(self, attempt: Path) -> None:
+        """Write the order into the folder of the attempt, which is created."""
+        attempt.mkdir(parents=True)
+        write_atomically(attempt / ORDER_FILE, json.dumps(asdict(self), default=str, indent=1).encode())
+
+
+def read_order(attempt: Path) -> RayOrder:
+    """The order in the folder of an attempt."""
+    content = json.loads((attempt / ORDER_FILE).read_bytes())
+    paths = {name: Path(content[name]) for name in ("run", "warm_starts", "snapshot", "directory")}
+    return RayOrder(**content | paths | {"share": Share(**content["share"])})
+
+
+def node_log(attempt: Path, node: int) -> Path:
+    """The file for what a node's process prints before and after training."""
+    return attempt / f"{node}_log.out"

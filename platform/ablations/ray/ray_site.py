@@ -1,0 +1,62 @@
+"""The site that is a Ray cluster: each attempt at a run is an actor on one node, or one on each of several.
+
+>>> site.start("81d2f0a95c3b", 2000.0)
+"""
+
+import os
+import time
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ablations.home.home import Home
+from ablations.home.state import ask_to_stop
+from ablations.pools.snapshot import take_snapshot
+from ablations.ray.driver_process import DriverProcess, RayJob
+from ablations.ray.order import RayOrder, Share
+
+
+@dataclass(kw_only=True)
+class RaySite:
+    """Starts runs on a Ray cluster, which has to share the home folder."""
+
+    home: Home
+    folder: Path
+    """The folder of the sweep for what belongs to Ray: one folder per attempt, and the driver's output."""
+    share: Share
+    threads: int
+    driver: DriverProcess
+    """Replaced by a new one if it is gone."""
+    _jobs: dict[str, RayJob] = field(default_factory=dict)
+    """The last job of each run."""
+
+    @property
+    def name(self) -> str:
+        """The cluster."""
+        return f" on Ray at {self.driver.address}"
+
+    def start(self, run_id: str, budget_gpu_hours: float) -> RayJob:
+        """Have Ray find nodes for a run and train it to the budget; raises RayError if the cluster is gone."""
+        if not self.driver.is_there:
+            self.driver = DriverProcess(self.driver.log)
+        attempt = self.folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{run_id}-{uuid.uuid4().hex[:6]}"
+        order = RayOrder(
+            run=self.home.run(run_id).path,
+            warm_starts=self.home.warm_starts,
+            budget_gpu_hours=budget_gpu_hours,
+            share=self.share,
+            threads=self.threads,
+            snapshot=take_snapshot(self.home),
+            directory=Path(os.getcwd()),
+            allocation=attempt.name,
+        )
+        order.write(attempt)
+        self._jobs[run_id] = self.driver.start(attempt)
+        return self._jobs[run_id]
+
+    def ask_to_stop(self, run_id: str) -> None:
+        """Have the node that trains a run ask it to stop."""
+        if run_id in self._jobs and not self._jobs[run_id].done():
+            self.driver.stop(self._jobs[run_id])
+        else:
+            ask_to_stop(self.home.run(run_id))

@@ -1,0 +1,96 @@
+"""What a pool makes of jobs that are lost with their machine, and of equal failures, at a site that a test plays."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from fixtures_home import BUDGET, make_home, write_state
+
+from ablations.errors import AblationsError
+from ablations.home.cancellation import Cancellation
+from ablations.home.state import State
+from ablations.pools import command_pool
+from ablations.pools.command_pool import CommandPool
+from ablations.pools.equal_failures import equal_failures
+from ablations.pools.pool import Ended
+
+
+@dataclass
+class Job:
+    why: str = ""
+    is_lost: bool = False
+
+    def done(self):
+        return True
+
+
+@dataclass
+class PlayedSite:
+    """Each job is over at once, as `job` says; `began` has the runs of all jobs."""
+
+    job: Job
+    state: str = ""
+    sweep: object = None
+    began: list[str] = field(default_factory=list)
+    name = ""
+
+    def start(self, run_id, budget_gpu_hours):
+        self.began.append(run_id)
+        if self.state:
+            write_state(self.sweep.home, run_id, self.state, compute=0.5 * BUDGET, message="no data at step 3")
+        return self.job
+
+    def ask_to_stop(self, run_id):
+        pass
+
+
+@pytest.fixture
+def sweep(tmp_path, monkeypatch):
+    monkeypatch.setattr(command_pool, "RUNS_POLL_S", 0.0)
+    return make_home(tmp_path, seeds=(0, 1), fraction=0.5, state="stale")
+
+
+def pool_at(site, sweep, **more):
+    cancelled = Cancellation(sweep.folder / "cancelled")
+    return CommandPool(home=sweep.home, site=site, jobs=1, cancelled=cancelled, **more)
+
+
+def test_a_run_that_is_lost_again_and_again_without_a_step_is_given_up(sweep):
+    site, run_id = PlayedSite(Job(why="its node is gone", is_lost=True)), sweep.plan.variants[0].runs[0].id
+    pool = pool_at(site, sweep)
+    pool.add(run_id, BUDGET)
+    said = [event.why for event in pool.work() if isinstance(event, Ended)]
+    assert said == ["its node is gone; it goes on from its last checkpoint"] * 2 + [
+        "its node is gone; lost 3 times in a row without a step, so it is given up"
+    ]
+    assert site.began == [run_id] * 3
+
+
+def test_why_a_job_could_not_begin_is_said_once(sweep):
+    site, run_id = PlayedSite(Job(why="node 2 does not see /home")), sweep.plan.variants[0].runs[0].id
+    pool = pool_at(site, sweep)
+    pool.add(run_id, BUDGET)
+    assert [event.why for event in pool.work() if isinstance(event, Ended)] == ["node 2 does not see /home"]
+
+
+@pytest.mark.parametrize(("holds", "num_begun"), [(True, 3), (False, 6)])
+def test_equal_failures_hold_the_runs_that_wait_where_the_site_asks_for_it(sweep, holds, num_begun):
+    site = PlayedSite(Job(), state="failed", sweep=sweep)
+    pool = pool_at(site, sweep, holds=holds)
+    runs = [run.id for variant in sweep.plan.variants for run in variant.runs]
+    assert len(runs) == 6
+    for run_id in runs:
+        pool.add(run_id, BUDGET)
+    if holds:
+        with pytest.raises(AblationsError, match=r"3 runs in a row failed: no data at step 3; 3 runs not started"):
+            list(pool.work())
+    else:
+        list(pool.work())
+    assert len(site.began) == num_begun
+
+
+def test_failures_are_equal_but_for_their_numbers_and_nothing_between():
+    failed = [(State.FAILED, f"no data at step {step}") for step in range(3)]
+    assert equal_failures(failed) == "no data at step 2"
+    assert equal_failures([*failed[:2], (State.DONE, ""), failed[2]]) is None
+    assert equal_failures([*failed[:2], (State.FAILED, "no GPU")]) is None
+    assert equal_failures(failed[:2]) is None

@@ -1,0 +1,95 @@
+"""Programs of the user's own on a real Ray cluster of two nodes: whatever is killed, they go on; nothing is left."""
+
+import os
+import signal
+
+import pytest
+from own_programs import write_study
+from ray_cluster.cluster import command_line
+from ray_cluster.study import LIMIT_S, RayStudy
+
+from scalerl.run.metrics import read_rows
+
+HELD = """
+go_on(20)
+while not os.path.exists({finish!r}):
+    time.sleep(0.05)
+go_on(30)
+"""
+"""Takes 20 steps, and the last ten when the test is done with it."""
+
+
+@pytest.fixture
+def study(cluster, tmp_path):
+    return RayStudy(cluster=cluster, folder=tmp_path)
+
+
+def write(study: RayStudy, script: str, **keys: str) -> None:
+    """Replace the study's file by one whose program is `script`."""
+    given = {"name": "small", "seeds": "[0]", "budget": "{compute: 300}", "resources": "{mem_gb: 1}"}
+    write_study(study.file.parent, script, **given | keys).rename(study.file)
+
+
+def at_20(rows, *, attempt=1, besides=()):
+    """The rows, if each run stands at its 20th step, in this attempt and a process other than these."""
+    standing = [
+        row["state"] == "running" and row["step"] == 20 and row["attempt"] >= attempt and row["pid"] not in besides
+        for row in rows.values()
+    ]
+    return rows if standing and all(standing) else None
+
+
+def test_a_program_goes_on_whatever_is_killed_or_cancelled(cluster, study):
+    finish = study.folder / "finish"
+    write(study, HELD.format(finish=str(finish)))
+    command = study.begin()
+    study.until(at_20, "both programs", command)
+    assert "2 of 2 runs to train, 2 at a time on Ray at" in study.said
+    study.platform("cancel", "--variant", "rate=0.2")
+    study.until(lambda rows: rows["rate=0.2"]["state"] == "cancelled", "the end of one program", command)
+    study.interrupt(command)
+    assert {row["state"] for row in study.rows().values()} == {"cancelled"}
+
+    command = study.begin()
+    study.until(lambda rows: at_20(rows, attempt=2), "both programs again", command)
+    cluster.kill_node(cluster.second)
+    study.until_said("worker is gone", command)
+    cluster.second = cluster.add_node(1)
+    rows = study.until(lambda rows: at_20(rows) and attempts(rows) == [2, 3] and rows, "both programs anew", command)
+    before = {row["pid"] for row in rows.values()}
+    (driver,) = [process for process in cluster.ours() if "ablations.ray.driver" in command_line(process)]
+    os.kill(driver, signal.SIGKILL)
+    study.until_said("Ray's driver has ended", command)
+    study.until(lambda rows: at_20(rows, besides=before) and attempts(rows) == [3, 4], "another driver", command)
+    command.kill()
+    command.wait()
+    study.until_nothing_is_left()
+    assert {row["state"] for row in study.rows().values()} == {"cancelled"}
+
+    finish.touch()
+    command = study.begin()
+    assert command.wait(LIMIT_S) == 0, study.said
+    study.until_nothing_is_left()
+    logs = [[row["step"] for row in read_rows(path)] for path in study.home.glob("runs/*/metrics.jsonl")]
+    assert logs == [list(range(31))] * 2
+
+
+def attempts(rows):
+    """The attempts of the runs, in order."""
+    return sorted(row["attempt"] for row in rows.values())
+
+
+def test_three_equal_failures_hold_the_runs_that_wait(study):
+    write(study, "sys.exit('no data')", seeds="[0, 1, 2]")
+    command = study.begin("--jobs", "1")
+    assert command.wait(LIMIT_S) == 2, study.said
+    assert "3 runs in a row failed: the program ended with exit code 1 at 0 of 300 tokens" in study.said
+    assert "3 runs not started. Fix the cause, then run the same command again" in study.said
+    assert sorted(row["state"] for row in study.rows().values()) == ["failed", "pending"]
+    assert "no data" in study.platform("logs", study.rows()["settings"]["id"])
+
+
+def test_a_run_that_fits_no_node_is_refused_with_what_there_is(study):
+    write(study, "go_on(3)", resources="{mem_gb: 1, cpus: 64}")
+    refused = " ".join(study.platform("sweep", str(study.file), "--executor", "ray", code=2).split())
+    assert "a run needs 1 node with 64 CPUs and 1 GB, and of 2 nodes of the Ray cluster none can hold that" in refused
