@@ -18,7 +18,7 @@ from scalerl.frozen import Frozen
 from scalerl.recipe import Scale
 
 Multiples = Annotated[tuple[Annotated[float, Field(ge=0.001, le=10_000)], ...], Field(min_length=1)]
-WORDS = {"model_size": "size", "length": "length", "batch": "batch"}
+IN_NAMES = {"model_size": "size", "length": "length", "batch": "batch"}
 """What a key adds to the name of a scale."""
 NEAR = 0.01
 """A number of heads may differ from a whole one by this."""
@@ -54,7 +54,7 @@ class ScaleFamily(Frozen):
     def _scales_told_apart(self) -> Self:
         lists = self._lists
         if not lists:
-            raise ValueError(f"nothing differs; add one of {', '.join(WORDS)}")
+            raise ValueError(f"nothing differs; add one of {', '.join(IN_NAMES)}")
         lengths = {key: len(multiples) for key, multiples in lists.items()}
         if len(set(lengths.values())) > 1:
             found = " and ".join(f"{count} of {key}" for key, count in lengths.items())
@@ -67,7 +67,7 @@ class ScaleFamily(Frozen):
 
     @property
     def _lists(self) -> dict[str, tuple[float, ...]]:
-        return {key: multiples for key in WORDS if (multiples := getattr(self, key))}
+        return {key: multiples for key in IN_NAMES if (multiples := getattr(self, key))}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ class ScaleFamily(Frozen):
             "-".join(
                 [
                     scale_stem(self.of),
-                    *(f"{WORDS[key]}{one:g}" for key, one in zip(lists, each, strict=True) if one != 1),
+                    *(f"{IN_NAMES[key]}{one:g}" for key, one in zip(lists, each, strict=True) if one != 1),
                 ]
             )
             for each in zip(*lists.values(), strict=True)
