@@ -8,7 +8,7 @@ from ablations.report.words.card import card_line, tally_text
 
 
 def card_markdown(card: Card, notes: Sequence[str]) -> str:
-    """The whole card; `notes` stand below its claims."""
+    """The whole card; `notes` follow its claims."""
     plan = card.results.plan
     lines = [card_line(one) for one in card.claims]
     parts = [

@@ -1,4 +1,4 @@
-"""Figures of forecasts: every variant at more compute, and its chance to lead there."""
+"""Figures of forecasts: every variant at more compute, and its probability of being the best there."""
 
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ LEGEND = {"orientation": "h", "yanchor": "top", "y": -0.17, "x": 0, "itemsizing"
 FORECAST_LEGEND = (
     "Points were measured, lines are forecasts, mean over seeds, dashed where they are extrapolated: by ScaleRL eq. 1 "
     "(arXiv 2510.13786), or beyond the fitted range by the median over several families of curves where eq. 1 leaves "
-    "their 80 % band. Bands are 95 % intervals, which hold those families too. Bars: the share of joint draws in which "
+    "their 80 % band. Bands are 95 % intervals, which include those families. Bars: the share of joint draws in which "
     "a variant is highest at the compute named above them."
 )
 """Caption of `forecast_figure`."""

@@ -38,7 +38,7 @@ def _stopped(mark: str) -> str:
 
 
 def _is_bound(text: str) -> bool:
-    """True for a number with its interval, which is no link without an address behind it: `>= 0.59`, `-0.05 [-0.1,
+    """True for a number with its interval, which is not a link, because no address follows: `>= 0.59`, `-0.05 [-0.1,
     0.1]`.
     """
     return re.fullmatch(r"(>= )?[+-]?[\d,.]*( ?\[[-+\d.,… ]*\])?", text) is not None
@@ -76,7 +76,7 @@ def _report_text(document: Document) -> str:
 
 
 def _tables(heading: str, found: Sequence[GridTable], notes: str) -> list[str]:
-    """A section of tables; none without one."""
+    """A section of tables; empty without tables."""
     tables = [
         text for one in found for text in (f"### {markdown_text(one.title)}", markdown_grid(one.headings, one.rows))
     ]

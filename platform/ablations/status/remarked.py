@@ -1,4 +1,4 @@
-"""Remarks on the runs of a sweep as they are now, from their states and the fits that are kept beside them.
+"""Current remarks on the runs of a sweep, from their states and the fits saved beside them.
 
 Nothing is fitted here, so that the table of a large sweep stays quick: a collapse is known from the last `platform
 compare`, `platform sweep` or page that fitted the run.
@@ -25,7 +25,7 @@ def remarked(sweep: StartedSweep, rows: Sequence[RunRow]) -> tuple[list[RunRow],
 
 
 def run_of_row(sweep: StartedSweep, row: RunRow) -> FittedRun:
-    """The run with its kept fit, if there is one, in the state that the sweep and Slurm know."""
+    """The run with its saved fit, if any, and with its state according to the sweep and Slurm."""
     folder, name, state = sweep.run(row.id), curve_name(row.variant, row.seed), row.state
     reading = read_kept(folder, name, sweep.plan.fit_settings) or RunReading(
         curve=None, fit=None, reason="", cost_gpu_hours=state.compute_gpu_hours, hours=None

@@ -395,7 +395,9 @@ EXPECTED = {
     ),
     "pairs_of_nothing.yaml": Expected(6, "pairs", "no two variants change different settings", "remove it, or add one"),
     "pairs_unknown.yaml": Expected(7, "pairs.0", "unknown variant 'smal'", "did you mean 'small'?"),
-    "scales_one.yaml": Expected(3, "scales", "one scale is no ladder; write `scale: smoke`, or add a larger one", ""),
+    "scales_one.yaml": Expected(
+        3, ("scales"), "found one scale; write `scale: smoke`, or add a larger one to `scales`", ""
+    ),
     "scales_unknown.yaml": Expected(3, "scales.0", "unknown scale 'smokey'", "did you mean 'smoke'?"),
     "scales_with_scale.yaml": Expected(1, "", "scales and scale exclude each other; write one of them", ""),
     "search_with_stop.yaml": Expected(
