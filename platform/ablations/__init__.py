@@ -103,7 +103,7 @@ MODULES = {
     "start": "log",
     "sweeps": "findings.results",
 }
-"""Where each of `__all__` is defined."""
+"""Module that defines each name of `__all__`."""
 
 
 def __getattr__(name: str) -> Any:

@@ -28,7 +28,7 @@ LOG_VARIABLE, FOLDER_VARIABLE, SEED_VARIABLE = "ABLATIONS_LOG", "ABLATIONS_FOLDE
 BUDGET_VARIABLE, SETTINGS_VARIABLE = "ABLATIONS_BUDGET", "ABLATIONS_SETTINGS"
 OWN_LOG, ABOUT_FILE = "metrics.jsonl", "run.json"
 OWN_FOLDERS = "own-runs"
-"""Folder of the runs of scripts that the platform has not started."""
+"""Folder of the runs of scripts that the platform did not start."""
 OTHER_PROCESS_LIMIT_S = 30.0
 """Time to wait for a process of an earlier attempt that still saves its checkpoint."""
 AGREEMENT = 1e-6
@@ -73,22 +73,22 @@ class OwnRun:
         right: SupportsIndex | Iterable[SupportsIndex] | None = None,
         of: SupportsIndex | Iterable[SupportsIndex] | None = None,
     ) -> None:
-        """Append one evaluation to the log; when this returns, a crash of the script loses nothing of it.
+        """Append one evaluation to the log; once this returns, a crash of the script cannot lose the row.
 
         `score` is the pass rate, from 0 to 1. `right` of `of` answers, whole numbers, give the score and its noise; a
         list of both, with one entry per held-out prompt, gives the noise exactly. `compute` is the compute since the
         start of training, over all attempts, and grows with `step`.
 
-        After a restart the first step that is logged says where the script has resumed: earlier rows stay, rows of
-        this step and later are replaced. Raises ValueError for numbers that make no evaluation; nothing is then logged.
+        After a restart, the first logged step shows where the script has resumed: earlier rows stay, and rows from this
+        step on are replaced. Raises ValueError for invalid numbers, which are not logged.
         """
         row = _row(step, compute, score, right, of)
         kept, end = self._kept(row["step"])
         before = kept[-1] if kept else None
         if before and row["step"] <= before[0]:
             raise ValueError(
-                f"step {row['step']}: step {before[0]} is logged already; log each step once, in order. A script "
-                "that has resumed may go back only with its first row"
+                f"step {row['step']}: step {before[0]} is already logged; log each step once, in order. A resumed "
+                "script may go back only with its first row"
             )
         if before and row["compute_gpu_hours"] <= before[1]:
             raise ValueError(
@@ -130,7 +130,7 @@ class OwnRun:
                 time.sleep(0.1)
 
     def _whole_rows(self) -> list[tuple[int, float, float, int]]:
-        """The rows of the log, after a last row that a crash has cut short is removed."""
+        """The rows of the log, without a last row that a crash has cut short, which is removed."""
         rows, start = [], 0
         for number, line in enumerate(self._file.read().splitlines(keepends=True), start=1):
             if not line.endswith(b"\n"):
@@ -159,7 +159,7 @@ def start(
     """Begin or resume the log of this run.
 
     The arguments are for a script that runs by itself: in a command study, folder, seed, budget and settings are the
-    platform's. By default the folder is `own-runs/NAME-OF-THE-SCRIPT/DATE-AND-TIME`; naming the folder of an earlier
+    platform's. By default the folder is `own-runs/NAME-OF-THE-SCRIPT/DATE-AND-TIME`; passing the folder of an earlier
     run resumes its log. With `durable` every row also survives a power cut, which costs a write to the disk per row.
 
     Raises ValueError if another process logs the run, or if the log is damaged.
@@ -219,7 +219,7 @@ def _counted(right: Any, of: Any, step: int) -> dict[str, Any]:
         raise ValueError(f"step {step}: right has {len(rights)} entries and of has {len(judged)}; one per prompt")
     for one, most in zip(rights, judged, strict=True):
         if one > most:
-            raise ValueError(f"step {step}: {one} right answers of {most}; right is at most of")
+            raise ValueError(f"step {step}: {one} right answers of {most}; right must be at most of")
     if sum(judged) == 0:
         raise ValueError(f"step {step}: of is 0; an evaluation needs at least one answer")
     row: dict[str, Any] = {"pass_rate": sum(rights) / sum(judged), "num_samples": sum(judged)}

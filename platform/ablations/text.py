@@ -103,7 +103,7 @@ DIFFERING = re.compile(
 
 
 TOGETHER = "+"
-"""Between the names of two variants in the name of the one that has the changes of both."""
+"""Separator between two names of variants in the name of the variant with both changes."""
 
 
 def parts_of(both: str, names: Iterable[str]) -> tuple[str, str] | None:

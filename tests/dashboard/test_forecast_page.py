@@ -31,7 +31,7 @@ def test_the_page_forecasts_every_variant_at_twice_the_budget(monkeypatch, tmp_p
     assert reference == ""
     assert less.startswith("-0.0")
     assert "`platform forecast loo --budget 2x`" in captions(page)
-    assert "weighed by AICc" in captions(page)
+    assert "weighted by AICc" in captions(page)
     crossings = page.dataframe[1].value
     assert list(crossings["variant"]) == list(TRUTH)
     # A of 0.54 against 0.61 at the same C_mid: the reference leads for good.

@@ -19,7 +19,7 @@ def test_a_study_at_two_scales_has_its_picture_and_table(monkeypatch, tmp_path):
     table = page.dataframe[0].value
     assert list(table.columns) == ["variant", "smoke", "bench", "trend", "over scales", "forecast"]
     assert table["over scales"].tolist() == ["carries"]
-    assert "two scales differ in opposite directions" in " ".join(one.value for one in page.caption)
+    assert "the differences at two scales have opposite signs" in " ".join(one.value for one in page.caption)
 
 
 def test_studies_that_differ_in_scale_alone_are_one(tmp_path):

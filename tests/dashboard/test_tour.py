@@ -42,9 +42,9 @@ def test_by_how_much_is_it_decided_what_did_it_change_and_what_would_decide(monk
         r"scalerl leads: the runner-up, loo-curriculum \(curriculum.type = uniform\), is 0\.\d+ \[[^]]+\] lower", text
     )
     undecided = re.findall("cannot be told apart|cannot tell which", text)
-    assert bool(undecided) == ("Undecided: " in text) == ("To find out: " in text)
+    assert bool(undecided) == ("Undecided: " in text) == ("To decide: " in text)
     assert bool(undecided) != ("Every comparison is decided" in text)
-    assert all(quoted in TOUR for quoted in ("leads baseline by ", '"Undecided: ', '"To find out: '))
+    assert all(quoted in TOUR for quoted in ("leads baseline by ", '"Undecided: ', '"To decide: '))
 
 
 def test_when_it_will_end(monkeypatch, sweep):

@@ -34,7 +34,7 @@ def here(tmp_path, monkeypatch):
 def test_a_study_is_trained_judged_and_judged_alike_by_the_same_command(here, platform, home):
     first = platform("reproduce", "fig0", "--as-written")
     assert "faster: level up by 0.1" in first.stdout
-    assert "Not as in the paper: The model has" in first.stdout
+    assert "Different from the paper: The model has" in first.stdout
     folder = home / "sweeps/fig0"
     card = json.loads((folder / "card.json").read_text())
     assert (card["num_seeds"], len(card["claims"]), card["scale"]) == (2, 2, "seconds")

@@ -78,7 +78,7 @@ def test_answers_by_prompt_are_read_back_prompt_by_prompt(tmp_path):
         ({"step": 1, "compute": 1, "right": [1, 2], "of": 4}, "both whole numbers, or both lists"),
         ({"step": 1, "compute": 1, "right": [1, 2], "of": [4]}, "right has 2 entries and of has 1"),
         ({"step": 1, "compute": 1, "score": 0.5, "right": 1, "of": 4}, "score is 0.5, but right / of is 0.25"),
-        ({"step": 0, "compute": 9, "score": 0.5}, "step 0 is logged already"),
+        ({"step": 0, "compute": 9, "score": 0.5}, "step 0 is already logged"),
         ({"step": 1, "compute": 0, "score": 0.5}, "compute 0 is not above the 0 of step 0"),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_script_that_resumes_earlier_replaces_its_later_rows(tmp_path):
     first_part(tmp_path, "")
     run = started(tmp_path)
     run.log(step=2, compute=2.5, score=0.25)
-    with pytest.raises(ValueError, match="step 2 is logged already; log each step once, in order"):
+    with pytest.raises(ValueError, match="step 2 is already logged; log each step once, in order"):
         run.log(step=1, compute=3, score=0.5)
     rows = list(read_rows(tmp_path / "metrics.jsonl"))
     assert [(row["step"], row["compute_gpu_hours"], row["pass_rate"]) for row in rows] == [

@@ -1,4 +1,5 @@
-"""Base class for everything a user writes: frozen, strict, documented field by field; also bounds fields share."""
+"""Base class for everything a user writes: frozen, strict, documented field by field; with bounds that several fields
+share."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -19,7 +19,7 @@ from typing import Any
 from scalerl.errors import Rejected
 
 MOST_DRAWS = 20
-"""Draws for each problem that is wanted, after which a data set is taken to have no other problems."""
+"""Draws per wanted problem after which a data set counts as exhausted."""
 OURS = ("size", "seed")
 """Settings of the task that the library's configurations have too."""
 
@@ -59,7 +59,7 @@ def problems(dataset: str, config: str, size: int, seed: int) -> tuple[Mapping[s
 
 
 def write_problems() -> None:
-    """Main function of that process: what is wanted as JSON in, the problems or the reason for none as a pickle out."""
+    """Main function of that process: reads the request as JSON, writes the problems or the error as a pickle."""
     output = os.dup(1)
     os.dup2(2, 1)  # what the library prints
     random.seed(0)
@@ -91,7 +91,7 @@ def draw_problems(dataset: str, config: str, size: int, seed: int) -> tuple[Mapp
 
 
 def data_set(dataset: str, config: str, *, size: int, seed: int) -> Any:
-    """The library's data set; raises GymError naming what it has if the name or a key of `config` is unknown."""
+    """The library's data set; raises GymError with the known names if the name or a key of `config` is unknown."""
     try:
         import reasoning_gym
         from reasoning_gym.factory import DATASETS

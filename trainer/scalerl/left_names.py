@@ -12,7 +12,8 @@ from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")
 NAME_PREFIXES = ("psm_", "sem.", "vllm_")
-"""Prefixes of Python's blocks and semaphores and of vLLM's blocks. Other libraries' names may belong to live ones."""
+"""Prefixes of Python's blocks and semaphores and of vLLM's blocks. Other libraries' names may belong to live processes.
+"""
 SILENT_TRACKER = "ignore::UserWarning:multiprocessing.resource_tracker"
 """PYTHONWARNINGS for a resource tracker, which would otherwise warn about each name that killed processes have left."""
 

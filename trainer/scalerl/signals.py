@@ -1,4 +1,5 @@
-"""Signals that terminals, `timeout` and Slurm send to all processes of a run, and of which its own process decides."""
+"""Signals that terminals, `timeout` and Slurm send to all processes of a run, but that only its main process may act
+on."""
 
 import signal
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ TO_ALL_PROCESSES = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1
 
 @contextmanager
 def signals_to_all_blocked() -> Iterator[None]:
-    """Block them in this thread, and for good in processes started in the block, also while Python starts."""
+    """Block these signals in this thread, and permanently in processes started in the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, TO_ALL_PROCESSES)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Ends started processes when the process that started them is gone, whatever they hang in.
+"""Ends started processes when the process that started them has gone, even if they hang.
 
     python -m scalerl.warden PID...     reads `+PID` and `-PID` lines, and at the end of its input kills these groups
 
@@ -19,7 +19,8 @@ from scalerl.left_names import members_of_group, take_names_away
 from scalerl.signals import signals_to_all_blocked
 
 MOST_STARTS = 5
-"""Wardens of one process while it guards anything; one that cannot live is not started for ever."""
+"""Maximum number of starts of a warden while it guards anything, so that one that keeps dying is not restarted forever.
+"""
 
 
 class Warden:
@@ -36,7 +37,7 @@ class Warden:
         self._starts = 0
 
     def guard(self, group: int) -> None:
-        """Have this process group killed when this process is gone."""
+        """Have this process group killed when this process has gone."""
         with self._lock:
             self._groups.add(group)
             if self._process is None:
@@ -78,7 +79,7 @@ class Warden:
         threading.Thread(target=self._watch, args=(self._process,), daemon=True).start()
 
     def _do_without(self, why: str) -> None:
-        print(f"{why}; processes of this run that hang may outlive it if it is killed", flush=True)
+        print(f"{why}; processes of this run that hang may outlive the run if it is killed", flush=True)
 
     def _say(self, line: str) -> None:
         if self._process is not None and self._process.stdin is not None:

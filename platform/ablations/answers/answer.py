@@ -46,14 +46,14 @@ class Question:
     widest: float
     """Largest half-width for the verdict "no difference seen", in pass rate or in ln of a ratio."""
     measured: Callable[[Sequence[Fit], Sequence[Fit], RunToRun, int], JointInterval | None]
-    """Function of the variant's seeds, the reference's seeds, the run-to-run spread and the number of comparisons; None
-    if there is no answer."""
+    """Measurement of the variant against the reference: a function of the variant's seeds, the reference's seeds, the
+    run-to-run spread and the number of comparisons; None if there is no answer."""
     repeats: Callable[[Sequence[Fit], Sequence[Fit], str], Repeats | None]
     """The numbers of a variant's seeds, when compared with the reference's, under a law (a family's name; empty for the
     law of the question itself); None if they have none."""
     on_one_footing: Callable[[Sequence[Sequence[Fit]], str], list[Repeats] | None]
-    """The numbers of the seeds of several variants under a law, with one compute or target for all of them; None if one
-    of them has none."""
+    """Numbers of the seeds of several variants under a law, with one compute or target for all of them; None if any
+    seed has no number."""
     is_by_law: bool = False
     """True if the number depends on the law beyond the readings, so that the spread is taken under each."""
     form: str
@@ -67,9 +67,9 @@ class Question:
     spread_noun: str
     """Noun for sentences after "standard deviation": "of levels"."""
     too_wide: str
-    """Meaning of "cannot tell"."""
+    """Text for "cannot tell"."""
     said: dict[str, str]
-    """Verdicts in sentences, if they differ from those in tables."""
+    """Verdicts as written in sentences, if tables write them differently."""
     sentence: str
     """The numbers in a sentence: "{number} against {reference}"; may also use {own}, {seeds} and {reference_seeds}."""
 
@@ -104,15 +104,15 @@ class Question:
             **sides,
             NO_DIFFERENCE: f"the interval holds {null} and is narrow enough to rule out a large difference",
             CANNOT_TELL: self.too_wide,
-            PROVISIONAL: "one seed does not tell how far runs of one recipe lie apart; a second one does",
-            REFERENCE: "the variant that all others are compared with",
+            PROVISIONAL: "one seed does not show how much runs of one recipe differ; a second seed does",
+            REFERENCE: "the variant with which all others are compared",
         }
 
     def spread_of(
         self, variants: Iterable[Sequence[Fit]], baseline: Sequence[Fit], others: Sequence[Repeats] = ()
     ) -> RunToRun:
-        """The run-to-run spread, from the seeds of every variant and from repeated runs of other sweeps. Runs that have
-        collapsed say nothing of it.
+        """The run-to-run spread, from the seeds of every variant and from repeated runs of other sweeps. Collapsed runs
+        are left out.
         """
         saying = [some for fits in variants if (some := [fit for fit in fits if fit.verdict != "collapsed"])]
 
@@ -186,14 +186,14 @@ class Answer:
 
     @classmethod
     def of_reference(cls, question: Question) -> "Answer":
-        """The reference's answer about itself: no difference."""
+        """The reference's answer for itself: no difference."""
         null = question.no_difference
         numbers = {"estimate": null, "lo": null, "hi": null, "joint_lo": null, "joint_hi": null}
         return cls(question=question, **numbers, verdict=REFERENCE, joint_verdict=REFERENCE)
 
     @classmethod
     def written(cls, question: Question, *, estimate: float | None, lo: float | None, hi: float | None) -> "Answer":
-        """An answer read from a card, which has no joint interval."""
+        """An answer read from a card, which holds no joint interval."""
         verdict = question.verdict(Interval(estimate=math.nan, lo=lo, hi=hi))
         ends = {"joint_lo": None, "joint_hi": None}
         return cls(

@@ -62,7 +62,7 @@ class VariantResult:
     level: float | None
     """Pass rate over the last third of the compute that variant and reference have both spent, mean over seeds."""
     paper_rule: str
-    """Verdict of the paper's own rule: two A differ if they lie more than 0.02 apart (ScaleRL §4)."""
+    """Verdict of the paper's own rule: two A differ if they differ by more than 0.02 (ScaleRL §4)."""
     answers: Mapping[str, Answer]
     """Answers by the name of their question."""
 
@@ -72,7 +72,7 @@ class VariantResult:
 
     @property
     def doubts_eq1(self) -> bool:
-        """True if the residuals of the seeds speak against eq. 1."""
+        """True if the residuals of the seeds contradict eq. 1."""
         return self.verdict not in WITHOUT_RISE and self.eq1_p < DOUBTED
 
     def to_json(self) -> dict[str, Any]:
@@ -106,14 +106,14 @@ class Comparison:
     """Evidence on the spreads from runs of other sweeps."""
     questions: tuple[Question, ...] = QUESTIONS
     unlike: tuple[Unlike, ...] = ()
-    """Variants with a run, or a spread, unlike the others."""
+    """Variants with an outlying run or spread."""
 
     def __repr__(self) -> str:
         return f"<Comparison of {counted(len(self.variants), 'variant')} with {self.reference!r}>"
 
     @property
     def is_provisional(self) -> bool:
-        """True if nothing tells how far runs of one recipe lie apart, so that no verdict differs."""
+        """True if no run-to-run spread is known, so that no verdict is "different"."""
         return not any(spread.is_known for spread in self.spreads.values())
 
     def to_json(self) -> dict[str, Any]:
@@ -131,7 +131,8 @@ class Comparison:
         }
 
     def run_to_run_json(self) -> dict[str, Any]:
-        """The spreads and the other sweeps behind them: {"level": {"sd": 0.0098, ...}, ..., "left_out": []}."""
+        """Plain data of the spreads and of the other sweeps behind them: {"level": {"sd": 0.0098, ...}, ...,
+        "left_out": []}."""
         spreads = {name: spread.to_json() for name, spread in self.spreads.items()}
         return spreads | {"other_sweeps": list(self.others.sweeps), "left_out": list(self.others.left_out)}
 

@@ -1,10 +1,10 @@
 """Differences between the fits of a variant and of the reference: in ceiling, and in compute to a common target.
 
-Every seed gives one number, and the scatter of the seeds' numbers is their uncertainty (`run_to_run`): it holds how far
-runs of one recipe lie apart as well as the error of each fit. A ceiling is uncertain for a further reason, which all
-seeds share: the law of the curves beyond the readings is unknown. So the ceilings of all runs are taken under each
-family in turn, and the interval is that of the mixture of the answers (`one_law`). Compute to a target within the
-readings comes from eq. 1, since the families that fit agree there.
+Every seed gives one number, and the scatter of the seeds' numbers is their uncertainty (`run_to_run`): it covers both
+the run-to-run spread and the error of each fit. A ceiling is uncertain for a further reason, which all seeds share: the
+law of the curves beyond the readings is unknown. So the ceilings of all runs are taken under each family in turn, and
+the interval is that of the mixture of the answers (`one_law`). Compute to a target within the readings comes from eq.
+1, since the families that fit agree there.
 """
 
 import math
@@ -44,7 +44,7 @@ def ceilings_under(fits: Sequence[Fit], law: str = SIGMOID.name) -> Repeats:
 def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
     """Mean A over seeds, with the run-to-run `spread` of A.
 
-    One seed whose spread is unknown has the interval of its fit: of this run, not of its recipe.
+    With one seed and an unknown spread, the interval is that of the fit: it describes this run, not its recipe.
     """
     if not is_bounded(fits):
         lo = float(np.mean([fit.ceiling.lo for fit in fits]))
@@ -58,7 +58,7 @@ def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
 
 
 def _means(fits: Sequence[Fit], spread: RunToRun, *, bounded: bool) -> list[Student]:
-    """The mean ceiling of the seeds under each law; for an unbounded variant, what it has reached."""
+    """The mean ceiling of the seeds under each law; for an unbounded variant, the level it has reached."""
     return [
         replace(spread.under.get(law, spread).of_mean(_at_least(fits, law, bounded=bounded)), weight=weight)
         for law, weight in law_weights(fits).items()
@@ -90,8 +90,8 @@ def ceiling_difference(
         return only_estimate(estimate, num_seeds=min(len(fits), len(baseline)), is_shown=is_shown)
 
     def parts(*, lower: bool) -> list[Student]:
-        """The difference under each law; at its lower end an unbounded variant has what it has reached, at its upper
-        end an unbounded baseline has."""
+        """The difference under each law; an unbounded variant counts with the level it has reached at the lower end, an
+        unbounded baseline at the upper end."""
         return [
             replace(
                 spread.under.get(law, spread).of_difference(
@@ -126,9 +126,9 @@ def _no_farther(
     estimate: float,
     comparisons: int,
 ) -> tuple[float | None, float | None]:
-    """Lower ends of a difference, no lower than A of `fits` at its own lower end less the known ceiling of the task.
+    """Lower ends of a difference, no lower than A of `fits` at its own lower end minus the known ceiling of the task.
 
-    Either of the two ends may be wrong, so A's own has half the tail.
+    Either end may be wrong, so A's own end gets half the tail.
     """
     if ends is None:
         return None, None
@@ -164,7 +164,7 @@ def common_target(variants: Sequence[Sequence[Fit]]) -> float | None:
 
 
 def ln_computes(fits: Sequence[Fit], target: float) -> Repeats:
-    """The ln of the compute that each of a variant's seeds needs to a pass rate."""
+    """ln of the compute that each of a variant's seeds needs to reach a pass rate."""
     needed = [math.log(_reaches(fit, target)) for fit in fits]
     return Repeats.of(needed, [_ln_compute_variance(fit, target) for fit in fits], starts_of(fits))
 
@@ -174,7 +174,7 @@ def compute_ratio(
 ) -> JointInterval | None:
     """Compute that `fits` need to reach the common target, divided by the compute that `baseline` needs.
 
-    `spread` is the run-to-run spread of ln compute. None if there is no common target. Seeds are averaged by geometric
+    `spread` is the run-to-run sd of ln compute. None if there is no common target. Seeds are averaged by geometric
     mean.
     """
     target = common_target([fits, baseline])
@@ -193,8 +193,8 @@ def compute_ratio(
 
 
 def is_bounded(fits: Sequence[Fit]) -> bool:
-    """True if the seeds of a variant together bound its ceiling: families that allow all of them a ceiling of 1 weigh
-    at most MOST_OPEN.
+    """True if the seeds of a variant together bound its ceiling: the families under which every seed may have a ceiling
+    of 1 have a weight of at most MOST_OPEN.
 
     A mean ceiling of 1 needs one of 1 for every seed, since none is higher. So twice the log likelihood ratios add up,
     chi-squared with as many degrees of freedom as seeds.

@@ -35,7 +35,7 @@ NUM_BEYOND = 40
 INNER = (0.1, 0.9)
 OUTER = (0.025, 0.975)
 UNTOLD = (0.1, 0.9)
-"""The leader of two curves is undecided if its share of the draws lies between these."""
+"""Limits of a leader's share of the draws between which the leader of two curves is undecided."""
 ONE_POINT = 0.01
 SLOPE_STEP = 0.01
 """Step in ln C for slopes; the slope over it differs from the derivative by a share of about (B * 0.01)^2."""
@@ -76,11 +76,12 @@ class Crossing:
     probability: float
     """Probability that the curves cross: the share of draws that do."""
     leads_after: float
-    """Share of the crossing draws in which the first of the two leads beyond; of all draws if none crosses."""
+    """Share of the crossing draws in which the first variant leads beyond the crossing; share of all draws if none
+    crosses."""
 
     @property
     def leads(self) -> bool | None:
-        """True if the first of the two leads beyond; None if undecided."""
+        """True if the first variant leads beyond the crossing; None if undecided."""
         least, most = UNTOLD
         return None if least < self.leads_after < most else self.leads_after >= most
 
@@ -120,7 +121,7 @@ def is_by_eq1(fits: Sequence[Fit]) -> bool:
     compute. One law serves the whole curve, so the curve has no jumps.
 
     The weight of eq. 1 would be a bad criterion: with nine readings AICc favours families with fewer parameters
-    whatever the readings say. Forecasts of nine laptop runs from their first 30 % err by .107 with a least weight of
+    regardless of the readings. Forecasts of nine laptop runs from their first 30 % err by .107 with a minimum weight of
     1/4, and by .057 with this rule.
     """
     return _lies_within(tuple(_some(fits)))
@@ -140,7 +141,8 @@ def estimated(fits: Sequence[Fit], compute: np.ndarray | float) -> np.ndarray:
 
 
 def predict(fits: Sequence[Fit], compute: float, spread: RunToRun) -> Prediction:
-    """The pass rate at any compute with its 80 % and 95 % intervals; `spread` is that of `spread_at` this compute.
+    """The pass rate at any compute with its 80 % and 95 % intervals; `spread` is the result of `spread_at` for this
+    compute.
 
     One seed gives the forecast of that run; two or more give the forecast of the recipe, like A in a comparison.
     """
@@ -167,10 +169,12 @@ def predict(fits: Sequence[Fit], compute: float, spread: RunToRun) -> Prediction
 
 
 def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float, spread: RunToRun) -> Interval:
-    """Pass rate of `fits` minus that of `baseline` at one compute; `spread` is that of `spread_at` this compute.
+    """Pass rate of `fits` minus that of `baseline` at one compute; `spread` is the result of `spread_at` for this
+    compute.
 
-    Up to the compute that all have reached this is the difference in level, and the verdict's own numbers at the same
-    compute; beyond, it is that of the fitted curves, under each law in turn. An unknown spread is assumed.
+    Up to the compute that all runs have reached, this is the difference in level, with the verdict's own numbers at the
+    same compute. Beyond it, this is the difference of the fitted curves under each law in turn. An unknown spread is
+    replaced by the assumed one.
     """
     question = pass_rate_at(_positive(compute))
     if not spread.is_known:
@@ -195,7 +199,7 @@ def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float, 
 
 
 def compute_to_reach(fits: Sequence[Fit], score: float, spread: RunToRun) -> Interval | None:
-    """Compute at which the variant reaches a pass rate; None if half of the curves or more never do.
+    """Compute at which the variant reaches a pass rate; None if at least half of the curves never do.
 
     "Never" means not up to 100 times the largest fitted compute. An end of the interval is None in the same sense, and
     0 if R_0 is `score` or more.
@@ -213,7 +217,7 @@ def compute_to_reach(fits: Sequence[Fit], score: float, spread: RunToRun) -> Int
 def crossing(fits: Sequence[Fit], other: Sequence[Fit], spread: RunToRun) -> Crossing:
     """The last crossing of the curves of two variants, and its probability.
 
-    If a variant has one seed, the crossing describes these runs and leaves out how much other runs would differ.
+    If a variant has one seed, the crossing describes only these runs, without run-to-run differences.
     """
     grid = _grid((*fits, *other), start=1.0)
     averaged, of_eq1 = (
@@ -248,8 +252,7 @@ def cost_of_a_point(fits: Sequence[Fit], compute: float) -> Interval | None:
     """Compute for another 0.01 of pass rate at one compute, 0.01 / (dR/dC); None if half of the curves do not rise.
 
     A curve does not rise if the point would cost over 100 times the largest fitted compute; an end of the interval is
-    None in the same sense. The slope holds the share of the other families fixed: it is a slope of laws, not of the
-    passage from one law to another.
+    None in the same sense. The slope is taken with the shares of the families held fixed.
     """
     ends = _positive(compute) * np.exp(SLOPE_STEP * np.array([-0.5, 0.5]))
 
@@ -370,7 +373,7 @@ def no_forecast(fit: Fit) -> str:
     """The reason why a fit gives no forecast; empty if it gives one."""
     end = or_dots(fit.window[1])
     if fit.verdict == "collapsed":
-        return f"the pass rate fell for good after compute {end}; nothing is forecast from the part before"
+        return f"the pass rate fell for good after compute {end}; the part before gives no forecast"
     if not fit.rises:
-        return f"{fit.verdict} up to compute {end}: a flat line fits as well; nothing is forecast of the variant"
+        return f"{fit.verdict} up to compute {end}: a flat line fits as well, so the variant has no forecast"
     return ""

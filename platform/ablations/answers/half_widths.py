@@ -28,7 +28,8 @@ from ablations.fit.result import Fit
 
 POWER = 0.8
 MOST_OPEN_STUDIES = 1 - POWER
-"""Share of studies without an end from which no difference is seen with a power of POWER."""
+"""Maximum share of studies without an end of the interval at which a difference is still detected with a power of
+POWER."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ class Sight:
 
     half_width: float | None
     seen: float | None
-    """The smallest difference that is seen with a probability of POWER."""
+    """The smallest difference detected with a probability of POWER."""
     open: float = 0.0
     """Share of studies whose interval lacks an end."""
 
@@ -79,7 +80,8 @@ class Sizes:
 
 
 def sight_of(variance: float, freedom: float, share_open: float = 0.0) -> Sight:
-    """The resolution of a difference with this variance; none if the spread is unknown, or too many lack an end."""
+    """The resolution of a difference with this variance; empty if the spread is unknown, or too many studies lack an
+    end of the interval."""
     if freedom <= 0 or share_open > 0.5:
         return Sight(half_width=None, seen=None, open=1.0 if freedom <= 0 else share_open)
     t, t_of_power = (float(stdtrit(freedom, share)) for share in (0.975, POWER))
@@ -129,7 +131,7 @@ def compute_sight(runs: SimulatedRuns, sizes: Sizes) -> Sight:
 
 
 def _ln_compute_sd(runs: SimulatedRuns, target: float) -> float:
-    """Run-to-run sd of ln compute; if unknown, that of runs whose A differ: d ln C / dA = 1 / (B (A - R)) at R."""
+    """Run-to-run sd of ln compute; if unknown, from the sd of A: d ln C / dA = 1 / (B (A - R)) at R."""
     if runs.known.spread.target is not None:
         return runs.known.spread.target
     steepness = float(np.mean([fit.B * (fit.eq1_A - target) for fit in runs.reference]))
@@ -137,6 +139,6 @@ def _ln_compute_sd(runs: SimulatedRuns, target: float) -> float:
 
 
 def _open(fits: Sequence[Fit], num_seeds: int) -> float:
-    """Share of studies of so many seeds that bound no ceiling, each with neighbouring runs of the simulated ones."""
+    """Share of studies with this number of seeds that bound no ceiling, each from neighbouring simulated runs."""
     studies = [[fits[(first + seed) % len(fits)] for seed in range(num_seeds)] for first in range(len(fits))]
     return float(np.mean([not is_bounded(study) for study in studies]))

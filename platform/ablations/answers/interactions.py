@@ -1,4 +1,4 @@
-"""Interactions: what two changes do together beyond what each does alone.
+"""Interactions: the effect of two changes together beyond the sum of their effects alone.
 
     interaction = (mu_ab - mu_0) - (mu_a - mu_0) - (mu_b - mu_0) = mu_ab - mu_a - mu_b + mu_0
 
@@ -18,7 +18,7 @@ from ablations.fit.result import Fit
 from ablations.text import parts_of
 
 LEFT_OUT = "loo-"
-"""How the names of variants begin that take a choice of the reference away."""
+"""Prefix in the names of variants that remove a choice of the reference."""
 SAME_WORK, NEED_EACH_OTHER, ADD_UP = "do the same work", "need each other", "add up"
 
 
@@ -32,21 +32,21 @@ class Interaction:
     second: str
     both: str
     answers: Mapping[str, Answer]
-    """By the name of the question; a difference of differences, of compute a ratio of ratios."""
+    """Answers by the name of the question: a difference of differences, or for compute a ratio of ratios."""
     sizes: Mapping[str, float]
-    """By question: what both together and both apart add up to, in the unit of its intervals; its sign says which way
-    the changes lead."""
+    """Sum of the effects together and apart, by question, in the unit of its intervals; the sign shows the direction of
+    the changes."""
 
     @property
     def is_removal(self) -> bool:
-        """True if both variants take a choice away, so that what they lack together tells of the choices."""
+        """True if both variants remove a choice, so that the interaction is one of the choices removed."""
         return self.first.startswith(LEFT_OUT) and self.second.startswith(LEFT_OUT)
 
     def word(self, question: str) -> str:
-        """What the two do to each other.
+        """The interaction in words.
 
-        Changes that do less together than apart do the same work; changes that do more need each other. Of choices
-        that are taken away the opposite holds: if taking both away costs more than the sum, either does the work.
+        Changes that do less together than apart do the same work; changes that do more need each other. The opposite
+        holds for removed choices: if removing both costs more than the sum, either one does the work.
         """
         answer = self.answers[question]
         if answer.verdict not in (answer.question.higher, answer.question.lower):
@@ -56,7 +56,7 @@ class Interaction:
 
     @property
     def said(self) -> str:
-        """The words of the questions that are decided, else the word of the first one."""
+        """The words of the decided questions, else those of the first one."""
         words = {name: self.word(name) for name in self.answers}
         decided: dict[str, list[str]] = {}
         for name, word in words.items():
@@ -78,7 +78,8 @@ def interactions(
     spreads: Mapping[str, RunToRun],
     questions: Sequence[Question],
 ) -> list[Interaction]:
-    """Every pair of changes of which both, each and none was trained; `alone` has the answers of each variant.
+    """Interactions of every pair of changes trained together, each alone, and neither; `alone` has the answers of each
+    variant.
 
     Joint intervals hold for all pairs at once.
     """

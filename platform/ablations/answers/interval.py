@@ -30,7 +30,7 @@ class JointInterval(Interval):
     is_shown: bool = True
     """False for an estimate without meaning by itself, though an end may be known: a ceiling without an upper end."""
     is_provisional: bool = False
-    """True if one seed and nothing else tells how far runs of one recipe lie apart, so that there is no interval."""
+    """True if there is one seed and the run-to-run spread is unknown, so that there is no interval."""
 
     @property
     def joint(self) -> Interval:
@@ -39,6 +39,6 @@ class JointInterval(Interval):
 
 
 def only_estimate(estimate: float, *, num_seeds: int, is_shown: bool = True) -> JointInterval:
-    """An estimate without an interval, since the run-to-run spread is unknown: provisional if a side has one seed."""
+    """An estimate whose run-to-run spread is unknown, without an interval; provisional if either side has one seed."""
     ends = {"lo": None, "hi": None, "joint_lo": None, "joint_hi": None}
     return JointInterval(estimate=estimate, **ends, is_shown=is_shown, is_provisional=num_seeds == 1)

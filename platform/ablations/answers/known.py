@@ -26,7 +26,7 @@ PAPER_PROMPTS = 1000
 PAPER_RUN_SD = 0.0045
 """Standard deviation of readings about their curve; the residuals of published runs scatter by .004."""
 PAPER_AUTOCORRELATION = 0.4
-"""Lag-1 autocorrelation; published runs have .3 to .56."""
+"""Lag-1 autocorrelation; published runs lie between .3 and .56."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +36,15 @@ class RunSpread:
     level: float
     ceiling: float
     target: float | None
-    """Of ln compute to a target; None if it follows from the ceiling's and the law."""
+    """Run-to-run sd of ln compute to a target; None if it follows from the ceiling's sd and the law."""
     freedom: int
-    """Degrees of freedom of the level's spread from seeds of earlier runs; 0 if all three are assumed or stated."""
+    """Degrees of freedom of the level's spread, from seeds of earlier runs; 0 if all three spreads are assumed or
+    stated."""
 
     @classmethod
     def of(cls, spreads: Mapping[str, RunToRun]) -> "RunSpread":
-        """The spread left between runs with the same start, which is in no difference of variants with the same seeds.
-        If no ceiling or target has a second seed, the levels give theirs.
+        """The spread left between runs once the effect of a shared start cancels. If no ceiling or target has a second
+        seed, the spread of the levels is used.
         """
         level, ceiling, target = (spreads[name] for name in ("level", "ceiling", "target"))
         return cls(
@@ -79,11 +80,11 @@ class KnownScale:
     speed: Speed | None = None
     num_runs: int = 0
     others: OtherSweeps = NO_OTHERS
-    """Evidence from other sweeps of the home folder that the comparison will add to the study's own seeds."""
+    """Evidence from other sweeps of the home folder, which the comparison will add to the study's own seeds."""
     is_stated: bool = False
     """True if the user has stated the run-to-run sd."""
     unkept: str = ""
-    """The reason why fits of earlier runs could not be kept; empty if they were."""
+    """The reason why fits of earlier runs could not be saved; empty if they were."""
 
     def stated(self, sd: float) -> "KnownScale":
         """A copy with the given run-to-run standard deviation."""

@@ -34,7 +34,7 @@ from ablations.answers.student import LEAST_VARIANCE, Student, interval_of
 
 LadderWord = Literal["carries", "fades", "flips", "cannot tell"]
 SMALL = 0.5
-"""A difference that fades has at most this share of its first size on the other side, at the largest scale."""
+"""Maximum size of a fading difference at the largest scale, on the other side, as a share of its first size."""
 SLOPE_DOUBT = 0.5
 """Standard deviation of a change of slope beyond the trained scales, as a share of the slope and its error."""
 
@@ -60,7 +60,7 @@ class Rung:
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder:
-    """What becomes of one difference over scales, from the smallest to the largest; at least two."""
+    """One difference over at least two scales, from the smallest to the largest."""
 
     question: Question
     rungs: tuple[Rung, ...]
@@ -77,7 +77,7 @@ class Ladder:
 
     @property
     def word(self) -> LadderWord:
-        """What becomes of the difference; see the module."""
+        """How the difference changes over the scales; see the module."""
         sides, estimates = [rung.side for rung in self.rungs], [rung.difference.estimate for rung in self.rungs]
         first, last = sides[0], sides[-1]
         if 1 in sides and -1 in sides:
@@ -119,7 +119,7 @@ class Ladder:
 def rung_of(scale: str, x: float, answer: Answer, freedom: float) -> Rung | None:
     """The rung of an answer, whose 95 % interval is read as Student's with these degrees of freedom.
 
-    None of an answer without an interval.
+    None for an answer without an interval.
     """
     question = answer.question
     lo, hi = question.scaled(answer.lo), question.scaled(answer.hi)

@@ -37,7 +37,7 @@ def common_compute(fits: Sequence[Fit]) -> float:
 
 
 def levels_of(fits: Sequence[Fit], compute: float) -> list[Level]:
-    """The level of each run at this compute; empty if the readings of one begin too late."""
+    """The level of each run at this compute; empty if the readings of any run begin too late."""
     levels = [level_of(fit.curve, compute) for fit in fits]
     return [level for level in levels if level is not None] if None not in levels else []
 
@@ -72,7 +72,7 @@ def mean_weights(compute: np.ndarray, start: float, end: float) -> np.ndarray:
 
 
 def level_repeats(levels: Sequence[Level]) -> Repeats:
-    """The levels of a variant's seeds; all of them have the mean of their errors, so that their plain mean counts."""
+    """The levels of a variant's seeds, all with their mean error, so that every seed weighs the same."""
     variance = float(np.mean([level.variance for level in levels]))
     starts = [level.start for level in levels]
     return Repeats.of([level.value for level in levels], [variance] * len(levels), starts)

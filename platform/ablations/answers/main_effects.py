@@ -1,4 +1,4 @@
-"""Main effects of a grid: what one value of an axis does instead of another, on average over the other axes.
+"""Main effects of a grid: the effect of one value of an axis instead of another, averaged over the other axes.
 
     effect of a against a0 = 1 / n sum_b (mu_ab - mu_a0b)          over the n settings b of the other axes
 
@@ -39,7 +39,7 @@ class MainEffect:
     value: str
     against: str
     num_pairs: int
-    """Number of settings of the other axes that it is the mean over."""
+    """Number of settings of the other axes over which the effect is averaged."""
     answers: Mapping[str, Answer]
     """Answers by the name of their question."""
 
@@ -58,7 +58,7 @@ def main_effects(
 ) -> list[MainEffect]:
     """The effect of every value of every axis against the axis's base; joint intervals hold for all effects at once.
 
-    `axes` are the values by axis, in the order of the values of a cell. A value without a pair of cells is left out.
+    `axes` are the values by axis, in the order of the values of a cell. A value without any pair of cells is left out.
     """
     wanted = []
     for place, (axis, values) in enumerate(axes.items()):

@@ -19,8 +19,8 @@ from ablations.fit.result import Fit
 
 
 def law_weights(fits: Sequence[Fit]) -> dict[str, float]:
-    """The weight of each family for all of these fits: w_k = mean of the weight of family k over the fits that have an
-    upper end, over all if none has. Families without weight are left out.
+    """The weight of each family for all of these fits: w_k = mean of the weight of family k over the fits with an upper
+    end, or over all fits if none has one. Families without weight are left out.
     """
     having = [fit for fit in fits if fit.ceiling.hi is not None] or fits
     means = {
@@ -31,7 +31,7 @@ def law_weights(fits: Sequence[Fit]) -> dict[str, float]:
 
 @lru_cache(maxsize=4096)
 def ceiling_under(fit: Fit, law: str) -> tuple[float, float]:
-    """A of one run under a family, and its variance given the readings; eq. 1's if the fit rejects the family."""
+    """A of one run under a family, and its variance given the readings; under eq. 1 if the fit rejects the family."""
     other = next((one for one in fit.alternatives.others if one.family.name == law), None)
     if law == SIGMOID.name or other is None:
         return fit.eq1_A, float(fit.draws.A.var())

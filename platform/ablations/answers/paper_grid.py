@@ -30,7 +30,7 @@ FINER_STEPS_OF_A = 1000
 LEAST_B, LARGEST_B = 0.05, 12.0
 """Limits of B; the paper requires B > 0 only, and its table 1 has 1.09 to 2.44."""
 PAPER_MIN_READINGS = 5
-"""Least number of readings: two more than the parameters A, B and C_mid."""
+"""Minimum number of readings: two more than the parameters A, B and C_mid."""
 
 B_NODES = np.geomspace(LEAST_B, LARGEST_B, 61)
 LARGEST_EXPONENT = 700.0
@@ -59,7 +59,7 @@ class PaperFit:
     """The reading at compute 0."""
     grid: PaperGrid
     edges: tuple[str, ...]
-    """Parameters among A, B and C_mid at an end of their search range, where the grid decides, not the readings."""
+    """Parameters among A, B and C_mid at an end of their search range, so that the grid decides, not the readings."""
     window: tuple[float, float]
     """Compute of the first and of the last fitted reading."""
     residuals: np.ndarray

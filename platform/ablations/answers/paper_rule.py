@@ -1,9 +1,9 @@
-"""The paper's own rule for ceilings (ScaleRL §4, A.5): two A within 0.02 are equal, whatever their intervals."""
+"""The paper's own rule for ceilings (ScaleRL §4, A.5): two A within 0.02 are equal, regardless of their intervals."""
 
 from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE
 
 PAPER_MARGIN = 0.02
-"""The paper's error of A (ScaleRL §4)."""
+"""Margin within which the paper takes two A as equal (ScaleRL §4)."""
 PAPER_RULE = f"±{PAPER_MARGIN} rule"
 
 

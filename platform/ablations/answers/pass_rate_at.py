@@ -1,4 +1,5 @@
-"""The pass rate of each seed at one compute: its level up to what all have reached, beyond it what its curve says."""
+"""The pass rate of each seed at one compute: its level up to the compute that all runs have reached, its fitted curve
+beyond."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -17,11 +18,11 @@ from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 
 NEARLY = 1.02
-"""Factor up to which the last common reading counts as one at the asked compute."""
+"""Maximum factor between the last common reading and the requested compute at which the reading still counts."""
 
 
 def pass_rate_at(compute: float) -> Question:
-    """The question which has the higher pass rate at this compute."""
+    """The question of which variant has the higher pass rate at this compute."""
 
     def numbers(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
         reached = common_compute([*fits, *baseline])
@@ -34,8 +35,8 @@ def pass_rate_at(compute: float) -> Question:
 
 
 def predictions(fits: Sequence[Fit], compute: float, law: str) -> Repeats:
-    """The pass rate of each seed's curve at one compute under a family; eq. 1's if the fit rejects the family. All have
-    the mean of their errors, so that their plain mean counts, as in a prediction.
+    """The pass rate of each seed's curve at one compute under a family; under eq. 1 if the fit rejects the family. All
+    seeds get their mean error, so that every seed weighs the same, as in a prediction.
     """
     found = [_prediction(fit, compute, law) for fit in fits]
     variance = float(np.mean([one for _, one in found]))

@@ -38,7 +38,7 @@ def _levels(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats |
 
 
 def _ceilings(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
-    """Seeds without an upper end count if all seeds together have one: their errors are large, they weigh little."""
+    """Seeds without an upper end count if all seeds together have one; their large errors give them little weight."""
     rising = fits if rise_together(fits) else [fit for fit in fits if fit.rises]
     saying = rising if rising and is_bounded(rising) else [fit for fit in rising if fit.ceiling.hi is not None]
     return ceilings_under(saying, law or SIGMOID.name) if len(saying) > 1 else None

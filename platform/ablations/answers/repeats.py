@@ -1,10 +1,10 @@
-"""The numbers of seeds, each with its error, and the spread that they have in common.
+"""The numbers of seeds, each with its error, and their common spread.
 
     y_vi = mu_v + e_vi      e_vi ~ N(0, tau^2 + s_vi^2)
 
-Each seed of a variant weighs 1 / (tau^2 + s_vi^2). tau^2 is the one by which the weighed squares of all variants have
-their expectation (Paule and Mandel 1982); if even tau = 0 explains more than the seeds show, a scale below 1 is found
-(Hartung and Knapp 2001).
+Each seed of a variant weighs 1 / (tau^2 + s_vi^2). tau^2 is the value at which the weighted squares of all variants
+equal their expectation (Paule and Mandel 1982); if even tau = 0 explains more than the seeds show, a scale below 1 is
+found (Hartung and Knapp 2001).
 """
 
 import math
@@ -25,7 +25,7 @@ LEAST_SCALE = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class Repeats:
-    """The numbers of a variant's seeds.
+    """One number for each of a variant's seeds.
 
     Repeats(values=(0.591, 0.603), starts=("a", "b"), own_variances=(4e-5, 4e-5))
     """
@@ -35,7 +35,7 @@ class Repeats:
     own_variances: tuple[float, ...]
     """Variance of each number given its readings, s^2."""
     num_here: int = 0
-    """For a recipe of other sweeps: its number of seeds in the compared sweep, if it is not repeated there."""
+    """Number of seeds that a recipe of other sweeps has in the compared sweep, if it is not repeated there."""
 
     @property
     def freedom(self) -> int:
@@ -44,7 +44,7 @@ class Repeats:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Repeats":
-        """The inverse of `asdict` by way of JSON."""
+        """The inverse of `asdict`, from JSON."""
         lists = {name: tuple(content[name]) for name in ("values", "starts", "own_variances")}
         return cls(**lists, num_here=content["num_here"])
 
@@ -55,7 +55,7 @@ class Repeats:
         return cls(values=tuple(map(float, values)), starts=known, own_variances=tuple(map(float, own_variances)))
 
     def weighed(self, tau: float) -> "Weighed":
-        """The mean of the seeds, each weighed by 1 / (tau^2 + s_i^2)."""
+        """The mean of the seeds, each weighted by 1 / (tau^2 + s_i^2)."""
         y, variances = np.array(self.values), tau**2 + np.array(self.own_variances)
         weights = 1 / np.maximum(variances, LEAST_VARIANCE)
         mean = float(weights @ y / weights.sum())
@@ -63,7 +63,7 @@ class Repeats:
 
 
 class Weighed(NamedTuple):
-    """The seeds of a variant, weighed by their errors."""
+    """The seeds of a variant, weighted by their errors."""
 
     mean: float
     chi_squared: float
@@ -86,7 +86,7 @@ class OtherSweeps:
     left_out: tuple[str, ...] = ()
     """Runs that could not be read, with the reason."""
     unkept: str = ""
-    """The reason why the evidence could not be kept; empty if it was."""
+    """The reason why the evidence could not be saved; empty if it was."""
 
     def of(self, spread: str) -> tuple[Repeats, ...]:
         """The evidence on one spread."""
@@ -99,7 +99,7 @@ NO_OTHERS = OtherSweeps()
 
 @dataclass(frozen=True, kw_only=True)
 class CommonSpread:
-    """A common variance, of runs about their variant's mean or about that and their start's effect.
+    """A common variance of runs about their variant's mean, with or without the effect of their start.
 
     CommonSpread(tau=0.0098, scale=1.0, own_variance=0.00001, freedom=18)
     """
@@ -108,7 +108,7 @@ class CommonSpread:
     """Standard deviation between runs, without the errors of their readings."""
     scale: float = 1.0
     own_variance: float = 0.0
-    """Mean s^2 of the runs behind it."""
+    """Mean s^2 of the runs behind the spread."""
     freedom: float = 0.0
 
     @property
@@ -118,9 +118,10 @@ class CommonSpread:
 
     @classmethod
     def of(cls, groups: Sequence[Repeats], *, freedom: float | None = None) -> "CommonSpread":
-        """The tau at which the squares of all groups over tau^2 + s_i^2 have their expectation; at 0, a scale below 1.
+        """The tau at which the squares of all groups over tau^2 + s_i^2 equal their expectation; if tau is 0, a scale
+        below 1.
 
-        `freedom` is the expectation, by default the number of seeds less that of the groups.
+        `freedom` is the expectation, by default the number of seeds minus the number of groups.
         """
         total = float(sum(one.freedom for one in groups)) if freedom is None else freedom
         if total <= 0:

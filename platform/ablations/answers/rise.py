@@ -1,7 +1,7 @@
-"""Whether the seeds of a variant rise, judged together, and the verdict on all of them.
+"""Test whether the seeds of a variant rise together, and the verdict on all of them.
 
-A seed that wanders need not rise by itself, though all seeds together leave no doubt. A seed that stays flat is another
-matter: it has no curve to average, and its variant none either.
+A wandering seed need not rise by itself, even if all seeds together clearly do. A flat seed has no curve to average, so
+its variant has none either.
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from ablations.fit.result import Fit
 
 
 def rise_together(fits: Sequence[Fit]) -> bool:
-    """True if no seed is flat, and the curves of all explain their readings better than flat lines do."""
+    """True if no seed is flat, and curves explain the readings of all seeds better than flat lines do."""
     return all(fit.verdict != "no rise" for fit in fits) and rises_beyond_chance([fit.rise_deviance for fit in fits])
 
 
 def verdict_together(fits: Sequence[Fit], ceiling_lo: float, ceiling_hi: float | None) -> Verdict:
-    """The verdict on all seeds: a collapse or a flat curve of any one of them, else that on their mean ceiling."""
+    """The verdict on all seeds: the collapse or flat curve of any seed, else the verdict on their mean ceiling."""
     verdicts = {fit.verdict for fit in fits}
     if "collapsed" in verdicts:
         return "collapsed"

@@ -1,4 +1,4 @@
-"""The run-to-run spread: how far runs of one recipe lie apart, from the seeds of all variants of a sweep.
+"""The run-to-run spread: how much runs of one recipe differ, estimated from the seeds of all variants of a sweep.
 
 Verdicts, forecasts, designs and stop rules all get the spread here. The number of seed i of variant v is
 
@@ -36,14 +36,15 @@ from ablations.answers.student import LEAST_VARIANCE, Student
 ASSUMED_SD = 0.0075
 """Half of the +-0.015 that spans three ScaleRL runs (ScaleRL §4), for forecasts if no recipe has a second seed."""
 PRIOR_FREEDOM = 3.0
-"""Degrees of freedom of the common spread in the variance of one variant. With 4, a reference with one low or several
-noisy runs makes more of the equal variants differ; with 2, fewer real differences are seen (`moderated_spread.py`)."""
+"""Degrees of freedom of the common spread in the variance of one variant. With 4, more equal variants are called
+different if the reference has one low or several noisy runs; with 2, fewer real differences are seen
+(`moderated_spread.py`)."""
 STANDS_OUT = 0.05
 """Level of the F test, over all variants of a sweep together."""
 SHARED_SHARE = 0.5
-"""Share of the variance taken to come from the start, where a design is asked whether pairing by start pays."""
+"""Assumed share of the variance that comes from the start, used to decide whether pairing by start pays."""
 ENOUGH_FREEDOM = 18
-"""Degrees of freedom beyond which other sweeps do not count: three seeds of nine variants, which give sd to 17 %."""
+"""Degrees of freedom beyond which other sweeps are not used: three seeds of nine variants, which give sd to 17 %."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,17 +52,17 @@ class RunToRun:
     """The spread of one number between runs of one recipe; see the module for the model."""
 
     within: CommonSpread = field(default_factory=CommonSpread)
-    """About the mean of the variant."""
+    """Spread about the mean of the variant."""
     paired: CommonSpread | None = None
-    """About the mean of the variant and the effect of the start; None if pairing by start does not pay."""
+    """Spread about the mean of the variant plus the effect of the start; None if pairing by start does not pay."""
     effects: Mapping[str, float] = field(default_factory=dict)
     """Effect u_b of each start."""
     shared_by: Mapping[str, int] = field(default_factory=dict)
     """Number of variants behind the effect of each start."""
     num_runs: int = 0
-    """Number of repeated runs behind the spread."""
+    """Number of repeated runs that the spread is estimated from."""
     num_other_runs: int = 0
-    """Number of these from other sweeps."""
+    """Number of these runs that belong to other sweeps."""
     num_variants: int = 1
     under: Mapping[str, "RunToRun"] = field(default_factory=dict)
     """The spread of the number under each other law, by the name of the family."""
@@ -73,7 +74,7 @@ class RunToRun:
 
     @property
     def is_known(self) -> bool:
-        """True if repeated runs tell the spread."""
+        """True if repeated runs determine the spread."""
         return self.within.freedom > 0
 
     @property
@@ -132,7 +133,7 @@ class RunToRun:
         return Student(estimate=estimate, variance=total, freedom=min(freedom, most))
 
     def stands_out(self, runs: Repeats) -> float:
-        """The sd of a variant over that of all, if an F test finds it larger; else 0."""
+        """The sd of a variant divided by that of all variants, if an F test finds it larger; else 0."""
         pool = self.paired or self.within
         weighed, freedom = self._weighed(runs, pool)
         if freedom <= 0 or pool.freedom <= freedom:
@@ -151,8 +152,8 @@ class RunToRun:
         return max(scale * weighed.variance, LEAST_VARIANCE), whole
 
     def _weighed(self, runs: Repeats, pool: CommonSpread) -> tuple[Weighed, float]:
-        """A variant's runs about their mean, without the effects of their starts for the paired pool, and the degrees
-        of freedom of their squares."""
+        """Deviations of a variant's runs from their mean, without the effects of their starts for the paired pool, and
+        the degrees of freedom of their squares."""
         if pool is not self.paired:
             return runs.weighed(pool.tau), float(runs.freedom)
         adjusted = self.adjusted(runs)
@@ -160,7 +161,7 @@ class RunToRun:
         return adjusted.weighed(pool.tau), adjusted.freedom * (1 - float(np.mean(lost or [1.0])))
 
     def adjusted(self, runs: Repeats) -> Repeats:
-        """The runs whose start has a known effect, without it."""
+        """The runs with a known effect of their start, minus that effect."""
         kept = [
             (y - self.effects[b], variance, b)
             for y, variance, b in zip(runs.values, runs.own_variances, runs.starts, strict=True)
@@ -170,7 +171,7 @@ class RunToRun:
 
     def differences(self, starts: Sequence[str], baseline: Sequence[str], num_draws: int) -> np.ndarray:
         """Draws of the difference between the means of two variants due to run-to-run differences, given the starts of
-        each. Errors of readings are left out, for draws of fits that have them.
+        each. Errors of readings are left out, because draws of fits already contain them.
         """
         return _mean_offsets(
             self, 1 / len(starts) + 1 / len(baseline), _unshared([(1.0, starts), (-1.0, baseline)]), num_draws
@@ -202,7 +203,7 @@ class RunToRun:
     def __str__(self) -> str:
         if not self.is_known:
             return f"{ASSUMED_SD}, assumed"
-        others = f", {self.num_other_runs} of them of other sweeps" if self.num_other_runs else ""
+        others = f", {self.num_other_runs} of them from other sweeps" if self.num_other_runs else ""
         paired = f" ({self.paired_sd:.4f} if they begin alike)" if self.paired else ""
         return f"{self.sd:.4f}{paired} from {self.num_runs} repeated runs{others}"
 
@@ -242,7 +243,7 @@ def pays_to_pair(freedom: float, unpaired: float) -> bool:
 
 
 def _paired(plain: RunToRun, every: Sequence[Repeats]) -> RunToRun:
-    """The spread with the effects of starts removed, if runs of several variants share them and it pays."""
+    """The spread with the effects of starts removed, if runs of several variants share starts and pairing pays."""
     known = list({one.values: one for one in every if UNKNOWN not in one.starts}.values())
     starts = {start: number for number, start in enumerate(dict.fromkeys(b for one in known for b in one.starts))}
     counts = Counter(start for one in known for start in dict.fromkeys(one.starts))
@@ -262,7 +263,7 @@ def _paired(plain: RunToRun, every: Sequence[Repeats]) -> RunToRun:
 
 
 def _that_agree(every: Sequence[Repeats], num_variants: int) -> list[Repeats]:
-    """The groups without those whose squares stand out; at most half of them do."""
+    """The groups without outliers, whose squares stand out; at most half of the groups are left out."""
     kept = list(every)
     while len(kept) > max(2, len(every) // 2):
         pool = CommonSpread.of(kept)
@@ -281,7 +282,7 @@ def _that_agree(every: Sequence[Repeats], num_variants: int) -> list[Repeats]:
 
 
 def _wanted(others: Sequence[Repeats], freedom: int) -> list[Repeats]:
-    """The first entries of `others`, until there are ENOUGH_FREEDOM degrees of freedom in all."""
+    """The first entries of `others`, as many as are needed for ENOUGH_FREEDOM degrees of freedom in all."""
     wanted: list[Repeats] = []
     for recipe in others:
         if freedom >= ENOUGH_FREEDOM:

@@ -1,4 +1,4 @@
-"""Simulated and fitted runs of a possible study: of its reference, and of a variant that is slower.
+"""Simulated and fitted runs of a possible study: runs of its reference, and of a slower variant.
 
     R(C) = R_ref(C / SLOWER)                                                SLOWER times the compute to every pass rate
 
@@ -21,7 +21,7 @@ from ablations.fit.result import Fit
 NUM_CURVES = 5
 """Number of simulated runs of the reference, and of the variant. Their scatter is known to a quarter."""
 SLOWER = 1.3
-"""Factor in compute of the variant: about what three seeds see at the paper's scale."""
+"""Factor in compute of the variant: about the factor that three seeds detect at the paper's scale."""
 SEED = 16
 
 
@@ -47,7 +47,7 @@ class SimulatedRuns:
         return self._simulated(lambda compute: self.known.law(compute / SLOWER))
 
     def _simulated(self, law: Law) -> list[Fit]:
-        """Runs whose readings scatter about the law with the known noise; run i of both recipes has one noise."""
+        """Runs whose readings scatter about the law with the known noise; run i of both recipes has the same noise."""
         expected = expected_curve(law, self.compute, self.samples)
         rng = np.random.default_rng(SEED)
         sampling = 0.0 if expected.samples is None else expected.score * (1 - expected.score) / expected.samples

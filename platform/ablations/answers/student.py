@@ -57,7 +57,7 @@ def interval_of(parts: Sequence[Student], estimate: float, *, comparisons: int =
     """The 95 % interval of a mixture, and the interval corrected for the number of `comparisons`.
 
     The correction is Bonferroni's, with tails of 0.025 / m: m intervals that each fail in 0.05 / m of the studies fail
-    together in 0.05 at most, whatever their dependence.
+    together in 0.05 at most, for any dependence.
     """
     tails = (TAIL, 1 - TAIL, TAIL / comparisons, 1 - TAIL / comparisons)
     lo, hi, joint_lo, joint_hi = (quantile(parts, share) for share in tails)

@@ -1,8 +1,7 @@
-"""Runs and variants that are not like their siblings: collapsed runs, variants whose seeds scatter more than others'.
+"""Outlying runs and variants: collapsed runs, and variants whose seeds scatter more than those of others.
 
-A collapsed run leaves the spread that all variants share, and so does a variant whose seeds lie further apart by an F
-test (`run_to_run`); its own intervals are wider. The run that does it is named, with the evaluation at which it left
-its siblings.
+The common spread leaves out collapsed runs, and variants whose seeds scatter more by an F test (`run_to_run`), which
+get wider intervals. The outlying run is named, with the evaluation at which it left its siblings.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from ablations.fit.result import Fit
 
 @dataclass(frozen=True, kw_only=True)
 class Unlike:
-    """A variant with a run, or a spread, unlike the others.
+    """A variant with an outlying run or spread.
 
     Unlike(variant="loo-loss", num_seeds=3, collapsed=("loo-loss-s2",), ratio=0.0, run="", apart=0.0, since=None)
     """
@@ -28,13 +27,13 @@ class Unlike:
     collapsed: tuple[str, ...] = ()
     """Names of its collapsed runs."""
     ratio: float = 0.0
-    """Standard deviation of its levels over that of all variants, if it stands out; else 0."""
+    """Standard deviation of its levels divided by that of all variants, if it stands out; else 0."""
     run: str = ""
     """Name of the run that lies far from its siblings; empty for two seeds, either of which may be the odd one."""
     apart: float = 0.0
-    """Level of that run less the mean of its siblings."""
+    """Level of the outlying run minus the mean of its siblings."""
     since: float | None = None
-    """Compute of the evaluation from which it has stayed away."""
+    """Compute of the evaluation from which the run has stayed away from its siblings."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -44,7 +43,7 @@ class Unlike:
 def unlike_siblings(
     curves_by_variant: Mapping[str, Sequence[Fit]], baseline: Sequence[Fit], spread: RunToRun
 ) -> tuple[Unlike, ...]:
-    """The variants that have a collapsed run or stand out; `spread` is the run-to-run spread of levels."""
+    """Variants with a collapsed run, and variants that stand out; `spread` is the run-to-run spread of levels."""
     found = (_unlike(name, fits, baseline, spread) for name, fits in curves_by_variant.items())
     return tuple(one for one in found if one.collapsed or one.ratio)
 

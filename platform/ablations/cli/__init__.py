@@ -137,18 +137,18 @@ def options(
 
 @runtime_checkable
 class UsageProblem(Protocol):
-    """What Typer raises for an unknown option or a missing argument; it exports no common class of these."""
+    """Typer's error for an unknown option or a missing argument, which have no exported common class."""
 
     exit_code: int
     ctx: typer.Context | None
 
     def format_message(self) -> str:
-        """What is wrong, in words."""
+        """The problem in words."""
         ...
 
 
 def main() -> None:
-    """The console script: one message and the exit code of whatever the platform, the trainer or the system raises.
+    """The console script: one message and the exit code for any error of the platform, the trainer or the system.
 
     With `--json` the message is on standard error, and as a JSON document on standard output.
     """

@@ -60,7 +60,7 @@ def show_audits(sweep: str, found: "list[Audit]") -> None:
     out = console()
     out.say(
         f"{sweep}: {len(differing)} of {counted(judged, 'kept answer')} are judged differently by a second reading; "
-        f"{kept - judged:,} more it cannot judge."
+        f"the second reading cannot judge {kept - judged:,} more."
     )
     if not differing:
         return

@@ -1,4 +1,4 @@
-"""A sweep that goes on without the command that started it."""
+"""A sweep that continues without the command that started it."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from ablations.home.home import Home
 
 @dataclass(frozen=True, kw_only=True)
 class BackgroundSweep:
-    """Where to find a sweep that was started in the background.
+    """A sweep that was started in the background, with its process and its log.
 
     >>> BackgroundSweep(sweep="loo", pid=4711, log=Path("ablation-runs/sweeps/loo/background.log"))
     """
@@ -19,7 +19,7 @@ class BackgroundSweep:
     sweep: str
     pid: int
     log: Path
-    """What `platform sweep --json` prints: progress, then the comparison or the error as a JSON document."""
+    """Output of `platform sweep --json`: progress, then the comparison or the error as a JSON document."""
 
     def to_json(self) -> dict[str, object]:
         """Plain data for JSON."""

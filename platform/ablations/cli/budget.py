@@ -74,7 +74,7 @@ def ask_about_jump(asked: AskedBudget, plan: Plan, *, own: float) -> None:
 
 
 def jump_text(asked: AskedBudget, plan: Plan, *, own: float) -> str:
-    """A warning if a bare number is many times the file's budget; empty otherwise."""
+    """Warning about a bare number that is many times the file's budget; empty otherwise."""
     if asked.unit or asked.amount <= LARGE_JUMP * own:
         return ""
     return (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DEFAULT_SCALE = "laptop"
 WIDTH = 120
 SANDBOX = "sandbox"
-"""The part of findings about this machine instead of the data or the model."""
+"""Part of the findings that concerns this machine, not the data or the model."""
 
 
 def check(
@@ -55,7 +55,7 @@ def check(
 
 
 def recipes_of(recipe: str, scale: str | None, sets: Iterable[str]) -> "dict[str, ResolvedRecipe]":
-    """The recipe by its name; for a sweep file, every variant by its name, except those of a program."""
+    """Recipes by name: the one recipe, or every variant of a sweep file except those of a program."""
     from ablations.study.resolve import load_resolved
     from scalerl.recipe.command import own_recipes
 
@@ -130,7 +130,7 @@ def refuse_early(recipes: "Mapping[str, AnyRecipe]", out: Screen, *, trains_here
 
 @contextmanager
 def saying_after(silent_s: float, out: Screen) -> Iterator[Callable[[str], None]]:
-    """Print the current activity once the block has taken `silent_s` seconds; a faster block prints nothing."""
+    """Print the current activity if the block takes longer than `silent_s` seconds."""
     began, lock = time.monotonic(), threading.Lock()
     doing: list[str] = []
 

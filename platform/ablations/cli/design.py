@@ -48,7 +48,7 @@ def design(
         float | None,
         typer.Option(help="Find the cheapest design for this difference: in pass rate, or for compute a ratio (1.2)."),
     ] = None,
-    question: Annotated[QuestionName, typer.Option(help="Quantity in which --detect is a difference.")] = "level",
+    question: Annotated[QuestionName, typer.Option(help="Quantity to which --detect refers.")] = "level",
     noise: Annotated[
         float | None,
         typer.Option(help="Run-to-run standard deviation in pass rate. Default: estimated from earlier runs."),
@@ -56,9 +56,11 @@ def design(
     scale: Annotated[str | None, typer.Option(help="Scale to use instead of the file's.")] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="Only designs with this number of seeds. Default: two and more, and the file's."),
+        typer.Option(
+            min=1, help=("Only designs with this number of seeds. Default: two or more, and the file's number.")
+        ),
     ] = None,
-    reference: Annotated[str | None, typer.Option("--reference", help="For a CSV file: the reference.")] = None,
+    reference: Annotated[str | None, typer.Option("--reference", help="For a CSV file: name of the reference.")] = None,
     set_: SetOption = None,
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
     home: HomeOption = None,
@@ -196,7 +198,7 @@ def blueprint_of(study: "Study", home: Home, budget: float | None) -> "Blueprint
 
 
 def show_design(study: "Study", sweep: StartedSweep) -> None:
-    """Name the command that says what the sweep could detect; its simulation takes longer than a dry run should."""
+    """Print the command that shows what the sweep could detect, because its simulation is too slow for a dry run."""
     from ablations.findings.design_command import design_command
 
     command = design_command(sweep.plan)

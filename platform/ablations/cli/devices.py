@@ -26,8 +26,8 @@ def plan(
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the memory of each device in a scale's cluster and the time of a step. Needs neither weights nor data. Exit
-    code 1 if something does not fit."""
+    """Show the memory of each device in a scale's cluster and the time of a step. Needs neither weights nor data. The
+    exit code is 1 if something does not fit."""
     from ablations.study.resolve import load_planned
     from scalerl.cluster.step_time import step_time
     from scalerl.memory.forecast import MOST_EVALUATION_ROWS, PromptLengths

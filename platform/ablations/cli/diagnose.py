@@ -1,4 +1,4 @@
-"""What `platform doctor RUN` prints: why runs went wrong."""
+"""Output of `platform doctor RUN`: the reasons why runs went wrong."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,7 +20,7 @@ MOST_FINDINGS = 3
 
 
 def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | None, as_json: bool) -> None:
-    """Print what is wrong with a run, with every run of a sweep, or with the run that a log is of."""
+    """Print the problems of a run, of every run of a sweep, or of the run in a log."""
     from ablations.findings.unlike_seeds import unlike_finding
 
     unlike = unlike_in(home, target) if trainer is None else {}
@@ -46,7 +46,7 @@ def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | No
 
 
 def unlike_in(home: Home, target: str) -> "dict[str, Unlike]":
-    """The runs of a sweep that are unlike their siblings; none if the target is no sweep."""
+    """The outlying runs of a sweep; none if the target is not a sweep."""
     from ablations.findings.results import read_results
     from ablations.findings.unlike_seeds import unlike_seeds
     from ablations.home.started_sweep import read_sweep
@@ -55,7 +55,7 @@ def unlike_in(home: Home, target: str) -> "dict[str, Unlike]":
 
 
 def histories(home: Home, target: str, seed: int | None, trainer: str | None) -> Iterable[History]:
-    """The histories of what the user named: a log, a sweep, or a run by id, first digits or variant."""
+    """The histories of the log, sweep or run that the user named; a run by its id, its first digits or its variant."""
     from ablations.diagnosis.run_history import history_of_run
     from ablations.home.started_sweep import read_sweep
 
@@ -64,7 +64,7 @@ def histories(home: Home, target: str, seed: int | None, trainer: str | None) ->
 
         return [history_of_log(Path(target), trainer)]
     if Path(target).suffix and Path(target).exists():
-        raise AblationsError(f"{target} is a file; name the trainer that wrote it with --log, as in --log trl")
+        raise AblationsError(f"{target} is a file; pass the trainer that wrote it, for example --log trl")
     if target in home.sweep_names():
         plan = read_sweep(home, target).plan
         runs = [(one.name, run) for one in plan.variants for run in one.runs if seed in (None, run.seed)]

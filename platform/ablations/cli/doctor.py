@@ -60,10 +60,10 @@ def doctor(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say why a run went wrong; without a run, check that this machine, Slurm and a node have what a sweep needs.
+    """Explain why a run went wrong; without a run, check that this machine, Slurm and a node are ready for a sweep.
 
-    A run gets findings with the step since which they hold, how sure they are, and the setting to change. A machine
-    gets exit code 1 if something is missing.
+    Each finding about a run gives the first step at which it holds, its certainty, and the setting to change. The exit
+    code is 1 if this machine lacks something.
     """
     from ablations.files.lookup import find_file
     from ablations.ray.doctor import examine_ray
@@ -118,7 +118,7 @@ def doctor(
 
 @contextmanager
 def saying(out: Console) -> Iterator[Callable[[str], None]]:
-    """Show what is being waited for on the last line of a terminal; show nothing elsewhere."""
+    """Show on the last line of a terminal what the command is waiting for; show nothing elsewhere."""
     if not out.is_terminal:
         yield lambda _: None
         return

@@ -1,4 +1,4 @@
-"""What `compare` is asked about runs of other trainers: a CSV file of curves, folders, logs, or MLflow."""
+"""Comparisons of runs of other trainers: from a CSV file of curves, folders, logs, or MLflow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Elsewhere:
-    """How to compare runs of other trainers: `Elsewhere(home=None, reference="grpo", settings=FitSettings())`."""
+    """Comparison of runs of other trainers: `Elsewhere(home=None, reference="grpo", settings=FitSettings())`."""
 
     home: Path | None
     reference: str | None
     settings: FitSettings
 
     def file(self, path: Path) -> "Results":
-        """The comparison of a CSV file of curves."""
+        """Compare the curves of a CSV file."""
         from ablations.findings.elsewhere import study_of_file
 
         return self._compared(study_of_file(path), self.reference)
 
     def scales_of_file(self, path: Path) -> "list[Results]":
-        """The comparison at each scale of a CSV file with a column `scale`."""
+        """Compare the curves of a CSV file with a column `scale`, at each scale."""
         from ablations.findings.elsewhere import study_of_file
         from ablations.fit.curve_file import read_scales
 
@@ -39,9 +39,9 @@ class Elsewhere:
         return [self._compared(study_of_file(path, scale=scale), self.reference) for scale in scales]
 
     def logs(self, paths: Sequence[str], meaning: Mapping[str, Any], naming: Mapping[str, Any]) -> "Results":
-        """The comparison of logs; without a reference, with the first variant, which a note says.
+        """Compare logs; without a reference, with the first variant, which a note says.
 
-        Parsed logs and fits are kept in the home folder, as one would wait for them each time.
+        Parsed logs and fits are saved in the home folder, because they take long.
         """
         from ablations.findings.logged_study import study_of_logs
         from ablations.logs.naming import Naming
@@ -58,7 +58,7 @@ class Elsewhere:
         return self._with_first(study, kept)
 
     def folders(self, paths: Sequence[str]) -> "Results":
-        """The comparison of folders of runs that scripts have logged; without a reference, with the first variant."""
+        """Compare folders of runs that scripts have logged; without a reference, with the first variant."""
         from ablations.findings.own_runs import study_of_folders
 
         return self._with_first(study_of_folders([Path(path) for path in paths]))
@@ -66,7 +66,7 @@ class Elsewhere:
     def experiment(
         self, uri: str, experiment: str | None, meaning: Mapping[str, Any], naming: Mapping[str, Any]
     ) -> "Results":
-        """The comparison of an MLflow experiment."""
+        """Compare the runs of an MLflow experiment."""
         from ablations.tracking.measured_experiment import ExperimentNames, study_of_experiment
 
         if experiment is None:
@@ -78,7 +78,7 @@ class Elsewhere:
         return self._compared(study, self.reference)
 
     def _with_first(self, study: "MeasuredStudy", kept: Path | None = None) -> "Results":
-        """The comparison with the reference, by default the first variant, which a note says."""
+        """Compare with the reference, by default the first variant, which a note says."""
         if self.reference is not None:
             return self._compared(study, self.reference, kept)
         first = study.runs[0].variant

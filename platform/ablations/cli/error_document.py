@@ -1,4 +1,4 @@
-"""The JSON document of an error: what a command with `--json` prints in place of its result."""
+"""The JSON document of an error, printed by a command with `--json` in place of its result."""
 
 from dataclasses import asdict
 from typing import Any

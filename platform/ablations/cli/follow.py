@@ -40,7 +40,7 @@ ATTEMPT_COLUMNS = (
 
 def status(
     sweep: SweepArgument = None,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh until no run trains or waits.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh until no run is training or waiting.")] = False,
     all_runs: Annotated[bool, typer.Option("--all", help="Show every run of a long sweep.")] = False,
     units: Annotated[
         bool, typer.Option("--units", help="Show the processes of runs on the wall clock: node and activity.")
@@ -48,7 +48,7 @@ def status(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what each run of a sweep is doing, when it will end, and why runs failed."""
+    """Show the state of each run of a sweep, when it will end, and why runs failed."""
     sweeps = find_sweeps(home, sweep)
     if watch and (idle := [name for name, on in {"json": as_json, "all": all_runs, "units": units}.items() if on]):
         raise AblationsError(f"--{idle[0]} has no effect with --watch, which shows a live table")
@@ -68,7 +68,7 @@ def status(
 
 
 def show_status(sweep: StartedSweep, *, all_runs: bool, units: bool, as_json: bool) -> int:
-    """Print what each run of a sweep is doing; returns the exit code."""
+    """Print the state of each run of a sweep; returns the exit code."""
     from ablations.status.failures import group_failures
     from ablations.status.live import clock
     from ablations.status.progress import run_rows, to_json
@@ -91,7 +91,7 @@ def show_status(sweep: StartedSweep, *, all_runs: bool, units: bool, as_json: bo
 
 
 def watch_sweep(sweep: StartedSweep, out: Console) -> StartedSweep:
-    """Show a sweep until nothing trains or waits; returns the sweep with the trials that a search has added."""
+    """Show a sweep until no run is training or waiting; returns the sweep with the trials that a search has added."""
     from ablations.status.live import LiveStatus
     from ablations.status.progress import is_still_going
 
@@ -105,9 +105,9 @@ def watch_sweep(sweep: StartedSweep, out: Console) -> StartedSweep:
 
 def logs(
     run: Annotated[str, typer.Argument(help="Run id, its first digits, or the name of a variant.")],
-    sweep: Annotated[str | None, typer.Option(help="Sweep of the variant. Default: the one last started.")] = None,
+    sweep: Annotated[str | None, typer.Option(help="Sweep of the variant. Default: the sweep last started.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the variant. Default: its first.")] = None,
-    attempt: Annotated[int | None, typer.Option(min=1, help="Attempt. Default: the last.")] = None,
+    attempt: Annotated[int | None, typer.Option(min=1, help="Attempt to show. Default: the last.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run ends.")] = False,
     attempts: Annotated[bool, typer.Option("--attempts", help="List the attempts and how they ended.")] = False,
     home: HomeOption = None,
@@ -168,7 +168,7 @@ def print_log(home: Home, run_id: str, attempt: int | None) -> None:
         tell(folder.log(attempt or numbers[-1]).read_text(errors="replace"), end="")
         return
     if not of_jobs:
-        known = f"attempts with a log: {', '.join(map(str, numbers))}" if numbers else "no attempt has one yet"
+        known = f"attempts with a log: {', '.join(map(str, numbers))}" if numbers else "no attempt has a log yet"
         raise AblationsError(f"run {run_id}: no log of {f'attempt {attempt}' if attempt else 'any attempt'}; {known}")
     beside_log(f"run {run_id}: its last job ended before training began. Output of the job:")
     for path in of_jobs:

@@ -33,7 +33,7 @@ def forecast(
         str | None,
         typer.Argument(
             metavar="SWEEP",
-            help="Sweep name or file. Default: the one last started. Or a CSV file of curves.",
+            help="Sweep name or file, or a CSV file of curves. Default: the sweep last started.",
             autocompletion=started_sweeps,
         ),
     ] = None,

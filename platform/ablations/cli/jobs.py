@@ -91,7 +91,7 @@ def named_states(words: list[str]) -> list[State]:
 
 
 def chosen(plan: "Plan", rows: "list[RunRow]", variants: list[str] | None, seeds: list[int] | None) -> "list[RunRow]":
-    """The rows of these variants and seeds, or all if none is named; raises AblationsError for an unknown name."""
+    """The rows of these variants and seeds, or all rows if none is named; raises AblationsError for an unknown name."""
     names = [variant.name for variant in plan.variants]
     variants = [meant(name, names) for name in variants or ()]
     for name in variants:

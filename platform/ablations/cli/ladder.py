@@ -1,4 +1,4 @@
-"""The command that asks whether differences carry from one scale to the next: ladder."""
+"""The command that shows whether differences carry over from one scale to the next: ladder."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,7 +40,9 @@ def ladder(
     ],
     at: Annotated[
         float | None,
-        typer.Option(min=1.0, help="Parameters to forecast for. Default: a step as long as the last one."),
+        typer.Option(
+            min=1.0, help=("Model parameters of the scale to forecast. Default: one more step, as large as the last.")
+        ),
     ] = None,
     reference: Annotated[
         str | None, typer.Option("--reference", help="For a CSV file: the variant to compare with.")
@@ -48,12 +50,13 @@ def ladder(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell which differences carry from one scale to the next, which fade and which flip, and forecast a larger one."""
+    """Show which differences carry over from one scale to the next, which fade and which flip, and forecast a larger
+    scale."""
     from ablations.findings.scale_ladder import scale_ladder
 
     if sweeps[0].lower().endswith(".csv"):
         if len(sweeps) > 1:
-            raise AblationsError(f"a CSV file is read by itself; pass only {sweeps[0]}")
+            raise AblationsError(f"a CSV file cannot be combined with sweeps; pass only {sweeps[0]}")
         elsewhere = Elsewhere(home=home, reference=reference, settings=FitSettings())
         found = scale_ladder(elsewhere.scales_of_file(Path(sweeps[0])), at=at)
     else:
@@ -98,7 +101,7 @@ def results_of(sweeps: Sequence[StartedSweep]) -> "list[Results]":
 
 
 def last_started(home: Path | None, name: str) -> str:
-    """The last sweep of a file with `scales` that was started, or the last; any other name as given."""
+    """The sweep at the last started scale of a file with `scales`, or at its last scale; any other name unchanged."""
     names = names_of_file(name) or [name]
     started = set(find_home(home).sweep_names())
     return next((one for one in reversed(names) if one in started), names[-1])
@@ -121,7 +124,7 @@ def ladder_beside(*results: "Results") -> "ScaleLadder | None":
         others = results_of([read_sweep(own.home, name) for name in names if name not in given])
         ladder = scale_ladder([*results, *others])
     except AblationsError as error:
-        warn(f"nothing is said over scales: {error}")
+        warn(f"no comparison over scales: {error}")
         return None
     return ladder if ladder.questions else None
 

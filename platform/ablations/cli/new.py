@@ -1,4 +1,4 @@
-"""`new`: a study to begin with."""
+"""The command that writes a sweep file to begin with: new."""
 
 import shlex
 from pathlib import Path
@@ -46,7 +46,7 @@ def new(
     try:
         nameable(file.stem)
     except ValueError as error:
-        raise AblationsError(f"{file}: the study is named like its file, but {error}") from None
+        raise AblationsError(f"{file}: the study takes its name from the file, but {error}") from None
     if file.exists():
         raise AblationsError(f"{file} exists; name another file, or delete it")
     named: dict[FileKind, str] = {"recipe": recipe, "scale": scale}

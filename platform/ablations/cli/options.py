@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 FAILED, WRONG_INPUT, NOT_FINISHED = 1, 2, 3
 SCHEMA = 1
-"""Version of all JSON documents. A new key keeps the number; a key that goes or changes its meaning raises it."""
+"""Version of all JSON documents. A new key keeps the number; a key that is removed or changes its meaning raises the
+number."""
 _has_printed_json = False
 PIPE_WIDTH = 160
 
@@ -58,7 +59,7 @@ def further_sweeps(context: typer.Context, begun: str) -> list[str]:
 
 
 def variants_of_sweep(context: typer.Context, begun: str) -> list[str]:
-    """Shell completion: variants of the sweep that the command line names, or of the one last started."""
+    """Shell completion: variants of the sweep that the command line names, or of the sweep last started."""
     named = context.params.get("sweep")
     plan = find_sweep(None, named if isinstance(named, str) else None).plan
     return [one.name for one in plan.variants if one.name.startswith(begun)]
@@ -66,7 +67,7 @@ def variants_of_sweep(context: typer.Context, begun: str) -> list[str]:
 
 SweepArgument = Annotated[
     str | None,
-    typer.Argument(help="Sweep name or file. Default: the one last started.", autocompletion=started_sweeps),
+    typer.Argument(help="Sweep name or file. Default: the sweep last started.", autocompletion=started_sweeps),
 ]
 
 
@@ -123,7 +124,7 @@ def find_sweep(home_option: Path | None, name: str | None) -> StartedSweep:
 
 
 def find_sweeps(home_option: Path | None, name: str | None) -> list[StartedSweep]:
-    """As `find_sweep`; of a sweep file with `scales`, the sweep at each scale that has been started."""
+    """The sweep as in `find_sweep`; for a sweep file with `scales`, the sweep at each started scale."""
     home = find_home(home_option)
     if started := [one for one in names_of_file(name or "") if one in home.sweep_names()]:
         return [read_sweep(home, one) for one in started]

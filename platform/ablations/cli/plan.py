@@ -117,14 +117,15 @@ def spent_here_text(sweep: StartedSweep, compute_gpu_hours: float) -> str:
 
 
 def seeds_text(plan: "Plan", num_seeds: int) -> str:
-    """The cost of the seeds: `3 seeds a variant; one would cost 18900 modelled GPU-hours and be provisional`."""
+    """The cost of the seeds: `3 seeds per variant; one would cost 18900 modelled GPU-hours and be provisional`."""
     of_one = len(plan.runs) / num_seeds * plan.budget_gpu_hours
     if num_seeds > 1:
         return (
-            f"{num_seeds} seeds a variant; one would cost {four_digits(of_one)} {plan.compute_name} and be provisional"
+            f"{num_seeds} seeds per variant; one would cost {four_digits(of_one)} {plan.compute_name} and be "
+            "provisional"
         )
     return (
-        f"one seed a variant: verdicts stay provisional unless other sweeps of the scale have repeated runs; "
+        f"one seed per variant: verdicts stay provisional unless other sweeps of the scale have repeated runs; "
         f"three seeds cost {four_digits(3 * of_one)} {plan.compute_name}"
     )
 
@@ -134,9 +135,12 @@ def stop_text(plan: "Plan") -> str:
     assert plan.stop is not None
     rules = []
     if plan.stop["gain_below"] is not None:
-        rules.append(f"whose gain to the budget stays below {plan.stop['gain_below']} (P > {plan.stop['probability']})")
+        rules.append(
+            f"whose expected gain up to the budget stays below {plan.stop['gain_below']} (P > "
+            f"{plan.stop['probability']})"
+        )
     if plan.stop["dominated"] is not None:
-        rules.append(f"that ends below {plan.reference} (P > {plan.stop['dominated']})")
+        rules.append(f"that would end below {plan.reference} (P > {plan.stop['dominated']})")
     collapse = f"that collapses or truncates over {plan.stop['truncation_above']:.0%} of its answers"
     if plan.stop["collapse"] == "stop":
         return f"stops a run {' or '.join([*rules, collapse])}"

@@ -47,13 +47,17 @@ def fit(
         ),
     ] = None,
     fit_to: Annotated[float | None, typer.Option("--to", help="Ignore evaluations beyond this compute.")] = None,
-    r0: Annotated[R0Mode | None, typer.Option(help="How R_0 is tied to the evaluation before RL.")] = None,
+    r0: Annotated[
+        R0Mode | None, typer.Option(help=("Relation of R_0 to the evaluation before RL: fixed, anchored or free."))
+    ] = None,
     loss: Annotated[FitLoss | None, typer.Option(help="Loss of the fit; huber down-weights outliers.")] = None,
     ceiling: Annotated[
         float | None, typer.Option(help="Highest pass rate that the task allows, if known; A cannot exceed it.")
     ] = None,
     task: TaskOption = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Explain why to trust each fit, and why not.")] = False,
+    explain: Annotated[
+        bool, typer.Option(("--explain"), help="Explain the reasons for and against trusting each fit.")
+    ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -180,16 +184,17 @@ def compare(
         str | None,
         typer.Option(
             "--variant",
-            help="Key of a run's configuration, in MLflow a param or tag, with the variant. Default in "
-            "MLflow: variant.",
+            help="Configuration key (in MLflow a param or tag) that holds the variant. Default in MLflow: variant.",
         ),
     ] = None,
     seed: Annotated[
         str | None,
         typer.Option(
             "--seed",
-            help="Key of a run's configuration, in MLflow a param or tag, with the seed. Default: runs are "
-            "numbered in their order.",
+            help=(
+                "Configuration key (in MLflow a param or tag) that holds the seed. Default: runs are numbered in "
+                "their order."
+            ),
         ),
     ] = None,
     samples: Annotated[
@@ -245,8 +250,8 @@ def compare(
     elif files:
         if len(names) > 1:
             raise AblationsError(
-                f"a CSV file is compared by itself; pass only {files[0]}, or only sweeps. Logs need --log, or --score "
-                "and --compute"
+                f"a CSV file cannot be combined with other sources; pass only {files[0]}, or only sweeps. Logs need "
+                "--log, or --score and --compute"
             )
         _refuse("a CSV file", of_home | {"--experiment": experiment} | of_logs)
         results = elsewhere.file(Path(files[0]))
@@ -315,7 +320,7 @@ def _refuse_logs(names: Sequence[str]) -> None:
 def _of_sweeps(
     home: Path | None, names: Sequence[str], task: str | None, *, alone: bool, baseline: str | None = None
 ) -> "Results":
-    """One sweep, by default the last one, or several compared with the reference of the first."""
+    """Results of one sweep, by default the last one, or of several sweeps compared with the reference of the first."""
     from ablations.findings.results import read_results
     from ablations.findings.together import check_together, together, with_baseline
     from ablations.readings.task_curves import with_task
@@ -365,8 +370,8 @@ def report(
 ) -> None:
     """Write a report of one sweep or several: an HTML file that opens anywhere, or files for papers and programs.
 
-    A study that was started at several scales has its differences over all of them in each report; the report of its
-    file is that of the last scale that was started.
+    If a study was started at several scales, each report includes the differences over all of them. A file with
+    `scales` is reported at the last started scale.
     """
     from ablations.report.formats import write_in_format
     from ablations.terminal.progress_bar import waiting

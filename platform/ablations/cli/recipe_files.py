@@ -17,7 +17,7 @@ def known_scales(begun: str) -> list[str]:
 
 
 def file_named(name: str) -> tuple[FileKind, Path] | None:
-    """The recipe or scale of this name, and which it is; None if there is neither."""
+    """The recipe or scale of this name, with its kind; None if there is neither."""
     kinds: tuple[FileKind, ...] = ("recipe", "scale")
     return next(((kind, files[name]) for kind in kinds if name in (files := files_of(kind))), None)
 

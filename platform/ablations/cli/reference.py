@@ -27,8 +27,8 @@ one home folder: `--home`, else `ABLATIONS_HOME`, else `./ablation-runs`.
 |---|---|
 | 0 | done, or submitted to Slurm |
 | 1 | a run failed, no curve has a fit, or the doctor or a check found an error |
-| 2 | input, files or machine do not fit; the message names what would |
-| 3 | not finished, or interrupted; the same command goes on |"""
+| 2 | input, files or machine do not fit; the message names the remedy |
+| 3 | not finished, or interrupted; the same command continues |"""
 WORDS: dict[Any, str] = {str: "text", Path: "path", int: "whole number", float: "number"}
 
 

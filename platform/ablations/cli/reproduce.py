@@ -67,12 +67,12 @@ def reproduce(
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the design and the claims, then stop.")] = False,
     executor: Annotated[
-        ExecutorName, typer.Option(help="Where runs train: on this machine, as Slurm jobs, or on a Ray cluster.")
+        ExecutorName, typer.Option(help="Place where runs train: this machine, Slurm jobs, or a Ray cluster.")
     ] = "local",
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Runs at a time. Default: as many as cores and GPUs allow.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, whatever the cost.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, regardless of the cost.")] = False,
     tracking_uri: TrackingOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -199,7 +199,7 @@ def designed(
 ) -> "tuple[Study, float | None]":
     """The study with the seeds to train, and its budget in the scale's unit.
 
-    A study begun in this home folder keeps its seeds and budget, since a design that changed with every trained run
+    A study started in this home folder keeps its seeds and budget, since a design that changed with every trained run
     would never end. A `wanted` budget replaces the old one; a new study with a `wanted` budget uses the seeds of its
     file. Raises AblationsError if the budget is smaller than the one the study started with.
     """
@@ -247,7 +247,7 @@ def designed(
 def has_horizon(recipe: "AnyRecipe") -> bool:
     """True if another budget would change the runs, because the learning-rate schedule is in units of compute.
 
-    A program is taken at the word of its sweep file: its runs extend.
+    For a program, its sweep file decides: its runs can be extended.
     """
     from scalerl.recipe.command import CommandRecipe
 

@@ -58,13 +58,13 @@ def sweep(
     set_: SetOption = None,
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
     executor: Annotated[
-        ExecutorName, typer.Option(help="Where runs train: on this machine, as Slurm jobs, or on a Ray cluster.")
+        ExecutorName, typer.Option(help="Place where runs train: this machine, Slurm jobs, or a Ray cluster.")
     ] = "local",
     jobs: Annotated[
         int | None,
         typer.Option(min=1, help="Runs at a time. Default: as many as cores and GPUs allow, or resources.at_once."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, whatever the cost.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, regardless of the cost.")] = False,
     hold: Annotated[
         bool, typer.Option("--hold", help="Slurm: submit held jobs, to start with `scontrol release`.")
     ] = False,
@@ -73,7 +73,7 @@ def sweep(
         bool, typer.Option("--prune", help="Slurm: cancel jobs of runs that are no longer in the file.")
     ] = False,
     shorten: Annotated[
-        bool, typer.Option("--shorten", help="Read a study at a smaller budget or with fewer runs than it has trained.")
+        bool, typer.Option("--shorten", help="Allow a smaller budget or fewer runs than the study has already trained.")
     ] = False,
     tracking_uri: TrackingOption = None,
     home: HomeOption = None,
@@ -147,7 +147,7 @@ def sweep_once(
         out.say(made_text(study))
     if dry_run:
         if lost:
-            warn(f"{lost}; without --shorten the command refuses to train it")
+            warn(f"{lost}; pass --shorten to continue anyway")
         show_plan(study, started, as_json)
         if not as_json:
             show_design(study, started)
@@ -191,9 +191,9 @@ def train_missing_runs(
 
 
 def on_this_machine(study: "Study", jobs: int | None) -> OnThisMachine:
-    """The executor for this machine, with as many runs at a time as requested, else as there are cores and GPUs for.
+    """The executor for this machine, with as many runs at a time as requested, else as many as cores and GPUs allow.
 
-    A run gets the GPUs that it can use; a program of the user's, which alone knows, those of `resources.gpus`, or all.
+    A run gets the GPUs that it can use; a program of the user's gets those of `resources.gpus`, or all.
     """
     from ablations.pools.gpus import gpus_here
     from scalerl.recipe.command import CommandRecipe

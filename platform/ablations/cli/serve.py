@@ -44,7 +44,7 @@ PortOption = Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0
 
 
 def existing_home(asked: Path | None) -> Home:
-    """The home folder; AblationsError if `--home` names a folder that is not there, which serves nothing."""
+    """The home folder; AblationsError if `--home` names a missing folder."""
     if asked is not None and not asked.is_dir():
         raise AblationsError(f"--home {asked}: no such folder; name the home folder of a sweep")
     return find_home(asked)
@@ -53,11 +53,12 @@ def existing_home(asked: Path | None) -> Home:
 def dashboard(
     port: PortOption = 8501,
     no_token: Annotated[
-        bool, typer.Option("--no-token", help="Allow everyone who reaches the port, as behind a proxy with a login.")
+        bool, typer.Option("--no-token", help="Require no token, for example behind a proxy with a login.")
     ] = False,
     home: HomeOption = None,
 ) -> None:
-    """Serve curves, fits and verdicts as web pages on this machine. Only the printed URL, with its token, opens them.
+    """Serve curves, fits and verdicts as web pages on this machine. Opening them requires the printed URL with its
+    token.
 
     ABLATIONS_DASHBOARD_TOKEN sets the token; otherwise each start creates a new one.
     """

@@ -46,7 +46,7 @@ def list(
     from ablations.status.sweeps import sweep_lines, sweeps_table
 
     if recipes and scales:
-        raise AblationsError("--recipes and --scales are two lists; pass one of them")
+        raise AblationsError("--recipes conflicts with --scales; pass one of them")
     if recipes or scales:
         list_files("recipe" if recipes else "scale", as_json)
         return
@@ -81,7 +81,8 @@ def show(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a sweep's question and what its variants change; or a recipe or scale, also of a variant or run, as YAML."""
+    """Show a sweep's question and the changes of its variants; or, as YAML, a recipe or scale, or the recipe of a
+    variant or run."""
     place = find_home(home)
     if variant is None and sweep is not None and RUN_ID.fullmatch(sweep) and sweep not in place.sweep_names():
         show_recipe(recipe_of_run(place, sweep), as_json)
@@ -152,12 +153,12 @@ def recipe_of_run(home: Home, run_id: str) -> "AnyRecipe":
 
 def diff(
     left: Annotated[str, typer.Argument(help="Recipe by name or path, run id, or with --sweep a variant.")],
-    right: Annotated[str, typer.Argument(help="What to compare it with, named in the same ways.")],
+    right: Annotated[str, typer.Argument(help="Recipe, run or variant to compare with the first.")],
     sweep: Annotated[
         str | None,
         typer.Option("--sweep", help="Sweep of the variants.", autocompletion=started_sweeps),
     ] = None,
-    scale: Annotated[str, typer.Option(help="Scale of recipes, by name or path.")] = "laptop",
+    scale: Annotated[str, typer.Option(help="Scale to resolve recipes with, by name or path.")] = "laptop",
     set_: SetOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,

@@ -1,4 +1,4 @@
-"""What `platform compare` prints of a comparison, and the sheet that it writes."""
+"""Output of `platform compare`: the printed comparison, and the CSV sheet."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ablations.findings.results import Results
 
 MOST_CELLS = 16
-"""Limit on the cells of a grid whose tables a comparison shows unasked."""
+"""Maximum number of cells of a grid whose tables are shown by default."""
 
 
 def show_comparison(results: "Results", *, explain: bool = False, hours: bool = False) -> None:

@@ -25,7 +25,7 @@ INSTRUCTIONS = f"""\
 Ablation studies of reinforcement learning for language models: a sweep file in, a verdict out.
 Each tool returns the JSON of the command `platform` of its name, schema {SCHEMA}, documented in docs/formats.md."""
 
-SweepName = Annotated[str | None, Field(description="Sweep name or file. Default: the one last started.")]
+SweepName = Annotated[str | None, Field(description="Sweep name or file. Default: the sweep last started.")]
 SweepFile = Annotated[str, Field(description="Sweep file, for example sweeps/loo.yaml.")]
 ScaleName = Annotated[str | None, Field(description="Scale to use instead of the file's.")]
 SettingTexts = Annotated[Sequence[str], Field(description="path=value for every variant.")]
@@ -40,7 +40,7 @@ TaskToFit = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """The tools for one home folder; `most_compute` is the limit of the tool `sweep`, which None leaves out."""
+    """The tools for one home folder; `most_compute` is the limit of the tool `sweep`, None removes that tool."""
 
     home: Home
     most_compute: float | None
@@ -72,7 +72,7 @@ class Tools:
     def dry_run(
         self, file: SweepFile, scale: ScaleName = None, settings: SettingTexts = (), budget: BudgetText = None
     ) -> CallToolResult:
-        """Show the runs of a sweep file and the compute that is left to train, before anything is trained."""
+        """Show the runs of a sweep file and the compute left to train, without training anything."""
         return self._dry_run(file, scale, settings, budget)
 
     def design(
@@ -82,7 +82,7 @@ class Tools:
             float | None, Field(description="Find the cheapest design for this difference; for compute a ratio.")
         ] = None,
         question: Annotated[
-            Literal["level", "ceiling", "compute"], Field(description="Quantity in which detect is a difference.")
+            Literal["level", "ceiling", "compute"], Field(description="Quantity to which detect refers.")
         ] = "level",
         scale: ScaleName = None,
         settings: SettingTexts = (),
@@ -93,7 +93,7 @@ class Tools:
         return self._answer("design", [file], **options)
 
     def status(self, sweep: SweepName = None) -> CallToolResult:
-        """Show what each run of a sweep is doing, when it will end, and why runs failed."""
+        """Show the state of each run of a sweep, when it will end, and why runs failed."""
         return self._answer("status", [sweep])
 
     def compare(
@@ -128,7 +128,8 @@ class Tools:
     def sweep(
         self, file: SweepFile, scale: ScaleName = None, settings: SettingTexts = (), budget: BudgetText = None
     ) -> CallToolResult:
-        """Start to train the missing runs of a sweep file on this machine, and return at once; status tells the rest.
+        """Start to train the missing runs of a sweep file on this machine, and return at once; the tool status shows
+        the progress.
 
         The answer names the sweep, the process and its log file, which ends with the comparison or the error.
         """
@@ -152,7 +153,7 @@ class Tools:
         return self._answer("sweep", [file], scale=scale, set=settings, budget=budget, **{"dry-run": True})
 
     def _answer(self, command: str, arguments: Sequence[str | None] = (), **options: Any) -> CallToolResult:
-        """The document that a command prints; a tool error with the command's words if it prints an error."""
+        """The document printed by a command; a tool error with the command's message if the command fails."""
         line = [command, "--json", f"--home={self.home.path}", *shell_words(arguments, **options)]
         done = subprocess.run(
             [sys.executable, "-m", "ablations.cli", *line],
@@ -173,7 +174,7 @@ class Tools:
 
 
 def shell_words(arguments: Sequence[str | None], **options: Any) -> list[str]:
-    """Options, then arguments, as a shell gives them to a command; what is None, empty or False is left out.
+    """Options, then arguments, as words of a command line; values that are None, empty or False are left out.
 
     >>> shell_words(["loo"], budget=["2x", "10x"], score=None, paper=True)
     ['--budget=2x', '--budget=10x', '--paper', '--', 'loo']

@@ -55,7 +55,7 @@ def finding_text(one: Diagnosis) -> str:
 
 
 def diagnose(history: History) -> list[Diagnosis]:
-    """What is wrong with the run at its end, the likeliest cause first."""
+    """Findings about the run at its end, the likeliest cause first."""
     found = [one for name, rule in TRAINING_RULES.items() if (one := _of_steps(history, name, rule)) is not None]
     for name, rule in HELD_OUT_RULES.items():
         if (held := rule(history)) is not None:

@@ -13,13 +13,14 @@ from scalerl.run.health import RECENT, column_mean
 NOISY_EVALUATION = 0.05
 """Standard error of one evaluation's pass rate above which few differences show."""
 FEWEST_RATES, MOST_ANSWERS = 4, 100
-"""Least different pass rates that tell of how many answers they are, if nobody says so, and the most they tell."""
+"""Minimum number of different pass rates from which the number of answers is inferred if unknown, and the largest
+number inferred."""
 WIDE_GAP = 0.2
 """Training pass rate above the held-out one; a curriculum that leaves out mastered prompts makes it smaller."""
 BY_HEART, FEWEST_EVALUATIONS = 0.4, 4
 """Share of the evaluations with such a gap, and the fewest evaluations."""
 FEWEST_ANSWERS = 8
-"""Least kept answers to different prompts that can be called one answer."""
+"""Minimum number of kept answers to different prompts for the finding of one answer."""
 ONE_ANSWER = 0.75
 """Share of them that are the same text."""
 
@@ -27,7 +28,7 @@ FEWEST_CONTRADICTED, CONTRADICTED = 3, 0.05
 """Answers that two readings judge differently before the verifier is in doubt: how many, and of those judged twice."""
 
 SymptomSince = tuple[Symptom, int | None]
-"""What is wrong, and the step since which; None for the whole run."""
+"""Description of a problem, and the step since which it holds; None for the whole run."""
 HeldOutRule = Callable[[History], SymptomSince | None]
 
 
@@ -62,7 +63,7 @@ def _prompts_run_out(history: History) -> SymptomSince | None:
     for (before, _), (after, step) in pairwise(retired):
         if before > 0 and after == 0:
             return Symptom(
-                text=f"all training prompts were mastered, and began anew at step {step}", change=change
+                text=f"all training prompts were mastered, and started again at step {step}", change=change
             ), step
     return None
 

@@ -8,7 +8,7 @@ from scalerl.run.health import EARLY, RECENT, SETTLED, column_mean
 
 LogRow = dict[str, Any]
 FIRST_STEPS = 3
-"""Steps whose score stands for the one before training, if that was not measured."""
+"""Steps whose score replaces the score before training, if that was not measured."""
 CLEAR_FALL, FALL_OF_BEST = 0.08, 0.2
 """Fall of the score from its best window, absolute and as a share of the best."""
 STAYS = 0.05
@@ -17,7 +17,7 @@ STAYS = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """What a run has logged: `History(name="dapo-s1", steps=[...], evaluations=[...], rollouts=[...])`."""
+    """Log of a run: `History(name="dapo-s1", steps=[...], evaluations=[...], rollouts=[...])`."""
 
     name: str
     steps: Sequence[LogRow]
@@ -27,7 +27,7 @@ class History:
     rollouts: Sequence[LogRow] = ()
     """Rows of rollouts.jsonl, in order."""
     message: str = ""
-    """What the run said at its end."""
+    """The last message of the run."""
     fault: str = ""
     """Why the log cannot be read; empty if it can."""
 
@@ -120,7 +120,7 @@ class StepWindow:
 
 
 def score_of(rows: Sequence[LogRow]) -> float | None:
-    """Mean training pass rate of the rows, or their mean reward where no pass rate is logged."""
+    """Mean training pass rate of the rows, or their mean reward if no pass rate is logged."""
     rate = column_mean(rows, "pass_rate")
     return column_mean(rows, "reward_mean") if rate is None else rate
 

@@ -35,14 +35,14 @@ TRAINING_COLUMNS: dict[str, dict[str, str]] = {
         "actor/pg_clipfrac": "ratio_clipped",
     },
 }
-"""What a trainer calls the columns of a train row."""
+"""A trainer's names for the columns of a train row."""
 OF_ROLLOUTS = ("reward_mean", "zero_variance", "mean_tokens", "truncated")
 """Columns that a trainer logs when it has generated. Several steps may train on the same rollouts: TRL generates once
 in `num_iterations * steps_per_generation` steps."""
 
 
 def history_of_log(path: Path, trainer: str) -> History:
-    """What the rules can read in a log; AblationsError if its trainer's columns are not known here."""
+    """The history in a log, as far as the rules can read it; AblationsError if the trainer's columns are unknown."""
     preset = find_preset(trainer)
     if trainer not in TRAINING_COLUMNS:
         known = ", ".join(sorted(TRAINING_COLUMNS))

@@ -9,7 +9,7 @@ KEYS_OF_ROW = ("kind", "step")
 
 
 def history_of_run(folder: RunFolder, name: str) -> History:
-    """What the run has logged so far; of a damaged log the fault alone, so that one run hides no other."""
+    """The log of the run so far; for a damaged log only its fault, so that one run hides no other."""
     try:
         rows, rollouts = list(read_rows(folder.metrics)), list(read_rows(folder.rollouts))
         if any(key not in row for row in rows for key in KEYS_OF_ROW):

@@ -83,7 +83,7 @@ def audit_rollouts(run: str, rollouts: Sequence[LogRow]) -> Audit:
 
 
 def second_opinion(answer: str, right_answer: str) -> Opinion | None:
-    """Whether an answer states the right one; None if this reading cannot tell."""
+    """The verdict on an answer by its stated result; None if this reading cannot tell."""
     stated, right = second_reading(answer), _bare(right_answer)
     if not stated or not right:
         return None
@@ -97,7 +97,8 @@ def second_opinion(answer: str, right_answer: str) -> Opinion | None:
 
 
 def second_reading(text: str) -> str:
-    """What an answer states: its last box, else what follows the last "answer is" or ####, else its last line."""
+    """The stated result of an answer: its last box, else the text after the last "answer is" or ####, else its last
+    line."""
     if boxes := list(_boxes(text)):
         return boxes[-1].strip()
     if marks := list(_STATED.finditer(text)):
@@ -116,7 +117,8 @@ def _of_row(row: LogRow) -> Opinion | None:
 
 
 def _opinion_on_numbers(stated: str, wanted: Fraction) -> Opinion | None:
-    """Of one number by its value; of several only if the last is right; none of percentages and formulas."""
+    """Verdict on numbers: one number is judged by its value, several only if the last is right, percentages and
+    formulas not at all."""
     said = _FRACTION.sub(r"\1\2/\3", stated).rpartition("=")[2]
     found = _numbers(said)
     if not found or _FORMULA.search(said):

@@ -1,4 +1,4 @@
-"""Rules about the steps of a run: each looks at one window and says what is wrong in it, or nothing.
+"""Rules about the steps of a run: each checks one window and returns a symptom or nothing.
 
 Bounds are relative to the start of the run where a scale may begin with such values by design. The order is that of
 likely causes: what stands first tends to bring about what follows.
@@ -25,7 +25,7 @@ MOST_OF_RUN = 0.5
 REWARD_ROSE = 0.1
 """Rise of the mean reward that pays for something."""
 OLD = 10.0
-"""Age of weights in steps above which a large gap is laid to their age, and not to the size of a step."""
+"""Age of weights in steps above which a large gap is attributed to their age, not to the size of a step."""
 GRADIENT_RISE = 4.0
 """Median gradient norm, over that at the start."""
 MANY_CLIPPED, ONCE_CLIPPED = 0.3, 0.15
@@ -54,7 +54,7 @@ ALWAYS_IDLE = 0.9
 
 @dataclass(frozen=True, kw_only=True)
 class Symptom:
-    """What is wrong in a window: `Symptom(text="entropy rose from 0.4 to 1.9 nats", change="lower entropy_bonus")`."""
+    """A problem in a window: `Symptom(text="entropy rose from 0.4 to 1.9 nats", change="lower entropy_bonus")`."""
 
     text: str
     """A clause without a full stop."""
@@ -190,7 +190,7 @@ def _learning_rate_too_low(window: StepWindow) -> Symptom | None:
 
 
 def _mismatch(window: StepWindow) -> Symptom | None:
-    """The gap between trainer and generator, told apart by lag."""
+    """The gap between trainer and generator, by lag."""
     largest, age = _largest_gap(window)
     if largest > WEIGHTS_JUMPED and age > OLD and window.has_fallen:
         return Symptom(
@@ -281,7 +281,7 @@ def _longer_not_better(window: StepWindow) -> Symptom | None:
 
 
 def _fallen(window: StepWindow) -> Symptom | None:
-    """A score that has fallen, whatever the cause."""
+    """A score that has fallen, for any reason."""
     if not window.has_fallen:
         return None
     return Symptom(

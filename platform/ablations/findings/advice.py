@@ -14,7 +14,7 @@ from ablations.findings.design_command import design_command
 from ablations.findings.results import Results
 
 WANTED_SEEDS = 3
-"""Seeds to propose where each variant has one."""
+"""Number of seeds to propose if each variant has one."""
 MOST_SEEDS = 10
 """Limit on proposed seeds, since compute helps more beyond it."""
 
@@ -37,7 +37,7 @@ def advice(results: Results) -> str:
     """Advice for the whole comparison, with the command that lists designs; empty if no question is open."""
     if _is_provisional(results):
         if results.sweep is None:
-            return "One seed decides nothing: add a second seed of every variant."
+            return "One seed decides nothing: add a second seed for every variant."
         again = f"write `seeds: {_more_seeds(results)}` in the sweep file and run `{results.plan.command}` again"
         return f"One seed decides nothing: {again}."
     enough, by_compute = _needed(results)
@@ -55,7 +55,7 @@ def advice(results: Results) -> str:
 def short_advice(results: Results) -> str:
     """The same on one line: `To decide level, compute: 6 seeds; ceiling: at least twice the budget.`"""
     if _is_provisional(results):
-        more = f"`seeds: {_more_seeds(results)}`" if results.sweep else "a second seed of every variant"
+        more = f"`seeds: {_more_seeds(results)}`" if results.sweep else "a second seed for every variant"
         return f"One seed decides nothing; {more} would."
     enough, by_compute = _needed(results)
     said = [f"{', '.join(enough)}: {max(enough.values())} seeds"] if enough else []

@@ -78,7 +78,7 @@ class Card:
 
     @cached_property
     def declarations(self) -> list[Declaration]:
-        """What the study has declared, the first declaration first."""
+        """Declarations of the study, the first one first."""
         return declarations(self.results.sweep) if self.results.sweep else []
 
     @property
@@ -135,7 +135,9 @@ def card_of(results: Results, ladder: ScaleLadder | None = None) -> Card:
     plan, sweep = results.plan, results.sweep
     claims = [Claim(**written) for written in sweep.plan.claims] if sweep else []
     if sweep is None or not claims:
-        raise AblationsError(f"sweep '{plan.sweep}' claims nothing; `claims:` in its file says what a paper says")
+        raise AblationsError(
+            f"sweep '{plan.sweep}' has no claims; write the paper's claims under `claims:` in its file"
+        )
     by_baseline = {plan.reference: results}
     for claim in claims:
         if claim.against is not None and claim.against not in by_baseline:

@@ -8,7 +8,8 @@ from ablations.study.expand import Study
 from ablations.study.fittable import readings_before
 
 SEED_COUNTS = (2, 3, 5)
-"""One seed does not tell how far runs lie apart, so it is looked at only if asked for."""
+"""Numbers of seeds to consider by default. One seed does not show how much runs differ, so it is considered only on
+request."""
 BUDGET_FACTORS = (0.5, 1.0, 2.0)
 SAMPLE_FACTORS = (1, 4)
 
@@ -44,7 +45,7 @@ class Blueprint:
     home: Home
     budget: float
     num_seeds: int | None = None
-    """The number of seeds to look at, if asked for; else several."""
+    """The number of seeds to consider, if given; else several numbers."""
 
     @property
     def as_written(self) -> StudyDesign:
@@ -82,7 +83,7 @@ class Blueprint:
                         yield choice
 
     def costs(self, choice: StudyDesign) -> Costs:
-        """The cost of a design, in all and left to pay given the runs of this home folder."""
+        """The total cost of a design, and the cost left to pay given the runs of this home folder."""
         num_runs = self.num_variants * len(choice.seeds)
         whole = num_runs * choice.budget
         is_own = choice.samples == self.as_written.samples  # other evaluations make another run

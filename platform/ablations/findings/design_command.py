@@ -1,4 +1,4 @@
-"""The command that lists the designs of a sweep. Imports little, since a dry run prints this command."""
+"""The command that lists the designs of a sweep. This module imports little, since a dry run prints this command."""
 
 import shlex
 

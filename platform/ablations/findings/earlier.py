@@ -32,7 +32,7 @@ class EarlierRun:
     fit: Fit
     folder: RunFolder
     unkept: str
-    """The reason why its fit could not be kept; empty if it was."""
+    """The reason why its fit could not be saved; empty if it was."""
 
 
 def known_of_home(home: Home, scale: str, reference: AnyRecipe, task: str | None) -> KnownScale | None:
@@ -79,7 +79,7 @@ def _earlier_runs(home: Home, scale: str, reference: AnyRecipe, task: str | None
 
 
 def _recipe_of(folder: RunFolder) -> AnyRecipe | None:
-    """The recipe of a run; None if the run has not started or another version wrote it unreadably."""
+    """The recipe of a run; None if the run has not started or this version cannot read its recipe."""
     try:
         return folder.read_recipe()[0]
     except CannotResume:

@@ -19,7 +19,7 @@ from ablations.terminal.short_names import axes_in, meant, shown_names
 from ablations.text import compute_text, counted
 
 MOST_APART = 1.1
-"""Factor between the runs' last computes beyond which a note reports the difference."""
+"""Ratio of the runs' last computes above which a note reports the difference."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,7 +52,7 @@ class MeasuredStudy:
 def study_of_file(path: Path, *, scale: str | None = None) -> MeasuredStudy:
     """The runs of a CSV file, whose column `curve` names the variant; FileError if the file cannot be used.
 
-    With `scale` the runs of that scale, as the column `scale` says; the study is then called `NAME@SCALE`.
+    With `scale`, only the runs whose column `scale` has this value; the study is then called `NAME@SCALE`.
     """
     runs = tuple(
         MeasuredRun(variant=run.variant, seed=run.seed, id=run.curve.name, curve=run.curve)
@@ -71,8 +71,8 @@ def compare_elsewhere(
 ) -> Results:
     """Compare every variant with the variant called `reference`; the cost of a run is its last compute.
 
-    Fits are kept in the folder `kept`, if one is given, and used again for the same curves. `done` receives the number
-    of fitted curves and the number to fit. Raises AblationsError if there is no such variant.
+    Fits are saved in the folder `kept`, if given, and reused for the same curves. `done` receives the number of fitted
+    curves and the number to fit. Raises AblationsError if there is no such variant.
     """
     study, axes = _with_short_names(study)
     names = list(axes)

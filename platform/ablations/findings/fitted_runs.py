@@ -1,4 +1,4 @@
-"""Fits of every run of a sweep, or of every curve of a CSV file, before anything is compared."""
+"""Fits of every run of a sweep, or of every curve of a CSV file, before any comparison."""
 
 from dataclasses import replace
 from pathlib import Path

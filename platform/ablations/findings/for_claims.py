@@ -25,7 +25,7 @@ class ClaimDesign:
 def design_for(prospect: Prospect, claims: Sequence[Claim]) -> ClaimDesign:
     """The cheapest design with the file's own samples that decides every claim; the file's own design if none does.
 
-    The search covers other seeds and budgets, but not other samples, which would make other runs.
+    The search covers other seeds and budgets, but not other numbers of samples, which would make new runs.
     """
     own = prospect.own
     for one in prospect.advisable:

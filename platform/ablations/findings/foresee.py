@@ -78,16 +78,16 @@ class Prospect:
 
     @property
     def advisable(self) -> list[Foreseen]:
-        """The designs by cost that may be recommended: with two seeds or more, or with the number asked for."""
+        """The designs by cost that may be recommended: with two seeds or more, or with the requested number."""
         asked = self.blueprint.num_seeds
         return [one for one in self.by_cost if (len(one.choice.seeds) == asked if asked else len(one.choice.seeds) > 1)]
 
     def cheapest(self, question: str, detect: float) -> Foreseen | None:
-        """The cheapest design that sees this difference, in ln for compute; None if no design does."""
+        """The cheapest design that detects this difference, in ln for compute; None if no design does."""
         return next((one for one in self.advisable if _sees(one, question, detect)), None)
 
     def finest(self, question: str) -> Foreseen | None:
-        """The design that sees the smallest difference; None if no design sees any."""
+        """The design that detects the smallest difference; None if no design detects any."""
         seeing = [one for one in self.advisable if one.sights[question].seen is not None]
         return min(seeing, key=lambda one: one.sights[question].seen or 0.0, default=None)
 
@@ -139,7 +139,7 @@ def foresee(
 class SpreadAt:
     """The knowledge of a scale with the run-to-run spread that `platform compare` finds at a budget.
 
-    Runs of the home folder may have been extended far beyond it, where they lie closer together, or one has collapsed.
+    Runs of the home folder may have been extended far beyond it, where they differ less, or where one has collapsed.
     """
 
     blueprint: Blueprint
@@ -165,7 +165,7 @@ def _others(blueprint: Blueprint) -> OtherSweeps:
 
 
 def _repeats(blueprint: Blueprint, choice: StudyDesign, *, own: Set[str]) -> OtherSweeps:
-    """The repeated runs of the home folder but the `own` ones, fitted as in this design."""
+    """The repeated runs of the home folder except the `own` ones, fitted as in this design."""
     study = blueprint.study
     return repeats_of_home(
         blueprint.home,
@@ -181,7 +181,7 @@ def _repeats(blueprint: Blueprint, choice: StudyDesign, *, own: Set[str]) -> Oth
 def _foreseen(
     blueprint: Blueprint, known: KnownScale, choice: StudyDesign, simulated: dict[tuple[float, int], SimulatedRuns]
 ) -> Foreseen:
-    """One design; `simulated` caches the simulated runs, which all numbers of seeds share."""
+    """The resolution of one design; `simulated` caches the simulated runs, which all numbers of seeds share."""
     window = blueprint.study.sweep.budget
     number = num_fittable(budget=choice.budget, every=blueprint.every, fit_from=window.fit_from, fit_on=window.fit_on)
     compute = due(blueprint, choice)
@@ -242,7 +242,7 @@ def _seconds(blueprint: Blueprint, known: KnownScale, choice: StudyDesign, costs
 def assumed_of(reference: AnyRecipe, *, budget: float = 1.0) -> KnownScale:
     """The paper's numbers for the scale of a recipe, with the held-out prompts of its tasks.
 
-    A program has no scale: its budget stands for the paper's.
+    A program has no scale: its budget takes the place of the paper's.
     """
     if isinstance(reference, CommandRecipe):
         return assumed(unit_gpu_hours=budget, prompts=PAPER_PROMPTS)

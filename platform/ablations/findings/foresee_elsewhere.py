@@ -1,4 +1,4 @@
-"""The resolution of a study of another trainer, from the curves that it has: other seeds, other budgets."""
+"""The resolution of a study of another trainer, from its curves: for other numbers of seeds and other budgets."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -33,8 +33,8 @@ class CurveDesign:
 
 
 def foresee_curves(results: Results) -> list[CurveDesign]:
-    """The designs of a study with as many variants, the cheapest first; the law, the noise and the spread are those of
-    its curves, and evaluations come as often as the reference's.
+    """The designs of a study with as many variants, the cheapest first; law, noise and spread come from its curves, and
+    the interval of evaluations from the reference.
 
     Raises AblationsError if the reference has no fit, or no variant has a second seed.
     """
@@ -44,7 +44,7 @@ def foresee_curves(results: Results) -> list[CurveDesign]:
         raise AblationsError(f"{results.title}: design needs a fit of {results.plan.reference!r}; it has none")
     if comparison.is_provisional:
         raise AblationsError(
-            f"{results.title}: design needs a second seed of some variant, which tells how far runs lie apart"
+            f"{results.title}: design needs a second seed of some variant, which shows how much runs differ"
         )
     known = _known(results, fits)
     every = float(np.median(np.diff(fits[0].curve.compute)))

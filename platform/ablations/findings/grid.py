@@ -1,4 +1,4 @@
-"""The grid of a comparison: which variant is which cell, and the main effects of its axes.
+"""The grid of a comparison: the variant in each cell, and the main effects of its axes.
 
 >>> grid = open_sweep("loss_by_batch").grid
 >>> grid.axes
@@ -20,14 +20,14 @@ from ablations.fit.result import Fit
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """The cells of two or more crossed axes; those with a fit have an effect."""
+    """The cells of two or more crossed axes; cells with a fit have effects."""
 
     axes: Mapping[str, tuple[str, ...]]
     """The values of each axis: numbers by size, words in the order of the file."""
     own: Mapping[str, str]
     """The reference's own value on each axis; an axis without it has no entry."""
     bases: Mapping[str, str]
-    """The value of each axis that its others are compared with: the reference's own, else the first."""
+    """The value of each axis with which the others are compared: the reference's own, else the first."""
     cells: Mapping[GridCell, str]
     """The variant of each cell that was trained; the reference is one if it has a value on every axis."""
     effects: tuple[MainEffect, ...]
@@ -50,7 +50,7 @@ def grid_of(
 ) -> Grid | None:
     """The grid among compared variants, given the axes of each; None if no two axes are crossed.
 
-    Of several grids the one with the most cells counts.
+    The grid with the most cells is returned if there are several.
     """
     crossed = Counter(tuple(axes) for name, axes in axes_of.items() if len(axes) > 1 and name != comparison.reference)
     for names, _ in crossed.most_common():

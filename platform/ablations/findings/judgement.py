@@ -27,7 +27,7 @@ ClaimOutcome = Literal["holds", "opposite", "no difference of that size", "canno
 def judged_claim(claim: Claim, answer: Answer | None) -> ClaimOutcome:
     """The outcome of a claim, given the answer to its question; None if the variant is not compared.
 
-    A claim `ceiling up by 0.09` with the interval [-0.01, 0.06] gives "no difference of that size".
+    The claim `ceiling up by 0.09` with the interval [-0.01, 0.06] gives "no difference of that size".
     """
     if answer is None:
         return "cannot tell"

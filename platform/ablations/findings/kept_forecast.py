@@ -1,9 +1,9 @@
-"""Forecasts kept beside the sweep: what is simulated once is read the next time.
+"""Forecasts saved beside the sweep, so that each is simulated only once.
 
-A forecast is kept in the sweep's folder `forecasts/`, in a file named by everything it depends on: the fits and the
+A forecast is saved in the sweep's folder `forecasts/`, in a file named by everything it depends on: the fits and the
 readings behind them, the run-to-run spread, the question, and the code. If any of these changes, the forecast is made
-again; an unreadable file is replaced. The folder may be deleted at any time. Curves of another trainer have no folder
-of a sweep, so that their forecasts are made each time.
+again; an unreadable file is replaced. The folder may be deleted at any time. Curves of another trainer have no sweep
+folder, so their forecasts are made each time.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ from ablations.terminal.progress_bar import Done
 MOST_FORECASTS = 48
 """Limit on kept files of one sweep, the newest ones: forecasts differ by budget, target, baseline and variants."""
 DECIDING_FORECASTS = ("sweep_forecast.py", "kept_forecast.py")
-"""Source files of this room that decide a forecast, beside those of a reading."""
+"""Source files of this room that determine a forecast, besides those of a reading."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,9 +73,9 @@ def kept_forecast(
     score: float | None = None,
     done: Done | None = None,
 ) -> SweepForecast:
-    """The kept forecast of `forecast_sweep` with these arguments, or else a new one that is then kept.
+    """The saved forecast of `forecast_sweep` with these arguments, or else a new one, which is then saved.
 
-    `unkept` of the result says why a new one could not be kept.
+    `unkept` of the result says why a new one could not be saved.
     """
     budgets = budgets_of(results, budgets_gpu_hours)
 
@@ -87,10 +87,10 @@ def kept_forecast(
 
 
 def kept_lines(results: Results, grids: Callable[[float], np.ndarray], key: Any) -> tuple[ForecastLine, ...]:
-    """The line of every variant with a forecast, in the plan's order; kept like a forecast.
+    """The line of every variant with a forecast, in the plan's order; saved like a forecast.
 
     `grids` gives the compute of a line, shape (num_points,), for the end of its fitted range, and `key` everything that
-    decides `grids`.
+    determines `grids`.
     """
 
     def make() -> tuple[ForecastLine, ...]:
@@ -105,9 +105,9 @@ def kept_lines(results: Results, grids: Callable[[float], np.ndarray], key: Any)
 
 
 def kept_band(results: Results, variant: str, compute: np.ndarray) -> ForecastBand:
-    """The band of one variant, with how far other runs of its recipe would lie; kept like a forecast.
+    """The band of one variant, including the run-to-run spread of its recipe; saved like a forecast.
 
-    `compute` has shape (num_points,), as the ends of the band have.
+    `compute` and the ends of the band have shape (num_points,).
     """
 
     def make() -> ForecastBand:
@@ -119,7 +119,8 @@ def kept_band(results: Results, variant: str, compute: np.ndarray) -> ForecastBa
 
 
 def _kept(results: Results, asked: tuple[Any, ...], make: Callable[[], Made]) -> tuple[Made, str]:
-    """What is kept of the question, or else what `make` gives, which is then kept; and why that could not be."""
+    """The saved answer to the question, or else the result of `make`, which is then saved; and the reason why it could
+    not be saved."""
     if results.sweep is None:
         return make(), ""
     path = results.sweep.folder / "forecasts" / f"{_key(results, asked)}.npz"
@@ -138,7 +139,7 @@ def _kept(results: Results, asked: tuple[Any, ...], make: Callable[[], Made]) ->
 
 
 def _key(results: Results, asked: tuple[Any, ...]) -> str:
-    """SHA-256, shortened, of everything that decides a forecast."""
+    """SHA-256, shortened, of everything that determines a forecast."""
     plan, comparison = results.plan, results.comparison
     content = (
         _code(),

@@ -1,7 +1,7 @@
 """The runs of another trainer, from their logs on disk, as a study to compare.
 
-A parsed log is kept in a file named by everything that decides it: path, size and time of its files, the meaning of its
-columns, and the code of this room. The folder may be deleted at any time.
+A parsed log is saved in a file named by everything that determines it: path, size and time of its files, the meaning of
+its columns, and the code of this room. The folder may be deleted at any time.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from ablations.terminal.progress_bar import Done
 from scalerl.run.run_folder import write_atomically
 
 MOST_SAID = 3
-"""Limit on runs whose reasons are in one error."""
+"""Maximum number of runs whose reasons one error lists."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,9 +53,9 @@ def study_of_logs(
 ) -> MeasuredStudy:
     """The runs of these files and folders; runs that cannot be read are in the notes, with the reason.
 
-    Runs that tell no seed are numbered in the order given. Parsed logs are kept in the folder `kept`. `done` receives
-    the number of logs read and of all logs. Raises AblationsError if no run can be read, or if two runs tell the same
-    variant and seed.
+    Runs without a seed are numbered in the order given. Parsed logs are saved in the folder `kept`. `done` receives the
+    number of logs read and the total. Raises AblationsError if no run can be read, or if two runs have the same variant
+    and seed.
     """
     meaning.check()
     naming.check()
@@ -77,7 +77,7 @@ def study_of_logs(
 
 
 def _parsed(path: Path, meaning: LogMeaning, naming: Naming, kept: Path | None) -> tuple[ParsedRun, ...]:
-    """The runs at a path, kept or read."""
+    """The runs at a path, from the saved file or from the log."""
     try:
         source = find_log(path)
     except AblationsError as error:
@@ -110,7 +110,7 @@ def _run(log: Log, meaning: LogMeaning, naming: Naming) -> ParsedRun:
 
 
 def _numbered(runs: Sequence[ParsedRun]) -> list[MeasuredRun]:
-    """The runs with a seed each; AblationsError for two with the same."""
+    """The runs, each with a seed; AblationsError if two runs of a variant have the same."""
     told: dict[tuple[str, int], str] = {}
     for run in runs:
         if run.seed is None:

@@ -17,9 +17,9 @@ _SEED = TypeAdapter(int)
 
 
 def study_of_folders(paths: Sequence[Path]) -> MeasuredStudy:
-    """The runs that scripts of the user's own have logged: each folder is a variant and holds one run, or several.
+    """The runs that scripts of the user's own have logged: each folder is a variant and holds one run or several.
 
-    Seeds are those of `ablations.start`. Raises AblationsError if a folder has no run, or two runs with one seed.
+    Seeds are those of `ablations.start`. Raises AblationsError if a folder has no run, or two runs have the same seed.
     """
     names = [path.name for path in paths]
     runs: list[MeasuredRun] = []

@@ -52,7 +52,7 @@ class PaperVariant:
     difference: str
     """Verdict of `paper_rule`; "no difference seen" is the paper's "equal"."""
     refits: tuple[PaperFit, ...] = ()
-    """The fits with A fixed at the common A; empty if A is further than PAPER_MARGIN from the reference's."""
+    """The fits with A fixed at the common A; empty if A differs from the reference's by more than PAPER_MARGIN."""
     delta_B: float | None = None
     """B at the common A minus the reference's; None without refits."""
 
@@ -78,7 +78,7 @@ class PaperVariant:
 
     @property
     def edges(self) -> tuple[str, ...]:
-        """The parameters among A, B and C_mid that any seed has at the end of the grid."""
+        """The parameters among A, B and C_mid that lie at the end of the grid for any seed."""
         return tuple(name for name in ("A", "B", "C_mid") if any(name in fit.edges for fit in self.fits))
 
     def to_json(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class PaperComparison:
     fit_from: float
     """Compute up to which readings were left out."""
     budget: float
-    """Budget to which the grid of C_mid is in proportion."""
+    """Budget that scales the grid of C_mid."""
     reasons: tuple[str, ...] = ()
     """Reasons why runs have no fit."""
 

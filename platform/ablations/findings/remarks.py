@@ -1,4 +1,5 @@
-"""What a reader must know before the numbers: runs that collapsed or failed, studies that were shortened, and the like.
+"""Remarks that a reader must know before the numbers: runs that collapsed or failed, studies that were shortened, and
+the like.
 
 The list is made once, here. The terminal, `--json`, the pages, the reports and MLflow all read it.
 
@@ -58,13 +59,13 @@ class Remark:
     text: str
     """The remark as sentences that name their subject."""
     variants: tuple[str, ...] = ()
-    """The variants it is about; empty for the whole study."""
+    """The variants that the remark is about; empty for the whole study."""
     runs: tuple[str, ...] = ()
-    """Names of the runs it is about."""
+    """Names of the runs that the remark is about."""
     num_runs: int = 0
-    """Number of runs among which these were counted."""
+    """Total number of runs, of which `runs` are a part."""
     clause: str = ""
-    """The first clause of the variant's sentence; empty if the remark has no place there."""
+    """The first clause of the variant's sentence; empty if the remark does not appear there."""
 
     @property
     def cell(self) -> str:
@@ -128,7 +129,7 @@ def fall_of(run: FittedRun, hours_name: str) -> str:
 
 
 def remarks_on_run(run: FittedRun, hours_name: str) -> tuple[Remark, ...]:
-    """The remarks on one run by itself, the gravest first: that it collapsed, and the warnings of its trainer."""
+    """The remarks on one run by itself, the gravest first: its collapse, and the warnings of its trainer."""
     found = []
     if fall := fall_of(run, hours_name):
         text = f"the pass rate collapsed ({fall}); evaluations after the fall are left out of the fit"
@@ -145,7 +146,7 @@ def warnings_of_run(run: FittedRun, hours_name: str) -> tuple[str, ...]:
 
 
 def unlike_said(one: Unlike, compute_name: str) -> str:
-    """What is unlike about a variant, and what follows for its intervals; empty if only its collapsed runs are."""
+    """How a variant stands out, and the effect on its intervals; empty if only its runs have collapsed."""
     said = []
     if one.ratio:
         said.append(
@@ -161,7 +162,7 @@ def unlike_said(one: Unlike, compute_name: str) -> str:
 def _by_variant(
     runs: Sequence[FittedRun], holds: Callable[[FittedRun], bool]
 ) -> list[tuple[str, list[FittedRun], int]]:
-    """Each variant with runs for which this holds: its name, these runs, and the number of all its runs."""
+    """Each variant with runs that satisfy the condition: its name, these runs, and the number of all its runs."""
     groups: dict[str, list[FittedRun]] = {}
     for run in runs:
         groups.setdefault(run.variant, []).append(run)
@@ -200,7 +201,7 @@ def _failed(plan: Labels, runs: Sequence[FittedRun]) -> Iterable[Remark]:
 
 
 def has_failed(run: FittedRun) -> bool:
-    """True if the run ended before it was done and nobody asked it to end, or if its process died without a word."""
+    """True if the run ended early without a request to end, or if its process died without a message."""
     return run.state is not None and (run.state.is_failure or run.state == State.STALE)
 
 
@@ -222,7 +223,7 @@ def _shortened(plan: Labels) -> Iterable[Remark]:
         return
     is_narrower = plan.size.num_variants < plan.begun.num_variants
     begun, now = (plan.size_text(one, with_variants=is_narrower) for one in (plan.begun, plan.size))
-    text = f"{plan.sweep} is shortened: it was begun with {begun}; --shorten reads its results with {now}."
+    text = f"{plan.sweep} is shortened: the study started with {begun}; with --shorten its results use {now}."
     clause = f"shortened to {now}"
     yield Remark(kind="shortened", weight="warning", text=text, clause=clause)
 
@@ -267,7 +268,7 @@ def _stopped(plan: Labels, stops: Mapping[str, Stopped], stopped: Mapping[str, S
 
 
 def _health(runs: Sequence[FittedRun]) -> Iterable[Remark]:
-    """The warnings of trainers and readings, equal ones together, whatever their numbers."""
+    """The warnings of trainers and readings; warnings that differ only in numbers are joined."""
     groups: dict[tuple[RemarkKind, Weight, str], list[tuple[FittedRun, str]]] = {}
     for run in runs:
         for text in run.warnings:
@@ -301,7 +302,7 @@ def _judged(run: FittedRun, text: str) -> tuple[RemarkKind, Weight, str]:
 
 
 def ranged(texts: Sequence[str]) -> str:
-    """Texts that differ in numbers only, as one: `6 to 14 of the last 20 steps`."""
+    """One text for several that differ only in numbers: `6 to 14 of the last 20 steps`."""
     columns = zip(*(ANY_NUMBER.findall(text) for text in texts), strict=True)
     ranges = [
         ends[0] if float(ends[0]) == float(ends[1]) else f"{ends[0]} to {ends[1]}"

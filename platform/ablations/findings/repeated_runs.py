@@ -34,9 +34,9 @@ from scalerl.recipe.command import AnyRecipe
 from scalerl.run.run_folder import RunFolder, write_atomically
 
 SAME = ("model", "tasks", "compute_unit_gpu_hours")
-"""Settings that runs of one scale share; `--set` may have changed them."""
+"""Settings that runs of one scale must share, because `--set` may have changed them."""
 REACHED = 2 / 3
-"""Share of the window that a run must have readings over, since a run that has learned less may have another spread."""
+"""Share of the window that a run's readings must cover, since a run that has learned less may have another spread."""
 MOST_RUNS_READ = 400
 """Limit on the runs whose recipe is read, the last started sweep first: one takes a millisecond."""
 UNUSABLE = (*WITHOUT_RISE, "collapsed")
@@ -70,7 +70,7 @@ class GroupFinding:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "GroupFinding":
-        """The inverse of `asdict` by way of JSON."""
+        """The inverse of `asdict`, from JSON."""
         says = {spread: Repeats.from_json(said) for spread, said in content["says"].items()}
         return cls(says=says, used=tuple(content["used"]), left_out=tuple(content["left_out"]))
 
@@ -78,7 +78,7 @@ class GroupFinding:
 def of_other_sweeps(sweep: StartedSweep, own: Collection[str], freedom: int) -> OtherSweeps:
     """The evidence of other sweeps of the home folder for a sweep with `freedom` degrees of freedom of its own.
 
-    `own` are the ids of the runs that count there. Unreadable runs are left out and named.
+    `own` are the ids of the runs that count there. Unreadable runs are left out, with their names.
     """
     like = None if freedom >= ENOUGH_FREEDOM else some_recipe(sweep)
     if like is None:
@@ -116,7 +116,7 @@ def repeats_of_home(
 ) -> OtherSweeps:
     """Enough repeated runs of the scale to bring `freedom` to ENOUGH_FREEDOM, fitted like runs of `sweep`.
 
-    `like` is a recipe of that sweep. `kept` is the file in which findings are kept.
+    `like` is a recipe of that sweep. `kept` is the file in which findings are saved.
     """
     groups, unreadable = _groups(list(_runs_of_scale(home, scale, sweep)), like, own)
     known = {} if kept is None else _read_kept(kept)
@@ -231,13 +231,13 @@ def _reaches(read: FittedRun, settings: FitSettings) -> bool:
 
 
 def _key(group: Sequence[RepeatedRun], settings: FitSettings) -> str:
-    """Hash of the logs, the settings and the code that decide the evidence of a group."""
+    """Hash of the logs, the settings and the code that determine the evidence of a group."""
     content = [code_of_readings(), asdict(settings), sorted(one.stamp for one in group)]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def _read_kept(path: Path) -> dict[str, GroupFinding]:
-    """The kept findings; empty if there is no such file or another version wrote it."""
+    """The saved findings; empty if there is no such file or another version wrote it."""
     try:
         return {key: GroupFinding.from_json(one) for key, one in json.loads(path.read_bytes()).items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

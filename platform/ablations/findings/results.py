@@ -64,7 +64,7 @@ class FittedVariant:
 
     @property
     def hours(self) -> Hours | None:
-        """Device time of all seeds, as far as their logs have it."""
+        """Device time of all seeds whose logs record it."""
         return Hours.of_runs([run.hours for run in self.runs if run.hours is not None])
 
     @property
@@ -131,7 +131,7 @@ class Results:
 
     @cached_property
     def remarks(self) -> tuple[Remark, ...]:
-        """What a reader must know before the numbers, the gravest first."""
+        """Remarks that a reader must know before the numbers, the gravest first."""
         return remarks_of(self.plan, self.runs, comparison=self.comparison, stops=self.stops, stopped=self.stopped)
 
     @property
@@ -163,7 +163,7 @@ class Results:
 
     @cached_property
     def interactions(self) -> tuple[Interaction, ...]:
-        """What pairs of changes do together beyond what each does alone; empty without a variant `a+b`."""
+        """Interactions of pairs of changes; empty without a variant `a+b`."""
         if self.comparison is None:
             return ()
         fits = {variant.name: variant.fits for variant in self.variants if variant.fits}
@@ -375,7 +375,7 @@ def compared(sweep: StartedSweep, variants: tuple[FittedVariant, ...], *, alone:
 
 
 def _others(sweep: StartedSweep, variants: Sequence[FittedVariant]) -> OtherSweeps:
-    """Evidence of other sweeps beside this one's seeds; empty while nothing is compared."""
+    """Evidence of other sweeps besides this one's seeds; empty while no comparison is possible."""
     fitted = {variant.name: variant for variant in variants if variant.fits}
     if sweep.plan.reference not in fitted or len(fitted) < 2:
         return NO_OTHERS
@@ -387,7 +387,7 @@ def _others(sweep: StartedSweep, variants: Sequence[FittedVariant]) -> OtherSwee
 def compare_variants(
     variants: Sequence[FittedVariant], reference: str, others: OtherSweeps = NO_OTHERS
 ) -> Comparison | None:
-    """Compare the variants with a fit with the reference; None while the reference has none."""
+    """Compare every variant that has a fit with the reference; None while the reference has no fit."""
     fitted = {variant.name: variant.fits for variant in variants if variant.fits}
     if reference not in fitted:
         return None

@@ -1,4 +1,4 @@
-"""The same variants at several scales: which differences carry from one scale to the next.
+"""The same variants at several scales: which differences carry over from one scale to the next.
 
 >>> found = scale_ladder([open_sweep("loo@smoke"), open_sweep("loo@bench"), open_sweep("loo@laptop")])
 >>> found.of("loo-loss", "level").word
@@ -43,9 +43,9 @@ class ScaleLadder:
     reference: str
     scales: tuple[LadderScale, ...]
     at: float
-    """The x of the forecasts."""
+    """Value of x for which the forecasts are made."""
     ladders: Mapping[str, Mapping[str, Ladder]]
-    """By variant, then by question; a question with an interval at fewer than two scales has none."""
+    """Ladders by variant, then by question; a question needs an interval at two scales or more."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -55,12 +55,12 @@ class ScaleLadder:
 
     @property
     def at_text(self) -> str:
-        """What the forecasts are for."""
+        """The scale of the forecasts, in words."""
         return f"{_counted(10**self.at)} parameters" if self.is_by_size else "one scale further"
 
     @property
     def per_text(self) -> str:
-        """What a trend is per."""
+        """The step that a trend refers to, in words."""
         return "tenfold parameters" if self.is_by_size else "scale"
 
     @property
@@ -69,7 +69,7 @@ class ScaleLadder:
         return list({one.question.name: one.question for by in self.ladders.values() for one in by.values()}.values())
 
     def of(self, variant: str, question: str) -> Ladder | None:
-        """What becomes of one difference; None if it has fewer than two intervals."""
+        """The ladder of one difference; None if it has fewer than two intervals."""
         return self.ladders.get(variant, {}).get(question)
 
     def to_json(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def rung_interval(question: Question, rung: Rung) -> Interval:
 
 
 def trend_interval(ladder: Ladder) -> Interval:
-    """The trend with its 95 % interval: in pass rate, or of compute a factor on the ratio."""
+    """The trend with its 95 % interval: in pass rate, or for compute as a factor on the ratio."""
     trend = ladder.trend
     return in_unit(ladder.question, interval_of([trend], trend.estimate))
 
@@ -119,17 +119,17 @@ def scale_ladder(results: Sequence[Results], *, at: float | None = None) -> Scal
     """The ladder of the same study at two or more scales; `at` is the number of parameters to forecast for.
 
     Scales are ordered by the parameters of the reference's model if all are known and differ, else as given. Without
-    `at` the forecast is for a step as long as the last. Raises AblationsError if there are fewer than two scales, if
-    references or scales do not fit, or if `at` is given and sizes are unknown.
+    `at`, the forecast is for one more step as large as the last. Raises AblationsError if there are fewer than two
+    scales, if references or scales do not match, or if `at` is given and sizes are unknown.
     """
     if len(results) < 2:
         raise AblationsError("a ladder needs the same study at two scales or more; name a sweep of each")
     references = list(dict.fromkeys(one.plan.reference for one in results))
     if len(references) > 1:
-        raise AblationsError(f"the sweeps of a ladder have one reference; found {', '.join(references)}")
+        raise AblationsError(f"the sweeps of a ladder must have the same reference; found {', '.join(references)}")
     names = [scale_of(one) for one in results]
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-        raise AblationsError(f"two sweeps are of scale {twice[0]}; a ladder needs one sweep of each scale")
+        raise AblationsError(f"two sweeps have scale {twice[0]}; a ladder needs one sweep of each scale")
     sizes = [_parameters(one.sweep) if one.sweep else _number(name) for one, name in zip(results, names, strict=True)]
     known = [size for size in sizes if size is not None]
     is_by_size = len(set(known)) == len(results)
@@ -155,8 +155,8 @@ def scale_ladder(results: Sequence[Results], *, at: float | None = None) -> Scal
 def ladders_of(home: Home) -> dict[str, list[str]]:
     """The sweeps of each study that was started at two scales or more, the most recent study first.
 
-    `loo@smoke`, `loo@bench` and `loo` at its own scale are one study; `loo@smoke+1f0c9a` has other settings, and is of
-    another.
+    `loo@smoke`, `loo@bench` and `loo` at its own scale are one study; `loo@smoke+1f0c9a` has other settings and belongs
+    to another study.
     """
     found: dict[str, list[str]] = {}
     for name in home.sweep_names():
@@ -166,7 +166,7 @@ def ladders_of(home: Home) -> dict[str, list[str]]:
 
 
 def _counted(number: float) -> str:
-    """`5.24 M`, `8 B`: a number of parameters as people say it."""
+    """`5.24 M`, `8 B`: a number of parameters in short form."""
     for unit, size in (("B", 1e9), ("M", 1e6)):
         if number >= size:
             return f"{number / size:.3g} {unit}"
@@ -174,7 +174,7 @@ def _counted(number: float) -> str:
 
 
 def scale_of(one: Results) -> str:
-    """The scale of a sweep; of a CSV file, which is called `NAME@SCALE`, that of its column."""
+    """The scale of a sweep; for a CSV file called `NAME@SCALE`, the value of its column."""
     return one.plan.scale or one.plan.sweep.rpartition("@")[2]
 
 
@@ -200,14 +200,14 @@ def _ladders(variant: str, scales: Sequence[LadderScale], results: Sequence[Resu
 
 
 def _notes(results: Sequence[Results], names: Sequence[str]) -> Iterator[str]:
-    """What the ladder leaves out."""
+    """Notes on variants that the ladder leaves out."""
     every = list(dict.fromkeys(name for one in results for name in _variants(one)))
     if missing := [name for name in every if name not in names]:
         yield f"{counted(len(missing), 'variant')} without a comparison at every scale: {', '.join(missing)}"
 
 
 def _number(scale: str) -> float | None:
-    """The size that a scale of a CSV file is called by: 1.35e8; None for a word."""
+    """The size in the name of a CSV file's scale: 1.35e8; None for a word."""
     try:
         size = float(scale)
     except ValueError:
@@ -216,7 +216,7 @@ def _number(scale: str) -> float | None:
 
 
 def _parameters(sweep: StartedSweep) -> float | None:
-    """Parameters of the reference's model; None for a program, and if no run of the reference has begun."""
+    """Parameters of the reference's model; None for a program, or if no run of the reference has started."""
     reference = next(one for one in sweep.plan.variants if one.name == sweep.plan.reference)
     for run in reference.runs:
         try:

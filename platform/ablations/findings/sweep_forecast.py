@@ -50,7 +50,7 @@ class Outlook:
     difference: Interval | None
     """Pass rate minus the reference's; None for the reference, and if the reference has no forecast."""
     cost_of_a_point: Interval | None
-    """Compute for another 0.01 of pass rate; None if the curve may well be flat."""
+    """Compute for another 0.01 of pass rate; None if the curve may be flat."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON, with the prediction's numbers at the top level."""
@@ -108,7 +108,7 @@ class SweepForecast:
     variants: tuple[VariantForecast, ...]
     reasons: tuple[str, ...]
     unkept: str = ""
-    """The reason why the forecast could not be kept, such as "No space left on device"; empty if it was."""
+    """The reason why the forecast could not be saved, such as "No space left on device"; empty if it was."""
 
     def __repr__(self) -> str:
         budgets = ", ".join(map(compute_text, self.budgets_gpu_hours))
@@ -218,7 +218,7 @@ def backtest_sweep(results: Results, *, done: Done | None = None) -> Backtest:
     if not curves:
         raise AblationsError(
             f"sweep {results.plan.sweep!r}: none of {len(results.runs)} runs has reached its budget of "
-            f"{results.plan.hours_text(results.plan.budget_gpu_hours)}; a backtest needs one that has"
+            f"{results.plan.hours_text(results.plan.budget_gpu_hours)}; a backtest needs a run that has"
         )
     return backtest(curves, fit_from=results.plan.fit_from_gpu_hours, done=done)
 

@@ -1,4 +1,4 @@
-"""Several sweeps of one home folder together: the variants of all against one of them, the first sweep's reference.
+"""Several sweeps of one home folder together: the variants of all sweeps against the reference of the first one.
 
 >>> loo, more = read_sweep(home, "loo"), read_sweep(home, "more")
 >>> [variant.name for variant in together(loo, [more]).plan.variants]
@@ -65,19 +65,19 @@ def check_together(sweeps: Sequence[StartedSweep]) -> None:
 
 
 def why_apart(sweep: StartedSweep, other: StartedSweep) -> str:
-    """The reason why readings of two sweeps mean different things; empty if they can be compared.
+    """The reason why two sweeps cannot be compared; empty if they can.
 
     Recipes are compared once a run of each reference has started.
     """
     ours, theirs = sweep.plan, other.plan
     if ours.scale != theirs.scale:
-        return f"its scale is {theirs.scale}, and not {ours.scale}"
+        return f"its scale is {theirs.scale}, not {ours.scale}"
     if ours.compute_name != theirs.compute_name:
-        return f"its compute is counted in {theirs.compute_name}, and not in {ours.compute_name}"
+        return f"its compute is counted in {theirs.compute_name}, not in {ours.compute_name}"
     # Plans of earlier versions lack newer settings. Of two ceilings the higher one limits all curves.
     options, others = (FitOptions(**plan.fit).model_dump(exclude={"ceiling"}) for plan in (ours, theirs))
     if unlike := [f"fit.{name}" for name, value in options.items() if others[name] != value]:
-        return f"its curves are fitted otherwise ({', '.join(unlike)})"
+        return f"its curves are fitted with other settings ({', '.join(unlike)})"
     recipe, another = _recipe(sweep, ours.reference), _recipe(other, theirs.reference)
     return "" if recipe is None or another is None else _why_recipes_apart(recipe, another)
 
@@ -89,10 +89,12 @@ def _why_recipes_apart(ours: AnyRecipe, theirs: AnyRecipe) -> str:
             "" if ours.canonical("trainer") == theirs.canonical("trainer") else "it runs another command or other code"
         )
     if ours.canonical("tasks") != theirs.canonical("tasks"):
-        return "its tasks are others, and with them its held-out prompts"
+        return "its tasks and held-out prompts are different"
     clusters = [recipe.canonical("cluster")["cluster"] for recipe in (ours, theirs)]
     if unlike := [name for name in ACCOUNT if clusters[0].get(name) != clusters[1].get(name)]:
-        return f"its runs charge the same work otherwise ({', '.join(f'cluster.{name}' for name in unlike)})"
+        return (
+            f"its runs charge different compute for the same work ({', '.join(f'cluster.{name}' for name in unlike)})"
+        )
     return ""
 
 
@@ -119,8 +121,8 @@ def _recipe(sweep: StartedSweep, variant: str) -> AnyRecipe | None:
 
 
 def _recipe_of_runs(sweep: StartedSweep, runs: Iterable[PlannedRun]) -> AnyRecipe | None:
-    """The recipe of the first readable run; None while there is none, which the variant's own line of a comparison
-    reports.
+    """The recipe of the first readable run; None while no recipe can be read, which the variant's own line of a
+    comparison reports.
     """
     for run in runs:
         with suppress(OSError, ValueError):

@@ -1,7 +1,7 @@
-"""A seed that behaves unlike its siblings, as a finding about its run.
+"""Outlying seeds, as findings about their runs.
 
-"scalerl-s2 has been .107 below its siblings since step 80": the comparison's own test says which, the log says since
-which step.
+"scalerl-s2 has been .107 below its siblings since step 80": the comparison's own test finds the run, and the log the
+step.
 """
 
 from ablations.answers.unlike import Unlike

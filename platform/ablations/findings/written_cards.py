@@ -1,4 +1,4 @@
-"""Cards that studies have written into their sweeps' folders, `card.json`: the paper's numbers beside those here."""
+"""Cards that studies have written, `card.json` in a sweep's folder: the paper's numbers beside the local ones."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -90,7 +90,7 @@ def sign_text(judged: JudgedClaim) -> str:
 def order_text(published: Sequence[PublishedVariant]) -> str:
     """`same order` if the variants follow the paper's order of ceilings, else the order here; empty for fewer than two.
 
-    Variants with equal ceilings in the paper may stand in either order.
+    Variants with equal ceilings in the paper may come in either order.
     """
     both = [one for one in published if one.A is not None and one.A_here is not None]
     if len(both) < 2:

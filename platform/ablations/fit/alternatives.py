@@ -29,11 +29,12 @@ from ablations.fit.readings import Readings
 
 PRIOR_OF_EQ_1 = 0.5
 """Prior of eq. 1, the law that published runs followed up to 100k GPU-hours (ScaleRL figure 1); the other families
-share the rest. With equal priors the mixture's median errs twice as much as eq. 1 if eq. 1 is true, else as much."""
+share the rest. With equal priors the mixture's median has twice the error of eq. 1 if eq. 1 is true, else the same
+error."""
 LEAST_FOR_AICC = max(family.num_parameters for family in FAMILIES) + 3
 """Smallest number of readings for which AICc exists for every family."""
 LEAST_WEIGHT = 0.01
-"""Families with less weight are dropped: the tails of an interval hold more than twice that."""
+"""Families with less weight are dropped; the tails of an interval hold more than twice this weight."""
 LEAST_CANDIDATES = 200
 """Minimum number of draws to choose from for a family with little weight."""
 NUM_CEILINGS = 65
@@ -54,7 +55,7 @@ class Alternative:
 
     @property
     def law(self) -> Family:
-        """The family that the draws are of, with its own offset."""
+        """Family of the draws, with its own offset."""
         return delayed(self.offset) if self.offset else self.family
 
     @property
@@ -78,7 +79,7 @@ class Alternatives:
     others: tuple[Alternative, ...]
     deviance_of_1: dict[str, float]
     """Twice the log of the likelihood of the best ceiling over that of a ceiling of 1, by name of each family that has
-    weight: 0 for the family without a ceiling, infinite if something other than the readings rules 1 out."""
+    weight: 0 for the family without a ceiling, infinite if other knowledge than the readings rules out 1."""
 
     @property
     def open_weight(self) -> float:

@@ -37,9 +37,9 @@ class AsymptoteEstimate:
     """
 
     A: float | None
-    """None without an upper end or without a rise, where A itself means nothing."""
+    """None if A has no upper end or the curve does not rise, because A then has no meaning."""
     lo: float
-    """What variants are ranked by, since it always exists."""
+    """Lower end, which always exists, so that variants are ranked by it."""
     hi: float | None
     rises: bool
     without_rise: Verdict = "no rise"
@@ -68,8 +68,8 @@ class AsymptoteEstimate:
 
 
 def asymptote_of(A: float, *, lo: float, hi: float | None, verdict: Verdict) -> AsymptoteEstimate:
-    """A with its interval; every output has A from here. A and its upper end are None unless the readings bound A from
-    above and the curve rises.
+    """A with its interval; every output gets A from this function. A and its upper end are None unless the readings
+    bound A from above and the curve rises.
     """
     rises = verdict not in WITHOUT_RISE
     flat: dict[str, Any] = {} if rises else {"without_rise": verdict}

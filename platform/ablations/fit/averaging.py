@@ -3,7 +3,7 @@
 Within the readings only eq. 1 is used. Far beyond them nobody knows which family holds; over published learning curves
 none was best everywhere. Between one and two times the largest fitted compute the other families are blended in; from
 there on a band is that of a mixture, with each family's Akaike weight. The other families only widen the band:
-`ablations.answers.forecasts` takes its estimates from eq. 1 as long as that lies well within the band.
+`ablations.answers.forecasts` takes its estimates from eq. 1 while that lies well within the band.
 """
 
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ def model_error_share(compute: np.ndarray, C_max: float) -> np.ndarray:
 def average(fit: Fit) -> Average:
     """The fit averaged over all families that have weight on its readings.
 
-    Cached for the fits used last, because a sweep asks for the same ones many times.
+    Cached for the most recent fits, because a sweep uses each many times.
     """
     successors = tuple(_successor(fit, other) for other in fit.alternatives.others)
     return Average(fit=fit, weights=fit.alternatives.weights, successors=successors)

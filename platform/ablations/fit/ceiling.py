@@ -23,7 +23,7 @@ class Ceiling:
     """
 
     estimate: float
-    """Also of a ceiling that nothing bounds from above, for which `Fit.A` is None."""
+    """Estimate of the ceiling, even if nothing bounds the ceiling from above and `Fit.A` is None."""
     lo: float
     hi: float | None
     draws: np.ndarray

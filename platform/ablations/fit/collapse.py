@@ -1,6 +1,6 @@
 """Finds a collapse: the score declines for good after some reading.
 
-Two conditions must hold. The score has really fallen: the mean of the last three readings is below the highest mean of
+Two conditions must hold. The score has clearly fallen: the mean of the last three readings is below the highest mean of
 three by more than three standard errors, after a rise of at least as much. And since that peak the score has stayed
 below what eq. 1 forecasts, by a one-sided CUSUM (Page 1954, Biometrika 41) of the forecast errors,
 
@@ -32,19 +32,19 @@ LARGEST_ERROR = 4.0
 """Maximum number of standard deviations that one reading counts for."""
 SMOOTHED_READINGS = 3
 LEAST_FALL = 3.0
-"""Standard errors of the difference between two means of three readings."""
+"""Minimum fall, in standard errors of the difference between two means of three readings."""
 NUM_PARAMETERS = 4
 LEAST_FITTED = 6
-"""Two more readings than parameters, so that something is left to estimate the noise from."""
+"""Minimum number of fitted readings: two more than parameters, to estimate the noise."""
 LARGEST_AUTOCORRELATION = 0.9
-"""About 30 readings cannot tell longer-lasting noise from the curve."""
+"""Upper limit of the autocorrelation: about 30 readings cannot distinguish longer-lasting noise from the curve."""
 
 ASSUMED_AUTOCORRELATION = 0.5
-"""Assumed for too few readings to measure autocorrelation; residuals of published runs have 0.3 to 0.56."""
+"""Autocorrelation assumed if there are too few readings to measure it; residuals of published runs have 0.3 to 0.56."""
 LEAST_MEASURED = 12
-"""Residuals of fewer readings say next to nothing about autocorrelation, because a fit absorbs most of it."""
+"""Minimum number of readings for measuring autocorrelation, because a fit absorbs most of it."""
 LEAST_JUDGED = 8
-"""Minimum number of readings; with fewer not even the size of the noise is known."""
+"""Minimum number of readings; with fewer, not even the size of the noise is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,8 +151,8 @@ def noise_of_fit(fit: Solution, floor: float) -> ReadingNoise:
 
         variance = e' e / (n - 4),    rho = (sum e_i e_(i+1) + variance sum H_(i, i+1)) / ((n - 1) variance)
 
-    H = J (J' J)^-1 J' is what the fit absorbs of white noise: E e e' = variance (I - H). For fewer than LEAST_MEASURED
-    readings, the noise is at least that of their second differences.
+    H = J (J' J)^-1 J' is the part of white noise that the fit absorbs: E e e' = variance (I - H). For fewer than
+    LEAST_MEASURED readings, the noise is at least that of their second differences.
     """
     e, n = fit.residuals, fit.residuals.size
     variance = float(e @ e) / (n - NUM_PARAMETERS)

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 COUNTS = ("prompts", "samples", "step")
-"""Other data that a reading may have."""
+"""Counts that a reading may have."""
 VARIANCES = ("answer_variance", "prompt_variance")
-"""Data of readings whose right answers were counted by prompt; NaN for other readings."""
+"""Variances of readings whose right answers were counted by prompt; NaN for other readings."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,8 +23,8 @@ class Curve:
 
     `compute` is in any unit; a reading at compute 0 is the pass rate before RL. `samples` counts the generations behind
     each score and gives the sampling noise, unless `answer_variance` does: the variance for fixed prompts
-    (`ablations.fit.prompt_noise`). `prompt_variance` is what other prompts would add. `prompts` and `step` are carried
-    along. Runs with equal `start` began with the same model, weights, tasks and seed; "" if unknown.
+    (`ablations.fit.prompt_noise`). `prompt_variance` is the additional variance of drawing other prompts. `prompts` and
+    `step` are carried along. Runs with equal `start` began with the same model, weights, tasks and seed; "" if unknown.
 
         Curve(name="scalerl-s0", compute=np.array([0.0, 213.0]), score=np.array([0.31, 0.33]), samples=None)
     """
@@ -53,7 +53,7 @@ class Curve:
         return np.where(np.isnan(self.answer_variance), of_samples, self.answer_variance)
 
     def to_frame(self) -> "DataFrame":
-        """A pandas DataFrame with a row per reading: `curve`, `compute`, `score`, and what else the readings have."""
+        """A pandas DataFrame with a row per reading: `curve`, `compute`, `score`, and all other data."""
         from pandas import DataFrame
 
         columns = {name: getattr(self, name) for name in ("compute", "score", *COUNTS, *VARIANCES)}

@@ -52,7 +52,7 @@ def read_scales(path: Path | str) -> list[str]:
 def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[SeedCurve]:
     """Read curves as runs: the column `curve` names the variant; the seed is 0 without a column `seed`.
 
-    `scale` keeps the rows that have it in the column `scale`.
+    `scale` keeps only the rows with this value in the column `scale`.
     """
     header, rows = _read_rows(Path(path))
     _check_header(header, Place(source=str(path)))
@@ -96,7 +96,7 @@ def _check_header(header: list[str], place: Place) -> None:
         )
     if "samples_per_prompt" in header and not {"prompts", "samples"} & {*header}:
         raise place.error(
-            "a column 'samples_per_prompt' without a column 'prompts'", "add 'prompts': samples are their product"
+            "a column 'samples_per_prompt' without a column 'prompts'", "add 'prompts': samples is the product of both"
         )
 
 
@@ -108,12 +108,12 @@ def _count_samples(reading: dict[str, float], place: Place) -> None:
         if samples not in (None, product):
             raise place.inside("samples").error(
                 f"found {samples:g} beside {prompts:g} prompts with {each:g} samples_per_prompt",
-                f"samples are all generations behind the score, {product:g}; omit this column",
+                f"samples counts all generations behind the score, here {product:g}; omit this column",
             )
     elif samples is not None and prompts is not None and samples < prompts:
         raise place.inside("samples").error(
             f"found {samples:g} beside {prompts:g} prompts",
-            f"samples are all generations behind the score; for {samples:g} per prompt write {samples * prompts:g}, "
+            f"samples counts all generations behind the score; for {samples:g} per prompt write {samples * prompts:g}, "
             "or use a column 'samples_per_prompt'",
         )
 

@@ -1,9 +1,9 @@
 """The early cut-off: the compute from which a curve follows eq. 1, and A for other choices of it.
 
 The early regime of RL is almost linear and noisy, so the paper fits nothing below 1.5k GPU-hours, about one epoch
-(ScaleRL §2.1, A.7, arXiv 2510.13786). Without such a number the readings can tell: fit the last 60 % and go back block
-by block as long as the fit predicts the block before. This finds a step of 0.05 at the end of the early regime, and one
-of 0.03 in about half of the runs. A straight line that joins the law, never more than 0.016 off, goes undetected
+(ScaleRL §2.1, A.7, arXiv 2510.13786). Without such a number the readings decide: fit the last 60 % and go back block by
+block while the fit predicts the previous block. This finds a step of 0.05 at the end of the early regime, and one of
+0.03 in about half of the runs. A straight line that joins the law, never more than 0.016 off, goes undetected
 (`benchmarks/cutoff.py`).
 """
 
@@ -78,7 +78,7 @@ class Cutoff:
     """Only readings with more compute than this are fitted."""
     fit: Fit
     off_the_law: BlockCheck | None
-    """The block at which going back ended; None if all readings follow the law."""
+    """The first block, from the end, that does not follow the law; None if all readings do."""
 
 
 def automatic_cutoff(curve: Curve, *, fit: Callable[[float], Fit]) -> Cutoff:

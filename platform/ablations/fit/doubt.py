@@ -1,4 +1,4 @@
-"""Shows how much a fit depends on where it starts."""
+"""Shows how much a fit depends on its cut-off."""
 
 from dataclasses import replace
 

@@ -32,7 +32,7 @@ RISE_PARAMETERS = 3
 FLAT = 0.05
 """p-value of flat lines below which curves rise."""
 LEAST_RISE = 0.05
-"""A flat curve seems to rise by less than this, in pass rate; one that seems to rise more is too noisy to tell."""
+"""Maximum apparent rise of a flat curve, in pass rate; a curve with a larger apparent rise is too noisy to tell."""
 NUM_LOWER = 33
 """Number of ceilings tried for a lower bound."""
 ABOVE = 3.0
@@ -68,12 +68,12 @@ def fit_curve(
     """Fit ScaleRL eq. 1 to the readings with compute in (fit_from, fit_to], with its posterior.
 
     `fit_from="auto"` starts where the readings begin to follow the law (`ablations.fit.cutoff`). `r0` ties R_0 to the
-    reading at compute 0, which counts whatever `fit_from` is: "fixed" takes it as R_0, "anchored" as a reading of R_0
-    that may lie off the law, "free" ignores it. `loss` is "squares", or "huber" for readings with outliers.
+    reading at compute 0, which is used even if `fit_from` is above 0: "fixed" takes it as R_0, "anchored" as a reading
+    of R_0 that may lie off the law, "free" ignores it. `loss` is "squares", or "huber" for readings with outliers.
     `ceiling` is a pass rate that the task cannot exceed, and so the upper limit of A. More than a thousand readings are
     binned (`ablations.fit.bins`). `through_collapse` skips the search for a collapse, for a window known to end before
-    one.
-    Raises AblationsError with the number of readings needed if there are too few, or if they lie above the ceiling.
+    one. Raises AblationsError with the number of readings needed if there are too few, or if they lie above the
+    ceiling.
     """
     if fit_from == "auto":
         settings = FitSettings(fit_to=fit_to, r0=r0, loss=loss, ceiling=ceiling)
@@ -229,7 +229,8 @@ def _check_modes(curve: Curve, start_score: float | None, r0: R0Mode, loss: FitL
 
 
 def _check_ceiling(curve: Curve, window: Window, ceiling: float | None) -> None:
-    """Raise AblationsError if the readings contradict the ceiling: they may scatter about it, their mean may not."""
+    """Raise AblationsError if the readings contradict the ceiling: readings may scatter about it, but their mean may
+    not exceed it."""
     if ceiling is None:
         return
     if not 0 < ceiling <= 1:
@@ -253,7 +254,7 @@ def noises_to_weigh(residuals: np.ndarray, readings: Readings) -> tuple[Noise, f
 
 
 def _seen_rise(score: np.ndarray, start_score: float | None) -> float:
-    """Mean of the last third of the readings less that of the first third, or less the start if that is lower."""
+    """Mean of the last third of the readings minus that of the first third, or minus the start if that is lower."""
     third = max(score.size // 3, 1)
     first = float(score[:third].mean())
     return float(score[-third:].mean()) - (first if start_score is None else min(first, start_score))
@@ -284,8 +285,8 @@ def _ends(
 ) -> tuple[float | None, float | None]:
     """The 95 % interval of e^values, without an end that the search range cuts off.
 
-    The interval always includes the estimate, which least squares give without the prior of B: if the two disagree,
-    nothing better is known.
+    The interval always includes the estimate, which least squares give without the prior of B: if the two disagree, the
+    wider interval is kept.
     """
     lo, hi = np.quantile(values, (0.025, 0.975))
     lo, hi = min(lo, estimate), max(hi, estimate)
@@ -307,8 +308,8 @@ def _ceiling_interval(found: Estimate, *, is_open: bool) -> tuple[float, float |
 
 
 def _deviance_of_1(found: Estimate, *, is_open: bool) -> float:
-    """Twice the log likelihood ratio of the best ceiling to one of 1, by the profile, which does not know the prior
-    of B, or by the posterior density if that says less. 0 if C_mid has no upper end.
+    """Twice the log likelihood ratio of the best ceiling to one of 1, by the profile, which ignores the prior of B, or
+    by the posterior density if that ratio is smaller. 0 if C_mid has no upper end.
 
     If the curve itself has come near 1, the upper end is at most 1, since no pass rate exceeds it.
     """
@@ -332,7 +333,7 @@ def _is_at_the_top(found: Estimate, A_lo: float) -> bool:
 
 
 def _verdict(A_lo: float, A_hi: float | None, *, collapsed: bool, rises: bool, rise: float) -> Verdict:
-    """`rise` is what the readings seem to rise by."""
+    """The verdict on a fit; `rise` is the apparent rise of the readings."""
     if collapsed:
         return "collapsed"
     if not rises:

@@ -15,7 +15,7 @@ from ablations.text import compute_text, counted
 FAR_OFF = 6.0
 """Robust standard deviations beyond which a reading is an outlier: one in 10^8 under normal noise."""
 LEAST_FOR_OUTLIERS = 12
-"""Minimum number of residuals whose median says enough about the noise."""
+"""Minimum number of residuals from whose median the noise can be estimated."""
 MOST_READINGS_NAMED = 5
 LEAST_LIKELY = 0.005
 """Probability below which residuals are too small for the sampling noise that the samples imply."""
@@ -25,7 +25,7 @@ NEAR_WALL = 0.02
 """Distance from the edge of the range of ln B that counts as being at the edge."""
 MAD_TO_SD = 1.4826
 ROUGHLY = 1e-4
-"""Accuracy of the curve from which outliers lie far off, in pass rate."""
+"""Accuracy, in pass rate, of the curve from which outliers are measured."""
 
 
 def oddities(
@@ -97,7 +97,7 @@ def _fall(compute: np.ndarray, score: np.ndarray) -> str:
     first, last = float(score[:third].mean()), float(score[-third:].mean())
     return (
         f"the score falls from {first:.3f} in the first third to {last:.3f} in the last, which eq. 1 cannot describe; "
-        "look for what broke, or fit only the evaluations before the fall (--to)"
+        "look for the cause, or fit only the evaluations before the fall (--to)"
     )
 
 

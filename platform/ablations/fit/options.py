@@ -1,4 +1,4 @@
-"""Settings of curve fits in a sweep file and in `platform fit`; light, because a dry run reads them too."""
+"""Settings of curve fits in a sweep file and in `platform fit`; imports little, because a dry run reads them too."""
 
 import math
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ class FitOptions(Frozen):
     """Settings for fitting eq. 1 to each curve of a sweep."""
 
     r0: R0Mode = "anchored"
-    """How R_0 is tied to the evaluation before RL: `fixed` takes it as R_0, `anchored` as a measurement that may lie
-    off the law, `free` ignores it."""
+    """How R_0 is tied to the evaluation before RL: `fixed` takes this evaluation as R_0, `anchored` as a measurement
+    that may lie off the law, `free` ignores it."""
     loss: FitLoss = "squares"
     """`huber` down-weights outliers: beyond 1.345 standard deviations (by the median) a residual counts linearly."""
     cutoff: Literal["given", "auto"] = "given"
-    """`auto` fits each curve from where it begins to follow the law, instead of from `budget.fit_from`."""
+    """`auto` fits each curve from the point at which it begins to follow the law, instead of from `budget.fit_from`."""
     ceiling: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Highest pass rate that the task allows within the answer budget; A cannot exceed this value. null takes what
-    task `k_smallest` says of itself, and no limit for others."""
+    """Highest pass rate that the task allows within the answer budget; A cannot exceed this value. null uses the known
+    limit of task `k_smallest`, and no limit for other tasks."""
     task: str | None = None
     """The task whose pass rate to fit: a task of the scale or of its downstream evaluations. Default: the only task, or
     the mean over all tasks of a mix."""

@@ -1,9 +1,10 @@
-"""Variances of a pass rate from the right answers to each prompt: few answers are one source, few prompts the other.
+"""Variances of a pass rate from the right answers to each prompt: the finite number of answers is one source, the
+finite number of prompts the other.
 
 Every evaluation of a study uses the same held-out prompts. Given these, only the answers are random, and a prompt that
 is always answered right adds no noise. Late in a run the variance is therefore far below the p (1 - p) / n of fresh
-prompts. The choice of held-out prompts is an error too, but all readings of a study share it: it moves every curve
-alike and decides no comparison.
+prompts. The choice of held-out prompts is an error too, but all readings of a study share this error: it shifts every
+curve equally and affects no comparison.
 
 Of N prompts, i has c_i right among k_i judged answers; n = sum k_i, p = sum c_i / n (Miller, arXiv 2411.00640).
 """
@@ -25,7 +26,7 @@ def answer_variance(right: np.ndarray, judged: np.ndarray) -> float:
 def prompt_variance(right: np.ndarray, judged: np.ndarray) -> float:
     """Variance of p over sets of N prompts: Var(p_i) / N = (Var(c_i / k_i) - mean of v_i / k_i) / N, at least 0.
 
-    NaN without two prompts that have two answers each, since one answer does not tell a hard prompt from bad luck.
+    NaN without two prompts that have two answers each, since one answer cannot distinguish a hard prompt from bad luck.
     """
     several = judged > 1
     c, k = right[several], judged[several]

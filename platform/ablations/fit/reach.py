@@ -20,7 +20,7 @@ start of training have a ratio of 6."""
 BEFORE_FIRST = 1e-3
 """Trial start of training before the first reading, as a fraction of the distance between two readings."""
 SURE = 0.999
-"""Quantile of the F distribution by which the squares of one origin must exceed those of the other."""
+"""Quantile of the F distribution that the ratio of squares between the two origins must exceed."""
 
 
 def starts_late(first: float, last: float) -> bool:

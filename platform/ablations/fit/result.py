@@ -21,7 +21,7 @@ OFF_THE_LAW = 0.5
 """Probability above which the step-0 reading is reported to lie off the law."""
 OFF_AT_0 = "the evaluation at step 0 lies off the law, so nothing ties R_0; check it, or leave it out with r0: free"
 MUCH_AUTOCORRELATION = 0.5
-"""Above this, the run wanders, or eq. 1 is not exactly the law of the curve."""
+"""Autocorrelation above which the run wanders, or eq. 1 is not exactly the law of the curve."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,13 +42,13 @@ class Fit:
 
     `A`, `A_lo` and `A_hi` are over all families that fit; `A_eq1`, `A_eq1_lo` and `A_eq1_hi` hold if eq. 1 is the law.
     A and its upper end are None if a ceiling of 1 fits as well or the curve does not rise; rank by `A_lo`. An end of B
-    or C_mid is None if the interval leaves the search range. Without A, C_mid, half of the way to A, means nothing;
-    under the verdict "no rise" B does not either. `to_json` leaves out values without meaning.
+    or C_mid is None if the interval leaves the search range. Without A, C_mid (half of the way to A) has no meaning;
+    under the verdict "no rise", B has none either. `to_json` leaves out values without meaning.
     """
 
     curve: Curve
     eq1_A: float
-    """A of the curve itself under eq. 1, with its interval, also if nothing bounds it; a result is `A` or `A_eq1`."""
+    """A of the curve itself under eq. 1, with its interval, even if A is unbounded; use `A` or `A_eq1` as results."""
     eq1_lo: float
     eq1_hi: float | None
     B: float
@@ -71,13 +71,13 @@ class Fit:
     """Twice the log likelihood ratio of the curve to a flat line; chi-squared with RISE_PARAMETERS degrees of freedom
     for readings that do not rise."""
     r0: R0Mode
-    """How R_0 was tied to the step-0 reading; "free" even for "anchored" if the curve has no such reading."""
+    """Mode in which R_0 was tied to the step-0 reading; "free" even for "anchored" if the curve has no such reading."""
     r0_slack: float | None
     """Probability that the step-0 reading lies off the law, for an anchored fit; above 0.5 the early phase is off."""
     residuals: np.ndarray
     noise_sd: float
     autocorrelation: float
-    """Lag-1 autocorrelation of the noise, corrected for what the fit absorbs."""
+    """Lag-1 autocorrelation of the noise, corrected for the part that the fit absorbs."""
     settings: FitSettings
     """Settings of the fit."""
     readings: Readings

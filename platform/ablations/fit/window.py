@@ -28,7 +28,7 @@ class Window:
 def select_window(curve: Curve, fit_from: float, fit_to: float, *, through_collapse: bool = False) -> Window:
     """The readings to fit; those after the peak of a collapsed curve are left out.
 
-    Raises AblationsError if fewer than MIN_READINGS remain, or if compute seems not to count from the start of
+    Raises AblationsError if fewer than MIN_READINGS remain, or if compute apparently does not count from the start of
     training.
     """
     if not 0 <= fit_from < fit_to:

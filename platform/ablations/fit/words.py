@@ -40,7 +40,7 @@ MEANINGS = {
 
 
 def _reach(fit: Fit) -> str:
-    """The position of the last reading relative to C_mid, and the gain from twice the compute."""
+    """The position of the last reading relative to C_mid, and the gain from doubling the compute."""
     if not fit.rises:
         return ""
     last = fit.window[1]
@@ -85,7 +85,8 @@ def _noise(fit: Fit) -> str:
 
 
 def other_prompts(fits: Sequence[Fit]) -> str:
-    """The effect of other held-out prompts, from the last readings; empty if no curve counts answers by prompt."""
+    """Sentence on the effect of other held-out prompts, from the last readings; empty if no curve counts answers by
+    prompt."""
     last = [(fit.curve.prompts, fit.curve.prompt_variance, fit.curve.compute == fit.window[1]) for fit in fits]
     known = [
         (float(prompts[at][0]), float(variance[at][0]))

@@ -1,11 +1,11 @@
-"""What a study says before it looks: its claims and its design, sealed when `platform sweep` starts it.
+"""Preregistration of a study: its claims and its design, sealed when `platform sweep` starts the study.
 
     sweeps/fig4a/declared.json
     [{"at": 1764167574.2, "readings": 0, "sha256": "1f0c...", "claims": [...], "design": {"reference": "scalerl",
       "variants": ["pipeline-8", ...], "seeds": [0, 1, 2], "budget_gpu_hours": 200.0}}]
 
-The file only grows: whatever changes later is a further entry, with the number of readings that the runs had by then.
-`sha256` is that of the claims and the design, and of the hash before it, so that no entry can be changed unseen.
+The file only grows: every later change is a new entry, with the number of readings that the runs had by then. `sha256`
+is that of the claims and the design, and of the hash before it, so that no entry can be changed unseen.
 """
 
 import hashlib
@@ -56,7 +56,7 @@ _DECLARATIONS = TypeAdapter(list[Declaration])
 def declare(sweep: StartedSweep) -> Declaration:
     """Seal the claims and the design of a sweep that is about to train; returns the first declaration of them.
 
-    What has been declared already is not declared again.
+    Unchanged claims and designs are not declared again.
     """
     content = {"claims": [dict(claim) for claim in sweep.plan.claims], "design": design_of(sweep)}
     content = json.loads(json.dumps(content))
@@ -87,26 +87,28 @@ def declarations(sweep: StartedSweep) -> list[Declaration]:
         return []
     except ValidationError as error:
         why = error.errors()[0]["msg"]
-        raise AblationsError(f"{path}: not a record of what was declared ({why}); move it away to begin anew") from None
+        raise AblationsError(
+            f"{path}: not a record of declarations ({why}); move the file away to start a new one"
+        ) from None
     before = ""
     for one in found:
         if one.sha256 != _hash({"claims": one.claims, "design": one.design}, before):
             raise AblationsError(
-                f"{path}: changed since it was written, so when claims were declared is not known; move it away to "
-                "begin anew"
+                f"{path}: changed since it was written, so the time at which claims were declared is unknown; move "
+                "the file away to start a new one"
             )
         before = one.sha256
     return found
 
 
 def first_with(claim: Mapping[str, Any], found: Sequence[Declaration]) -> Declaration | None:
-    """The declaration in which a claim first stood; None if it stands in none."""
+    """The first declaration that contains a claim; None if none does."""
     written = json.loads(json.dumps(dict(claim)))
     return next((one for one in found if written in one.claims), None)
 
 
 def design_of(sweep: StartedSweep) -> dict[str, Any]:
-    """What a study trains: reference, variants, seeds and compute of each run. Trials of a search come later."""
+    """Design of a study: reference, variants, seeds and compute of each run. Trials of a search are not included."""
     plan = sweep.plan
     return {
         "reference": plan.reference,
@@ -117,7 +119,7 @@ def design_of(sweep: StartedSweep) -> dict[str, Any]:
 
 
 def readings_so_far(sweep: StartedSweep) -> int:
-    """Evaluations after step 0 in the logs of the sweep's runs; of a damaged log those before the damage."""
+    """Evaluations after step 0 in the logs of the sweep's runs; for a damaged log, evaluations before the damage."""
     found = 0
     for run in sweep.plan.runs:
         with suppress(ValueError):  # the run itself says so when it resumes

@@ -1,4 +1,4 @@
-"""Which of the user's own files changed since an earlier run of the same recipe and seed."""
+"""Finds the user's own files that changed since an earlier run of the same recipe and seed."""
 
 from typing import Any
 
@@ -10,9 +10,10 @@ from scalerl.recipe.own_function import changed_files
 
 
 def edited_files(home: Home, recipe: AnyRecipe, seed: int) -> list[str]:
-    """Names of the files that differ from those of the last run that is otherwise the same; empty if there is none.
+    """Names of the files that differ from those of the last run that is otherwise the same; empty if there is no such
+    run.
 
-    A run that cannot be read is passed over.
+    Unreadable runs are skipped.
     """
     if not isinstance(recipe, ResolvedRecipe) or not recipe.own:
         return []

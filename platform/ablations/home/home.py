@@ -38,7 +38,7 @@ class Home:
 
     @property
     def curves(self) -> Path:
-        """The folder of kept curves and fits of other trainers' runs; it may be deleted at any time."""
+        """The folder of saved curves and fits of other trainers' runs; the folder may be deleted at any time."""
         return self.path / "curves"
 
     def sweep(self, name: str) -> Path:
@@ -50,7 +50,7 @@ class Home:
         return RunFolder(self.path / "runs" / run_id)
 
     def run_ids(self) -> list[str]:
-        """Ids of the runs that have begun here, in any sweep."""
+        """Ids of the runs that have started here, in any sweep."""
         return [folder.name for folder in sorted((self.path / "runs").glob("*"))]
 
     def plan_file(self, sweep: str) -> Path:

@@ -32,10 +32,10 @@ class PlannedVariant:
 
     name: str
     overrides: dict[str, Any]
-    """Settings in which it differs from the reference."""
+    """Settings in which the variant differs from the reference."""
     runs: tuple[PlannedRun, ...]
     axes: dict[str, str] = field(default_factory=dict)
-    """Its value on each axis that it combines; of the reference, its own value on each axis of the grid."""
+    """The variant's value on each axis that it combines; for the reference, its own value on each axis of the grid."""
 
     @property
     def changes(self) -> str:
@@ -45,14 +45,14 @@ class PlannedVariant:
 
 @dataclass(frozen=True, kw_only=True)
 class StudySize:
-    """How much a study trains: `StudySize(num_variants=3, num_seeds=3, budget_gpu_hours=625.0)`."""
+    """Size of a study: `StudySize(num_variants=3, num_seeds=3, budget_gpu_hours=625.0)`."""
 
     num_variants: int
     num_seeds: int
     budget_gpu_hours: float
 
     def is_below(self, other: "StudySize") -> bool:
-        """True if anything of it is smaller than of the other."""
+        """True if any number is smaller than that of the other study."""
         return (
             self.num_variants < other.num_variants
             or self.num_seeds < other.num_seeds
@@ -96,7 +96,7 @@ class Labels:
     published: dict[str, dict[str, float]] = field(default_factory=dict)
     """A paper's published values, by variant: {"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}}."""
     begun: StudySize | None = None
-    """The size of the larger study that `--shorten` made this one of; None for a study that was not shortened."""
+    """The size of the study before `--shorten`; None for a study that was not shortened."""
     search: bool = False
     """True for a search, which adds trials while it runs."""
     variants: tuple[PlannedVariant, ...]
@@ -108,7 +108,7 @@ class Labels:
 
     @property
     def size(self) -> StudySize:
-        """The size of the study; the trials of a search do not count, since they come while it runs."""
+        """The size of the study; trials of a search do not count, since they are added while the search runs."""
         return StudySize(
             num_variants=1 if self.search else len(self.variants),
             num_seeds=len({run.seed for run in self.runs}),
@@ -127,7 +127,7 @@ class Labels:
 
     @property
     def hours_name(self) -> str:
-        """The unit without how it is counted: `GPU-hours`, or `device-hours` on the wall clock."""
+        """The unit without the way of counting: `GPU-hours`, or `device-hours` on the wall clock."""
         return self.compute_name.rpartition(" ")[2]
 
     def hours_text(self, compute_gpu_hours: float) -> str:

@@ -1,11 +1,11 @@
-"""Tells a webhook what happens to the runs of a sweep: `notify:` of a sweep file.
+"""Sends events of the runs of a sweep to a webhook: `notify:` of a sweep file.
 
     notify: {url: $SLACK_WEBHOOK, on: [failed, held, done, warning]}
 
-Commands and jobs that look at the states of a sweep call `tell_webhook`. The told events stand in `notified.json` of
-the sweep's folder, so that each is told once; twice if a process is killed as it tells. A webhook that does not answer
-costs a few seconds, and its events are told at the next look. The address is a secret: an environment variable holds
-it, and no file, log or message of ours does.
+Commands and jobs that read the states of a sweep call `tell_webhook`. Sent events are recorded in `notified.json` of
+the sweep's folder, so that each is sent once, or twice if a process is killed while sending. A webhook that does not
+answer costs a few seconds, and its events are sent the next time. The address is a secret: an environment variable
+holds it, and no file, log or message of ours does.
 
     POST {"text": "loo: loo-loss, seed 1 failed: ...", "content": the same, "sweep": "loo", "events": [...]}
 
@@ -30,20 +30,20 @@ from ablations.home.state import RunState
 from scalerl.run.run_folder import write_atomically
 
 TIMEOUT_S = 5.0
-"""Longest wait for the webhook to answer."""
+"""Time limit for the webhook's answer."""
 MOST_LINES = 10
-"""Events in the text of one message; `events` has all."""
+"""Maximum number of events in the text of one message; `events` has all."""
 MOST_CHARACTERS = 1900
-"""Discord refuses texts of more than 2,000."""
+"""Maximum length of a text; Discord rejects more than 2,000 characters."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something to tell: `Event(kind="failed", key="failed 81d2f0a95c3b 1", text="loo-loss, seed 1 failed: ...")`."""
+    """One event to send: `Event(kind="failed", key="failed 81d2f0a95c3b 1", text="loo-loss, seed 1 failed: ...")`."""
 
     kind: str
     key: str
-    """What tells it from all others; an event of a known key is not told again."""
+    """Unique key; an event with a known key is not sent again."""
     text: str
 
 
@@ -55,9 +55,9 @@ def require_address(sweep: StartedSweep) -> None:
 
 
 def tell_webhook(sweep: StartedSweep, states: Mapping[str, RunState], held: str = "") -> str:
-    """Tell what is new of these states, by run id, and why the sweep is held, if it is.
+    """Send the new events of these states, by run id, and the reason why the sweep is held, if any.
 
-    Returns why the webhook could not be told, without its address; empty if it was, or if there is nothing to tell.
+    Returns the reason why sending failed, without the address; empty on success or without new events.
     """
     settings = sweep.plan.notify
     if not settings:
@@ -117,17 +117,17 @@ def _body(sweep: str, new: Iterable[Event]) -> bytes:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirected message would arrive as a GET without its body, and count as told."""
+    """Rejects redirects: a redirected message would arrive as a GET without its body, and count as sent."""
 
     def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
-        """Follow none, so that the status is an error."""
+        """Follow no redirect, so that the status is an error."""
 
 
 _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 def _post(url: str, body: bytes) -> str:
-    """Send; returns why it failed, in words that never hold the address."""
+    """Send a message; returns the reason of a failure, in words that never contain the address."""
     if not url.startswith(("https://", "http://")):
         return "no URL" if not url else "not a URL that begins with https:// or http://"
     try:

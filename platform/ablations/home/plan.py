@@ -35,7 +35,7 @@ class Plan(Labels):
     stop: dict[str, Any] | None = None
     """Rules that end runs early, as in the sweep file: {"gain_below": 0.01, "probability": 0.9, ...}."""
     notify: dict[str, Any] | None = None
-    """The webhook to tell, as in the sweep file: {"url": "$SLACK_WEBHOOK", "on": ["failed", "done"]}."""
+    """The webhook to notify, as in the sweep file: {"url": "$SLACK_WEBHOOK", "on": ["failed", "done"]}."""
     claims: tuple[dict[str, Any], ...] = ()
     """A paper's claims about variants, as in the sweep file: {"variant": "loo-loss", "of": "ceiling", ...}."""
 

@@ -37,7 +37,7 @@ class StartedSweep:
 
     @property
     def title(self) -> str:
-        """The sweep's name with those of the sweeps beside it: `loo with more, third`."""
+        """The sweep's name with the names of the sweeps beside it: `loo with more, third`."""
         return f"{self.name} with {', '.join(self.beside)}" if self.beside else self.name
 
     @property
@@ -47,7 +47,7 @@ class StartedSweep:
 
     @property
     def report_folder(self) -> Path:
-        """The folder for reports: the sweep's own, or `with/more/third` inside it if other sweeps stand beside it."""
+        """The folder for reports: the sweep's own, or `with/more/third` inside it if there are sweeps beside it."""
         return self.folder.joinpath("with", *self.beside) if self.beside else self.folder
 
     @property

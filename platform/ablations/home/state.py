@@ -48,7 +48,7 @@ class State(StrEnum):
 
     @property
     def is_failure(self) -> bool:
-        """True if the run ended before it was done and nobody asked it to end."""
+        """True if the run ended early without a request to end."""
         return self in (State.FAILED, State.LOST, State.TIMED_OUT, State.OUT_OF_MEMORY, State.NODE_FAILED)
 
     @property
@@ -63,7 +63,7 @@ class State(StrEnum):
 
     @property
     def is_active(self) -> bool:
-        """True if the run trains or Slurm will start it; either needs no further `platform sweep`."""
+        """True if the run is training or Slurm will start it, so that no further `platform sweep` is needed."""
         return self in (State.RUNNING, State.QUEUED, State.REQUEUED)
 
     @property
@@ -85,9 +85,9 @@ class RunState:
     """Step of the supervised start that the run trains or waits for."""
     compute_gpu_hours: float = 0.0
     wall_s: float = 0.0
-    """Wall-clock seconds that all attempts took for that compute; 0 if unknown."""
+    """Wall-clock seconds that all attempts took for `compute_gpu_hours`; 0 if unknown."""
     pace_s: float | None = None
-    """Wall-clock seconds that it takes for a GPU-hour at present."""
+    """Current wall-clock seconds per GPU-hour."""
     pass_rate: float | None = None
     attempt: int = 0
     message: str = ""
@@ -98,7 +98,8 @@ class RunState:
     heartbeat: float = 0.0
     """Time of its last heartbeat, in seconds since 1970."""
     pid: int | None = None
-    """The process that trains the run on this machine; None for one elsewhere, which cannot be signalled from here."""
+    """The process that trains the run on this machine; None for a process elsewhere, which cannot be signalled from
+    here."""
 
     @property
     def said(self) -> str:
@@ -134,7 +135,7 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
 
 
 def state_of(folder: RunFolder, status: RunStatus) -> State:
-    """The state that a started run has by its status, whatever its budget; stale if its process is gone."""
+    """The state of a started run according to its status, regardless of its budget; stale if its process has gone."""
     state = State(status.state)
     return State.STALE if state == State.RUNNING and not alive(folder, status) else state
 

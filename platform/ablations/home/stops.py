@@ -29,7 +29,7 @@ Rule = Literal["gain", "dominated", "collapse", "truncation"]
 
 @dataclass(frozen=True, kw_only=True)
 class Stopped:
-    """A run that a rule stopped or flagged, and what was known at that time.
+    """A run that a rule stopped or flagged, with the facts at that time.
 
     Stopped(run="81d2f0a95c3b", variant="loo-loss", seed=0, rule="gain", ends_run=True, value=0.93,
             compute_gpu_hours=4899.0, num_readings=23, A_lo=0.58, A_hi=0.62, budget_gpu_hours=16000.0,

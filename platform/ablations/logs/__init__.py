@@ -1,4 +1,4 @@
-"""What other trainers log, as curves. A map of the room:
+"""Logs of other trainers, as curves. A map of the room:
 
 rows_of_run         a program's own log as rows of the run log
 naming              the variant and seed of a run

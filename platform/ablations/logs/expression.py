@@ -91,7 +91,7 @@ OPERATORS: dict[str, Callable[..., np.ndarray]] = {
     "!=": _compared(np.not_equal),
 }
 COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")
-"""Longer signs first, as they are looked for in this order."""
+"""Comparison signs in the order of the search, longer ones first."""
 FUNCTIONS: dict[str, tuple[Callable[..., np.ndarray], int, int]] = {
     "cumsum": (cumulated, 1, 1),
     "diff": (increases, 1, 1),
@@ -99,13 +99,13 @@ FUNCTIONS: dict[str, tuple[Callable[..., np.ndarray], int, int]] = {
     "max": (np.maximum, 2, 2),
     "where": (where_true, 2, 3),
 }
-"""Each function with the least and the most arguments that it takes."""
+"""Each function with its minimum and maximum number of arguments."""
 
 
 def parse(text: str, columns: Collection[str], *, option: str) -> Expression:
-    """The expression that a text means for a log with these columns.
+    """Parse an expression for a log with these columns.
 
-    Raises AblationsError with the option, the place in the text and what would be right.
+    Raises AblationsError with the option, the place in the text and the correct form.
     """
     return _Parser(text, columns, option).whole()
 
@@ -135,7 +135,7 @@ def calls_of(expression: Expression, name: str) -> Iterator[Call]:
 
 
 def evaluate(expression: Expression, columns: Mapping[str, np.ndarray], size: int) -> np.ndarray:
-    """The value at every step, float64 (size,); NaN where it is missing."""
+    """The value at every step, float64 (size,); NaN if missing."""
     if isinstance(expression, Constant):
         return np.full(size, expression.value)
     if isinstance(expression, ColumnOf):

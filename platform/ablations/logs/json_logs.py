@@ -1,4 +1,4 @@
-"""Logs as JSON: one row a line, one list of rows, or the state of a trainer of Hugging Face."""
+"""Logs as JSON: one row per line, one list of rows, or the state of a Hugging Face trainer."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ HISTORY = "log_history"
 def read_json_lines(path: Path, name: str) -> Log:
     """The log of a file with one JSON object a line.
 
-    A last line that is no JSON is left out, which a note says, since its trainer may be writing it; another such line
+    A last line that is not JSON is skipped with a note, since the trainer may still be writing it; any other such line
     raises FileError.
     """
     lines = _text(path).split("\n")
@@ -33,11 +33,11 @@ def read_json_lines(path: Path, name: str) -> Log:
                 notes = (HALF_WRITTEN,)
                 break
             raise Place(source=str(path), line=number + 1).error(
-                f"not JSON ({error})", "write one JSON object a line"
+                f"not JSON ({error})", "write one JSON object per line"
             ) from None
         if not isinstance(row, Mapping):
             raise Place(source=str(path), line=number + 1).error(
-                f"found {line[:40]!r}", "write one JSON object a line, with the step and metrics"
+                f"found {line[:40]!r}", "write one JSON object per line, with the step and metrics"
             )
         rows.append((f"line {number + 1}", _unwrapped(row)))
     return _log(path, name, rows, notes)
@@ -49,7 +49,7 @@ def read_json(path: Path, name: str) -> Log:
         content = json.loads(_text(path))
     except (ValueError, RecursionError) as error:
         raise Place(source=str(path)).error(
-            f"not JSON ({error})", "for one object a line, the name must end in .jsonl"
+            f"not JSON ({error})", "for one object per line, the name must end in .jsonl"
         ) from None
     found = content.get(HISTORY) if isinstance(content, Mapping) else content
     if not isinstance(found, list) or not all(isinstance(row, Mapping) for row in found):

@@ -1,4 +1,4 @@
-"""The log of one run of another trainer, whatever wrote it, and its values by step."""
+"""The log of one run of any other trainer, and its values by step."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,23 +9,23 @@ import numpy as np
 from ablations.errors import AblationsError, FileError, Place, did_you_mean
 from ablations.text import counted
 
-HALF_WRITTEN = "The last row is half written and left out."
-"""Note of a log whose trainer may still be writing it."""
+HALF_WRITTEN = "The last row is incomplete and was skipped."
+"""Note on a log that its trainer may still be writing."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Log:
-    """What one run has logged: `Log(name="dapo-s1", place="runs/dapo-s1.jsonl", columns=columns, steps=("step",))`."""
+    """Log of one run: `Log(name="dapo-s1", place="runs/dapo-s1.jsonl", columns=columns, steps=("step",))`."""
 
     name: str
     place: str
     columns: Mapping[str, np.ndarray]
-    """Numbers in the order of logging, float64, all of one length; NaN where a row has no value."""
+    """Numbers in the order of logging, float64, all of one length; NaN if a row has no value."""
     steps: Sequence[str]
-    """Columns in which this kind of file has the step; of each row the first that it has counts."""
+    """Columns in which this kind of file has the step; each row uses the first that it has."""
     config: Mapping[str, str] = field(default_factory=dict)
     nans: Callable[[str], int] = field(default=lambda _: 0)
-    """How often a column was logged as NaN, in contrast to not at all."""
+    """Number of NaN values logged in a column; missing values do not count."""
     notes: tuple[str, ...] = ()
 
 
@@ -36,7 +36,7 @@ class StepValues:
     step: np.ndarray
     columns: Mapping[str, np.ndarray]
     repeated: int
-    """Number of steps at which one of the columns has several values; the last one counts."""
+    """Number of steps at which one of the columns has several values; the last value is used."""
     stepless: int
     """Number of rows that have a value of one of the columns, but no step."""
 
@@ -57,7 +57,7 @@ def by_step(steps: np.ndarray, columns: Mapping[str, np.ndarray]) -> StepValues:
 
 
 def first_present(log: Log, names: Sequence[str], *, option: str) -> np.ndarray:
-    """Of each row the first of these columns that it has; raises AblationsError if the log has none of them."""
+    """The first of these columns that each row has; raises AblationsError if the log has none of them."""
     known = [log.columns[name] for name in names if name in log.columns]
     if not known:
         wanted = " or ".join(map(repr, names))
@@ -72,7 +72,7 @@ def first_present(log: Log, names: Sequence[str], *, option: str) -> np.ndarray:
 
 
 def thinning_note(step: np.ndarray, values: np.ndarray, name: str) -> str:
-    """A note if steps are missing between the values of a column that is summed over all steps; else ""."""
+    """A note if steps are missing in a column that is summed over all steps; else ""."""
     logged = step[~np.isnan(values)]
     if logged.size == 0:
         return ""
@@ -83,10 +83,10 @@ def thinning_note(step: np.ndarray, values: np.ndarray, name: str) -> str:
     first = logged[place] - apart[place] + 1
     return (
         f"{name} is missing at {counted(missing, 'step')} up to step {logged[-1]:g}, the first of them {first:g}, so "
-        "compute is counted too low; export the whole history, or sum the time in another way with --compute"
+        "the compute is too low; export the whole history, or sum the time in another way with --compute"
     )
 
 
 def unreadable(path: Path, error: OSError) -> FileError:
-    """The error for a file that the system does not let us read."""
+    """The error for a file that cannot be read."""
     return Place(source=str(path)).error(f"cannot be read ({error.strerror or error})", "name a readable file")

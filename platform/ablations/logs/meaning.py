@@ -1,4 +1,4 @@
-"""Which columns of a log are step, score and compute, and the curve that follows."""
+"""Finds the columns of a log that are step, score and compute, and makes the curve."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from ablations.text import counted
 SECONDS_PER_HOUR = 3600
 GPU_HOURS = "GPU-hours"
 STEP_OF_ROW = "the step, once for each row"
-"""Column by which the compute of a trainer names the step, whatever column has it."""
+"""Name for the step in the compute of a trainer, regardless of the column that holds it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class LogMeaning:
     """All generations behind a score."""
 
     def check(self) -> None:
-        """Raise AblationsError if options are missing, or have no effect beside each other."""
+        """Raise AblationsError if options are missing, or have no effect together."""
         preset = None if self.trainer is None else find_preset(self.trainer)
         if preset is None and (missing := [f"--{name}" for name in ("score", "compute") if not getattr(self, name)]):
             raise AblationsError(f"{' and '.join(missing)} missing; name columns, or the trainer with --log")
@@ -65,7 +65,7 @@ class LogMeaning:
         return ("steps" if self.compute == "step" else self.compute.strip("`")) if is_name else "compute"
 
     def resolve(self, columns: Collection[str], place: str) -> "Expressions":
-        """The expressions for a log with these columns; AblationsError lists what is there."""
+        """The expressions for a log with these columns; AblationsError lists the available columns."""
         preset = None if self.trainer is None else find_preset(self.trainer)
         try:
             return Expressions(
@@ -111,7 +111,7 @@ class Expressions:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that the values at a step need."""
+        """The columns needed for the values at a step."""
         wanted = [column for one in (self.score, self.compute, self.samples) if one for column in columns_of(one)]
         return [column for column in dict.fromkeys(wanted) if column != STEP_OF_ROW]
 
@@ -133,10 +133,10 @@ def _score(preset: Preset | None, columns: Collection[str]) -> str:
 
 
 def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tuple[Curve, list[str]]:
-    """The curve of a log, and sentences on what was left out of it.
+    """The curve of a log, and sentences on skipped data.
 
-    Steps without a score or compute are no readings. Raises AblationsError if the log has not one reading, or numbers
-    that no curve can have.
+    Steps without a score or compute are not readings. Raises AblationsError if the log has no reading, or has invalid
+    numbers.
     """
     found = meaning.resolve(log.columns.keys(), log.place)
     steps = _steps(log, meaning, found)
@@ -165,9 +165,9 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
         if (count := log.nans(column))
     ]
     if values.repeated:
-        said.append(f"{counted(values.repeated, 'step')} logged again, as after a resume; the last value counts")
+        said.append(f"{counted(values.repeated, 'step')} logged again, as after a resume; the last value is used")
     if values.stepless:
-        said.append(f"{counted(values.stepless, 'row')} without a step left out")
+        said.append(f"{counted(values.stepless, 'row')} without a step skipped")
     if dropped := int(is_scored.sum() - is_reading.sum()):
         said.append(f"{dropped} of {counted(int(is_scored.sum()), 'evaluation')} have no compute at their step")
     thinned = (thinning_note(values.step, values.columns[column], column) for column in _summed(found.compute))
@@ -186,7 +186,7 @@ def _steps(log: Log, meaning: LogMeaning, found: Expressions) -> np.ndarray:
 
 
 def _summed(compute: Expression) -> Iterator[str]:
-    """Columns of which each step's value is summed up as it is, and so must not be missing at a step."""
+    """Columns whose values are summed over all steps, so that none may be missing."""
     for call in calls_of(compute, "cumsum"):
         if not any(calls_of(call.arguments[0], "diff")):
             yield from dict.fromkeys(columns_of(call.arguments[0]))

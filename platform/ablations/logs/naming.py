@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from ablations.errors import AblationsError, did_you_mean
 
 USUAL_NAMES = r"(?P<variant>.+?)(?:[-_.](?:s|seed)[-_=]?(?P<seed>\d+))?"
-"""`dapo-s1`, `dapo_seed1` and `dapo` with one run."""
+"""Default pattern: `dapo-s1`, `dapo_seed1`, or `dapo` for a single run."""
 MOST_SEED_DIGITS = 18
 
 
 @dataclass(frozen=True, kw_only=True)
 class Naming:
-    """How a run tells its variant and seed: `Naming(pattern="(?P<variant>.+)-run(?P<seed>[0-9]+)")`."""
+    """Rule for the variant and seed of a run: `Naming(pattern="(?P<variant>.+)-run(?P<seed>[0-9]+)")`."""
 
     pattern: str = USUAL_NAMES
-    """Matches the whole name of a run."""
+    """Regular expression that matches the whole name of a run."""
     variant: str | None = None
-    """Key of the configuration, instead of the pattern."""
+    """Configuration key of the variant, instead of the pattern."""
     seed: str | None = None
 
     def check(self) -> None:
-        """Raise AblationsError for a pattern that cannot tell the variant."""
+        """Raise AblationsError for a pattern without a group for the variant."""
         try:
             groups = re.compile(self.pattern).groupindex
         except re.error as error:
@@ -33,12 +33,13 @@ class Naming:
             )
 
     def of(self, name: str, config: Mapping[str, str], place: str) -> tuple[str, int | None]:
-        """The variant, and the seed if the run tells one; AblationsError if the run does not fit."""
+        """The variant, and the seed if the run has one; AblationsError if the name or configuration does not match."""
         found = re.fullmatch(self.pattern, name)
         groups = found.groupdict() if found else {}
         if found is None and self.variant is None:
             raise AblationsError(
-                f"{place}: the name {name!r} does not fit --pattern {self.pattern!r}; the pattern must match all of it"
+                f"{place}: the name {name!r} does not match --pattern {self.pattern!r}; "
+                "the pattern must match the whole name"
             )
         variant = groups.get("variant") if self.variant is None else _value(config, self.variant, "--variant", place)
         seed = groups.get("seed") if self.seed is None else _value(config, self.seed, "--seed", place)
@@ -48,7 +49,7 @@ class Naming:
 
 
 def whole_seed(text: str, place: str) -> int:
-    """A seed as a number; AblationsError if it is none."""
+    """A seed as a number; AblationsError for anything else."""
     if not text.isdecimal() or len(text) > MOST_SEED_DIGITS:
         raise AblationsError(f"{place}: found seed {text!r}; a seed is a whole number")
     return int(text)

@@ -1,4 +1,4 @@
-"""What the trainers of others call their step, their held-out scores and the time of a step, each with its source."""
+"""Names that other trainers use for the step, held-out scores and the time of a step, each with its source."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ class Metric:
     source: str
 
     def names_in(self, columns: Iterable[str]) -> list[str]:
-        """The columns that this name fits; a placeholder stands for one or more characters."""
+        """The columns that match this name; a placeholder stands for one or more characters."""
         parts = METRIC_PART.split(self.name)
         pattern = re.compile(".+".join(map(re.escape, parts)))
         return [column for column in columns if pattern.fullmatch(column)]
@@ -32,13 +32,13 @@ class Preset:
     """The repository and the version in which the names were found."""
     scores: tuple[Metric, ...]
     seconds: tuple[Metric, ...]
-    """Times of one step in seconds; those that a log has are added."""
+    """Names of times of one step in seconds; all times in a log are added."""
     not_scores: tuple[str, ...] = ()
     """Names that look like scores."""
     steps: tuple[str, ...] = ()
-    """Columns with the step, of each row the first that it has; without any of them, the file's own step counts."""
+    """Columns with the step; each row uses the first that it has, or without any the file's own step."""
     is_mean: bool = False
-    """Each time is the mean over the steps since the row before, and not the time of every step."""
+    """True if each time is the mean over the steps since the row before, not the time of one step."""
 
     def score_columns(self, columns: Iterable[str]) -> list[str]:
         """The columns that may be the held-out score, in order."""

@@ -1,4 +1,4 @@
-"""Rows as trainers write them, and the columns of a log from them, each made when it is asked for."""
+"""Rows as trainers write them, and the columns of a log made from them on demand."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,10 +33,10 @@ def as_number(value: Any) -> float | None:
 
 
 class RowColumns(Mapping[str, np.ndarray]):
-    """The columns of rows, float64 (rows,), NaN where a row has none.
+    """The columns of rows, float64 (rows,), NaN if a row has no value.
 
-    A log has hundreds of columns of which a curve needs three, so each is made when it is first asked for. Raises
-    AblationsError for one that holds text.
+    A log has hundreds of columns of which a curve needs three, so each is made on first use. Raises AblationsError for
+    a column of text.
     """
 
     def __init__(self, rows: Sequence[tuple[str, Mapping[str, Any]]], place: str) -> None:
@@ -60,11 +60,11 @@ class RowColumns(Mapping[str, np.ndarray]):
         return len(self._names)
 
     def nans(self, name: str) -> int:
-        """How often a column was logged as NaN, in contrast to not at all."""
+        """Number of NaN values logged in a column; missing values do not count."""
         return self._column(name)[1]
 
     def config(self) -> dict[str, str]:
-        """The columns with one text or whole number in all rows that have any."""
+        """The columns with the same text or whole number in all rows that have one."""
         found = {}
         for name in self._names:
             only = None
@@ -92,8 +92,8 @@ class RowColumns(Mapping[str, np.ndarray]):
         number = as_number(value)
         if number is None:
             raise AblationsError(
-                f"{self._place}: column {name!r} holds text, {str(value)[:40]!r} in {self._places[row]}; a column of "
-                "numbers is needed"
+                f"{self._place}: column {name!r} holds text, {str(value)[:40]!r} in {self._places[row]}; use a "
+                "column of numbers"
             )
         return number
 
@@ -107,7 +107,7 @@ def log_of_rows(
     config: Mapping[str, str] | None = None,
     notes: tuple[str, ...] = (),
 ) -> Log:
-    """A log of rows, each with its place, such as "line 7"; without a config, columns that never change are it."""
+    """A log of rows, each with its place, such as "line 7"; without a config, constant columns take its place."""
     columns = RowColumns(rows, place)
     return Log(
         name=name,

@@ -1,4 +1,4 @@
-"""What a program has logged in a form of its own, as rows of the run log."""
+"""A program's own log as rows of the run log."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from ablations.logs.sources import find_log
 from scalerl.recipe.command import ProgramOwnLog
 
 TASK = "score"
-"""Name of the task in rows whose program names none."""
+"""Name of the task in rows of a program that gives no name."""
 
 
 def rows_of_run(path: Path, settings: ProgramOwnLog) -> list[dict[str, Any]]:
@@ -40,5 +40,5 @@ def rows_of_run(path: Path, settings: ProgramOwnLog) -> list[dict[str, Any]]:
 
 
 def by_keys(message: str) -> str:
-    """A message of `compare` with its options as keys of `trainer.log`: `--score` is `log.score`."""
+    """A message of `compare`, rewritten with keys of `trainer.log` instead of options: `--score` is `log.score`."""
     return re.sub(r"--(\w+)", r"log.\1", message.replace("--log", "--trainer"))

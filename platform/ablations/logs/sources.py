@@ -1,4 +1,4 @@
-"""What wrote a file or folder, and the logs in it."""
+"""Finds the kind of a file or folder, and the logs in it."""
 
 import re
 from collections.abc import Callable
@@ -26,7 +26,7 @@ DATABASE = ".db"
 EVENTS = "*tfevents*"
 STATE = "trainer_state.json"
 GENERAL_NAMES = {"history", "log", "logs", "metrics", "train", "trainer_state", "training_log"}
-"""Names of files that say nothing of the run, whose folder then names it."""
+"""General file names; the folder then names the run."""
 LOG_KINDS = (
     f"files are {', '.join((*LOG_READERS, DATABASE))} and TensorBoard's event files; folders hold one of them, a "
     f"{STATE} or checkpoints with one"
@@ -51,18 +51,18 @@ class LogSource:
 
 
 def is_log(path: Path) -> bool:
-    """True for a file whose name says that it is a log."""
+    """True for a file whose name is that of a log."""
     return path.is_file() and ("tfevents" in path.name or path.suffix.lower() in (*LOG_READERS, DATABASE))
 
 
 def find_log(path: Path) -> LogSource:
-    """The log at a path; AblationsError with what is there if it is none."""
+    """The log at a path; AblationsError, naming the content, if there is none."""
     if not path.exists():
         raise AblationsError(f"{path}: no such file or folder; name the logs of runs")
     if path.is_dir():
         return _in_folder(path)
     if not is_log(path):
-        raise AblationsError(f"{path}: no log that can be read; {LOG_KINDS}")
+        raise AblationsError(f"{path}: no readable log; {LOG_KINDS}")
     if "tfevents" in path.name:
         return LogSource(name=path.absolute().parent.name, files=(path,))
     # New rows of SQLite may be in a file beside the database.
@@ -86,7 +86,7 @@ def _in_folder(folder: Path) -> LogSource:
 
 
 def _name(path: Path) -> str:
-    """The name of a run with one file: the file's, or the folder's if the file is called like every other."""
+    """The name of a run with one file: the file's, or the folder's if the file has a general name."""
     if path.stem.lower() not in GENERAL_NAMES:
         return path.stem
     folder = path.absolute().parent

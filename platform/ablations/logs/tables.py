@@ -1,4 +1,4 @@
-"""Logs as tables: CSV and Parquet with one row a step, such as the history that W&B exports."""
+"""Logs as tables: CSV and Parquet with one row per step, such as the history that W&B exports."""
 
 import csv
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from ablations.logs.log import HALF_WRITTEN, Log, unreadable
 from ablations.logs.rows import log_of_rows
 
 TABLE_STEPS = (*STEPS, "Step")
-"""W&B's page writes `Step`."""
+"""Columns with the step; W&B's page writes `Step`."""
 
 
 def read_csv_log(path: Path, name: str) -> Log:
     """The log of a CSV file with a header; FileError for a row that does not fit the header.
 
-    A last row with too few fields is left out, which a note says, since its trainer may be writing it.
+    A last row with too few fields is skipped with a note, since the trainer may still be writing it.
     """
     place = Place(source=str(path))
     try:

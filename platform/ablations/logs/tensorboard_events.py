@@ -39,14 +39,14 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
         try:
             records, is_whole = split_records(content, checksum)
         except ValueError as error:
-            raise Place(source=str(path)).error(str(error), "copy the file again from where it was written") from None
+            raise Place(source=str(path)).error(str(error), "copy the file again from its source") from None
         notes = notes if is_whole else (HALF_WRITTEN,)
         for number, record in enumerate(records):
             try:
                 event = events.Event.FromString(record)
             except damage as error:
                 raise Place(source=str(path)).error(
-                    f"record {number + 1} is damaged ({error})", "copy the file again from where it was written"
+                    f"record {number + 1} is damaged ({error})", "copy the file again from its source"
                 ) from None
             for tag, value in _scalars(event, arrays):
                 # One row a step, and a further one for a tag that comes again.
@@ -62,12 +62,12 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
 
 
 def split_records(content: bytes, checksum: Callable[[bytes], int]) -> tuple[list[bytes], bool]:
-    """The whole records of an event file, and whether nothing comes after them; ValueError if a length is damaged."""
+    """The whole records of an event file, and True if nothing follows them; ValueError if a length is damaged."""
     found, at = [], 0
     while at + LENGTH_FIELD + CHECKSUM <= len(content):
         start = at + LENGTH_FIELD + CHECKSUM
         if checksum(content[at : at + LENGTH_FIELD]) != int.from_bytes(content[at + LENGTH_FIELD : start], "little"):
-            raise ValueError(f"record {len(found) + 1} is damaged (its length has another checksum)")
+            raise ValueError(f"record {len(found) + 1} is damaged (the checksum of its length does not match)")
         end = start + int.from_bytes(content[at : at + LENGTH_FIELD], "little")
         if end + CHECKSUM > len(content):
             break

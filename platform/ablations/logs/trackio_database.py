@@ -17,7 +17,7 @@ def read_trackio(path: Path) -> list[Log]:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             names = {row[1] for row in database.execute("PRAGMA table_info(metrics)")}
             if not {"run_name", "step", "metrics"} <= names:
-                raise place.error("no database of Trackio", "name a file <project>.db of Trackio's folder")
+                raise place.error("not a Trackio database", "name a file <project>.db of Trackio's folder")
             run = "run_id" if "run_id" in names else "run_name"
             found = database.execute(f"SELECT {run}, run_name, step, metrics FROM metrics ORDER BY id").fetchall()
             configs = dict(database.execute(f"SELECT {run}, config FROM configs")) if _has_configs(database) else {}

@@ -35,11 +35,11 @@ def read_wandb_file(path: Path, name: str) -> Log:
     except OSError as error:
         raise unreadable(path, error) from None
     if not content.startswith(BEGINNING):
-        raise Place(source=str(path)).error("not a file of W&B", "name the folder of an offline run")
+        raise Place(source=str(path)).error("not a W&B file", "name the folder of an offline run")
     try:
         records, is_whole = split_blocks(content)
     except ValueError as error:
-        raise Place(source=str(path)).error(str(error), "copy the file again from where it was written") from None
+        raise Place(source=str(path)).error(str(error), "copy the file again from its source") from None
     rows: list[tuple[str, dict[str, Any]]] = []
     config: dict[str, str] = {}
     for number, record in enumerate(records):
@@ -47,7 +47,7 @@ def read_wandb_file(path: Path, name: str) -> Log:
             message = messages.Record.FromString(record)
         except damage as error:
             raise Place(source=str(path)).error(
-                f"record {number + 1} is damaged ({error})", "copy the file again from where it was written"
+                f"record {number + 1} is damaged ({error})", "copy the file again from its source"
             ) from None
         kind = message.WhichOneof("record_type")
         if kind == "history":
@@ -77,7 +77,7 @@ def split_blocks(content: bytes) -> tuple[list[bytes], bool]:
         if not kind or start + length > len(content):
             return found, False
         if zlib.crc32(content[at + 6 : start + length]) != int.from_bytes(content[at : at + 4], "little"):
-            raise ValueError(f"record {len(found) + 1} is damaged (it has another checksum)")
+            raise ValueError(f"record {len(found) + 1} is damaged (its checksum does not match)")
         parts = (
             content[start : start + length] if kind[0] in (WHOLE, FIRST) else parts + content[start : start + length]
         )

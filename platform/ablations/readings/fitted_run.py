@@ -19,7 +19,7 @@ from ablations.readings.run_reading import RunReading, kept_reading
 from scalerl.run.run_folder import RunFolder
 
 FIT_KEYS = ("curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "verdict", "points", "window")
-"""Keys in every line of `platform fit --json`, null without a number."""
+"""Keys in every line of `platform fit --json`; a missing number is null."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,7 +44,7 @@ class FittedCurve:
         return self.fit.to_json() | {"reason": ""}
 
     def explained(self) -> dict[str, Any]:
-        """`to_json()` with the fit in words and A against the cut-off; no words and no cut-offs without a fit."""
+        """`to_json()` with the fit in words and A against the cut-off; without a fit, these are missing."""
         if self.fit is None:
             return self.to_json() | {"words": "", "cutoffs": []}
         return self.to_json() | {"words": in_words(self.fit), "cutoffs": [*map(asdict, cutoff_table(self.fit))]}
@@ -64,21 +64,22 @@ class FittedRun(FittedCurve):
     warnings: tuple[str, ...] = ()
     """The last warnings of the trainer about its health and its files."""
     state: State | None = None
-    """Its state by its own files; None for a curve of another trainer and for a run that has not started."""
+    """State of the run according to its own files; None for a curve of another trainer and for a run that has not
+    started."""
     message: str = ""
     """The last message of its trainer."""
     hours: Hours | None = None
-    """Device time by role and activity; None if the log does not say."""
+    """Device time by role and activity; None if the log has no times."""
     counts: Mapping[str, np.ndarray] = field(default_factory=dict)
     """Counters of the evaluations besides compute: `{"compute_gpu_hours": ..., "step": ..., "tokens": ...}`."""
     unkept: str = ""
-    """The reason why the reading could not be kept; see `RunReading`."""
+    """The reason why the reading could not be saved; see `RunReading`."""
 
 
 def read_run(folder: RunFolder, variant: str, run: PlannedRun, settings: FitSettings) -> FittedRun:
-    """The run as its log and status say; without a fit, the reason.
+    """The run according to its log and status; without a fit, the reason.
 
-    Readings are kept beside the log and reused while log, checkpoint and code stay the same.
+    Readings are saved beside the log and reused while log, checkpoint and code stay the same.
     """
     return fitted_run(folder, variant, run, kept_reading(folder, run_name(variant, run.seed), settings))
 

@@ -1,4 +1,4 @@
-"""Where the compute of a run or a variant went: device-seconds by role and activity, and what taught nothing.
+"""Use of the compute of a run or a variant: device-seconds by role and activity, and compute without effect.
 
 The trainer records them (`scalerl.cluster.device_seconds`, and the columns of a step); this module reads them from run
 logs and puts them side by side.
@@ -34,13 +34,12 @@ WASTE_HEADINGS = {
     "masked": "masked",
     "no_verdict": "no verdict",
 }
-"""Ways in which compute teaches nothing or less, in this order."""
+"""Ways in which compute is wasted, in this order."""
 NOTE = (
-    "Shares of each role's device time; checkpoints stop the clock and are in none, and so do evaluations where no "
-    "evaluator measures. "
-    "MFU: FLOPs of the model over the peak rate of all devices of the role. "
-    "No signal, truncated, masked, no verdict: shares of the compute spent on groups whose rewards are all equal, on "
-    "answers cut at the token limit, on tokens that the correction masks, and on answers whose verifier timed out or "
+    "Shares of each role's device time; checkpoints stop the clock and are not included, nor are evaluations "
+    "without an evaluator. MFU: FLOPs of the model over the peak rate of all devices of the role. No signal, "
+    "truncated, masked, no verdict: shares of the compute spent on groups whose rewards are all equal, on answers "
+    "cut at the token limit, on tokens that the correction masks, and on answers whose verifier timed out or "
     "crashed; they overlap."
 )
 

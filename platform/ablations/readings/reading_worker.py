@@ -14,7 +14,7 @@ from ablations.readings.wanted import wanted_of_line
 
 
 def main() -> None:
-    """Answer until the input ends; Ctrl-C is left to the parent process."""
+    """Answer requests until the input ends; Ctrl-C is left to the parent process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keep what libraries print out of the answers

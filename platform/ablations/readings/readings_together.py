@@ -1,7 +1,7 @@
-"""Readings of many runs: kept readings are reused; the rest is read and fitted by one process per core.
+"""Readings of many runs: saved readings are reused, and the others are read and fitted by one process per core.
 
 A worker's result is bit-identical to this process's own, since each fit uses one BLAS thread everywhere. If a worker
-dies, its run is done again here, where errors are reported.
+dies, this process reads its run again and reports errors.
 """
 
 import os
@@ -17,7 +17,7 @@ from ablations.readings.wanted import Wanted
 from ablations.terminal.progress_bar import Done
 
 FEWEST = 12
-"""Least number of runs to fit that justifies starting workers, which takes as long as some of the fits."""
+"""Minimum number of runs to fit for starting workers, which takes as long as a few fits."""
 MOST_WORKERS = 16
 """Limit on workers: a login node has more cores, but also other users."""
 LENGTH_BYTES = 8

@@ -1,4 +1,4 @@
-"""The contents of a run log with its fit: read once, and kept beside the run.
+"""The contents of a run log with its fit: read once, and saved beside the run.
 
 A reading is kept in the run's folder `readings/`, in a file named by everything it depends on: the run, its log, the
 checkpoint that vouches for the log, and its recipe (size and time of each), the settings of the fit, the name, and the
@@ -44,12 +44,13 @@ from scalerl.run.run_folder import RunFolder
 
 JUST_NOW_NS = 100_000_000
 MOST_KEPT = 6
-"""Limit on kept readings of one run, the newest ones: readings differ by settings, tasks, and names in other sweeps."""
+"""Limit on saved readings of one run, the newest ones: readings differ by settings, tasks, and names in other sweeps.
+"""
 SECONDS_OF_A_WRITE = 3600.0
 """Age in seconds from which a temporary file belongs to a dead process."""
 LOCKS = tuple(Lock() for _ in range(64))
-"""Locks by the hash of a reading's file: the first thread to ask makes the reading, and the others wait. Two made at
-once might differ in the last bit, as BLAS splits its sums by the free threads."""
+"""Locks by the hash of a reading's file: the first thread to ask makes the reading, and the others wait. Two threads
+might otherwise differ in the last bit, because BLAS splits sums by the number of free threads."""
 RECIPE = "recipe.json"
 BEGUN_WITH = ("model", "tasks", "warm_start")
 EVERY_ROW = ("kind", "step", "compute_gpu_hours")
@@ -59,7 +60,7 @@ DECIDING = (
     *("fit/**/*.py", "answers/*.py", "readings/*.py", "findings/repeated_runs.py"),
     *("files/trees.py", "errors.py", "text.py"),
 )
-"""Platform source files that decide a reading."""
+"""Platform source files that determine a reading."""
 DECIDING_OF_TRAINER = ("run/metrics.py", "run/log_fault.py", "run/sealed_json.py", "evaluation/prompt_counts.py")
 
 
@@ -76,11 +77,11 @@ class RunReading:
     counts: Mapping[str, np.ndarray] = field(default_factory=dict)
     """The counters of `COUNTED` that every evaluation has, one number per evaluation and one evaluation per compute."""
     is_sound: bool = True
-    """False if the log cannot be used, so that nothing of it is kept."""
+    """False if the log cannot be used, so that no reading is saved."""
     oddities: tuple[str, ...] = ()
-    """Sentences of the fit about readings that look wrong; only of a curve of another trainer."""
+    """Sentences of the fit about readings that look wrong; only for a curve of another trainer."""
     unkept: str = ""
-    """The reason why the reading could not be kept, such as "No space left on device"; empty in a kept reading."""
+    """The reason why the reading could not be saved, such as "No space left on device"; empty in a saved reading."""
 
 
 CLASSES = (
@@ -101,7 +102,7 @@ NAMED = {family.name: family for family in FAMILIES}
 
 
 def kept_reading(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
-    """The kept reading of the log, or else a new one that is then kept."""
+    """The saved reading of the log, or else a new one, which is then saved."""
     if (kept := read_kept(folder, name, settings)) is not None:
         return kept
     path = _path(folder, name, settings)
@@ -123,7 +124,7 @@ def kept_reading(folder: RunFolder, name: str, settings: FitSettings) -> RunRead
 
 
 def read_kept(folder: RunFolder, name: str, settings: FitSettings) -> RunReading | None:
-    """The kept reading of the log as it is now; None if there is none or it cannot be read."""
+    """The saved reading of the log in its current state; None if there is none or it cannot be read."""
     try:
         return reading_from_bytes(_path(folder, name, settings).read_bytes())
     except (OSError, NotATree):
@@ -131,7 +132,7 @@ def read_kept(folder: RunFolder, name: str, settings: FitSettings) -> RunReading
 
 
 def reading_bytes(reading: RunReading) -> bytes:
-    """A reading as bytes, for the kept file and between processes."""
+    """A reading as bytes, for the saved file and between processes."""
     return tree_bytes(reading, named=NAMED)
 
 
@@ -144,7 +145,7 @@ def reading_from_bytes(content: bytes) -> RunReading:
 
 
 def _path(folder: RunFolder, name: str, settings: FitSettings) -> Path:
-    """The path of a reading, named by everything that decides it."""
+    """The path of a reading, named by everything that determines it."""
     return folder.path / "readings" / f"{_key(folder, name, settings)}.npz"
 
 
@@ -201,7 +202,7 @@ def start_of(folder: RunFolder) -> str:
 def counts_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
     """The counters of the evaluations among these rows: compute, and the others that all of them have.
 
-    If several evaluations share one compute, as those of several tasks do, the first counts.
+    If several evaluations share one compute, as those of several tasks do, the first is used.
     """
     evaluations: dict[float, Mapping[str, Any]] = {}
     for row in rows:
@@ -233,7 +234,7 @@ def is_at_rest(log: Path) -> bool:
 
 
 def _key(folder: RunFolder, name: str, settings: FitSettings) -> str:
-    """SHA-256, shortened, of everything that decides a reading."""
+    """SHA-256, shortened, of everything that determines a reading."""
     stamps = [_stamp(path) for path in (folder.metrics, folder.checkpoint / "manifest.json", folder.path / RECIPE)]
     content = [code_of_readings(), folder.path.name, name, asdict(settings), stamps]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]

@@ -27,7 +27,7 @@ from scalerl.run.metrics import read_rows
 def curve_of(rows: Iterable[dict[str, Any]], name: str, task: str | None = None) -> Curve | None:
     """The readings of `task` in the rows of a run log, by default of its only task or of all tasks together.
 
-    None if there are no evaluations; AblationsError if they make no curve or `task` was not measured.
+    None if there are no evaluations; AblationsError if they form no curve or `task` was not measured.
     """
     measured = [row for row in rows if row["kind"] in ("eval", "downstream")]
     if not measured:
@@ -62,7 +62,7 @@ def curve_of(rows: Iterable[dict[str, Any]], name: str, task: str | None = None)
 
 
 def _with_parts(measured: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Every row with the rows that count its answers: itself, or for a mix the rows of its tasks, which come first."""
+    """Every row with the rows that count its answers: the row itself, or for a mix the preceding rows of its tasks."""
     parts: list[dict[str, Any]] = []
     for row in measured:
         if "share" in row:

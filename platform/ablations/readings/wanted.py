@@ -1,4 +1,4 @@
-"""What is to be read or fitted: here, or by a worker process that gets it as a line of JSON."""
+"""Requests to read a run or fit a curve: here, or by a worker process that receives a line of JSON."""
 
 import base64
 import hashlib
@@ -22,7 +22,7 @@ from ablations.readings.run_reading import (
 from scalerl.run.run_folder import RunFolder, write_atomically
 
 MOST_FILES = 4000
-"""Limit on kept files of other trainers' runs, two per run and about 100 kB each."""
+"""Limit on saved files of other trainers' runs, two per run and about 100 kB each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +39,11 @@ class WantedRun:
         return json.dumps(content).encode() + b"\n"
 
     def kept(self) -> RunReading | None:
-        """The reading if it is kept, else None."""
+        """The saved reading, if any, else None."""
         return read_kept(self.folder, self.name, self.settings)
 
     def read(self) -> RunReading:
-        """The reading, which is then kept."""
+        """Read the run; the reading is then saved."""
         return kept_reading(self.folder, self.name, self.settings)
 
 
@@ -54,7 +54,7 @@ class WantedCurve:
     curve: Curve
     settings: FitSettings
     kept_in: Path | None
-    """Folder of kept fits, each in a file named by everything that decides it; None keeps none."""
+    """Folder of saved fits, each in a file named by everything that determines it; None saves none."""
 
     def line(self) -> bytes:
         """The request as a line for a worker."""
@@ -66,7 +66,7 @@ class WantedCurve:
         return json.dumps(content).encode() + b"\n"
 
     def kept(self) -> RunReading | None:
-        """The reading if it is kept, else None."""
+        """The saved reading, if any, else None."""
         if self.kept_in is None:
             return None
         try:
@@ -75,7 +75,7 @@ class WantedCurve:
             return None
 
     def read(self) -> RunReading:
-        """The curve with its fit, which is then kept if the folder can be written."""
+        """The curve with its fit, which is then saved if the folder is writable."""
         fit, reason = try_fit(self.curve, self.settings)
         cost = float(self.curve.compute[-1])
         # Finding outliers takes half as long as the fit, so what was found is kept with it.
@@ -97,7 +97,7 @@ Wanted = WantedRun | WantedCurve
 
 
 def forget_old_fits(folder: Path) -> None:
-    """Delete kept files beyond the newest `MOST_FILES`."""
+    """Delete saved files beyond the newest `MOST_FILES`."""
     with suppress(OSError):  # another process removes the same files
         for path in sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime_ns)[:-MOST_FILES]:
             path.unlink(missing_ok=True)

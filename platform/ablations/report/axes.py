@@ -61,7 +61,7 @@ class ComputeAxis:
 
 
 def ticks(low: float, high: float, most: int, *, log: bool) -> list[float]:
-    """Plain numbers on an axis of differences (0 among them) or of ratios (1 among them), at most `most`.
+    """Round numbers on an axis of differences (0 among them) or of ratios (1 among them), at most `most`.
 
     >>> ticks(-0.083, 0.079, 3, log=False), ticks(0.4, 2.3, 3, log=True), ticks(0.95, 1.7, 3, log=True)
     ([-0.05, 0.0, 0.05], [0.5, 1.0, 2.0], [1.0, 1.3, 1.6])

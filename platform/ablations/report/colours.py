@@ -16,7 +16,7 @@ MARKER_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down",
 OTHERS_COLOUR = "#b0b6bd"
 """The colour of every variant beyond the eight in colour; a label tells them apart."""
 MOST_COLOURED = 1 + len(COLOURS)
-"""Limit on the variants of a figure with a colour of their own, the reference among them."""
+"""Limit on the variants of a figure with a colour of their own, including the reference."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +33,11 @@ class Style:
 
 
 def styles(plan: Labels, focus: Collection[str] | None = None) -> dict[str, Style]:
-    """Colour and marker of each variant; no two share a colour but grey, which all beyond `MOST_COLOURED` have.
+    """Colour and marker of each variant; no two share a colour except grey, the colour of all beyond `MOST_COLOURED`.
 
     `focus` are the variants that may have a colour (all by default), the first of the plan's order before the others.
-    Each takes the colour of its place in the plan, or the next free one. The sweep's own reference is dark, whatever
-    the baseline of a page.
+    Each takes the colour of its place in the plan, or the next free one. The sweep's own reference is dark, even if a
+    page has another baseline.
     """
     own = own_reference(plan)
     others = [variant.name for variant in plan.variants if variant.name != own]
@@ -55,6 +55,7 @@ def styles(plan: Labels, focus: Collection[str] | None = None) -> dict[str, Styl
 
 
 def own_reference(plan: Labels) -> str:
-    """The variant of a sweep that changes nothing; the plan's reference if none or all change nothing."""
+    """The variant of a sweep that changes nothing; the plan's reference if no variant, or every variant, changes
+    nothing."""
     unchanged = [variant.name for variant in plan.variants if not variant.overrides]
     return unchanged[0] if 0 < len(unchanged) < len(plan.variants) else plan.reference

@@ -21,7 +21,7 @@ HELD_MARK = "*"
 MARKS = {NO_DIFFERENCE: "=", CANNOT_TELL: "?", PROVISIONAL: "?"}
 """Mark behind a number that shows no difference."""
 REFERENCE_MARK = "°"
-"""Mark behind a value of an axis that the reference has."""
+"""Mark behind the reference's value of an axis."""
 COLLAPSED_MARK = "!"
 """Mark behind the name of a variant with a collapsed seed."""
 
@@ -94,7 +94,7 @@ ColumnPart = Literal["verdict", "number", "joint", "marked", "stacked with joint
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """The columns of an output: before the questions, of each question, beside the ceiling, and behind."""
+    """The columns of an output: before the questions, per question, beside the ceiling, and at the end."""
 
     before: Sequence[str]
     of_question: Sequence[ColumnPart]
@@ -110,7 +110,7 @@ TERMINAL = Selection(
 )
 CURVE_RANK = 4
 RANKS = {"A": 1, "seeds": 2, "fit": 3, "cost": 5, "C_mid": 6, "B": 7}
-"""Turns of the columns of the terminal that a narrow one leaves out."""
+"""Order in which a narrow terminal drops columns."""
 PAGE = Selection(
     before=("variant and seeds", "changes"),
     of_question=("stacked with joint",),
@@ -161,7 +161,7 @@ def rows_of(results: Results, shown: Sequence[ResultColumn]) -> list[list[str]]:
 
 
 def marked_number(row: ResultRow, question: Question) -> str:
-    """The number of a variant with the mark of its verdict; of the reference, what it is compared by."""
+    """The number of a variant with the mark of its verdict; for the reference, its own value."""
     if row.line is None:
         return NO_FIT
     if row.is_reference:
@@ -170,7 +170,7 @@ def marked_number(row: ResultRow, question: Question) -> str:
 
 
 def marked_answer(answer: Answer, *, is_joint: bool) -> str:
-    """An estimate with its interval and the mark of its verdict, or a blank so that the numbers stay in line."""
+    """An estimate with its interval and the mark of its verdict, or a blank so that the numbers stay aligned."""
     held = HELD_MARK if is_joint and answer.is_held else " "
     number = interval_text(answer.estimate, answer.lo, answer.hi, answer.question.form)
     return f"{number}{MARKS.get(answer.verdict, held)}"

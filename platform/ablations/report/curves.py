@@ -41,7 +41,7 @@ class Counted:
 
     title: str
     name: str
-    """The unit, for hover texts."""
+    """Unit for hover texts."""
     along: Mapping[str, Along]
     """Functions by variant; a variant without one is left out."""
 
@@ -181,7 +181,7 @@ def _lay_out(
 
 
 def _grey_lines(lines: Sequence[tuple[str, LineSeries]], counted: Counted) -> "Scatter":
-    """All other variants in one trace, told apart by hover texts."""
+    """All other variants in one trace, distinguished by hover texts."""
     from plotly.graph_objects import Scatter
 
     x, y, names = [], [], []

@@ -40,7 +40,7 @@ def in_dark(figure: "Figure") -> "Figure":
 
 
 def _recoloured(part: Any, *, is_colour: bool = False) -> Any:
-    """Recolour everything below a key that ends in `color`, and nothing else, since a variant may be named `white`."""
+    """Recolour only values below a key that ends in `color`, since a variant may be named `white`."""
     match part:
         case dict():
             return {key: _recoloured(value, is_colour=key.endswith("color")) for key, value in part.items()}

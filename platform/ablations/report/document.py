@@ -26,8 +26,8 @@ from ablations.text import at_scale
 OVER_SCALES = "Over scales"
 """Heading of the section about the ladder."""
 DIFFERENCES_LEGEND = (
-    "Differences from the reference with 95 % intervals, the best on top; the dotted line is no difference. Grey is "
-    "undecided. An arrow is an interval without an end on that side."
+    "Differences from the reference with 95 % intervals, best first. The dotted line marks no difference; grey "
+    "means undecided; an arrow marks an interval without an end on that side."
 )
 """Caption of `verdicts_figure`."""
 
@@ -66,7 +66,7 @@ class Document:
     """The verdict in one line, the most important sentence first."""
     remarks: tuple[Remark, ...]
     task: str
-    """What the pass rates are of; empty if the platform does not know."""
+    """Sentence on what the pass rates measure; empty if unknown."""
     findings: tuple[str, ...]
     """One sentence per variant."""
     advice: str
@@ -77,7 +77,7 @@ class Document:
     rows: tuple[DocumentRow, ...]
     numbers: NumberTable
     grid: tuple[GridTable, ...]
-    """The cells and main effects of a grid, and pairs of changes; empty without either."""
+    """The cells and main effects of a grid, and pairs of changes; empty if there are none."""
     grid_heading: str
     grid_notes: str
     ladder: tuple[GridTable, ...]
@@ -91,7 +91,7 @@ class Document:
 
 
 def document_of(results: Results, *, now: datetime, ladder: ScaleLadder | None = None) -> Document:
-    """The report of a sweep; `now` is the date it shows, `ladder` the study at its other scales too."""
+    """The report of a sweep; `now` is the date shown, `ladder` the study at all of its scales."""
     plan = results.plan
     return Document(
         title=made_visible(results.title),
@@ -134,7 +134,7 @@ def document_rows(results: Results) -> tuple[DocumentRow, ...]:
 
 
 def number_table(results: Results) -> NumberTable:
-    """A row per variant; A stands before the difference of ceilings."""
+    """One row per variant; the column of A comes before the difference in ceiling."""
     shown = [column for column in columns(results, DOCUMENT) if column.key not in ("seeds", "verdicts")]
     questions = {f"{one.name} number": one.name for one in results.questions}
     lines = [results.compared(variant.name) for variant in results.variants]

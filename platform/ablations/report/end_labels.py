@@ -32,10 +32,10 @@ def asymptote_text(estimate: AsymptoteEstimate | None) -> str:
 
 
 def moved_apart(wanted: Sequence[float], *, gap: float, low: float, high: float) -> list[float]:
-    """Places between `low` and `high`, `gap` or more apart, near the wanted ones and in their order.
+    """Places between `low` and `high`, `gap` or more apart, near the wanted places and in their order.
 
-    Neighbours that are too close form a group around the mean of what they want. If there is no room for all at
-    `gap`, they stand evenly spaced.
+    Neighbours that are too close form a group around the mean of their wanted places. If there is no room for all at
+    `gap`, all places are evenly spaced.
 
     >>> moved_apart([0.5, 0.5, 1.0], gap=0.25, low=0.0, high=1.0)
     [0.375, 0.625, 1.0]

@@ -1,4 +1,4 @@
-"""Figures of forecasts: every variant at more compute, and its chance to lead there."""
+"""Figures of forecasts: every variant at more compute, and its probability of being the best there."""
 
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ LABEL_PX, LONGEST_LABEL, LABEL_FONT = 19, 15, 11
 FORECAST_LEGEND = (
     "Points are evaluations; lines are forecasts, mean over seeds, dashed where extrapolated: by ScaleRL eq. 1 "
     "(arXiv 2510.13786), or beyond the fitted range by the median over several families of curves where eq. 1 leaves "
-    "their 80 % band. Bands are 95 % intervals, which hold those families too. Bars: the share of joint draws in which "
+    "their 80 % band. Bands are 95 % intervals, which include those families. Bars: the share of joint draws in which "
     "a variant is highest at the compute named above them."
 )
 """Caption of `forecast_figure`."""

@@ -19,7 +19,7 @@ DECIDED_COLOUR = "#57606a"
 """The colour of a decided difference of a variant that has no colour of its own."""
 
 MARGIN, LEAST_MARGIN = 0.08, 0.05
-"""Margin of an axis on either side, as a share of its length; and that of an axis without a length."""
+"""Margin of an axis on either side, as a share of its length; and the margin of an axis without a length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class ForestPanel:
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing is known of any variant."""
+        """True if no variant has a number."""
         return all(row.drawn_at is None for row in self.rows)
 
     @property
@@ -76,7 +76,7 @@ class ForestPanel:
         return (math.exp(low - air), math.exp(high + air)) if self.log else (low - air, high + air)
 
     def ticks(self, most: int) -> list[float]:
-        """At most `most` plain numbers on its axis."""
+        """At most `most` round numbers on its axis."""
         return ticks(*self.range, most, log=self.log)
 
 
@@ -86,7 +86,7 @@ def forest_panels(results: Results, *, shown: Sequence[str] | None = None) -> tu
 
 
 def left_out_note(results: Results, *, shown: Sequence[str] | None = None) -> str:
-    """Why `forest_panels` lacks a panel; empty if it lacks none."""
+    """The reason why `forest_panels` lacks a panel; empty if none is missing."""
     empty = [panel.question for panel in _panels(results, shown) if panel.rows and panel.is_empty]
     if not empty:
         return ""
@@ -107,7 +107,7 @@ def _panels(results: Results, shown: Sequence[str] | None) -> list[ForestPanel]:
 
 
 def _rank(line: VariantResult) -> tuple[bool, float]:
-    """Variants by the estimate of the first question, those without one last."""
+    """Rank of variants by the estimate of the first question; variants without an estimate come last."""
     first = next(iter(line.answers.values())).estimate
     return first is not None, first or 0.0
 

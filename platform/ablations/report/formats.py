@@ -3,7 +3,7 @@
 html     report.html                     one file that opens anywhere md       report-md/report.md             with its
 figures as PNG csv      report-csv/curves.csv, ...      numbers in full, for other programs latex
 report-latex/report.tex, ...    a booktabs table, a methods paragraph, figures as PDF and SVG pdf      report.pdf
-report.html as Chromium prints it on A4
+report.html, printed on A4 by Chromium
 """
 
 import os
@@ -41,8 +41,7 @@ def write_in_format(
 ) -> Path:
     """Write the report into a folder, by default the sweep's; returns the file to open, or the folder of the files.
 
-    `now` is the date it shows, `ladder` the study at its other scales too. Raises AblationsError for a PDF without
-    Chromium.
+    `now` is the date shown, `ladder` the study at all of its scales. Raises AblationsError for a PDF without Chromium.
     """
     folder = folder or results.report_folder
     if form == "html":

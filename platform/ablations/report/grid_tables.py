@@ -17,14 +17,14 @@ from ablations.report.heat import heat_colours
 from ablations.report.words.comparison import ResultRow
 
 EFFECTS_NOTE = (
-    "Main effect: the mean difference between two values of an axis over the other axes, with the run-to-run spread of "
-    "the verdicts; of compute, the mean ratio."
+    "Main effect: the mean difference between two values of an axis over the other axes, with the run-to-run spread "
+    "of the verdicts; for compute, the mean ratio."
 )
 
 
 INTERACTIONS_NOTE = (
-    "Two changes together: their difference from the reference beyond the sum of both; of compute, the ratio beyond "
-    "the product."
+    "Two changes together: their difference from the reference beyond the sum of both; for compute, the ratio "
+    "beyond the product."
 )
 
 
@@ -39,8 +39,8 @@ class GridTable:
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     answers: tuple[tuple[Answer | None, ...], ...] = ()
-    """The answer that each cell shows; None of a name, of the reference and of a cell that is missing. Empty for a
-    table without colours."""
+    """The answer that each cell shows; None for a name, for the reference and for a missing cell. Empty for a table
+    without colours."""
 
     @property
     def colours(self) -> tuple[tuple[str, ...], ...]:
@@ -49,10 +49,10 @@ class GridTable:
 
 
 def grid_tables(results: Results) -> list[GridTable]:
-    """The tables of a comparison's grid, cells for each question with an answer, then main effects; and pairs of
+    """The tables of a comparison's grid: cells for each question with an answer, then main effects; then pairs of
     changes.
 
-    Columns are the values of the shortest axis. A value that the reference has is marked.
+    Columns are the values of the shortest axis. The reference's own values are marked.
     """
     grid, together = results.grid, [interactions_table(results)] if results.interactions else []
     if grid is None:
@@ -138,7 +138,7 @@ def _row_of(results: Results, grid: Grid, values: dict[str, str]) -> ResultRow |
 
 
 def grid_notes(results: Results) -> str:
-    """What the marks and the main effects of the tables mean."""
+    """Notes on the marks and the main effects of the tables."""
     marks = (
         f"{HELD_MARK} also differs with intervals corrected for all comparisons, = shows no difference, ? cannot tell"
     )
@@ -147,12 +147,13 @@ def grid_notes(results: Results) -> str:
 
 
 HEAT_NOTE = (
-    "Blue is better than the reference, orange worse: the stronger, the larger the difference; pale if undecided."
+    "Blue is better than the reference, orange worse; a stronger colour is a larger difference, a pale one is "
+    "undecided."
 )
-"""What the colours of the cells mean, for pages that have them."""
+"""Note on the colours of the cells, for pages that have them."""
 
 
 def reference_values(results: Results) -> str:
-    """What marks the reference's own values, for below the tables; empty if it has none."""
+    """Note below the tables on the mark of the reference's own values; empty if there are none."""
     own: Sequence[str] = [f"{axis} {value}" for axis, value in results.grid.own.items()] if results.grid else ()
     return f"{REFERENCE_MARK} {results.plan.reference}'s own value: {', '.join(own)}." if own else ""

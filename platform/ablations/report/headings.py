@@ -1,4 +1,5 @@
-"""The headings of the tables that the page and the dashboard share; those of the terminal are narrower (`tables`)."""
+"""The headings of the tables that the page and the dashboard share; the headings of the terminal are narrower
+(`tables`)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

@@ -1,7 +1,7 @@
 """Colours that make heat maps of the tables of a grid: blue is better than the reference, orange worse.
 
-The colour is the stronger, the larger the difference, in proportion to the largest of its question in the table, and
-pale if the difference is undecided. Compute is measured by the logarithm of its ratio.
+The strength of a colour is in proportion to the difference, relative to the largest of its question in the table; an
+undecided difference is pale. Compute is measured by the logarithm of its ratio.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def heat_colours(answers: Sequence[Sequence[Answer | None]]) -> tuple[tuple[str,
 
 
 def _gain(answer: Answer) -> float:
-    """How much better than the reference, in the unit of the question's intervals; 0 if unknown."""
+    """Advantage over the reference, in the unit of the question's intervals; 0 if unknown."""
     size = answer.question.scaled(answer.estimate) or 0.0
     return -size if answer.question.lower_is_better else size
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 LADDER_LEGEND = (
-    "Points: the difference at each scale with its 95 % interval. Open point: the forecast, if the line goes on. "
+    "Points: the difference at each scale with its 95 % interval. Open point: the forecast, if the trend continues. "
     "Dotted: no difference."
 )
 APART = 0.02

@@ -1,6 +1,4 @@
-"""A ladder of scales as tables: per question a row for each variant, with its difference at each scale and what becomes
-of it.
-"""
+"""A ladder of scales as tables: per question a row per variant, with its difference at each scale and the trend."""
 
 from ablations.answers.answer import Question
 from ablations.answers.interval import Interval
@@ -12,8 +10,8 @@ from ablations.text import interval_text
 
 WORD_STYLES = {"carries": "green", "fades": "yellow", "flips": "red"}
 LADDER_NOTE = (
-    "carries: the largest scale differs, and so does the mean of all. fades: the smallest differs, and the trend leads "
-    "back to no difference. flips: two scales differ in opposite directions."
+    "carries: the difference shows at the largest scale and in the mean of all. fades: the difference shows at the "
+    "smallest scale, and the trend leads back to none. flips: the differences at two scales have opposite signs."
 )
 
 
@@ -23,7 +21,7 @@ def ladder_tables(found: ScaleLadder) -> list[Listing]:
 
 
 def ladder_grids(found: ScaleLadder) -> list[GridTable]:
-    """The same tables for a report."""
+    """The tables of a ladder for a report."""
     return [
         GridTable(title=f"{question.heading.format(reference=found.reference)}, by scale", headings=headings, rows=rows)
         for question in found.questions
@@ -32,19 +30,19 @@ def ladder_grids(found: ScaleLadder) -> list[GridTable]:
 
 
 def ladder_sentences(found: ScaleLadder) -> list[str]:
-    """What the forecasts are for, how the last one could be checked, and what is left out."""
+    """Sentences on the scale of the forecasts, the check of the last one, and the variants left out."""
     checked = [
         (name, ladder, left_out)
         for name, by in found.ladders.items()
         for ladder in by.values()
         if (left_out := ladder.left_out) is not None
     ]
-    said = [LADDER_NOTE, f"Trend: per {found.per_text}. Forecast: for {found.at_text}, if the line goes on."]
+    said = [LADDER_NOTE, f"Trend: per {found.per_text}. Forecast: for {found.at_text}, if the trend continues."]
     if checked:
         inside = sum(is_inside(ladder, left_out) for _, ladder, left_out in checked)
         largest = found.scales[-1].name
         said.append(
-            f"Check: without {largest}, the forecast for it held the difference found there in {inside} of "
+            f"Check: without {largest}, the forecast for it contained the measured difference in {inside} of "
             f"{len(checked)} cases."
         )
     return [*said, *found.notes]

@@ -60,7 +60,7 @@ def latex_files(document: Document, figures: Mapping[str, bytes]) -> dict[str, b
 
 
 def latex_text(text: str) -> str:
-    """`text` escaped so that LaTeX sets it literally; what stands between backticks is set as code."""
+    """`text` escaped so that LaTeX sets it literally; text between backticks is set as code."""
     parts = [_letters(part) for part in CODE.split(text)]
     parts[1::2] = [rf"\texttt{{{code}}}" for code in parts[1::2]]
     return "".join(parts)
@@ -118,7 +118,7 @@ def _caption(document: Document) -> str:
         r"with 95\,\% intervals: "
         r"$\Delta$level is the difference in pass rate at equal compute, $A$ the asymptote, $\Delta A$ its difference, "
         r"$C/C_{\mathrm{ref}}$ the ratio of compute to a common pass rate. A star marks an interval "
-        r"without the value of no difference."
+        "that excludes no difference."
     )
 
 

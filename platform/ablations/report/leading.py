@@ -18,7 +18,7 @@ def leading(results: Results, *, names: Sequence[str] | None = None, number: int
 
 
 def look_of(results: Results) -> dict[str, Style]:
-    """Colour and marker of each variant where all are shown: the leading ones in colour, the others grey."""
+    """Colour and marker of each variant in a figure of all variants: the leading ones in colour, the others grey."""
     return styles(results.plan, leading(results))
 
 

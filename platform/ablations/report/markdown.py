@@ -38,7 +38,7 @@ def _stopped(mark: str) -> str:
 
 
 def _is_bound(text: str) -> bool:
-    """True for a number with its interval, which is no link without an address behind it: `>= 0.59`, `-0.05 [-0.1,
+    """True for a number with its interval, which is not a link, because no address follows: `>= 0.59`, `-0.05 [-0.1,
     0.1]`.
     """
     return re.fullmatch(r"(>= )?[+-]?[\d,.]*( ?\[[-+\d.,… ]*\])?", text) is not None

@@ -40,7 +40,7 @@ def _training(results: Results) -> str:
 
 
 def _measured(results: Results) -> str:
-    """The interval of evaluations and the number of prompts, as far as the run logs have them."""
+    """The interval of evaluations and the number of prompts, if the run logs have them."""
     curves = [run.curve for run in results.runs if run.curve is not None]
     if not curves:
         return ""
@@ -74,16 +74,16 @@ def _statistics(results: Results) -> str:
     if not (said := method(results)):
         return ""
     joint = joint_note(results)
-    corrected = f" Where intervals are called corrected, they are {joint}." if joint else ""
+    corrected = f" Intervals called corrected are {joint}." if joint else ""
     return (
-        f"{said} A compute ratio is the compute that a variant needs to a pass rate that both reach, over "
-        f"the reference's.{corrected} The paper's own rule takes two A within {PAPER_MARGIN} for equal; verdicts here "
-        "come from the intervals instead."
+        f"{said} A compute ratio is the compute that a variant needs to reach a pass rate that both reach, divided "
+        f"by the reference's.{corrected} The paper's own rule takes two A within {PAPER_MARGIN} as equal; verdicts "
+        "here come from the intervals instead."
     )
 
 
 def _code(results: Results) -> str:
     versions = results.code_versions
     if not versions:
-        return "The version of the training code is not known."
+        return "The version of the training code is unknown."
     return f"The training code was at {'commit' if len(versions) == 1 else 'commits'} {', '.join(versions)}."

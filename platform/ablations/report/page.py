@@ -1,7 +1,7 @@
 """The report of a sweep: one HTML file with figures, table and verdicts that opens anywhere, without a network.
 
 `page.html.jinja` is the page; Jinja escapes every text in it, with control characters made visible. The page has the
-words and numbers of Markdown and LaTeX, figures that can be zoomed, and a table with more columns.
+text and numbers of the Markdown and LaTeX reports, figures that can be zoomed, and a table with more columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ class PaperMode:
 
 @dataclass(frozen=True, kw_only=True)
 class NoPaperMode:
-    """The reason why the paper would not compare these runs."""
+    """The reason why the paper's comparison is impossible."""
 
     reason: str
 
@@ -74,8 +74,8 @@ class NoPaperMode:
 def write_report(
     results: Results, *, now: datetime, folder: Path | None = None, ladder: ScaleLadder | None = None
 ) -> Path:
-    """Write `report.html` into a folder, by default the sweep's; `now` is the date it shows, `ladder` the study at its
-    other scales too."""
+    """Write `report.html` into a folder, by default the sweep's; `now` is the date shown, `ladder` the study at all of
+    its scales."""
     path = (folder or results.report_folder) / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, report_page(results, now=now, ladder=ladder).encode())
@@ -138,14 +138,14 @@ def _paper_mode(results: Results) -> PaperMode | NoPaperMode:
 
 
 def _hours(results: Results) -> list[TableRow]:
-    """Device time of each variant; empty if no run has it."""
+    """Device time of each variant; empty if no run records it."""
     look = look_of(results)
     lines = hours_cells({variant.name: variant.hours for variant in results.variants})
     return [TableRow(colour=look[cells["variant"]].colour, cells=cells) for cells in lines]
 
 
 def _comparison(results: Results) -> list[TableRow]:
-    """A row per variant; each interval stands below its verdict, to save width on a printed page."""
+    """A row per variant; each interval is below its verdict, to save width on a printed page."""
     look, shown = look_of(results), columns(results, PAGE)
     found = []
     for variant, texts in zip(results.variants, rows_of(results, shown), strict=True):

@@ -1,5 +1,5 @@
-"""The plane of ceiling and efficiency, which separates variants that move the ceiling from those that change the way to
-it.
+"""The plane of ceiling and efficiency, which separates variants that move the ceiling from variants that change the
+speed of getting there.
 """
 
 from collections.abc import Collection
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
 
 PLANE_LEGEND = (
-    "Up: a higher ceiling than the baseline's. Left: less compute to the common target. A variant far up or down moves "
-    "the ceiling; one far left or right shapes the way to it. Bars are 95 % intervals; one without an end stops at the "
-    "frame, and what has neither number is not drawn."
+    "Up: a higher ceiling than the baseline's. Left: less compute to the common target. A variant far up or down "
+    "moves the ceiling; a variant far left or right changes the efficiency. Bars are 95 % intervals; a bar without "
+    "an end stops at the frame, and a variant without either number is not drawn."
 )
 """Caption of `plane_figure`."""
 FAR_DOWN, FAR_UP = 0.02, 50.0
@@ -27,7 +27,8 @@ FAR_DOWN, FAR_UP = 0.02, 50.0
 
 
 def plane_figure(results: Results, *, focus: Collection[str] | None = None) -> "Figure":
-    """A minus the baseline's against compute over the baseline's, each with its interval; `focus` is in colour."""
+    """Difference in A against the ratio of compute, both relative to the baseline and with intervals; `focus` is in
+    colour."""
     from plotly.graph_objects import Figure, Scatter
 
     look, reference = styles(results.plan, leading(results) if focus is None else focus), results.plan.reference

@@ -38,7 +38,7 @@ class LineSeries:
     compute: np.ndarray
     score: np.ndarray
     is_fitted: bool
-    """True where every seed was fitted (solid), False before and beyond (dashed)."""
+    """True for the part in which every seed was fitted (solid), False before and beyond (dashed)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,7 +60,8 @@ class AsymptoteMark:
     estimate: AsymptoteEstimate | None
     """None without a fit."""
     height: float
-    """A; its lower bound if A has no upper one; the end of the curve if it does not rise. Always within the axis."""
+    """Height of the mark, within the axis: A, its lower bound if A has no upper one, or the end of a curve that does
+    not rise."""
     is_above: bool = False
     """True if A lies above the axis, so that `height` is its upper end."""
 
@@ -94,7 +95,7 @@ class CurveSeries:
     """The names and mean curves of the variants in the background."""
     budget: float
     fitted_to: float | None
-    """End of the window; None if that is the budget."""
+    """End of the window; None if the window ends at the budget."""
 
 
 def curve_series(
@@ -146,7 +147,7 @@ def _seed(run: FittedRun, axis: ComputeAxis, most: int) -> SeedSeries:
 
 
 def is_fitted(fit: Fit | None, compute: np.ndarray) -> np.ndarray:
-    """A mask of fitted readings: those in the window, and the one before RL unless R_0 is free."""
+    """A mask of fitted readings: readings in the window, and the reading before RL unless R_0 is free."""
     if fit is None:
         return np.full(compute.shape, False)
     before_rl = (compute == 0) & (fit.r0 != "free")
@@ -154,7 +155,7 @@ def is_fitted(fit: Fit | None, compute: np.ndarray) -> np.ndarray:
 
 
 def _lines(fits: Sequence[Fit], axis: ComputeAxis) -> list[LineSeries]:
-    """The mean curve where all seeds were fitted, and on both sides of it."""
+    """The mean curve in the range in which all seeds were fitted, and on both sides of it."""
     first = axis.first if axis.log else 0.0
     start = max(fit.window[0] for fit in fits)
     end = max(start, min(fit.window[1] for fit in fits))

@@ -1,4 +1,4 @@
-"""CSV for other programs, including spreadsheets, safe whatever the users' names contain.
+"""CSV for other programs, including spreadsheets, safe for any names of users.
 
 >>> sheet_text([{"variant": "=1+1", "A": 0.612}])
 "variant,A\\n'=1+1,0.612\\n"

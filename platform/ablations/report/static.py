@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 PictureFormat = Literal["svg", "pdf", "png"]
 COLUMN_IN, PAGE_IN = 3.3, 6.8
-"""Width of a column of a two-column paper, and of both."""
+"""Width of one column and of both columns of a two-column paper."""
 FONT_PT = 8.0
 DASHES = (0, (4, 2.5))
 LABEL_IN = 0.27
 """Height of a label of two lines."""
 ROW_IN = 0.155
 TICK_IN = 0.3
-"""Least width for the number at a tick."""
+"""Minimum width for the number at a tick."""
 BOLD = 1.15
-"""Width of bold letters over that of plain ones, at most."""
+"""Maximum ratio of the width of bold letters to that of plain ones."""
 MOST_OUTLINES = 3000
 """Limit on the readings of a figure that are drawn as vectors; beyond it they become an image in the SVG or PDF, which
 keeps the file small."""
@@ -262,7 +262,7 @@ def _draw_panel(axes: "Axes", panel: ForestPanel, names: Sequence[str], across_i
 
 
 def _draw_row(axes: "Axes", row: ForestRow, place: int, ends: tuple[float, float]) -> None:
-    """An interval and the point in it; an end that is not known goes to the edge, where an arrow stands."""
+    """An interval and the point in it; an unknown end goes to the edge, with an arrow."""
     colour = row.colour
     low, high = ends[0] if row.lo is None else row.lo, ends[1] if row.hi is None else row.hi
     axes.plot([low, high], [place, place], color=colour, linewidth=1.1, solid_capstyle="butt")

@@ -41,11 +41,11 @@ from ablations.terminal.visible import made_visible
 from ablations.text import at_scale, compute_text, counted, interval_text
 
 MOST_NOTES = 3
-"""Limit on the notes below a comparison that does not explain itself."""
+"""Limit on the notes below a comparison without `--explain`."""
 
 
 def comparison_table(results: Results) -> OneLine:
-    """One line per variant: its differences from the reference, and as much more as the terminal has room for."""
+    """One line per variant: its differences from the reference, and further columns that fit on the terminal."""
     curves, scale = sparklines(results)
     shown = columns(results, TERMINAL)
     headed: list[Column] = [replace(one, heading=one.heading.partition(",")[0]) for one in shown]  # a line is narrow
@@ -62,7 +62,7 @@ def comparison_table(results: Results) -> OneLine:
 
 
 def grid_listings(results: Results) -> list[OneLine]:
-    """The tables of the comparison's grid and of pairs of changes; none without either."""
+    """The tables of the comparison's grid and of pairs of changes; empty if there are none."""
     found = []
     for one in grid_tables(results):
         first, *others = one.headings
@@ -77,7 +77,8 @@ def grid_listings(results: Results) -> list[OneLine]:
 
 
 def brief_notes(results: Results) -> list[str]:
-    """What spoils runs, then three notes: the meaning of the marks, what would decide, and where the rest is."""
+    """Remarks on spoiled runs, then three notes: the meaning of the marks, the cost of deciding, and the command for
+    the rest."""
     if results.comparison is None:
         return [*(one.text for one in results.remarks), *results.reasons]
     named = " ".join((results.plan.sweep, *results.beside)) if results.sweep else ""
@@ -170,13 +171,13 @@ def _title(results: Results) -> str:
 
 
 def hours_table(results: Results) -> Listing | None:
-    """Device time of each variant; None if no run has it."""
+    """Device time of each variant; None if no run records it."""
     lines = hours_cells({variant.name: variant.hours for variant in results.variants})
     if not lines:
         return None
     table = Listing(
         columns=[Column(heading=name, kind="number" if name != "variant" else "name") for name in lines[0]],
-        title="where the hours went",
+        title="use of device hours",
         notes=(NOTE,),
         turns=True,
     )

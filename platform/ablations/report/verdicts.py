@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
 
 LONGEST_NAME_OF_ROW = {False: 26, True: 15}
-"""Limit on the characters of a variant's name beside its row, by whether the panels are stacked."""
+"""Limit on the characters of a variant's name beside its row; the key is True for stacked panels."""
 CHARACTER_PX = {False: 6.8, True: 6.1}
 ROW_PX, HEAD_PX, FOOT_PX = 26, 34, 52
-"""Height of a row, and of what stands above and below the rows of a panel."""
+"""Height of a row, and of the space above and below the rows of a panel."""
 PLOT_PX = {False: 740, True: 262}
-"""The least width between the names and the right edge for which a layout is made."""
+"""Minimum width between the names and the right edge."""
 
 
 def verdicts_figure(results: Results, *, shown: Sequence[str] | None = None, stacked: bool = False) -> "Figure":
-    """A panel for each question that has a number of any variant, its rows shared and the best on top.
+    """A panel for each question that has a number of any variant, with shared rows, best first.
 
     `shown` are the variants of the rows, all by default. An interval with one end missing is an arrow to the edge.
-    Undecided answers are grey and hollow. `stacked` panels stand one below the other, since a narrow screen has room
-    for one beside its names.
+    Undecided answers are grey and hollow. `stacked` panels are one below the other, since a narrow screen has room for
+    only one beside the names.
     """
     from plotly.graph_objects import Figure
 
@@ -68,7 +68,7 @@ def _axes(
     down: tuple[float, float],
     most_ticks: int,
 ) -> None:
-    """The axes of a panel: upright ticks, names at the first."""
+    """The axes of a panel: upright ticks, names only at the first panel."""
     low, high = panel.range
     ticks = {"tickvals": panel.ticks(most_ticks), "type": "log" if panel.log else "linear"}
     span = [math.log10(low), math.log10(high)] if panel.log else [low, high]
@@ -113,7 +113,7 @@ def _texts(panel: ForestPanel, axis: str, *, start: float, end: float, top: floa
 
 
 def _bar(row: ForestRow, place: int, ends: tuple[float, float], x: str, y: str) -> list["Scatter"]:
-    """An interval in row `place` and the point in it; without an end it goes to the edge, where an arrow stands."""
+    """An interval in row `place` and the point in it; an unknown end goes to the edge, with an arrow."""
     from plotly.graph_objects import Scatter
 
     colour = row.colour

@@ -56,7 +56,7 @@ class Exported:
 
     path: Path
     num_runs: int
-    """Runs of the plan; those that have not begun have no files."""
+    """Runs of the plan; runs that have not started have no files."""
     num_bytes: int
     """Size of the archive."""
 
@@ -69,8 +69,8 @@ def export_sweep(
         raise AblationsError(f"{path} already exists; delete it or choose another file with --to")
     if is_still_going(sweep, run_rows(sweep)):
         raise AblationsError(
-            f"sweep '{sweep.name}' is still training or queued; export it after it has ended, or end it with "
-            f"`platform cancel {sweep.name}`"
+            f"sweep '{sweep.name}' is still training or queued; export it after it has ended, or run `platform "
+            f"cancel {sweep.name}` first"
         )
     sources = dict(_sources(sweep, with_checkpoints))
     held = {

@@ -17,7 +17,7 @@ class Deletion:
 
     sweep: StartedSweep
     runs: tuple[str, ...]
-    """Runs that no other sweep uses, if they have begun."""
+    """Runs that no other sweep uses, if they have started."""
     shared: int
     """Number of runs that other sweeps use too; these are kept."""
     num_bytes: int
@@ -46,7 +46,7 @@ def what_goes(sweep: StartedSweep) -> Deletion:
 def remove_sweep(deletion: Deletion) -> None:
     """Remove the sweep, then its runs, so that an interruption leaves runs without a sweep, never the reverse.
 
-    Raises AblationsError if a command has begun to work on the sweep in the meantime.
+    Raises AblationsError if a command has started to work on the sweep in the meantime.
     """
     sweep = deletion.sweep
     try:

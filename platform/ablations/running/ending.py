@@ -1,4 +1,4 @@
-"""Tells whether a sweep has anything left to do."""
+"""Checks whether a sweep has anything left to do."""
 
 from ablations.home.started_sweep import StartedSweep
 from ablations.search.record import read_search

@@ -1,4 +1,4 @@
-"""Turns a study into its plan: with a name, its budget in GPU-hours, and checks of what no run could do."""
+"""Turns a study into its plan: with a name, its budget in GPU-hours, and checks that its runs are possible."""
 
 import hashlib
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ def sweep_name(study: Study, scale_option: str | None) -> str:
 def make_plan(study: Study, name: str, *, budget: float | None, command: str, is_shown_only: bool = False) -> Plan:
     """The plan of a study; `budget` replaces the file's, both in the scale's compute unit.
 
-    For a plan that is only shown the task is not made, so that it does not say what pass rate it allows.
+    A plan that is only shown does not build the task, so its highest possible pass rate stays unknown.
     """
     unit = study.reference.recipe.compute_unit_gpu_hours
     compute = (study.sweep.budget.compute if budget is None else budget) * unit
@@ -67,7 +67,7 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str, is
 
 
 def _of_variants(claim: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The claim with the variants' names of the study, which are short for those of a grid."""
+    """The claim with the study's names of variants, which are short for a grid."""
     named = {key: meant(claim[key], names) for key in ("variant", "against") if claim[key]}
     return claim | named
 

@@ -48,7 +48,7 @@ class OnSlurm:
     @property
     def interrupted(self) -> str:
         """The message of an interrupted command."""
-        return "Detached. Jobs keep training; to let the sweep decide again, run the same command again."
+        return "Detached. Jobs keep training; to resume the sweep's decisions, run the same command again."
 
     def ask(self, sweep: StartedSweep, num_to_come: int = 0) -> None:
         """Confirm the cost of the jobs to submit, including `num_to_come` runs of a search."""
@@ -80,7 +80,7 @@ class OnSlurm:
         )
 
     def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
-        """Submit the runs that have not reached the budget; stay only if the sweep has decisions to make."""
+        """Submit the runs that have not reached the budget; keep running only if the sweep has decisions to make."""
         pool = self.pool(sweep, console)
         if sweep.plan.stop is not None:
             train_missing(study, sweep, pool, tracking_uri, console)
@@ -89,7 +89,7 @@ class OnSlurm:
 
 
 def submit_missing(sweep: StartedSweep, pool: "SlurmPool", tracking_uri: str | None, console: Console) -> None:
-    """Submit every run that is neither done nor queued; the jobs then need no command of ours."""
+    """Submit every run that is neither done nor queued; the jobs then need no running command."""
     for run in sweep.plan.runs:
         pool.add(run.id, sweep.plan.budget_gpu_hours)
     for submission in pool.submit():

@@ -39,7 +39,7 @@ class OnThisMachine:
         return "Stopped. Run the same command again to resume from the last checkpoints."
 
     def ask(self, sweep: StartedSweep, num_to_come: int = 0) -> None:
-        """Ask nothing: runs on this machine cost nothing that the user must agree to."""
+        """Ask nothing: runs on this machine have no cost that the user must confirm."""
 
     def pool(self, sweep: StartedSweep, console: Console) -> "CommandPool":
         """The pool that trains the sweep's runs."""

@@ -47,7 +47,7 @@ def cancel_held(sweep: StartedSweep) -> tuple[str, list[str]]:
 
 
 def prune(sweep: StartedSweep) -> list[str]:
-    """Cancel jobs that this sweep submitted for runs in no sweep's plan any more; returns the runs."""
+    """Cancel jobs that this sweep submitted for runs that are no longer in any sweep's plan; returns the runs."""
     home = sweep.home
     wanted = {run.id for name in home.sweep_names() for run in read_sweep(home, name).plan.runs}
     left = {run for one in read_submissions(home, sweep.name) for run in one.runs if run not in wanted}

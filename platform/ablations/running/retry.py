@@ -1,4 +1,4 @@
-"""Resubmits runs with the resources they had and the present code; each resumes from its checkpoint."""
+"""Resubmits runs with their previous resources and the current code; each resumes from its checkpoint."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ from ablations.text import counted
 
 
 def retry_runs(sweep: StartedSweep, rows: list[RunRow], *, states: Iterable[State]) -> Iterator[str]:
-    """Resubmit the rows in one of these states and those held because others failed; yields messages about it.
+    """Resubmit the rows in one of these states and the runs held because others failed; yields messages.
 
     Raises AblationsError if a run in such a state was never a Slurm job.
     """
@@ -54,8 +54,8 @@ def retry_runs(sweep: StartedSweep, rows: list[RunRow], *, states: Iterable[Stat
             yield f"{sweep.name}: job {submission.job} trains {counted(len(submission.runs), 'run')}"
         if left := len(run_ids) - sum(len(one.runs) for one in submitted):
             yield (
-                f"{sweep.name}: {counted(left, 'run')} not submitted: their jobs are still queued or running, or they "
-                "are done; to end a job that hangs, run `platform cancel`"
+                f"{sweep.name}: {counted(left, 'run')} not submitted, because the job is still queued or running, or "
+                "the run is done; to end a job that hangs, run `platform cancel`"
             )
 
 

@@ -66,7 +66,7 @@ def locked(sweep: StartedSweep) -> Iterator[None]:
             yield
     except Timeout:
         raise AblationsError(
-            f"another process already runs sweep '{sweep.name}'; to see it, run `platform status {sweep.name}`"
+            f"another process already runs sweep '{sweep.name}'; to see its state, run `platform status {sweep.name}`"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Refuses to make a study smaller than what was trained of it, unless its user says so."""
+"""Rejects a study that is smaller than its trained runs, unless the user passes `--shorten`."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -11,12 +11,12 @@ from ablations.home.started_sweep import StartedSweep, read_sweep
 
 
 def sized(plan: Plan, home: Home, *, shorten: bool) -> Plan:
-    """The plan with the size that the study was begun with, if it was larger.
+    """The plan with the size of the study at its start, if that was larger.
 
-    Raises AblationsError if the plan is smaller than what the sweep of its name has trained and `shorten` is False.
+    Raises AblationsError if the plan is smaller than the trained part of the sweep of its name and `shorten` is False.
     """
     if (text := what_is_lost(plan, home)) and not shorten:
-        raise AblationsError(f"{text}. To read the results so, add --shorten")
+        raise AblationsError(f"{text}. To use only this part of the results, add --shorten")
     before = _before(plan, home)
     if before is None:
         return plan
@@ -27,8 +27,8 @@ def sized(plan: Plan, home: Home, *, shorten: bool) -> Plan:
 
 
 def what_is_lost(plan: Plan, home: Home) -> str:
-    """What the plan leaves out: `turns was begun with 3 seeds at 625 GPU-hours; this file has 1 seed at 312.5
-    GPU-hours`; empty if it leaves nothing out.
+    """Sentence on the part that the plan leaves out: `turns started with 3 seeds at 625 GPU-hours; this file has 1 seed
+    at 312.5 GPU-hours`; empty if it leaves nothing out.
     """
     before = _before(plan, home)
     trained = before and size_trained(before)
@@ -36,11 +36,11 @@ def what_is_lost(plan: Plan, home: Home) -> str:
         return ""
     is_narrower = plan.size.num_variants < trained.num_variants
     begun, now = (plan.size_text(size, with_variants=is_narrower) for size in (trained, plan.size))
-    return f"{plan.sweep} was begun with {begun}; this file has {now}"
+    return f"{plan.sweep} started with {begun}; this file has {now}"
 
 
 def size_trained(sweep: StartedSweep) -> StudySize | None:
-    """The size of what was trained of a sweep; None if nothing was."""
+    """The size of the trained part of a sweep; None if nothing was trained."""
     plan, spent = sweep.plan, dict[tuple[str, int], float]()
     for variant in plan.variants:
         for run in variant.runs:
@@ -57,7 +57,7 @@ def size_trained(sweep: StartedSweep) -> StudySize | None:
 
 
 def _before(plan: Plan, home: Home) -> StartedSweep | None:
-    """The sweep of this name as it was last started; None if there is none or its plan cannot be read."""
+    """The sweep of this name at its last start; None if there is none or its plan cannot be read."""
     with suppress(AblationsError, OSError):  # `platform sweep` writes an unreadable plan anew, and says what is no home
         return read_sweep(home, plan.sweep)
     return None

@@ -45,6 +45,6 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
 
 
 def say_decisions(sweep: StartedSweep, console: Console) -> None:
-    """Print which runs were stopped and why; nothing if the sweep has no `stop` block."""
+    """Print the stopped runs with the reasons; nothing if the sweep has no `stop` block."""
     if sweep.plan.stop is not None:
         console.print(status_table(sweep.plan, run_rows(sweep)))

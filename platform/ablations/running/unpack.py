@@ -1,4 +1,4 @@
-"""Unpacks an archive of a sweep (`ablations.running.archive`) into a home folder, whoever made it.
+"""Unpacks an archive of a sweep (`ablations.running.archive`) into a home folder, without trusting its author.
 
 Nothing is trusted before its digest is checked, no name leads out of the home folder, and only files of a sweep are
 accepted. Everything is unpacked beside the sweeps and moved into place at the end, the sweep last. An interruption
@@ -55,7 +55,7 @@ class Imported:
 
     sweep: StartedSweep
     num_new: int
-    """Runs added from the archive, if they have begun."""
+    """Runs added from the archive, if they have started."""
     num_here: int
     """Runs with the same log that were here already; they stay as they are."""
     with_checkpoints: bool
@@ -201,12 +201,12 @@ def _moved(home: Home, staged: Path, contents: dict[str, Any], name: str) -> Imp
 
 
 def _is_unbegun(home: Home, run: str) -> bool:
-    """True if only the recipe of a run is here: a sweep was prepared but has not trained the run."""
+    """True if only the recipe of a run is here, because a sweep was prepared but has not trained the run."""
     return {path.name for path in home.run(run).path.iterdir()} <= {"recipe.json"}
 
 
 def _has_same_log(home: Home, staged: Path, run: str) -> bool:
-    """True if the run here has the archive's log, from which all else follows, or has not begun in the archive."""
+    """True if the run here has the archive's log, from which all else follows, or has not started in the archive."""
     own, other = home.run(run).metrics, staged / "runs" / run / "metrics.jsonl"
     if not other.exists():
         return True

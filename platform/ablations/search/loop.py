@@ -87,7 +87,7 @@ class SearchState:
         )
 
     def twin(self, params: Point) -> str | None:
-        """The variant that has the recipe of this point; None if there is none."""
+        """The variant with the recipe of this point; None if there is none."""
         wanted = self.space.vary(params)[0].canonical_json()
         return next((one.name for one in self.study.variants if one.recipe.canonical_json() == wanted), None)
 
@@ -215,7 +215,7 @@ class TrialLoop:
         self.step()
 
     def step(self) -> None:
-        """End the trials whose runs have ended, and plan new ones if there is room."""
+        """Finish the trials whose runs have ended, and plan new trials if there is room."""
         for trial in self.state.record.trials:
             runs = self.state.planned(trial.name).runs
             if trial.state == "running" and not any(self.pool.is_busy(run.id) for run in runs):
@@ -230,7 +230,7 @@ class TrialLoop:
         return num_busy < self.jobs and len(self.state.record.trials) < self.state.search.trials
 
     def _plan(self, asked: "Proposal") -> None:
-        """Record a trial, then have it trained."""
+        """Record a trial, then train it."""
         name, plan = self.state.next_name(), self.state.plan
         self.state = self.state.with_new(SearchTrial(name=name, params=asked.params))
         self._numbers[name] = asked.number
@@ -311,7 +311,7 @@ class TrialLoop:
         return (point for point in points if self.state.twin(point) is None)
 
     def _told(self, name: str) -> tuple[float, ...] | None:
-        """The values to tell the sampler for a point that a variant has tried; None if unknown."""
+        """The values to report to the sampler for a point that a variant has tried; None if unknown."""
         trial = next((one for one in self.state.record.trials if one.name == name), None)
         if trial is not None:
             return self.state.record.told(trial) if trial.state == "done" else None

@@ -1,9 +1,9 @@
 """Scores a trial by its fits: one number for each objective of a search.
 
 `value` is for people: None if the curve never reaches the score. `told` is for a sampler: always finite. A score out of
-reach, or one that needs more than CAP times the budget, is told as that much compute rather than as a failed trial,
-because samplers forget failed trials and propose them again. A larger penalty would flatten every other difference for
-a Gaussian process.
+reach, or one that needs more than CAP times the budget, is reported as CAP times the budget rather than as a failed
+trial, because samplers forget failed trials and propose them again. A larger penalty would flatten every other
+difference for a Gaussian process.
 """
 
 import math
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from ablations.fit.result import Fit  # numpy is not needed to show what a search would do
 
 CAP = 10.0
-"""Limit of the compute told, in budgets; a forecast beyond it only says that the score is far away."""
+"""Upper limit of the compute reported to a sampler, in budgets; a forecast beyond it only means that the score is far
+away."""
 FLOOR = 1e-3
-"""Smallest compute told, in budgets, for a score that is met before RL."""
+"""Lower limit of the compute reported to a sampler, in budgets, for a score that is met before RL."""
 
 
 def is_maximised(objective: Objective) -> bool:
@@ -42,7 +43,7 @@ def value(objective: Objective, fits: Sequence["Fit"], compute_unit_gpu_hours: f
 
 
 def told(objective: Objective, found: float | None, budget_gpu_hours: float) -> float:
-    """The value for a sampler: compute as its logarithm, between FLOOR and CAP budgets."""
+    """The value for a sampler; compute as its logarithm, between FLOOR and CAP budgets."""
     if objective.type == "compute_to_reach":
         share = math.inf if found is None else found / budget_gpu_hours
         return math.log(min(max(share, FLOOR), CAP) * budget_gpu_hours)

@@ -165,9 +165,10 @@ def make_sampler(name: SamplerName, seed: int, num_random: int) -> BaseSampler:
 
 
 LEAST_TRIALS = 4
-"""Minimum number of done trials for importances; fewer say nothing."""
+"""Minimum number of done trials for importances; fewer are meaningless."""
 ENOUGH_TRIALS = 50
-"""Number of done trials whose best tenth is five, as Optuna asks for; with fewer, importances are rough."""
+"""Number of finished trials whose best tenth has the five trials that Optuna recommends; with fewer, importances are
+rough."""
 
 
 def importances(

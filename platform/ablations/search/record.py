@@ -98,7 +98,7 @@ class SearchRecord:
         return asdict(self) | {"objectives": objectives, "best": [trial.name for trial in self.best]}
 
     def rests_on_the_same_as(self, other: "SearchRecord") -> bool:
-        """True if values of both records mean the same: objectives, seeds, budget, window and fit agree."""
+        """True if values of both records are comparable: objectives, seeds, budget, window and fit agree."""
         basis = ("objectives", "seeds", "budget_gpu_hours", "fit_from_gpu_hours", "fit_to_gpu_hours", "fit")
         return all(getattr(self, name) == getattr(other, name) for name in basis)
 

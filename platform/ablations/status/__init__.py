@@ -1,4 +1,4 @@
-"""Shows what runs are doing. A map of the room:
+"""Shows the state of runs. A map of the room:
 
 sweeps     every sweep of a home folder in one line
 progress   every run of a sweep, from the run folders and Slurm

@@ -25,7 +25,7 @@ class Failure:
 
     state: State
     cause: str
-    """The message of the run whose log is shown; other runs may have other numbers and ids in it."""
+    """The message of the run whose log is shown; the messages of the other runs may differ in numbers and ids."""
     runs: tuple[str, ...]
     names: tuple[str, ...]
     log: str

@@ -19,7 +19,8 @@ READ_STATE_EVERY_S = 2.0
 
 
 def follow_log(folder: RunFolder, attempt: int | None, has_ended: Callable[[], bool]) -> Iterator[str]:
-    """Yield what the run prints: the log of `attempt` until the next begins, or from the last attempt on if None.
+    """Yield the output of a run: the log of `attempt` until the next attempt begins, or all from the last attempt on if
+    None.
 
     A head line precedes each later attempt. `has_ended` is asked before the last read, so that nothing is missed.
     """
@@ -68,14 +69,15 @@ class LogReader:
 
 
 def run_state(home: Home, run_id: str) -> RunState:
-    """The state of a run with the budget it was last started with, whichever sweep it is in."""
+    """The state of a run under its last budget, in any sweep."""
     folder = home.run(run_id)
     own = read_state(folder, folder.read_status().budget_gpu_hours)
     return SlurmStates(home).state(run_id, own)
 
 
 def has_run_ended(home: Home, run_id: str) -> bool:
-    """True if a run neither trains nor waits. A run that has not begun waits while a sweep with it is at work."""
+    """True if a run is neither training nor waiting. A run that has not started is waiting while a sweep with this run
+    is at work."""
     state = run_state(home, run_id)
     is_swept = state.state == State.PENDING and _is_swept(home, run_id)
     return not is_going_on([state], is_swept=is_swept, now=time.time())

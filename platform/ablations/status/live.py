@@ -38,7 +38,7 @@ class LiveStatus:
             self._live.stop()
 
     def follow(self, sweep: StartedSweep) -> None:
-        """Show this sweep, whose plan has grown, instead of the previous one."""
+        """Replace the shown sweep by its newer version with a longer plan."""
         self._sweep = sweep
 
     def update(self) -> list[RunRow]:

@@ -1,4 +1,4 @@
-"""Tells a sweep's webhook what happens while a command watches the sweep."""
+"""Sends events of a sweep to its webhook while a command watches the sweep."""
 
 import time
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from ablations.status.live import say
 from ablations.status.rows import RunRow
 
 EVERY_S = 30.0
-"""Seconds between two looks at runs that go on."""
+"""Seconds between two checks of running runs."""
 
 
 class Notifier:
-    """Looks at the rows of a sweep now and then, and says once on the console why the webhook cannot be told."""
+    """Checks the rows of a sweep from time to time, and prints once on the console why the webhook fails."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._looked_at, self._why = -EVERY_S, ""
 
     def look(self, sweep: StartedSweep, rows: Sequence[RunRow], *, now: bool) -> None:
-        """Tell what is new in these rows, if it is time or `now`."""
+        """Send the new events in these rows, if enough time has passed or `now` is set."""
         if sweep.plan.notify is None or not (now or time.monotonic() - self._looked_at > EVERY_S):
             return
         self._looked_at = time.monotonic()

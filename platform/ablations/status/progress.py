@@ -48,7 +48,7 @@ def _state_in_sweep(sweep: StartedSweep, run_id: str, stopped: Stopped | None, s
 
 
 def is_still_going(sweep: StartedSweep, rows: list[RunRow]) -> bool:
-    """True if a run trains or waits to be started, by Slurm or by a `platform sweep` at work."""
+    """True if a run is training or waiting to be started, by Slurm or by a `platform sweep` at work."""
     return is_going_on([row.state for row in rows], is_swept=sweep.is_at_work, now=time.time())
 
 

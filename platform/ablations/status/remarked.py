@@ -1,4 +1,4 @@
-"""Remarks on the runs of a sweep as they are now, from their states and the fits that are kept beside them.
+"""Current remarks on the runs of a sweep, from their states and the fits saved beside them.
 
 Nothing is fitted here, so that the table of a large sweep stays quick: a collapse is known from the last `platform
 compare`, `platform sweep` or page that fitted the run.

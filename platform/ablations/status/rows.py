@@ -53,7 +53,7 @@ def rows_seconds_left(plan: Plan, rows: Sequence[RunRow]) -> float | None:
 
 
 def is_going_on(states: Sequence[RunState], *, is_swept: bool, now: float) -> bool:
-    """True if a run trains or waits; `now` is a Unix time.
+    """True if a run is training or waiting; `now` is a Unix time.
 
     `is_swept` means that a `platform sweep` is at work, which starts pending runs. A run preempted a moment ago is
     requeued as soon as Slurm has ended its job; a run that stays preempted is not.

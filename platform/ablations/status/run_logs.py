@@ -18,7 +18,7 @@ def attempt_numbers(folder: RunFolder) -> list[int]:
 
 
 def job_logs(home: Home, run_id: str) -> list[Path]:
-    """Output of a run's jobs that ended before they began an attempt, oldest first; empty files are skipped.
+    """Output of a run's jobs that ended before an attempt began, oldest first; empty files are skipped.
 
     Once an attempt begins, everything printed goes to the attempt's log, so the job's own output is older.
     """

@@ -38,7 +38,7 @@ class SweepLine:
 
     name: str
     problem: str = ""
-    """The reason if nothing else is known."""
+    """The problem of a broken sweep; nothing else is known about it."""
     question: str = ""
     """The sweep file's `doc`."""
     scale: str = ""
@@ -51,7 +51,7 @@ class SweepLine:
     """GPU-hours of all runs together; a run that two sweeps share counts in both."""
     compute_name: str = ""
     last_sign: float = 0.0
-    """Time of the last sign of life of any run, in seconds since 1970; 0 if none has begun."""
+    """Time of the last sign of life of any run, in seconds since 1970; 0 if no run has started."""
 
     @property
     def state(self) -> str:

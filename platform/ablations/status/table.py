@@ -1,4 +1,4 @@
-"""The table of `platform status`: one line per run; for a long sweep only the runs worth looking at."""
+"""The table of `platform status`: one line per run; for a long sweep only the runs that matter most."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ STATE_STYLES: dict[State, str] = {
 }
 REMARK_STYLES = {"error": "red", "warning": "yellow", "note": "dim"}
 BELOW = ("collapsed", "trained on nothing", "shortened", "health", "no gradient")
-"""Kinds of remarks shown below the table; the rows, or the output of `platform compare`, have the others."""
+"""Kinds of remarks shown below the table; the other kinds are in the rows, or in the output of `platform compare`."""
 COLUMN_KINDS: dict[str, Kind] = {
     "compute": "number",
     "pass rate": "number",
@@ -57,7 +57,7 @@ LOOKED_AT: tuple[frozenset[State], ...] = (
     frozenset({State.STALE, State.PREEMPTED}),
     frozenset(state for state in State if state.is_failure),
 )
-"""Runs shown in a long table: those that train, those in trouble, and those that failed."""
+"""States of the runs shown in a long table: training, in trouble, or failed."""
 MOST_RUNS_NAMED = 4
 """Number of runs named for one failure."""
 
@@ -72,7 +72,7 @@ def status_view(
     most_rows: int | None = MOST_ROWS,
     with_traces: bool = True,
 ) -> Group:
-    """The table, and below it the remarks that no row has, and the reasons why runs failed."""
+    """The table, and below it the remarks that are in no row, and the reasons why runs failed."""
     table = status_table(plan, rows, failures=failures, now=now, most_rows=most_rows)
     said = [Text(made_visible(one.text), REMARK_STYLES[one.weight]) for one in remarks if one.kind in BELOW]
     failed = [failure_text(number, one, with_traces) for number, one in enumerate(failures, start=1)]
@@ -87,10 +87,10 @@ def status_table(
     now: datetime | None = None,
     most_rows: int | None = MOST_ROWS,
 ) -> Listing:
-    """One line per run: state, fraction of the budget, pass rate, time left, and what is wrong.
+    """One line per run: state, fraction of the budget, pass rate, time left, and problems.
 
-    Of more than `most_rows` runs only those that train or are in trouble are shown; the others are counted. With
-    `now` the title forecasts the end.
+    If there are more than `most_rows` runs, only those training or in trouble are shown, and the others are counted.
+    With `now`, the title forecasts the end.
     """
     title = f"{summary(plan, rows)}\n{outlook(plan, rows, now=now)}"
     shown = worth_showing(rows, most_rows)
@@ -155,7 +155,7 @@ def _message(row: RunRow, number_of: Mapping[str, int]) -> str:
 
 
 def worth_showing(rows: Sequence[RunRow], most: int | None = MOST_ROWS) -> list[RunRow]:
-    """All rows if few; else at most that many of those that train or are in trouble, in the plan's order."""
+    """All rows if there are few; else at most that number of the rows training or in trouble, in the plan's order."""
     if most is None or len(rows) <= most:
         return list(rows)
     found = [[index for index, row in enumerate(rows) if row.state.state in states] for states in LOOKED_AT]

@@ -1,7 +1,7 @@
 """Estimates when a run and a whole sweep will end, from the compute spent and the time taken. Pure functions.
 
-The estimate assumes that a run that trains keeps its speed of late, and that a run without a speed is as fast as the
-mean of the others, those that have ended with all attempts and the warm start. As many runs train at a time as do now,
+The estimate assumes that a training run keeps its recent speed, and that a run without a speed has the mean speed of
+the others; for ended runs, all attempts and the warm start count. The number of runs training at a time stays the same,
 and a waiting run takes the first free place. Failed, cancelled and stopped runs stay as they are. Slurm may start more
 or fewer runs.
 """
@@ -14,7 +14,7 @@ from ablations.home.state import RunState, State
 from ablations.text import MINUTE_S, duration_text
 
 HANDOVER_S = 30.0
-"""Seconds that it takes at most until another run has the place of one that has ended."""
+"""Maximum number of seconds until another run takes the place of an ended run."""
 
 
 def seconds_left(state: RunState, budget_gpu_hours: float) -> float | None:
@@ -24,7 +24,7 @@ def seconds_left(state: RunState, budget_gpu_hours: float) -> float | None:
 
 
 def sweep_seconds_left(states: Sequence[RunState], budget_gpu_hours: float, now: float | None = None) -> float | None:
-    """Seconds until the last run has ended; None if nothing trains or no run has a speed yet.
+    """Seconds until the last run has ended; None if no run is training or no run has a speed yet.
 
     The place of a run that ended within HANDOVER_S seconds before `now`, in seconds since 1970, is free for the next.
     """
@@ -46,7 +46,7 @@ def sweep_seconds_left(states: Sequence[RunState], budget_gpu_hours: float, now:
 
 
 def seconds_for(compute_gpu_hours: float, states: Sequence[RunState]) -> float | None:
-    """Seconds that so much compute takes at the mean speed of these runs, one after the other; None without a speed."""
+    """Seconds for this much compute at the mean speed of these runs, one after the other; None without a speed."""
     paces = [pace for state in states if (pace := _pace(state)) is not None]
     return compute_gpu_hours * sum(paces) / len(paces) if paces else None
 

@@ -38,7 +38,7 @@ class LiveFits:
         self._fits: dict[tuple[str, int], Fit | None] = {}
 
     def refresh(self, run: SweepRun) -> bool:
-        """Read the log again if it is due an evaluation; True if there is a new one."""
+        """Read the log again if an evaluation is due; True if there is a new one."""
         folder, before = self._home.run(run.id), self._logs.get(run.id)
         size = folder.metrics.stat().st_size if folder.metrics.exists() else 0
         if (before and before.size == size) or not self._is_due(run, before):

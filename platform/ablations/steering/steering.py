@@ -25,7 +25,7 @@ from ablations.study.expand import Study, SweepRun
 
 
 class Steering:
-    """Stops of one sweep; only its process writes their file."""
+    """Applies the stop rules to one sweep; only its process writes the file of stops."""
 
     def __init__(self, study: Study, sweep: StartedSweep) -> None:
         self._study, self._sweep, self._plan = study, sweep, sweep.plan
@@ -46,7 +46,7 @@ class Steering:
         return [run_id for run_id in self._runs if not self._is_stopped(run_id) and not self._is_done(run_id)]
 
     def steer(self, pool: Pool | None = None) -> list[str]:
-        """Judge the runs with a new evaluation and stop those that are to end; returns messages."""
+        """Judge the runs with a new evaluation and stop runs by the rules; returns messages."""
         if self._stop is None:
             return []
         said = []

@@ -1,8 +1,8 @@
 """Rules for ending a run before its budget, on probabilities from the posterior draws of its fit.
 
-Pure functions; `steering` carries out their decisions, and `ablations.home.stops` keeps them. A rule that ends runs by
-their own readings ends unlucky ones more often. A stopped run is therefore shown as stopped, with the interval of A
-that it had, and never as trained to the end.
+Pure functions; `steering` carries out their decisions, and `ablations.home.stops` keeps them. A rule based on a run's
+own readings ends unlucky runs more often. So a stopped run is shown as stopped, with its interval of A at that time,
+and never as trained to the end.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class StopReason:
 
 
 def gain_probability(fit: Fit, *, compute_now: float, budget: float, gain_below: float) -> float:
-    """P(R(budget) - R(compute_now) < gain_below): the share of posterior curves that rise by less."""
+    """P(R(budget) - R(compute_now) < gain_below): the share of posterior curves that rise by less than this."""
     now, end = fit.predict_draws(np.array([compute_now, budget])).T
     return float(np.mean(end - now < gain_below))
 

@@ -32,7 +32,7 @@ class Claim(Frozen):
     variant: str
     """The variant of the claim."""
     against: str | None = None
-    """The variant it is compared with. Default: the reference."""
+    """The variant with which the claim compares. Default: the reference."""
     of: Quantity
     """The quantity compared: pass rate at equal compute, ceiling A, or compute to a common pass rate."""
     says: Literal["up", "down", "same", OverScales]
@@ -40,7 +40,7 @@ class Claim(Frozen):
     "flips" are what becomes of its difference from the reference over the scales of the study."""
     by: Annotated[float, Field(gt=0)] | None = None
     """The published size: a difference in pass rate, or a ratio of compute above 1. Default: 0.02, or 1.1 for compute.
-    With `says: same`, the largest difference that still counts as none."""
+    With `says: same`, the largest difference that still counts as no difference."""
     source: Annotated[str, Field(min_length=1)]
     """Source of the claim: figure, section, or write-up."""
 

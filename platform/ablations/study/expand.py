@@ -46,10 +46,11 @@ class Variant:
 
     name: str
     overrides: dict[str, Any]
-    """Settings in which it differs from the reference: dotted path to the value set, with `{times: x}` computed."""
+    """Settings in which the variant differs from the reference: dotted path to the value set, with `{times: x}`
+    computed."""
     recipe: AnyRecipe
     axes: Mapping[str, str] = field(default_factory=dict)
-    """Its value on each axis that it combines; of the reference, its own value on each axis of the grid."""
+    """The variant's value on each axis that it combines; for the reference, its own value on each axis of the grid."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,7 @@ class Study:
 
     sweep: Sweep
     scale: str
-    """The scale in use: `--scale`, else the sweep's; empty if the trainer is a program."""
+    """The scale in use: the one of `--scale`, else the sweep's; empty if the trainer is a program."""
     sets: tuple[str, ...]
     """Command-line settings, which apply to every variant."""
     variants: tuple[Variant, ...]
@@ -106,7 +107,7 @@ class Study:
     def ceiling(self) -> float | None:
         """`fit.ceiling` of the file, else the highest pass rate that the task allows; None if nothing limits it.
 
-        Trials of a search may have longer answers than its reference, so that nothing is known of them.
+        A search has no known limit, because its trials may have longer answers than its reference.
         """
         stated = self.sweep.fit.ceiling
         if stated is not None or self.space is not None:
@@ -117,7 +118,7 @@ class Study:
 def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), with_files: bool = True) -> Study:
     """The study in a sweep file, optionally on another scale and with `path=value` settings for all variants.
 
-    Of a file with `scales`, the study at the first one unless `scale` names another.
+    For a file with `scales`, the study at the first scale unless `scale` names another.
 
     With `with_files=False`, weights and data are not read; such a study can be planned but not trained.
     """
@@ -155,7 +156,7 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
 def _command_study(sweep: Sweep, source: Source, path: Path, scale: str | None, sets: tuple[str, ...]) -> Study:
     if scale is not None:
         raise Place(source=f"--scale {scale}").error(
-            f"sweep '{sweep.name}' has a trainer of its own, and no scale", "omit --scale"
+            f"sweep '{sweep.name}' has a trainer of its own, so --scale has no effect", "omit --scale"
         )
     base = overrides_in(source, ("base",)) if sweep.base else ()
     name, recipe = command_reference(sweep, source, path, sets, base)
@@ -233,7 +234,7 @@ def _variants(reference: Variant, asked: Iterable[Draft]) -> tuple[Variant, ...]
 
 
 def _own_values(reference: Variant, values: Iterable[tuple[str, str, tuple[Override, ...]]]) -> dict[str, str]:
-    """The value on each axis that the reference has already; no entry for an axis of other values only."""
+    """The value on each axis that the reference has already; an axis without the reference's value has no entry."""
     own, found = reference.recipe.canonical_json(), dict[str, str]()
     for axis, name, overrides in values:
         with suppress(FileError):  # a value that is refused by itself is not the reference's
@@ -243,7 +244,7 @@ def _own_values(reference: Variant, values: Iterable[tuple[str, str, tuple[Overr
 
 
 def attention_charge(recipe: AnyRecipe) -> str | None:
-    """Either `charged` or `free`; None if time is measured, or counted by a program."""
+    """How the recipe charges attention, `charged` or `free`; None if time is measured, or counted by a program."""
     return None if isinstance(recipe, CommandRecipe) or recipe.cluster.type == "wall" else recipe.cluster.attention.type
 
 

@@ -5,7 +5,7 @@ axes            batch=small, batch=large, ...          one factor at a time
 zip             batch=small,rate=low, ...              paired factors
 grid            batch=small,rate=low, ...              crossed factors
 variants        the names as written
-pairs           loo-loss+loo-advantage, ...        two of the above at once, but for zip and grid
+pairs           loo-loss+loo-advantage, ...        two of the above at once, except for zip and grid
 """
 
 import itertools
@@ -44,7 +44,7 @@ class Draft:
     may_be_reference: bool = False
     """True if the draft may change nothing: one point of a grid may be the reference."""
     axes: Mapping[str, str] = field(default_factory=dict)
-    """Its value on each axis that it combines."""
+    """The draft's value on each axis that it combines."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
-"""The highest pass rate that runs can reach, if their task tells.
+"""The highest pass rate that runs can reach, if their task has a known limit.
 
-`k_smallest` has one right answer to a prompt, and an answer longer than `generation.answer` is cut. So the share of the
-held-out prompts whose answer fits limits every pass rate.
+`k_smallest` has one right answer to a prompt, and an answer longer than `generation.answer` is truncated. So the share
+of the held-out prompts whose answer fits limits every pass rate.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from scalerl.recipe.command import AnyRecipe
 
 
 def highest_of(recipes: Iterable[AnyRecipe], task: str | None) -> float | None:
-    """The limit of the recipe that can reach the most on the fitted task; None if one has no known limit."""
+    """The highest limit of any of the recipes on the fitted task; None if one recipe has no known limit."""
     limits: dict[str, float] = {}
     for recipe in recipes:
         if not isinstance(recipe, ResolvedRecipe):
@@ -24,7 +24,7 @@ def highest_of(recipes: Iterable[AnyRecipe], task: str | None) -> float | None:
 
 
 def known_ceiling(recipe: ResolvedRecipe, task: str | None) -> float:
-    """The limit of one recipe on the fitted task, None for its only one; 1 if no limit is known."""
+    """The limit of one recipe on the fitted task, `task` None for its only task; 1 if no limit is known."""
     from scalerl.tasks import make_task
     from scalerl.tasks.lengths import highest_pass_rate
     from scalerl.tokens import make_tokenizer

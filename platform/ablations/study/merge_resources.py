@@ -10,7 +10,7 @@ from ablations.study.resources import Resources
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """Resources, and where each was written.
+    """Resources, with the place of each.
 
     >>> str(asked.place("sbatch.nice"))
     'sweeps/loo.yaml:9: resources.sbatch.nice'
@@ -40,7 +40,7 @@ class Asked:
 
 
 def asked_in(source: Source, resources: Resources) -> Asked:
-    """The `resources:` block of a file that has been read; `resources` holds its values."""
+    """The `resources:` block of a parsed file; `resources` holds its values."""
     places = {}
     for path, place in source.places.items():
         if path[:1] == ("resources",):

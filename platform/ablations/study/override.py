@@ -100,7 +100,7 @@ def vary_recipe(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[Re
 
 
 def _refuse_unknown_type(source: Source) -> None:
-    """Raise FileError for a type that there is not: a block of it has no keys, so each of them would look unknown."""
+    """Raise FileError for an unknown type, which would otherwise make each key of its block look unknown."""
     try:
         validated(source, ResolvedRecipe)
     except FileError as error:
@@ -137,7 +137,7 @@ def _refuse_resources(overrides: Sequence[Override]) -> None:
 
 
 def value_to_set(override: Override, before: dict[str, Any]) -> Any:
-    """The value to set: the value as written, or `times` the number at the path before any override."""
+    """The value to set: the value as written, or `times` multiplied by the number at the path before any override."""
     if not isinstance(override.value, dict):
         return override.value
     times = _times(override)
@@ -185,7 +185,7 @@ def _set(tree: dict[str, Any], override: Override, value: Any) -> KeyPath:
 
 
 def with_folder(written: Any, folder: Path) -> Any:
-    """The settings, with the folder in which each function of the user's own is looked for first."""
+    """The settings, with the folder that is searched first for each function of the user's own."""
     if isinstance(written, list):
         return [with_folder(part, folder) for part in written]
     if not isinstance(written, dict):
@@ -195,7 +195,7 @@ def with_folder(written: Any, folder: Path) -> Any:
 
 
 def _make_block(tree: dict[str, Any], override: Override) -> None:
-    """Where a word was written, as in `aggregation: token`, put a block for a function of the user's own."""
+    """Replace a single word, as in `aggregation: token`, by a block for a function of the user's own."""
     around = replace(override, path=override.path.rpartition(".")[0])
     if around.path:
         holder, key = located(tree, around)

@@ -27,7 +27,7 @@ MOST_SETTINGS = 100_000
 def command_reference(
     sweep: Sweep, source: Source, path: Path, sets: Iterable[str], base: Iterable[Override]
 ) -> tuple[str, CommandRecipe]:
-    """Name and recipe of the reference; FileError if the program, its code or its configuration is not there."""
+    """Name and recipe of the reference; FileError if the program, its code or its configuration is missing."""
     assert sweep.trainer is not None
     place = source.place(("trainer",))
     folder = Path(os.path.abspath(path.parent / sweep.trainer.folder))

@@ -12,7 +12,7 @@ from ablations.text import setting_text
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
 ABSENT = "-"
-"""Shown for a setting that only one of the two has, as with another type of loss."""
+"""Text for a setting that only one of the two recipes has, as with another type of loss."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +35,10 @@ def recipe_differences(left: AnyRecipe, right: AnyRecipe) -> list[RecipeDifferen
 
 
 def recipe_settings(recipe: AnyRecipe) -> dict[str, str]:
-    """The value of every setting as text, by dotted path, in recipe order; those of a program's configuration.
+    """The value of every setting as text, by dotted path, in recipe order; for a program, the settings of its
+    configuration.
 
-    The folder of a user's own function is left out: every run has its copy, and the hashes say whether they differ.
+    The folder of a user's own function is left out: every run has its copy, and the hashes show any difference.
     """
     settings = recipe.settings if isinstance(recipe, CommandRecipe) else recipe.model_dump(mode="json")
     return dict(_settings(settings))

@@ -78,7 +78,7 @@ def models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def rows(model: type[BaseModel]) -> str:
-    """One row per key; the `type` of a block stands in its heading."""
+    """One row per key; the `type` of a block is in its heading."""
     lines = ["| key | default | range | meaning |", "|---|---|---|---|"]
     for name, field in model.model_fields.items():
         if name != "type":

@@ -34,16 +34,16 @@ def load_resolved(recipe: str, scale: str, sets: Iterable[str] = ()) -> Resolved
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """A recipe for planning; `refused` says why a run of it would be rejected, or is empty."""
+    """A recipe for planning; `refused` is the reason why a run would be rejected, or empty."""
 
     recipe: ResolvedRecipe
     refused: str
 
 
 def load_planned(recipe: str, scale: str, sets: Iterable[str] = ()) -> Planned:
-    """The recipe for a plan, which needs no files: weights and data that are not on this machine are not read.
+    """The recipe for a plan, which needs no files: weights and data need not be on this machine.
 
-    Settings that no run may combine yet can be planned.
+    Settings that a run cannot combine yet can be planned.
     """
     of_recipe = read_settings(find_file("recipe", recipe, named_at=Place(source=f"recipe {recipe}")))
     of_scale = read_settings(find_file("scale", scale, named_at=Place(source=f"scale {scale}")))
@@ -81,7 +81,7 @@ def _unread(source: Source) -> Source:
 
 
 def unread(written: Any) -> Any:
-    """Settings whose paths are not looked up: each gets a placeholder hash."""
+    """Settings whose paths are not read; each gets a placeholder hash."""
     if isinstance(written, list):
         return [unread(part) for part in written]
     if not isinstance(written, dict):
@@ -95,7 +95,7 @@ def unread(written: Any) -> Any:
 
 
 def read_settings(path: Path) -> Source:
-    """A recipe or scale file, in which every function of the user's own is looked for beside the file."""
+    """Read a recipe or scale file; functions of the user's own are searched for beside the file."""
     source = read_yaml(path)
     return replace(source, data=with_folder(source.data, path.parent))
 
@@ -112,7 +112,8 @@ def resolve(
 
     Without files, weights and data are not read.
 
-    Both files together need to be valid only after the sets: a scale whose model does not think needs one of them.
+    Both files together need to be valid only after the sets: a scale whose model does not think is valid only with a
+    set.
     """
     recipe, scale = read_settings(recipe_file), read_settings(scale_file)
     if not with_files:

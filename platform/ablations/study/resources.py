@@ -3,9 +3,9 @@
     resources: {partition: gpu, time_min: 4:00:00, gpus: 8, cpus: 64, mem_gb: 200, setup: [module load cuda],
                 sbatch: {nice: 100}}
 
-The scale says what a run needs, the sweep says where to get it: the sweep's keys and sbatch options replace the
-scale's one by one. Resources are not part of a recipe or of a run's identity. `ablations.slurm.limits` checks them
-against the cluster.
+The scale gives the needs of a run, the sweep the place: the sweep's keys and sbatch options replace the scale's one by
+one. Resources are not part of a recipe or of a run's identity. `ablations.slurm.limits` checks them against the
+cluster.
 """
 
 import math
@@ -105,7 +105,8 @@ class Resources(Frozen):
     """Resources of each run under `--executor slurm`; under `--executor ray` nodes, gpus, cpus, mem_gb and at_once."""
 
     partition: Text | None = None
-    """Default: the cluster's. If several are listed, separated by commas, the one that starts the job first."""
+    """Partition of the jobs. Default: the cluster's. Of several partitions, separated by commas, Slurm uses the one
+    that starts the job first."""
     account: Text | None = None
     """The account to charge."""
     qos: Text | None = None

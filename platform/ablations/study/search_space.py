@@ -69,7 +69,8 @@ class Asymptote(Frozen):
 
     type: Literal["asymptote"] = "asymptote"
     of: Literal["lower", "mean"] = "lower"
-    """Lower end of its 95 % interval, which keeps a curve too short to show a ceiling from winning; or its mean."""
+    """lower: the lower end of the 95 % interval of A, so that a curve too short to show a ceiling cannot win. mean: A
+    itself."""
 
 
 class ScoreAt(Frozen):

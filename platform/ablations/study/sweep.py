@@ -81,8 +81,8 @@ class Stop(Frozen):
     collapse: Literal["stop", "flag"] = "flag"
     """Action for a run whose pass rate has collapsed, or whose answers are truncated too often."""
     truncation_above: Annotated[float, Field(gt=0, lt=1)] = 0.1
-    """Fraction of truncated answers, over 20 training steps, that is too high: above 0.10 to 0.15 runs collapsed later
-    (ScaleRL A.15)."""
+    """Fraction of truncated answers over 20 training steps above which a run is flagged or stopped: above 0.10 to 0.15
+    runs collapsed later (ScaleRL A.15)."""
 
     @model_validator(mode="after")
     def _probability_has_effect(self) -> Self:
@@ -102,7 +102,7 @@ def _variable(value: str) -> str:
 
 def _several(scales: tuple[str, ...]) -> tuple[str, ...]:
     if len(scales) == 1:
-        raise ValueError(f"one scale is no ladder; write `scale: {scales[0]}`, or add a larger one")
+        raise ValueError(f"found one scale; write `scale: {scales[0]}`, or add a larger one to `scales`")
     return unique(scales)
 
 
@@ -149,17 +149,17 @@ Pairs = Annotated[
 
 
 class Notify(Frozen):
-    """The webhook to tell when something happens to a run.
+    """The webhook to notify of events of the runs.
 
     notify: {url: $SLACK_WEBHOOK, on: [failed, held, done, warning]}
     """
 
     url: Annotated[str, AfterValidator(_variable)]
-    """The environment variable that holds the webhook's address. Slack and Discord take the message as it is."""
+    """The environment variable that holds the webhook's address. Slack and Discord accept the message as sent."""
     on: Annotated[
         tuple[Literal["failed", "held", "done", "warning"], ...], Field(min_length=1), AfterValidator(unique)
     ] = ("failed", "held", "done")
-    """What to tell: a run that failed, runs held after equal failures, the end of all runs, a warning about a run's
+    """Events to send: a run that failed, runs held after equal failures, the end of all runs, a warning about a run's
     health."""
 
 
@@ -187,16 +187,16 @@ class Sweep(Frozen):
     """The recipe that every variant changes, by name or path. With `trainer`, your program's configuration: a YAML or
     JSON file beside the sweep file, or `none`."""
     scale: str = ""
-    """The scale, by name or path; `--scale` replaces it. Needed without `trainer`, and not allowed with it."""
+    """The scale, by name or path; `--scale` replaces it. Required without `trainer`, and not allowed with it."""
     scales: Scales = ()
-    """Scales, by name or path, to train the study at one after another, from the smallest to the largest; `platform
-    ladder` tells which differences carry. Each is a sweep of its own, `NAME@SCALE`. Or a mapping: scales made from one.
-    Replaces `scale`."""
+    """Scales, by name or path, at which the study is trained one after another, from the smallest to the largest;
+    `platform ladder` shows which differences carry over. Each is a sweep of its own, `NAME@SCALE`. Or a mapping: scales
+    made from one. Replaces `scale`."""
     fixed_scale: bool = False
-    """True if `--scale` is rejected, because variants set what belongs to the scale: a model, tasks."""
+    """True if `--scale` is rejected, because variants set parts of the scale, such as the model or tasks."""
     base: Annotated[dict[str, Any], Field(min_length=1)] = Field(default_factory=dict)
     """Overrides of the reference, and so of every variant, as in `base: {length_control.type: none}`. A variant's own
-    overrides go on top, and `--set` of the same path replaces one of these."""
+    overrides come on top, and `--set` of the same path replaces an override in `base`."""
     leave_one_out: Annotated[LeaveOneOut | None, AfterValidator(_not_left_empty)] = None
     """One variant per axis left out."""
     axes: Axes = Field(default_factory=dict)
@@ -216,13 +216,13 @@ class Sweep(Frozen):
     exclude: Annotated[tuple[Annotated[dict[str, Label], Field(min_length=1)], ...], Field(min_length=1)] = ()
     """Combinations of grid and zip to leave out: axis to value name; axes not mentioned match any value."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(unique)] = (0, 1, 2)
-    """Seeds; each variant is trained once with each. One seed gives provisional verdicts only."""
+    """Seeds; each variant is trained once with each. One seed gives only provisional verdicts."""
     budget: Budget = Field(default=Budget(), examples=["write `budget: {compute: 1}`, in the unit of the scale"])
     """Compute of each run."""
     stop: Annotated[Stop | None, AfterValidator(_not_left_empty)] = None
     """Rules that end runs early. Default: none."""
     notify: Annotated[Notify | None, AfterValidator(_not_left_empty)] = None
-    """The webhook to tell when something happens to a run. Default: none."""
+    """The webhook to notify of events of the runs. Default: none."""
     search: Annotated[Search | None, AfterValidator(_not_left_empty)] = None
     """Variants that a sampler proposes one after another."""
     fit: FitOptions = FitOptions()
@@ -271,5 +271,6 @@ class Sweep(Frozen):
 
 
 def load_sweep(path: Path) -> Sweep:
-    """Read a sweep file; raises FileError. `ablations.study.expand.expand` also checks what the file refers to."""
+    """Read a sweep file; raises FileError. `ablations.study.expand.expand` also checks the files that the sweep refers
+    to."""
     return validated(read_yaml(path), Sweep)

@@ -17,7 +17,7 @@ def vary(base: AnyRecipe, overrides: Sequence[Override]) -> tuple[AnyRecipe, dic
 
 
 def changes_of(recipe: AnyRecipe, reference: AnyRecipe, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings in which a recipe differs from the reference; a value that the reference has too is left out."""
+    """The settings in which a recipe differs from the reference; a value equal to the reference's is left out."""
     own, other = _tree(recipe), _tree(reference)
     return {path: value for path, value in settings.items() if _at(own, path) != _at(other, path)}
 
@@ -37,7 +37,8 @@ def _at(tree: Any, path: str) -> Any:
 
 
 def vary_configuration(base: CommandRecipe, overrides: Sequence[Override]) -> tuple[CommandRecipe, dict[str, Any]]:
-    """Apply overrides to a program's configuration, on top of those that it has; a type empties no block here.
+    """Apply overrides to a program's configuration, on top of its own settings; here a new `type` does not empty its
+    block.
 
     A key that the configuration lacks needs a `+` before its path, unless there is no configuration.
     """
@@ -52,12 +53,13 @@ def vary_configuration(base: CommandRecipe, overrides: Sequence[Override]) -> tu
 
 
 def _configured(before: dict[str, Any], override: Override, *, any_key: bool) -> Any:
-    """The value that an override sets in a configuration; FileError if its key has to be there, or must not be."""
+    """The value that an override sets in a configuration; FileError if its key must exist and does not, or must not
+    exist and does."""
     known = replace(override, path=override.path.removeprefix(NEW))
     is_there = _has(before, known.path)
     if override.path.startswith(NEW):
         if is_there:
-            raise override.place.error(f"{known.path} is no new key", f"write it without {NEW}")
+            raise override.place.error(f"{known.path} already exists", f"write it without {NEW}")
     elif is_there or not any_key:
         holder, key = located(before, known)
         if isinstance(holder, dict) and key[-1] not in holder:
@@ -69,7 +71,7 @@ def _configured(before: dict[str, Any], override: Override, *, any_key: bool) ->
 
 
 def _stands(configuration: dict[str, Any], path: str, value: Any) -> bool:
-    """True if a configuration has this very value at a path."""
+    """True if a configuration already has this value at a path."""
     if not _has(configuration, path):
         return False
     (standing,) = _at(configuration, path)

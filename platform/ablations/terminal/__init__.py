@@ -1,4 +1,4 @@
-"""Text for a terminal of any width, safe to print whoever wrote it. A map of the room:
+"""Text for a terminal of any width, safe to print from any source. A map of the room:
 
 visible       control characters shown instead of obeyed
 encoding      signs in ASCII for an output that is not UTF-8

@@ -11,7 +11,7 @@ from typing import TextIO
 HANDLER = "ablations.signs"
 """Name of the error handler for `str.encode` and for streams."""
 ASCII_SIGNS = dict(zip("▁▂▃▄▅▆▇█−–—÷×±≥≤→·…≈°", ".,:-+=*#---/x~><>.?~'", strict=True))
-"""One character for one, so that columns stay in line; "…" is an end of an interval that is not known."""
+"""ASCII signs, one character for one, so that columns stay aligned; "…" is an unknown end of an interval."""
 
 
 def replace_what_cannot_be_printed(*streams: TextIO) -> None:
@@ -22,7 +22,8 @@ def replace_what_cannot_be_printed(*streams: TextIO) -> None:
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """The signs for characters that cannot be encoded, `?` for one without a sign, and the place to go on."""
+    """The signs for characters that cannot be encoded, `?` for a character without a sign, and the position at which
+    encoding continues."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end]

@@ -1,7 +1,7 @@
 """Tables that never cut a number or a name, at any width of the terminal.
 
 A wide terminal shows columns. On a narrower one prose wraps, then moves below its row; then cells break before their
-interval; then the table is turned if that is allowed. At last each row becomes a block:
+interval; then the table is transposed if `turns` allows it. At last each row becomes a block:
 
     loo-loss
       seeds 3 of 3
@@ -44,7 +44,8 @@ class Column:
     heading: str
     kind: Kind = "name"
     rank: int = 0
-    """Of a table with one line per row (`one_line`): 0 if always shown, else its turn where there is room."""
+    """Rank in a table with one line per row (`one_line`): 0 if always shown, else the order in which columns are added.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,8 @@ class Listing:
     notes: Sequence[str] = ()
     rows: list[ListedRow] = field(default_factory=list)
     turns: bool = False
-    """True if the table may be turned (a row for each heading) before its rows become blocks; for few numeric rows."""
+    """True if the table may be transposed (one row per heading) before its rows become blocks; suits few numeric rows.
+    """
 
     def add(self, *cells: Cell, style: str = "") -> None:
         """Add one row; `style` applies to cells without a style of their own."""
@@ -102,7 +104,7 @@ class Listing:
         return None
 
     def _turned(self) -> "Listing":
-        """The table with a column for each row; its cells are numbers, and empty columns are dropped."""
+        """The transposed table, with a column for each row; its cells are numbers, and empty columns are dropped."""
         columns = (Column(heading=""), *(Column(heading=row.cells[0], kind="number") for row in self.rows))
         turned = Listing(columns=columns)
         for at, column in enumerate(self.columns[1:], start=1):
@@ -191,7 +193,7 @@ class Listing:
 
 
 def _fitted(least: dict[int, int], most: dict[int, int], width: int) -> dict[int, int] | None:
-    """Column widths, starting from `least`; spare width goes to columns that want more, in order."""
+    """Column widths, starting from `least`; spare width goes to columns that need more, in order."""
     spare = width - sum(least.values()) - GAP * (len(least) - 1)
     if spare < 0:
         return None

@@ -61,8 +61,8 @@ class OneLine(Listing):
         return max(map(cell_len, [*self.columns[at].heading.split(" "), *self.cells_of(at)]))
 
     def _that_fit(self, width: int, gap: int, *, names: bool) -> list[int] | None:
-        """The columns that fit, in their order; None if those without a rank do not. Without `names`, the names have
-        the room that is left, and a longer one has a line of its own."""
+        """The columns that fit, in their order; None if the columns without a rank do not fit. Without `names`, names
+        get the remaining width, and a longer name has a line of its own."""
         taken = [at for at, column in enumerate(self.columns) if not column.rank]
         spare = width + gap - sum(gap + (self._least(at) if at or names else 0) for at in taken)
         if spare < 0:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 SILENT_S = 2.0
-"""Shorter work shows no bar."""
+"""Seconds of work below which no bar is shown."""
 Done = Callable[[int, int], None]
 """Called with the number of items done and the total."""
 Item = TypeVar("Item")
@@ -45,7 +45,7 @@ def progress_bar(
 
 
 def counted_off(items: Sequence[Item], done: Done | None) -> Iterator[Item]:
-    """Yield the items; calls `done` after each has been worked on."""
+    """Yield the items; calls `done` after the work on each."""
     for count, item in enumerate(items, start=1):
         yield item
         if done is not None:

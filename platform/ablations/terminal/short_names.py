@@ -1,4 +1,5 @@
-"""Short names for the variants of a grid, made of their values. A study gives them, and every output shows them.
+"""Short names for the variants of a grid, made of their values. A study assigns these names, and every output shows
+them.
 
 >>> short_names(["scalerl", "loss.type=dapo,batch.prompts=32", "loss.type=grpo,batch.prompts=32"])
 {'scalerl': 'scalerl', 'loss.type=dapo,batch.prompts=32': 'dapo,32', 'loss.type=grpo,batch.prompts=32': 'grpo,32'}
@@ -43,7 +44,7 @@ def legend(axes: Mapping[str, Mapping[str, str]]) -> list[str]:
 
 
 def meant(typed: str, names: Iterable[str]) -> str:
-    """The variant with this full or short name; the text itself if there is none."""
+    """The variant with this full or short name; the text itself if there is no such variant."""
     names = [*dict.fromkeys(names)]
     by_short = {short: name for name, short in short_names(names).items()}
     short = ",".join(value for _, value in axes_in(typed))

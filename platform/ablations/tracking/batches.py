@@ -34,8 +34,8 @@ def row_batches(
 ) -> Iterator[tuple[int, list[MetricPoint]]]:
     """The rows of a run log after the first `num_pushed`, as points of whole rows in batches.
 
-    Each batch comes with the number of rows that the server has after it, and its last point has that number. An
-    unreadable line ends the run log; the reason is added to `problems`.
+    Each batch comes with the number of rows on the server after this batch, which is also its last point. An unreadable
+    line ends the run log; the reason is added to `problems`.
     """
     count, batch, at = num_pushed, [], started_ms
     marked = num_pushed
@@ -82,7 +82,7 @@ def _mark(count: int, at: int) -> MetricPoint:
 
 
 def started_ms(folders: list[RunFolder]) -> int | None:
-    """Time at which the first of the runs was planned, in milliseconds since 1970; None if none was."""
+    """Time at which the first of the runs was planned, in milliseconds since 1970; None if no run was planned."""
     recipes = [folder.path / "recipe.json" for folder in folders]
     return min((int(1000 * recipe.stat().st_mtime) for recipe in recipes if recipe.exists()), default=None)
 

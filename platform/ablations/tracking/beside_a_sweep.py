@@ -31,7 +31,7 @@ class Tracker:
         self._sweep = sweep
 
     def tick(self) -> None:
-        """Start a synchroniser if there is something new and none is running."""
+        """Start a synchroniser if there is new data and none is running."""
         if self._process and self._process.poll() is None:
             return
         ended = self._count_ended()

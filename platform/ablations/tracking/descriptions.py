@@ -97,7 +97,7 @@ def _description(
 
 
 def varied_settings(plan: Plan, recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """The values in a resolved recipe of all settings that any variant of the study changes, as far as it has them."""
+    """The values in a resolved recipe of all settings that any variant of the study changes, if the recipe has them."""
     of_recipe = flatten(recipe)
     paths = dict.fromkeys(path for variant in plan.variants for path in flatten(variant.overrides))
     return {path: of_recipe[path] for path in paths if path in of_recipe}

@@ -1,4 +1,4 @@
-"""The fit of a variant as a picture and as a small HTML page for MLflow's own viewer, which loads nothing else.
+"""The fit of a variant as a picture and as a small HTML page for MLflow's own viewer, which loads no other files.
 
 The page of a Plotly figure would include all of Plotly, 4.9 MB for every variant.
 """

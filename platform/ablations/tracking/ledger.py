@@ -1,4 +1,4 @@
-"""The contents of MLflow for a sweep as known here, `sync.json`, and a comparison with the run folders.
+"""A local record, `sync.json`, of a sweep's contents in MLflow, and a comparison with the run folders.
 
 {"tracking_uri": "sqlite:///...",
  "experiment_id": "1",
@@ -85,11 +85,11 @@ class Ledger:
             return cls(path=path)
 
     def of(self, tracking_uri: str) -> "Ledger":
-        """The ledger of a server: this ledger, or an empty one if this belongs to another server."""
+        """The ledger of a server: this ledger, or an empty one if this ledger belongs to another server."""
         return self if self.tracking_uri == tracking_uri else Ledger(path=self.path, tracking_uri=tracking_uri)
 
     def note_view(self, view: str) -> None:
-        """Record the view that the experiment has."""
+        """Record the view of the experiment."""
         self.view = view
         self._write()
 
@@ -138,7 +138,7 @@ class Ledger:
         )
 
     def _has_told(self, sweep: StartedSweep, variant: PlannedVariant) -> bool:
-        """True if the tags that MLflow has of a variant and of its runs, and the states of the runs, are up to date."""
+        """True if MLflow's tags of a variant and of its runs, and the states of the runs, are up to date."""
         synced = self.variants.get(variant.name)
         if synced is not None and synced.described != describe_variant(sweep, variant).fingerprint:
             return False
@@ -167,8 +167,9 @@ def _sides(plan: Plan, variant: PlannedVariant) -> list[PlannedVariant]:
 def fit_bases(sweep: StartedSweep) -> dict[str, str]:
     """The basis of each variant's fit, for variants whose runs and reference have finished.
 
-    A basis is 12 hex digits that change whenever fit, comparison or figure may: with window, budget and rows. All seeds
-    of a sweep are evidence on the run-to-run spread, so once the last has ended, every fit rests on all rows.
+    A basis is 12 hex digits that change whenever fit, comparison or figure may: for example the window, budget or rows.
+    All seeds of a sweep are evidence on the run-to-run spread, so once the last has ended, every fit depends on all
+    rows.
     """
     plan = sweep.plan
     rows = {run.id: num_rows(sweep.run(run.id)) for run in plan.runs if has_ended(sweep.run(run.id), plan)}
@@ -198,7 +199,7 @@ def read_ledger(sweep: StartedSweep) -> Ledger:
 
 
 def newest_ledger(home: Home) -> Ledger | None:
-    """The ledger of the newest sweep that the home folder's own store has; None if it has none."""
+    """The ledger of the newest sweep in the home folder's own store; None if there is none."""
     uri = default_tracking_uri(home)
     ledgers = (Ledger.read(home.sweep(name) / "sync.json").of(uri) for name in home.sweep_names())
     return next((ledger for ledger in ledgers if ledger.experiment_id), None)
@@ -210,7 +211,7 @@ def written_state(folder: RunFolder) -> str:
 
 
 def has_ended(folder: RunFolder, plan: Plan) -> bool:
-    """True if a run writes no more; a run that finished below the budget resumes."""
+    """True if a run will write no more rows; a run that finished below the budget resumes."""
     status = folder.read_status()
     if not status.has_started or not State(status.state).ends_attempt:
         return False
@@ -239,7 +240,7 @@ def describe_run(sweep: StartedSweep, variant: PlannedVariant, run: PlannedRun) 
 
 
 def stored_recipe(folder: RunFolder) -> dict[str, Any]:
-    """The resolved recipe of a run; empty if the run has not begun or its file cannot be read."""
+    """The resolved recipe of a run; empty if the run has not started or its file cannot be read."""
     try:
         recipe = json.loads((folder.path / "recipe.json").read_bytes())["recipe"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -248,7 +249,7 @@ def stored_recipe(folder: RunFolder) -> dict[str, Any]:
 
 
 def _recipe_of(sweep: StartedSweep, variant: PlannedVariant) -> dict[str, Any]:
-    """The resolved recipe of a variant, the same for all seeds; empty until its first seed has begun."""
+    """The resolved recipe of a variant, the same for all seeds; empty until its first seed has started."""
     return stored_recipe(sweep.run(variant.runs[0].id))
 
 

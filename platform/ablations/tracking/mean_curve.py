@@ -22,7 +22,8 @@ class MeanReading(NamedTuple):
 
 
 def mean_curve(curves: Sequence[Curve]) -> list[MeanReading]:
-    """The mean over curves wherever the first has a reading, as far as all reach; linear between two readings.
+    """The mean over curves at each reading of the first curve, up to the compute that all reach; linear between
+    readings.
 
     The step is the first curve's, or the number of its readings so far. Without curves the list is empty.
     """

@@ -37,15 +37,15 @@ class ExperimentNames:
     experiment: str
     variant: str = "variant"
     seed: str | None = None
-    """Without a name, the runs of a variant are numbered in order of their start."""
+    """Param or tag of the seed; without a name, the runs of a variant are numbered in order of their start."""
 
 
 def study_of_experiment(tracking_uri: str, names: ExperimentNames, meaning: LogMeaning) -> MeasuredStudy:
     """The runs of an experiment; unreadable runs are in the notes, with the reason.
 
     A run inherits the params and tags of its parents. A parent whose children have the score does not count as a run,
-    since it may hold their mean. Of several attempts with one variant and seed, the last finished one counts. Raises
-    AblationsError if the server or the experiment cannot be read.
+    since it may hold their mean. If several attempts have the same variant and seed, the last finished one is used.
+    Raises AblationsError if the server or the experiment cannot be read.
     """
     set_up_client()
     from mlflow import MlflowClient
@@ -98,7 +98,7 @@ def _read_study(client: "MlflowClient", names: ExperimentNames, meaning: LogMean
     found = [_counting(tries) for tries in attempts.values()]
     notes += [_on_attempts(tries) for tries in attempts.values() if len(tries) > 1]
     if not found:
-        raise AblationsError("\n".join([f"--experiment {names.experiment!r} has no run that can be read", *notes]))
+        raise AblationsError("\n".join([f"--experiment {names.experiment!r} has no readable run", *notes]))
     return MeasuredStudy(
         name=names.experiment,
         compute_name=meaning.compute_name,
@@ -122,12 +122,12 @@ def _counting(attempts: Sequence[Attempt]) -> MeasuredRun:
 
 
 def _on_attempts(attempts: Sequence[Attempt]) -> str:
-    """A message naming the attempt that counts and those that do not."""
+    """A message naming the attempt that is used and those that are not."""
     counting = _counting(attempts)
     which = "the last that finished" if any(one.state == FINISHED for one in attempts) else "the last, as none finished"
     others = ", ".join(f"{one.run.id} ({one.state})" for one in attempts if one.run is not counting)
     return (
-        f"{counting.variant}, seed {counting.seed}, has {len(attempts)} attempts in MLflow: {counting.id} counts, "
+        f"{counting.variant}, seed {counting.seed}, has {len(attempts)} attempts in MLflow: {counting.id} is used, "
         f"{which}; left out: {others}."
     )
 
@@ -148,7 +148,7 @@ def _runs(client: "MlflowClient", experiment_id: str) -> Iterator["Run"]:
 
 
 def _has_score(run: "Run", meaning: LogMeaning) -> bool:
-    """True if the run has what the score is made of."""
+    """True if the run has the metrics of the score."""
     try:
         score = meaning.resolve_score({STEP, *run.data.metrics})
     except AblationsError:
@@ -157,7 +157,7 @@ def _has_score(run: "Run", meaning: LogMeaning) -> bool:
 
 
 def _lineage(run: "Run", every: Mapping[str, "Run"]) -> list["Run"]:
-    """A run, its parent, its parent's parent and so on, as far as the experiment has them."""
+    """A run, its parent, its parent's parent and so on, if the experiment has them."""
     found = {run.info.run_id: run}
     while (above := every.get(run.data.tags.get(PARENT_TAG, ""))) is not None and above.info.run_id not in found:
         found[above.info.run_id] = run = above
@@ -172,7 +172,7 @@ def _named(run: "Run", every: Mapping[str, "Run"], name: str, option: str) -> st
                 return values[name]
     known = sorted({*run.data.params, *(tag for tag in run.data.tags if not tag.startswith("mlflow."))})
     raise AblationsError(
-        f"{option}: it has no param or tag {name!r}; {did_you_mean(name, known, 'params or tags in this run')}"
+        f"{option}: the run has no param or tag {name!r}; {did_you_mean(name, known, 'params or tags in this run')}"
     )
 
 
@@ -188,7 +188,7 @@ def _measured(
         place=f"MLflow's run {run.info.run_name!r}",
         columns={STEP: np.array(steps, dtype=float), **dict.fromkeys(run.data.metrics, np.array([])), **columns},
         steps=(STEP,),
-        notes=() if run.info.status in HEALTHY_STATES else (f"MLflow has it as {run.info.status}",),
+        notes=() if run.info.status in HEALTHY_STATES else (f"its status in MLflow is {run.info.status}",),
     )
     curve, warnings = curve_of_log(log, meaning, name=f"{variant}-s{seed}", start=start)
     return MeasuredRun(variant=variant, seed=seed, id=run.info.run_id, curve=curve, warnings=tuple(warnings))
@@ -197,13 +197,13 @@ def _measured(
 def _history(client: "MlflowClient", run: "Run", metric: str) -> dict[int, float]:
     """The values of a metric by step; if a step has several, the last one logged.
 
-    Raises AblationsError if the server has left out the latest value, as one does that sends a part of the history.
+    Raises AblationsError if the latest value is missing, because the server sent only a part of the history.
     """
     points = client.get_metric_history(run.info.run_id, metric)
     latest = run.data.metrics[metric]
     if not any(point.value == latest or point.value != point.value for point in points):
         raise AblationsError(
-            f"the history of {metric!r} is cut: MLflow sent {len(points):,} values, and not the latest, {latest:g}; "
-            "compare an export of the whole history instead"
+            f"the history of {metric!r} is incomplete: MLflow sent {len(points):,} values without the latest, "
+            f"{latest:g}; compare an export of the whole history instead"
         )
     return {point.step: point.value for point in sorted(points, key=lambda point: point.timestamp)}

@@ -85,7 +85,7 @@ def rename_experiment(tracking_uri: str, old: str, new: str, *, known_id: str = 
     if taken is not None:
         deleted = ", which is deleted there" if taken.lifecycle_stage == "deleted" else ""
         raise AblationsError(
-            f"MLflow at {tracking_uri} has an experiment '{new}' already{deleted}; choose another name. Nothing is "
+            f"MLflow at {tracking_uri} already has an experiment '{new}'{deleted}; choose another name. Nothing was "
             "renamed"
         )
     client.rename_experiment(found.experiment_id, new)
@@ -158,7 +158,7 @@ class MlflowExperiment:
         self._client.log_batch(mlflow_id, metrics, tags=[RunTag(*tag) for tag in (tags or {}).items()])
 
     def log_datasets(self, mlflow_id: str, datasets: Iterable[DescribedDataset]) -> None:
-        """Log data sets as inputs of a run; a server older than MLflow 2.4 cannot hold them and gets none."""
+        """Log data sets as inputs of a run; a server older than MLflow 2.4 does not support data sets and gets none."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
         from mlflow.exceptions import MlflowException
 

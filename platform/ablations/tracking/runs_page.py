@@ -1,7 +1,7 @@
 """MLflow's page of an experiment's runs: its URL, and a view of it (columns and chart) that the experiment stores.
 
-Without `workflowType` in the URL the page of an experiment opens on traces, whatever the experiment's kind. A stored
-view is a tag of the experiment, and its key in the URL selects it.
+Without `workflowType` in the URL the page of an experiment opens on traces, for any kind of experiment. A stored view
+is a tag of the experiment, and its key in the URL selects it.
 """
 
 import json
@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from ablations.tracking.descriptions import OF_A_VARIANT, fingerprint
 
 MEAN_PASS_RATE, MEAN_COMPUTE = "eval/pass_rate", "eval/compute_gpu_hours"
-"""Metrics of a variant; its seeds have metrics of the same names, so that one chart shows both."""
+"""Names of a variant's metrics, shared with its seeds, so that one chart shows both."""
 VIEW_KEY = "ablations"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 SHOWN_COLUMNS = (
@@ -60,10 +60,10 @@ VIEW = {
 }
 VIEW_VALUE = json.dumps(VIEW)
 VIEW_MARK = fingerprint(VIEW)
-"""Changes with the view, so that an experiment with an earlier one gets the new one."""
+"""Mark that changes with the view, so that an experiment with an earlier view gets the new one."""
 
 
 def runs_page_url(server: str, experiment_id: str, *, has_view: bool) -> str:
-    """URL of the runs of an experiment on a server such as `http://127.0.0.1:5000`, in its view if it has one."""
+    """URL of the runs of an experiment on a server such as `http://127.0.0.1:5000`, in its view, if any."""
     query = {"workflowType": "machine_learning"} | ({"viewStateShareKey": VIEW_KEY} if has_view else {})
     return f"{server}/#/experiments/{experiment_id}/runs?{urlencode(query)}"

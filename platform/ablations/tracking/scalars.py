@@ -10,7 +10,7 @@ def row_scalars(row: dict[str, Any]) -> dict[str, float]:
     """The numbers of one row: {"loss": -0.012, "skipped": 0.0, "staleness_mean": 2.4, "staleness_max": 8.0, ...}.
 
     A histogram gives its mean and its largest value; a mapping of names to numbers gives each number
-    (`outcomes_right`); anything else that is no number is left out.
+    (`outcomes_right`); anything else that is not a number is left out.
     """
     scalars: dict[str, float] = {}
     for name, value in row.items():

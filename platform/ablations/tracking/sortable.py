@@ -1,8 +1,8 @@
 """The numbers and verdicts of a fit for a sortable table: no row lacks A_lo or level.
 
 A table sorted by a number drops or misplaces rows that lack it. A and A_hi are left out without an upper end or a rise,
-as in every other output, so one sorts by A_lo, as `platform compare --sort ceiling` does. The tag `A_is` records the
-case. NaN stands for an unknown number and is sorted last.
+as in every other output, so sort by A_lo, as `platform compare --sort ceiling` does. The tag `A_is` records the case.
+NaN stands for an unknown number and is sorted last.
 """
 
 import math
@@ -30,7 +30,7 @@ def numbers_of_variant(results: Results, name: str) -> dict[str, float]:
 
 
 def numbers_of_run(results: Results, run: FittedRun) -> dict[str, float]:
-    """A_lo and level of one seed by itself, and A with A_hi if it has them."""
+    """A_lo and level of one seed by itself, and A with A_hi if they exist."""
     return _of_asymptote(run.fit and run.fit.asymptote) | {"level": level_so_far([run], results)}
 
 

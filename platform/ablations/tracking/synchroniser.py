@@ -1,8 +1,8 @@
 """MLflow, filled from the run folders: one experiment per sweep, one parent run per variant, one child run per seed.
 
-The run folder is the truth, so a tracking server may be down, slow or full: a synchroniser pushes missing data batch by
-batch and reports what is left. Nothing is pushed twice: every batch tells MLflow the number of rows it has (metric
-`system/rows`), and the next push asks for that number first, whatever happened to the process in between. `sync.json`
+The run folder is authoritative, so a tracking server may be down, slow or full: a synchroniser pushes missing data
+batch by batch and reports what is left. Nothing is pushed twice: every batch tells MLflow the number of rows it has
+(metric `system/rows`), and the next push asks for that number first, even if the process died in between. `sync.json`
 (`ablations.tracking.ledger`) keeps MLflow's own ids; if the file is lost, or belongs to another server, the ids are
 found again by tag. A later fit of a variant has a greater step (metric `system/fits`), so that MLflow shows the newest
 fit and keeps the earlier ones.
@@ -81,7 +81,7 @@ class SyncReport:
     rows_pushed: int
     rows_left: int
     reason: str = ""
-    """The reason why rows or anything else is left; empty if MLflow has everything."""
+    """The reason why rows or other data are left; empty if MLflow has everything."""
     outcome: Literal["pushed", "silent", "busy"] = "pushed"
     """How the push ended: "pushed" if the server kept answering (a damaged run log may still leave rows), "silent" if
     the server could not be used, "busy" if another process is pushing."""
@@ -164,7 +164,7 @@ class Synchroniser:
 
     @contextmanager
     def _noting(self, name: str) -> Iterator[None]:
-        """Note an error of MLflow about one run, such as a run deleted there, and go on with the others."""
+        """Note an error of MLflow about one run, such as a run deleted there, and continue with the others."""
         try:
             yield
         except failures_of_mlflow() as error:
@@ -318,7 +318,8 @@ class Synchroniser:
     def _log_mean_curve(self, mlflow_id: str, results: Results, variant: PlannedVariant) -> None:
         """Log the mean of the seeds' curves.
 
-        MLflow cannot take back a point. If it has a mean of other seeds, the new one gets a name with their number.
+        MLflow cannot delete a point. If MLflow has a mean of other seeds, the new mean gets a name with the number of
+        seeds.
         """
         run = self.experiment.run(mlflow_id)
         runs = [one for one in results.variant(variant.name).runs if one.curve is not None]
@@ -338,7 +339,7 @@ class Synchroniser:
     def _log_fit(self, mlflow_id: str, results: Results, variant: PlannedVariant, basis: str, ended: int) -> None:
         """Log numbers and verdicts, unless MLflow shows them already; NaN for numbers that only an earlier fit gave.
 
-        The variant's own come last: once MLflow has them, it has everything.
+        The variant's own numbers come last, so that MLflow is complete once it has them.
         """
         shown = self.experiment.run(mlflow_id).data
         if shown.tags.get(FIT_TAG) == basis:

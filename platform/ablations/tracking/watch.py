@@ -1,7 +1,7 @@
 """`platform sync --watch`: pushes new data of a sweep to MLflow repeatedly, from a machine that can reach the server.
 
-Each push is a separate process: anything that MLflow's client keeps, leaks or hangs on ends with that process, and a
-server that was away is tried afresh. Between two pushes only the run logs are read.
+Each push is a separate process: memory, connections and hangs of MLflow's client end with that process, and an
+unreachable server is tried again. Between two pushes only the run logs are read.
 """
 
 import json
@@ -19,7 +19,7 @@ from ablations.text import cause
 from ablations.tracking.ledger import read_ledger
 
 PUSH_LIMIT_S = 600.0
-"""Seconds until a push is killed; the next one starts after its last batch."""
+"""Seconds until a push is killed; the next push starts after its last batch."""
 
 
 @dataclass(kw_only=True)
@@ -35,12 +35,12 @@ class SyncWatch:
     every_s: float
     say: Callable[[str], None]
     _problem: str = field(default="", init=False)
-    """The cause of the last push's failure, so that it is reported once."""
+    """Cause of the last push's failure, so that each cause is reported once."""
     _is_silent: bool = field(default=False, init=False)
     """True if the server could not be used at the last push."""
 
     def run(self) -> bool:
-        """Push until nothing of the sweep trains or waits any more; True if MLflow then has everything."""
+        """Push until no run of the sweep is training or waiting; True if MLflow then has everything."""
         while True:
             sweep = self.sweep.reread()
             # Checked before the push, so that rows written until the end are pushed after it.
@@ -68,7 +68,7 @@ class SyncWatch:
             again = "MLflow answers again; " if self._is_silent and outcome == "pushed" else ""
             self.say(f"{self.sweep.name}: {again}pushed {report['rows_pushed']:,} rows, {left:,} left")
         if reason and cause(reason) != self._problem:
-            tries = "" if outcome == "pushed" else f"; tried again every {self.every_s:g} s"
+            tries = "" if outcome == "pushed" else f"; trying again every {self.every_s:g} s"
             self.say(f"{self.sweep.name}: {left:,} rows are left, because {reason}{tries}")
         self._problem, self._is_silent = cause(reason), outcome == "silent"
         return report["rows_pushed"] > 0

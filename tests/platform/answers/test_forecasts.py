@@ -325,7 +325,7 @@ def test_a_budget_is_in_the_unit_of_the_scale(home):
 
 def test_the_table_says_what_its_numbers_rest_on(home):
     printed = run("loo", "--home", home)
-    assert "weighed by AICc" in printed
+    assert "weighted by AICc" in printed
     assert "a run-to-run sd of 0.0075, assumed" in " ".join(printed.split())
     assert "P(wins)" in printed
     assert "no, 0.00" in printed

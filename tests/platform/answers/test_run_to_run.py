@@ -189,7 +189,7 @@ def test_runs_of_other_sweeps_tell_the_spread_of_single_seeds():
     found = spread.of_difference(Repeats.of([0.5], [0.0]), Repeats.of([0.6], [0.0]))
     assert found.variance == pytest.approx(2 * np.var(values, ddof=1))
     assert found.freedom == 5
-    assert str(spread).endswith("from 6 repeated runs, 6 of them of other sweeps")
+    assert str(spread).endswith("from 6 repeated runs, 6 of them from other sweeps")
 
 
 def test_what_has_never_acted_says_nothing_of_the_effects():

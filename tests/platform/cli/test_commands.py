@@ -142,11 +142,11 @@ def steered_sweep(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("seeds", "said"),
     [
-        ("", "3 seeds a variant; one would cost 4200 modelled GPU-hours and be provisional\n"),
+        ("", "3 seeds per variant; one would cost 4200 modelled GPU-hours and be provisional\n"),
         (
             "seeds: [0]",
-            "one seed a variant: verdicts stay provisional unless other sweeps of the scale have repeated runs; three "
-            "seeds cost 12600 modelled GPU-hours\n",
+            "one seed per variant: verdicts stay provisional unless other sweeps of the scale have repeated runs; "
+            "three seeds cost 12600 modelled GPU-hours\n",
         ),
     ],
 )
@@ -163,8 +163,8 @@ def test_a_dry_run_says_when_runs_stop(tmp_path):
     printed = run(*arguments)
     assert "2 runs at scale laptop, 2100 modelled GPU-hours each; " in printed
     assert (
-        "stops a run whose gain to the budget stays below 0.01 (P > 0.9) or that ends below scalerl (P > 0.95), "
-        "flags a run that collapses or truncates over 10% of its answers; 4200 left to train"
+        "stops a run whose expected gain up to the budget stays below 0.01 (P > 0.9) or that would end below "
+        "scalerl (P > 0.95), flags a run that collapses or truncates over 10% of its answers; 4200 left to train"
     ) in printed
     data = json.loads(run(*arguments, "--json"))
     assert (data["budget_gpu_hours"], data["stop"]["dominated"]) == (2100.0, 0.95)
@@ -338,7 +338,7 @@ def test_wrong_input_is_one_message_and_exit_code_2(arguments, said):
     ("arguments", "message"),
     [
         (["status", "--home", "/nonexistent"], "no sweep has been started in /nonexistent; "),
-        (["forecast", "--score", "0"], "--score: found 0; must be a pass rate in (0, 1]"),
+        (["forecast", "--score", "0"], "--score: found 0; must be a pass rate above 0 and at most 1"),
         (["fit"], "Missing argument 'source'"),
         (["sync", "--evry", "9"], "No such option: --evry"),
         (["sync", "--every", "x"], "Invalid value for '--every': "),

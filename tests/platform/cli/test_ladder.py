@@ -121,7 +121,7 @@ def test_a_report_is_written_although_the_sweep_of_another_scale_cannot_be_read(
     (trained / "home" / "sweeps" / "steps@bench" / "plan.json").write_text("{")
     result = CliRunner().invoke(app, ["report", "steps@smoke", "--format", "md", "--to", "here"])
     assert result.exit_code == 0
-    assert "nothing is said over scales" in result.stderr
+    assert "no comparison over scales" in result.stderr
     assert "Over scales" not in (trained / "here" / "report-md" / "report.md").read_text()
 
 

@@ -185,7 +185,9 @@ def test_the_order_of_ceilings_is_that_of_the_paper_or_another(here, text):
 
 
 def test_a_sweep_that_claims_nothing_has_no_card(tmp_path):
-    with pytest.raises(AblationsError, match=r"'loo' claims nothing; `claims:` in its file"):
+    with pytest.raises(
+        AblationsError, match="'loo' has no claims; write the paper's claims under `claims:` in its file"
+    ):
         card_of(read_results(make_home(tmp_path)))
 
 

@@ -188,7 +188,7 @@ def test_a_design_for_curves_from_elsewhere_knows_their_spread(tmp_path):
     assert 0.001 < at_budget[-1] < 0.01
     result = CliRunner().invoke(app, ["design", path, "--reference", "scalerl"], catch_exceptions=False)
     said = " ".join(result.stdout.split())
-    assert "with 80% power, in pass rate; of compute the ratio. -: it sees none. Cost: compute of 3 variants." in said
+    assert "with 80% power, in pass rate; for compute as a ratio. -: none. Cost: compute of 3 variants." in said
     assert re.search(
         r"Curve and noise are those of scalerl; runs differ by a sd of 0\.00\d\d in level \(\d+ degrees", said
     )

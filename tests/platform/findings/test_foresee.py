@@ -134,26 +134,27 @@ def sights(*seen):
 def test_the_answer_names_what_to_write(tmp_path):
     prospect = prospect_of(tmp_path, *sights(0.03, 0.04, 0.01))
     assert answer(prospect, "level", 0.02) == (
-        "The cheapest design that would see a difference in level of 0.02: `seeds: [0, 1, 2, 3, 4, 5]` and "
+        "The cheapest design that would detect a difference in level of 0.02: `seeds: [0, 1, 2, 3, 4, 5]` and "
         "`budget: {compute: 1}` in the file, `--set evaluation.samples=16` with it, for 7,500 modelled GPU-hours."
     )
     assert answer(prospect, "ceiling", 0.05).startswith(
-        "The cheapest design that would see a difference in ceiling of 0.05: `seeds: [0, 1]` and `budget: {compute: 1}`"
+        "The cheapest design that would detect a difference in ceiling of 0.05: `seeds: [0, 1]` and "
+        "`budget: {compute: 1}`"
     )
     assert answer(prospect, "level", 0.03) == (
-        "The file as it is would see a difference in level of 0.03, and nothing cheaper that was looked at would."
+        "The file as it is would detect a difference in level of 0.03, and no cheaper design tried would."
     )
 
 
 def test_the_answer_says_that_no_design_sees_it(tmp_path):
     prospect = prospect_of(tmp_path, *sights(0.03, None, math.log(1.2)))
     assert answer(prospect, "compute", math.log(1.01)).startswith(
-        "None of the 3 designs looked at would see a compute ratio of 1.01; the most that one sees is a compute ratio "
-        "of 1.03: `seeds: [0, 1, 2]`"
+        "None of the 3 designs tried would detect a compute ratio of 1.01; the smallest "
+        "detectable difference is a compute ratio of 1.03: `seeds: [0, 1, 2]`"
     )
     blind = prospect_of(tmp_path, *sights(None, None, None))
     assert answer(blind, "ceiling", 0.02) == (
-        "None of the 3 designs looked at would see a difference in ceiling of 0.02: none sees any difference in "
+        "None of the 3 designs tried would detect a difference in ceiling of 0.02: none detects any difference in "
         "ceiling."
     )
 
@@ -168,8 +169,9 @@ def test_a_line_shows_ratios_for_compute_and_a_dash_for_nothing(tmp_path):
 def test_what_is_assumed_is_said(tmp_path):
     prospect = prospect_of(tmp_path, *sights(0.03, 0.04, 0.01))
     assert source_sentence(prospect) == (
-        "No earlier run of scale smoke in this home folder has a fit, so it rests on an assumed run-to-run sd of "
-        "0.0075 and on the paper's curve and noise, with its 16,000 GPU-hours as one unit of the scale."
+        "No earlier run of scale smoke in this home folder has a fit, so these numbers rest on an assumed "
+        "run-to-run sd of 0.0075 and on the paper's curve and noise, with its 16,000 GPU-hours as one unit of the "
+        "scale."
     )
 
 
@@ -183,7 +185,7 @@ def test_a_design_without_enough_readings_sees_nothing_and_says_so(tmp_path):
     )
     assert told == [(1, 1)]
     assert all(sight.seen is None for sight in prospect.own.sights.values())
-    assert own_sentence(prospect) == "As written no run can be fitted: 5 evaluations after step 0, of 6."
+    assert own_sentence(prospect) == "As written, no run can be fitted: 5 evaluations after step 0, of 6."
 
 
 def test_the_window_is_that_of_the_file(tmp_path):

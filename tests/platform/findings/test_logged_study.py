@@ -127,7 +127,7 @@ def test_of_steps_that_a_resumed_run_repeats_the_last_counts_and_this_is_said(tm
     curve, warnings = curve_of(tmp_path, [*ROWS, *again], compute="cumsum(s)")
     assert curve.score.tolist() == [step / 100 for step in range(1, 8)] + [0.9] * 3
     assert curve.compute[-1] == 7 * 60 + 3 * 30
-    assert warnings == ("3 steps logged again, as after a resume; the last value counts",)
+    assert warnings == ("3 steps logged again, as after a resume; the last value is used",)
 
 
 def test_a_score_that_is_nan_is_left_out_and_said(tmp_path):
@@ -140,15 +140,15 @@ def test_a_score_that_is_nan_is_left_out_and_said(tmp_path):
 def test_a_half_written_last_row_is_left_out_and_said(tmp_path):
     curve, warnings = curve_of(tmp_path, end='{"step": 11, "ac')
     assert curve.step[-1] == 10
-    assert warnings == ("The last row is half written and left out.",)
+    assert warnings == ("The last row is incomplete and was skipped.",)
 
 
 @pytest.mark.parametrize(
     ("kept", "said"),
     [
-        ([1, 2, 3, 7, 8], "s is missing at 3 steps up to step 8, the first of them 4, so compute is counted too low"),
-        ([5, 6, 7, 8], "s is missing at 4 steps up to step 8, the first of them 1, so compute is counted too low"),
-        ([2, 4, 6, 8], "s is missing at 4 steps up to step 8, the first of them 1, so compute is counted too low"),
+        ([1, 2, 3, 7, 8], "s is missing at 3 steps up to step 8, the first of them 4, so the compute is too low"),
+        ([5, 6, 7, 8], "s is missing at 4 steps up to step 8, the first of them 1, so the compute is too low"),
+        ([2, 4, 6, 8], "s is missing at 4 steps up to step 8, the first of them 1, so the compute is too low"),
     ],
 )
 def test_a_history_that_was_cut_or_thinned_is_noticed(tmp_path, kept, said):
@@ -160,7 +160,7 @@ def test_a_history_that_was_cut_or_thinned_is_noticed(tmp_path, kept, said):
 def test_rows_without_a_step_are_left_out_and_counted(tmp_path):
     curve, warnings = curve_of(tmp_path, [{"acc": 0.9, "s": 1.0}, {"other": 1.0}, *ROWS], compute="cumsum(s)")
     assert curve.step.tolist() == list(range(1, 11))
-    assert warnings == ("1 row without a step left out",)
+    assert warnings == ("1 row without a step skipped",)
 
 
 def test_a_log_without_a_column_of_steps_is_refused_until_one_is_named(tmp_path):
@@ -219,7 +219,7 @@ def test_of_several_scores_the_user_chooses(tmp_path):
 
 def test_text_in_place_of_a_number_is_refused_with_the_text(tmp_path):
     rows = [*ROWS, {"step": 11, "acc": "n/a"}]
-    with pytest.raises(AblationsError, match="column 'acc' holds text, 'n/a' in line 11; a column of numbers"):
+    with pytest.raises(AblationsError, match="column 'acc' holds text, 'n/a' in line 11; use a column of numbers"):
         curve_of(tmp_path, rows)
 
 
@@ -250,7 +250,7 @@ def test_variant_and_seed_are_told_by_the_name_by_a_pattern_or_by_the_configurat
     [
         (Naming(pattern="(?P<variant"), "--pattern '(?P<variant': missing >, unterminated name at position 4"),
         (Naming(pattern="x-(.*)"), "--pattern 'x-(.*)': no group `(?P<variant>...)`; write one"),
-        (Naming(pattern="x-(?P<variant>.*)"), "the name 'a' does not fit --pattern 'x-(?P<variant>.*)'"),
+        (Naming(pattern="x-(?P<variant>.*)"), "the name 'a' does not match --pattern 'x-(?P<variant>.*)'"),
         (Naming(variant="los"), "--variant: no 'los' in the run's configuration; did you mean 'loss'?"),
         (Naming(seed="loss"), "found seed 'dapo'; a seed is a whole number"),
     ],
@@ -313,7 +313,10 @@ def test_a_log_without_options_is_told_the_options(tmp_path):
         (["a.jsonl", "--log", "verl", "--experiment", "x"], "--experiment x has no effect with logs"),
         (["--mlflow", "sqlite:///x.db", "--pattern", "x"], "--pattern x has no effect with an MLflow experiment"),
         (["loo", "--pattern", "x"], "--pattern x has no effect with a sweep; omit this option"),
-        (["a.csv", "b.csv"], "a CSV file is compared by itself; pass only a.csv, or only sweeps. Logs need --log, or"),
+        (
+            [("a.csv"), ("b.csv")],
+            "a CSV file cannot be combined with other sources; pass only a.csv, or only sweeps. Logs need --log, or",
+        ),
     ],
 )
 def test_options_without_effect_are_refused(arguments, said):

@@ -223,8 +223,8 @@ def test_no_more_recipes_are_taken_than_are_wanted():
 def test_the_table_says_how_many_runs_of_which_sweeps_count(home):
     said = CliRunner().invoke(app, ["compare", "now", "--explain", "--home", str(home.path)]).output
     text = " ".join(said.split())
-    assert "from 8 repeated runs, 6 of them of other sweeps" in text
-    assert "Repeated runs of before count too; --alone leaves them out." in text
+    assert "from 8 repeated runs, 6 of them from other sweeps" in text
+    assert "Repeated runs of before are used too; --alone leaves them out." in text
     alone = CliRunner().invoke(app, ["compare", "now", "--alone", "--explain", "--home", str(home.path)]).output
     assert "every difference is provisional" in " ".join(alone.split())
 

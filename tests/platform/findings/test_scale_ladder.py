@@ -62,7 +62,7 @@ def test_the_tables_say_what_becomes_of_each_difference(curves):
     printed = ladder(curves, "--reference", "base", "--at", "1e8").stdout
     assert "level − base, by scale" in printed
     assert "Forecast: for 100 M parameters" in printed
-    assert "the forecast for it held the difference found there in" in printed
+    assert "the forecast for it contained the measured difference in" in printed
     (line,) = [line for line in printed.split("A − base")[0].splitlines() if line.startswith("catching up")]
     assert "fades" in line
 
@@ -87,9 +87,9 @@ def test_what_is_no_ladder_is_refused(tmp_path):
     with pytest.raises(AblationsError, match="at two scales or more"):
         scale_ladder([results])
     other = replace(results, plan=replace(results.plan, reference="loo-loss"))
-    with pytest.raises(AblationsError, match="have one reference; found scalerl, loo-loss"):
+    with pytest.raises(AblationsError, match="must have the same reference; found scalerl, loo-loss"):
         scale_ladder([results, other])
-    with pytest.raises(AblationsError, match="two sweeps are of scale laptop"):
+    with pytest.raises(AblationsError, match="two sweeps have scale laptop"):
         scale_ladder([results, results])
     larger = replace(results, plan=replace(results.plan, scale="larger"))
     with pytest.raises(AblationsError, match="--at"):

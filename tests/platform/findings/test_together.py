@@ -181,9 +181,9 @@ def test_the_report_of_several_stands_beside_that_of_one(tmp_path):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"scale": "8b"}, "its scale is 8b, and not laptop"),
+        ({"scale": "8b"}, "its scale is 8b, not laptop"),
         ({"compute_name": "measured device-hours"}, "its compute is counted in measured device-hours, and not in"),
-        ({"fit": {"r0": "free"}}, "its curves are fitted otherwise (fit.r0)"),
+        ({"fit": {"r0": "free"}}, "its curves are fitted with other settings (fit.r0)"),
     ],
 )
 def test_sweeps_that_mean_other_things_are_refused(tmp_path, change, why):
@@ -199,7 +199,7 @@ def test_sweeps_that_mean_other_things_are_refused(tmp_path, change, why):
     [
         (["loo", "mor"], "unknown sweep 'mor'"),
         (["loo", "more", "loo"], "sweep 'loo' is named twice; name each sweep once"),
-        (["loo", "curves.csv"], "a CSV file is compared by itself; pass only"),
+        (["loo", "curves.csv"], "a CSV file cannot be combined with other sources; pass only"),
         (["loo", "more", "--mlflow", "sqlite:///none.db"], "SWEEP loo has no effect with an MLflow experiment"),
         (["loo", "--latex", "--json"], "--latex has no effect with --json; omit this option"),
         (["loo", "--latex", "--csv", "-"], "--latex has no effect with --csv; omit this option"),
@@ -225,11 +225,11 @@ def test_the_recipes_say_whether_prompts_and_account_are_the_same(tmp_path):
     sweep = make_home(tmp_path)
     first = real(sweep, "first")
     prompts = real(sweep, "prompts", "tasks=[{type: k_smallest, validation_prompts: 100}]")
-    assert why_apart(first, prompts) == "its tasks are others, and with them its held-out prompts"
+    assert why_apart(first, prompts) == "its tasks and held-out prompts are different"
     free = real(sweep, "free", "cluster.attention={type: free}")
-    assert why_apart(first, free) == "its runs charge the same work otherwise (cluster.attention)"
+    assert why_apart(first, free) == "its runs charge different compute for the same work (cluster.attention)"
     assert why_apart(first, real(sweep, "device", "cluster.device.tflops=500.0")) == (
-        "its runs charge the same work otherwise (cluster.device)"
+        "its runs charge different compute for the same work (cluster.device)"
     )
     assert why_apart(first, real(sweep, "batch", "batch.prompts=12")) == ""
     shutil.rmtree(free.run(free.plan.runs[0].id).path)  # not begun: nothing speaks against it

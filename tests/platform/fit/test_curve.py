@@ -94,13 +94,13 @@ def test_seeds_of_one_variant_are_curves_of_their_own(tmp_path):
         ("curve,seed,compute,score\na,,1,.2\n", "curves.csv:2: seed: found ''; must be a number"),
         (
             "curve,compute,score,prompts,samples\na,1,.2,1000,16000\na,2,.3,1000,16\n",
-            "curves.csv:3: samples: found 16 beside 1000 prompts; samples are all generations behind the score; "
+            "curves.csv:3: samples: found 16 beside 1000 prompts; samples counts all generations behind the score; "
             "for 16 per prompt write 16000, or use a column 'samples_per_prompt'",
         ),
         (
             "curve,compute,score,prompts,samples,samples_per_prompt\na,1,.2,1000,1000,16\n",
             "curves.csv:2: samples: found 1000 beside 1000 prompts with 16 samples_per_prompt; "
-            "samples are all generations behind the score, 16000; omit this column",
+            "samples counts all generations behind the score, here 16000; omit this column",
         ),
         (
             "curve,compute,score,samples_per_prompt\na,1,.2,16\n",

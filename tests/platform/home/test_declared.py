@@ -83,7 +83,7 @@ def test_a_record_that_was_changed_by_hand_is_refused(sweep):
     with pytest.raises(AblationsError, match="changed since it was written"):
         declarations(sweep)
     path.write_text("[{}]")
-    with pytest.raises(AblationsError, match="not a record of what was declared"):
+    with pytest.raises(AblationsError, match="not a record of declarations"):
         declarations(sweep)
 
 

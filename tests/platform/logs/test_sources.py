@@ -122,7 +122,7 @@ def test_a_record_that_is_half_written_is_left_out_and_said(tmp_path):
         path.write_bytes(whole[:-cut])
         log = only_log(tmp_path / "run")
         assert list(logged(log, "acc")) == [0.0, 1.0]
-        assert log.notes == ("The last row is half written and left out.",)
+        assert log.notes == ("The last row is incomplete and was skipped.",)
 
 
 def test_a_damaged_event_file_is_refused(tmp_path):
@@ -185,7 +185,7 @@ def test_an_offline_run_that_is_half_written_ends_with_its_last_whole_record(wan
     for size in (len(content) // 2, len(content) // 2 + 1000):
         (tmp_path / "run-x.wandb").write_bytes(content[:size])
         log = only_log(tmp_path / "run-x.wandb")
-        assert log.notes == ("The last row is half written and left out.",)
+        assert log.notes == ("The last row is incomplete and was skipped.",)
         assert logged(log, "perf/time").items() < {step: 2.0 * step for step in range(5)}.items()
     assert split_blocks(content)[1]
     (tmp_path / "run-x.wandb").write_bytes(content[:12] + bytes([content[12] ^ 64]) + content[13:])
@@ -252,7 +252,7 @@ def test_a_last_line_that_is_half_written_is_left_out_and_said(tmp_path, cut):
     path.write_text('{"step": 1, "acc": 0.1}\n{"step": 2, "acc": 0.2}\n' + cut)
     log = only_log(path)
     assert logged(log, "acc") == {1: 0.1, 2: 0.2}
-    assert log.notes == ("The last row is half written and left out.",)
+    assert log.notes == ("The last row is incomplete and was skipped.",)
     path.write_text(f'{{"step": 1, "acc": 0.1}}\n{cut}\n{{"step": 2, "acc": 0.2}}\n')
     with pytest.raises(FileError, match=r"a\.jsonl:2: not JSON"):
         only_log(path)
@@ -262,7 +262,7 @@ def test_a_last_row_of_a_csv_file_with_too_few_fields_is_left_out_and_said(tmp_p
     path = tmp_path / "a.csv"
     path.write_text("step,acc,x\n1,.1,7\n2,.2,8\n3,.")
     assert logged(log := only_log(path), "acc") == {1: 0.1, 2: 0.2}
-    assert log.notes == ("The last row is half written and left out.",)
+    assert log.notes == ("The last row is incomplete and was skipped.",)
     path.write_text("step,acc,x\n1,.1\n2,.2,8\n")
     with pytest.raises(FileError, match=r"a\.csv:2: 2 fields below a header of 3"):
         only_log(path)
@@ -281,16 +281,16 @@ def test_nan_and_infinity_are_what_programs_write_for_them_and_absence_is_neithe
     ("name", "content", "said"),
     [
         ("a.jsonl", "", "a.jsonl: no rows; the trainer must have logged a step"),
-        ("a.jsonl", "[1, 2]\n", "a.jsonl:1: found '[1, 2]'; write one JSON object a line"),
+        ("a.jsonl", "[1, 2]\n", "a.jsonl:1: found '[1, 2]'; write one JSON object per line"),
         ("a.jsonl", "b\xff", "a.jsonl:1: not JSON"),
         ("a.json", '{"a": 1}', "a.json: no list of rows; write a list of objects, or one under 'log_history'"),
-        ("a.json", "{", "for one object a line, the name must end in .jsonl"),
+        ("a.json", "{", "for one object per line, the name must end in .jsonl"),
         ("a.csv", "", "a.csv: no rows below the header"),
         ("a.csv", "x,x\n1,2\n", "2 columns are called 'x'; keep one and rename the others"),
         ("a.parquet", "step", "not Parquet"),
-        ("a.db", "", "no database of Trackio"),
+        ("a.db", "", "not a Trackio database"),
         ("a.db", "not a database at all", "cannot be read (file is not a database)"),
-        ("a.log", "step 1", "no log that can be read; files are .jsonl, .ndjson, .json, .csv, .parquet, .wandb, .db"),
+        ("a.log", "step 1", "no readable log; files are .jsonl, .ndjson, .json, .csv, .parquet, .wandb, .db"),
     ],
 )
 def test_what_is_no_log_is_refused_with_what_would_be_one(tmp_path, name, content, said):

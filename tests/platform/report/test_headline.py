@@ -49,11 +49,11 @@ def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(results):
     unsure = with_level(results, "loo-curriculum", "cannot tell", 0.01, -0.02, 0.04)
     assert headline(unsure) == (
         "No variant is known to beat scalerl: loo-curriculum (curriculum.type = uniform) is ahead "
-        "by 0.010 [-0.020, 0.040] in pass rate at equal compute, which is not sure; 1 of 2 variants falls short of "
+        "by 0.010 [-0.020, 0.040] in pass rate at equal compute, which is not certain; 1 of 2 variants falls short of "
         "scalerl.",
         SLOWER,
         "Undecided: the level of loo-curriculum.",
-        "To find out: 5 seeds instead of 3, 12,000 more GPU-hours.",
+        "To decide: 5 seeds instead of 3, 12,000 more GPU-hours.",
     )
 
 
@@ -63,7 +63,7 @@ def test_an_interval_without_an_end_needs_more_compute(results):
     assert headline(unsure)[1:] == (
         SLOWER,
         "Undecided: the ceiling of loo-loss.",
-        "To find out: at least twice the budget, 18,000 more GPU-hours.",
+        "To decide: at least twice the budget, 18,000 more GPU-hours.",
     )
 
 

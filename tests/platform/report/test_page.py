@@ -109,7 +109,7 @@ def test_the_rule_of_the_paper_stands_beside_the_verdict_and_says_what_it_is(res
         "down",
         "equal",
     ]
-    assert "two A within 0.02 count as equal, whatever their intervals" in text_of(table)
+    assert "two A within 0.02 count as equal, regardless of their intervals" in text_of(table)
 
 
 def test_every_format_and_figure_has_the_same_numbers(decided):
@@ -170,7 +170,7 @@ def test_what_the_user_wrote_cannot_become_markup(results):
 
 def test_the_report_says_where_the_hours_went(results):
     text = text_of(report_page(results, now=NOW))
-    assert "Where the hours went variant generators decode" in text
+    assert "Use of device hours variant generators decode" in text
     assert "loo-loss 95.0% 4.0% 1.0% 69.0% 31.0% 4,000 2.0% 27.6%" in text
 
 

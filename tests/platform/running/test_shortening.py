@@ -35,9 +35,9 @@ def plan_of(folder: Path, *, seeds: str = "[0, 1, 2]", budget: float | None = No
 
 def test_a_smaller_budget_and_fewer_seeds_are_refused_with_both_sizes(home, tmp_path):
     smaller = plan_of(tmp_path, seeds="[0]", budget=0.5)
-    said = "before was begun with 3 seeds at 625 GPU-hours; this file has 1 seed at 312.5 GPU-hours"
+    said = "before started with 3 seeds at 625 GPU-hours; this file has 1 seed at 312.5 GPU-hours"
     assert what_is_lost(smaller, home) == said
-    with pytest.raises(AblationsError, match=f"^{said}. To read the results so, add --shorten$"):
+    with pytest.raises(AblationsError, match=f"^{said}. To use only this part of the results, add --shorten$"):
         sized(smaller, home, shorten=False)
 
 
@@ -45,7 +45,7 @@ def test_a_variant_that_left_the_file_is_counted(home, tmp_path):
     plan = plan_of(tmp_path)
     without = replace(plan, variants=plan.variants[:1])
     assert what_is_lost(without, home) == (
-        "before was begun with 2 variants and 3 seeds at 625 GPU-hours; this file has 1 variant and 3 seeds at 625 "
+        "before started with 2 variants and 3 seeds at 625 GPU-hours; this file has 1 variant and 3 seeds at 625 "
         "GPU-hours"
     )
 
@@ -92,8 +92,8 @@ def test_the_command_refuses_until_it_is_told_to_shorten_and_every_output_says_t
     assert [(one["weight"], one["text"]) for one in document["remarks"] if one["kind"] == "shortened"] == [
         (
             "warning",
-            "before is shortened: it was begun with 3 seeds at 625 GPU-hours; --shorten reads its results with 3 seeds "
-            "at 312.5 GPU-hours.",
+            "before is shortened: the study started with 3 seeds at 625 GPU-hours; with --shorten its results use 3 "
+            "seeds at 312.5 GPU-hours.",
         )
     ]
     said = answers(open_sweep("before", home.path))

@@ -58,7 +58,7 @@ def test_the_last_attempt_is_printed_unless_another_is_asked_for(home):
 
 def test_an_attempt_that_was_never_made_is_refused_with_those_there_are(home):
     assert f"run {RUN}: no log of attempt 7; attempts with a log: 1, 2" in refusal(home, RUN, "--attempt", "7")
-    assert "no log of any attempt; no attempt has one yet" in refusal(home, "scalerl")
+    assert "no log of any attempt; no attempt has a log yet" in refusal(home, "scalerl")
 
 
 def test_options_that_have_no_effect_are_refused(home):

@@ -412,7 +412,9 @@ EXPECTED = {
     "scales_family_uneven.yaml": Expected(
         3, "scales", "3 of model_size and 2 of batch; write one number for every scale in each list", ""
     ),
-    "scales_one.yaml": Expected(3, "scales", "one scale is no ladder; write `scale: smoke`, or add a larger one", ""),
+    "scales_one.yaml": Expected(
+        3, ("scales"), "found one scale; write `scale: smoke`, or add a larger one to `scales`", ""
+    ),
     "scales_unknown.yaml": Expected(3, "scales.0", "unknown scale 'smokey'", "did you mean 'smoke'?"),
     "scales_word.yaml": Expected(
         3, "scales", "found 'bench'", "must be a list of scales, or a family: {of: bench, model_size: [1, 4]}"

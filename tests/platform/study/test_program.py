@@ -149,7 +149,7 @@ def test_a_budget_with_too_few_evaluations_for_a_fit_is_found_before_training(tm
             "unknown key 'start': rate is 0.1 and has no keys",
             "write a number, or {times: x}",
         ),
-        ({"variants": "{a: {+rate: 1}}"}, 7, "variants.a.+rate", "rate is no new key", "write it without +"),
+        ({"variants": "{a: {+rate: 1}}"}, 7, "variants.a.+rate", "rate already exists", "write it without +"),
         ({"axes": "{rate: [0.1]}"}, 4, "axes.rate.0", "no effect: this is 'settings' itself", "remove it"),
         ({"axes": "{optimiser.name: {a: {optimiser.name: {times: 2}}}}"}, 4, "", "{times: 2} cannot multiply", "times"),
         ({"scale": "laptop"}, 7, "scale", "no effect with trainer: a program has no scale; remove it", ""),
@@ -193,14 +193,14 @@ def test_an_override_that_would_replace_a_variable_of_the_environment_is_refused
 
 
 def test_a_scale_on_the_command_line_is_refused(tmp_path):
-    with pytest.raises(FileError, match="sweep 'own' has a trainer of its own, and no scale; omit --scale"):
+    with pytest.raises(FileError, match="sweep 'own' has a trainer of its own, so --scale has no effect; omit --scale"):
         expand(write_study(tmp_path, ""), scale="smoke")
 
 
 @pytest.mark.parametrize(
     ("log", "words"),
     [
-        ("{path: logs, trainer: verl, gpus: 8}", "'logs' is one path for all runs; begin it with {folder}"),
+        ("{path: logs, trainer: verl, gpus: 8}", "'logs' would be shared by all runs; begin it with {folder}"),
         ('{path: "{folder}/log.jsonl", trainer: verl}', "log.trainer verl also needs log.gpus N"),
         (
             '{path: "{folder}/log.jsonl", score: acc}',

@@ -92,7 +92,9 @@ def test_variants_are_told_by_a_param_or_tag_and_what_cannot_be_read_is_said(sto
     assert found["variants"][1]["difference"] == "ceiling down"
     assert found["variants"][1]["delta_A"] == pytest.approx(-0.1, abs=0.01)
     nameless, without = found["reasons"]
-    assert nameless.startswith("MLflow's run 'nameless' is left out: --variant: it has no param or tag 'loss'; did you")
+    assert nameless.startswith(
+        "MLflow's run 'nameless' is left out: --variant: the run has no param or tag 'loss'; did you"
+    )
     assert without.startswith("MLflow's run 'without hours' is left out: --compute: no column 'gpu_hours'; ")
 
 
@@ -118,7 +120,7 @@ def test_compute_may_be_the_step_and_samples_a_number(store):
         (["--experiment", "grp", *NAMED], "no experiment 'grp'; did you mean 'grpo'?"),
         (["--experiment", "grpo"], "--score and --compute missing; name columns, or the trainer with --log"),
         (NAMED, "--mlflow also needs --experiment"),
-        (["--experiment", "grpo", *NAMED], "has no run that can be read"),
+        (["--experiment", "grpo", *NAMED], "has no readable run"),
         (
             ["--experiment", "grpo", *NAMED, "--variant", "loss", "--seed", "loss"],
             "--seed: found seed 'plain'; a seed is",
@@ -264,7 +266,7 @@ def test_of_attempts_none_of_which_finished_the_last_counts_and_is_warned_of(lau
     launched.log("a", ceiling=0.5, variant="plain", seed="0", status="KILLED")
     second = launched.log("b", ceiling=0.6, variant="plain", seed="0", status="RUNNING")
     study = launched.study()
-    assert [(run.id, run.warnings) for run in study.runs] == [(second, ("MLflow has it as RUNNING",))]
+    assert [(run.id, run.warnings) for run in study.runs] == [(second, ("its status in MLflow is RUNNING",))]
     assert "counts, the last, as none finished; left out: " in study.notes[0]
 
 
@@ -307,7 +309,9 @@ def test_a_history_of_which_the_server_sends_only_the_first_page_is_refused(laun
     monkeypatch.setattr(MlflowClient, "get_metric_history", lambda *asked: whole(*asked)[:10])
     with pytest.raises(AblationsError) as raised:
         launched.study()
-    assert "the history of 'pass_rate' is cut: MLflow sent 10 values, and not the latest, 0.5" in str(raised.value)
+    assert "the history of 'pass_rate' is incomplete: MLflow sent 10 values without the latest, 0.5" in str(
+        raised.value
+    )
 
 
 def test_the_names_of_a_trainer_are_known_in_mlflow_too(launched):

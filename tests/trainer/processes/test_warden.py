@@ -87,7 +87,7 @@ def test_a_machine_without_room_for_a_warden_trains_on_and_says_so(monkeypatch, 
     alone = Warden()
     alone.guard(4711)
     alone.release(4711)
-    said = "no warden can be started (Resource temporarily unavailable); processes of this run that hang may outlive it"
+    said = "no warden can be started (Resource temporarily unavailable); processes of this run that hang may outlive"
     assert capsys.readouterr().out.startswith(said)
 
 

@@ -1,4 +1,4 @@
-"""All checks of some recipes, each run once for all recipes that it cannot tell apart."""
+"""Runs each check once for each group of recipes that agree in the settings the check depends on."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping

@@ -37,7 +37,7 @@ def check_lengths(subject: Subject) -> Iterator[Finding]:
 
 
 def most_tokens(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> int:
-    """Most tokens of one rollout: thinking, the forced phrase of an interruption, and the answer."""
+    """Maximum number of tokens in one rollout: thinking, the forced phrase of an interruption, and the answer."""
     return tokens_with_phrase(recipe.generation, rollout_phrase(recipe, tokenizer))
 
 

@@ -27,9 +27,9 @@ from scalerl.tasks.written import Written
 from scalerl.tokens import Tokenizer
 
 MOST_PROGRAMS = 20
-"""Most programs of one task that are judged again, since each runs all its tests."""
+"""Maximum number of programs of one task that are judged again, since each runs all its tests."""
 LONGEST = 100
-"""Most characters of an answer that is put into a sentence."""
+"""Maximum length of an answer that is put into a sentence."""
 Gold = tuple[Prompt, Written, tuple[str, ...]]
 """A prompt, its written answer, and other forms of its right answer."""
 _NUMBER = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?")

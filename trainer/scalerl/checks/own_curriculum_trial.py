@@ -1,4 +1,4 @@
-"""Tries a curriculum of the user's own on made-up prompts: at the start of a run, and when some were answered."""
+"""Tries a curriculum of the user's own on made-up prompts: at the start of a run, and after some were answered."""
 
 import random
 import time
@@ -54,7 +54,7 @@ def made_up_prompts() -> tuple[CurriculumInputs, CurriculumInputs]:
 
 
 def curriculum_problems(own: Own, given: CurriculumInputs) -> Iterator[tuple[str, str]]:
-    """What is wrong with a curriculum, and what would be right; OwnFailed for weights that cannot be drawn by."""
+    """Problems of a curriculum, each with its remedy; OwnFailed for weights that no draw can use."""
     copies = {name: array.copy() for name, array in vars(given).items()}
     random.seed(0)
     np.random.seed(0)

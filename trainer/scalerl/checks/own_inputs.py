@@ -20,14 +20,14 @@ GENERATIONS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class OwnKind:
-    """What a function for one setting is given and must return."""
+    """Inputs and output of a user's function for one setting."""
 
     inputs: Callable[[Own, int, int, int], tuple[Any, ...]]
     """Made-up inputs, each for one call, from the settings, numbers of rows and columns, and a seed."""
     output: type
     """Record that it returns."""
     places: dict[str, str]
-    """Where each tensor of the output counts: the name of a mask among the inputs, or "" for everywhere."""
+    """Mask, among the inputs, of the values that count in each output tensor; "" if all count."""
     built_in: Callable[[Any], Any]
     built_in_name: str
 
@@ -51,7 +51,8 @@ def loss_inputs(own: Own, rows: int, columns: int, seed: int) -> tuple[LossInput
 
 
 def token_mask(rows: int, columns: int) -> Tensor:
-    """Tokens that a policy chose: none in a prompt at the start, in a gap, after an early end, and in the last row."""
+    """Mask of the tokens that a policy chose: False in a prompt at the start, in a gap, after an early end, and in the
+    last row."""
     mask = torch.rand((rows, columns), generator=torch.Generator().manual_seed(7)) < 0.7
     mask[:, : columns // 4], mask[0, columns // 2 :], mask[-1] = False, False, False
     return mask
@@ -105,7 +106,7 @@ def reward_inputs(own: Own, rows: int, columns: int, seed: int) -> tuple[RewardI
 
 
 def else_off_the_mask(own: Own, given: Any, mask: str) -> Any:
-    """The same inputs with other values where the mask of this name is False."""
+    """Copy of the inputs with other values where the mask of this name is False."""
     rows, columns = getattr(given, mask).shape
     (other,) = KINDS_BY_INPUT[type(given)](own, rows, columns, 2)
     changed = {}
@@ -160,4 +161,4 @@ OWN_KINDS = {
         built_in_name="verdict",
     ),
 }
-"""By setting."""
+"""Kinds of functions by setting."""

@@ -14,7 +14,7 @@ from scalerl.rollout import Judgement, Outcome
 from scalerl.tasks.own import TaskAnswer, TaskProblem, TaskProblems, problems_of
 
 MOST_JUDGED = 20
-"""Problems of which answers are judged."""
+"""Number of problems whose answers are judged."""
 OTHER_ANSWERS = ("", " ", "?", "-", "1e999", "\\frac{", "\0", "é" * 5000)
 """Texts that a policy may write: a judge must have a verdict on each."""
 
@@ -41,7 +41,7 @@ def tried_task(own: CustomTask) -> dict[str, Any]:
 
 
 def task_problems(own: CustomTask, found: TaskProblems) -> Iterator[tuple[str, str]]:
-    """What is wrong with a task, and what would be right."""
+    """Problems of a task, each with its remedy."""
     problems = list(found.problems)
     for one in problems:
         if not isinstance(one, TaskProblem) or not isinstance(one.question, str) or not isinstance(one.answer, str):

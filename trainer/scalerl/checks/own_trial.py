@@ -33,13 +33,13 @@ from scalerl.recipe.own_function import OwnFailed, call_own, function_of, place_
 TRIED_SHAPE = (8, 24)
 """Rows and columns of the tensors on which a function is tried."""
 TIMED_SHAPE = (64, 128)
-"""Rows and columns of those on which it is timed."""
+"""Rows and columns of the tensors on which a function is timed."""
 MOST_TIMES = 50
-"""Times that a function may take as long as the built-in one."""
+"""Limit on a function's time, as a multiple of the built-in function's time."""
 ALWAYS_FAST_S = 0.02
-"""Time of a call that is never too long."""
+"""Duration up to which a call is never too slow."""
 TIMED_CALLS, PATIENCE_S = 3, 1.0
-"""Fewest calls that are timed, and the seconds for which slow ones are timed again."""
+"""Minimum number of timed calls, and the seconds during which slow calls are repeated."""
 REMEDIES = {
     "shape": "return the record whose tensors have the axes in their names; docs/own.md lists them",
     "finite": "look for a division by 0, or a logarithm or exponential of a large number",
@@ -56,7 +56,7 @@ REMEDIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class OwnProblem:
-    """Why a function cannot be used: `OwnProblem(kind="mask", found="its loss is not 0 off the mask")`."""
+    """Reason why a function cannot be used: `OwnProblem(kind="mask", found="its loss is not 0 off the mask")`."""
 
     kind: str
     found: str
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def tried(setting: str, own: Own) -> dict[str, Any]:
-    """The answer: the first problem of the function, or how long it takes."""
+    """The trial's answer: the function's first problem, or its time."""
     if isinstance(own, CustomTask):
         return tried_task(own)
     if setting == "curriculum":
@@ -103,7 +103,7 @@ def tried(setting: str, own: Own) -> dict[str, Any]:
 
 
 def own_problems(setting: str, own: Own) -> Iterator[OwnProblem]:
-    """What is wrong with a function, in the order in which it is looked for."""
+    """Problems of a function, in the order of the checks."""
     kind = OWN_KINDS[setting]
     yield from device_words(own, forbids_host=setting == "loss")
     for given in kind.inputs(own, *TRIED_SHAPE, 0):
@@ -141,7 +141,7 @@ def _device_named(call: ast.Call) -> str | None:
 
 
 def shape_problems(kind: OwnKind, given: Any, found: Any) -> Iterator[OwnProblem]:
-    """Another record, or tensors with other axes or another type of numbers than they must have."""
+    """Problems of the output's type, and of its tensors' axes and number types."""
     if not isinstance(found, kind.output):
         names = ", ".join(f"{one.name}=..." for one in fields(kind.output))
         returns = f"returns a {type(found).__name__}; must return {kind.output.__name__}({names})"
@@ -161,14 +161,14 @@ def shape_problems(kind: OwnKind, given: Any, found: Any) -> Iterator[OwnProblem
 
 
 def change_problems(given: Any, passed: Any) -> Iterator[OwnProblem]:
-    """Inputs that are not what they were."""
+    """Inputs that the function changed."""
     for name, before in vars(given).items():
         if isinstance(before, Tensor) and not _equal(before, getattr(passed, name)):
             yield OwnProblem(kind="changes", found=f"changes its input {name}")
 
 
 def finite_problems(kind: OwnKind, given: Any, found: Any) -> Iterator[OwnProblem]:
-    """NaN or infinity, with the number of values on the mask that are so."""
+    """NaN or infinite values, with their number on the mask."""
     for name, mask in kind.places.items():
         values = getattr(found, name).detach()
         bad = ~values.isfinite()
@@ -185,7 +185,7 @@ def finite_problems(kind: OwnKind, given: Any, found: Any) -> Iterator[OwnProble
 
 
 def mask_problems(kind: OwnKind, own: Own, given: Any, found: Any) -> Iterator[OwnProblem]:
-    """Values off the mask that are not 0, or that decide what is on it."""
+    """Values off the mask that are not 0, or that affect values on the mask."""
     masks = {mask for mask in kind.places.values() if mask} or {name for name in vars(given) if name == "mask_PG"}
     for mask in masks:
         on_BT = getattr(given, mask)
@@ -203,7 +203,7 @@ def mask_problems(kind: OwnKind, own: Own, given: Any, found: Any) -> Iterator[O
 
 
 def gradient_problems(loss_BT: Tensor, leaf_BT: Tensor, mask_BT: Tensor) -> Iterator[OwnProblem]:
-    """No gradient, or one that is off the mask or not finite."""
+    """Problems of the gradient: missing, off the mask, or not finite."""
     slope_BT = None
     if loss_BT.requires_grad:
         (slope_BT,) = torch.autograd.grad(loss_BT.sum(), leaf_BT, allow_unused=True)
@@ -216,7 +216,7 @@ def gradient_problems(loss_BT: Tensor, leaf_BT: Tensor, mask_BT: Tensor) -> Iter
 
 
 def device_problems(own: Own, given: LossInputs) -> Iterator[OwnProblem]:
-    """A tensor made elsewhere than on the inputs' device, found on tensors that have no numbers."""
+    """Tensors created on another device than the inputs', found with tensors that hold no data."""
     there = {name: one.to("meta") for name, one in vars(given).items() if isinstance(one, Tensor)}
     try:
         found = call_own(own, replace(given, **there)).loss_BT
@@ -227,7 +227,7 @@ def device_problems(own: Own, given: LossInputs) -> Iterator[OwnProblem]:
             yield OwnProblem(kind="device", found="mixes tensors of its own device with its inputs", where=where)
         return
     if found.device.type != "meta":
-        yield OwnProblem(kind="device", found=f"returns a tensor on {found.device}, wherever its inputs are")
+        yield OwnProblem(kind="device", found=f"returns a tensor on {found.device}, whichever device its inputs are on")
 
 
 def shortest_s(function: Callable[[Any], Any], inputs: tuple[Any, ...]) -> float:

@@ -10,7 +10,7 @@ from scalerl.memory.forecast import MIB, MemoryForecast, ProcessMemory, PromptLe
 
 GIB = 2**30
 MOST_PARTS = 4
-"""Most parts of a process that are named; the rest are added up."""
+"""Maximum number of named parts of a process; the rest are added up."""
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
@@ -58,7 +58,7 @@ def against_machine(forecast: MemoryForecast, limit: int | None, available: int 
 
 
 def memory_limit() -> int | None:
-    """Bytes that processes here may use: the machine's memory, or less by a cgroup; None if unknown."""
+    """Bytes that processes here may use: the machine's memory, or a cgroup's lower limit; None if unknown."""
     limits = [_meminfo("MemTotal"), *map(_number, _limit_files())]
     return min((one for one in limits if one is not None), default=None)
 

@@ -172,7 +172,7 @@ class VirtualCluster(Cluster):
         return 1 - busy[0] / elapsed, 1 - busy[1] / elapsed
 
     def start(self) -> None:
-        """Do nothing: generators decode only when told to."""
+        """Do nothing: generators decode only on request."""
 
     def paused(self) -> AbstractContextManager[None]:
         """Context without effect, since the clock moves only with the schedule's work."""

@@ -23,7 +23,7 @@ from scalerl.rollout import Judgement, Prompt, Rollout
 from scalerl.tokens.reader import Reader
 
 NUM_KEPT = 4
-"""Most rollouts of one kind kept at an evaluation."""
+"""Maximum number of rollouts of one kind kept at an evaluation."""
 END_BYTES = 2000
 """UTF-8 bytes kept at either end of a prompt, a thinking part and an answer."""
 

@@ -4,7 +4,7 @@
     "8:8704:8887"   the last prompt has only seven judged answers
 
 A count has one digit to base 36, or as many as the largest count needs. Prompts are in the task's order, which depends
-only on the recipe: it is the same at every evaluation and in every run, whatever the seed.
+only on the recipe: the order is the same at every evaluation and in every run, for any seed.
 
 Counts are a field of the row because checkpoints mark the log and a resume truncates it; a separate file would need its
 own mark. A thousand prompts with sixteen samples each take a kilobyte and are readable without a tool. MLflow and

@@ -34,5 +34,5 @@ def rollout_phrase(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> tuple[int, .
 
 
 def tokens_with_phrase(settings: Generation, phrase: tuple[int, ...]) -> int:
-    """Most tokens of one rollout, since a phrase does not count towards the budget."""
+    """Maximum number of tokens in one rollout, since a phrase does not count towards the budget."""
     return settings.max_tokens + max(0, len(phrase) - 1)

@@ -65,7 +65,7 @@ class VllmGenerator(Generator):
         recompute: bool = False,
         served: Callable[[Weights], Weights] = lambda weights: weights,
     ) -> None:
-        """`served` makes the weights that the engine takes from those that the generator is given."""
+        """`served` converts the generator's weights to those that the engine loads."""
         super().__init__(slots)
         self.engine, self.settings, self.recompute = engine, settings, recompute
         self.phrase, self.max_tokens, self._served = phrase, max_tokens, served

@@ -10,7 +10,7 @@ import torch
 
 
 class AdamW(torch.optim.AdamW):
-    """`torch.optim.AdamW` by its unwrapped methods."""
+    """`torch.optim.AdamW`, called through its unwrapped methods."""
 
     add_param_group = unwrap(torch.optim.AdamW.add_param_group)
     zero_grad = unwrap(torch.optim.AdamW.zero_grad)

@@ -86,7 +86,7 @@ def batch_loss(
 
 
 def mismatch_columns(log_r_BT: Tensor, batch: Batch, version: int) -> dict[str, Tensor]:
-    """How far the trainer, at this version, and the generator are apart: over all own tokens, and the mean |log r| by
+    """Mismatch between the trainer, at this version, and the generator: over all own tokens, and the mean |log r| by
     lag and, in a mix, by task. `log_r_BT` is 0 off the mask."""
     log_r_M = batch.own(log_r_BT).double()
     if not len(log_r_M):

@@ -56,7 +56,7 @@ class DeepSpeedEngineMaker:
 
 
 def imported_deepspeed(device: torch.device) -> Any:
-    """The library, told which device to use; raises Rejected with the install command if it is missing."""
+    """The library, set to this rank's device; raises Rejected with the install command if it is missing."""
     if device.type == "cpu":
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
     try:

@@ -43,7 +43,7 @@ class Network(Protocol):
         ...
 
     def fill(self, source: TensorSource, *, with_fixed: bool = False) -> None:
-        """Set the weights; every rank reads its part. Those that training never changes are set only `with_fixed`."""
+        """Set the weights; every rank reads its part. Weights that training never changes are set only `with_fixed`."""
 
     def copy_from(self, engine: "Engine") -> None:
         """Copy the current weights of an engine that trains a network like this one."""

@@ -63,7 +63,7 @@ class InMemory:
 
 
 def weights_of(network: nn.Module, *, with_fixed: bool = False) -> dict[str, Tensor]:
-    """Parameters, and buffers that belong to the weights, by name; what training never changes only `with_fixed`."""
+    """Parameters, and buffers that belong to the weights, by name; those never trained only `with_fixed`."""
     return {
         **dict(parameters_by_name(network, with_fixed=with_fixed)),
         **dict(kept_buffers(network, with_fixed=with_fixed)),

@@ -33,7 +33,7 @@ class Ranks:
         return self.rank == 0
 
     def summed(self, tensor: Tensor) -> Tensor:
-        """Sum of all ranks' tensors, written into this one."""
+        """Sum of all ranks' tensors; overwrites the given tensor."""
         if self.world > 1:
             dist.all_reduce(tensor)
         return tensor

@@ -29,12 +29,12 @@ BLOCK = 128
 
 @dataclass(frozen=True, kw_only=True)
 class SeenBlocks:
-    """What the tokens of a query block (row) see of a key block (column), [blocks, blocks]."""
+    """Visibility of key blocks (columns) for query blocks (rows), [blocks, blocks]."""
 
     some: NDArray[np.bool_]
     """A token of the query block sees a token of the key block."""
     all: NDArray[np.bool_]
-    """Every token of the query block sees every token of the key block: no pair needs to be looked at."""
+    """Every token of the query block sees every token of the key block: no single pair is checked."""
 
 
 def seen_blocks(packing: Packing, window: int | None) -> SeenBlocks:

@@ -79,7 +79,7 @@ class DenseStep:
 
 
 class FusedStep(DenseStep):
-    """The same by PyTorch's fused attention."""
+    """One decode step with PyTorch's fused attention."""
 
     def attend(self, layer: Tensor, q: Tensor) -> Tensor:
         """Attention [n, heads x D] of queries [n, heads, D]."""

@@ -49,7 +49,7 @@ def write_folder(file: Path, folder: Path) -> None:
 
 
 def without_quantisation(quantised: PreTrainedModel) -> PreTrainedModel:
-    """The same model without the mark of quantisation, which `transformers` refuses to save."""
+    """The model without the mark of quantisation, which `transformers` refuses to save."""
     config = type(quantised.config)(
         **{name: value for name, value in quantised.config.to_dict().items() if name != "quantization_config"}
     )

@@ -1,4 +1,4 @@
-"""What the attention layers of a `transformers` model write into our cache, and what they may see of it."""
+"""Access of a `transformers` model's attention layers to our cache: what they write, and what they may attend to."""
 
 from typing import Any
 

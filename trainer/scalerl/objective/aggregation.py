@@ -18,14 +18,15 @@ from scalerl.recipe.own_function import call_own
 
 @dataclass(frozen=True, kw_only=True)
 class AggregationInputs(Shaped):
-    """Which tokens of B rollouts are the policy's own, and which rollouts share a prompt; on the host."""
+    """Masks of B rollouts for an aggregation: the policy's own tokens, and the rollouts that share a prompt; on the
+    host."""
 
     mask_BT: Tensor
     """True if the policy chose the token itself."""
     group_B: Tensor
     """Number of the rollout's prompt, from 0."""
     token_limit: int
-    """Most tokens that the policy may choose in a rollout."""
+    """Maximum number of tokens that the policy may choose in a rollout."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Policy losses to minimise, one value per token; `aggregation` reduces them to one number.
 
 Every loss is a function from `LossInputs` and its own parameters to `LossOutputs`. Off the mask, loss and clip are 0
-and carry no gradient, whatever the inputs hold: values are masked before they are multiplied, because 0 x NaN is NaN.
+and carry no gradient, for any inputs: values are masked before they are multiplied, because 0 x NaN is NaN.
 
     rho_t = pi_train(y_t) / pi_gen(y_t)
 """
@@ -55,7 +55,7 @@ def clipped_surrogate(
 ) -> LossOutputs:
     """-min(min(rho, delta) A, clip(rho, 1 - low, 1 + high) A), and True if a bound is active (PPO, arXiv 1707.06347).
 
-    `delta`, above 1 + high, bounds what a wrong answer's tokens count for (arXiv 2505.07291).
+    `delta`, above 1 + high, bounds the weight of a wrong answer's tokens (arXiv 2505.07291).
     """
     bounded = ratio_BT if delta is None else ratio_BT.clamp(max=delta)
     free = bounded * advantage_BT

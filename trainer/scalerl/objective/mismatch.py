@@ -1,4 +1,4 @@
-"""How far trainer and generator are apart, measured on the tokens that the generator chose.
+"""Mismatch between trainer and generator, measured on the tokens that the generator chose.
 
     r = pi_train(y) / pi_gen(y),  y drawn from pi_gen
 

@@ -9,7 +9,7 @@ from scalerl.rollout import Judgement, Outcome
 
 @dataclass(frozen=True, kw_only=True)
 class RewardInputs:
-    """What is known of one answer."""
+    """Facts about one answer that its reward may depend on."""
 
     outcome: Outcome
     """Verdict: `right`, `wrong` or `unparsable`; answers that were not judged get no reward."""
@@ -18,7 +18,7 @@ class RewardInputs:
     length: int
     """Tokens of the answer, with its thinking."""
     max_length: int
-    """Most tokens that an answer may have."""
+    """Maximum number of tokens in an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,5 @@
-"""Which groups the loss and its averages have: those whose rewards differ (ScaleRL §3.2), all, or by a user's rule."""
+"""Choice of the groups in the loss and its averages: those whose rewards differ (ScaleRL §3.2), all, or by a user's
+rule."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ GROUP_RULES: dict[str, Callable[[GroupInputs], GroupOutputs]] = {
 
 
 def trained_groups(rule: str | Own, groups: Sequence[Group]) -> list[bool]:
-    """Whether each group is trained on, by the built-in rule of this name or by the user's own."""
+    """True for each group that is trained on, by the built-in rule of this name or by the user's own."""
     if not groups:
         return []
     given = GroupInputs.of(groups)

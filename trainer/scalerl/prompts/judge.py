@@ -1,7 +1,7 @@
 """Verdicts on groups of answers, in threads if judging takes time, with counts, and an error if nothing can be judged.
 
-An answer whose verifier timed out or crashed says nothing about the policy: it is counted and dropped, not given
-reward 0.
+An answer whose verifier timed out or crashed says nothing about the policy, so such an answer is counted and dropped
+instead of getting reward 0.
 """
 
 from collections import Counter

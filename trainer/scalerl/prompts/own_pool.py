@@ -15,7 +15,7 @@ from scalerl.rollout import Group, Prompt
 
 @dataclass(frozen=True, kw_only=True)
 class CurriculumInputs:
-    """What is known of the N training prompts of a task before a draw, always in the same order."""
+    """Facts about the N training prompts of a task before a draw, always in the same order."""
 
     difficulty_N: NDArray[np.float64]
     """Difficulty that the task gives."""
@@ -57,7 +57,7 @@ class OwnPool:
         return int(self._draws.min())
 
     def inputs(self) -> CurriculumInputs:
-        """What the function is given; its arrays are copies."""
+        """Inputs of the function; the arrays are copies."""
         return CurriculumInputs(
             difficulty_N=np.array([prompt.difficulty for prompt in self.prompts], np.float64),
             length_N=np.array([len(prompt.tokens) for prompt in self.prompts], np.int64),
@@ -67,7 +67,7 @@ class OwnPool:
         )
 
     def draw(self) -> Prompt:
-        """The next prompt; OwnFailed if the weights are no probabilities."""
+        """The next prompt; OwnFailed if the weights give no probabilities."""
         weight_N = weights_of_prompts(self.curriculum, self.inputs())
         chosen = int(self.rng.choice(len(self.prompts), p=weight_N / weight_N.sum()))
         self._draws[chosen] += 1

@@ -153,7 +153,7 @@ class LengthPenalty(Frozen):
 
     type: Literal["penalty"] = "penalty"
     cache: Annotated[float, Field(gt=0, le=1), Unit("share of the token limit")] = 1 / 7
-    """L_cache as a share of L_max, the most tokens a rollout may have; the paper's 2k of 14k."""
+    """L_cache as a share of L_max, the maximum number of tokens in a rollout; the paper uses 2k of 14k."""
 
 
 class NoLengthControl(Frozen):
@@ -258,7 +258,7 @@ class Recipe(Frozen):
     loss: Loss = Cispo()
     """Per-token policy objective."""
     correction: Correction = NoCorrection()
-    """What is done about tokens that the trainer and the generator do not find equally likely, because weights are
+    """Correction for tokens to which the trainer and the generator give different probabilities, because weights are
     stale or engines round differently."""
     reward: Reward = "verdict"
     """Reward of an answer: verdict gives 1 for a right answer and -1 for any other, or 2 score - 1 where the task has
@@ -283,8 +283,8 @@ class Recipe(Frozen):
     zero_variance: ZeroVariance = "drop"
     """Prompts whose rollouts all got the same reward: drop removes them from the loss and its averages; keep leaves
     them in; resample discards them as soon as they are generated and draws others until the batch is full (DAPO, arXiv
-    2503.14476), at most ten batches' worth of prompts per batch; `custom` is a function of your own that
-    says which prompts the loss and its averages have."""
+    2503.14476), at most ten batches' worth of prompts per batch; `custom` is a function of your own that selects the
+    prompts in the loss and its averages."""
     curriculum: Curriculum = NoPositiveResampling()
     """Choice of training prompts."""
     length_control: LengthControl = Interruption()

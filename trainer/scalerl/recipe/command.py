@@ -29,7 +29,7 @@ PLACEHOLDERS = {
     "budget": "the compute at which the platform ends the run",
     "folder": "the folder in which the program keeps its files, such as checkpoints",
 }
-"""What `{name}` stands for in a command; `{{` and `}}` are braces."""
+"""Meaning of each `{name}` in a command; `{{` and `}}` are braces."""
 PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z_]+)\}")
 NEW = "+"
 """Mark before the path of an override whose key the configuration lacks."""
@@ -54,10 +54,12 @@ def _fillable(command: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _of_run(path: str) -> str:
-    """The path unchanged; ValueError if all runs would have one, or a placeholder would not be filled."""
+    """The path unchanged; ValueError if all runs would share it, or a placeholder would not be filled."""
     names = {found[1] for found in PLACEHOLDER.finditer(path)}
     if not names & {"folder", "config"}:
-        raise ValueError(f"{path!r} is one path for all runs; begin it with {{folder}}, the folder of the run's files")
+        raise ValueError(
+            f"{path!r} would be shared by all runs; begin it with {{folder}}, the folder of the run's files"
+        )
     return _fillable((path,))[0]
 
 
@@ -100,7 +102,7 @@ class Program(Frozen):
     """Folder in which the command runs, relative to the sweep file."""
     code: Literal["git"] | Annotated[tuple[str, ...], Field(min_length=1)]
     """Code that identifies a run: the files of a list, relative to `folder`, or with `git` the commit of `folder` with
-    its uncommitted changes. Runs of other code are other runs."""
+    its uncommitted changes. Changed code makes new runs."""
     overrides_as: OverridesAs = "hydra"
     """Form of the overrides: `a.b=1`, `--a.b 1`, `--a_b 1`, or environment variables `A_B`. `{config}` and
     `run.settings` have them in any case."""
@@ -113,7 +115,7 @@ class Program(Frozen):
     threads: Annotated[Count, Unit("threads")] = 1
     """CPU threads of a run."""
     first_row_within_s: Annotated[Positive, Unit("seconds")] = 600.0
-    """Time until the first evaluation is logged; a run without one is ended as failed."""
+    """Time limit for the first logged evaluation; a run that misses it is ended as failed."""
     grace_s: Annotated[Positive, Unit("seconds")] = 30.0
     """Time between SIGTERM and SIGKILL when the platform ends the program."""
 
@@ -190,7 +192,7 @@ def own_recipes(recipes: Mapping[str, "AnyRecipe"]) -> dict[str, ResolvedRecipe]
 
 
 AnyRecipe = ResolvedRecipe | CommandRecipe
-"""What a run folder may describe."""
+"""Any recipe that a run folder may hold."""
 
 
 def recipe_from_stored(stored: dict[str, Any]) -> AnyRecipe:

@@ -1,4 +1,4 @@
-"""What is done about tokens that the trainer and the generator do not find equally likely: an axis beside any loss."""
+"""Correction for tokens to which the trainer and the generator give different probabilities; combines with any loss."""
 
 from typing import Annotated, Literal, Self
 
@@ -50,9 +50,9 @@ class RatioMask(Frozen):
     """Ratio that must lie in the band: the token's own, the product of the ratios of its sequence, or their geometric
     mean. The last two keep or leave out a whole sequence."""
     policy: Literal["train", "start"] = "train"
-    """Policy whose ratio to pi_gen is looked at. train: the policy being trained, in every optimiser step; the loss
-    stays as it is. start: the policy at the start of the round; the loss then takes its ratio from pi_start, and is
-    multiplied by the weight pi_start / pi_gen of what is kept, as in `truncate`."""
+    """Policy whose ratio to pi_gen must lie in the band. train: the policy being trained, in every optimiser step; the
+    loss stays as it is. start: the policy at the start of the round; the loss then takes its ratio from pi_start, and
+    is multiplied by the weight pi_start / pi_gen of what is kept, as in `truncate`."""
     low: Annotated[float, Field(ge=0), Unit("ratio")] = 0.0
     """Lower end of the band."""
     high: Annotated[Positive, Unit("ratio")] | None = 3.0
@@ -70,7 +70,7 @@ class TrustRegion(Frozen):
     """Leaves out tokens that have moved too far from pi_gen already and that the step would move further (DPPO, arXiv
     2602.04879): those with A > 0 above pi_gen, and those with A < 0 below it.
 
-    The distance is that of two outcomes, this token or another. A ratio would call rare tokens far apart.
+    The distance is that of two outcomes, this token or another. A ratio would exaggerate the distance of rare tokens.
     """
 
     type: Literal["trust_region"] = "trust_region"

@@ -32,8 +32,8 @@ class DeepSpeedSettings(Frozen):
     """cpu keeps AdamW's moments and FP32 weights in host memory and takes its steps there."""
     ranks: Annotated[Count, Unit("processes")] = 1
     """Processes that train together, with one GPU each. On the virtual clock compute counts the modelled `trainers`,
-    whatever the number of ranks. Changes results only by rounding, and a run may resume with another number, so run ids
-    do not depend on it."""
+    regardless of the number of ranks. Changes results only by rounding, and a run may resume with another number, so
+    run ids do not depend on it."""
 
 
 class FsdpSettings(Frozen):

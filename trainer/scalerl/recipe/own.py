@@ -30,7 +30,7 @@ class Own(Frozen):
 
     type: Literal["custom"] = "custom"
     function: Annotated[str, AfterValidator(_module_and_name)]
-    """Module and name: `my_ideas.losses:topr` is the function `topr` in `my_ideas/losses.py`. The file is looked for
+    """Module and name: `my_ideas.losses:topr` is the function `topr` in `my_ideas/losses.py`. The file is searched for
     beside the recipe or sweep file that names it, then in the folder where the command is run."""
     parameters: dict[str, OwnParameter] = Field(default_factory=dict)
     """Keyword arguments of the function."""
@@ -71,7 +71,7 @@ class Own(Frozen):
         return {name: sha256 for sha256, _, name in pairs}
 
     def moved(self, folder: Path) -> Self:
-        """The same function with its files in another folder."""
+        """This function with its files in another folder."""
         return self.model_copy(update={"folder": str(folder)})
 
 

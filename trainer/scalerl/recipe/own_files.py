@@ -65,7 +65,7 @@ def _reached(module: str, folder: Path) -> set[str]:
 
 
 def _imported(path: Path, file: str) -> Iterator[str]:
-    """Names of all modules that a file may import, anywhere in it; those of other folders are among them."""
+    """Names of all modules that a file may import, anywhere in it, including modules of other folders."""
     package = module_of_file(file).split(".")
     if not file.endswith("__init__.py"):
         package.pop()

@@ -28,7 +28,7 @@ _LOADED_FROM: dict[str, str] = {}
 
 
 class OwnFailed(Rejected):
-    """A function of the user's own cannot be loaded, raised an error, or returned something else than it must."""
+    """A function of the user's own cannot be loaded, raised an error, or returned an invalid value."""
 
 
 class _OwnModules(MetaPathFinder):
@@ -107,7 +107,7 @@ def _loaded(function: str, folder: str, folder_sha256: tuple[str, ...]) -> Calla
 
 
 def raised(own: Own, error: BaseException) -> str:
-    """What the function raised, in words."""
+    """Description of the error that the function raised."""
     return f"{own.function_name} raised {type(error).__name__}: {error}"
 
 

@@ -1,4 +1,4 @@
-"""Hashes of the code that a program runs, so that runs of other code are other runs."""
+"""Hashes of the code that a program runs, so that changed code makes new runs."""
 
 import hashlib
 import subprocess

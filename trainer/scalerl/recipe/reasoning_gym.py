@@ -3,8 +3,8 @@
     tasks:
       - {type: reasoning_gym, dataset: chain_sum, config: {min_terms: 2, max_terms: 2, max_digits: 2}, size: 2000}
 
-The hash of the problems is part of a run's identity, as that of a file is: another version of the library that makes
-other problems makes other runs.
+The hash of the problems is part of a run's identity, as that of a file is: a version of the library that makes other
+problems makes new runs.
 """
 
 import json
@@ -24,7 +24,7 @@ class ReasoningGym(OneTask):
     dataset: Annotated[str, Field(min_length=1)]
     """Name of the data set in the library, such as chain_sum."""
     config: dict[str, Any] = Field(default_factory=dict)
-    """Configuration of the data set, by the library's names; what is left out has the library's defaults."""
+    """Configuration of the data set, by the library's names; omitted settings have the library's defaults."""
     size: Annotated[Count, Unit("problems")] = 1000
     """Number of different problems, training and held-out together."""
     seed: Annotated[int, Field(ge=0)] = 0

@@ -246,7 +246,7 @@ class ResolvedRecipe(Recipe, Scale):
         return {name: one for name, one in settings.items() if isinstance(one, Own)}
 
     def with_own_in(self, folder: Path) -> Self:
-        """The same recipe, with the files of the user's own functions in another folder."""
+        """This recipe, with the files of the user's own functions in another folder."""
         tasks = tuple(task.moved(folder) if isinstance(task, Own) else task for task in self.tasks)
         moved = {name: own.moved(folder) for name, own in self.own.items() if name in Recipe.model_fields}
         return self.model_copy(update={**moved, "tasks": tasks})

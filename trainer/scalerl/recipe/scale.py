@@ -50,7 +50,7 @@ class Generation(Frozen):
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens in one rollout: thinking, the end-of-thinking token, and the answer."""
+        """Maximum number of tokens in one rollout: thinking, the end-of-thinking token, and the answer."""
         return self.answer if self.thinking == "none" else self.thinking + 1 + self.answer
 
     @property

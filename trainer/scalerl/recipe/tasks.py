@@ -89,8 +89,8 @@ class TaskFile(OneTask):
     split: ColumnName = None
     """Split to use, if the folder has several."""
     validation: Annotated[float, Field(gt=0, lt=1), Unit("share of problems")] | None = None
-    """Share of the problems held out, chosen by the hash of their ids; null holds out a tenth, or uses
-    `validation_path`."""
+    """Share of the problems held out, chosen by the hash of their ids; null holds out a tenth, or none if
+    `validation_path` is set."""
     validation_path: Annotated[str, Field(min_length=1)] | None = None
     """File or folder of held-out problems; problems that are also in `path` are not trained on."""
     validation_path_sha256: Sha256 = None
@@ -257,7 +257,7 @@ class Qa(TaskFile):
     """Text of the prompt; {name} is replaced by the column of that name, as in "{context}\\n\\n{question}", and
     {{name}} by {name}."""
     min_f1: Annotated[float, Field(gt=0, le=1), Unit("F1")] = 1.0
-    """Least F1 against a right answer for an answer to count as right; 1 accepts only exact matches."""
+    """Minimum F1 against a right answer for an answer to count as right; 1 accepts only exact matches."""
 
 
 AnyTask = Annotated[

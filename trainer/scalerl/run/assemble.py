@@ -115,7 +115,7 @@ def assemble(
     coordinator: Coordinator | None = None,
     evaluations: Path | None = None,
 ) -> Parts:
-    """Build the parts as they stand before the first step; train the warm start if `warm_starts` lacks it.
+    """Build the parts in their state before the first step; train the warm start if `warm_starts` lacks it.
 
     Agents of other nodes connect to the `coordinator`. The folder `evaluations` holds the weights that an evaluator, if
     any, has yet to measure.

@@ -161,7 +161,7 @@ def other_form(checkpoint: Path, form: object, code_versions: Sequence[str]) -> 
 
 
 def _anew(checkpoint: Path) -> str:
-    """How to train the run again from the start."""
+    """Advice on retraining the run from its start."""
     return (
         f"retrain the run from its start: delete the checkpoint with `rm -r {checkpoint}`, then repeat the command "
         "(`platform sweep` or `platform train`)"

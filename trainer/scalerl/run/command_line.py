@@ -33,7 +33,7 @@ def command_line(recipe: CommandRecipe, *, seed: int, budget: float, folder: Run
 
 
 def values_of_run(*, seed: int, budget: float, folder: RunFolder) -> dict[str, str]:
-    """What each placeholder but `{overrides}` stands for."""
+    """Value of each placeholder except `{overrides}`."""
     return {
         "python": sys.executable,
         "config": str(folder.path / CONFIG_FILE),
@@ -70,7 +70,7 @@ def variable_name(path: str) -> str:
 
 
 def environment_of_run(recipe: CommandRecipe, *, seed: int, budget: float, folder: RunFolder) -> dict[str, str]:
-    """The environment of the program: this process's, with what `ablations.log` reads."""
+    """The environment of the program: this process's, plus the variables that `ablations.log` reads."""
     return {
         **os.environ,
         **override_variables(recipe.overrides, recipe.overrides_as),
@@ -88,7 +88,7 @@ def number_text(number: float) -> str:
 
 
 def plain_text(value: Any) -> str:
-    """A value as an argument of its own: text as it is, anything else as JSON."""
+    """A value as one argument: text unchanged, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -165,7 +165,7 @@ class Run:
             raise Cancelled("asked to stop")
 
     def _open_rollouts(self, mark: LogMark) -> MetricsLog:
-        """Open the rollouts file and cut off rows after the checkpoint; a file that has changed is started anew."""
+        """Open the rollouts file and cut off rows after the checkpoint; a file that has changed is started again."""
         if fault := mark.fault(self.folder.rollouts):
             self.warn(f"{fault}. Sample rollouts of earlier steps are lost; nothing else is affected")
             mark = EMPTY_LOG

@@ -33,13 +33,13 @@ from scalerl.sandbox.inside import PR_SET_PDEATHSIG, prctl
 
 POLL_S = 0.1
 TRANSLATE_S = 2.0
-"""Shortest time between two readings of a log of the program's own."""
+"""Minimum time between two readings of a program's own log."""
 OwnLogReader = Callable[[Path, ProgramOwnLog], Sequence[Mapping[str, Any]]]
 """Reads a program's own log as rows of the run log; ValueError says why it cannot."""
 SIGNAL_MAY_FOLLOW_S = 1.0
-"""Time by which a signal to this process may come after the same signal to the program, as from `scancel`."""
+"""Maximum delay between a signal to the program and the same signal to this process, as from `scancel`."""
 SHOWN_LINES, SHOWN_CHARACTERS = 5, 600
-"""Part of the program's output that is the reason of a failure."""
+"""Lines and characters of the program's output that are shown as the reason for a failure."""
 
 
 def run_program(
@@ -117,9 +117,9 @@ class ProgramLog:
     """The progress in a run log that another process writes, read again when it has changed."""
 
     remedy = "; call run.log of ablations.start()"
-    """What to do if it stays empty."""
+    """Advice if the log stays empty."""
     problem = ""
-    """Why it cannot be read at present."""
+    """Reason why the log cannot be read at present."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.place: Path = folder.metrics
@@ -165,7 +165,7 @@ class TranslatedLog(ProgramLog):
         self.place = place
 
     def refresh(self, *, at_once: bool = False) -> None:
-        """Make the run log anew if the program's has changed, and a moment has passed or it is `at_once`.
+        """Rebuild the run log if the program's has changed, and enough time has passed or `at_once` is set.
 
         A log that cannot be read leaves the run log as it is. Raises ProgramFailed if the log has lost its beginning.
         """
@@ -178,7 +178,7 @@ class TranslatedLog(ProgramLog):
 
     @property
     def remedy(self) -> str:
-        """Why the log cannot be read, or where it was looked for."""
+        """Reason why the log cannot be read, or the place where it was expected."""
         return f": {self.problem}" if self.problem else "; see trainer.log of the sweep file"
 
     def _translate(self) -> None:
@@ -243,7 +243,7 @@ class RunningProgram:
 
 @contextmanager
 def _started(recipe: CommandRecipe, seed: int, *, budget: float, folder: RunFolder) -> Iterator[RunningProgram]:
-    """The program while it runs; what it leaves running is ended with the block."""
+    """Context with the running program; processes that it leaves behind are ended with the block."""
     line = command_line(recipe, seed=seed, budget=budget, folder=folder)
     try:
         process = subprocess.Popen(

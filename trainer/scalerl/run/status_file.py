@@ -14,7 +14,7 @@ HEARTBEAT_EVERY_S = 1.0
 """Wall-clock seconds between two writes of status.json."""
 
 MOST_SPENT = 512
-"""Steps whose compute and time are kept for the pace; of more every second one is left out."""
+"""Maximum number of steps kept for the pace; beyond it, every second step is dropped."""
 
 
 class StatusFile:
@@ -58,7 +58,7 @@ class StatusFile:
             self.write("running", message)
 
     def _pace(self) -> float | None:
-        """Seconds for a GPU-hour over the later half of the compute: what starts and compiles is left out."""
+        """Seconds for a GPU-hour over the later half of the compute, which leaves out starting and compiling."""
         now = self._status
         if not self._spent or now.compute_gpu_hours > self._spent[-1][0]:
             self._spent.append((now.compute_gpu_hours, now.wall_s))

@@ -85,7 +85,7 @@ def start_key(recipe: ResolvedRecipe, seed: int, left_out: Sequence[str] = ()) -
 
 
 def pass_tokens(recipe: ResolvedRecipe) -> int:
-    """Most tokens of one forward and backward pass, padding counted."""
+    """Maximum number of tokens in one forward and backward pass, padding included."""
     asked = recipe.optimiser.micro_batch_tokens
     return asked if recipe.model.type == "pretrained" else max(asked, MADE_MODEL_TOKENS)
 

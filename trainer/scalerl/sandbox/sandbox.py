@@ -257,7 +257,7 @@ def _tell_to_end(control: IO[bytes]) -> None:
 
 @contextmanager
 def _ended(process: subprocess.Popen[bytes], control: IO[bytes]) -> Iterator[None]:
-    """Context that ends `process` on exit, whatever happens inside."""
+    """Context that ends `process` on any exit."""
     with process:
         try:
             yield

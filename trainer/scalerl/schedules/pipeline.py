@@ -15,8 +15,8 @@ from scalerl.schedules.resampling import MAX_BATCHES, discard
 def pipeline(cluster: Cluster) -> TrainedStep:
     """Advance the clock until the next optimiser step is done; its weights are then in transit.
 
-    A trainer that becomes free during a decode step starts at once, on groups finished before that step. After a
-    stop, the next call goes on from the cluster's state: the groups of an abandoned step are still ready.
+    A trainer that becomes free during a decode step starts at once, on groups finished before that step. After a stop,
+    the next call continues from the cluster's state: the groups of an abandoned step are still ready.
     """
     k, clock = cluster.recipe.off_policy.k, cluster.clock
     while True:

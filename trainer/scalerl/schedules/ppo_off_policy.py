@@ -17,7 +17,7 @@ def ppo_off_policy(cluster: Cluster) -> TrainedStep:
 def generate(cluster: Cluster) -> None:
     """Wait for the trainer, push its weights, and generate k batches; groups stay in the order of their draws.
 
-    A call after a stop goes on with the groups that are under way.
+    A call after a stop continues with the groups in progress.
     """
     if cluster.learner.version > 0 and not cluster.groups_in_system:
         cluster.synchronise()

@@ -3,8 +3,8 @@
 from scalerl.cluster.cluster import Cluster
 
 MAX_BATCHES = 10
-"""Most batches of groups discarded for one that is trained on; later groups fill the batch as they are. Without a limit
-a policy that is always right, or always wrong, would generate for ever."""
+"""Maximum number of discarded batches of groups per trained batch; later groups fill the batch as they are. Without a
+limit a policy that is always right, or always wrong, would generate for ever."""
 
 
 def discard(cluster: Cluster, most: int) -> None:

@@ -22,7 +22,7 @@ from scalerl.tasks.text_task import TextTask
 from scalerl.tokens import Tokenizer
 
 FEWEST_HELD_OUT = 2
-"""Fewest held-out prompts allowed: a single one says nothing about others."""
+"""Minimum number of held-out prompts: a single prompt says nothing about others."""
 FEW_HELD_OUT = 30
 """Number of measured prompts below which the choice of prompts alone adds a standard error of about 0.09 or more."""
 

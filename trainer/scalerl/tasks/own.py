@@ -37,7 +37,7 @@ class TaskAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskProblems:
-    """What the function of a task returns."""
+    """Result of a task's function."""
 
     problems: Sequence[TaskProblem]
     """Different questions, in an order that is always the same."""
@@ -73,7 +73,7 @@ def own_task(settings: CustomTask, tokenizer: Tokenizer) -> TextTask:
 
 
 def problems_of(settings: CustomTask) -> TaskProblems:
-    """What the function returns; OwnFailed if it raises or returns another type."""
+    """Result of the function; OwnFailed if it raises or returns another type."""
     found: Any = call_own(settings)
     if not isinstance(found, TaskProblems):
         raise OwnFailed(

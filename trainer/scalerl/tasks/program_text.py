@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 MOST_BLOCKS = 50
-"""Most blocks of one answer, counted from its end, that are searched for a program."""
+"""Maximum number of blocks, from the end of an answer, that are searched for a program."""
 MOST_CLOSINGS, MOST_TRIES = 20, 500
 """Most closing fences tried for one block, and for one answer."""
 _FENCE = re.compile(r"^(?P<before>[^\n`~]*?)(?P<marks>`{3,}|~{3,})[ \t]*(?P<name>[^\n`]*)$")

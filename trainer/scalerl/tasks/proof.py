@@ -5,7 +5,7 @@
     negated             the written solution, with the last return value of a called function negated
 
 Checks that run no program are made when a row is read. The programs run only in `platform check`: 0.1 to 0.15 s per row
-on two cores, three times as long as judging its written answer, whose being right is the fourth part of the proof.
+on two cores, three times as long as judging its written answer, which is the fourth part of the proof.
 """
 
 import ast

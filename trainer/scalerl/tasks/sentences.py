@@ -1,4 +1,4 @@
-"""What a pass rate is of, in a sentence: README, pages and reports take it from here."""
+"""Description of what a pass rate measures, in a sentence: README, pages and reports take it from here."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ MODULAR_EXAMPLE = ("0137a:25b6f", "x3w2")
 
 
 def task_text(settings: AnyTask) -> str:
-    """What a policy is asked to do, without a subject: `given 3:k9a2, write the three smallest symbols, 29a`."""
+    """Instruction to the policy, without a subject: `given 3:k9a2, write the three smallest symbols, 29a`."""
     match settings:
         case KSmallest():
             prompt, answer = K_SMALLEST_EXAMPLE
@@ -42,8 +42,8 @@ def data_set_name(settings: TaskFile) -> str:
 
 
 def task_sentence(tasks: Sequence[AnyTask]) -> str:
-    """What the pass rate is of: `Task: given 3:k9a2, write the three smallest symbols, 29a.`; one part for each task of
-    a mix, with its name.
+    """Sentence on what the pass rate measures: `Task: given 3:k9a2, write the three smallest symbols, 29a.`; one part
+    for each task of a mix, with its name.
     """
     if len(tasks) == 1:
         return f"Task: {task_text(tasks[0])}."

@@ -26,7 +26,7 @@ QUESTION, ANSWER = "What is 2 + 2?", "It is 4."
 class ChatTemplate:
     """The text that the model's template puts around a question; just the question if there is no template.
 
-    The template is told whether to think, as set by the recipe.
+    The recipe decides whether the template opens thinking.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, folder: Path, *, thinks: bool) -> None:

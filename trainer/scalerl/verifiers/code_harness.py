@@ -15,7 +15,7 @@ MAX_INT_BITS = 10_000
 
 
 def named(value):
-    """The name of a type that JSON has no form for."""
+    """Name of a type that JSON cannot write."""
     return {"other": type(value).__name__}
 
 

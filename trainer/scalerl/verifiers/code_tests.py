@@ -186,7 +186,7 @@ OTHER = object()
 
 
 def _refused(value: Any) -> NoReturn:
-    """Raise ValueError for an argument that cannot travel."""
+    """Raise ValueError for an argument that cannot be sent."""
     if isinstance(value, dict | list | tuple | set | frozenset):
         raise ValueError(f"a value is nested more than {MAX_DEPTH} deep")
     raise ValueError(

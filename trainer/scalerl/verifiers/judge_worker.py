@@ -61,11 +61,11 @@ MOST_QUESTIONS = 3
 
 
 class EngineModule(Protocol):
-    """What a keeper loads."""
+    """Module that a keeper loads."""
 
     @property
     def KNOWN(self) -> Mapping[str, Any]:  # noqa: N802
-        """What it is asked about an answer that is right."""
+        """Questions that warm up the engine, with right answers."""
         ...
 
     @property
@@ -74,7 +74,7 @@ class EngineModule(Protocol):
         ...
 
     def warm_up(self) -> None:
-        """Load and run once what the first answer would wait for."""
+        """Load and run once everything that would slow the first answer."""
         ...
 
 

@@ -137,7 +137,7 @@ def too_long(answer: str) -> bool:
 
 
 def final_answer(response: str) -> "tuple[str, StatedPlace]":
-    """Answer stated by the response ("" for none), and its place; "prose" must still be searched."""
+    """Answer stated by the response ("" for none), and its place; an answer in "prose" still has to be found."""
     boxed = last_boxed(response)
     if boxed is not None:
         return squeeze(boxed), "marked"

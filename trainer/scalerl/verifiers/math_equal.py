@@ -236,7 +236,7 @@ def same_name(one: str, other: str) -> bool:
 
 
 def compare_equations(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
-    """Verdict on both as they are."""
+    """Verdict on two equations, compared as written."""
     stated, wanted = parsed(answer.latex), parsed(gold.latex)
     if stated is None:
         return "unparsable"

@@ -188,7 +188,7 @@ def _money(text: str) -> str:
 
 
 def without_stray_brace(text: str) -> str:
-    r"""Text without its first closing brace that has no opening one, as in \text{about 5} after "about" is dropped."""
+    r"""Text without its first unmatched closing brace, as in \text{about 5} once "about" is dropped."""
     depth = 0
     for place, character in enumerate(text):
         depth += (character == "{") - (character == "}")

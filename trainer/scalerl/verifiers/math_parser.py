@@ -41,7 +41,7 @@ _AS_WRITTEN = ConversionConfig(lowercase_symbols=False)
 MOST_SIGNS = 3
 r"""Most \pm signs in one answer."""
 _OF_SYMBOLS = re.compile(r"\\(?:gcd|lcm|operatorname\s*\{(?:lcm|gcd)\})\s*\(?\s*[^()]*(?<![A-Za-z\\])[A-Za-z]")
-"""The parser evaluates a greatest common divisor immediately: of symbols it is 1."""
+"""The greatest common divisor of symbols, 1, which the parser evaluates immediately."""
 _OR, _AND = (
     re.compile(rf"\\text\s*\{{\s*,?\s*{word}\s*\}}|(?<![A-Za-z\\]){word}(?![A-Za-z])|\\(?:{marks})(?![A-Za-z])")
     for word, marks in (("or", "lor|vee"), ("and", "land|wedge"))

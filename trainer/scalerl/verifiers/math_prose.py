@@ -117,7 +117,8 @@ def _without_an_aside(sentence: str) -> str:
 
 
 def words_said(text: str) -> Iterator[str]:
-    """The answer in words: "Yes, it is." is "Yes", "The day is Friday." is "Friday", and a few words are the answer."""
+    """A few words that answer the question: "Yes, it is." is "Yes", "The day is Friday." is "Friday", and a few words
+    are the answer."""
     if answers := {found[1].capitalize() for found in _YES_OR_NO.finditer(text)}:
         yield from answers if len(answers) == 1 else ()
         return
@@ -150,7 +151,7 @@ def changes_what_follows(text: str) -> bool:
 
 
 def _values(sentence: str) -> Iterator[str]:
-    """Each value of a sentence; "" for a value changed by its neighbours."""
+    """Each value of a sentence; "" for a value that its neighbours change."""
     formulas = [
         (found.start(), found.end(), next(one for one in found.groups() if one))
         for found in _FORMULA.finditer(sentence)

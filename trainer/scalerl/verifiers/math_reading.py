@@ -18,7 +18,7 @@ from scalerl.verifiers.math_phrases import in_one_form, kind_of_numbers
 from scalerl.verifiers.math_units import COUNT_WORDS, NUMBER_WORDS, UnitOfMeasure, measure_of, number_of_words
 
 MAX_ANSWER_CHARS = 1_000
-"""Most characters of an answer that is not one long number."""
+"""Maximum length of an answer that is not one long number."""
 NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 
 SHORT_WORDS = frozenset({"yes", "no", "true", "false", "none", "odd", "even", "dne", "nan"})

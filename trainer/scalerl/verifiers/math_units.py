@@ -172,7 +172,7 @@ infinite infinity am pm a.m p.m one two three four five six seven eight nine ten
 wrong incorrect isn't rejected discarded extraneous invalid
 """
 CHANGING = frozenset(_CHANGING.split())
-"""Words after a number that make a different answer of it."""
+"""Words after a number that change its meaning."""
 AFTER_A_UNIT = re.compile(
     r"\s+(?:of|in|long|wide|tall|high|deep|old|away|apart|each|total|altogether|left|remaining)\b.*"
 )

@@ -57,7 +57,7 @@ SCALES = (Rational(1), Rational(1), Rational(1, 10), Rational(14), Rational(7))
 down plus 1 except at integers, which the last two scales include, even and odd."""
 
 _LEFT_TO_DO = (Limit, Integral, Derivative, Product, Sum)
-"""Operations that stand in an equation as they are."""
+"""Operations in an equation that are not evaluated."""
 _NO_LIMIT: Any = None  # math-verify's signature says int, but its documentation None
 _DECIMAL = re.compile(r"(?<![\d.])\d*\.\d+")
 
@@ -243,7 +243,7 @@ def with_step(value: Expr, point: dict[Basic, Expr], steps: Sequence[tuple[Fract
 
 
 def worked_out(value: Any, point: dict[Basic, Expr]) -> Any:
-    """Value at a point, exact or to 30 digits after the leading ten; None if it has no finite value."""
+    """Value at a point, exact, or with 30 digits beyond the ten leading ones; None if it has no finite value."""
     try:
         number = value.xreplace(point)
         if number.is_Rational:

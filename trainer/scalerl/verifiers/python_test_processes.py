@@ -92,7 +92,7 @@ async def finished(value):
 
 
 class Remote:
-    """A name or an object of the program. It equals only itself, whatever the program says."""
+    """A name or an object of the program. A remote equals only itself, regardless of the program's answer."""
 
     def __init__(self, tests, target):
         object.__setattr__(self, "_tests", tests)

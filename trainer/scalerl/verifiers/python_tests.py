@@ -79,7 +79,7 @@ def _run(sandbox: Sandbox, text: str, limits: Limits, stdin: int, stdout: int) -
 
 @contextmanager
 def _told(stdin: int, stdout: int) -> Iterator[None]:
-    """Context that, once one side is gone, sends the other an empty line and closes both descriptors.
+    """Context that, when one side has gone, sends the other an empty line and closes both descriptors.
 
     Closing alone goes unnoticed while a process forked meanwhile also holds the pipe.
     """

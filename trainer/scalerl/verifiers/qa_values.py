@@ -135,7 +135,7 @@ def _quantity(text: str) -> tuple[Fraction, object] | None:
 
 
 def _unit(name: str) -> tuple[Fraction, object]:
-    """Size and dimensions of a known unit, 1 and the words of another one; None for words that change a number."""
+    """Size and dimensions of a known unit, or 1 and the words of another; None for words that change a number."""
     if not name or name == "%":
         return Fraction(1), name
     name = {"°c": "celsius", "°celsius": "celsius", "°f": "fahrenheit", "°fahrenheit": "fahrenheit"}.get(name, name)

@@ -1,7 +1,7 @@
 """The prior of R_0 from the reading before RL.
 
-The reading at compute 0 is a datum for R_0, but not always on the law: if training starts with a transient, it may lie
-0.1 off, and a fit tied to it then errs by 0.04 in A. So the default is a spike and a slab.
+The reading at compute 0 is a datum for R_0, but does not always follow the law: after an initial transient the reading
+may be 0.1 off, and a fit tied to it has an error of 0.04 in A. So the default is a spike and a slab.
 """
 
 from collections.abc import Sequence

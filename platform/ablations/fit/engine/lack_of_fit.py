@@ -14,7 +14,7 @@ from ablations.fit.engine.noise import AR1
 from ablations.fit.engine.projection import Prior, Solution, solve
 
 LEAST_LENGTH = 1e-6
-"""Smallest length, in standard deviations, of the direction outside the curve's own parameters that can be tested."""
+"""Minimum length, in standard deviations, of a testable direction outside the curve's own parameters."""
 
 
 def lack_of_fit(x: np.ndarray, y: np.ndarray, best: Solution, noise: AR1) -> float:

@@ -1,4 +1,4 @@
-"""Modes of tying R_0 to the reading before RL; light, because options import this before SciPy is needed."""
+"""Modes of tying R_0 to the reading before RL; imports little, because options need it before SciPy."""
 
 from typing import Literal
 

@@ -23,7 +23,7 @@ RUN_NOISE_FACTORS = np.geomspace(1 / 4, 4, 10)
 readings absorbs all but a quarter of noise with rho = .93; below a quarter, run noise is lost in the rest."""
 
 LEAST_SD = 1e-5
-"""Keeps the deviance finite if a curve goes through its readings exactly; no pass rate is known this well."""
+"""Minimum standard deviation, which keeps the deviance finite if a curve goes through its readings exactly."""
 MOST_AUTOCORRELATION = 0.9
 
 P = ParamSpec("P")

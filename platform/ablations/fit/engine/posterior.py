@@ -34,7 +34,8 @@ FLAT_ANCHOR = Anchor(value=0.5, own_variance=4.0)
 class Draws(NamedTuple):
     """Equally likely curves r + a g(p, q), one per entry, each with its noise and anchor.
 
-    `g_end` is g at the last reading; `A_mean` and `A_sd` are those of A given everything else, before truncation.
+    `g_end` is g at the last reading; `A_mean` and `A_sd` are the mean and sd of A given everything else, before
+    truncation.
     """
 
     r: np.ndarray
@@ -75,7 +76,7 @@ class Draws(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CurveModel:
-    """Readings `y` at `x` = ln(C / C_max), with their possible origins: a family of curves, noises, anchors."""
+    """Readings `y` at `x` = ln(C / C_max), with the models considered: a family of curves, noises, anchors."""
 
     family: Family
     x: np.ndarray
@@ -167,7 +168,7 @@ def sample(
 
 
 def _grid(model: CurveModel, variance: float, fineness: Fineness) -> DensityGrid:
-    """The density over a box of shapes with next to no density at its edge."""
+    """The density over a box of shapes with almost no density at its edge."""
     family, x, y = model.family, model.x, model.y
     box = zoomed_box(family, x, y, anchors=model.anchors, variance=variance, finer=fineness.shape)
     while True:

@@ -20,7 +20,8 @@ GRID_SHAPE = (81, 41)
 """Nodes in p and q."""
 MAX_POLISH_STEPS = 60
 TINY = 1e-300
-"""Avoids division by zero if g is 0 or 1 at all readings: one edge then has no slope, and any point on it will do."""
+"""Avoids division by zero if g is 0 or 1 at all readings: one edge then has no slope, and any point on it is a
+solution."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,8 +175,8 @@ def polish(
 ) -> Solution:
     """Gauss-Newton over (p, q) from a node, with the best linear part at every step.
 
-    The Jacobian is Kaufman's (1975): the derivatives of a g minus what the free linear columns absorb. Levenberg's
-    damping grows if a step does not help.
+    The Jacobian is Kaufman's (1975): the derivatives of a g minus the part absorbed by the free linear columns.
+    Levenberg's damping grows if a step does not help.
     """
     weight = np.append(np.full(y.size, variance**-0.5), prior.variance**-0.5)
     target = weight * np.append(y, prior.value)

@@ -74,7 +74,7 @@ def _box_around(nodes: Nodes, inside: np.ndarray, box: Box, whole: Box, shape: t
 
 def widened(nodes: Nodes, log_density: np.ndarray, box: Box, whole: Box, edge_share: float) -> Box | None:
     """The box widened on sides where more than `edge_share` of the probability lies at its edge and the family extends
-    further; None if no side needs it.
+    further; None if no side needs widening.
     """
     mass = np.exp(log_density - log_density.max()).sum(axis=(0, 1, 2))
     mass /= mass.sum()

@@ -1,6 +1,6 @@
 """Findings in words and in cells of tables. A map of the room:
 
-headline    the verdict in one line: who leads, what is undecided, what it would cost to know
+headline    the verdict in one line: the leader, the undecided questions, the cost of deciding them
 comparison  a comparison: its cells, its sentences, the meaning of each verdict
 design      the resolution of a study's designs
 forecast    the lines of a forecast

@@ -108,7 +108,7 @@ def unlike_the_paper(recipe: ResolvedRecipe, parameters: int) -> list[str]:
     if parameters < 1e9:
         said.append(f"The model has {parameters:,} parameters, not {PAPER_PARAMETERS}.")
     if recipe.model.type != "pretrained":
-        said.append("It is made from scratch and shown how to answer, not pretrained.")
+        said.append("The model is made from scratch and taught the form of an answer, not pretrained.")
     tasks = [task.title for task in recipe.tasks]
     if tasks != ["math"]:
         said.append(f"The task is {' and '.join(tasks)}, not mathematics.")
@@ -124,19 +124,21 @@ def unlike_the_paper(recipe: ResolvedRecipe, parameters: int) -> list[str]:
     if generator.type == "torch" and recipe.learner.type == "torch":
         parts = generator.head_parts
         said.append(
-            "One engine generates and trains, so that their probabilities of equal weights are equal."
+            "One engine generates and trains, so equal weights give equal probabilities."
             if parts == 1
-            else f"One engine generates and trains; generating, it sums the head in {parts} parts, so that a BF16 head "
-            "rounds differently in the two, and nothing else does."
+            else (
+                f"One engine generates and trains; during generation the engine sums the head in {parts} parts, so "
+                "that only a BF16 head rounds differently."
+            )
         )
     return said
 
 
 def declared_sentences(card: Card) -> list[str]:
-    """When the claims were written down, and whether the design has changed since."""
+    """Sentences on when the claims were declared, and on later changes of the design."""
     found = card.declarations
     if not found:
-        return ["The study was started before claims were sealed, so when these were written is not known."]
+        return ["The study was started before claims were sealed, so the time of these claims is unknown."]
     firsts = [first_with(one.claim.model_dump(), found) for one in card.claims]
     if all(first is found[0] for first in firsts):
         said = [f"Claims and design: declared {found[0].when} (sha256 {found[0].sha256[:12]})."]
@@ -154,7 +156,7 @@ def declared_sentences(card: Card) -> list[str]:
 
 
 def design_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """What differs between two designs: `seeds 0, 1, 2 to 0, 1, 2, 3, 4`."""
+    """Differences between two designs: `seeds 0, 1, 2 to 0, 1, 2, 3, 4`."""
 
     def text(value: Any) -> str:
         return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -173,5 +175,5 @@ def card_notes(card: Card, unlike: Sequence[str]) -> list[str]:
         cost_sentence(card),
         *(one.text for one in results.remarks),
         *results.reasons,
-        f"Not as in the paper: {' '.join(unlike)}",
+        f"Different from the paper: {' '.join(unlike)}",
     ]

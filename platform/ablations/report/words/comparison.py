@@ -27,7 +27,7 @@ LEVEL_NOTE = (
     "It comes directly from the evaluations; no curve is fitted."
 )
 PAPER_RULE_NOTE = (
-    f"The {PAPER_RULE} is the paper's: two A within {PAPER_MARGIN} count as equal, whatever their intervals. "
+    f"The {PAPER_RULE} is the paper's: two A within {PAPER_MARGIN} count as equal, regardless of their intervals. "
     "Use it to compare with the paper, not to decide."
 )
 SAID_BY_THE_PAPER_RULE = {
@@ -56,7 +56,7 @@ class ResultRow:
 
     @property
     def is_reference(self) -> bool:
-        """True for the variant that all others are compared with."""
+        """True for the variant with which all others are compared."""
         return self.variant.name == self.results.plan.reference
 
     @property
@@ -66,13 +66,13 @@ class ResultRow:
 
     @property
     def A(self) -> str:
-        """The asymptote."""
+        """The asymptote with its interval."""
         estimate = self.results.asymptote(self.variant)
         return estimate.cell() if estimate else NO_FIT
 
     @property
     def A_eq1(self) -> str:
-        """The asymptote under eq. 1."""
+        """The asymptote under eq. 1, with its interval."""
         return self.line.asymptote_under_eq1.cell() if self.line else ""
 
     @property
@@ -127,7 +127,7 @@ class ResultRow:
         return interval_text(one.estimate, one.lo, one.hi, question.form)
 
     def own(self, question: Question) -> str:
-        """What the question compares, of this variant itself: its level, its A; nothing of a ratio."""
+        """The variant's own number behind the question: its level, its A; empty for a ratio."""
         return self.level if question is LEVEL else self.A if question is CEILING else ""
 
     def joint(self, question: Question) -> str:
@@ -188,7 +188,7 @@ def changes_said(results: Results) -> list[str]:
     changing = [variant for variant in results.variants if variant.overrides]
     if len(changing) > MOST_CHANGES:
         shown = " and ".join(f"`platform show {name}`" for name in (results.plan.sweep, *results.beside))
-        return [f"{shown} {'say' if results.beside else 'says'} what each variant changes."]
+        return [f"{shown} {'list' if results.beside else 'lists'} the changes of each variant."]
     said = [f"{variant.name} changes {results.changes(variant.name)}." for variant in changing]
     if any(variant.name == results.plan.reference for variant in changing):
         said.append(f"Changes are relative to the sweep's own reference, not to {results.plan.reference}.")
@@ -204,8 +204,8 @@ def method(results: Results) -> str:
     spreads = results.comparison.spreads
     if results.comparison.is_provisional:
         intervals = (
-            f"{LEVEL_NOTE} No variant has a second seed, so nothing tells how far runs of one recipe lie apart: every "
-            "difference is provisional, and the interval of A is that of this run."
+            f"{LEVEL_NOTE} No variant has a second seed, so the run-to-run spread is unknown: every difference is "
+            "provisional, and the interval of A describes this run only."
         )
     else:
         said = "; ".join(
@@ -213,7 +213,7 @@ def method(results: Results) -> str:
             for one in results.questions
         )
         intervals = (
-            f"{LEVEL_NOTE} The 95 % intervals come from how far seeds lie apart, Student's t with the standard "
+            f"{LEVEL_NOTE} The 95 % intervals come from the spread between seeds: Student's t with the standard "
             f"deviation between runs of one recipe: {said}."
         )
     prompts = other_prompts([fit for one in results.variants for fit in one.fits])
@@ -224,7 +224,8 @@ def method(results: Results) -> str:
 
 
 def together_said(results: Results) -> str:
-    """The sweeps beside the first, those of them that add nothing, and the common conditions; empty for one sweep."""
+    """Sentences on the sweeps beside the first, the sweeps among them that add nothing, and the common conditions;
+    empty for one sweep."""
     beside, plan = results.beside, results.plan
     if not beside:
         return ""
@@ -242,7 +243,7 @@ def _other_sweeps(others: OtherSweeps) -> str:
     """The other sweeps whose runs count, and those that could not be read; empty if there are none."""
     said = []
     if others.sweeps:
-        said.append(f"Repeated runs of {', '.join(others.sweeps)} count too; --alone leaves them out.")
+        said.append(f"Repeated runs of {', '.join(others.sweeps)} are used too; --alone leaves them out.")
     if others.left_out:
         first = others.left_out[0].rstrip(".")
         said.append(f"Left out because unreadable: {counted(len(others.left_out), 'run')} of other sweeps ({first}).")
@@ -264,14 +265,14 @@ def glossary(results: Results) -> list[tuple[str, str]]:
 
 
 def unkept_note(home: Home, reasons: Iterable[str]) -> str:
-    """A note that fits are not kept in the home folder, and its consequence; empty if no reason says so."""
+    """A note that fits are not saved in the home folder, and its consequence; empty if they are."""
     if not (why := next(filter(None, reasons), "")):
         return ""
     return f"Fits are not cached because {home.path} is not writable ({why}); every command fits again."
 
 
 def unkept_results_note(results: Results) -> str:
-    """A note that readings of a sweep are not kept."""
+    """A note that readings of a sweep are not saved."""
     if results.sweep is None:
         return ""
     others = results.comparison.others.unkept if results.comparison else ""

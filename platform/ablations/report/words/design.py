@@ -16,8 +16,8 @@ from ablations.text import compute_text, counted, duration_text
 
 NOT_SEEN = "-"
 SEEN = (
-    f"Level, ceiling, compute: the smallest true difference that the verdict sees with {POWER:.0%} power, in pass "
-    f"rate; of compute the ratio. {NOT_SEEN}: it sees none."
+    f"Level, ceiling, compute: the smallest true difference that the verdict detects with {POWER:.0%} power, in pass "
+    f"rate; for compute as a ratio. {NOT_SEEN}: none."
 )
 """The note on the last three columns."""
 
@@ -61,7 +61,7 @@ def design_line(prospect: Prospect, one: Foreseen) -> DesignLine:
 
 
 def seen_text(question: str, sight: Sight) -> str:
-    """The smallest difference seen, `0.024`; for compute a factor, `x 1.31`; `-` if no difference is seen."""
+    """The smallest detectable difference, `0.024`; for compute a factor, `x 1.31`; `-` if none is detectable."""
     return NOT_SEEN if sight.seen is None else difference_text_of(question, sight.seen)
 
 
@@ -75,10 +75,10 @@ def own_sentence(prospect: Prospect) -> str:
     own = prospect.own
     if not own.can_be_fitted:
         found = counted(own.num_readings, "evaluation")
-        return f"As written no run can be fitted: {found} after step 0, of {MIN_READINGS}."
+        return f"As written, no run can be fitted: {found} after step 0, of {MIN_READINGS}."
     seen = "; ".join(_seen(question, own.sights[question]) for question in own.sights)
     size = f"{counted(len(own.choice.seeds), 'seed')}, {counted(own.costs.num_runs, 'run')}"
-    return f"As written ({size}) it would see, with {POWER:.0%} power: {seen}."
+    return f"As written ({size}), the study would detect, with {POWER:.0%} power: {seen}."
 
 
 def _seen(question: str, sight: Sight) -> str:
@@ -135,31 +135,31 @@ def source_sentence(prospect: Prospect) -> str:
     if not known.num_runs:
         unit = "one unit of the scale" if scale else "the budget of the file"
         return (
-            f"No earlier run of {of_what} in this home folder has a fit, so it rests on {between} and on the "
-            f"paper's curve and noise, with its {PAPER_BUDGET:,.0f} GPU-hours as {unit}."
+            f"No earlier run of {of_what} in this home folder has a fit, so these numbers rest on {between} and on "
+            f"the paper's curve and noise, with its {PAPER_BUDGET:,.0f} GPU-hours as {unit}."
         )
     runs = f"{counted(known.num_runs, 'earlier run')} of {of_what}"
-    most = ", no more are read" if known.num_runs == MOST_RUNS else ""
-    return f"It rests on {runs}{most}: their curves and noise, and {between}."
+    most = ", the most that are read" if known.num_runs == MOST_RUNS else ""
+    return f"These numbers rest on {runs}{most}: their curves and noise, and {between}."
 
 
 def answer(prospect: Prospect, question: str, detect: float) -> str:
-    """The cheapest design that sees a wanted difference, with the settings to write; or a note that no design does."""
+    """The cheapest design that detects a wanted difference, with the settings to write; or a note that none does."""
     wanted = _wanted(question, detect)
     found = prospect.cheapest(question, detect)
     if found is None:
         finest = prospect.finest(question)
-        said = f"None of the {len(prospect.designs)} designs looked at would see {wanted}"
+        said = f"None of the {len(prospect.designs)} designs tried would detect {wanted}"
         if finest is None:
-            return f"{said}: none sees any difference in {question}."
+            return f"{said}: none detects any difference in {question}."
         smallest = _wanted(question, finest.sights[question].seen or 0.0)
-        return f"{said}; the most that one sees is {smallest}: {settings_text(prospect, finest)}."
+        return f"{said}; the smallest detectable difference is {smallest}: {settings_text(prospect, finest)}."
     if found is prospect.own:
-        return f"The file as it is would see {wanted}, and nothing cheaper that was looked at would."
+        return f"The file as it is would detect {wanted}, and no cheaper design tried would."
     spent = "more " if found.costs.left < found.costs.whole else ""
     unit, name = prospect.blueprint.unit, prospect.blueprint.study.reference.recipe.compute_name
     return (
-        f"The cheapest design that would see {wanted}: {settings_text(prospect, found)}, for "
+        f"The cheapest design that would detect {wanted}: {settings_text(prospect, found)}, for "
         f"{compute_text(found.costs.left * unit)} {spent}{name}."
     )
 
@@ -188,7 +188,7 @@ def curve_notes(results: Results) -> list[str]:
     return [
         f"{SEEN} Cost: {results.plan.compute_name} of {counted(len(results.variants), 'variant')}.",
         f"Curve and noise are those of {results.plan.reference}; runs differ by a sd of {spread.paired_tau:.4f} in "
-        f"level ({counted(spread.freedom, 'degree')} of freedom). Evaluations come as often as in the file.",
+        f"level ({counted(spread.freedom, 'degree')} of freedom). The interval of evaluations is that of the file.",
     ]
 
 
@@ -198,14 +198,15 @@ def notes(prospect: Prospect) -> list[str]:
     name = blueprint.study.reference.recipe.compute_name
     found = [f"{SEEN} Cost: {name} of {counted(blueprint.num_variants, 'variant')}; evaluations cost none."]
     if any(one.costs.left != one.costs.whole for one in prospect.designs):
-        found.append("To train: what this home folder does not have yet.")
+        found.append("To train: compute that this home folder does not have yet.")
     if prospect.known.speed is not None:
-        found.append("Time: of the runs to train, one after the other, as fast as earlier runs here.")
+        found.append("Time: the runs to train, one after the other, at the speed of earlier runs here.")
     if any(len(one.choice.seeds) == 1 for one in prospect.designs):
         others = prospect.known.others.sweeps
         found.append(
-            f"One seed does not tell how far runs lie apart: its verdicts take that from {', '.join(others)}."
+            "One seed does not show how much runs differ: the run-to-run spread of its verdicts comes from "
+            f"{', '.join(others)}."
             if others
-            else "One seed does not tell how far runs lie apart, so its verdicts would be provisional."
+            else "One seed does not show how much runs differ, so its verdicts would be provisional."
         )
     return [*found, source_sentence(prospect)]

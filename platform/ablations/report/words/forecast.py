@@ -111,14 +111,14 @@ def forecast_notes(found: "SweepForecast") -> list[str]:
     listed = ", ".join(f"{name} {weight:.2f}" for name, weight in weights)
     rule = found.variants[0].outlooks[0].chance.rule
     said = [
-        "Within the fitted range every number comes from eq. 1. Beyond it the intervals also cover other families of "
-        "curves, with their full weight from twice the range on; they are weighed by AICc and a prior of 1/2 for eq. 1 "
-        f"(mean weights: {listed}). An estimate is eq. 1's as long as the 80 % interval holds it, else the median over "
-        f"all families{_worse(found)}. A difference is that of the levels up to the compute that all have reached; "
-        "beyond, it compares curves of one family.",
+        "Within the fitted range every number comes from eq. 1. Beyond it the intervals also cover other families "
+        "of curves, with their full weight from twice the range on, weighted by AICc and a prior of 1/2 for eq. 1 "
+        f"(mean weights: {listed}). An estimate is that of eq. 1 if the 80 % interval contains it, else the median "
+        f"over all families{_worse(found)}. A difference is one of levels up to the compute that all runs have "
+        "reached, and one of curves of the same family beyond.",
         f"P(wins) is the share of joint draws in which the variant is highest, with {rule}.",
-        "A crossing is the last one of two curves between the first evaluation fitted and 100 times the last. Who "
-        f"leads after it counts as unknown between {UNTOLD[0]:g} and {UNTOLD[1]:g} of the draws. `…` stands for a "
+        "A crossing is the last one of two curves between the first evaluation fitted and 100 times the last. The "
+        f"leader beyond it counts as unknown between {UNTOLD[0]:g} and {UNTOLD[1]:g} of the draws. `…` stands for a "
         "compute beyond that range, or for a curve that may be flat.",
     ]
     if any(one.num_seeds == 1 for one in found.variants):
@@ -132,7 +132,8 @@ def _worse(found: "SweepForecast") -> str:
 
 
 def unkept_forecast_note(results: "Results", found: "SweepForecast") -> str:
-    """A note that the forecast is not kept, and its consequence; empty if it is, or if its fits are not either."""
+    """A note that the forecast is not saved, and its consequence; empty if it is saved, or if its fits are not saved
+    either."""
     if results.sweep is None or not found.unkept or unkept_results_note(results):
         return ""
     folder = results.sweep.folder

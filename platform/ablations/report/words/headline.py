@@ -1,4 +1,5 @@
-"""The verdict of a comparison in one line: who leads and by how much, what is undecided, what it would cost to know."""
+"""The verdict of a comparison in one line: the leader and the lead, the undecided questions, and the cost of deciding
+them."""
 
 from collections.abc import Sequence
 
@@ -14,9 +15,9 @@ from ablations.text import compute_text, counted, interval_text
 MOST_IN_HEADLINE = 2
 """Limit on variants that are named; more are counted."""
 MOST_SUMMED_UP = 8
-"""Limit on the variants of a comparison whose compute is summed up; of more the figure tells it sooner."""
+"""Limit on the variants of a comparison whose compute is summed up; for more variants, see the figure."""
 LONGEST_CHANGE = 90
-"""Limit on the characters of what the leader changes."""
+"""Limit on the characters of the leader's changes."""
 
 
 def headline(results: Results) -> tuple[str, ...]:
@@ -29,7 +30,7 @@ def headline(results: Results) -> tuple[str, ...]:
         return (_too_early(results),)
     lines = [one for one in results.comparison.variants if one.name != reference]
     if not lines:
-        return (f"No comparison yet: nothing but {reference} has a fit.",)
+        return (f"No comparison yet: only {reference} has a fit.",)
     parts = (
         _leader(results, lines),
         *(_compute(reference, lines, verdict) for verdict in (COMPUTE.lower, COMPUTE.higher)),
@@ -41,7 +42,7 @@ def headline(results: Results) -> tuple[str, ...]:
 
 
 def _too_early(results: Results) -> str:
-    """Why there is nothing to compare with: too few evaluations so far, or a reference without a fit."""
+    """Reason why there is no comparison: too few evaluations so far, or a reference without a fit."""
     reference = results.variant(results.plan.reference)
     compute = [run.counts.get("compute_gpu_hours", ()) for run in reference.runs]
     evaluations = max((sum(one > 0 for one in of_run) for of_run in compute), default=0)
@@ -52,7 +53,7 @@ def _too_early(results: Results) -> str:
 
 
 def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
-    """Who has the highest level, and by how much."""
+    """Sentence on the variant with the highest level and its lead."""
     reference = results.plan.reference
     known = [one for one in lines if _level(one).estimate is not None]
     if not known:
@@ -83,19 +84,19 @@ def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
     if any(_level(one).verdict == LEVEL.better for one in lines):
         return f"{called} is highest, {number} relative to {reference} at equal compute, which decides nothing."
     if verdict == CANNOT_TELL and (_level(best).estimate or 0.0) > 0:
-        placed = f"is ahead by {_ahead(best)} in pass rate at equal compute, which is not sure"
+        placed = f"is ahead by {_ahead(best)} in pass rate at equal compute, which is not certain"
     else:
         placed = f"comes closest, {number} in pass rate at equal compute"
     return f"No variant {beats} {reference}: {called} {placed}{short}."
 
 
 def _ahead(line: VariantResult) -> str:
-    """How far the level lies above the reference's, with its interval."""
+    """The lead in level over the reference, with its interval."""
     return interval_text(_level(line).estimate, _level(line).lo, _level(line).hi, ".3f")
 
 
 def _compute(reference: str, lines: Sequence[VariantResult], verdict: str) -> str:
-    """`a and b need 1.46 to 1.90 times the compute of scalerl to the same pass rate.`; empty if nobody is known to."""
+    """`a and b need 1.46 to 1.90 times the compute of scalerl to the same pass rate.`; empty if none is known to."""
     found = [line for line in lines if line.answers[COMPUTE.name].verdict == verdict]
     times = sorted(line.answers[COMPUTE.name].estimate or 0.0 for line in found)
     if not found or len(lines) > MOST_SUMMED_UP:
@@ -118,7 +119,7 @@ def _unfitted(results: Results) -> str:
 
 
 def _undecided(lines: Sequence[VariantResult]) -> str:
-    """What is undecided, question by question."""
+    """Sentences on the undecided questions, one by one."""
     verdicts = {answer.verdict for line in lines for answer in line.answers.values()} - {REFERENCE}
     if verdicts == {PROVISIONAL}:
         return ""
@@ -142,7 +143,7 @@ def _named(names: Sequence[str], of: int = 0) -> str:
 
 
 def _cost(results: Results) -> str:
-    """What the undecided questions would cost: seeds, or at least twice the budget; empty if none is open."""
+    """The cost of deciding the open questions in words: seeds, or at least twice the budget; empty if none is open."""
     assert results.comparison is not None
     lines, plan = results.comparison.variants, results.plan
     open_ones = [one for line in lines for one in undecided(line)]
@@ -155,4 +156,4 @@ def _cost(results: Results) -> str:
     said = [f"{seeds} seeds instead of {num_seeds}"] if seeds > num_seeds else []
     said += ["at least twice the budget"] if budgets == 2 else []
     more = plan.budget_gpu_hours * len(lines) * (budgets * seeds - num_seeds)
-    return f"To find out: {' and '.join(said)}, {compute_text(more)} more {plan.hours_name}."
+    return f"To decide: {' and '.join(said)}, {compute_text(more)} more {plan.hours_name}."
