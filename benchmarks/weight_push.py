@@ -7,17 +7,24 @@ copy. Own names copy and load the state dict; Hugging Face's split the fused mat
 take turns; medians of the processor time on one thread.
 
 Through a store the learner publishes, and a generator fetches, which checks every tensor; these are wall-clock times,
-since files are written, and `crc32_ms` is the part that checksums take on each side. Writes
-`results/weight_push.json`.
+since files are written, and `crc32_ms` is the part that checksums take on each side.
+
+To other nodes, which are agents on this machine, a store of the same weights publishes, brings them to every node and
+has a process on each fetch them; the stores take turns. `carry_s` is from the end of publishing to the last node.
+Writes `results/weight_push.json`.
+
+    python benchmarks/weight_push.py nodes      only this last part; writes results/weight_push_nodes.json
 """
 
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from push_to_nodes import ROUNDS_TO_NODES, to_other_nodes
 from record import write_record
 
 from scalerl.model.build import empty_policy
@@ -34,10 +41,19 @@ SIZES = {
     "50 M": LlamaModel(hidden=768, layers=6, heads=12, mlp=2560),
 }
 ROUNDS = 31
+LARGE = LlamaModel(hidden=768, layers=16, heads=12, mlp=2560)
+"""About 130 M parameters, for other nodes."""
 
 
 def main() -> None:
     torch.set_num_threads(1)
+    large = empty_policy(LARGE, torch.device("cpu"))
+    large.init_weights(torch.Generator().manual_seed(0))
+    weights = {name: tensor.contiguous() for name, tensor in large.exported_weights().items()}
+    to_nodes = {f"{nodes} nodes": to_other_nodes(weights, nodes) for nodes in (2, 3)}
+    if sys.argv[1:] == ["nodes"]:
+        write_record("weight_push_nodes", {"rounds": ROUNDS_TO_NODES - 1, "to_other_nodes": to_nodes})
+        return
     found = {}
     for name, shape in SIZES.items():
         learner, generator = (empty_policy(shape, torch.device("cpu")) for _ in range(2))
@@ -54,7 +70,8 @@ def main() -> None:
             **through_stores(learner),
         }
         print(name, found[name])
-    write_record("weight_push", {"rounds": ROUNDS - 1, "sizes": found})
+    record = {"rounds": ROUNDS - 1, "sizes": found, "rounds_to_nodes": ROUNDS_TO_NODES - 1, "to_other_nodes": to_nodes}
+    write_record("weight_push", record)
 
 
 def push_own(learner: Policy, generator: Policy) -> None:

@@ -41,6 +41,7 @@ def test_a_sound_recipe_is_ok_in_all_parts():
     found = found_in(tiny_recipe(tasks=[task]), quick=False)
     assert {one.level for one in found.values()} == {"ok"}
     assert {part for part, _ in found} == {"tokenizer", "data", "answers", "lengths", "evaluation", "memory", "step"}
+    assert ("memory", "agent") not in found
     assert found["data", "k_smallest"].found == "600 prompts to train on, 30 held out"
     assert found["answers", "k_smallest"].found.startswith("630 of 630 written answers are judged right")
 

@@ -56,6 +56,16 @@ def test_a_generator_of_the_wall_clock_is_a_process_of_its_own():
     assert "Adam" not in generators.parts
 
 
+@pytest.mark.parametrize("learner", [{"type": "torch"}, {"type": "fsdp", "ranks": 2}])
+def test_two_publications_are_counted_on_the_first_node_and_on_every_other(learner):
+    recipe = ResolvedRecipe.model_validate(wall_recipe().model_dump(mode="json") | {"learner": learner})
+    forecast = peak_memory(recipe, PROMPTS)
+    assert forecast.agent.parts["weights under way"] == 2 * 4 * shape_of(recipe.model).parameters
+    assert forecast.processes[0].parts["weights under way"] == forecast.agent.parts["weights under way"]
+    assert forecast.total == sum(process.count * process.total for process in forecast.processes)
+    assert peak_memory(tiny_recipe(), PROMPTS).agent is None
+
+
 def test_a_sharded_learner_is_a_coordinator_and_ranks_that_share_what_adam_keeps():
     learner = {"type": "deepspeed", "zero": 2, "ranks": 4}
     recipe = ResolvedRecipe.model_validate(wall_recipe(generators=3).model_dump(mode="json") | {"learner": learner})

@@ -27,7 +27,7 @@ from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
 from scalerl.tasks import make_task
 from scalerl.tokens import SymbolTokenizer
-from scalerl.weights.folder import FolderStore
+from scalerl.weights.broadcast import BroadcastStore
 
 pytestmark = pytest.mark.timeout(240)
 NODES = 4
@@ -57,7 +57,9 @@ def test_an_agent_and_a_process_are_killed_and_no_group_is_lost_or_doubled(tmp_p
             units=units,
             work=GeneratorWork(
                 maker=maker_of(recipe, task, policy),
-                store=FolderStore(tmp_path / "weights", policy.exported_weights()),
+                store=BroadcastStore(
+                    policy.exported_weights(), coordinator, tmp_path / "weights", ranks=[0], readers=range(1, NODES)
+                ),
                 threads=1,
             ),
             off_clock=generator_of(recipe, task, policy, slots=512),
@@ -171,6 +173,7 @@ def test_when_the_coordinator_is_killed_nothing_is_left_and_the_run_resumes_over
         started = [child for agent in processes for child in children_of(agent.pid)]
         assert len(started) == 2 * (NODES - 1)  # each a generator and its warden
         assert {unit.node for unit in before.units} == {f"fake{node}" for node in range(NODES)}
+        assert list(folder.weights.iterdir()) == [], "weights go from memory to memory"
         assert coordinator.pid is not None
         os.kill(coordinator.pid, signal.SIGKILL)
         killed = time.monotonic()

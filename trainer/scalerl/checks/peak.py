@@ -15,7 +15,7 @@ MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
 def check_memory(subject: Subject) -> Iterator[Finding]:
-    """Yields a line for each kind of process, and one for all of them against this machine."""
+    """Yields a line for each kind of process, one for agents, and one for a run on this machine alone."""
     if not any(prompt for made in subject.tasks for prompt in made.prompts()):
         return
     try:
@@ -25,6 +25,9 @@ def check_memory(subject: Subject) -> Iterator[Finding]:
         return
     for process in forecast.processes:
         yield Finding(part="memory", check=process.name, level="ok", found=_of_process(process))
+    if forecast.agent:
+        found = f"on each further node, if a run has several: {_of_process(forecast.agent)}"
+        yield Finding(part="memory", check=forecast.agent.name, level="ok", found=found)
     yield against_machine(forecast, memory_limit(), memory_available())
 
 

@@ -53,7 +53,7 @@ class ProcessMemory:
     """Peak memory of one process, or of each of several equal ones."""
 
     name: str
-    """`coordinator`, `trainer`, `evaluator` or `generator`."""
+    """`coordinator`, `trainer`, `evaluator`, `generator` or `agent`."""
     count: int
     """Number of processes of this kind."""
     parts: Mapping[str, int]
@@ -72,6 +72,8 @@ class MemoryForecast:
     processes: tuple[ProcessMemory, ...]
     """The trainers, a coordinator if the learner is sharded, and on the wall clock the generators and the evaluator if
     there is one. On the virtual clock the first process generates."""
+    agent: ProcessMemory | None = None
+    """What every further node of a run on the wall clock also needs: its agent keeps two publications for the node."""
 
     @property
     def total(self) -> int:
@@ -137,6 +139,7 @@ def peak_of_shape(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLeng
         return MemoryForecast(processes=(player, ranks))
     generators = _process("generator", cluster.generators, {**base, "generator's weights": first, **cached}, decoding)
     published = {"weights of the start": of_start, "weights under way": 2 * sent}
+    agent = ProcessMemory(name="agent", count=1, parts={**base, "weights under way": 2 * sent})
     evaluators: tuple[ProcessMemory, ...] = ()
     if recipe.has_evaluator:
         # The weights in use, the initial weights, and the fetched weights.
@@ -145,12 +148,12 @@ def peak_of_shape(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLeng
         evaluation = {}
     if recipe.learner.type == "torch":
         trainer = _process("trainer", 1, {**base, **learner, **published}, update, evaluation)
-        return MemoryForecast(processes=(trainer, *evaluators, generators))
+        return MemoryForecast(processes=(trainer, *evaluators, generators), agent=agent)
     # The ranks' state arrives as bytes and becomes tensors: weights and two moments each time.
     state = {"state of a checkpoint": 6 * sent}
     coordinator = _process("coordinator", 1, {**base, "weights": first, **published}, evaluation, state)
     ranks = _process("trainer", recipe.learner.ranks, {**base, **learner}, update, state)
-    return MemoryForecast(processes=(coordinator, ranks, *evaluators, generators))
+    return MemoryForecast(processes=(coordinator, ranks, *evaluators, generators), agent=agent)
 
 
 def _process(name: str, count: int, lasting: Mapping[str, int], *phases: Mapping[str, int]) -> ProcessMemory:

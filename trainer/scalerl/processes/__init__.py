@@ -11,12 +11,15 @@
         generator 0 .. n                trainer rank 0 .. m             evaluator
             ^                               |       |                       ^
             | fetch the newest              | publish, each its share       | fetch the named one
-            +-------- weight store <--------+       +--> evaluator's store -+
+        memory of the node                  |       +--> evaluator's store -+
+            ^                               V
+            +-------- keeper <------ memory of the node
 
 Orders and answers are messages (`messages`), with one line (`line`) to each process. Weights never pass along a line:
-they go through a store (`scalerl.weights`: shared memory on one node, a folder on several). Without a sharded learner
-there are no ranks: the coordinator trains and publishes. Without an evaluator the coordinator evaluates. On node 0,
-processes are children of the coordinator; on every other node, an agent starts them.
+they go through a store (`scalerl.weights`) in the memory of every node, and from one node's keeper to another's.
+Without a sharded learner there are no ranks: the coordinator trains and publishes. Without an evaluator the coordinator
+evaluates. On node 0, processes are children of the coordinator, which is the keeper there; on every other node, an
+agent starts them and keeps their weights.
 
 time_sheet          time spent by a process, measured by the process itself and as reported
 accounts            the clock, and the accounts of all devices
@@ -24,7 +27,7 @@ messages            messages between the coordinator and the processes of units
 units               the processes of a run and their devices
 launch              starts the processes on this machine
 agent_launcher      starts the processes on several nodes, by their agents
-agent               the program of an agent: starts, watches and ends processes on its node
+agent               the program of an agent: starts, watches and ends processes on its node, and keeps their weights
 agent_messages      messages between an agent and the coordinator
 coordinator         the coordinator's side: agents that have connected and agents that are gone
 meeting_file        the file by which agents find the coordinator

@@ -1,4 +1,4 @@
-"""The agent of a node: starts, watches and ends processes there on the coordinator's orders.
+"""The agent of a node: starts, watches and ends processes there on the coordinator's orders, and keeps their weights.
 
 python -m scalerl.processes.agent '{"run": "...", "node": 1, "nodes": 4, "allocation": "17.0", "name": "n2"}'
 
@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from scalerl.cluster.node_of_run import NodeOfRun
 from scalerl.environment import VISIBLE_GPUS
 from scalerl.errors import Interrupted
 from scalerl.processes.agent_messages import (
+    MOST_MESSAGE_BYTES,
     EndUnit,
     Exited,
     FirstWord,
@@ -35,12 +37,14 @@ from scalerl.processes.agent_messages import (
     Started,
     StartUnit,
 )
-from scalerl.processes.authenticated import call, give_up_soon, interface_of, own_address
+from scalerl.processes.authenticated import call, give_up_soon, interface_of, listen_on, own_address, serve_callers
 from scalerl.processes.launch import end_group
 from scalerl.processes.meeting_file import MeetingIsOver, MeetingPoint, read_meeting
 from scalerl.processes.messages import from_bytes, to_bytes
 from scalerl.signals import TO_ALL_PROCESSES
 from scalerl.warden import warden
+from scalerl.weights.keeper import TakeShare, WeightKeeper
+from scalerl.weights.shared_memory import NODE_MEMORY
 
 MEET_LIMIT_S = 900.0
 """Time to wait for the coordinator: its node may start later than this one."""
@@ -106,7 +110,10 @@ class Agent:
         give_up_soon(met.connection)
         self._units: dict[str, subprocess.Popen[bytes]] = {}
         self._watchers: list[threading.Thread] = []
-        self._environment = environment_between_nodes(own_address(met.connection))
+        self._keeper, address = WeightKeeper(partial(call, key=met.point.key)), own_address(met.connection)
+        listener = listen_on(address)
+        threading.Thread(target=serve_callers, args=(listener, met.point.key, self._give), daemon=True).start()
+        self._environment = environment_between_nodes(address) | {NODE_MEMORY: self._keeper.memory.where}
         self._say(
             Hello(
                 node=place.node,
@@ -114,6 +121,8 @@ class Agent:
                 devices=num_devices(os.environ),
                 host=met.host,
                 process_id=os.getpid(),
+                address=address,
+                port=listener.getsockname()[1],
             )
         )
 
@@ -135,12 +144,21 @@ class Agent:
                 watcher.join()
             self._connection.close()
 
-    def _obey(self, order: StartUnit | EndUnit) -> None:
+    def _obey(self, order: StartUnit | EndUnit | TakeShare) -> None:
         match order:
             case StartUnit():
                 self._start(order)
             case EndUnit() if order.ticket in self._units:
                 kill_group(self._units[order.ticket])
+            case TakeShare():
+                threading.Thread(target=self._take, args=(order,), daemon=True).start()
+
+    def _take(self, order: TakeShare) -> None:
+        with suppress(OSError):  # the coordinator is gone
+            self._say(self._keeper.take(order))
+
+    def _give(self, connection: Connection) -> None:
+        self._keeper.give(connection, from_bytes(connection.recv_bytes(MOST_MESSAGE_BYTES)))
 
     def _start(self, order: StartUnit) -> None:
         point = self._met.point

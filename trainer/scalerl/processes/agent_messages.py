@@ -1,11 +1,15 @@
 """Messages between the coordinator and the agent of a node, and the first message of a process started by the agent.
 
-from an agent        Hello, Started, Exited
-to an agent          StartUnit, EndUnit, Leave
+from an agent        Hello, Started, Exited, Took
+to an agent          StartUnit, EndUnit, TakeShare, Leave
 from a process       Called, which is answered with the work
+from a keeper        Share, which is answered with its bytes
 """
 
 from dataclasses import dataclass
+
+from scalerl.weights.keeper import TakeShare, Took
+from scalerl.weights.node_memory import Share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +25,9 @@ class Hello:
     host: str
     """Host under which the agent found the coordinator."""
     process_id: int
+    address: str
+    port: int
+    """Address and port on which other keepers reach the agent's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +76,8 @@ class Called:
     ticket: str
 
 
-ToAgent = StartUnit | EndUnit | Leave
-FromAgent = Started | Exited
-FirstWord = Hello | Called
+ToAgent = StartUnit | EndUnit | TakeShare | Leave
+FromAgent = Started | Exited | Took
+FirstWord = Hello | Called | Share
 MOST_MESSAGE_BYTES = 1 << 16
 """Size limit of these messages; the work of a process has no such limit."""

@@ -15,11 +15,13 @@ import os
 import secrets
 import socket
 import struct
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection
 
-PROTOCOL = b"scalerl-nodes-1\n"
+PROTOCOL = b"scalerl-nodes-2\n"
 """Changes with the messages between nodes, so that different versions of the code refuse each other."""
 NONCE_BYTES, PROOF_BYTES = 32, 32
 WITHOUT_THE_KEY = "one of the two nodes does not know the key of this run"
@@ -35,6 +37,24 @@ GET_ADDRESS = 0x8915
 def listen_on(host: str) -> socket.socket:
     """Listen on a free port of the address; "" means every address of this node."""
     return socket.create_server((host, 0), backlog=1024)
+
+
+def serve_callers(listener: socket.socket, key: bytes, serve: Callable[[Connection], None]) -> None:
+    """Serve each caller that knows the key in a thread of its own, until the listener is closed."""
+
+    def admit(caller: socket.socket) -> None:
+        try:
+            connection = let_in(caller, key)
+        except Exception as error:  # garbage, another attempt's key, or a closed connection
+            print(f"rejected a connection: {type(error).__name__}: {error}", flush=True)
+            return
+        with suppress(EOFError, OSError):
+            serve(connection)
+
+    with suppress(OSError):  # the listener is closed
+        while True:
+            caller, _ = listener.accept()
+            threading.Thread(target=admit, args=(caller,), daemon=True).start()
 
 
 def let_in(caller: socket.socket, key: bytes) -> Connection:

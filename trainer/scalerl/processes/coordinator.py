@@ -8,12 +8,14 @@ If an agent dies, its processes notice and end themselves. Their connections are
 is noticed at once. A dead agent never reconnects.
 """
 
+import itertools
 import secrets
 import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -31,9 +33,19 @@ from scalerl.processes.agent_messages import (
     StartUnit,
     ToAgent,
 )
-from scalerl.processes.authenticated import give_up_soon, hang_up, interface_of, let_in, listen_on, own_address
+from scalerl.processes.authenticated import (
+    call,
+    give_up_soon,
+    hang_up,
+    interface_of,
+    listen_on,
+    own_address,
+    serve_callers,
+)
 from scalerl.processes.meeting_file import MeetingPoint, write_ended, write_meeting
 from scalerl.processes.messages import from_bytes, to_bytes
+from scalerl.weights.keeper import TakeShare, Took, WeightKeeper
+from scalerl.weights.node_memory import Share
 
 AGENTS_LIMIT_S = 900.0
 """Time limit for all agents to connect: the first import of torch on a node can take minutes."""
@@ -79,16 +91,20 @@ class Coordinator:
         assert place.node == 0, place
         self.run, self.place = run, place
         self._key, self._socket = secrets.token_bytes(32), listen_on(listen)
+        self._keeper = WeightKeeper(partial(call, key=self._key))
+        self.memory, self._carries = self._keeper.memory, itertools.count(1)
         self._state = threading.Condition()
         """Lock for all fields below; notified of every change."""
         self._posts: dict[int, Post] = {}
         self._errands: dict[str, Errand] = {}
+        self._took: dict[int, str] = {}
+        """Faults of transfers that have ended, by number; empty if there was none."""
         self._is_over = False
         hosts = (listen,) if listen else (*place.hosts, socket.gethostname(), *_addresses())
         point = MeetingPoint(
             hosts=tuple(dict.fromkeys(hosts)), port=self._socket.getsockname()[1], key=self._key, attempt=attempt
         )
-        threading.Thread(target=self._listen, daemon=True).start()
+        threading.Thread(target=serve_callers, args=(self._socket, self._key, self._serve), daemon=True).start()
         write_meeting(run, place.allocation, point)
 
     def __enter__(self) -> "Coordinator":
@@ -199,27 +215,33 @@ class Coordinator:
     def _is_gone(self, errand: Errand) -> bool:
         return errand.code is not None or not self.reaches(errand.node)
 
+    # --- weights ----------------------------------------------------------------------------------------------------
+
+    def carry(self, share: Share, giver: int, taker: int) -> None:
+        """Wait until a node's keeper has a share from another's; OSError with the reason if it cannot."""
+        number, hello = next(self._carries), self._posts[giver or taker].hello
+        host, port = (hello.address, hello.port) if giver else (hello.host, self._socket.getsockname()[1])
+        order = TakeShare(number=number, host=host, port=port, share=share)
+        if taker == 0:
+            self._note(self._keeper.take(order))
+        else:
+            self._posts[taker].say(order)
+            self._wait(lambda: number in self._took or not self.reaches(taker), order.limit_s)
+        if number not in self._took:
+            raise TimeoutError(f"no answer within {order.limit_s:.0f} s")
+        if fault := self._took.pop(number):
+            raise ConnectionError(fault)
+
     # --- callers ----------------------------------------------------------------------------------------------------
 
-    def _listen(self) -> None:
-        with suppress(OSError):  # the socket is closed
-            while True:
-                caller, _ = self._socket.accept()
-                threading.Thread(target=self._admit, args=(caller,), daemon=True).start()
-
-    def _admit(self, caller: socket.socket) -> None:
-        """Identify and serve a caller; any program may call, but only one that knows the key gets past `let_in`."""
-        try:
-            connection = let_in(caller, self._key)
-        except Exception as error:  # garbage, another attempt's key, or a closed connection
-            print(f"rejected a connection: {type(error).__name__}: {error}", flush=True)
-            return
-        with suppress(EOFError, OSError):
-            match from_bytes(connection.recv_bytes(MOST_MESSAGE_BYTES)):
-                case Hello() as hello:
-                    self._serve_agent(Post(hello=hello, connection=connection))
-                case Called(ticket=ticket):
-                    self._give_work(connection, ticket)
+    def _serve(self, connection: Connection) -> None:
+        match from_bytes(connection.recv_bytes(MOST_MESSAGE_BYTES)):
+            case Hello() as hello:
+                self._serve_agent(Post(hello=hello, connection=connection))
+            case Called(ticket=ticket):
+                self._give_work(connection, ticket)
+            case Share() as share:
+                self._keeper.give(connection, share)
 
     def _give_work(self, connection: Connection, ticket: str) -> None:
         errand = self._errands[ticket]
@@ -257,12 +279,14 @@ class Coordinator:
         if not self._is_over:
             print(f"node {node} ({post.hello.name}) has lost its agent", flush=True)
 
-    def _note(self, said: Started | Exited) -> None:
+    def _note(self, said: Started | Exited | Took) -> None:
         match said:
             case Started():
                 self._errands[said.ticket].process_id = said.process_id
             case Exited():
                 self._errands[said.ticket].code = said.code
+            case Took():
+                self._took[said.number] = said.fault
 
 
 def _addresses() -> tuple[str, ...]:

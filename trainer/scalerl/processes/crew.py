@@ -4,6 +4,7 @@ The crew sends orders and notes answers. Prompts and rollouts are left to the cl
 generate again.
 """
 
+import pickle
 from collections.abc import Sequence
 
 from scalerl.cluster.placement import PlacedUnit
@@ -13,6 +14,7 @@ from scalerl.errors import Interrupted
 from scalerl.generator.request import Request
 from scalerl.processes.accounts import Accounts
 from scalerl.processes.fleet import SILENCE_LIMIT_S, START_LIMIT_S, Fleet
+from scalerl.processes.generator_process import GeneratorWork
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death
 from scalerl.processes.member import Member
@@ -27,16 +29,16 @@ class Crew:
     """The generators of a run, started on construction; none is at work yet."""
 
     def __init__(
-        self, launcher: Launcher, units: Sequence[PlacedUnit], work: bytes, accounts: Accounts, news: list[str]
+        self, launcher: Launcher, units: Sequence[PlacedUnit], work: GeneratorWork, accounts: Accounts, news: list[str]
     ) -> None:
         """Start generators that execute `work`; events of theirs are added to `news`."""
-        self.accounts, self.news = accounts, news
+        self.accounts, self.news, self.store = accounts, news, work.store
         self.members = [Member() for _ in units]
         self.homeless: list[int] = []
         """Groups waiting for a generator."""
         self.newest = NewWeights(publication=0, version=0)
         """Last publication, or the weights that the generators began with."""
-        self.fleet = Fleet(launcher, units, [work for _ in units])
+        self.fleet = Fleet(launcher, units, [pickle.dumps(work)] * len(units))
 
     @property
     def at_work(self) -> list[int]:
@@ -65,8 +67,9 @@ class Crew:
         return any(member.reads and member.taken < member.seen == newest for member in self.members)
 
     def may_write(self, publication: int) -> bool:
-        """True if nobody still reads what this publication overwrites."""
-        return all(member.seen >= publication - 2 for member in self.members if member.reads)
+        """True if the last publication is on its nodes, and nobody still reads what this one overwrites."""
+        are_done = (member.seen >= publication - 2 for member in self.members if member.reads)
+        return not self.store.is_broadcasting and all(are_done)
 
     def missing(self, generations: int) -> int:
         """Number of rollouts requested and unfinished; a group has `generations` of them."""
@@ -100,8 +103,9 @@ class Crew:
         self.fleet.send(number, NewRequests(requests=requests))
 
     def published(self, publication: int, version: int, probe: WeightProbe | None) -> None:
-        """Announce a publication to every generator that reads weights."""
+        """Bring a publication to every node, and announce it to every generator that reads weights."""
         self.newest = NewWeights(publication=publication, version=version, probe=probe)
+        self.store.broadcast(publication, version)
         for number, member in enumerate(self.members):
             if member.reads:
                 self._tell_newest(number)
@@ -112,8 +116,14 @@ class Crew:
         self.fleet.send(number, Resume())
 
     def _tell_newest(self, number: int) -> None:
-        self.members[number].told = self.newest.publication
-        self.fleet.send(number, self.newest)
+        """Tell a generator of the newest weights once they are on its node."""
+        member, line, newest = self.members[number], self.fleet.line(number), self.newest
+
+        def tell() -> None:
+            member.told = newest.publication
+            line.send(newest)
+
+        self.store.when_at(line.unit.node, tell)
 
     # --- answers ----------------------------------------------------------------------------------------------------
 

@@ -51,6 +51,10 @@ class Fleet:
         """Process ids in order; a process that is not restarted keeps its last."""
         return [line.body.process_id for line in self._lines]
 
+    def line(self, number: int) -> UnitLine:
+        """Line to the present process `number`; after a restart it leads to nobody."""
+        return self._lines[number]
+
     def send(self, number: int, order: Order) -> None:
         """Send process `number` an order; a dead one does not receive it, and `answers` reports its death."""
         self._lines[number].send(order)

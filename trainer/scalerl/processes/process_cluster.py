@@ -3,7 +3,6 @@
 Times are measured. The clock stands still while the cluster is paused and runs at all other times, busy or idle.
 """
 
-import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -81,7 +80,7 @@ class WallCluster(Cluster):
         if unit is not None:
             assert evaluator is not None, "the units have an evaluator"
             self.evaluator = RemoteEvaluator(launcher, unit, evaluator, self.accounts, self.news)
-        self.crew = Crew(launcher, generators, pickle.dumps(work), self.accounts, self.news)
+        self.crew = Crew(launcher, generators, work, self.accounts, self.news)
         self.members, self.fleet = self.crew.members, self.crew.fleet
 
     @property

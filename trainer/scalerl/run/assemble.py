@@ -51,7 +51,7 @@ from scalerl.run.warm_start import Listener, load_or_train
 from scalerl.tasks import Tasks, all_tasks
 from scalerl.tokens import make_tokenizer
 from scalerl.tokens.reader import Reader
-from scalerl.weights.folder import FolderStore
+from scalerl.weights.broadcast import BroadcastStore
 from scalerl.weights.hugging_face import Weights
 from scalerl.weights.kept_folder import KeptStore
 from scalerl.weights.shared_memory import SharedMemoryStore
@@ -98,12 +98,15 @@ def _processes(recipe: ResolvedRecipe, weights: Weights, coordinator: Coordinato
         store = SharedMemoryStore(weights)
         return _Processes(launcher=LocalLauncher(), units=local_units(recipe), store=store, host=LOCAL)
     coordinator.await_agents()
-    return _Processes(
-        launcher=AgentLauncher(coordinator),
-        units=units_of(recipe, [torch.cuda.device_count(), *coordinator.devices]),
-        store=FolderStore(RunFolder(coordinator.run).weights, weights),
-        host=coordinator.host,
+    units = units_of(recipe, [torch.cuda.device_count(), *coordinator.devices])
+    store = BroadcastStore(
+        weights,
+        coordinator,
+        RunFolder(coordinator.run).weights,
+        ranks=[unit.node for unit in units if unit.role == "trainer"],
+        readers=[unit.node for unit in units if unit.role == "generator"],
     )
+    return _Processes(launcher=AgentLauncher(coordinator), units=units, store=store, host=coordinator.host)
 
 
 def assemble(

@@ -7,7 +7,10 @@ layer_groups   assignment of tensors to the ranks that publish them
 manifest       expected form and checksums of a publication
 folder         a store in a folder, for every machine that mounts it
 kept_folder    a store of weights to be evaluated, which stay until they are deleted by number
-shared_memory  a store in memory shared by all processes of one machine
+shared_memory  a store in memory shared by all processes of one machine, or of one node
+broadcast      a store in the memory of every node of a run, which pass publications on to each other
+keeper         gives and takes shares of the weights in the memory of a node
+node_memory    the memory of a node, and the bytes of a share
 
 A store is a bulletin board. No collective joins trainers and generators: a dead generator is a reader that never comes,
 and a restarted one fetches the newest publication.

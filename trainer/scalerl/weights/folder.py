@@ -25,14 +25,14 @@ from torch import Tensor
 
 from scalerl.weights.hugging_face import Weights
 from scalerl.weights.manifest import checksum, forms_of, refuse_damaged, refuse_other_version
-from scalerl.weights.store import UnusablePublication
+from scalerl.weights.store import EverywhereAtOnce, UnusablePublication
 
 KEPT = 2
 """Number of publications kept."""
 MANIFEST_NAME = re.compile(r"(\d+)-of-(\d+)\.json")
 
 
-class FolderStore:
+class FolderStore(EverywhereAtOnce):
     """Publications of one model's weights, in a folder that the store owns and first empties.
 
     Pickled into a new process, it uses the same folder there.
@@ -81,6 +81,10 @@ class FolderStore:
         except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
             raise UnusablePublication(f"cannot read publication {publication} in {place}: {error!r}") from error
         return weights
+
+    def has(self, publication: int) -> bool:
+        """True if a share of the publication has been written."""
+        return (self.folder / str(publication)).is_dir()
 
     def close(self) -> None:
         """Delete the folder."""

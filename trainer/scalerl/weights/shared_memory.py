@@ -1,4 +1,4 @@
-"""A policy's weights in memory shared by all processes, stored twice so that a half-written set is never read.
+"""A policy's weights in memory shared by all processes of a node, in two places, so that no half-written set is read.
 
 Publication n is written to place n mod 2 and then announced by a message. A generator copies it when it reads the
 message, and names n in its next report. Place n mod 2 may be overwritten once every generator has reported n - 2 or
@@ -10,7 +10,7 @@ dead rank left half-written are rejected.
 import math
 import mmap
 import os
-import weakref
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +19,28 @@ from torch import Tensor
 
 from scalerl.weights.hugging_face import Weights, some_of
 from scalerl.weights.manifest import checksum, forms_of, refuse_damaged, refuse_other_version
-from scalerl.weights.store import UnusablePublication
+from scalerl.weights.node_memory import Extent, NodeMemory, Share, grow
+from scalerl.weights.store import EverywhereAtOnce, UnusablePublication
 
 ALIGNMENT = 16
 """Alignment of every tensor in bytes."""
 PLACES = 2
 SEAL = 3
-"""Number of integers in a tensor's seal."""
-OPEN = -1
-"""Publication number of a tensor that is being written."""
+"""Number of 64-bit integers in a tensor's seal."""
+OPEN = 0
+"""Publication number of a tensor that is being written, or has never been; publications count from 1."""
+NODE_MEMORY = "SCALERL_NODE_MEMORY"
+"""Variable that names the memory of a node without the process that made the store."""
 
 
-class SharedMemoryStore:
+class SharedMemoryStore(EverywhereAtOnce):
     """Two places for one model's weights, in host memory.
 
-    Unpickled in another process of this machine, it maps the same memory, as long as the process that made it lives.
-    The memory has no name that could outlive its processes.
+    Unpickled in another process, it maps the memory of that process's node, as long as the node's keeper lives.
     """
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: Weights, memory: NodeMemory | None = None) -> None:
+        """Use the memory of this node, or new memory."""
         self._forms = forms_of(weights)
         self._offsets: dict[str, int] = {}
         size = 0
@@ -45,26 +48,45 @@ class SharedMemoryStore:
             self._offsets[name] = size
             size += math.ceil(math.prod(form.shape) * form.dtype.itemsize / ALIGNMENT) * ALIGNMENT
         self._size = size
-        descriptor = os.memfd_create("weights")
-        weakref.finalize(self, os.close, descriptor)
-        os.truncate(descriptor, PLACES * (size + 8 * SEAL * len(self._forms)))
-        self._where = Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+        self._seals_from = PLACES * size
+        self._total = self._seals_from + PLACES * 8 * SEAL * len(self._forms)
+        self._memory = memory or NodeMemory()
+        self._where = self._memory.where
         self._map()
-        self._seals.fill_(OPEN)
 
     def _map(self) -> None:
-        with self._where.open("r+b") as file:
-            everything = torch.frombuffer(mmap.mmap(file.fileno(), 0), dtype=torch.uint8)
-        self._bytes = everything[: PLACES * self._size].view(PLACES, self._size)
-        self._seals = everything[PLACES * self._size :].view(torch.int64).view(PLACES, len(self._forms), SEAL)
+        with Path(self._where).open("r+b") as file:
+            grow(file.fileno(), self._total)
+            everything = torch.frombuffer(mmap.mmap(file.fileno(), self._total), dtype=torch.uint8)
+        self._bytes = everything[: self._seals_from].view(PLACES, self._size)
+        self._seals = everything[self._seals_from :].view(torch.int64).view(PLACES, len(self._forms), SEAL)
         """Publication, version and checksum of each tensor."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_bytes", "_seals")}
+        return {name: value for name, value in vars(self).items() if name not in ("_memory", "_bytes", "_seals")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        self._where = os.environ.get(NODE_MEMORY, self._where)
         self._map()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all tensors, in the order in which they are published."""
+        return tuple(self._forms)
+
+    def share(self, publication: int, names: Container[str]) -> Share:
+        """The tensors of a publication with these names, where they lie on every node."""
+        place, seal = publication % PLACES, 8 * SEAL
+        ends = [*self._offsets.values(), self._size][1:]
+        chosen = [number for number, name in enumerate(self._forms) if name in names]
+        starts = list(self._offsets.values())
+        first_seal = self._seals_from + place * len(self._forms) * seal
+        return Share(
+            size=self._total,
+            tensors=_joined((place * self._size + starts[each], ends[each] - starts[each]) for each in chosen),
+            seals=_joined((first_seal + each * seal, seal) for each in chosen),
+        )
 
     def publish(self, publication: int, version: int, weights: Weights, *, rank: int = 0, ranks: int = 1) -> None:
         """Copy a rank's tensors to the publication's place and seal them."""
@@ -99,3 +121,14 @@ class SharedMemoryStore:
         form, offset = self._forms[name], self._offsets[name]
         end = offset + math.prod(form.shape) * form.dtype.itemsize
         return self._bytes[place, offset:end].view(form.dtype).view(form.shape)
+
+
+def _joined(spans: Iterable[Extent]) -> tuple[Extent, ...]:
+    """Spans in order, neighbours as one."""
+    found: list[Extent] = []
+    for offset, length in spans:
+        if found and sum(found[-1]) == offset:
+            found[-1] = found[-1][0], found[-1][1] + length
+        else:
+            found.append((offset, length))
+    return tuple(found)

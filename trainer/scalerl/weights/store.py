@@ -8,6 +8,7 @@ A store keeps the last two publications. Publication n is written only once ever
 n - 2 or a later one, so nobody reads what is being overwritten.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 from scalerl.errors import Internal
@@ -40,5 +41,35 @@ class WeightStore(Protocol):
         """
         ...
 
+    @property
+    def is_broadcasting(self) -> bool:
+        """True if a publication is still on its way to some node; the next is broadcast only afterwards."""
+        ...
+
+    def broadcast(self, publication: int, version: int) -> None:
+        """Begin to bring a publication to every node that reads it, once all ranks have published their shares."""
+
+    def when_at(self, node: int, then: Callable[[], None]) -> None:
+        """Call `then` once the publication broadcast last can be fetched on that node, or is known not to come.
+
+        That may be at once, or later in another thread.
+        """
+
     def close(self) -> None:
         """Release what the store holds outside this process."""
+
+
+class EverywhereAtOnce:
+    """The part of a store whose readers all look where its writers write."""
+
+    @property
+    def is_broadcasting(self) -> bool:
+        """False."""
+        return False
+
+    def broadcast(self, publication: int, version: int) -> None:
+        """Do nothing."""
+
+    def when_at(self, node: int, then: Callable[[], None]) -> None:
+        """Call `then` at once."""
+        then()

@@ -1,0 +1,117 @@
+"""What a push of weights to other nodes costs, through a folder and from memory to memory; see `weight_push.py`."""
+
+import json
+import os
+import pickle
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import torch
+
+from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.cluster.placement import PlacedUnit
+from scalerl.processes import AgentLauncher, Coordinator
+from scalerl.weights.broadcast import BroadcastStore
+from scalerl.weights.folder import FolderStore
+from scalerl.weights.hugging_face import Weights
+from scalerl.weights.store import WeightStore
+
+ROUNDS_TO_NODES = 6
+"""Publications through each store, of which the first is not counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """The work of a process that fetches what it is told of, as a generator does, and says how long it took."""
+
+    stores: dict[str, WeightStore]
+
+    def __call__(self, connection: Connection) -> None:
+        """Serve until the connection closes."""
+        torch.set_num_threads(1)
+        while True:
+            name, publication = connection.recv()
+            start = time.perf_counter()
+            weights = self.stores[name].fetch(publication, publication)
+            connection.send((time.perf_counter() - start, sum_of(weights)))
+
+
+def to_other_nodes(weights: Weights, nodes: int) -> dict[str, object]:
+    """Seconds to publish weights, to bring them to all nodes but the first, and to fetch them there, by store."""
+    expected = sum_of(weights)
+    readers = range(1, nodes)
+    seconds: dict[str, list[dict[str, float]]] = {"folder": [], "memory": []}
+    with tempfile.TemporaryDirectory() as folder, coordinator_with_agents(Path(folder), nodes) as coordinator:
+        stores: dict[str, WeightStore] = {
+            "folder": FolderStore(Path(folder) / "folder", weights),
+            "memory": BroadcastStore(weights, coordinator, Path(folder) / "weights", ranks=[0], readers=readers),
+        }
+        launcher, work = AgentLauncher(coordinator), pickle.dumps(Reader(stores=stores))
+        units = [PlacedUnit(role="generator", index=node - 1, node=node, devices=()) for node in readers]
+        lines = [launcher.start(unit, work).connect() for unit in units]
+        for number in range(1, ROUNDS_TO_NODES + 1):
+            for name, store in stores.items():
+                start = time.perf_counter()
+                store.publish(number, number, weights)
+                published = time.perf_counter()
+                store.broadcast(number, number)
+                for node in readers:
+                    there = threading.Event()
+                    store.when_at(node, there.set)
+                    there.wait()
+                carried = time.perf_counter()
+                for line in lines:
+                    line.send((name, number))
+                fetched = [line.recv() for line in lines]
+                assert {total for _, total in fetched} == {expected}, (name, fetched)
+                seconds[name].append(
+                    {
+                        "publish_s": published - start,
+                        "carry_s": carried - published,
+                        "fetch_s": max(each for each, _ in fetched),
+                    }
+                )
+                print(nodes, name, seconds[name][-1], flush=True)
+        for store in stores.values():
+            store.close()
+    medians = {
+        name: {part: statistics.median(each[part] for each in rounds[1:]) for part in rounds[0]}
+        for name, rounds in seconds.items()
+    }
+    by_folder = medians["folder"]["publish_s"] + medians["folder"]["fetch_s"]
+    return {
+        "bytes": sum(tensor.numel() * tensor.element_size() for tensor in weights.values()),
+        **medians,
+        "carry_share_of_folder": medians["memory"]["carry_s"] / by_folder,
+        "whole_share_of_folder": sum(medians["memory"].values()) / by_folder,
+    }
+
+
+@contextmanager
+def coordinator_with_agents(run: Path, nodes: int) -> Iterator[Coordinator]:
+    """A coordinator on this machine, and the agents of the other nodes."""
+    place = {"nodes": nodes, "allocation": "1.0", "hosts": ("127.0.0.1",)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    agents: list[subprocess.Popen[bytes]] = []
+    with Coordinator(run, NodeOfRun(node=0, name="node 0", **place), listen="127.0.0.1") as coordinator:
+        for node in range(1, nodes):
+            orders = json.dumps({"run": str(run), "node": node, "name": f"node {node}", **place})
+            agents.append(subprocess.Popen([sys.executable, "-m", "scalerl.processes.agent", orders], env=environment))
+        coordinator.await_agents()
+        yield coordinator
+    for agent in agents:
+        agent.wait()
+
+
+def sum_of(weights: Weights) -> float:
+    """Sum of all numbers, which shows that the same ones have come."""
+    return float(sum(weights[name].double().sum() for name in sorted(weights)))
