@@ -2,9 +2,9 @@
 
     interaction = (mu_ab - mu_0) - (mu_a - mu_0) - (mu_b - mu_0) = mu_ab - mu_a - mu_b + mu_0
 
-with mu as in `main_effects`: 0 is the reference, a and b have one change each, ab has both. Of compute it is a ratio:
-how many times more both together need than the product of the two ratios. Its variance is that of four cells, so an
-interaction must be about 1.4 times as large as a difference to be seen.
+with mu as in `main_effects`: 0 is the reference, a and b have one change each, ab has both. For compute the
+interaction is the ratio of both together divided by the product of the two ratios. Its variance is that of four cells,
+so an interaction must be about 1.4 times as large as a difference to be seen.
 """
 
 from collections.abc import Mapping, Sequence

@@ -68,7 +68,7 @@ def forecast(
 
     asked = [read_budget(one) for one in budget or ()]
     if score is not None and not 0 < score <= 1:
-        raise AblationsError(f"--score: found {score:g}; must be a pass rate in (0, 1]")
+        raise AblationsError(f"--score: found {score:g}; must be a pass rate above 0 and at most 1")
     if backtest and (budget or score is not None):
         raise AblationsError("--budget and --score have no effect with --backtest; omit them")
     is_file = sweep is not None and sweep.lower().endswith(".csv")

@@ -159,7 +159,7 @@ def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
 
 
 def _gone(window: StepWindow) -> Symptom | None:
-    """A score that was lost within some steps, as it is when steps are too large; other causes do it too."""
+    """A score that was lost within some steps, usually because steps are too large, but other causes exist."""
     if not window.has_fallen or (at := _gone_at_once(window.steps)) is None:
         return None
     return Symptom(

@@ -177,7 +177,7 @@ def hours_table(results: Results) -> Listing | None:
         return None
     table = Listing(
         columns=[Column(heading=name, kind="number" if name != "variant" else "name") for name in lines[0]],
-        title="use of device hours",
+        title="where the hours went",
         notes=(NOTE,),
         turns=True,
     )

@@ -182,7 +182,7 @@ def test_the_report_of_several_stands_beside_that_of_one(tmp_path):
     ("change", "why"),
     [
         ({"scale": "8b"}, "its scale is 8b, not laptop"),
-        ({"compute_name": "measured device-hours"}, "its compute is counted in measured device-hours, and not in"),
+        ({"compute_name": "measured device-hours"}, "its compute is counted in measured device-hours, not in"),
         ({"fit": {"r0": "free"}}, "its curves are fitted with other settings (fit.r0)"),
     ],
 )

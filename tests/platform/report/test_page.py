@@ -170,7 +170,7 @@ def test_what_the_user_wrote_cannot_become_markup(results):
 
 def test_the_report_says_where_the_hours_went(results):
     text = text_of(report_page(results, now=NOW))
-    assert "Use of device hours variant generators decode" in text
+    assert "Where the hours went variant generators decode" in text
     assert "loo-loss 95.0% 4.0% 1.0% 69.0% 31.0% 4,000 2.0% 27.6%" in text
 
 

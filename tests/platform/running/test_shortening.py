@@ -82,7 +82,7 @@ def test_the_command_refuses_until_it_is_told_to_shorten_and_every_output_says_t
 
     dry = platform("--dry-run")
     assert dry.exit_code == 0
-    assert "this file has 3 seeds at 312.5 GPU-hours; without --shorten" in " ".join(dry.output.split())
+    assert "this file has 3 seeds at 312.5 GPU-hours; pass --shorten to continue anyway" in " ".join(dry.output.split())
     refused = platform().exception
     assert isinstance(refused, AblationsError)
     assert refused.exit_code == 2

@@ -249,7 +249,7 @@ def test_the_last_attempt_that_finished_counts_whatever_came_of_later_ones(launc
     study = launched.study()
     assert [(run.id, run.warnings) for run in study.runs] == [(finished, ())]
     assert study.notes == (
-        f"plain, seed 0, has 3 attempts in MLflow: {finished} counts, the last that finished; "
+        f"plain, seed 0, has 3 attempts in MLflow: {finished} is used, the last that finished; "
         f"left out: {first} (FAILED), {later} ({state}).",
     )
 
@@ -259,7 +259,7 @@ def test_of_two_finished_attempts_the_later_counts_also_if_it_is_shorter(launche
     second = launched.log("b", ceiling=0.6, variant="plain", seed="0", num=20)
     study = launched.study()
     assert [run.id for run in study.runs] == [second]
-    assert study.notes[0].endswith(f"{second} counts, the last that finished; left out: {first} (FINISHED).")
+    assert study.notes[0].endswith(f"{second} is used, the last that finished; left out: {first} (FINISHED).")
 
 
 def test_of_attempts_none_of_which_finished_the_last_counts_and_is_warned_of(launched):
@@ -267,7 +267,7 @@ def test_of_attempts_none_of_which_finished_the_last_counts_and_is_warned_of(lau
     second = launched.log("b", ceiling=0.6, variant="plain", seed="0", status="RUNNING")
     study = launched.study()
     assert [(run.id, run.warnings) for run in study.runs] == [(second, ("its status in MLflow is RUNNING",))]
-    assert "counts, the last, as none finished; left out: " in study.notes[0]
+    assert "is used, the last, as none finished; left out: " in study.notes[0]
 
 
 def test_an_attempt_that_was_deleted_or_has_no_readings_is_none(launched):

@@ -234,7 +234,7 @@ class Run:
             self.rollouts.write(RolloutRow(kind=kind, progress=progress, kept=kept))
 
     def _write_measured(self) -> None:
-        """Write the rows of evaluations that the evaluator has finished since."""
+        """Write the rows of evaluations that the evaluator has finished since the last call."""
         if self.pending is not None:
             for due, measured in self.pending.take_measured():
                 self._write_readings(due.progress, measured.held_out, measured.downstream, due.wall_s)
