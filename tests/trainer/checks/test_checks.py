@@ -8,10 +8,11 @@ from trainer.tiny import tiny_recipe
 
 from scalerl.checks.examine import examine_recipes
 from scalerl.checks.noise import standard_errors
-from scalerl.checks.peak import GIB, against_machine
+from scalerl.checks.peak import GIB, against_machine, check_memory
 from scalerl.checks.step import part_of_step
+from scalerl.checks.subject import Subject
 from scalerl.memory.forecast import MemoryForecast, ProcessMemory
-from scalerl.recipe import Math
+from scalerl.recipe import Math, ResolvedRecipe
 from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
 
@@ -119,6 +120,15 @@ def test_memory_beyond_the_machine_is_refused_and_beyond_what_is_free_a_warning(
     assert levels == ["ok", "warning", "error", "ok"]
     assert against_machine(forecast, 5 * GIB, None).found.startswith(
         "6.0 GiB at the peak of a run; this machine has 5.0"
+    )
+
+
+def test_of_a_run_on_the_wall_clock_it_is_said_what_further_nodes_hold():
+    recipe = ResolvedRecipe.model_validate(tiny_recipe().model_dump() | {"cluster": {"type": "wall"}})
+    found = {one.check: one.found for one in check_memory(Subject(recipe))}
+    assert found["agent"] == (
+        "on each further node, if a run has several: 260 MiB: interpreter and libraries 260 MiB, "
+        "weights under way 0 MiB"
     )
 
 

@@ -1,11 +1,10 @@
 """A store in the memory of every node of a run: ranks write to their own node's, and nodes pass publications on.
 
-    node 0   trainer 0   trainer 1       each rank writes its share to the memory of its node;
-    node 1   trainer 2   generator 0     each node with a generator receives the shares of the other nodes;
-    node 2   generator 1  generator 2    a node that has a share passes it on: a tree, for each share
-
-                      0's share               0 -> 1, then 0 -> 2 while 1 -> 3
-                      1's share               1 -> 2, ...
+    node 0   trainer 0   trainer 1       ranks write their shares to the memory of their own node
+    node 1   trainer 2   generator 0     a node with generators takes the shares of all other nodes with ranks,
+    node 2   generator 1 generator 2     and passes on what it has taken, in a tree for each share:
+    node 3   generator 3 generator 4
+                                         node 0's: 0 -> 1, then 0 -> 3 while 1 -> 2;  node 1's: 1 -> 2, 1 -> 3
 
 A publication can be fetched on a node once the node has all shares. Its generators are told then, without waiting for
 other nodes. A node that a share cannot reach takes weights from a folder from then on, which node 0 writes.
