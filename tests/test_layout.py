@@ -75,7 +75,7 @@ def test_the_contracts_of_imports_ignore_none_and_leave_out_no_file():
 
 
 def test_help_loads_neither_torch_nor_the_heavy_libraries():
-    heavy = ["torch", "transformers", "mlflow", "optuna", "submitit", "streamlit", "plotly", "pandas", "scipy"]
+    heavy = ["torch", "transformers", "mlflow", "optuna", "submitit", "ray", "streamlit", "plotly", "pandas", "scipy"]
     code = (
         "import sys; sys.argv = ['platform', '--help']\n"
         "from ablations.cli import app\n"

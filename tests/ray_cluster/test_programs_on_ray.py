@@ -53,7 +53,7 @@ def test_a_program_goes_on_whatever_is_killed_or_cancelled(cluster, study):
     command = study.begin()
     study.until(lambda rows: at_20(rows, attempt=2), "both programs again", command)
     cluster.kill_node(cluster.second)
-    study.until_said("worker is gone", command)
+    study.until_said("worker on it, is gone", command)
     cluster.second = cluster.add_node(1)
     rows = study.until(lambda rows: at_20(rows) and attempts(rows) == [2, 3] and rows, "both programs anew", command)
     before = {row["pid"] for row in rows.values()}

@@ -20,7 +20,7 @@ warm_start: {steps: 60, batch: 64, learning_rate: 2.5e-3, noise: 0.25}
 optimiser: {learning_rate: 3.0e-4, warmup_steps: 4, micro_batch_tokens: 1024}
 batch: {prompts: 16, generations: 8}
 cluster: {type: wall, generators: 1, slots: 64}
-evaluation: {every: 5.0, samples: 2}
+evaluation: {every: 1.5, samples: 2}
 compute_unit_gpu_hours: 0.002
 threads: 1
 checkpoint_every_s: 1
@@ -44,7 +44,7 @@ def test_a_killed_node_a_killed_driver_and_a_killed_command_change_no_digit(clus
     first = stopped(study.until(lambda rows: all_train(rows, steps=10) and rows, "both runs to train", command))
     cluster.kill_node(cluster.second)
     cluster.second = cluster.add_node(1)
-    study.until_said("worker is gone", command)
+    study.until_said("worker on it, is gone", command)
     second = stopped(study.until(lambda rows: goes_on(rows, first, runs=1), "the run to go on", command))
     (driver,) = [process for process in cluster.ours() if "ablations.ray.driver" in command_line(process)]
     os.kill(driver, signal.SIGKILL)

@@ -183,11 +183,12 @@ class CommandPool:
             was_stopped = run_id in self._stopping
             self._stopping.discard(run_id)
             own = read_state(self.home.run(run_id), submission.budget_gpu_hours)
-            if own.state.is_finished or own.state == State.FAILED:
+            is_lost = submission.job.is_lost and not own.state.is_finished and own.state != State.CANCELLED
+            if own.state.is_finished or (own.state == State.FAILED and not is_lost):
                 self._ends.append((own.state, own.message))
             if was_stopped:
                 continue
-            if own.state in (State.PENDING, State.STALE, State.RUNNING) and submission.job.is_lost:
+            if is_lost:
                 killed.append(self._lost(run_id, submission, own))
             elif own.state == State.RUNNING or (own.state == State.CANCELLED and run_id not in self.cancelled):
                 # Another sweep took the run first, or cancelled the run although this sweep needs it.
@@ -205,7 +206,7 @@ class CommandPool:
         why = submission.job.why
         if times >= MOST_LOSSES:
             return Ended(run=run_id, why=f"{why}; lost {times} times in a row without a step, so it is given up")
-        self._waiting.setdefault(run_id, submission.budget_gpu_hours)
+        self._waiting = {run_id: submission.budget_gpu_hours} | self._waiting  # before those that have not begun
         return Ended(run=run_id, why=f"{why}; it goes on from its last checkpoint")
 
     def _ask_to_stop(self, run_ids: Iterable[str]) -> None:

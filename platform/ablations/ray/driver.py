@@ -16,6 +16,7 @@ When the program ends, Ray ends its workers, and with them whatever still trains
 import json
 import os
 import select
+import socket
 import sys
 import time
 from contextlib import suppress
@@ -28,11 +29,13 @@ from ray.exceptions import RayError, RayTaskError
 from ray.util.placement_group import placement_group, remove_placement_group
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
+from ablations.ray.driver_process import ADDRESS
 from ablations.ray.order import ORDER_FILE, read_order
 
 RESOURCE_OPTIONS = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
 """Ray's options for resources that have one, and the names of those resources."""
 LOOK_AT_CLUSTER_EVERY_S = 0.2
+KNOCK_LIMIT_S = 10.0
 FOLLOW_LIMIT_S = 60.0
 """Seconds that agents of other nodes get to end after the first node has."""
 LAST_LIMIT_S = 300.0
@@ -125,16 +128,23 @@ class RayAttempt:
             remove_placement_group(self.group)
 
     def report(self) -> dict[str, Any]:
-        """How the first node ended, which decides."""
-        try:
-            why, is_lost = ray.get(self.ends[0]), False
-        except RayTaskError as error:  # a fault of ours, with a traceback
-            print(error, file=sys.stderr, flush=True)
-            why, is_lost = f"{type(error.cause).__name__}: {error.cause}", False
-        except RayError as error:
-            print(error, file=sys.stderr, flush=True)
-            why, is_lost = f"its node or its Ray worker is gone ({type(error).__name__})", True
+        """How the attempt ended: as its first node says, unless one was lost."""
+        over = ray.wait(self.ends, num_returns=len(self.ends), timeout=0)[0]
+        found = [how_it_ended(end) for end in self.ends if end in over]
+        why, is_lost = next((one for one in found if one[1]), found[0])
         return {"ended": self.folder, "why": why, "is_lost": is_lost}
+
+
+def how_it_ended(end: Any) -> tuple[str, bool]:
+    """Why a node's part ended or could not begin, and whether the node was lost."""
+    try:
+        return ray.get(end), False
+    except RayTaskError as error:  # a fault of ours, with a traceback
+        print(error, file=sys.stderr, flush=True)
+        return f"{type(error.cause).__name__}: {error.cause}", False
+    except RayError as error:
+        print(error, file=sys.stderr, flush=True)
+        return f"its node, or the Ray worker on it, is gone ({type(error).__name__})", True
 
 
 def actor(resources: dict[str, float], there: Any) -> Any:
@@ -223,13 +233,26 @@ class Driver:
             self.look()
 
 
+def knock(address: str) -> None:
+    """OSError if nobody listens at an address `host:port`, for which Ray would wait minutes.
+
+    ValueError for an address of Ray Client, whose driver would be another process on the head node.
+    """
+    if address.startswith("ray://"):
+        raise ValueError("an address of Ray Client; start the command on a node of the cluster, or give host:port")
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=KNOCK_LIMIT_S).close()
+
+
 def main() -> None:
     """Connect, serve, end."""
     driver = Driver(reports=os.dup(1))
     os.dup2(2, 1)  # whatever Ray prints goes to the log
     try:
+        knock(os.environ.get(ADDRESS, ""))
         ray.init(address="auto", log_to_driver=False, configure_logging=False)
-    except (ConnectionError, RuntimeError, ValueError, RayError) as error:
+    except (OSError, RuntimeError, ValueError, RayError) as error:
         driver.say({"problem": " ".join(str(error).split())})
         return
     nodes = [

@@ -74,7 +74,7 @@ class DriverProcess:
         self._connected.wait(RAY_CONNECT_LIMIT_S)
         if "nodes" not in self._said:
             self._process.kill()
-            problem = self._said.get("problem", f"the driver said nothing; its output is in {log}")
+            problem = self._said.get("problem", f"no answer; the output of Ray's driver is in {log}")
             named = f"{ADDRESS} is {os.environ[ADDRESS]}" if ADDRESS in os.environ else f"{ADDRESS} is not set"
             raise RayError(
                 f"no Ray cluster to train on ({named}): {problem}. On a node of the cluster no address is needed; to "

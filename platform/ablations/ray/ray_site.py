@@ -11,7 +11,6 @@ from pathlib import Path
 
 from ablations.home.home import Home
 from ablations.home.state import ask_to_stop
-from ablations.pools.snapshot import take_snapshot
 from ablations.ray.driver_process import DriverProcess, RayJob
 from ablations.ray.order import RayOrder, Share
 
@@ -23,6 +22,8 @@ class RaySite:
     home: Home
     folder: Path
     """The folder of the sweep for what belongs to Ray: one folder per attempt, and the driver's output."""
+    snapshot: Path
+    """The folder of the code."""
     share: Share
     threads: int
     driver: DriverProcess
@@ -46,7 +47,7 @@ class RaySite:
             budget_gpu_hours=budget_gpu_hours,
             share=self.share,
             threads=self.threads,
-            snapshot=take_snapshot(self.home),
+            snapshot=self.snapshot,
             directory=Path(os.getcwd()),
             allocation=attempt.name,
         )

@@ -41,10 +41,16 @@ class OnRay:
     def pool(self, sweep: StartedSweep, console: Console) -> "CommandPool":
         """The pool that trains the sweep's runs."""
         from ablations.pools.command_pool import CommandPool
+        from ablations.pools.snapshot import take_snapshot
         from ablations.ray.ray_site import RaySite
 
         site = RaySite(
-            home=sweep.home, folder=sweep.folder / "ray", share=self.share, threads=self.threads, driver=self.driver
+            home=sweep.home,
+            folder=sweep.folder / "ray",
+            snapshot=take_snapshot(sweep.home),
+            share=self.share,
+            threads=self.threads,
+            driver=self.driver,
         )
         return CommandPool(
             home=sweep.home,

@@ -24,7 +24,9 @@ from ablations.home.started_sweep import StartedSweep
 from ablations.study.sweep import Stop
 from scalerl.cluster.unit_state import UnitState
 
-HEAVY = ["torch", "transformers", "mlflow", "optuna", "submitit", "streamlit", "plotly", "pandas", "scipy", "numpy"]
+HEAVY = [
+    "torch", "transformers", "mlflow", "optuna", "submitit", "ray", "streamlit", "plotly", "pandas", "scipy", "numpy",
+]  # fmt: skip
 FIT_KEYS = {"curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "verdict", "points", "window"}
 
 

@@ -54,9 +54,12 @@ def pool_at(site, sweep, **more):
     return CommandPool(home=sweep.home, site=site, jobs=1, cancelled=cancelled, **more)
 
 
-def test_a_run_that_is_lost_again_and_again_without_a_step_is_given_up(sweep):
-    site, run_id = PlayedSite(Job(why="its node is gone", is_lost=True)), sweep.plan.variants[0].runs[0].id
-    pool = pool_at(site, sweep)
+@pytest.mark.parametrize("state", ["", "failed"])
+def test_a_run_that_is_lost_again_and_again_without_a_step_is_given_up(sweep, state):
+    """Also one that has failed because it lost a node, which is no failure of its own."""
+    run_id = sweep.plan.variants[0].runs[0].id
+    site = PlayedSite(Job(why="its node is gone", is_lost=True), state=state, sweep=sweep)
+    pool = pool_at(site, sweep, holds=True)
     pool.add(run_id, BUDGET)
     said = [event.why for event in pool.work() if isinstance(event, Ended)]
     assert said == ["its node is gone; it goes on from its last checkpoint"] * 2 + [

@@ -190,3 +190,13 @@ def test_a_job_sees_the_gpus_of_its_run_which_submitit_hides(tmp_path, monkeypat
     for run_id in runs:
         pool.stop(run_id)
     assert [one.read_text() for one in seen] == ["4", "5", "6"][: len(runs)]
+
+
+def test_cancel_leaves_runs_on_other_machines_to_the_command_that_has_started_them(tmp_path):
+    sweep = make_home(tmp_path, fraction=0.5, state="running")
+    with FileLock(sweep.lock):  # as that command holds it
+        result = CliRunner().invoke(app, ["cancel", "loo", "--home", str(tmp_path)], catch_exceptions=False)
+    assert "asked the command of loo to stop 3 runs on other machines" in result.stdout
+    assert sweep.cancellation.is_whole
+    result = CliRunner().invoke(app, ["cancel", "loo", "--home", str(tmp_path)], catch_exceptions=False)
+    assert "3 runs not cancelled: training on another machine" in result.stdout
