@@ -24,6 +24,7 @@ from ablations.cli.options import (
     scales_of,
     unfinished_code,
 )
+from ablations.cli.plan import made_text
 from ablations.cli.run import ExecutorName, on_this_machine, train_missing_runs
 from ablations.cli.studies import by_number, show_studies
 from ablations.cli.submit import on_ray, on_slurm, refuse_without_slurm, where_next
@@ -176,6 +177,8 @@ def train_one(
     # `designed` keeps seeds and budget, so only a shipped study with fewer variants than before is smaller.
     started = StartedSweep(home=home, plan=sized(plan, home, shorten=True))
     refuse_unfittable(study, budget, out)
+    if study.made:
+        out.say(made_text(study))
     if asked is not None and not dry_run:
         ask_about_jump(asked, started.plan, own=study.sweep.budget.compute)
     if dry_run:

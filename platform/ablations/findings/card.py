@@ -18,6 +18,7 @@ from ablations.findings.judgement import ClaimOutcome, judged_claim, judged_over
 from ablations.findings.results import Results, compared
 from ablations.findings.scale_ladder import ScaleLadder
 from ablations.home.declared import Declaration, declarations, first_with
+from ablations.home.started_sweep import read_sweep
 from ablations.study.claims import Claim
 
 CARD_FILE = "card.json"
@@ -111,7 +112,7 @@ class Card:
             "doc": plan.doc,
             "scale": plan.scale,
             "outcome": self.outcome,
-            "claims": [one.to_json() | {"declared": self._declared(one.claim)} for one in self.claims],
+            "claims": [one.to_json() | {"declared": _written(self.declared(one.claim))} for one in self.claims],
             "published": [asdict(one) for one in self.published],
             "over_scales": self.ladder and self.ladder.to_json(),
             "num_seeds": self.num_seeds,
@@ -121,10 +122,25 @@ class Card:
             "code_versions": self.results.code_versions,
         }
 
-    def _declared(self, claim: Claim) -> dict[str, Any] | None:
-        """When a claim was first declared; None if it never was."""
-        first = first_with(claim.model_dump(), self.declarations)
-        return first and {"at": first.at, "readings": first.readings, "sha256": first.sha256}
+    def declared(self, claim: Claim) -> Declaration | None:
+        """The declaration in which a claim first stood; None if it never did.
+
+        A claim over scales rests on the readings of all of them, so the first declaration at any counts, and one scale
+        without it is enough for None.
+        """
+        if not self.declarations:
+            return None
+        assert self.results.sweep is not None, "only a sweep has declarations"
+        sweeps = [self.results.sweep]
+        if claim.is_over_scales and self.ladder is not None:
+            sweeps = [read_sweep(sweeps[0].home, scale.sweep) for scale in self.ladder.scales]
+        firsts = [first_with(claim.model_dump(), declarations(sweep)) for sweep in sweeps]
+        known = [one for one in firsts if one is not None]
+        return min(known, key=lambda one: one.at) if len(known) == len(firsts) else None
+
+
+def _written(first: Declaration | None) -> dict[str, Any] | None:
+    return first and {"at": first.at, "readings": first.readings, "sha256": first.sha256}
 
 
 def card_of(results: Results, ladder: ScaleLadder | None = None) -> Card:

@@ -99,7 +99,13 @@ def test_a_report_of_either_scale_has_the_differences_over_scales(trained):
     assert ">carries<" in page
 
 
-def test_cards_of_a_file_with_scales_are_written_at_each_and_judge_what_is_claimed_over_them(trained):
+@pytest.fixture
+def unsynced(monkeypatch):
+    """No push to MLflow, which takes longer than the rest."""
+    monkeypatch.setattr("ablations.tracking.beside_a_sweep.Tracker.finish", lambda tracker, console: None)
+
+
+def test_cards_of_a_file_with_scales_are_written_at_each_and_judge_what_is_claimed_over_them(trained, unsynced):
     claim = "claims: [{variant: loss.type=dapo, of: level, says: carries, source: our guess}]\n"
     with (trained / "steps.yaml").open("a") as file:
         file.write(claim)
@@ -110,11 +116,28 @@ def test_cards_of_a_file_with_scales_are_written_at_each_and_judge_what_is_claim
     ]
     found = json.loads(platform("ladder", "steps.yaml", "--json"))
     assert [card["over_scales"] for card in cards] == [found, found]
-    printed = platform("reproduce", "steps.yaml", "--as-written")
+    printed = platform("reproduce", "steps.yaml")
     assert printed.index("steps@smoke: ") < printed.index("steps@bench: ") < printed.index("level − scalerl, by scale")
     for scale in ("smoke", "bench"):
         text = (trained / "home" / "sweeps" / f"steps@{scale}" / "card.md").read_text()
         assert "| variant | smoke | bench | trend | over scales | forecast |" in text
+
+
+def test_a_claim_over_scales_is_declared_once_it_stands_at_each_and_by_the_first(trained, unsynced):
+    record = trained / "home" / "sweeps" / "steps@bench" / "declared.json"
+    with (trained / "steps.yaml").open("a") as file:
+        file.write("claims: [{variant: loss.type=dapo, of: level, says: carries, source: our guess}]\n")
+    smoke, bench = json.loads(platform("reproduce", "steps.yaml", "--as-written", "--json"))
+    written = json.loads((record.parents[1] / "steps@smoke" / "declared.json").read_text())[0]
+    assert written["readings"] > 0  # the study was trained before anything was claimed
+    assert smoke["claims"][0]["declared"] == {key: written[key] for key in ("at", "readings", "sha256")}
+    assert bench["claims"] == smoke["claims"]
+    # As if the claim was added after the study at the larger scale, where it has no declaration.
+    record.unlink()
+    platform("reproduce", "steps.yaml", "--as-written", "--scale", "smoke", "--json")
+    card = json.loads((record.parents[1] / "steps@smoke" / "card.json").read_text())
+    assert card["claims"][0]["declared"] is None
+    assert "carries over scales: not declared" in (record.parents[1] / "steps@smoke" / "card.md").read_text()
 
 
 def test_a_report_is_written_although_the_sweep_of_another_scale_cannot_be_read(trained):

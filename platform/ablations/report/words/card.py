@@ -9,7 +9,6 @@ from typing import Any
 
 from ablations.findings.card import Card, JudgedClaim
 from ablations.findings.judgement import ClaimOutcome
-from ablations.home.declared import first_with
 from ablations.study.claims import Claim, Quantity
 from ablations.text import compute_text, counted, interval_text
 from scalerl.recipe import ResolvedRecipe
@@ -139,8 +138,8 @@ def declared_sentences(card: Card) -> list[str]:
     found = card.declarations
     if not found:
         return ["The study was started before claims were sealed, so the time of these claims is unknown."]
-    firsts = [first_with(one.claim.model_dump(), found) for one in card.claims]
-    if all(first is found[0] for first in firsts):
+    firsts = [card.declared(one.claim) for one in card.claims]
+    if all(first == found[0] for first in firsts):
         said = [f"Claims and design: declared {found[0].when} (sha256 {found[0].sha256[:12]})."]
     else:
         said = [
