@@ -34,6 +34,7 @@ def home(tmp_path_factory):
     path = tmp_path_factory.mktemp("home")
     make_home(path, seeds=(0, 1, 2))
     write_home(path, Size(variants=40, seeds=5, evaluations=24, metrics=11))
+    read_results(read_sweep(Home(path), NAME))  # 200 fits, which no page need wait for
     return path
 
 

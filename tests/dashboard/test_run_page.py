@@ -64,7 +64,7 @@ def write_rollouts(sweep, rows, variant="scalerl"):
 
 def test_a_run_that_is_done_shows_its_figures_and_no_warning(monkeypatch, tmp_path):
     page = open_run(monkeypatch, make_home(tmp_path))
-    assert page.title[0].value == r"scalerl-s0"
+    assert page.title[0].value == r"scalerl\-s0"
     assert page.markdown[0].value.startswith(
         ":green-badge[done] · pass rate **0.600** · 2,000 of 2,000 modelled GPU-hours · step 80"
     )

@@ -1,6 +1,6 @@
 import pytest
 
-from ablations.text import MINUTE_S, compute_interval_text, duration_text, interval_text
+from ablations.text import MINUTE_S, changes_text, compute_interval_text, duration_text, interval_text
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,18 @@ def test_an_interval_shows_which_ends_it_has(numbers, text):
 )
 def test_an_interval_of_computes_has_no_powers_of_ten(numbers, text):
     assert compute_interval_text(*numbers) == text
+
+
+@pytest.mark.parametrize(
+    ("overrides", "text"),
+    [
+        ({}, ""),
+        ({"batch.prompts": 32}, "batch.prompts = 32 instead of 48"),
+        ({"loss": {"type": "dapo"}}, "loss.type = dapo instead of cispo"),
+        ({"loss.type": "dapo", "loss.clip_low": 0.2}, "loss.type = dapo instead of cispo, loss.clip_low = 0.2"),
+        ({"batch.prompts": 48}, "batch.prompts = 48"),
+        ({"length_control": {"type": "penalty", "buffer": 8}}, "length_control = {type: penalty, buffer: 8}"),
+    ],
+)
+def test_a_change_names_what_it_is_instead_of(overrides, text):
+    assert changes_text(overrides, {"batch.prompts": "48", "loss.type": "cispo"}) == text

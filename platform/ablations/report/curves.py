@@ -66,7 +66,7 @@ class CurvesLayout:
 
 WIDE = CurvesLayout(height=400, left=58, right=190, bottom=48, label=31, slot=0.013, font=12, longest_name=24, ticks=7)
 NARROW = CurvesLayout(
-    height=340, left=44, right=148, bottom=46, label=26, slot=0.018, font=10, longest_name=19, ticks=4
+    height=320, left=44, right=148, bottom=46, label=26, slot=0.018, font=10, longest_name=19, ticks=4
 )
 
 

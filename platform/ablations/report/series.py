@@ -17,6 +17,9 @@ from ablations.report.colours import Style, styles
 from ablations.report.leading import leading
 from ablations.report.thinning import most_points_of_run, thinned
 
+BAND_EVERY = 3
+"""Points of a line to one of a band: draws cost time at each, and a band has no sharp bends."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SeedSeries:
@@ -170,7 +173,7 @@ def _line(fits: Sequence[Fit], grid: np.ndarray, *, is_fitted: bool) -> LineSeri
 
 def _band(fits: Sequence[Fit], spread: RunToRun, axis: ComputeAxis) -> BandSeries:
     """The interval of one seed's curve, or of the mean of several with the run-to-run spread."""
-    grid = axis.grid(0.0, axis.last)
+    grid = axis.grid(0.0, axis.last)[::BAND_EVERY]
     if len(fits) == 1:
         low, high = fits[0].predict_interval(grid)
     else:

@@ -5,9 +5,11 @@ import dataclasses
 import pytest
 from fixtures_answers import with_line
 from fixtures_home import make_home
+from generated_home import Size, write_home
 
 from ablations.findings.results import read_results
 from ablations.report.words.headline import headline
+from ablations.study.resolve import load_resolved
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +25,12 @@ def with_level(results, name, verdict, estimate, lo, hi):
 
 SLOWER = "loo-loss and loo-curriculum need 1.49 to 1.64 times the compute of scalerl to the same pass rate."
 """The C_mid of loo-curriculum is 1.5 times the reference's; loo-loss rises to less."""
+
+
+def test_the_change_of_the_first_line_names_the_references_own_value(tmp_path):
+    results = read_results(write_home(tmp_path, Size(variants=2, seeds=2, evaluations=12, metrics=11)))
+    own = load_resolved("scalerl", "smoke").optimiser.learning_rate
+    assert f"(optimiser.learning_rate = 0.0001 instead of {own:g})" in headline(results)[0]
 
 
 def test_a_reference_that_all_fall_short_of_leads(results):
