@@ -45,9 +45,9 @@ def test_of_eighty_units_two_are_killed_one_is_slow_one_is_late_and_no_group_is_
     try:
         cluster.start()
         steps = [SCHEDULES["pipeline"](cluster) for _ in range(4)]
-        assert cluster.members[LATE].stage == "starting"
+        assert cluster.records[LATE].stage == "starting"
         for number in KILLED:
-            while not cluster.members[number].groups:
+            while not cluster.records[number].groups:
                 steps.append(SCHEDULES["pipeline"](cluster))
             launcher.bodies[number][0].kill()
         late.set()
@@ -57,7 +57,7 @@ def test_of_eighty_units_two_are_killed_one_is_slow_one_is_late_and_no_group_is_
             assert time.monotonic() - killed < 10
         assert all(" died (signal 9). " in line for line in cluster.news), cluster.news
         lost = sum(int(count) for line in cluster.news for count in re.findall(r"Its (\d+) unfinished", line))
-        while any(member.stage != "at work" for member in cluster.members) or len(steps) < 16:
+        while any(record.stage != "at work" for record in cluster.records) or len(steps) < 16:
             steps.append(SCHEDULES["pipeline"](cluster))
         with cluster.paused():
             cluster.catch_up()
@@ -84,7 +84,7 @@ def test_of_eighty_units_two_are_killed_one_is_slow_one_is_late_and_no_group_is_
     assert sum(spent["trainer"].values()) == pytest.approx(elapsed, rel=0.01)
     assert spent["generator"]["dead"] > 0
     # The slow one was given less and held nobody up; the late one was given work.
-    assert cluster.members[LATE].taken > 0
+    assert cluster.records[LATE].taken > 0
     for bodies in launcher.bodies.values():
         for body in bodies:
             body.thread.join(10)

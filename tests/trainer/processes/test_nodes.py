@@ -97,7 +97,7 @@ def test_an_agent_and_a_process_are_killed_and_no_group_is_lost_or_doubled(tmp_p
         os.kill(first[1], signal.SIGKILL)
         noticed(cluster, 2)
         assert cluster.news[1].startswith("generator 1 died (signal 9). Restarting (attempt 1 of 3)")
-        while cluster.members[1].stage != "at work" or len(steps) < 12:
+        while cluster.records[1].stage != "at work" or len(steps) < 12:
             steps += take_steps(cluster, 1)
         assert parent_of(cluster.fleet.process_ids[1]) == processes[1].pid, "on its own node"
         steps += take_steps(cluster, 3)
@@ -125,7 +125,7 @@ def test_an_agent_and_a_process_are_killed_and_no_group_is_lost_or_doubled(tmp_p
 def busy(cluster, number):
     """Steps until a generator has groups to lose."""
     steps = []
-    while not cluster.members[number].groups:
+    while not cluster.records[number].groups:
         steps += take_steps(cluster, 1)
     return steps
 

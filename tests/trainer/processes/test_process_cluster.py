@@ -24,7 +24,7 @@ from scalerl.errors import Interrupted
 from scalerl.generator.request import Request
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
-from scalerl.processes import GeneratorWork, LocalLauncher, WallCluster, crew, fleet, local_units
+from scalerl.processes import GeneratorWork, LocalLauncher, WallCluster, fleet, generator_fleet, local_units
 from scalerl.processes.generator_process import GeneratorProcess
 from scalerl.processes.messages import NewRequests, NewWeights, Paused, Resume, from_bytes, to_bytes
 from scalerl.processes.remote_learner import LOOK_S
@@ -375,7 +375,7 @@ def test_the_groups_of_a_killed_generator_are_generated_again_and_it_is_started_
         advance, killed, noticed = cluster.advance, {}, []
 
         def kill_in_the_middle():
-            if cluster.learner.version >= 8 and len(cluster.members[-1].groups) >= 4 and not killed:
+            if cluster.learner.version >= 8 and len(cluster.records[-1].groups) >= 4 and not killed:
                 killed[cluster.fleet.process_ids[-1]] = time.monotonic()
                 os.kill(cluster.fleet.process_ids[-1], signal.SIGKILL)
             advance()
@@ -384,7 +384,7 @@ def test_the_groups_of_a_killed_generator_are_generated_again_and_it_is_started_
 
         cluster.advance = kill_in_the_middle
         steps = take_steps(cluster, 16)
-        while cluster.members[-1].stage != "at work":
+        while cluster.records[-1].stage != "at work":
             steps += take_steps(cluster, 1)
         steps += take_steps(cluster, 8)
         ((process, killed_at),) = killed.items()
@@ -398,7 +398,7 @@ def test_the_groups_of_a_killed_generator_are_generated_again_and_it_is_started_
         for group in (group for step in steps for group in step.groups):
             assert len(group.rollouts) == recipe.batch.generations
         assert not is_alive(process)
-        assert cluster.members[-1].version > 8
+        assert cluster.records[-1].version > 8
         spent = cluster.device_seconds()["generator"]
         assert spent["dead"] > 0.1  # a process takes longer than that to start
         assert sum(spent.values()) == pytest.approx(generators * cluster.clock.trainer_free, rel=0.01)
@@ -413,7 +413,7 @@ def test_a_generator_that_dies_too_often_is_left_dead_and_the_last_one_ends_the_
         steps = take_steps(cluster, 2)
         os.kill(cluster.fleet.process_ids[1], signal.SIGKILL)
         steps += take_steps(cluster, 20)
-        assert [member.stage for member in cluster.members] == ["at work", "gone"]
+        assert [record.stage for record in cluster.records] == ["at work", "gone"]
         assert cluster.news[0].startswith("generator 1 died (signal 9). Not restarting: all 0 restarts are used. Its ")
         assert_no_group_is_lost_or_used_twice(cluster, steps, cluster.drawn)
         os.kill(cluster.fleet.process_ids[0], signal.SIGKILL)
@@ -422,7 +422,7 @@ def test_a_generator_that_dies_too_often_is_left_dead_and_the_last_one_ends_the_
 
 
 def test_a_generator_that_hangs_is_ended_and_started_again(monkeypatch):
-    monkeypatch.setattr(crew, "SILENCE_LIMIT_S", 1.5)
+    monkeypatch.setattr(generator_fleet, "SILENCE_LIMIT_S", 1.5)
     recipe = schedule_recipe("pipeline", 8, generators=2)
     with running(recipe, random_policy(recipe)) as cluster:
         steps = take_steps(cluster, 2)

@@ -36,8 +36,8 @@ started             the program of a process started by an agent
 generator_process   the program of a generator process
 line                the line to the process of one unit
 fleet               the lines to the processes of one role: start, send, notice a death or silence, restart, end
-member              the coordinator's record of one generator
-crew                the records of all generators: their stages, groups and weights
+generator_record    the coordinator's record of one generator
+generator_fleet     the generators as a fleet: their records, groups and weights
 trainer_process     the program of a trainer rank, if the learner is sharded
 remote_learner      the coordinator's side of all ranks
 evaluator_process   the program of the evaluator, if there is one: measures published weights

@@ -21,8 +21,8 @@ from scalerl.generator.generator import Generator
 from scalerl.generator.request import Request
 from scalerl.learner.learner import Learner, Update
 from scalerl.processes.accounts import Accounts
-from scalerl.processes.crew import Crew
 from scalerl.processes.evaluator_process import EvaluatorWork
+from scalerl.processes.generator_fleet import GeneratorFleet
 from scalerl.processes.generator_process import GeneratorWork
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death
@@ -80,26 +80,26 @@ class WallCluster(Cluster):
         if unit is not None:
             assert evaluator is not None, "the units have an evaluator"
             self.evaluator = RemoteEvaluator(launcher, unit, evaluator, self.accounts, self.news)
-        self.crew = Crew(launcher, generators, work, self.accounts, self.news)
-        self.members, self.fleet = self.crew.members, self.crew.fleet
+        self.generators = GeneratorFleet(launcher, generators, work, self.accounts, self.news)
+        self.records, self.fleet = self.generators.records, self.generators.fleet
 
     @property
     def publication(self) -> int:
         """Number of publications so far."""
-        return self.crew.newest.publication
+        return self.generators.newest.publication
 
     # --- generators -------------------------------------------------------------------------------------------------
 
     @property
     def generator_version(self) -> int:
         """Oldest weights last known to be in use by a generator that accepts groups."""
-        return self.crew.version
+        return self.generators.version
 
     @property
     def has_room(self) -> bool:
         """True if less than one step's rollouts wait for a slot, since generators run unattended during a step."""
         ahead = self.recipe.batch.prompts * self.recipe.batch.generations
-        return self._missing() < len(self.crew.at_work) * self.processes.slots + ahead
+        return self._missing() < len(self.generators.at_work) * self.processes.slots + ahead
 
     @property
     def is_generating(self) -> bool:
@@ -107,7 +107,7 @@ class WallCluster(Cluster):
 
     def submit(self, requests: list[Request]) -> None:
         """Give the group to the generator with the fewest rollouts left, as soon as there is one."""
-        self.crew.submit(requests)
+        self.generators.submit(requests)
 
     def catch_up(self) -> None:
         """Process the generators' reports."""
@@ -117,27 +117,27 @@ class WallCluster(Cluster):
     def advance(self) -> None:
         """Wait for the next report, for a moment at most, unless the run is to stop."""
         self.check_stop()
-        assert self.is_generating or not self.crew.all_have_taken, "generators have nothing to do"
+        assert self.is_generating or not self.generators.all_have_taken, "generators have nothing to do"
         self._take_in(wait=True)
         self._publish_again_if_refused()
 
     def push_weights(self) -> None:
         """Publish the trainer's weights, once no generator reads the last publication but one."""
         number = self.publication + 1
-        self._until(lambda: self.crew.may_write(number), waiting="sync")
+        self._until(lambda: self.generators.may_write(number), waiting="sync")
         self.learner.publish(self.store, number)
-        self.crew.published(number, self.learner.version, self.probe())
+        self.generators.published(number, self.learner.version, self.probe())
 
     def synchronise(self) -> None:
         """Publish, and wait until all generators that accept groups, and at least one, have the weights."""
         self.push_weights()
-        while not (self.crew.at_work and self.crew.all_have_taken):
+        while not (self.generators.at_work and self.generators.all_have_taken):
             self._take_in(wait=True, waiting="sync")
             self._publish_again_if_refused()
 
     def _missing(self) -> int:
         """Number of rollouts requested and unfinished."""
-        return self.crew.missing(self.recipe.batch.generations)
+        return self.generators.missing(self.recipe.batch.generations)
 
     # --- what generators say ----------------------------------------------------------------------------------------
 
@@ -153,22 +153,22 @@ class WallCluster(Cluster):
             sheet.switch(waiting)
         for number, answer in self.fleet.answers(wait_s=LOOK_S if wait else 0.0):
             sheet.switch(activity)
-            member = self.members[number]
+            record = self.records[number]
             match answer:
                 case Report():
                     self._note(number, answer)
                 case Refused():
-                    self.crew.note_refusal(number, answer)
+                    self.generators.note_refusal(number, answer)
                 case Paused():
-                    member.is_awake = member.is_to_pause = False
-                    if member.stage == "starting":
+                    record.is_awake = record.is_to_pause = False
+                    if record.stage == "starting":
                         self._admit_generator(number)
                 case GeneratorState():
-                    member.state, member.is_to_tell_state = answer.state, False
+                    record.state, record.is_to_tell_state = answer.state, False
                 case Death():
-                    self._generate_again(self.crew.note_death(number, answer))
+                    self._generate_again(self.generators.note_death(number, answer))
         sheet.switch(activity)
-        self.crew.end_silent()
+        self.generators.end_silent()
         if self.ranks:
             self.ranks.refuse_dead()
         if self.evaluator:
@@ -180,7 +180,7 @@ class WallCluster(Cluster):
 
         Without one, a new probe is made while nothing runs, since the weights may be published for it; None otherwise.
         """
-        newest = self.crew.newest
+        newest = self.generators.newest
         if newest.publication > 0 and newest.version == self.learner.version:
             return newest.probe
         return None if self._is_running else self.probe()
@@ -203,27 +203,27 @@ class WallCluster(Cluster):
     def _note(self, number: int, report: Report) -> None:
         if report.probe_gap is not None:
             refuse_to_disagree(self.recipe, report.probe_gap, report.version)
-        self.crew.note(number, report)
+        self.generators.note(number, report)
         self.count_decoded(report.work)
-        member = self.members[number]
+        record = self.records[number]
         if report.first_waiting is not None:
-            for group in member.groups:
+            for group in record.groups:
                 if group >= report.first_waiting:
                     self.assembling[group].start_version = report.version
         for one in report.finished:
-            self.crew.note_finished(number, one.request.group)
+            self.generators.note_finished(number, one.request.group)
             self._collect(one)
-        if member.stage == "catching up" and member.taken:
+        if record.stage == "catching up" and record.taken:
             self._put_to_work(number)
 
     def _admit_generator(self, number: int) -> None:
-        if self.crew.admit(number):
+        if self.generators.admit(number):
             self._put_to_work(number)
         elif self.publication == 0:
             self.push_weights()
 
     def _put_to_work(self, number: int) -> None:
-        self._generate_again(self.crew.put_to_work(number, is_running=self._is_running))
+        self._generate_again(self.generators.put_to_work(number, is_running=self._is_running))
 
     def _generate_again(self, groups: Sequence[int]) -> None:
         """Generate whole groups again, with finished rollouts: the others are long, and a group must not mix both."""
@@ -235,7 +235,7 @@ class WallCluster(Cluster):
 
     def _publish_again_if_refused(self) -> None:
         """Publish rejected weights again: a generator never takes a publication it has seen and rejected."""
-        if self.crew.refused_by_some:
+        if self.generators.refused_by_some:
             self.push_weights()
 
     # --- the clock --------------------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ class WallCluster(Cluster):
 
     def units(self) -> tuple[UnitState, ...]:
         """State of the trainer (this process, or the ranks that train for it), the evaluator and the generators."""
-        generators = self.crew.units()
+        generators = self.generators.units()
         if not self._is_running:
             generators = [replace(unit, doing="paused") if unit.doing else unit for unit in generators]
         is_there = self.ranks is None or self.ranks.is_there
@@ -303,16 +303,16 @@ class WallCluster(Cluster):
         self.accounts.sheet.switch("coordinate")  # first, or a generator could be ahead of the clock
         if self.ranks:
             self.ranks.resume()
-        for number in self.crew.at_work:
-            self.crew.wake(number)
+        for number in self.generators.at_work:
+            self.generators.wake(number)
 
     def _until_there(self) -> None:
         """Wait for the processes to start; a late one is awaited only a while, and joins when it is ready."""
         if self.ranks:
             self.ranks.wait_until_there()
         late = time.monotonic() + LATE_S
-        while self.crew.some_come or (self.evaluator and not self.evaluator.is_there):
-            if self.crew.at_work and time.monotonic() > late:
+        while self.generators.some_come or (self.evaluator and not self.evaluator.is_there):
+            if self.generators.at_work and time.monotonic() > late:
                 break
             self._take_in(wait=True)
             self._publish_again_if_refused()
@@ -324,11 +324,11 @@ class WallCluster(Cluster):
             yield
             return
         self._is_running = False
-        for number, member in enumerate(self.members):
-            if member.is_awake:
-                member.is_to_pause = True
+        for number, record in enumerate(self.records):
+            if record.is_awake:
+                record.is_to_pause = True
                 self.fleet.send(number, Pause())
-        self._until(lambda: not any(member.is_awake for member in self.members))
+        self._until(lambda: not any(record.is_awake for record in self.records))
         if self.ranks:
             self.ranks.pause()
         self.accounts.sheet.switch("off")
@@ -350,17 +350,17 @@ class WallCluster(Cluster):
             self._until_there()
         deaths = -1
         while deaths != (deaths := sum(self.fleet.deaths)):  # groups of the dead move on
-            for number, member in enumerate(self.members):
-                member.state = None
-                if member.stage == "at work":
-                    member.is_to_tell_state = True
+            for number, record in enumerate(self.records):
+                record.state = None
+                if record.stage == "at work":
+                    record.is_to_tell_state = True
                     self.fleet.send(number, HandOver())
-            self._until(lambda: not any(member.is_to_tell_state for member in self.members))
+            self._until(lambda: not any(record.is_to_tell_state for record in self.records))
         return {
             **super().state_dict(),
-            "generators": [member.state for member in self.members],
-            "groups_of": [dict(member.groups) if member.state is not None else {} for member in self.members],
-            "published_version": self.crew.newest.version,
+            "generators": [record.state for record in self.records],
+            "groups_of": [dict(record.groups) if record.state is not None else {} for record in self.records],
+            "published_version": self.generators.newest.version,
             "accounts": self.accounts.state_dict(self.clock.now),
             "peak_flops_per_s": self.peak_flops_per_s,
         }
@@ -371,11 +371,11 @@ class WallCluster(Cluster):
         super().load_state_dict(state)
         self.accounts.load_state_dict(state["accounts"], self.clock)
         self.peak_flops_per_s = state["peak_flops_per_s"]
-        self.crew.newest = NewWeights(publication=0, version=state["published_version"])
+        self.generators.newest = NewWeights(publication=0, version=state["published_version"])
         for number, (generator, groups) in enumerate(zip(state["generators"], state["groups_of"], strict=True)):
             if generator is not None:
-                self.members[number].version = generator["version"]
-                self.members[number].groups = dict(groups)
+                self.records[number].version = generator["version"]
+                self.records[number].groups = dict(groups)
                 self.fleet.send(number, TakeOver(state=generator))
-        held = {group for member in self.members for group in member.groups}
-        self.crew.homeless = [group for group in self.assembling if group not in held]
+        held = {group for record in self.records for group in record.groups}
+        self.generators.homeless = [group for group in self.assembling if group not in held]

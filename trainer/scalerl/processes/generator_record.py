@@ -10,8 +10,8 @@ Stage = Literal["starting", "catching up", "at work", "gone"]
 
 
 @dataclass(kw_only=True)
-class Member:
-    """A generator's record: `Member(stage="at work", version=12, told=12, seen=12, taken=12, groups={331: 16})`."""
+class GeneratorRecord:
+    """A generator's record: `GeneratorRecord(stage="at work", version=12, told=12, seen=12, groups={331: 16})`."""
 
     stage: Stage = "starting"
     version: int = 0

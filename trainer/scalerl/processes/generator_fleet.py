@@ -1,6 +1,6 @@
 """The coordinator's records of its generators: their stages, groups and weights.
 
-The crew sends orders and notes answers. Prompts and rollouts are left to the cluster, which is told the groups to
+Orders go out from here, and answers are noted. Prompts and rollouts are left to the cluster, which is told the groups to
 generate again.
 """
 
@@ -15,9 +15,9 @@ from scalerl.generator.request import Request
 from scalerl.processes.accounts import Accounts
 from scalerl.processes.fleet import SILENCE_LIMIT_S, START_LIMIT_S, Fleet
 from scalerl.processes.generator_process import GeneratorWork
+from scalerl.processes.generator_record import GeneratorRecord
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death
-from scalerl.processes.member import Member
 from scalerl.processes.messages import NewRequests, NewWeights, Refused, Report, Resume
 from scalerl.quantities import counted
 
@@ -25,7 +25,7 @@ MOST_REFUSALS = 3
 """Publications in a row that a generator may reject; each is published again at once."""
 
 
-class Crew:
+class GeneratorFleet:
     """The generators of a run, started on construction; none is at work yet."""
 
     def __init__(
@@ -33,7 +33,7 @@ class Crew:
     ) -> None:
         """Start generators that execute `work`; events of theirs are added to `news`."""
         self.accounts, self.news, self.store = accounts, news, work.store
-        self.members = [Member() for _ in units]
+        self.records = [GeneratorRecord() for _ in units]
         self.homeless: list[int] = []
         """Groups waiting for a generator."""
         self.newest = NewWeights(publication=0, version=0)
@@ -43,37 +43,37 @@ class Crew:
     @property
     def at_work(self) -> list[int]:
         """Numbers of the generators that accept groups."""
-        return [number for number, member in enumerate(self.members) if member.stage == "at work"]
+        return [number for number, record in enumerate(self.records) if record.stage == "at work"]
 
     @property
     def version(self) -> int:
         """Oldest weights last known to be in use by a generator that accepts groups."""
-        return min((self.members[number].version for number in self.at_work), default=self.newest.version)
+        return min((self.records[number].version for number in self.at_work), default=self.newest.version)
 
     @property
     def all_have_taken(self) -> bool:
         """True if all generators that accept groups have the last publication."""
-        return all(self.members[number].taken >= self.newest.publication for number in self.at_work)
+        return all(self.records[number].taken >= self.newest.publication for number in self.at_work)
 
     @property
     def some_come(self) -> bool:
         """True if a generator has yet to start or to take its first weights."""
-        return any(member.stage in ("starting", "catching up") for member in self.members)
+        return any(record.stage in ("starting", "catching up") for record in self.records)
 
     @property
     def refused_by_some(self) -> bool:
         """True if a generator saw the last publication without taking it; it will not take that one later."""
         newest = self.newest.publication
-        return any(member.reads and member.taken < member.seen == newest for member in self.members)
+        return any(record.reads and record.taken < record.seen == newest for record in self.records)
 
     def may_write(self, publication: int) -> bool:
         """True if the last publication is on its nodes, and nobody still reads what this one overwrites."""
-        are_done = (member.seen >= publication - 2 for member in self.members if member.reads)
+        are_done = (record.seen >= publication - 2 for record in self.records if record.reads)
         return not self.store.is_broadcasting and all(are_done)
 
     def missing(self, generations: int) -> int:
         """Number of rollouts requested and unfinished; a group has `generations` of them."""
-        return len(self.homeless) * generations + sum(member.missing for member in self.members)
+        return len(self.homeless) * generations + sum(record.missing for record in self.records)
 
     def units(self) -> list[UnitState]:
         """Last known activity of each generator."""
@@ -81,11 +81,11 @@ class Crew:
             UnitState(
                 unit=f"generator {number}",
                 node=self.fleet.node_name(number),
-                state=member.stage,
-                doing=self.accounts.generators[number].doing if member.stage == "at work" else "",
+                state=record.stage,
+                doing=self.accounts.generators[number].doing if record.stage == "at work" else "",
                 deaths=self.fleet.deaths[number],
             )
-            for number, member in enumerate(self.members)
+            for number, record in enumerate(self.records)
         ]
 
     # --- orders -----------------------------------------------------------------------------------------------------
@@ -96,8 +96,8 @@ class Crew:
         if not candidates:
             self.homeless.append(group)
             return
-        number = min(candidates, key=lambda each: self.members[each].missing)
-        self.members[number].groups[group] = len(requests)
+        number = min(candidates, key=lambda each: self.records[each].missing)
+        self.records[number].groups[group] = len(requests)
         if self.accounts.generators[number].doing == "wait_prompts":
             self.accounts.generators[number].switch("decode", self.accounts.now())
         self.fleet.send(number, NewRequests(requests=requests))
@@ -106,21 +106,21 @@ class Crew:
         """Bring a publication to every node, and announce it to every generator that reads weights."""
         self.newest = NewWeights(publication=publication, version=version, probe=probe)
         self.store.broadcast(publication, version)
-        for number, member in enumerate(self.members):
-            if member.reads:
+        for number, record in enumerate(self.records):
+            if record.reads:
                 self._tell_newest(number)
 
     def wake(self, number: int) -> None:
         """Tell a waiting generator to continue."""
-        self.members[number].is_awake = True
+        self.records[number].is_awake = True
         self.fleet.send(number, Resume())
 
     def _tell_newest(self, number: int) -> None:
         """Tell a generator of the newest weights once they are on its node."""
-        member, line, newest = self.members[number], self.fleet.line(number), self.newest
+        record, line, newest = self.records[number], self.fleet.line(number), self.newest
 
         def tell() -> None:
-            member.told = newest.publication
+            record.told = newest.publication
             line.send(newest)
 
         self.store.when_at(line.unit.node, tell)
@@ -129,43 +129,43 @@ class Crew:
 
     def note(self, number: int, report: Report) -> None:
         """Note a generator's report; afterwards call `put_to_work` if it was catching up and has taken weights."""
-        member = self.members[number]
-        if report.publication > member.taken:
-            member.refusals = 0
-        member.version, member.taken = report.version, report.publication
-        member.seen = max(member.seen, report.publication)
+        record = self.records[number]
+        if report.publication > record.taken:
+            record.refusals = 0
+        record.version, record.taken = report.version, report.publication
+        record.seen = max(record.seen, report.publication)
         self.accounts.generators[number].report(report.seconds, report.doing)
 
     def note_finished(self, number: int, group: int) -> None:
         """Note the end of a rollout in one of the generator's groups."""
-        groups = self.members[number].groups
+        groups = self.records[number].groups
         groups[group] -= 1
         if groups[group] == 0:
             del groups[group]
 
     def note_refusal(self, number: int, refused: Refused) -> None:
         """Note a rejected publication; Interrupted if that happens too often."""
-        member = self.members[number]
-        member.seen = refused.publication
-        member.refusals += 1
+        record = self.records[number]
+        record.seen = refused.publication
+        record.refusals += 1
         self.news.append(
-            f"generator {number} rejected the new weights and kept version {member.version}: {refused.reason}"
+            f"generator {number} rejected the new weights and kept version {record.version}: {refused.reason}"
         )
-        if member.refusals == MOST_REFUSALS:
+        if record.refusals == MOST_REFUSALS:
             raise Interrupted(f"generator {number} rejected {MOST_REFUSALS} publications in a row: {refused.reason}")
 
     def note_death(self, number: int, death: Death) -> list[int]:
         """Restart a dead generator unless it dies too often; return its groups, which must be generated again."""
-        member = self.members[number]
-        if death.by_itself and not member.has_begun:
+        record = self.records[number]
+        if death.by_itself and not record.has_begun:
             raise Interrupted(f"generator {number} {death.how} while starting")
-        groups = list(member.groups)
+        groups = list(record.groups)
         self.accounts.generators[number].switch("dead", self.accounts.now())
         is_restarted, said = self.fleet.restart(number)
-        self.members[number] = Member(stage="starting" if is_restarted else "gone", has_begun=member.has_begun)
+        self.records[number] = GeneratorRecord(stage="starting" if is_restarted else "gone", has_begun=record.has_begun)
         lost = f". Its {counted(len(groups), 'unfinished group')} will be generated again" if groups else ""
         self.news.append(f"generator {number} {death.how}. {said}{lost}")
-        if all(each.stage == "gone" for each in self.members):
+        if all(each.stage == "gone" for each in self.records):
             raise Interrupted(f"generator {number} {death.how}, and no other generator is left")
         return groups
 
@@ -174,22 +174,22 @@ class Crew:
 
         If others have newer weights, it takes those first. If nothing was published, it waits for the next publication.
         """
-        member, is_restarted = self.members[number], self.fleet.deaths[number] > 0
+        record, is_restarted = self.records[number], self.fleet.deaths[number] > 0
         if is_restarted:
             self.accounts.generators[number].replaced(self.accounts.now())
-        elif member.version == self.newest.version:
+        elif record.version == self.newest.version:
             return True
-        member.stage = "catching up"
+        record.stage = "catching up"
         if self.newest.publication:
             # The last publication but one may be overwritten, whatever this generator has not read.
-            member.seen = self.newest.publication - 1
+            record.seen = self.newest.publication - 1
             self._tell_newest(number)
         return False
 
     def put_to_work(self, number: int, *, is_running: bool) -> list[int]:
         """Let a generator accept groups; return the groups waiting for one."""
-        member = self.members[number]
-        member.stage, member.has_begun = "at work", True
+        record = self.records[number]
+        record.stage, record.has_begun = "at work", True
         if is_running:
             self.accounts.generators[number].replaced(self.accounts.now())
             self.wake(number)
@@ -198,6 +198,6 @@ class Crew:
 
     def end_silent(self) -> None:
         """Kill each generator that owes an answer but has been silent too long; it is then handled as dead."""
-        for number, member in enumerate(self.members):
-            limit_s = START_LIMIT_S if member.stage == "starting" else SILENCE_LIMIT_S
-            self.fleet.kill_if_silent(number, member.owed, limit_s)
+        for number, record in enumerate(self.records):
+            limit_s = START_LIMIT_S if record.stage == "starting" else SILENCE_LIMIT_S
+            self.fleet.kill_if_silent(number, record.owed, limit_s)
