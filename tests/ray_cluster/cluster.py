@@ -35,6 +35,7 @@ class RayCluster:
             "RAY_TMPDIR": str(self._folder),
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_worker_niceness": "0",
+            "RAY_gcs_rpc_server_reconnect_timeout_s": "10",  # instead of a minute, when the head node is gone
         }
         self._reaper = start_reaper(self.mark)
         self._log = (self._folder / "nodes.log").open("ab")

@@ -11,12 +11,17 @@ TEST_LIMIT_S = 1800
 
 
 @pytest.fixture(scope="session")
-def cluster():
+def ray_is_there():
+    """Skips or fails where Ray is not installed."""
     if not is_installed():
         reason = "Ray is not installed; `make install` with the extra dev has it"
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def cluster(ray_is_there):
     with RayCluster(cpus=1) as running:
         running.second = running.add_node(1)
         yield running

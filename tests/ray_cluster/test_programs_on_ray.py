@@ -5,7 +5,7 @@ import signal
 
 import pytest
 from own_programs import write_study
-from ray_cluster.cluster import command_line
+from ray_cluster.cluster import RayCluster, command_line
 from ray_cluster.study import LIMIT_S, RayStudy
 
 from scalerl.run.metrics import read_rows
@@ -72,6 +72,21 @@ def test_a_program_goes_on_whatever_is_killed_or_cancelled(cluster, study):
     study.until_nothing_is_left()
     logs = [[row["step"] for row in read_rows(path)] for path in study.home.glob("runs/*/metrics.jsonl")]
     assert logs == [list(range(31))] * 2
+
+
+@pytest.mark.studies
+def test_when_the_head_node_is_gone_nothing_is_left_and_the_command_says_so(ray_is_there, tmp_path):
+    with RayCluster(cpus=1) as own:
+        own.add_node(1)
+        study = RayStudy(cluster=own, folder=tmp_path)
+        write(study, HELD.format(finish=str(tmp_path / "finish")))
+        command = study.begin()
+        study.until(at_20, "both programs", command)
+        own.kill_node(0)
+        assert command.wait(LIMIT_S) == 2, study.said
+        assert "error: no Ray cluster to train on" in study.said
+        study.until_nothing_is_left()
+        assert {row["state"] for row in study.rows().values()} == {"stale"}
 
 
 def attempts(rows):

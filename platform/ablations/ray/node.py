@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from scalerl.environment import VISIBLE_GPUS
 from scalerl.left_names import members_of_group, take_names_away
 from scalerl.warden import warden
 
+LOOK_AT_PROCESS_EVERY_S = 0.2
 RAYLET = "RAY_RAYLET_PID"
 """Ray's variable for the process that starts its workers and gives them their low priority."""
 OF_RAY = frozenset({"PYTHONBREAKPOINT", "SPT_NOENV"})
@@ -59,7 +61,11 @@ def run_python(program: Sequence[str], environment: Mapping[str, str], directory
     except OSError as error:
         return f"{error.filename}: {error.strerror or error}"
     warden.guard(process.pid)
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    daemon = os.getppid()
+    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        if os.getppid() != daemon:  # Ray may leave a worker whose daemon has lost the head node
+            os._exit(1)  # at which the warden ends the process
+        time.sleep(LOOK_AT_PROCESS_EVERY_S)
     take_names_away(members_of_group(process.pid))
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)  # before it is reaped: afterwards its id may be another's
