@@ -25,8 +25,8 @@ from scalerl.weights.folder import FolderStore
 from scalerl.weights.hugging_face import Weights
 from scalerl.weights.store import WeightStore
 
-ROUNDS_TO_NODES = 4
-"""Publications through each store, of which the first is not counted."""
+ROUNDS_TO_NODES = 5
+"""Publications through each store; the first two, one for each place in memory, are not counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ def to_other_nodes(weights: Weights, nodes: int) -> dict[str, object]:
         for store in stores.values():
             store.close()
     medians = {
-        name: {part: statistics.median(each[part] for each in rounds[1:]) for part in rounds[0]}
+        name: {part: statistics.median(each[part] for each in rounds[2:]) for part in rounds[0]}
         for name, rounds in seconds.items()
     }
     found: dict[str, object] = {

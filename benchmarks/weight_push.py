@@ -52,7 +52,7 @@ def main() -> None:
     weights = {name: tensor.contiguous() for name, tensor in large.exported_weights().items()}
     to_nodes = {f"{nodes} nodes": to_other_nodes(weights, nodes) for nodes in (2, 3)}
     if sys.argv[1:] == ["nodes"]:
-        write_record("weight_push_nodes", {"rounds": ROUNDS_TO_NODES - 1, "to_other_nodes": to_nodes})
+        write_record("weight_push_nodes", {"rounds": ROUNDS_TO_NODES - 2, "to_other_nodes": to_nodes})
         return
     found = {}
     for name, shape in SIZES.items():
@@ -70,7 +70,7 @@ def main() -> None:
             **through_stores(learner),
         }
         print(name, found[name])
-    record = {"rounds": ROUNDS - 1, "sizes": found, "rounds_to_nodes": ROUNDS_TO_NODES - 1, "to_other_nodes": to_nodes}
+    record = {"rounds": ROUNDS - 1, "sizes": found, "rounds_to_nodes": ROUNDS_TO_NODES - 2, "to_other_nodes": to_nodes}
     write_record("weight_push", record)
 
 

@@ -1,7 +1,7 @@
 """The coordinator's records of its generators: their stages, groups and weights.
 
-Orders go out from here, and answers are noted. Prompts and rollouts are left to the cluster, which is told the groups to
-generate again.
+Orders go out from here, and answers are noted. Prompts and rollouts are left to the cluster, which is told the groups
+to generate again.
 """
 
 import pickle
