@@ -244,9 +244,7 @@ def test_the_forecast_reads_on_a_dark_phone(browser):
             assert all(name["left"] >= 0 and name["right"] <= 400 for name in one["ticks"] + one["names"])
             assert all(a["right"] < b["left"] for a, b in zip(one["ticks"], one["ticks"][1:], strict=False))
             assert one["ink"] == "rgb(230, 233, 237)"  # the ink of dark pages
-        assert curves["area"]["right"] - curves["area"]["left"] > 250
-        (legend,) = curves["legend"]
-        assert legend["top"] > max(tick["bottom"] for tick in curves["ticks"])
-        assert legend["right"] <= 400
-        assert chances["ticks"][0]["top"] > legend["bottom"]  # the bars lie below the curves
+        assert curves["area"]["right"] - curves["area"]["left"] > 170  # names stand at the ends of the curves
+        assert curves["legend"] == []
+        assert chances["ticks"][0]["top"] > max(tick["bottom"] for tick in curves["ticks"])  # the bars lie below
         assert page.page.evaluate("document.documentElement.scrollWidth") <= 400
