@@ -1,7 +1,7 @@
 """Figures of forecasts: every variant at more compute, and its probability of being the best there."""
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -79,7 +79,8 @@ def forecast_curves_figure(results: Results, *, banded: Collection[str] | None =
 def _label_ends(figure: "Figure", results: Results, lines: Sequence[ForecastLine], *, plot: int) -> None:
     """Names at the ends of the curves, on an axis of `plot` pixels."""
     look = look_of(results)
-    rates = [rate for trace in figure.data for rate in (trace.y if trace.y is not None else ())]
+    traces: Any = figure.data
+    rates = [rate for trace in traces for rate in (trace.y if trace.y is not None else ())]
     air = 0.05 * (max(rates) - min(rates))
     low, high = min(rates) - air, max(rates) + air
     gap = (high - low) * LABEL_PX / plot

@@ -1,6 +1,7 @@
 """A variant rises if its seeds do together; a flat seed is no seed that wanders."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,13 +24,14 @@ from ablations.fit.fitting import fit_curve
     ],
 )
 def test_likelihood_ratios_of_seeds_add_up(deviances, rises):
-    wandering = [SimpleNamespace(rise_deviance=one, verdict="too noisy to tell") for one in deviances]
+    wandering: list[Any] = [SimpleNamespace(rise_deviance=one, verdict="too noisy to tell") for one in deviances]
     assert rise_together(wandering) is rises
     assert verdict_together(wandering, 0.5, 0.6) == ("weak" if rises else "too noisy to tell")
 
 
 def test_a_flat_or_a_collapsed_seed_speaks_for_its_variant():
-    seeds = [SimpleNamespace(rise_deviance=90.0, verdict=verdict) for verdict in ("resolved", "no rise", "collapsed")]
+    verdicts = ("resolved", "no rise", "collapsed")
+    seeds: list[Any] = [SimpleNamespace(rise_deviance=90.0, verdict=one) for one in verdicts]
     assert verdict_together(seeds[:1], 0.5, 0.52) == "resolved"
     assert verdict_together(seeds[:2], 0.5, 0.52) == "no rise"
     assert verdict_together(seeds, 0.5, 0.52) == "collapsed"

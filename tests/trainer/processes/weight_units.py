@@ -24,7 +24,7 @@ def large_weights(seed):
 class Deadly(UserDict):
     """Weights whose second tensor kills the process that asks for it."""
 
-    def items(self):
+    def items(self):  # pyright: ignore[reportIncompatibleMethodOverride]
         first, *_ = self.data.items()
         yield first
         os.kill(os.getpid(), 9)
