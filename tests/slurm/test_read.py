@@ -19,7 +19,7 @@ def test_jobs_that_die_before_training_are_one_failure_with_what_they_printed(st
     shown = study.platform("status", code=1)
     assert shown.count("no module here") == 1
     assert shown.count("see 1 below") == 3
-    assert "3 runs failed: scalerl seed 0, loo-loss seed 0, loo-off_policy seed 0" in shown
+    assert "3 runs failed: scalerl-s0, loo-loss-s0, loo-off_policy-s0" in shown
     (failure,) = json.loads(study.platform("status", "--json", code=1))["failures"]
     assert failure["runs"] == [row["id"] for row in rows.values()]
     assert "no module here" in failure["trace"]
