@@ -96,6 +96,10 @@ NOT_RUN = {
         *("platform doctor", "platform doctor --train", "platform retry"),
         "platform reproduce fig4a --scale 8b --executor slurm",
     ),
+    "a Ray cluster, which tests/ray_cluster starts": (
+        *(f"platform sweep sweeps/{rest} --executor ray" for rest in ("loo.yaml", "off_policy.yaml --scale smoke")),
+        *("platform doctor --ray", "platform cancel --variant loo-loss"),
+    ),
     "simulations, which tests/platform/paper runs with fewer curves": (
         *(f"platform design FILE --detect {size}" for size in ("0.02", "1.2 --question compute")),
     ),
@@ -145,6 +149,7 @@ NOT_COMPARED: dict[str, str] = {
     "effect of a against a0": "a formula",
     "interaction = mu_ab": "a formula",
     "y_i = a + b x_i": "a formula",
+    "the command     <- lines of JSON ->": "a picture of processes",
     "2d0e66ae0f22, 248 steps": "of a run with a planted cause, which benchmarks/doctor_planted.py trains",
     "import ablations": "a part of a script; tests/platform/test_log.py runs one",
 }
