@@ -25,12 +25,13 @@ LEFT_BY_OTHER_SWEEPS = {
         for name in ("card.json", "card.md", "curves.svg", "report.pdf", "report-md/", "report-csv/", "report-latex/")
     ),
     *("slurm.json", "submit.lock", "slurm.lock", "snapshots/<hash>/", "doctor/<job>/"),
+    *("sweeps/<name>/ray/driver.log", "sweeps/<name>/ray/<attempt>/"),
     *("runs/<id>/logs/attempt-<n>.node-<k>.log", "runs/<id>/meeting.json", "runs/<id>/weights/"),
     *("curves/log-<key>.npz", "curves/fit-<key>.npz", "sweeps/<name>/background.log"),
     *("runs/<id>/evaluations/", "runs/<id>/own/", "runs/<id>/work/", "runs/<id>/config.yaml"),
 }
-"""With other sweeps, stop rules, a total, a search, `platform reproduce` or `cancel`, Slurm, several nodes, the user's
-own functions, programs, logs of other trainers, or an agent."""
+"""With other sweeps, stop rules, a search, `platform reproduce` or `cancel`, Slurm, Ray, several nodes, the user's own
+functions, programs, logs of other trainers, or an agent."""
 
 
 def test_a_sweep_trains_every_run_once_and_is_extended_by_a_larger_budget(platform, study, home):
