@@ -141,17 +141,17 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
     boxed = last_boxed(response)
     if boxed is not None:
         return squeeze(boxed), "marked"
-    response = _END_OF_PROOF.sub("", response).strip()
+    response = response.strip()
     response = unquoted(_DISPLAYED.sub(r"\[\1\]", without_bold(response)).strip())
     if tagged := _TAGGED.findall(response):
         return squeeze(tagged[-1]), "said"
-    response = in_plain_prose(response)
     last_line = response.rpartition("\n")[2]
     if "####" in last_line:
         return squeeze(last_line.rpartition("####")[2]), "marked"
     tail = response
     if len(tail) > TAIL_CHARS:  # the first word of the tail may be the end of a longer word
         tail = re.sub(r"^\S*", "", tail[-TAIL_CHARS:])
+    tail = in_plain_prose(_END_OF_PROOF.sub("", tail))
     if (said := _last_said(tail)) or said is None:
         return squeeze(said or ""), "said"
     if (unknowns := _UNKNOWNS.search(tail)) and not changes_what_follows(tail[: unknowns.start()]):

@@ -101,9 +101,9 @@ def statements(text: str, place: str) -> Iterator[tuple[str, str]]:
 
 
 def in_plain_prose(response: str) -> str:
-    """The response without the numbers of its steps, if lines begin with 1., 2. and so on, and without a farewell."""
+    """The end of a response without the numbers of its steps, if lines begin with 1., 2. and so on, or a farewell."""
     numbers = [int(found[1]) for found in _STEP.finditer(response)]
-    if len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]:
+    if len(numbers) > 1 and numbers == [*range(numbers[0], numbers[0] + len(numbers))]:
         response = _STEP.sub("", response)
     return _FAREWELL.sub("", response)
 

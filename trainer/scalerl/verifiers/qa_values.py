@@ -62,8 +62,6 @@ def same_initials(answer: str, gold: str) -> bool:
 def same_value(answer: str, gold: str) -> bool:
     """True if both are the same date, amounts of the same quantity, or the same things joined by "and"."""
     answer, gold = (unicodedata.normalize("NFKC", text).casefold().strip(" .\n") for text in (answer, gold))
-    if re.fullmatch(r"\d{4}", gold) and (date := _date(answer)) is not None:
-        return date[0] == int(gold)
     if (
         (found := _AMOUNT.fullmatch(gold))
         and found["unit"] not in ("s", None)
