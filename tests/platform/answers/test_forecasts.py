@@ -391,7 +391,7 @@ def test_a_backtest_needs_a_finished_run(tmp_path):
     ("arguments", "said"),
     [
         (["--budget", "-1"], "--budget: found -1; must be a number greater than 0"),
-        (["--score", "1.5"], r"--score: found 1.5; must be a pass rate in \(0, 1\]"),
+        (["--score", "1.5"], "--score: found 1.5; must be a pass rate above 0 and at most 1"),
         (["--backtest", "--budget", "2"], "have no effect with --backtest"),
     ],
 )

@@ -74,7 +74,7 @@ def test_a_sweep_shows_its_question_its_command_and_what_each_variant_changes(pl
     assert "platform sweep sweeps/loo.yaml" in printed
     rows = [line.split(maxsplit=3) for line in printed.splitlines()[-3:]]
     assert [row[0] for row in rows] == ["scalerl", "loo-loss", "loo-curriculum"]
-    assert [row[3].strip() for row in rows] == ["the reference", "loss = {type: dapo}", "curriculum.type = uniform"]
+    assert [row[3].strip() for row in rows] == ["the reference", "loss.type = dapo", "curriculum.type = uniform"]
     assert json.loads(platform("show", "loo", "--json"))["reference"] == "scalerl"
 
 

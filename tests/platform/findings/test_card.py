@@ -122,7 +122,7 @@ def test_the_card_of_a_study_over_scales_has_its_differences_and_judges_what_is_
     assert row.count(f"| {results.compared('loo-loss').answers['ceiling'].cell} ") == 3
     assert row.split(" | ")[-2] == "carries"
     # Equal scales: what the two smaller ones forecast for the largest is what is found there.
-    assert "without largest, the forecast for it held the difference found there in 6 of 6 cases" in section
+    assert "without largest, the forecast for it contained the measured difference in 6 of 6 cases" in section
     assert card.to_json()["over_scales"] == ladder.to_json()
     (read,) = read_cards(sweep.home)
     assert [one.to_json() for one in read.claims] == [one.to_json() for one in card.claims]

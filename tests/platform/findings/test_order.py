@@ -66,7 +66,7 @@ def test_the_sheet_has_the_numbers_of_json_and_what_is_changed(home, tmp_path):
     lines = {line["curve"]: line for line in json.loads(compared(home, "--json"))["variants"]}
     rows = [*csv.DictReader(StringIO(compared(home, "--csv", "-")))]
     assert [row["variant"] for row in rows] == ["scalerl", "loo-loss", "loo-curriculum"]
-    assert rows[1]["changes"] == "loss = {type: dapo}"
+    assert rows[1]["changes"] == "loss.type = dapo"
     for row in rows:
         line = lines[row["variant"]]
         assert row["difference"] == line["difference"]

@@ -139,7 +139,7 @@ def test_a_single_comparison_has_no_star(tmp_path):
 def test_the_explanation_says_what_each_variant_changes(tmp_path):
     said = explanation(read_results(make_home(tmp_path)))
     assert [line for line in said if " changes " in line] == [
-        "loo-loss changes loss = {type: dapo}.",
+        "loo-loss changes loss.type = dapo.",
         "loo-curriculum changes curriculum.type = uniform.",
     ]
     assert "It comes directly from the evaluations; no curve is fitted." in " ".join(said)

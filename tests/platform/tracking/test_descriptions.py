@@ -24,7 +24,7 @@ def test_a_run_is_told_by_its_tags_and_differs_by_its_params():
         "reference": "scalerl",
         "variant": "loo-loss",
         "axis": "loss",
-        "changes": "loss = {type: dapo}",
+        "changes": "loss.type = dapo",
         "seed": "1",
         "code": "a, b",
     }

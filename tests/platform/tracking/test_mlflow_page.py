@@ -102,7 +102,7 @@ def test_a_variant_has_tags_that_say_what_it_is_and_what_was_found(pages):
     pages.open(f"runs/{pages.ids['loo-loss']}")
     pages.page.get_by_text("verdict_ceiling").first.wait_for()
     shown = re.sub(r"\s*:\s*", ": ", pages.page.locator("body").inner_text())
-    for tag in ("variant: loo-loss", "axis: loss", "changes: loss = {type: dapo}", "reference: scalerl"):
+    for tag in ("variant: loo-loss", "axis: loss", "changes: loss.type = dapo", "reference: scalerl"):
         assert tag in shown
     assert "verdict_ceiling: one seed: provisional" in shown
     assert "loss.type" in shown
