@@ -108,7 +108,7 @@ def test_a_name_that_mlflow_has_already_and_a_server_that_is_down_are_refused(pu
     from mlflow import MlflowClient
 
     MlflowClient(default_tracking_uri(pushed.home)).create_experiment("taken")
-    refused(pushed, "taken", "MLflow at .* has an experiment 'taken' already; choose another name")
+    refused(pushed, "taken", "MLflow at .* already has an experiment 'taken'; choose another name")
     ledger = pushed.folder / "sync.json"
     ledger.write_text(json.dumps(json.loads(ledger.read_bytes()) | {"tracking_uri": "http://127.0.0.1:9"}))
     refused(

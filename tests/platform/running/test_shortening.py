@@ -63,7 +63,7 @@ def test_a_shortened_study_remembers_its_size_until_it_has_grown_again(home, tmp
     assert Plan.read(home.plan_file("before")) == short
     # The same again is not refused, a third of it is, and the whole is whole.
     assert sized(plan_of(tmp_path, seeds="[0]"), home, shorten=False).begun == WHOLE
-    with pytest.raises(AblationsError, match="begun with 1 seed at 625 GPU-hours"):
+    with pytest.raises(AblationsError, match="started with 1 seed at 625 GPU-hours"):
         sized(plan_of(tmp_path, seeds="[0]", budget=0.5), home, shorten=False)
     assert sized(plan_of(tmp_path), home, shorten=False).begun is None
 
