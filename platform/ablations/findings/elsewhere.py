@@ -10,7 +10,7 @@ from ablations.findings.results import FittedVariant, Results, compare_variants
 from ablations.fit.curve import Curve
 from ablations.fit.curve_file import read_seed_curves
 from ablations.fit.options import FitSettings
-from ablations.home.labels import Labels, PlannedRun, PlannedVariant
+from ablations.home.labels import Labels, PlannedRun, PlannedVariant, run_name
 from ablations.readings.fitted_run import FittedRun
 from ablations.readings.readings_together import Done, readings_of_runs
 from ablations.readings.run_reading import RunReading
@@ -104,7 +104,7 @@ def compare_elsewhere(
 
 def _fitted(run: MeasuredRun, reading: RunReading | None) -> FittedRun:
     return FittedRun(
-        name=run.id,
+        name=run_name(run.variant, run.seed),
         curve=run.curve,
         fit=None if reading is None else reading.fit,
         reason=run.reason if reading is None else reading.reason,

@@ -19,8 +19,8 @@ ORDER_FILE = "order.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share:
-    """What a run asks of each of its nodes: `Share(nodes=2, cpus=8, gpus=4, gpu_kind="H100", memory_bytes=2**32)`."""
+class NodeShare:
+    """What a run asks of each of its nodes: `NodeShare(nodes=2, cpus=8, gpus=4, memory_bytes=2**32)`."""
 
     nodes: int
     cpus: int
@@ -43,10 +43,10 @@ class Share:
         return {"CPU": self.cpus, "GPU": self.gpus, "memory": self.memory_bytes, **kind}
 
 
-def share_of(resources: Resources, *, threads: int) -> Share:
+def share_of(resources: Resources, *, threads: int) -> NodeShare:
     """The share that a `resources:` block asks for; `threads` are the processors if it names none."""
     kind = str(resources.gpus).rpartition(":")[0]
-    return Share(
+    return NodeShare(
         nodes=resources.nodes,
         cpus=resources.cpus or threads,
         gpus=resources.num_gpus,
@@ -63,7 +63,7 @@ class RayOrder:
     """The run's folder."""
     warm_starts: Path
     budget_gpu_hours: float
-    share: Share
+    share: NodeShare
     threads: int
     """CPU threads of one process."""
     snapshot: Path
@@ -88,7 +88,7 @@ def read_order(attempt: Path) -> RayOrder:
     """The order in the folder of an attempt."""
     content = json.loads((attempt / ORDER_FILE).read_bytes())
     paths = {name: Path(content[name]) for name in ("run", "warm_starts", "snapshot", "directory")}
-    return RayOrder(**content | paths | {"share": Share(**content["share"])})
+    return RayOrder(**content | paths | {"share": NodeShare(**content["share"])})
 
 
 def node_log(attempt: Path, node: int) -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 from ablations.home.home import Home
 from ablations.home.state import ask_to_stop
 from ablations.ray.driver_process import DriverProcess, RayJob
-from ablations.ray.order import RayOrder, Share
+from ablations.ray.order import NodeShare, RayOrder
 
 
 @dataclass(kw_only=True)
@@ -24,7 +24,7 @@ class RaySite:
     """The folder of the sweep for what belongs to Ray: one folder per attempt, and the driver's output."""
     snapshot: Path
     """The folder of the code."""
-    share: Share
+    share: NodeShare
     threads: int
     driver: DriverProcess
     """Replaced by a new one if it is gone."""

@@ -12,14 +12,14 @@ from ablations.study.expand import Study
 if TYPE_CHECKING:
     from ablations.pools.command_pool import CommandPool
     from ablations.ray.driver_process import DriverProcess
-    from ablations.ray.order import Share
+    from ablations.ray.order import NodeShare
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnRay:
     """Actors of a Ray cluster, one per node of a run, at most `jobs` runs at a time."""
 
-    share: "Share"
+    share: "NodeShare"
     threads: int
     """Threads of one process."""
     jobs: int

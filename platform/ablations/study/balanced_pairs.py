@@ -6,10 +6,10 @@ from itertools import chain
 
 from ablations.text import TOGETHER
 
-Pair = tuple[str, str]
+TwoChanges = tuple[str, str]
 
 
-def balanced_pairs(pairs: Sequence[Pair], number: int) -> list[Pair]:
+def balanced_pairs(pairs: Sequence[TwoChanges], number: int) -> list[TwoChanges]:
     """`number` of the pairs, in their order, chosen by the order alone.
 
     If any two changes may be a pair, the changes are in equally many pairs, or differ by one.
@@ -17,7 +17,7 @@ def balanced_pairs(pairs: Sequence[Pair], number: int) -> list[Pair]:
     >>> balanced_pairs([("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d")], 2)
     [('a', 'b'), ('c', 'd')]
     """
-    counts, chosen = Counter[str](), list[Pair]()
+    counts, chosen = Counter[str](), list[TwoChanges]()
     spare = list(pairs)
     for _ in range(number):
         best = min(spare, key=lambda pair: counts[pair[0]] + counts[pair[1]])
@@ -32,7 +32,7 @@ def balanced_pairs(pairs: Sequence[Pair], number: int) -> list[Pair]:
     return [pair for pair in pairs if pair in chosen]
 
 
-def balance_text(pairs: Sequence[Pair], possible: Sequence[Pair]) -> str:
+def balance_text(pairs: Sequence[TwoChanges], possible: Sequence[TwoChanges]) -> str:
     """How many of the possible pairs these are: `10 of 45 pairs of changes, each change in 2 of them`."""
     counts = Counter(chain.from_iterable(pairs))
     every = [counts[change] for change in dict.fromkeys(chain.from_iterable(possible))]
@@ -42,12 +42,14 @@ def balance_text(pairs: Sequence[Pair], possible: Sequence[Pair]) -> str:
     return f"{share} pairs of changes, each change in {each} of them"
 
 
-def pair_names(pairs: Sequence[Pair]) -> str:
+def pair_names(pairs: Sequence[TwoChanges]) -> str:
     """The names of the variants with both changes: `a+b, c+d`."""
     return ", ".join(f"{first}{TOGETHER}{second}" for first, second in pairs)
 
 
-def _swaps(chosen: Sequence[Pair], spare: Sequence[Pair], counts: Counter[str]) -> Iterator[tuple[Pair, Pair]]:
+def _swaps(
+    chosen: Sequence[TwoChanges], spare: Sequence[TwoChanges], counts: Counter[str]
+) -> Iterator[tuple[TwoChanges, TwoChanges]]:
     """Pairs to replace by one in which a change makes room for another that is in two pairs fewer, or in even less."""
     for out in chosen:
         for into in spare:

@@ -18,7 +18,7 @@ from ablations.errors import FileError, FileProblem, Place, did_you_mean
 from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
-from ablations.study.balanced_pairs import Pair
+from ablations.study.balanced_pairs import TwoChanges
 from ablations.study.forms import Draft, drafts, grid_values, possible_pairs
 from ablations.study.known_ceiling import highest_of
 from ablations.study.merge_resources import Asked, asked_in
@@ -80,7 +80,7 @@ class Study:
     """The place of the compute of each run in the file."""
     made: Mapping[str, Any] = field(default_factory=dict)
     """What the scale changes in the one that it is made from; empty for the scale of a file."""
-    possible_pairs: tuple[Pair, ...] = ()
+    possible_pairs: tuple[TwoChanges, ...] = ()
     """Every two changes that could be trained together; empty of a file without `pairs`."""
     space: SearchSpace | None = None
     """The space of a search; None without one. Each trial becomes a variant (`ablations.search`)."""
@@ -91,7 +91,7 @@ class Study:
         return self.variants[0]
 
     @property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[TwoChanges]:
         """The variants' names of every two changes that are trained together."""
         if not self.sweep.pairs:
             return []

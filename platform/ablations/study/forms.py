@@ -18,7 +18,7 @@ from typing import Any
 from ablations.errors import Place, did_you_mean
 from ablations.files.lookup import find_file
 from ablations.files.source import KeyPath, Source
-from ablations.study.balanced_pairs import Pair, balanced_pairs
+from ablations.study.balanced_pairs import TwoChanges, balanced_pairs
 from ablations.study.names import Values, label
 from ablations.study.override import Override, overrides_from, overrides_in
 from ablations.study.program import configuration_in
@@ -67,7 +67,7 @@ def drafts(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> It
     yield from _together(sweep, source, [*single, *written])
 
 
-def possible_pairs(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> list[Pair]:
+def possible_pairs(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> list[TwoChanges]:
     """The names of every two changes that `pairs` may train together; none of a file without pairs."""
     if not sweep.pairs:
         return []

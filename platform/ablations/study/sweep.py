@@ -136,7 +136,7 @@ def _all_some_or_listed(written: Any) -> Literal["all", "some", "listed"] | None
     return None
 
 
-Pairs = Annotated[
+SomePairs = Annotated[
     Annotated[bool, Tag("all")]
     | Annotated[int, Field(ge=1), Tag("some")]
     | Annotated[tuple[tuple[str, str], ...], Field(min_length=1), Tag("listed")],
@@ -209,7 +209,7 @@ class Sweep(Frozen):
     """One variant per position: all first values, all second values, and so on."""
     variants: Named = Field(default_factory=dict)
     """Variants written out in full."""
-    pairs: Pairs = False
+    pairs: SomePairs = False
     """Two changes together, as variants `a+b`: every two of `leave_one_out`, `axes` and `variants` that do not change
     the same setting, so many of these if it is a number, with every change in about as many, or the two of each entry,
     as in `[[loo-loss, loo-curriculum]]`. The comparison then has interactions."""

@@ -3,7 +3,7 @@
 import pytest
 
 from ablations.ray.capacity import places_on, runs_at_once, why_none
-from ablations.ray.order import Share, share_of
+from ablations.ray.order import NodeShare, share_of
 from ablations.study.resources import Resources
 
 GB = 2**30
@@ -12,7 +12,7 @@ SMALL = {"CPU": 4.0, "memory": 8.0 * GB}
 
 
 def share(**more):
-    return Share(**{"nodes": 1, "cpus": 2, "gpus": 0, "gpu_kind": "", "memory_bytes": GB} | more)
+    return NodeShare(**{"nodes": 1, "cpus": 2, "gpus": 0, "gpu_kind": "", "memory_bytes": GB} | more)
 
 
 @pytest.mark.parametrize(
@@ -45,5 +45,5 @@ def test_what_no_node_holds_is_said_with_what_there_is():
 def test_a_share_is_what_the_resources_ask_of_each_node():
     asked = Resources.model_validate({"nodes": 2, "gpus": "h100:4", "mem_gb": 0.5, "partition": "of Slurm"})
     found = share_of(asked, threads=3)
-    assert found == Share(nodes=2, cpus=3, gpus=4, gpu_kind="H100", memory_bytes=GB // 2)
+    assert found == NodeShare(nodes=2, cpus=3, gpus=4, gpu_kind="H100", memory_bytes=GB // 2)
     assert found.resources == {"CPU": 3, "GPU": 4, "memory": GB // 2, "accelerator_type:H100": 0.001}

@@ -6,7 +6,7 @@ import pytest
 
 from ablations.ray.driver_process import RayError, require_ray
 from ablations.ray.node import ordinary_environment
-from ablations.ray.order import RayOrder, Share, node_log, read_order
+from ablations.ray.order import NodeShare, RayOrder, node_log, read_order
 
 
 def test_nothing_of_rays_enters_the_environment_of_a_run():
@@ -32,7 +32,7 @@ def test_an_order_is_read_as_it_was_written(tmp_path):
         run=tmp_path / "runs" / "3f0c9a1b2d4e",
         warm_starts=tmp_path / "warm_starts",
         budget_gpu_hours=0.25,
-        share=Share(nodes=2, cpus=3, gpus=1, gpu_kind="H100", memory_bytes=2**30),
+        share=NodeShare(nodes=2, cpus=3, gpus=1, gpu_kind="H100", memory_bytes=2**30),
         threads=2,
         snapshot=tmp_path / "snapshots" / "1",
         directory=Path("/work"),

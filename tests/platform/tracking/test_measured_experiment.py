@@ -103,7 +103,7 @@ def test_the_table_warns_of_runs_that_failed_and_of_readings_without_compute(sto
     said = " ".join(compare(*named, "--explain").split())
     assert said.startswith("grpo, 4 runs")
     assert "C_mid and cost: gpu_hours." in said
-    assert "plain-s1: MLflow has it as FAILED." in said
+    assert "plain-s1: its status in MLflow is FAILED." in said
     assert "dapo-s1: 1 of 41 evaluations have no compute at their step." in said
 
 
