@@ -1,6 +1,6 @@
 """What judging the rise of seeds together brings, and what it costs: equal variants whose readings are noisy.
 
-    PYTHONPATH=platform:trainer python benchmarks/seeds_that_wander.py        # about 15 minutes on one core
+    PYTHONPATH=platform:trainer python benchmarks/seeds_that_wander.py        # some minutes on one core
 
 Two equal variants of three seeds rise from .3 by .15 with B 1.5; twelve readings, noise AR(1) .3, computes to C_mid .1
 apart in ln. Of the compute ratio: in how many pairs it has an interval if every seed must rise by itself, and if the
@@ -26,7 +26,7 @@ from ablations.fit.result import Fit
 
 COMPUTE = np.arange(13) * 100.0
 R_0, RISE, B, C_MID, SPREAD, RHO = 0.3, 0.15, 1.5, 300.0, 0.1, 0.3
-SDS, PAIRS, SEEDS, SAMPLES = (0.02, 0.025, 0.03), 100, 3, 400.0
+SDS, PAIRS, SEEDS, SAMPLES = (0.02, 0.025, 0.03), 30, 3, 400.0
 
 
 def main() -> None:
