@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ablations.home.started_sweep import StartedSweep
-from ablations.running.train_missing import train_missing
-from ablations.study.expand import Study
+from ablations.running.with_command import WithCommand
 
 if TYPE_CHECKING:
     from ablations.pools.command_pool import CommandPool
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnRay:
+class OnRay(WithCommand):
     """Actors of a Ray cluster, one per node of a run, at most `jobs` runs at a time."""
 
     share: "NodeShare"
@@ -24,19 +23,6 @@ class OnRay:
     """Threads of one process."""
     jobs: int
     driver: "DriverProcess"
-
-    @property
-    def outlives_command(self) -> bool:
-        """False: the command stops its runs when it ends."""
-        return False
-
-    @property
-    def interrupted(self) -> str:
-        """The message of an interrupted command."""
-        return "Stopped. Run the same command again to resume from the last checkpoints."
-
-    def ask(self, sweep: StartedSweep, num_to_come: int = 0) -> None:
-        """Ask nothing: the cluster is there, and Ray knows no price."""
 
     def pool(self, sweep: StartedSweep, console: Console) -> "CommandPool":
         """The pool that trains the sweep's runs."""
@@ -60,7 +46,3 @@ class OnRay:
             holds=True,
             say=console.print,
         )
-
-    def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
-        """Train the runs that have not reached the budget."""
-        train_missing(study, sweep, self.pool(sweep, console), tracking_uri, console)

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ablations.home.started_sweep import StartedSweep
-from ablations.running.train_missing import train_missing
-from ablations.study.expand import Study
+from ablations.running.with_command import WithCommand
 
 if TYPE_CHECKING:
     from ablations.pools.command_pool import CommandPool
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnThisMachine:
+class OnThisMachine(WithCommand):
     """Processes on this machine, at most `jobs` at a time."""
 
     threads: int
@@ -27,19 +26,6 @@ class OnThisMachine:
     """GPUs of this machine."""
     gpus_of_run: int = 1
     """GPUs that a run can use."""
-
-    @property
-    def outlives_command(self) -> bool:
-        """False: the command stops its runs when it ends."""
-        return False
-
-    @property
-    def interrupted(self) -> str:
-        """The message of an interrupted command."""
-        return "Stopped. Run the same command again to resume from the last checkpoints."
-
-    def ask(self, sweep: StartedSweep, num_to_come: int = 0) -> None:
-        """Ask nothing: runs on this machine have no cost that the user must confirm."""
 
     def pool(self, sweep: StartedSweep, console: Console) -> "CommandPool":
         """The pool that trains the sweep's runs."""
@@ -54,7 +40,3 @@ class OnThisMachine:
             gpus_of_run=self.gpus_of_run,
         )
         return CommandPool(home=sweep.home, site=site, jobs=self.jobs, cancelled=sweep.cancellation, say=console.print)
-
-    def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
-        """Train the runs that have not reached the budget."""
-        train_missing(study, sweep, self.pool(sweep, console), tracking_uri, console)
