@@ -121,8 +121,8 @@ def test_when_the_coordinator_is_killed_agents_and_their_units_end(tmp_path):
         if child == 0:  # a coordinator of its own process, to be killed
             coordinator = Coordinator(tmp_path, place(0, 3), listen="127.0.0.1")
             coordinator.await_agents()
-            errands = [coordinator.start(f"unit {node}", node, (), pickle.dumps(with_a_child)) for node in (1, 2)]
-            found = [coordinator.connection(errand).recv() for errand in errands]
+            units = [coordinator.start(f"unit {node}", node, (), pickle.dumps(with_a_child)) for node in (1, 2)]
+            found = [coordinator.connection(unit).recv() for unit in units]
             os.write(writer, json.dumps(found).encode() + b"\n")
             time.sleep(600)
         os.close(writer)

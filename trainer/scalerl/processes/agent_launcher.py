@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.processes.authenticated import hang_up
-from scalerl.processes.coordinator import Coordinator, Errand
+from scalerl.processes.coordinator import Coordinator, RemoteUnit
 from scalerl.processes.launch import BURIAL_LIMIT_S, Body, LocalLauncher
 
 
@@ -40,30 +40,30 @@ class AgentLauncher:
 class AgentBody:
     """A process started by an agent."""
 
-    def __init__(self, coordinator: Coordinator, ticket: str, errand: Errand) -> None:
-        self._coordinator, self._ticket, self._errand = coordinator, ticket, errand
+    def __init__(self, coordinator: Coordinator, ticket: str, unit: RemoteUnit) -> None:
+        self._coordinator, self._ticket, self._unit = coordinator, ticket, unit
 
     @property
     def process_id(self) -> int:
         """Process id on its own node."""
-        return self._errand.process_id
+        return self._unit.process_id
 
     def connect(self) -> Connection:
         """Return the connection once the process has called."""
-        return self._coordinator.connection(self._errand)
+        return self._coordinator.connection(self._unit)
 
     def kill(self) -> None:
         """Have the agent kill the process; if that fails, cut the connection, at which the process ends itself."""
         self._coordinator.end(self._ticket)
-        if self._errand.code is None:
+        if self._unit.code is None:
             last_resort = threading.Timer(BURIAL_LIMIT_S, self._hang_up)
             last_resort.daemon = True
             last_resort.start()
 
     def _hang_up(self) -> None:
-        if self._errand.code is None and self._errand.connection:
-            hang_up(self._errand.connection)
+        if self._unit.code is None and self._unit.connection:
+            hang_up(self._unit.connection)
 
     def bury(self) -> int | None:
         """Return the exit code reported by the agent, which has ended the whole process group."""
-        return self._coordinator.code(self._errand, BURIAL_LIMIT_S)
+        return self._coordinator.code(self._unit, BURIAL_LIMIT_S)

@@ -56,7 +56,7 @@ CALL_LIMIT_S = 300.0
 
 
 @dataclass(kw_only=True)
-class Errand:
+class RemoteUnit:
     """A process on another node: its work and its state."""
 
     work: bytes
@@ -69,7 +69,7 @@ class Errand:
 
 
 @dataclass(kw_only=True)
-class Post:
+class AgentLine:
     """The agent of one node."""
 
     hello: Hello
@@ -95,8 +95,8 @@ class Coordinator:
         self.memory, self._carries = self._keeper.memory, itertools.count(1)
         self._state = threading.Condition()
         """Lock for all fields below; notified of every change."""
-        self._posts: dict[int, Post] = {}
-        self._errands: dict[str, Errand] = {}
+        self._agents: dict[int, AgentLine] = {}
+        self._units: dict[str, RemoteUnit] = {}
         self._took: dict[int, str] = {}
         """Faults of transfers that have ended, by number; empty if there was none."""
         self._is_over = False
@@ -125,19 +125,19 @@ class Coordinator:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
-        for post in self._posts.values():
-            post.say(Leave())
+        for agent in self._agents.values():
+            agent.say(Leave())
         with self._state:
-            self._state.wait_for(lambda: not any(post.is_there for post in self._posts.values()), LEAVE_LIMIT_S)
-        for post in self._posts.values():
-            hang_up(post.connection)
+            self._state.wait_for(lambda: not any(agent.is_there for agent in self._agents.values()), LEAVE_LIMIT_S)
+        for agent in self._agents.values():
+            hang_up(agent.connection)
 
     # --- nodes ------------------------------------------------------------------------------------------------------
 
     def await_agents(self) -> None:
         """Wait for an agent on every node; Interrupted if one does not connect, or has died."""
         with self._state:
-            self._state.wait_for(lambda: len(self._posts) == self.place.nodes - 1, AGENTS_LIMIT_S)
+            self._state.wait_for(lambda: len(self._agents) == self.place.nodes - 1, AGENTS_LIMIT_S)
             missing = [node for node in range(1, self.place.nodes) if not self.reaches(node)]
         if missing:
             names = ", ".join(map(str, missing))
@@ -149,83 +149,83 @@ class Coordinator:
     def reaches(self, node: int) -> bool:
         """True if processes can be started on the node."""
         with self._state:
-            return node == 0 or (node in self._posts and self._posts[node].is_there)
+            return node == 0 or (node in self._agents and self._agents[node].is_there)
 
     def node_name(self, node: int) -> str:
         """Name of the node, for people."""
         with self._state:
-            return self._posts[node].hello.name if node in self._posts else self.place.name if node == 0 else ""
+            return self._agents[node].hello.name if node in self._agents else self.place.name if node == 0 else ""
 
     @property
     def devices(self) -> list[int]:
         """Number of GPUs of each other node, in order."""
         with self._state:
-            return [self._posts[node].hello.devices for node in range(1, self.place.nodes)]
+            return [self._agents[node].hello.devices for node in range(1, self.place.nodes)]
 
     @property
     def host(self) -> str:
         """Address of this node for other nodes."""
         with self._state:
-            return next(post.hello.host for post in self._posts.values())
+            return next(agent.hello.host for agent in self._agents.values())
 
     @property
     def interface(self) -> str | None:
         """This node's network interface towards other nodes; None without an IPv4 address or without other nodes."""
         with self._state:
-            connections = [post.connection for post in self._posts.values() if post.is_there]
+            connections = [agent.connection for agent in self._agents.values() if agent.is_there]
         return interface_of(own_address(connections[0])) if connections else None
 
     # --- processes --------------------------------------------------------------------------------------------------
 
-    def start(self, ticket: str, node: int, devices: tuple[int, ...], work: bytes) -> Errand:
+    def start(self, ticket: str, node: int, devices: tuple[int, ...], work: bytes) -> RemoteUnit:
         """Have an agent start a process; on a node without an agent the process counts as dead."""
-        errand = Errand(work=work, node=node)
+        unit = RemoteUnit(work=work, node=node)
         with self._state:
-            assert ticket not in self._errands, ticket
-            self._errands[ticket] = errand
-            post = self._posts.get(node)
-        if post:
-            post.say(StartUnit(ticket=ticket, devices=devices))
-        return errand
+            assert ticket not in self._units, ticket
+            self._units[ticket] = unit
+            agent = self._agents.get(node)
+        if agent:
+            agent.say(StartUnit(ticket=ticket, devices=devices))
+        return unit
 
     def end(self, ticket: str) -> None:
         """Have an agent kill a process and all that it has started."""
         with self._state:
-            errand = self._errands[ticket]
-            post = self._posts.get(errand.node)
-        if post and errand.code is None:
-            post.say(EndUnit(ticket=ticket))
+            unit = self._units[ticket]
+            agent = self._agents.get(unit.node)
+        if agent and unit.code is None:
+            agent.say(EndUnit(ticket=ticket))
 
-    def connection(self, errand: Errand) -> Connection:
+    def connection(self, unit: RemoteUnit) -> Connection:
         """Return the connection to a process once it has called; EOFError if the process ends first."""
-        self._wait(lambda: errand.connection is not None or self._is_gone(errand), CALL_LIMIT_S)
-        if errand.connection is None:
+        self._wait(lambda: unit.connection is not None or self._is_gone(unit), CALL_LIMIT_S)
+        if unit.connection is None:
             raise EOFError("the process ended before it connected")
-        return errand.connection
+        return unit.connection
 
-    def code(self, errand: Errand, limit_s: float) -> int | None:
+    def code(self, unit: RemoteUnit, limit_s: float) -> int | None:
         """Return a process's exit code; None if its node is gone, or the process does not end within the limit."""
-        self._wait(lambda: self._is_gone(errand), limit_s)
-        return errand.code
+        self._wait(lambda: self._is_gone(unit), limit_s)
+        return unit.code
 
     def _wait(self, is_so: Callable[[], bool], limit_s: float) -> None:
         with self._state:
             self._state.wait_for(is_so, limit_s)
 
-    def _is_gone(self, errand: Errand) -> bool:
-        return errand.code is not None or not self.reaches(errand.node)
+    def _is_gone(self, unit: RemoteUnit) -> bool:
+        return unit.code is not None or not self.reaches(unit.node)
 
     # --- weights ----------------------------------------------------------------------------------------------------
 
     def carry(self, share: Share, giver: int, taker: int) -> None:
         """Wait until a node's keeper has a share from another's; OSError with the reason if it cannot."""
-        number, hello = next(self._carries), self._posts[giver or taker].hello
+        number, hello = next(self._carries), self._agents[giver or taker].hello
         host, port = (hello.address, hello.port) if giver else (hello.host, self._socket.getsockname()[1])
         order = TakeShare(number=number, host=host, port=port, share=share)
         if taker == 0:
             self._note(self._keeper.take(order))
         else:
-            self._posts[taker].say(order)
+            self._agents[taker].say(order)
             self._wait(lambda: number in self._took or not self.reaches(taker), order.limit_s)
         if number not in self._took:
             raise TimeoutError(f"no answer within {order.limit_s:.0f} s")
@@ -237,54 +237,54 @@ class Coordinator:
     def _serve(self, connection: Connection) -> None:
         match from_bytes(connection.recv_bytes(MOST_MESSAGE_BYTES)):
             case Hello() as hello:
-                self._serve_agent(Post(hello=hello, connection=connection))
+                self._serve_agent(AgentLine(hello=hello, connection=connection))
             case Called(ticket=ticket):
                 self._give_work(connection, ticket)
             case Share() as share:
                 self._keeper.give(connection, share)
 
     def _give_work(self, connection: Connection, ticket: str) -> None:
-        errand = self._errands[ticket]
-        connection.send_bytes(errand.work)
+        unit = self._units[ticket]
+        connection.send_bytes(unit.work)
         with self._state:
-            errand.connection, errand.work = connection, b""
-            if not self.reaches(errand.node):
+            unit.connection, unit.work = connection, b""
+            if not self.reaches(unit.node):
                 hang_up(connection)
             self._state.notify_all()
 
-    def _serve_agent(self, post: Post) -> None:
+    def _serve_agent(self, agent: AgentLine) -> None:
         """Receive an agent's messages until it is gone."""
-        node = post.hello.node
+        node = agent.hello.node
         with self._state:
-            if self._is_over or node in self._posts:
-                post.say(Leave())  # an agent given up earlier, whose processes are gone
-                post.connection.close()
+            if self._is_over or node in self._agents:
+                agent.say(Leave())  # an agent given up earlier, whose processes are gone
+                agent.connection.close()
                 return
-            self._posts[node] = post
-            give_up_soon(post.connection)
+            self._agents[node] = agent
+            give_up_soon(agent.connection)
             self._state.notify_all()
-        print(f"node {node} ({post.hello.name}) has joined with {post.hello.devices} GPUs", flush=True)
+        print(f"node {node} ({agent.hello.name}) has joined with {agent.hello.devices} GPUs", flush=True)
         with suppress(EOFError, OSError):
             while True:
-                said = from_bytes(post.connection.recv_bytes(MOST_MESSAGE_BYTES))
+                said = from_bytes(agent.connection.recv_bytes(MOST_MESSAGE_BYTES))
                 with self._state:
                     self._note(said)
                     self._state.notify_all()
         with self._state:
-            post.is_there = False
-            for errand in self._errands.values():
-                if errand.node == node and errand.code is None and errand.connection:
-                    hang_up(errand.connection)
+            agent.is_there = False
+            for unit in self._units.values():
+                if unit.node == node and unit.code is None and unit.connection:
+                    hang_up(unit.connection)
             self._state.notify_all()
         if not self._is_over:
-            print(f"node {node} ({post.hello.name}) has lost its agent", flush=True)
+            print(f"node {node} ({agent.hello.name}) has lost its agent", flush=True)
 
     def _note(self, said: Started | Exited | Took) -> None:
         match said:
             case Started():
-                self._errands[said.ticket].process_id = said.process_id
+                self._units[said.ticket].process_id = said.process_id
             case Exited():
-                self._errands[said.ticket].code = said.code
+                self._units[said.ticket].code = said.code
             case Took():
                 self._took[said.number] = said.fault
 
