@@ -18,12 +18,13 @@ PIECES = [
     "_", "*", "** a", "`a", "$", "$$ a", "\\[ a", "<answer>", "<answer>a ", "answer is ", "\\boxed{", "\\boxed{1}, ",
     "\\text{a}", "a ", "1 ", "1/", "(", "~~a", "not ", "no, ", "A or ", "A.\n", "\n", "- ", "```\n", "```python\nx=1\n",
     "```python\nf()\n```\n", "~~~\n", "def f(): pass\n", "because ", "\\", "{", "'", "½", "x = ", "1:2:", "é", "1.",
+    "10^", "\r\n",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_no_repeated_piece_takes_long(piece):
-    for before, after in (("", ""), ("answer is ", ""), ("", "\nThe answer is B.")):
+    for before, after in (("", ""), ("answer is ", ""), ("", "\nThe answer is B."), ("It is ", " !x")):
         assert seconds_of(before + piece * (NUM_CHARS // len(piece)) + after) < MOST_S, before + after
 
 

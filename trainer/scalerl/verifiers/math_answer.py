@@ -48,7 +48,7 @@ _QUOTED = re.compile(r"""["“]([^"“”]+)["”]\.?|['‘]([^'‘’]+)['’]\
 _SAID = re.compile(
     r"(?:answer|correct (?:option|choice))\W{0,4}(?:is\b\s*:?|:)|答案\s*(?:是|为|[:：】])\s*[:：]?", re.IGNORECASE
 )
-_END_OF_PROOF = re.compile(r"\s*\$?(?:\\(?:blacksquare|square|qed|Box)(?![A-Za-z])|[∎□■]|Q\.E\.D\.)\s*\$?\s*$")
+_END_OF_PROOF = re.compile(r"\$?(?:\\(?:blacksquare|square|qed|Box)(?![A-Za-z])|[∎□■]|Q\.E\.D\.)\s*\$?\s*$")
 _NO_VALUE = re.compile(
     r"(?:(?:indeed|therefore|thus|then|also|now)\s+)?(?:correct|right|verified|confirmed|consistent|reasonable|valid|unique"
     r"|clear|as follows)\b[^\d$\\]*",

@@ -95,14 +95,14 @@ _LARGE = re.compile(
 )
 _BEHIND = re.compile(r"(?<=[\d}])\s*(€|£|¥|₹)$")
 _DOLLAR_BEHIND = re.compile(r"^[^$]*\d\s*\\?\$$")
-_TRAILING = re.compile(r"(?:\s*(?:[,;:?。]|\\text\s*\{[\s.,]*\}|\\+(?![A-Za-z%${}|,;:!]))|\s+!)+$")
+_TRAILING = re.compile(r"(?:\s*(?:[,;:?。]|\\text\s*\{[\s.,]*\}|\\(?![A-Za-z%${}|,;:!]))|\s+!)+$")
 _INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\u00ad]")
 _LEADING = re.compile(
     r"^(?:\s|=|:(?!\d)|\\(?:approx|equiv|sim|simeq|implies|Rightarrow|Longrightarrow|therefore|to|rightarrow)(?![A-Za-z])|~)+"
 )
 _FUNCTION = re.compile(r"(?<![A-Za-z\\])(?:pi|ln|log|exp|sin|cos|tan)(?![A-Za-z])")
 _PLAIN_ROOT = re.compile(r"(?<![A-Za-z\\])sqrt\s*(?:\(([^()]*)\)|\{([^{}]*)\}|(\d+))")
-_SCIENTIFIC = re.compile(r"(?<=\d)\s*(?:[x*]|\\times|\\cdot)\s*10\s*\^\s*\{?([-+]?\d+)\}?")
+_SCIENTIFIC = re.compile(r"(?<=\d)\s*(?:[x*]|\\times|\\cdot)\s*10\s*\^\s*(?:\{([-+]?\d+)\}|([-+]?\d+)(?![\d.]))")
 _OPEN_INTERVAL = re.compile(r"(?P<lo>[\[\]])(?P<inside>[^\[\](){},;]+[,;][^\[\](){},;]+)(?P<hi>[\[\]])")
 _PRIMES = re.compile(r"(?<=[A-Za-z)}\d])\s*('+)(?!')|\^\s*\{?((?:\\prime\s*)+)\}?")
 
@@ -129,7 +129,7 @@ def tidy(text: str) -> str:
         text = text[:-1].rstrip()
     text = _PLAIN_ROOT.sub(lambda found: rf"\sqrt{{{found[1] or found[2] or found[3]}}}", text)
     text = _NAMED_FUNCTION.sub(r"\\\1 ", _MOD.sub(r"\\mod ", text)).replace("...", r"\dots ")
-    text = _SCIENTIFIC.sub(r"\\times 10^{\1}", text)
+    text = _SCIENTIFIC.sub(lambda found: rf"\times 10^{{{found[1] or found[2]}}}", text)
     text = _OPEN_INTERVAL.sub(_interval, text)
     text = _BINOMIAL.sub(r"\\binom{\1}{\2}", text)
     text = _DENOMINATOR.sub(r"\1{\2}", _NUMERATOR.sub(r"\\frac{\1}", text))

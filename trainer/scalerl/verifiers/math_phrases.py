@@ -42,7 +42,8 @@ _PART = re.compile(
 )
 _CASES = re.compile(r"\\begin\{cases\}(?P<rows>[^&]*)\\end\{cases\}")
 _VECTOR = re.compile(
-    r"\\begin\{[bp]matrix\}(?P<column>[^&]*\\\\[^&]*)\\end\{[bp]matrix\}|\\langle(?P<row>[^<>]*,[^<>]*)\\rangle"
+    r"\\begin\{[bp]matrix\}(?P<column>(?=.*\\\\)(?:(?!\\begin|\\end)[^&])*)\\end\{[bp]matrix\}"
+    r"|\\langle(?P<row>(?:(?!\\[lr]angle)[^<>])*,(?:(?!\\[lr]angle)[^<>])*)\\rangle"
 )
 _MINUS_SET = re.compile(r"\\mathbb\s*\{R\}\s*-\s*\\\{")
 _REASON = re.compile(

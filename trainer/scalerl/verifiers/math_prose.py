@@ -48,7 +48,7 @@ _CHANGING = frozenset(_TEXT_OF_CHANGING.split())
 """Words that deny or change a value shortly after them."""
 _STEP = re.compile(r"^[ \t]*(\d{1,2})[.)]\s+(?=\S)", re.MULTILINE)
 _FAREWELL = re.compile(
-    r"\s*(?:\n|(?<=[.!]))\s*(?:let me know|i hope (?:this|that)|feel free|hope (?:this|that) helps)\b[^\n]*$",
+    r"(?:\n|(?<=[.!]))[ \t]*(?:let me know|i hope (?:this|that)|feel free|hope (?:this|that) helps)\b[^\n]*$",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
@@ -105,7 +105,7 @@ def in_plain_prose(response: str) -> str:
     numbers = [int(found[1]) for found in _STEP.finditer(response)]
     if len(numbers) > 1 and numbers == [*range(numbers[0], numbers[0] + len(numbers))]:
         response = _STEP.sub("", response)
-    return _FAREWELL.sub("", response)
+    return _FAREWELL.sub("", response).rstrip()
 
 
 def _without_an_aside(sentence: str) -> str:

@@ -135,7 +135,8 @@ _TO = re.compile(rf"(?<=[\d\w}}])\s*(?:{TEXT}\{{\s*to\s*\}}|(?<![A-Za-z])to(?![A
 
 _FRACTION = r"\\frac(?:\{[\d.\\a-z]+\}\{[\d.\\a-z]+\}|\d\d)"
 _VALUE = (
-    rf"(?P<value>[-+]?(?:[\d.,/ ()+-]|{_FRACTION}|\\times|\\cdot|\\pi|\^\{{?-?\d+\}}?|\\sqrt(?:\{{[^{{}}]*\}}|\d))+?)"
+    rf"(?P<value>[-+]?(?:[\d.,/ ()+-]|{_FRACTION}|\\times|\\cdot|\\pi|\^\{{?-?\d+(?!\d)\}}?"
+    r"|\\sqrt(?:\{[^{}]*\}|\d))+?)"
 )
 _POWER = r"\s*(?:\^\s*\{?(?P<power>-?[1-9])\}?)?"
 _UNIT = re.compile(
