@@ -12,9 +12,9 @@ TEST_LIMIT_S = 1800
 
 @pytest.fixture(scope="session")
 def ray_is_there():
-    """Skips or fails where Ray is not installed."""
+    """Skip the tests if Ray is not installed; on CI fail, so that none is left out unseen."""
     if not is_installed():
-        reason = "Ray is not installed; `make install` with the extra dev has it"
+        reason = "Ray is not installed; install it with `pip install 'ablations[ray]'`"
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
