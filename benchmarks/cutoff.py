@@ -21,7 +21,7 @@ from record import write_record
 from simulation import NOISES, NUM_SAMPLES, SEED, simulate
 
 from ablations.fit.curve import Curve
-from ablations.fit.cutoff import BLOCK_READINGS, Cutoff, automatic_cutoff, num_early
+from ablations.fit.cutoff import BLOCK_READINGS, automatic_cutoff, num_early
 from ablations.fit.fitting import fit_curve
 
 TRUTH = {"A": 0.610, "B": 1.92, "C_mid": 2542.0, "R_0": 0.3}
@@ -50,9 +50,9 @@ def measure(phase: str | float, rho: float) -> dict[str, Any]:
         asked, refused = (sum(counts) for counts in zip(*map(blocks, cutoffs), strict=True))
         told = {"blocks": asked, "refused": refused / asked}
     else:
-        told = {"found": float(np.mean([cutoff.fit_from >= last_early() for cutoff in cutoffs]))}
+        told = {"found": float(np.mean([cutoff >= last_early() for cutoff in cutoffs]))}
     return told | {
-        "median_fit_from": float(np.median([cutoff.fit_from for cutoff in cutoffs])),
+        "median_fit_from": float(np.median(cutoffs)),
         "bias_A": float(np.mean([cutoff.fit.eq1_A - TRUTH["A"] for cutoff in cutoffs])),
     }
 
@@ -85,16 +85,18 @@ def straight(compute: np.ndarray) -> np.ndarray:
     return TRUTH["R_0"] + (end - TRUTH["R_0"]) * compute / EARLY_GPU_HOURS
 
 
-def cutoff_of(curve: Curve) -> Cutoff:
-    return automatic_cutoff(curve, fit=lambda fit_from: fit_curve(curve, fit_from=fit_from))
+def cutoff_of(curve: Curve) -> float:
+    found = automatic_cutoff(curve, fit=lambda fit_from: fit_curve(curve, fit_from=fit_from)).settings.fit_from
+    assert isinstance(found, float)
+    return found
 
 
-def blocks(cutoff: Cutoff) -> tuple[int, int]:
+def blocks(cutoff: float) -> tuple[int, int]:
     """How many blocks were asked about, and whether the last of them was refused."""
     early = num_early(grid().size - 1)
-    left = int(np.sum((grid() > 0) & (grid() <= cutoff.fit_from)))
+    left = int(np.sum((grid() > 0) & (grid() <= cutoff)))
     accepted = -(-(early - left) // BLOCK_READINGS)
-    return accepted + (cutoff.off_the_law is not None), int(cutoff.off_the_law is not None)
+    return accepted + (cutoff > 0), int(cutoff > 0)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,6 @@ class Disagreement:
     right_answer: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         return asdict(self)
 
 
