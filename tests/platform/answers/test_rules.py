@@ -41,10 +41,6 @@ def test_the_efficiency_rule_reads_the_interval_of_the_ratio(lo, hi, said):
     assert COMPUTE.verdict(Interval(estimate=1.0, lo=lo, hi=hi)) == said
 
 
-def test_without_a_common_target_the_efficiency_cannot_be_told():
-    assert COMPUTE.verdict(None) == "cannot tell"
-
-
 @pytest.mark.parametrize(
     ("delta", "said"), [(0.0201, "ceiling up"), (-0.0201, "ceiling down"), (0.0199, "no difference seen")]
 )
@@ -63,7 +59,3 @@ def test_the_rule_of_the_paper_is_a_margin_of_two_hundredths(delta, said):
 )
 def test_the_level_rule_reads_the_interval_of_the_difference(lo, hi, said):
     assert LEVEL.verdict(Interval(estimate=0.0, lo=lo, hi=hi)) == said
-
-
-def test_without_a_level_nothing_can_be_told():
-    assert LEVEL.verdict(None) == "cannot tell"

@@ -24,11 +24,6 @@ def test_the_file_comes_first_and_no_design_twice(tmp_path):
     assert ({one.budget for one in designs}, {one.samples for one in designs}) == ({0.5, 1.0, 2.0}, {4, 16})
 
 
-def test_a_number_of_seeds_of_its_own_is_looked_at_too(tmp_path):
-    blueprint = Blueprint(study=study_of(tmp_path, seeds="[0, 1, 2, 3]"), home=Home(tmp_path), budget=1.0)
-    assert {len(one.seeds) for one in blueprint.choices()} == {2, 3, 4, 5}
-
-
 def test_what_is_trained_is_not_paid_again(tmp_path):
     study = study_of(tmp_path)
     blueprint = Blueprint(study=study, home=trained_home(tmp_path / "home", study), budget=1.0)

@@ -130,19 +130,6 @@ def test_of_steps_that_a_resumed_run_repeats_the_last_counts_and_this_is_said(tm
     assert warnings == ("3 steps logged again, as after a resume; the last value is used",)
 
 
-def test_a_score_that_is_nan_is_left_out_and_said(tmp_path):
-    rows = [row | ({"acc": float("nan")} if row["step"] == 4 else {}) for row in ROWS]
-    curve, warnings = curve_of(tmp_path, rows)
-    assert curve.step.tolist() == [1, 2, 3, 5, 6, 7, 8, 9, 10]
-    assert warnings == ("acc was logged as NaN 1 time; these values are left out",)
-
-
-def test_a_half_written_last_row_is_left_out_and_said(tmp_path):
-    curve, warnings = curve_of(tmp_path, end='{"step": 11, "ac')
-    assert curve.step[-1] == 10
-    assert warnings == ("The last row is incomplete and was skipped.",)
-
-
 @pytest.mark.parametrize(
     ("kept", "said"),
     [
@@ -155,27 +142,6 @@ def test_a_history_that_was_cut_or_thinned_is_noticed(tmp_path, kept, said):
     _, (warning,) = curve_of(tmp_path, [row for row in ROWS if row["step"] in kept], compute="cumsum(s)")
     assert warning.startswith(said)
     curve_of(tmp_path, [row for row in ROWS if row["step"] in kept], compute="step")
-
-
-def test_rows_without_a_step_are_left_out_and_counted(tmp_path):
-    curve, warnings = curve_of(tmp_path, [{"acc": 0.9, "s": 1.0}, {"other": 1.0}, *ROWS], compute="cumsum(s)")
-    assert curve.step.tolist() == list(range(1, 11))
-    assert warnings == ("1 row without a step skipped",)
-
-
-def test_a_log_without_a_column_of_steps_is_refused_until_one_is_named(tmp_path):
-    rows = [{"acc": row["acc"], "iteration": row["step"]} for row in ROWS]
-    with pytest.raises(AblationsError, match=r"no column 'step'; name the column of steps with --step; .*iteration"):
-        curve_of(tmp_path, rows, compute="iteration")
-    curve, _ = curve_of(tmp_path, rows, compute="iteration", step="iteration * 2")
-    assert curve.step.tolist() == list(range(2, 21, 2))
-
-
-def test_readings_without_compute_are_counted(tmp_path):
-    rows = [row | ({"hours": row["step"]} if row["step"] > 2 else {}) for row in ROWS]
-    curve, warnings = curve_of(tmp_path, rows, compute="hours")
-    assert curve.step[0] == 3
-    assert warnings == ("2 of 10 evaluations have no compute at their step",)
 
 
 @pytest.mark.parametrize(
@@ -202,25 +168,6 @@ def test_what_a_log_does_not_have_is_refused_with_what_is_there(tmp_path, meanin
     with pytest.raises(AblationsError) as raised:
         curve_of(tmp_path, **meaning)
     assert said in str(raised.value)
-
-
-def test_of_several_scores_the_user_chooses(tmp_path):
-    names = ["val-core/openai/gsm8k/reward/mean@4", "val-core/aime/acc/mean@16"]
-    rows = [{"step": step, "perf/time_per_step": 1.0, **dict.fromkeys(names, step / 100)} for step in range(1, 9)]
-    with pytest.raises(AblationsError) as raised:
-        curve_of(tmp_path, rows, trainer="verl", gpus=1.0, score=None, compute=None)
-    assert str(raised.value).endswith(
-        "2 columns hold a held-out score; choose one with --score: val-core/aime/acc/mean@16, "
-        "val-core/openai/gsm8k/reward/mean@4"
-    )
-    curve, _ = curve_of(tmp_path, rows, trainer="verl", gpus=3600.0, score=names[1], compute=None)
-    assert curve.compute.tolist() == list(range(1, 9))
-
-
-def test_text_in_place_of_a_number_is_refused_with_the_text(tmp_path):
-    rows = [*ROWS, {"step": 11, "acc": "n/a"}]
-    with pytest.raises(AblationsError, match="column 'acc' holds text, 'n/a' in line 11; use a column of numbers"):
-        curve_of(tmp_path, rows)
 
 
 def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path):
@@ -296,29 +243,3 @@ def test_a_log_is_only_kept_once_it_is_at_rest(tmp_path):
     os.utime(path, ns=(time.time_ns() + 10**10, time.time_ns() + 10**10))
     study(path, kept=tmp_path / "kept")
     assert not list(tmp_path.glob("kept/*"))
-
-
-def test_a_log_without_options_is_told_the_options(tmp_path):
-    path = written(tmp_path / "a.jsonl", ROWS)
-    result = CliRunner().invoke(app, ["compare", path])
-    assert str(result.exception) == f"{path}: a log is read with --log TRAINER --gpus N, or with --score and --compute"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--log", "verl", "--gpus", "8"], "logs: name one file or folder per run, such as runs/*"),
-        (["a.jsonl", "--score", "acc"], "--compute missing; name columns, or the trainer with --log"),
-        (["a.jsonl", "--log", "verl", "--task", "x"], "--task x has no effect with logs; omit this option"),
-        (["a.jsonl", "--log", "verl", "--experiment", "x"], "--experiment x has no effect with logs"),
-        (["--mlflow", "sqlite:///x.db", "--pattern", "x"], "--pattern x has no effect with an MLflow experiment"),
-        (["loo", "--pattern", "x"], "--pattern x has no effect with a sweep; omit this option"),
-        (
-            [("a.csv"), ("b.csv")],
-            "a CSV file cannot be combined with other sources; pass only a.csv, or only sweeps. Logs need --log, or",
-        ),
-    ],
-)
-def test_options_without_effect_are_refused(arguments, said):
-    result = CliRunner().invoke(app, ["compare", *arguments])
-    assert said in str(result.exception)

@@ -76,12 +76,3 @@ def test_the_sheet_has_the_numbers_of_json_and_what_is_changed(home, tmp_path):
     file = tmp_path / "loo.csv"
     assert compared(home, "--csv", str(file)) == f"{file}\n"
     assert file.read_text() == comparison_sheet(read_results(read_sweep(Home(home), "loo")))
-
-
-@pytest.mark.parametrize(
-    "options", [["--csv", "-", "--json"], ["--sort", "level", "--paper"], ["--csv", "-", "--paper"]]
-)
-def test_an_option_without_effect_is_refused(home, options):
-    result = CliRunner().invoke(app, ["compare", "loo", "--home", str(home), *options])
-    assert result.exit_code != 0
-    assert "has no effect with --" in str(result.exception)

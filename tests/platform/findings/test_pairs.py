@@ -6,7 +6,6 @@ from itertools import chain
 
 import pytest
 from fixtures_home import changed, make_home, write_run
-from places import REPOSITORY
 from typer.testing import CliRunner
 
 from ablations.cli import app
@@ -68,7 +67,7 @@ def test_a_number_of_pairs_is_a_balanced_part_that_the_plan_names(tmp_path):
 
 def test_a_design_says_what_pairs_cost_and_which_to_train_where_all_are_many(tmp_path, monkeypatch):
     (tmp_path / "pairs.yaml").write_text(MORE.replace("PAIRS", "true"))
-    monkeypatch.setattr("ablations.answers.simulated_runs.NUM_CURVES", 6)
+    monkeypatch.setattr("ablations.answers.simulated_runs.NUM_CURVES", 2)
     study = expand(tmp_path / "pairs.yaml")
     prospect = foresee(Blueprint(study=study, home=Home(tmp_path), budget=1.0), only_own=True)
     every, seen, some = pair_sentences(prospect)
@@ -83,12 +82,6 @@ def test_a_design_says_what_pairs_cost_and_which_to_train_where_all_are_many(tmp
     )
     assert len(some.partition(": loss")[2].split(", ")) == 5
     assert prospect.to_json()["num_possible_pairs"] == 9
-
-
-def test_a_leave_one_out_study_takes_pairs(tmp_path):
-    text = (REPOSITORY / "sweeps/loo.yaml").read_text()
-    (tmp_path / "loo.yaml").write_text(f"{text}\npairs: [[loo-loss, loo-advantage]]\n")
-    assert "loo-loss+loo-advantage" in [one.name for one in expand(tmp_path / "loo.yaml").variants]
 
 
 @pytest.fixture(scope="module")

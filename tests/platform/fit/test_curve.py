@@ -29,13 +29,6 @@ def test_reads_curves_in_order_of_appearance_and_sorts_their_readings(tmp_path):
     assert a.step is None
 
 
-def test_columns_may_come_in_any_order_beside_others(tmp_path):
-    path = written(tmp_path, "note,score,step,compute,curve\nfirst,.2,100,1.5,a\n")
-    (curve,) = read_curves(path)
-    assert curve.step is not None
-    assert (curve.compute[0], curve.score[0], curve.step[0]) == (1.5, 0.2, 100)
-
-
 def test_samples_are_all_generations_behind_a_score(tmp_path):
     head, rows = "curve,compute,score,prompts,", ("a,0,.2,1000,", "a,1,.3,500,")
     (each,) = read_curves(written(tmp_path, head + "samples_per_prompt\n" + "".join(f"{row}16\n" for row in rows)))
@@ -122,11 +115,6 @@ def test_blanks_around_headers_and_fields_count_for_nothing(tmp_path):
     (curve,) = read_curves(written(tmp_path, 'curve, "compute", score , note\n a b, 10, .2 ,\n"a b", 20 , "0.3",x\n'))
     assert curve.name == "a b"
     assert (curve.compute.tolist(), curve.score.tolist()) == ([10, 20], [0.2, 0.3])
-
-
-def test_columns_that_are_not_read_may_have_one_name(tmp_path):
-    (curve,) = read_curves(written(tmp_path, "note,curve,compute,score,note\nx,a,1,.2,y\n"))
-    assert curve.score.tolist() == [0.2]
 
 
 @pytest.mark.parametrize(

@@ -73,19 +73,6 @@ def test_several_runs_count_by_their_device_time():
     assert Hours.of_runs([]) is None
 
 
-def test_shares_are_of_each_roles_time():
-    assert ONE.shares == {
-        ("generator", "decode"): 0.75,
-        ("generator", "sync"): 0.25,
-        ("trainer", "forward_backward"): 0.5,
-        ("trainer", "sync"): 0.5,
-    }
-    assert ONE.numbers() == {
-        "hours_generator_decode": 0.75, "hours_generator_sync": 0.25, "hours_trainer_forward_backward": 0.5,
-        "hours_trainer_sync": 0.5, "mfu_generator": 0.1, "mfu_trainer": 0.2, "tokens_per_s": 100.0,
-    }  # fmt: skip
-
-
 def test_a_table_has_the_activities_that_took_time_anywhere():
     unknown = Hours(device_s=TWO.device_s, tokens_per_s=1234.5, mfu=None)
     lines = hours_cells({"a": ONE, "old": None, "b": unknown})
@@ -101,8 +88,3 @@ def test_a_table_has_the_activities_that_took_time_anywhere():
             "tokens/s": "1,234", "MFU of generators": "", "MFU of trainers": "",
         },
     ]  # fmt: skip
-
-
-def test_an_activity_that_took_no_time_has_no_column():
-    never = Hours(device_s={"generator": {"decode": 3.0, "unplayed": 0.0}}, tokens_per_s=1.0, mfu=None)
-    assert "generators not played yet" not in hours_cells({"a": never})[0]
