@@ -79,7 +79,7 @@ def kept_forecast(
     def make() -> SweepForecast:
         return forecast_sweep(results, budgets_gpu_hours=budgets, score=score, done=done)
 
-    found, unkept = _kept(results, ("sweep", budgets, score), make)
+    found, unkept = _kept(results, ("sweep", budgets, score), make, SweepForecast)
     return replace(found, unkept=unkept)
 
 
@@ -98,7 +98,7 @@ def kept_lines(results: Results, grids: Callable[[float], np.ndarray], key: Any)
             lines.append(ForecastLine(variant=name, end=end, compute=compute, rate=estimated(fits, compute)))
         return tuple(lines)
 
-    return _kept(results, ("lines", key), make)[0]
+    return _kept(results, ("lines", key), make, tuple)[0]
 
 
 def kept_band(results: Results, variant: str, compute: np.ndarray) -> ForecastBand:
@@ -112,16 +112,16 @@ def kept_band(results: Results, variant: str, compute: np.ndarray) -> ForecastBa
         low, high = np.quantile(draws, (0.025, 0.975), axis=0)
         return ForecastBand(compute=compute, low=low, high=high)
 
-    return _kept(results, ("band", variant, compute), make)[0]
+    return _kept(results, ("band", variant, compute), make, ForecastBand)[0]
 
 
-def _kept(results: Results, asked: tuple[Any, ...], make: Callable[[], Made]) -> tuple[Made, str]:
+def _kept(results: Results, asked: tuple[Any, ...], make: Callable[[], Made], kind: type[Made]) -> tuple[Made, str]:
     """The saved answer to the question, or else the result of `make`, which is then saved; and the reason why it could
     not be saved."""
     if results.sweep is None:
         return make(), ""
     path = results.sweep.folder / "forecasts" / f"{_key(results, asked)}.npz"
-    return kept_tree(path, make, classes=FORECAST_CLASSES, most=MOST_FORECASTS)
+    return kept_tree(path, make, kind, classes=FORECAST_CLASSES, most=MOST_FORECASTS)
 
 
 def _key(results: Results, asked: tuple[Any, ...]) -> str:

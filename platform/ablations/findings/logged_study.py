@@ -39,13 +39,6 @@ class ParsedRun:
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ParsedLog:
-    """All runs of one log: `ParsedLog(runs=(ParsedRun(...),))`."""
-
-    runs: tuple[ParsedRun, ...]
-
-
 def study_of_logs(
     paths: Sequence[Path], meaning: LogMeaning, naming: Naming, *, kept: Path | None = None, done: Done | None = None
 ) -> MeasuredStudy:
@@ -81,19 +74,19 @@ def _parsed(path: Path, meaning: LogMeaning, naming: Naming, kept: Path | None) 
     except AblationsError as error:
         return (ParsedRun(place=str(path), reason=str(error)),)
 
-    def read() -> ParsedLog:
-        return ParsedLog(runs=tuple(_run(log, meaning, naming) for log in source.read()))
+    def read() -> tuple[ParsedRun, ...]:
+        return tuple(_run(log, meaning, naming) for log in source.read())
 
     try:
         if kept is None:
-            return read().runs
-        found, _ = kept_tree(
+            return read()
+        return kept_tree(
             kept / f"log-{_key(source, meaning, naming)}.npz",
             read,
-            classes=(ParsedLog, ParsedRun, Curve),
+            tuple,
+            classes=(ParsedRun, Curve),
             is_final=lambda _: all(map(is_at_rest, source.files)),
-        )
-        return found.runs
+        )[0]
     except AblationsError as error:
         return (ParsedRun(place=str(path), reason=str(error)),)
 

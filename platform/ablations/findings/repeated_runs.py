@@ -132,7 +132,7 @@ def repeats_of_home(
         if kept is None:
             one = make()
         else:
-            one, why = kept_tree(kept / f"{key}.npz", make, classes=(GroupFinding, Repeats), most=MOST_FINDINGS)
+            one, why = kept_tree(kept / f"{key}.npz", make, GroupFinding, classes=(Repeats,), most=MOST_FINDINGS)
         found.append(one)
         unkept = unkept or why
         sweep_of |= {one.run.id: one.sweep for one in group}

@@ -23,28 +23,35 @@ otherwise differ in the last bit, because BLAS splits sums by the number of free
 Made = TypeVar("Made")
 
 
-def read_kept_tree(path: Path, classes: Collection[type], named: Mapping[str, Any] | None = None) -> Any:
-    """The result in a file; None if there is none or it cannot be read."""
+def read_kept_tree(
+    path: Path, kind: type[Made], classes: Collection[type] = (), named: Mapping[str, Any] | None = None
+) -> Made | None:
+    """The result in a file; None if there is none, it cannot be read, or it is of another kind.
+
+    `classes`, besides `kind`, and `named` are those of `ablations.files.trees`.
+    """
     with suppress(OSError, NotATree):
-        return tree_from_bytes(path.read_bytes(), classes=classes, named=named)
+        found = tree_from_bytes(path.read_bytes(), classes=(kind, *classes), named=named)
+        return found if isinstance(found, kind) else None
     return None
 
 
 def kept_tree(
     path: Path,
     make: Callable[[], Made],
+    kind: type[Made],
     *,
-    classes: Collection[type],
+    classes: Collection[type] = (),
     named: Mapping[str, Any] | None = None,
     most: int | None = None,
     is_final: Callable[[Made], bool] = lambda made: True,
 ) -> tuple[Made, str]:
     """The result in a file, or else a new one, which is written if it is final; and why it could not be written.
 
-    `classes` and `named` are those of `ablations.files.trees`. The folder keeps its `most` newest results.
+    `classes` and `named` are those of `read_kept_tree`. The folder keeps its `most` newest results.
     """
     with LOCKS[hash(path) % len(LOCKS)]:
-        if (kept := read_kept_tree(path, classes, named)) is not None:
+        if (kept := read_kept_tree(path, kind, classes, named)) is not None:
             return kept, ""
         made = make()
         if not is_final(made):

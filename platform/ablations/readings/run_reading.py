@@ -101,6 +101,7 @@ def kept_reading(folder: RunFolder, name: str, settings: FitSettings) -> RunRead
     found, unkept = kept_tree(
         _path(folder, name, settings),
         lambda: read_log(folder, name, settings),
+        RunReading,
         classes=CLASSES,
         named=NAMED,
         most=MOST_KEPT,
@@ -111,7 +112,7 @@ def kept_reading(folder: RunFolder, name: str, settings: FitSettings) -> RunRead
 
 def read_kept(folder: RunFolder, name: str, settings: FitSettings) -> RunReading | None:
     """The saved reading of the log in its current state; None if there is none or it cannot be read."""
-    return read_kept_tree(_path(folder, name, settings), CLASSES, NAMED)
+    return read_kept_tree(_path(folder, name, settings), RunReading, CLASSES, NAMED)
 
 
 def reading_bytes(reading: RunReading) -> bytes:

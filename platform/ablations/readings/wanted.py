@@ -64,13 +64,13 @@ class WantedCurve:
 
     def kept(self) -> RunReading | None:
         """The saved reading, if any, else None."""
-        return None if self.kept_in is None else read_kept_tree(self._path(self.kept_in), CLASSES, NAMED)
+        return None if self.kept_in is None else read_kept_tree(self._path(self.kept_in), RunReading, CLASSES, NAMED)
 
     def read(self) -> RunReading:
         """The curve with its fit, which is then saved if the folder is writable."""
         if self.kept_in is None:
             return self._fitted()
-        return kept_tree(self._path(self.kept_in), self._fitted, classes=CLASSES, named=NAMED)[0]
+        return kept_tree(self._path(self.kept_in), self._fitted, RunReading, classes=CLASSES, named=NAMED)[0]
 
     def _fitted(self) -> RunReading:
         fit, reason = try_fit(self.curve, self.settings)

@@ -288,17 +288,6 @@ def test_corrected_intervals_are_wider_by_as_much_as_eight_comparisons_need():
     assert (rows[0].answers["ceiling"].joint_lo, rows[0].answers["ceiling"].joint_hi) == (0.0, 0.0)
 
 
-def test_a_difference_between_the_two_intervals_is_called_and_does_not_hold_for_all():
-    """Half-widths of .0065 and .0098."""
-    fits = {f"v{n}": seeds(0.60) for n in range(9)} | {"v1": seeds(0.608), "v2": seeds(0.62)}
-    _, near, far, *rest = compare(fits, dict.fromkeys(fits, 1.0), "v0").variants
-    found = [(one.answers["ceiling"].verdict, one.answers["ceiling"].joint_verdict) for one in (near, far)]
-    assert found == [("ceiling up", "no difference seen"), ("ceiling up", "ceiling up")]
-    assert not near.answers["ceiling"].is_held
-    assert far.answers["ceiling"].is_held
-    assert not any(answer.is_held for row in rest for answer in row.answers.values())
-
-
 def test_a_run_and_a_variant_unlike_their_siblings_are_found():
     fits = {f"v{n}": [exact_fit(A=0.6 + one) for one in APART] for n in range(8)}
     assert compare(fits, dict.fromkeys(fits, 1.0), "v0").unlike == ()

@@ -218,22 +218,6 @@ def test_the_command_forecasts_to_ten_budgets(home):
     assert printed["reasons"] == []
 
 
-def test_the_table_holds_the_numbers_of_every_budget(home):
-    asked = ("loo", "--home", home, "--budget", 2, "--score", 0.5)
-    printed, lines = json.loads(run(*asked, "--json")), run(*asked).splitlines()
-    # The title is wider than a narrow table would let it be.
-    assert lines[0] == "loo, every run at 4,000 modelled GPU-hours [95 %]"
-    for one in printed["variants"]:
-        (at,) = one["budgets"]
-        (line,) = [line for line in lines[1:6] if line.startswith(f"{one['variant']} ")]
-        assert f"{at['estimate']:.3f} [{at['lo']:.3f}, {at['hi']:.3f}]" in line
-        assert f"{at['wins']:.2f}" in line
-        if less := at["difference"]:
-            assert f"{less['estimate']:+.3f} [{less['lo']:+.3f}, {less['hi']:+.3f}]" in line
-    (reference,) = [line for line in lines[6:] if line.startswith("scalerl ")]
-    assert reference.split()[-3:] == ["eq.", "1", f"{printed['variants'][0]['weights']['sigmoid']:.2f}"]
-
-
 def test_nothing_is_forecast_of_a_curve_that_does_not_rise(tmp_path):
     home = make_home(tmp_path, seeds=(0, 1)).home
     flat = planned_run("loo-loss", 1)

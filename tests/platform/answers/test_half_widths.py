@@ -14,8 +14,6 @@ from ablations.answers.level import Level, level_repeats
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import run_to_run
 from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
-from ablations.fit.curve import Curve
-from ablations.fit.fitting import fit_curve
 from ablations.fit.options import FitSettings
 
 COMPUTE = np.arange(0.0, 16_001.0, 800.0)
@@ -42,28 +40,6 @@ def test_one_seed_sees_nothing_unless_other_sweeps_tell_the_spread():
     assert Sizes(num_variants=9, num_seeds=1).freedom([pilot]) == 3
     curve = expected_curve(eq1, COMPUTE, SAMPLES)
     assert level_sight(curve, known(0.01), Sizes(num_variants=9, num_seeds=1), compute=16_000).seen is None
-
-
-@pytest.mark.parametrize(("num_variants", "num_seeds"), [(2, 5), (9, 3)])
-def test_the_degrees_of_freedom_are_those_of_a_table_of_equal_variances(num_variants, num_seeds):
-    """Residuals of equal squares in every variant: seeds at the corners of a simplex, turned against each other."""
-    rng = np.random.default_rng([num_variants, num_seeds])
-    found, of_pairs = [], []
-    for _ in range(200):
-        values = rng.standard_normal((num_variants, num_seeds))
-        runs = [Repeats.of(row, [0.0] * num_seeds, [f"seed {i}" for i in range(num_seeds)]) for row in values]
-        found.append(run_to_run(runs).of_difference(runs[1], runs[0]).freedom)
-        if num_variants > 3:
-            contrast = zip((1.0, -1.0, -1.0, 1.0), runs, strict=False)
-            of_pairs.append(run_to_run(runs).of_contrast(list(contrast)).freedom)
-    # Unequal squares lower Satterthwaite's number, by a quarter at the median with one degree of freedom a side.
-    foretold = Sizes(num_variants=num_variants, num_seeds=num_seeds).freedom([])
-    assert np.max(found) == pytest.approx(foretold, rel=0.02)
-    assert np.median(found) > 0.7 * foretold
-    if of_pairs:
-        foretold = Sizes(num_variants=num_variants, num_seeds=num_seeds).freedom([], sides=4)
-        assert np.max(of_pairs) == pytest.approx(foretold, rel=0.02)
-        assert np.median(of_pairs) > 0.7 * foretold
 
 
 @pytest.mark.parametrize(("num_variants", "num_seeds", "sd"), [(9, 3, 0.015), (2, 5, 0.0075)])
@@ -115,15 +91,3 @@ def test_readings_that_end_at_the_bend_bound_no_ceiling():
     sight = ceiling_sight(simulated_runs(compute=np.arange(0.0, 2_501.0, 125.0)), Sizes(num_variants=4, num_seeds=2))
     assert sight.open > 0.5
     assert (sight.half_width, sight.seen) == (None, None)
-
-
-def simulated(rng, *, A, **law):
-    """A fit of one run whose own ceiling lies about A, noise written as a loop."""
-    score = eq1(COMPUTE, A=A + 0.0075 * rng.standard_normal(), **law)
-    noise, measured = 0.0, []
-    for rate in score:
-        noise = 0.4 * noise + 0.0045 * math.sqrt(1 - 0.4**2) * rng.standard_normal()
-        measured.append(rng.binomial(SAMPLES, rate + noise) / SAMPLES)
-    return fit_curve(
-        Curve(name="run", compute=COMPUTE, score=np.array(measured), samples=np.full(COMPUTE.size, SAMPLES))
-    )

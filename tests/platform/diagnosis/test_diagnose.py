@@ -241,20 +241,3 @@ def test_entropy_is_judged_by_its_start_if_the_score_has_not_risen(tmp_path):
     assert (rule, "from 1.60 to 0.10" in text) == ("entropy gone", True)
     assert with_entropy(1.95, learned=0.4) == with_entropy(0.1, learned=0.4) == []
     assert with_entropy(1.75, learned=0.0) == with_entropy(0.3, learned=0.0) == []
-
-
-def test_rewards_that_are_logged_once_for_several_steps_stand_for_all_of_them(tmp_path):
-    """TRL with num_iterations=32 logs what it generated once in 32 steps."""
-    history = []
-    for step in range(1, 201):
-        generated = {"reward": 0.3, "frac_reward_zero_std": 0.2} if step % 32 == 1 else {}
-        clipped = {"clip_ratio/region_mean": 0.25 if 30 < step < 70 else 0.01}
-        history.append({"step": step, "entropy": 0.6, "learning_rate": 1e-3, **generated, **clipped})
-    path = tmp_path / "trainer_state.json"
-    path.write_text(json.dumps({"log_history": history, "global_step": 200}))
-    read = history_of_log(path, "trl")
-    assert [row["pass_rate"] for row in read.steps] == [0.3] * 200
-    (found,) = diagnose(read)
-    assert found.rule == "learning rate too high"
-    assert "25% of the ratios of 20 steps were clipped" in found.text
-    assert "fewer steps on each batch" in found.change

@@ -28,19 +28,6 @@ def test_half_of_a_run_forecasts_its_end():
     assert result.carried_mean_absolute_error == pytest.approx(0.0221, abs=0.005)
 
 
-def test_a_check_says_what_was_fitted_and_what_was_measured():
-    curve = noisy(1)
-    found = check_curve(curve, 0.5, fit_from=1500)
-    # 213 * 37 = 7881 <= half of 213 * 75 = 15975; the last three readings are those of steps 73, 74 and 75.
-    assert found.fitted_to == 7881
-    assert found.compute == 213 * 74
-    assert found.measured == pytest.approx(np.mean(curve.score[[73, 74, 75]]))
-    assert found.carried == pytest.approx(np.mean(curve.score[[35, 36, 37]]))
-    assert found.error == pytest.approx(found.predicted - found.measured)
-    assert found.lo <= found.predicted <= found.hi
-    assert found.to_json()["is_held"] is (found.lo <= found.measured <= found.hi)
-
-
 def test_the_noise_of_a_mean_of_readings_is_what_it_is_by_hand():
     fit = fit_curve(noisy(2), fit_from=1500)
     # Sampling variance 1e-5; run variance 4e-5 with rho 0.5, so that lag 1 of the sum is 0.5 * 4 / 5.

@@ -78,24 +78,6 @@ def test_a_csv_file_of_a_sweeps_readings_is_compared_as_the_sweep_is(tmp_path, s
     assert [run["variant"] for run in of_file["runs"]] == [name for name in names for _ in seeds]
 
 
-@pytest.mark.parametrize(
-    ("command", "options", "computes"), [("compare", ["--reference", "scalerl"], 2), ("fit", [], 5)]
-)
-def test_tables_in_flops_are_as_narrow_as_in_gpu_hours(tmp_path, monkeypatch, command, options, computes):
-    monkeypatch.setenv("COLUMNS", "400")
-    sweep = make_home(tmp_path / "home", seeds=(0, 1))
-
-    def widest_heading(unit: float) -> int:
-        path = str(as_csv(sweep, tmp_path / "mine.csv", unit=unit))
-        printed = CliRunner().invoke(app, [command, path, *options], catch_exceptions=False).stdout
-        assert not re.search(r"\d{10}|(,\d{3}){3}", printed)
-        assert ("e+2" in printed) == (unit < 1)
-        return max(len(line) for line in printed.splitlines() if re.match("(variant|curve|run|seeds) ", line))
-
-    # 1.234e+21 has four characters more than 1,234.
-    assert widest_heading(1e-18) <= widest_heading(1.0) + 4 * computes
-
-
 def test_the_papers_comparison_and_the_options_of_a_fit_hold_for_a_file(tmp_path):
     path = str(as_csv(make_home(tmp_path / "home"), tmp_path / "mine.csv"))
     assert printed(path, "--reference", "scalerl", "--paper")["mode"] == "paper"

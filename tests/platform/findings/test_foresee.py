@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 from ablations.answers.half_widths import Sight
 from ablations.answers.run_to_run import ASSUMED_SD
 from ablations.cli import app
-from ablations.findings.choices import Blueprint, Costs, StudyDesign
-from ablations.findings.foresee import Foreseen, Prospect, assumed_of, foresee, settings_of
+from ablations.findings.choices import Blueprint
+from ablations.findings.foresee import assumed_of, foresee, settings_of
 from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
-from ablations.report.words.design import answer, own_sentence
+from ablations.report.words.design import own_sentence
 
 DESIGN = section("`platform design --json`")
 
@@ -80,40 +80,8 @@ def test_more_of_anything_sees_smaller_levels(printed):
     assert seen(3, 2.0, 4) < seen(3, 1.0, 4)  # twice the readings in the last third
 
 
-def prospect_of(tmp_path, *sights: Sight, costs=(6.0, 4.0, 12.0)) -> Prospect:
-    """Designs of 3, 2 and 6 seeds that see these differences in everything."""
-    blueprint = Blueprint(study=study_of(tmp_path), home=Home(tmp_path), budget=1.0)
-    sizes = ((0, 1, 2), (0, 1), (0, 1, 2, 3, 4, 5))
-    designs = tuple(
-        Foreseen(
-            choice=StudyDesign(seeds=seeds, budget=1.0, samples=16 if len(seeds) == 6 else 4),
-            costs=Costs(whole=cost, left=cost, num_runs=2 * len(seeds), left_share=1.0),
-            seconds=None,
-            num_readings=20,
-            sights={"level": sight, "ceiling": sight, "compute": sight},
-        )
-        for seeds, sight, cost in zip(sizes, sights, costs, strict=True)
-    )
-    return Prospect(blueprint=blueprint, known=assumed_of(blueprint.study.reference.recipe), designs=designs)
-
-
 def sights(*seen):
     return [Sight(half_width=None if one is None else one / 1.4, seen=one) for one in seen]
-
-
-def test_the_answer_names_what_to_write(tmp_path):
-    prospect = prospect_of(tmp_path, *sights(0.03, 0.04, 0.01))
-    assert answer(prospect, "level", 0.02) == (
-        "The cheapest design that would detect a difference in level of 0.02: `seeds: [0, 1, 2, 3, 4, 5]` and "
-        "`budget: {compute: 1}` in the file, `--set evaluation.samples=16` with it, for 7,500 modelled GPU-hours."
-    )
-    assert answer(prospect, "ceiling", 0.05).startswith(
-        "The cheapest design that would detect a difference in ceiling of 0.05: `seeds: [0, 1]` and "
-        "`budget: {compute: 1}`"
-    )
-    assert answer(prospect, "level", 0.03) == (
-        "The file as it is would detect a difference in level of 0.03, and no cheaper design tried would."
-    )
 
 
 def test_a_design_without_enough_readings_sees_nothing_and_says_so(tmp_path):

@@ -130,37 +130,22 @@ def test_of_steps_that_a_resumed_run_repeats_the_last_counts_and_this_is_said(tm
     assert warnings == ("3 steps logged again, as after a resume; the last value is used",)
 
 
-@pytest.mark.parametrize(
-    ("kept", "said"),
-    [
-        ([1, 2, 3, 7, 8], "s is missing at 3 steps up to step 8, the first of them 4, so the compute is too low"),
-        ([5, 6, 7, 8], "s is missing at 4 steps up to step 8, the first of them 1, so the compute is too low"),
-        ([2, 4, 6, 8], "s is missing at 4 steps up to step 8, the first of them 1, so the compute is too low"),
-    ],
-)
-def test_a_history_that_was_cut_or_thinned_is_noticed(tmp_path, kept, said):
-    _, (warning,) = curve_of(tmp_path, [row for row in ROWS if row["step"] in kept], compute="cumsum(s)")
-    assert warning.startswith(said)
-    curve_of(tmp_path, [row for row in ROWS if row["step"] in kept], compute="step")
+def test_a_history_that_was_cut_or_thinned_is_noticed(tmp_path):
+    rows = [row for row in ROWS if row["step"] in (1, 2, 3, 7, 8)]
+    _, (warning,) = curve_of(tmp_path, rows, compute="cumsum(s)")
+    assert warning.startswith("s is missing at 3 steps up to step 8, the first of them 4, so the compute is too low")
+    curve_of(tmp_path, rows, compute="step")
 
 
 @pytest.mark.parametrize(
     ("meaning", "said"),
     [
         ({"score": "ac"}, "a.jsonl: --score: no column 'ac'; did you mean 'acc'? columns are: acc, min, ms, s, step"),
-        ({"compute": "cumsum(sec)"}, "a.jsonl: --compute: no column 'sec'; "),
-        ({"samples": "n"}, "a.jsonl: --samples: no column 'n'"),
-        ({"step": "global"}, "a.jsonl: --step: no column 'global'"),
         ({"score": "acc * 1000"}, "score is 10; a pass rate must lie in [0, 1]"),
         ({"compute": "0 * s"}, "compute 0 comes after 0; compute must ascend"),
-        ({"compute": "s / 0"}, "compute is inf; must be a finite number"),
         ({"score": "where(acc < 0, acc)"}, "no step has both score and compute; see --score and --compute"),
-        ({"score": "", "compute": ""}, "--score and --compute missing; name columns, or the trainer with --log"),
         ({"gpus": 8.0}, "--gpus has no effect with --compute"),
-        ({"trainer": "verl", "compute": None}, "--log verl also needs --gpus N, the GPUs of a run, or --compute"),
-        ({"trainer": "verl", "compute": None, "gpus": 0.0}, "--gpus 0: must be above 0"),
         ({"trainer": "verll"}, "--log: no trainer 'verll'; did you mean 'verl'? trainers are: verl, prime-rl, slime"),
-        ({"trainer": "verl", "compute": None, "gpus": 8.0}, "--log verl: no column perf/time_per_step with the time"),
         ({"trainer": "verl", "score": None}, "--log verl: no column val-core/<data set>/<reward or acc>/mean@<k>; "),
     ],
 )
@@ -196,9 +181,7 @@ def test_variant_and_seed_are_told_by_the_name_by_a_pattern_or_by_the_configurat
     ("naming", "said"),
     [
         (Naming(pattern="(?P<variant"), "--pattern '(?P<variant': missing >, unterminated name at position 4"),
-        (Naming(pattern="x-(.*)"), "--pattern 'x-(.*)': no group `(?P<variant>...)`; write one"),
         (Naming(pattern="x-(?P<variant>.*)"), "the name 'a' does not match --pattern 'x-(?P<variant>.*)'"),
-        (Naming(variant="los"), "--variant: no 'los' in the run's configuration; did you mean 'loss'?"),
         (Naming(seed="loss"), "found seed 'dapo'; a seed is a whole number"),
     ],
 )

@@ -45,13 +45,6 @@ def test_the_table_and_json_are_sorted(home, order, names):
     assert heads == names
 
 
-def test_by_ceiling_the_numbers_shown_fall(home):
-    found = json.loads(compared(home, "--sort", "ceiling", "--json"))["variants"]
-    shown = [line["A_lo"] if line["A"] is None else line["A"] for line in found]
-    assert shown == sorted(shown, reverse=True)
-    assert found[-1]["curve"] == "loo-loss"
-
-
 def test_what_is_not_known_comes_last_and_nothing_is_lost(tmp_path):
     sweep = make_home(tmp_path)
     sweep.run("000001000000").metrics.write_text("")  # loo-loss

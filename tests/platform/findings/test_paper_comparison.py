@@ -1,6 +1,5 @@
 """The paper's own comparison rule, its figure 7, and where they are shown."""
 
-import dataclasses
 import html
 import json
 import math
@@ -21,8 +20,7 @@ from ablations.errors import AblationsError
 from ablations.findings.paper_comparison import WARNING, PaperRun, paper_compare, paper_comparison
 from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
-from ablations.report.colours import styles
-from ablations.report.linearised import linearised_figure, linearised_score
+from ablations.report.linearised import linearised_score
 from ablations.report.page import report_page
 from ablations.report.words.paper import paper_line, paper_notes
 
@@ -200,30 +198,3 @@ def test_on_the_axes_of_figure_7_eq_1_is_c_to_the_power_of_b():
     fit = paper_fit(run(0.61, B=1.92).curve)
     C = np.array([250.0, 2518.18, 7900.0, 1e5])
     assert linearised_score(fit, eq1(C, 0.61, 1.92, SEVENTH)) == pytest.approx(C**1.92, rel=1e-6)
-
-
-def test_the_figure_draws_each_fit_as_a_line_of_its_slope_and_its_readings_on_it(finished):
-    comparison, lines = compared(ref=[run(0.61, B=1.92)], far=[run(0.5, B=1.5)])
-    plan = dataclasses.replace(
-        finished.plan,
-        reference="ref",
-        variants=tuple(dataclasses.replace(finished.plan.variants[0], name=name) for name in lines),
-    )
-    figure = linearised_figure(comparison, plan)
-    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
-    for name, B in (("ref", 1.92), ("far", 1.5)):
-        traces = [trace for trace in figure.data if trace.legendgroup == name and trace.x[0] is not None]
-        drawn = [trace for trace in traces if trace.mode == "lines"]
-        assert [(line.x[0], line.x[1], line.line.dash) for line in drawn] == [
-            (200.0, 1600.0, "dash"),
-            (1600.0, 8000.0, "solid"),
-        ]
-        for line in drawn:
-            slope = math.log(line.y[1] / line.y[0]) / math.log(line.x[1] / line.x[0])
-            assert slope == pytest.approx(B, rel=1e-6)
-        (points,) = [trace for trace in traces if trace.mode == "markers"]
-        assert list(points.x) == list(COMPUTE[1:])
-        assert np.array(points.y) == pytest.approx(COMPUTE[1:] ** B, rel=1e-5)
-        assert points.marker.color.count("white") == 7
-        assert points.marker.symbol == styles(plan)[name].symbol
-    assert [trace.name for trace in figure.data if trace.name] == ["ref: B 1.92 at A 0.610", "far: B 1.50 at A 0.500"]

@@ -162,25 +162,6 @@ def test_a_sweep_with_seeds_enough_reads_no_other(home, monkeypatch):
     assert repeated_runs.of_other_sweeps(now(home), (), ENOUGH_FREEDOM).of("level") == ()
 
 
-@pytest.mark.parametrize(("number", "last_started"), [(0, "before"), (1, "now")])
-def test_the_recipe_that_differs_least_counts_first_whenever_it_was_trained(home, number, last_started):
-    read_sweep(home, last_started).write_plan()
-    sweep = now(home)
-    like = home.run(sweep.plan.variants[number].runs[0].id).read_recipe()[0]
-    found = repeated_runs.repeats_of_home(
-        home,
-        sweep.plan.scale,
-        sweep="now",
-        like=like,
-        settings=sweep.plan.fit_settings,
-        own=(),
-        freedom=ENOUGH_FREEDOM - 1,
-    )
-    runs = [*read_sweep(home, "before").plan.variants[number].runs, *sweep.plan.variants[number].runs]
-    (nearest,) = found.of("level")
-    assert sorted(nearest.values) == pytest.approx(sorted(level_by_hand(home, run.id) for run in runs), abs=1e-3)
-
-
 def test_no_more_recipes_are_taken_than_are_wanted():
     one = Repeats.of([0.6 + 0.01 * (number % 3) for number in range(9)], [0.0] * 9)
     assert run_to_run([one], [one] * 5).freedom == 24  # 8 and 8 are under 18

@@ -65,15 +65,6 @@ def test_a_run_that_has_not_started_says_so_and_hides_no_other(tmp_path):
     assert results.variant("loo-loss").asymptote is None
 
 
-def test_too_few_readings_are_a_reason_with_the_number_needed(tmp_path):
-    sweep = make_home(tmp_path, fraction=0.05)  # readings at 0, 50 and 100
-    results = read_results(sweep)
-    assert results.comparison is None
-    assert "2 evaluations" in results.reasons[0]
-    assert "at least 6" in results.reasons[0]
-    json.dumps(results.to_json(), allow_nan=False)
-
-
 def test_a_line_torn_by_a_crash_is_not_a_reading(tmp_path):
     sweep = make_home(tmp_path)
     home = sweep.home

@@ -103,15 +103,6 @@ def test_a_real_sweep_that_is_cut_in_two_has_the_numbers_of_the_whole(tmp_path):
     assert json.loads(json.dumps(found).replace("kl=penalty (two)", "kl=penalty")) == expected
 
 
-def test_a_sweep_that_has_not_begun_says_so_line_by_line(tmp_path):
-    sweep = make_home(tmp_path)
-    waiting = PlannedVariant(name="later", overrides={}, runs=(PlannedRun(seed=0, id="ef" * 6),))
-    changed(sweep, sweep="more", variants=(sweep.plan.variants[0], waiting)).write_plan()
-    line = lines(tmp_path, "compare", "loo", "more")["later (more)"]
-    assert (line["verdict"], line["A"], line["cost"]) == ("no fit", None, 0)
-    assert "later (more)-s0" in line["reason"]
-
-
 def test_any_variant_can_be_the_reference(home):
     found = lines(home, "compare", "loo", "more", "--reference", "again (more)")
     plain = lines(home, "compare", "loo", "more")

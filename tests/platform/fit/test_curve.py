@@ -54,25 +54,12 @@ def test_seeds_of_one_variant_are_curves_of_their_own(tmp_path):
         ("curve,compute\na,1\n", "missing columns ['score'], found ['curve', 'compute']"),
         ("curve,compute,score\n", "no rows below the header; write one row per evaluation"),
         ("curve,compute,score\na,1,.2\na,ten,.3\n", "curves.csv:3: compute: found 'ten'; must be a number"),
-        ("curve,compute,score\na,1\n", "curves.csv:2: score: found None; must be a number"),
-        ("curve,compute,score\na,-1,.2\n", "curves.csv:2: compute: found -1; must not be negative"),
         ("curve,compute,score\na,1,nan\n", "curves.csv:2: score: found nan; must be a finite number"),
-        ("curve,compute,score\na,inf,.2\n", "curves.csv:2: compute: found inf; must be a finite number"),
         ("curve,compute,score\na,1,61\n", "curves.csv:2: score: found 61; a pass rate must lie in [0, 1]"),
-        ("curve,compute,score,samples\na,1,.2,0\n", "samples: found 0; must be above 0"),
         ("curve,compute,score\n,1,.2\n", "curves.csv:2: curve: empty; every row must name its curve"),
-        ("curve,compute,score\na,1_0,.2\n", "curves.csv:2: compute: found '1_0'; must be a number"),
-        (
-            "curve,compute,score\na\0b,1,.2\n",
-            "curves.csv:2: curve: found 'a\\x00b'; a name must not contain control characters",
-        ),
         (
             "curve,compute,score\na,0,.2\na,1,0,35\n",
             "curves.csv:3: 4 fields below a header of 3; write numbers with a decimal point, not a comma",
-        ),
-        (
-            "curve,compute,score,score\na,0,.2,.3\n",
-            "curves.csv:1: 2 columns are called 'score'; keep one and rename the others",
         ),
         (
             "curve,compute,score\na,1,.2\na,1.0,.3\n",
@@ -84,7 +71,6 @@ def test_seeds_of_one_variant_are_curves_of_their_own(tmp_path):
             "curves.csv:3: compute: 1 appears twice in curve 'a', seed 7; write one score per compute",
         ),
         ("curve,seed,compute,score\na,.5,1,.2\n", "curves.csv:2: seed: found .5; a seed must be a whole number"),
-        ("curve,seed,compute,score\na,,1,.2\n", "curves.csv:2: seed: found ''; must be a number"),
         (
             "curve,compute,score,prompts,samples\na,1,.2,1000,16000\na,2,.3,1000,16\n",
             "curves.csv:3: samples: found 16 beside 1000 prompts; samples counts all generations behind the score; "
@@ -98,10 +84,6 @@ def test_seeds_of_one_variant_are_curves_of_their_own(tmp_path):
         (
             "curve,compute,score,samples_per_prompt\na,1,.2,16\n",
             "curves.csv: a column 'samples_per_prompt' without a column 'prompts'; add 'prompts'",
-        ),
-        (
-            "curve,compute,score,prompts,samples_per_prompt\na,1,.2,9,0\n",
-            "curves.csv:2: samples_per_prompt: found 0; must be above 0",
         ),
     ],
 )

@@ -80,15 +80,6 @@ def test_with_many_independent_readings_the_interval_is_the_one_of_curve_fit():
     assert fit.autocorrelation < 0.15
 
 
-def test_autocorrelation_and_noise_are_recovered():
-    compute = readings(every=40.0)
-    curve = noisy(7, compute, sd=0.01, rho=0.7)
-    fit = fit_curve(Curve(name="no samples", compute=compute, score=curve.score))
-    # 0.01 of run noise and sqrt(.55 x .45 / 16000) = .0039 of sampling noise; lag 1: .7 x .0001 / (.0001 + .0000155).
-    assert fit.noise_sd == pytest.approx(0.0107, rel=0.15)
-    assert fit.autocorrelation == pytest.approx(0.61, abs=0.1)
-
-
 def test_a_start_off_the_law_is_found_out_and_then_biases_little():
     curve = noisy(8)
     score = curve.score.copy()
@@ -158,16 +149,6 @@ def test_settings_that_cannot_work_are_refused():
         fit_curve(exact(), fit_from=float("nan"))
     with pytest.raises(AblationsError, match="unknown r0 'loose'"):
         fit_curve(exact(), r0="loose")  # pyright: ignore[reportArgumentType]
-
-
-def test_only_the_window_is_fitted():
-    compute = readings(end=16_000)
-    score = np.where((compute > 1500) & (compute <= 8000), eq1(compute), 0.5)
-    score[0] = R_0
-    fit = fit_curve(Curve(name="window", compute=compute, score=score), fit_from=1500, fit_to=8000)
-    assert pytest.approx(0.61, abs=1e-6) == fit.eq1_A
-    assert fit.window == (213 * 8, 213 * 37)
-    assert fit.points == 30
 
 
 def test_predictions_follow_eq_1_and_their_band_widens_beyond_the_readings():

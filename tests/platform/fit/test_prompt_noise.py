@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from curves import eq1, readings
 
-from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.prompt_noise import answer_variance, prompt_variance
@@ -103,20 +102,6 @@ def test_a_fit_takes_the_variance_given_the_prompts_and_no_longer_doubts_the_sam
         assert any("than the 0.01" in text for text in as_samples.oddities)
         assert counted.eq1_hi is not None
         assert as_samples.eq1_hi is None or counted.eq1_hi - counted.eq1_lo < as_samples.eq1_hi - as_samples.eq1_lo
-
-
-def test_readings_without_counts_keep_the_variance_of_samples():
-    curve = curve_of_answers(1)
-    half = curve.answer_variance.copy()
-    half[:10] = np.nan
-    mixed = replace(curve, answer_variance=half)
-    expected = curve.score[:10] * (1 - curve.score[:10]) / 2048
-    assert mixed.sampling_variance == pytest.approx([*expected, *curve.answer_variance[10:]])
-    assert curve.sampling_variance == pytest.approx(curve.answer_variance)
-    assert Curve(name="c", compute=COMPUTE, score=LAW).sampling_variance is None
-    half[2] = -1
-    with pytest.raises(AblationsError, match="evaluation 3: answer_variance is -1; must not be negative"):
-        replace(curve, answer_variance=half)
 
 
 def test_what_other_prompts_would_change_is_said_apart():

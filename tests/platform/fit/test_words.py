@@ -50,15 +50,6 @@ def test_what_limits_a_fit_is_said(of, said):
     assert said in in_words(fit_curve(curve(**of), fit_from=0.0))
 
 
-def test_nothing_is_said_of_half_of_a_gain_that_has_no_end():
-    fit = fit_curve(curve(end=2000.0))
-    said = in_words(fit)
-    assert fit.eq1_hi is None
-    assert f"Eq. 1 on 9 evaluations from 213 to 1,917: {fit.asymptote_under_eq1}, B {fit.B:.2f} [" in said
-    assert "Twice the compute would add +0." in said
-    assert "C_mid" not in said
-
-
 def test_the_reach_needed_is_the_one_that_was_measured():
     record = json.loads((REPOSITORY / "benchmarks" / "results" / "least_reach.json").read_text())
     needed = {row["B"]: row["reach_needed"] for row in record["results"]}

@@ -115,15 +115,3 @@ def run(*arguments, code=0):
     result = CliRunner().invoke(app, list(arguments))
     assert result.exit_code == code, result.output
     return result.output
-
-
-def test_commands_take_the_task(sweep):
-    at = ("--home", str(sweep.home.path))
-    printed = json.loads(run("compare", "loo", "--task", "code", "--json", *at))
-    assert printed["task"] == "code"
-    assert printed["variants"][0]["A"] == pytest.approx(0.42, abs=0.02)
-    assert json.loads(run("compare", "loo", "--json", *at))["task"] is None
-    fits = json.loads(run("fit", "loo", "--task", "aime", "--json", *at))
-    assert fits[0]["A"] == pytest.approx(0.35, abs=0.02)
-    assert "task code" in run("compare", "loo", "--task", "code", *at)
-    assert "0.4" in run("forecast", "loo", "--task", "code", *at)

@@ -28,7 +28,7 @@ from ablations.search.loop import SearchState, TrialLoop, prepare_search, resume
 from ablations.search.objective import is_maximised
 from ablations.search.optuna_study import OptunaStudy
 from ablations.search.record import SearchRecord, read_search
-from ablations.search.tables import note, objective_text, trials_table
+from ablations.search.tables import objective_text
 from ablations.status.progress import run_rows
 from ablations.study.expand import Study, expand
 
@@ -247,26 +247,6 @@ def test_a_search_killed_at_any_moment_ends_as_if_it_had_not_been(moment, bench,
     assert bench.record() == undisturbed
 
 
-def test_a_trial_that_was_training_goes_on_as_the_same_trial(bench):
-    bench.write(RATE, "  trials: 3\n")
-    loop = bench.begin()
-    loop.pool.train_next()
-    loop.step()
-    (open_trial,) = bench.record().trials
-    state, trained = bench.run()
-    assert state.record.trials[0].params == open_trial.params
-    assert state.planned("trial-000").runs[0].id in trained
-    assert_nothing_was_evaluated_twice(bench, 3)
-
-
-def test_a_question_cut_off_before_its_answer_is_asked_again(bench):
-    bench.write(RATE, "  trials: 2\n")
-    bench.begin()
-    optuna.load_study(study_name="search", storage=f"sqlite:///{bench.folder / 'optuna.db'}").ask()
-    bench.run()
-    assert_nothing_was_evaluated_twice(bench, 2)
-
-
 DAMAGE = {
     "lost": lambda database: database.unlink(),
     "a table is gone": lambda database: execute(database, "DROP TABLE trial_values"),
@@ -331,19 +311,6 @@ def test_a_cancelled_search_asks_for_nothing_more_and_leaves_its_trials_open(ben
     assert_nothing_was_evaluated_twice(bench, 3)
 
 
-def test_another_objective_is_worked_out_for_the_trials_there_are(bench):
-    bench.write(RATE, "  trials: 3\n")
-    bench.run()
-    bench.write(RATE, "  trials: 3\n  objective: {type: score_at, budget: 1}\n")
-    state, trained = bench.run()
-    assert trained == []
-    for trial in state.record.trials:
-        A = 0.6 - 0.1 * abs(math.log10(trial.params["optimiser.learning_rate"] / BEST_RATE))
-        # Eq. 1 at 2000 GPU-hours with B = 1.9, C_mid = 320 and R_0 = 0.31: 0.9701 of the way from R_0 to A.
-        assert trial.values[0] == pytest.approx(0.31 + 0.9701 * (A - 0.31), abs=0.01)
-    assert_nothing_was_evaluated_twice(bench, 3)
-
-
 def test_trials_outside_a_narrower_space_are_left_out_and_their_runs_kept(bench):
     bench.write(RATE, "  trials: 4\n  sampler: random\n")
     wide = bench.run()[0].record
@@ -396,18 +363,6 @@ def test_several_objectives_keep_the_pareto_front(bench):
         if trial not in record.best and None not in trial.values:
             assert any(best[0] >= trial.values[0] and best[1] <= trial.values[1] for best in values)
     assert objective_text(record) == "Pareto front: maximise A, lower end; minimise compute to 0.45"
-
-
-def test_the_table_of_trials_is_best_first_and_says_what_the_best_is_worth(bench):
-    bench.write(RATE, "  trials: 3\n")
-    record = bench.run()[0].record
-    table = trials_table(record)
-    names = table.cells_of(0)
-    lower = [trial.values[0] for trial in record.ranked]
-    assert names == [trial.name for trial in record.ranked]
-    assert lower == sorted(lower, reverse=True)
-    assert table.cells_of(-1) == ["best", "", ""]
-    assert "best of 3 by these same evaluations, which flatters the difference from scalerl" in note(record, "scalerl")
 
 
 @pytest.mark.parametrize("wrong", [{"params": []}, {"state": "lost"}])

@@ -79,14 +79,6 @@ def test_draws_of_two_runs_are_taken_as_independent_whatever_their_order():
     assert probability_below(a, [a + 0.01], offsets) == pytest.approx(0.6297, abs=0.012)
 
 
-def test_a_variant_is_dominated_by_what_it_will_be_at_the_budget_not_by_what_it_is():
-    # At C = 900: 0.6 x 0.9 = 0.54 and 0.62 x 900 / 1900 = 0.2937; at C = 90000 0.5993 and 0.6132.
-    fast, high = drawn([0.60]), drawn([0.62], C_mid=1000.0)
-    assert dominated_probability(high, [fast], budget=900.0, spread=ASSUMED) > 0.999
-    found = dominated_probability(high, [fast], budget=90000.0, spread=ASSUMED)
-    assert found == pytest.approx(0.095768, abs=1e-4)
-
-
 def test_truncation_is_the_mean_of_the_last_twenty_steps():
     assert recent_truncation([0.5] * 19) is None
     assert recent_truncation([1.0] * 10 + [0.0] * 15 + [0.2] * 5) == pytest.approx(0.05)
@@ -173,29 +165,6 @@ def test_a_stopped_run_is_recorded_shown_with_its_interval_and_not_started_again
     assert sweep.read_stops()[loss] == stopped
 
 
-def test_a_raised_budget_or_another_rule_judges_a_stopped_run_again(tmp_path):
-    home = make_home(tmp_path, fraction=0.6, state="cancelled").home
-    steering, sweep = steered(home, Stop(gain_below=0.05))
-    plan = sweep.plan
-    assert len(steering.begin()) == 1
-
-    # The law of loo-loss gains 0.0113 from 1200 GPU-hours to 2000: less than 0.05, more than 0.005.
-    stricter, strict_sweep = steered(home, Stop(gain_below=0.005))
-    assert len(stricter.begin()) == 3
-    assert states(strict_sweep)["loo-loss"] == "cancelled"
-
-    without, sweep_without = steered(home, None)
-    assert len(without.begin()) == 3
-    assert set(states(sweep_without).values()) == {"cancelled"}
-
-    larger, large_sweep = steered(home, Stop(gain_below=0.05), budget_gpu_hours=20000.0)
-    larger.begin()
-    # The law of loo-loss gains 0.0194 from 1200 GPU-hours to 20000.
-    loss = plan.variants[1].runs[0].id
-    assert large_sweep.read_stops()[loss].budget_gpu_hours == 20000.0
-    assert sweep.read_stops() == {}
-
-
 def test_a_run_is_judged_when_an_evaluation_is_new_and_asked_to_stop(tmp_path):
     home = make_home(tmp_path, fraction=0.1, state="running").home
     steering, sweep = steered(home, Stop(gain_below=0.05))
@@ -214,21 +183,6 @@ def test_a_run_is_judged_when_an_evaluation_is_new_and_asked_to_stop(tmp_path):
     assert said.startswith("loo-loss-s0: stopped, A in [0.5")
     assert pool.stopped == [loss]
     assert steering.steer(pool) == []
-
-
-def test_truncated_answers_flag_a_run_that_goes_on(tmp_path):
-    home = make_home(tmp_path, fraction=0.3, state="cancelled").home
-    steering, sweep = steered(home, Stop())
-    plan = sweep.plan
-    loss = plan.variants[1].runs[0].id
-    rng = np.random.default_rng(6)
-    rows = [train_row(25.0 * step, rng) | {"truncated": 0.02 if step < 10 else 0.17} for step in range(1, 31)]
-    evaluations = [eval_row(compute, (0.54, 1.8, 320.0), rng) for compute in np.arange(0.0, 301.0, 50.0).tolist()]
-    home.run(loss).metrics.write_text("".join(json.dumps(row) + "\n" for row in [*evaluations, *rows]))
-    assert len(steering.begin()) == 3
-    row = next(row for row in run_rows(sweep) if row.id == loss)
-    assert row.state.state == "cancelled"
-    assert row.state.message == "flagged: 17% of the answers are truncated, after 6 evaluations (300 GPU-hours)"
 
 
 def test_a_run_that_was_flagged_for_truncation_is_flagged_for_a_later_collapse(tmp_path):
@@ -275,10 +229,10 @@ STOPPED = Stopped(
 )
 
 
-WRONG = [json.dumps({"runs": [asdict(STOPPED) | wrong]}) for wrong in ({"rule": "luck"}, {"A_lo": "0.6"})]
+WRONG = json.dumps({"runs": [asdict(STOPPED) | {"rule": "luck"}]})
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"runs": [{"run": "x"}]}', '{"runs": 3}', *WRONG])
+@pytest.mark.parametrize("content", ["{", WRONG])
 def test_a_broken_file_of_stops_says_what_to_do(tmp_path: Path, content: str):
     (tmp_path / "stopped.json").write_text(content)
     plan = replace(make_plan(), stop=Stop().model_dump())
