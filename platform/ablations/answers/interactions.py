@@ -96,12 +96,9 @@ def interactions(
                 comparisons=len(found),
             ),
             sizes={
-                one.name: sum(_scaled(alone[name][one.name]) for name in (both, first, second)) for one in QUESTIONS
+                one.name: sum(one.scaled(alone[name][one.name].estimate) or 0.0 for name in (both, first, second))
+                for one in QUESTIONS
             },
         )
         for both, first, second in found
     ]
-
-
-def _scaled(answer: Answer) -> float:
-    return answer.question.scaled(answer.estimate) or 0.0

@@ -10,7 +10,6 @@ from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread, Speed,
 from ablations.answers.level import LAST_SHARE, common_compute, level_of, mean_weights
 from ablations.answers.run_to_run import run_to_run
 from ablations.findings.repeated_runs import SAME, UNUSABLE, says_of_group
-from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 from ablations.home.home import Home
 from ablations.home.started_sweep import plans_of
@@ -108,14 +107,10 @@ def _sampling_share(fits: Sequence[Fit]) -> float:
         curve, compute = fit.curve, common_compute([fit])
         level = level_of(curve, compute)
         if level is not None and curve.samples is not None and level.variance > 0:
-            shares.append(level.variance / _binomial(curve, compute))
+            weights = mean_weights(curve.compute, (1 - LAST_SHARE) * compute, compute)
+            binomial = float(weights**2 @ (curve.score * (1 - curve.score) / curve.samples))
+            shares.append(level.variance / binomial)
     return float(np.mean(shares)) if shares else 1.0
-
-
-def _binomial(curve: Curve, compute: float) -> float:
-    assert curve.samples is not None
-    weights = mean_weights(curve.compute, (1 - LAST_SHARE) * compute, compute)
-    return float(weights**2 @ (curve.score * (1 - curve.score) / curve.samples))
 
 
 def _spread(runs: Sequence[EarlierRun]) -> RunSpread:

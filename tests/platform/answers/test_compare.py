@@ -10,7 +10,6 @@ from scipy.stats import combine_pvalues, norm, t, ttest_ind
 
 from ablations.answers.compare import compare
 from ablations.answers.differences import is_bounded
-from ablations.answers.one_law import ceiling_under, law_weights
 from ablations.errors import AblationsError
 from ablations.fit.alternatives import Alternative, Alternatives
 from ablations.fit.ceiling import Ceiling
@@ -175,14 +174,6 @@ def test_a_family_weighs_what_it_does_on_average():
     for end, tail in ((row.answers["ceiling"].lo, 0.025), (row.answers["ceiling"].hi, 0.975)):
         found = brentq(lambda x, at=tail: 0.6 * t(4).cdf(x / sd) + 0.4 * t(4).cdf((x - 0.06) / sd) - at, -0.2, 0.3)
         assert end == pytest.approx(found, abs=1e-4)
-
-
-def test_a_run_that_refuses_a_family_ends_by_eq_1_there():
-    variant, reference = with_two_laws(0.60, 0.66, 0.5), with_two_laws(0.60, 0.70, 0.5, family=POWER_LAW)
-    assert law_weights([variant, reference]) == {SIGMOID.name: 0.5, POWER_LAW.name: 0.25, WEIBULL.name: 0.25}
-    laws = (SIGMOID.name, POWER_LAW.name, WEIBULL.name)
-    assert [ceiling_under(variant, law)[0] for law in laws] == pytest.approx([0.60, 0.60, 0.66], abs=1e-4)
-    assert [ceiling_under(reference, law)[0] for law in laws] == pytest.approx([0.60, 0.70, 0.60], abs=1e-4)
 
 
 def test_seeds_that_together_rule_out_a_ceiling_of_1_bound_it():

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from ablations.cli import app
 from ablations.diagnosis.diagnose import diagnose
 from ablations.diagnosis.held_out_rules import HELD_OUT_RULES, standard_error
-from ablations.diagnosis.history import History, windows
+from ablations.diagnosis.history import History
 from ablations.diagnosis.logged_history import history_of_log
 
 HEALTHY = {
@@ -83,11 +83,6 @@ def test_a_run_that_never_learned_is_told_apart_by_its_groups_and_its_weights():
 def test_a_run_that_has_learned_its_task_is_healthy_although_its_groups_are_all_right():
     steps = [{**row, "pass_rate": 0.3 + 0.65 * min(1, row["step"] / 150), "zero_variance": 0.9} for row in rows()]
     assert diagnose(History(name="done", steps=steps)) == []
-
-
-def test_too_few_steps_for_two_windows_have_no_finding():
-    assert list(windows(History(name="short", steps=rows(num=39)))) == []
-    assert diagnose(History(name="short", steps=rows(num=39, change_at=0, entropy=9.0))) == []
 
 
 def test_one_damaged_log_hides_no_other_run_and_a_seed_that_is_not_there_is_refused(tmp_path):

@@ -78,17 +78,6 @@ def test_a_csv_file_of_a_sweeps_readings_is_compared_as_the_sweep_is(tmp_path, s
     assert [run["variant"] for run in of_file["runs"]] == [name for name in names for _ in seeds]
 
 
-def test_the_papers_comparison_and_the_options_of_a_fit_hold_for_a_file(tmp_path):
-    path = str(as_csv(make_home(tmp_path / "home"), tmp_path / "mine.csv"))
-    assert printed(path, "--reference", "scalerl", "--paper")["mode"] == "paper"
-    whole, late = (printed(path, "--reference", "scalerl", *more)["runs"][0] for more in ((), ("--from", "500")))
-    assert (whole["window"][0], late["window"][0]) == (50, 550)
-    huber = printed(path, "--reference", "scalerl", "--loss", "huber")["runs"][0]
-    assert huber["A_hi"] != whole["A_hi"]
-    bounded = printed(path, "--reference", "scalerl", "--ceiling", "0.62")["runs"][0]
-    assert bounded["A_hi"] <= 0.62 < whole["A_hi"] + 0.02
-
-
 def of_command(command: str, *arguments: str) -> dict:
     result = CliRunner().invoke(app, [command, *arguments, "--json"], catch_exceptions=False)
     assert result.exit_code == 0, result.output

@@ -70,16 +70,6 @@ def test_the_cheapest_is_the_first_that_sees_it(printed):
     assert own["seconds"] == 0.0
 
 
-def test_more_of_anything_sees_smaller_levels(printed):
-    def seen(seeds, budget, samples):
-        designs = {(len(one["seeds"]), one["budget"], one["samples"]): one for one in printed["designs"]}
-        return designs[seeds, budget, samples]["level"]["seen"]
-
-    assert seen(5, 1.0, 4) < seen(3, 1.0, 4) < seen(2, 1.0, 4)
-    assert seen(3, 1.0, 16) < seen(3, 1.0, 4)
-    assert seen(3, 2.0, 4) < seen(3, 1.0, 4)  # twice the readings in the last third
-
-
 def sights(*seen):
     return [Sight(half_width=None if one is None else one / 1.4, seen=one) for one in seen]
 

@@ -113,15 +113,6 @@ def curve_of(tmp_path, rows=ROWS, *, end="", **meaning):
     return run.curve, run.warnings
 
 
-@pytest.mark.parametrize(
-    "compute", ["cumsum(s) * 8 / 3600", "cumsum(ms) * 8 / 3.6e6", "cumsum(min) * 8 / 60", "step * 8 / 60"]
-)
-def test_time_may_be_in_any_unit(tmp_path, compute):
-    curve, warnings = curve_of(tmp_path, compute=compute)
-    np.testing.assert_allclose(curve.compute, np.arange(1, 11) * 8 / 60)
-    assert warnings == ()
-
-
 def test_of_steps_that_a_resumed_run_repeats_the_last_counts_and_this_is_said(tmp_path):
     again = [{"step": step, "acc": 0.9, "s": 30.0} for step in (8, 9, 10)]
     curve, warnings = curve_of(tmp_path, [*ROWS, *again], compute="cumsum(s)")

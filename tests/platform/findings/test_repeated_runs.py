@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from fixtures_design import BUDGET, EVERY, study_of, trained_home
 
-from ablations.answers.repeats import Repeats
-from ablations.answers.run_to_run import ASSUMED_SD, ENOUGH_FREEDOM, run_to_run
+from ablations.answers.run_to_run import ASSUMED_SD, ENOUGH_FREEDOM
 from ablations.findings import repeated_runs
 from ablations.findings.results import read_results
 from ablations.home.home import Home
@@ -56,7 +55,7 @@ def test_one_seed_takes_the_spread_of_the_seeds_of_another_sweep(home):
         6,
     )
     assert found.others.sweeps == ("before",)
-    assert found.to_json()["run_to_run"]["other_sweeps"] == ["before"]
+    assert found.run_to_run_json()["other_sweeps"] == ["before"]
 
 
 def test_the_seeds_of_the_sweep_itself_count_once(home):
@@ -149,7 +148,7 @@ def test_a_home_that_cannot_be_written_is_read(home):
     (home.sweep("now") / "repeated_runs").touch()
     results = read_results(now(home))
     assert results.comparison.spreads["level"].num_other_runs == 6
-    assert f"because {home.path} is not writable ({home.sweep('now')}" in unkept_results_note(results)
+    assert f"because {home.path} is not writable (File exists)" in unkept_results_note(results)
     (home.sweep("now") / "repeated_runs").unlink()
     assert unkept_results_note(read_results(now(home))) == ""
 
@@ -160,9 +159,3 @@ def test_a_sweep_with_seeds_enough_reads_no_other(home, monkeypatch):
 
     monkeypatch.setattr(repeated_runs, "plans_of", refuse)
     assert repeated_runs.of_other_sweeps(now(home), (), ENOUGH_FREEDOM).of("level") == ()
-
-
-def test_no_more_recipes_are_taken_than_are_wanted():
-    one = Repeats.of([0.6 + 0.01 * (number % 3) for number in range(9)], [0.0] * 9)
-    assert run_to_run([one], [one] * 5).freedom == 24  # 8 and 8 are under 18
-    assert run_to_run([one] * 3, [one] * 5).num_other_runs == 0

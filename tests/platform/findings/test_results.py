@@ -29,13 +29,6 @@ def test_every_variant_is_fitted_to_the_parameters_it_was_drawn_from(finished, n
     assert fit.C_mid == pytest.approx(midpoint, rel=0.08)
 
 
-def test_the_comparison_finds_the_lower_ceiling_and_the_slower_variant(finished):
-    assert finished.compared("loo-loss").answers["ceiling"].verdict == "ceiling down"
-    assert finished.compared("loo-curriculum").answers["ceiling"].verdict == "no difference seen"
-    # Eq. 1 with the same A and B reaches any score after C_mid's ratio, 480 / 320, of the compute.
-    assert finished.compared("loo-curriculum").answers["compute"].estimate == pytest.approx(1.5, rel=0.06)
-
-
 def test_a_variant_whose_ceiling_has_no_end_gives_no_number_for_it(tmp_path):
     sweep = make_home(tmp_path)
     home = sweep.home

@@ -68,16 +68,6 @@ def test_variants_of_another_sweep_stand_under_its_name_and_a_run_stands_once(ho
     assert len({run["id"] for run in found["runs"]}) == len(found["runs"]) == 8
 
 
-def test_a_variant_brings_only_the_runs_that_are_not_there_yet(tmp_path):
-    sweep = make_home(tmp_path, seeds=(0, 1))
-    runs = sweep.plan.variants[0].runs
-    longer = replace(sweep.plan.variants[0], runs=(*runs, PlannedRun(seed=2, id="ab" * 6)))
-    shorter = replace(sweep.plan.variants[1], runs=sweep.plan.variants[1].runs[:1])
-    found = together(sweep, [changed(sweep, sweep="more", variants=(longer, shorter))])
-    assert found.plan.variants[:3] == sweep.plan.variants
-    assert [(one.name, [run.seed for run in one.runs]) for one in found.plan.variants[3:]] == [("scalerl (more)", [2])]
-
-
 def test_the_numbers_of_a_sweep_are_those_it_has_alone(home):
     own, both = lines(home, "compare", "loo", "--alone"), lines(home, "compare", "loo", "more", "--alone")
     for name, line in own.items():

@@ -12,7 +12,6 @@ from curves import eq1, readings
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.prompt_noise import answer_variance, prompt_variance
-from ablations.fit.words import in_words, other_prompts
 
 
 def chances(p, k):
@@ -102,15 +101,3 @@ def test_a_fit_takes_the_variance_given_the_prompts_and_no_longer_doubts_the_sam
         assert any("than the 0.01" in text for text in as_samples.oddities)
         assert counted.eq1_hi is not None
         assert as_samples.eq1_hi is None or counted.eq1_hi - counted.eq1_lo < as_samples.eq1_hi - as_samples.eq1_lo
-
-
-def test_what_other_prompts_would_change_is_said_apart():
-    curve = curve_of_answers(3)
-    fits = [fit_curve(replace(curve, prompt_variance=np.full(LAW.size, variance))) for variance in (1e-4, 7e-4)]
-    assert other_prompts(fits) == (
-        "Intervals are conditional on these 256 held-out prompts; another sample would shift all pass rates by about "
-        "0.020 (1 sd)."
-    )
-    assert "another sample would shift all pass rates by about 0.010 (1 sd)." in in_words(fits[0])
-    assert other_prompts([fit_curve(uncounted(curve))]) == ""
-    assert "another sample" not in in_words(fit_curve(uncounted(curve)))

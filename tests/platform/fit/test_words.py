@@ -58,16 +58,3 @@ def test_the_reach_needed_is_the_one_that_was_measured():
     # Half-way between in B it is the geometric mean; beyond what was measured, the nearest.
     assert least_reach(1.7) == pytest.approx((needed[1.5] * needed[1.9]) ** 0.5)
     assert (least_reach(0.4), least_reach(5.0)) == (pytest.approx(needed[0.8]), pytest.approx(needed[2.4]))
-
-
-def test_a_fit_that_is_not_resolved_says_how_far_the_readings_must_go_and_a_resolved_one_does_not():
-    noise = 0.006 * np.random.default_rng(3).standard_normal(COMPUTE.size)
-    weak = fit_curve(Curve(name="c", compute=COMPUTE, score=curve().score + noise))
-    assert weak.verdict == "weak"
-    assert f"evaluations up to about {least_reach(weak.B):.0f} C_mid at this B, if they scatter by" in in_words(weak)
-    # The same law read ten times as precisely, still at a reach under the one that .006 would take.
-    law = np.append(0.3, 0.3 + 0.31 / (1 + (2542 / COMPUTE[1:]) ** 1.92))
-    resolved = fit_curve(Curve(name="c", compute=COMPUTE, score=law + noise / 10))
-    assert COMPUTE[-1] / resolved.C_mid < least_reach(resolved.B)
-    assert resolved.verdict == "resolved"
-    assert "knowing A" not in in_words(resolved)

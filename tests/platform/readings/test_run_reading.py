@@ -23,7 +23,6 @@ from ablations.readings.run_reading import (
     read_log,
     reading_bytes,
 )
-from scalerl.run.run_folder import RunFolder
 
 
 @pytest.fixture
@@ -135,14 +134,6 @@ def test_a_damaged_log_is_read_each_time_and_nothing_of_it_is_kept(folder, logs_
         assert f"{folder.metrics}:5: not a metrics row" in found.reason
     assert logs_read == ["a", "a", "a"]
     assert len(list((folder.path / "readings").iterdir())) == 1
-
-
-def test_a_home_folder_that_has_moved_keeps_its_readings(folder, logs_read, tmp_path):
-    first = kept_reading(folder, "a", SETTINGS)
-    moved = RunFolder(tmp_path / "elsewhere" / folder.path.name)
-    shutil.copytree(folder.path, moved.path)  # with its times
-    assert equal(kept_reading(moved, "a", SETTINGS), first)
-    assert logs_read == ["a"]
 
 
 def test_of_several_that_read_at_once_one_makes_the_reading(folder, logs_read):

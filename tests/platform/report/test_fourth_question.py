@@ -99,7 +99,8 @@ def test_a_fourth_question_stands_in_every_output(results):
     assert f"start: {answer.verdict}" in dict(glossary(results))
 
 
-def test_the_other_answers_stay_as_they_are(results):
+def test_the_other_answers_stay_as_they_are(results, monkeypatch):
+    monkeypatch.setattr("ablations.answers.compare.QUESTIONS", QUESTIONS)
     alone = read_results(results.sweep)
     assert isinstance(START, Question)
     for one, other in zip(alone.comparison.variants, results.comparison.variants, strict=True):

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import least_squares, minimize
-from scipy.stats import multivariate_normal
 
 from ablations.fit.engine.anchor import Anchor, anchor_deviance, anchors
 from ablations.fit.engine.ceiling_profile import ceiling_profile
@@ -121,24 +120,6 @@ def test_derivatives_are_difference_quotients(family):
         for slope, up, down in ((dp, (p + step, q), (p - step, q)), (dq, (p, q + step), (p, q - step))):
             measured = (family.basis(X, *np.array(up)) - family.basis(X, *np.array(down))) / (2 * step)
             assert slope == pytest.approx(measured, abs=1e-7)
-
-
-@pytest.mark.parametrize("family", [SIGMOID, WEIBULL], ids=lambda family: family.name)
-def test_every_family_recovers_a_curve_of_its_own(family):
-    p, q = (0.55 * lo + 0.45 * hi for lo, hi in family.box(X))
-    y = 0.2 + 0.5 * family.basis(X, np.array(p), np.array(q))
-    found = solve(family, X, y, variance=1.0, prior=Prior())
-    assert np.abs(found.residuals).max() < 1e-6
-
-
-def test_the_deviance_of_a_noise_is_that_of_a_multivariate_normal():
-    residuals = readings(5) - 0.5
-    noise = AR1(residuals.size, sampling_variance=1e-4, run_variance=3e-4, rho=0.6)
-    cov = covariance(residuals.size, 3e-4, 0.6)
-    expected = -2 * (
-        multivariate_normal(cov=cov).logpdf(residuals) - multivariate_normal(cov=cov).logpdf(0 * residuals)
-    )
-    assert noise.deviance(residuals) == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_profile_is_the_least_over_everything_but_the_ceiling():
