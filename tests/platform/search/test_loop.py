@@ -250,6 +250,7 @@ def test_a_search_killed_at_any_moment_ends_as_if_it_had_not_been(moment, bench,
 DAMAGE = {
     "lost": lambda database: database.unlink(),
     "a table is gone": lambda database: execute(database, "DROP TABLE trial_values"),
+    "a range is unreadable": lambda database: execute(database, "UPDATE trial_params SET distribution_json = '{'"),
 }
 
 
