@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ablations.answers.interval import Interval, JointInterval, exponential
+from ablations.answers.interval import Interval, JointInterval, ratio_of_logs
 from ablations.answers.one_law import law_weights
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import RunToRun, run_to_run
@@ -130,7 +130,7 @@ class Question:
 
     def in_unit(self, found: JointInterval) -> JointInterval:
         """An interval in the unit of `widest` as numbers of the question: a ratio from its ln."""
-        return exponential(found) if self.is_ratio else found
+        return ratio_of_logs(found) if self.is_ratio else found
 
     def half_width(self, lo: float | None, hi: float | None) -> float:
         """Half-width of an interval in the unit of `widest`; infinite if an end is missing."""

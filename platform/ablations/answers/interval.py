@@ -45,7 +45,7 @@ def only_estimate(estimate: float, *, num_seeds: int, is_shown: bool = True) -> 
     return JointInterval(estimate=estimate, **ends, is_shown=is_shown, is_provisional=num_seeds == 1)
 
 
-def exponential(found: JointInterval) -> JointInterval:
+def ratio_of_logs(found: JointInterval) -> JointInterval:
     """The interval of a ratio from that of its logarithm; a missing end stays missing."""
     names = ("estimate", "lo", "hi", "joint_lo", "joint_hi")
     numbers = {name: getattr(found, name) for name in names}

@@ -16,7 +16,7 @@ from ablations.answers.differences import (
     ln_computes,
     mean_difference,
 )
-from ablations.answers.interval import JointInterval, exponential
+from ablations.answers.interval import JointInterval, ratio_of_logs
 from ablations.answers.level import common_compute, level_repeats, levels_of
 from ablations.answers.repeats import Repeats
 from ablations.answers.rise import rise_together
@@ -131,7 +131,7 @@ COMPUTE = Question(
     lower_is_better=True,
     is_ratio=True,
     widest=math.log(1.5) / 2,
-    measured=lambda *given: (logs := _difference(_every_ln_compute, *given)) and exponential(logs),
+    measured=lambda *given: (logs := _difference(_every_ln_compute, *given)) and ratio_of_logs(logs),
     repeats=_ln_computes,
     on_one_footing=_every_ln_compute,
     form=".2f",

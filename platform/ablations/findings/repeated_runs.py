@@ -40,7 +40,7 @@ REACHED = 2 / 3
 """Share of the window that a run's readings must cover, since a run that has learned less may have another spread."""
 MOST_RUNS_READ = 400
 """Limit on the runs whose recipe is read, the last started sweep first: one takes a millisecond."""
-MOST_FINDINGS = 48
+MOST_GROUPS = 48
 """Limit on kept files of one sweep, one per group of runs, the newest ones."""
 UNUSABLE = (*WITHOUT_RISE, "collapsed")
 
@@ -132,7 +132,7 @@ def repeats_of_home(
         if kept is None:
             one = make()
         else:
-            one, why = kept_tree(kept / f"{key}.npz", make, GroupFinding, classes=(Repeats,), most=MOST_FINDINGS)
+            one, why = kept_tree(kept / f"{key}.npz", make, GroupFinding, classes=(Repeats,), most=MOST_GROUPS)
         found.append(one)
         unkept = unkept or why
         sweep_of |= {one.run.id: one.sweep for one in group}

@@ -48,13 +48,13 @@ def automatic_cutoff(curve: Curve, *, fit: Callable[[float], Fit]) -> Fit:
     first = num_early(compute.size)
     while first > 0:
         block = slice(max(first - BLOCK_READINGS, 0), first)
-        if standard_errors(fit(cutoff_before(compute, first)), compute[block], score[block]) > LARGEST_MISS:
+        if errors_off(fit(cutoff_before(compute, first)), compute[block], score[block]) > LARGEST_MISS:
             break
         first = block.start
     return fit(cutoff_before(compute, first))
 
 
-def standard_errors(fit: Fit, compute: np.ndarray, score: np.ndarray) -> float:
+def errors_off(fit: Fit, compute: np.ndarray, score: np.ndarray) -> float:
     """Distance of readings that `fit` has not seen from its prediction, as the z-score of a normal variable.
 
     d^2 = e' (Cov + sd^2 R)^-1 e, e = readings - mean of the draws, Cov = covariance of the draws, R_ij = rho^|i - j|;

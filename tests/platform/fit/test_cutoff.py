@@ -11,7 +11,7 @@ from places import DATA
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.fit.curve_file import read_curves
-from ablations.fit.cutoff import num_early, standard_errors
+from ablations.fit.cutoff import errors_off, num_early
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.fitting import fit_curve
 
@@ -81,8 +81,8 @@ def test_a_block_is_judged_by_all_of_its_readings_together():
         predict_draws=lambda compute: np.array([[0.4, 0.4], [0.6, 0.6]]), noise_sd=0.1, autocorrelation=0.0
     )
     compute = np.array([1.0, 2.0])
-    together = standard_errors(fit, compute, np.array([0.6, 0.6]))  # pyright: ignore[reportArgumentType]
-    apart = standard_errors(fit, compute, np.array([0.6, 0.4]))  # pyright: ignore[reportArgumentType]
+    together = errors_off(fit, compute, np.array([0.6, 0.6]))  # pyright: ignore[reportArgumentType]
+    apart = errors_off(fit, compute, np.array([0.6, 0.4]))  # pyright: ignore[reportArgumentType]
     # Covariance ((.03, .02), (.02, .03)): errors (.1, .1) give d^2 = .4 and (.1, -.1) give 2; P = exp(-d^2 / 2).
     assert together == pytest.approx(-NormalDist().inv_cdf(np.exp(-0.2) / 2), rel=1e-6)
     assert apart == pytest.approx(-NormalDist().inv_cdf(np.exp(-1.0) / 2), rel=1e-6)
