@@ -34,7 +34,7 @@ def _difference(
 ) -> JointInterval | None:
     """The mean of a variant's seeds minus that of the reference's, at one compute or to one target."""
     found = on_one_footing([fits, baseline], "")
-    return None if found is None else mean_difference(*found, spread, comparisons=comparisons)
+    return None if found is None else mean_difference(found[0], found[1], spread, comparisons=comparisons)
 
 
 def _levels(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
