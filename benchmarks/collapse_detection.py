@@ -105,7 +105,7 @@ def judge(compute: np.ndarray, score: np.ndarray, samples_known: bool) -> Collap
         sampling_variance = float(np.mean(seen * (1 - seen))) / NUM_SAMPLES if samples_known else 0.0
         found = find_collapse(compute[1:end], seen, start_score=float(score[0]), sampling_variance=sampling_variance)
         if found is not None:
-            return Collapse(index=found.index, alarm=end - 2, statistic=found.statistic)
+            return Collapse(index=found.index, alarm=end - 2)
     return None
 
 

@@ -21,8 +21,9 @@ from record import write_record
 from simulation import NOISES, NUM_SAMPLES, SEED, simulate
 
 from ablations.fit.curve import Curve
-from ablations.fit.cutoff import BLOCK_READINGS, Cutoff, automatic_cutoff, num_early
+from ablations.fit.cutoff import BLOCK_READINGS, num_early
 from ablations.fit.fitting import fit_curve
+from ablations.fit.result import Fit
 
 TRUTH = {"A": 0.610, "B": 1.92, "C_mid": 2542.0, "R_0": 0.3}
 EARLY_GPU_HOURS = 1500.0
@@ -45,15 +46,16 @@ def main() -> None:
 
 def measure(phase: str | float, rho: float) -> dict[str, Any]:
     rng = np.random.default_rng(SEED)
-    cutoffs = [cutoff_of(one_run(phase, rho, rng)) for _ in range(RUNS)]
+    fits = [fit_curve(one_run(phase, rho, rng), fit_from="auto") for _ in range(RUNS)]
+    cutoffs = [cutoff_of(fit) for fit in fits]
     if phase == "none":
         asked, refused = (sum(counts) for counts in zip(*map(blocks, cutoffs), strict=True))
         told = {"blocks": asked, "refused": refused / asked}
     else:
-        told = {"found": float(np.mean([cutoff.fit_from >= last_early() for cutoff in cutoffs]))}
+        told = {"found": float(np.mean([cutoff >= last_early() for cutoff in cutoffs]))}
     return told | {
-        "median_fit_from": float(np.median([cutoff.fit_from for cutoff in cutoffs])),
-        "bias_A": float(np.mean([cutoff.fit.eq1_A - TRUTH["A"] for cutoff in cutoffs])),
+        "median_fit_from": float(np.median(cutoffs)),
+        "bias_A": float(np.mean([fit.eq1_A - TRUTH["A"] for fit in fits])),
     }
 
 
@@ -85,16 +87,17 @@ def straight(compute: np.ndarray) -> np.ndarray:
     return TRUTH["R_0"] + (end - TRUTH["R_0"]) * compute / EARLY_GPU_HOURS
 
 
-def cutoff_of(curve: Curve) -> Cutoff:
-    return automatic_cutoff(curve, fit=lambda fit_from: fit_curve(curve, fit_from=fit_from))
+def cutoff_of(fit: Fit) -> float:
+    assert isinstance(fit.settings.fit_from, float)
+    return fit.settings.fit_from
 
 
-def blocks(cutoff: Cutoff) -> tuple[int, int]:
+def blocks(cutoff: float) -> tuple[int, int]:
     """How many blocks were asked about, and whether the last of them was refused."""
     early = num_early(grid().size - 1)
-    left = int(np.sum((grid() > 0) & (grid() <= cutoff.fit_from)))
+    left = int(np.sum((grid() > 0) & (grid() <= cutoff)))
     accepted = -(-(early - left) // BLOCK_READINGS)
-    return accepted + (cutoff.off_the_law is not None), int(cutoff.off_the_law is not None)
+    return accepted + (cutoff > 0), int(cutoff > 0)
 
 
 if __name__ == "__main__":

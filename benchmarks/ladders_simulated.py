@@ -28,9 +28,9 @@ from record import write_record
 from simulation import SEED
 
 from ablations.answers.answer import Answer
+from ablations.answers.differences import mean_difference
 from ablations.answers.interval import Interval
 from ablations.answers.ladder import Ladder, rung_of
-from ablations.answers.level import level_difference
 from ablations.answers.questions import LEVEL
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import run_to_run
@@ -102,7 +102,7 @@ def simulated_ladder(
             for mean in means
         ]
         spread = run_to_run(runs)
-        answer = Answer.of(LEVEL, level_difference(runs[1], runs[0], spread))
+        answer = Answer.of(LEVEL, mean_difference(runs[1], runs[0], spread))
         freedom = spread.paired.freedom if spread.paired else spread.within.freedom
         rungs.append(rung_of(str(place), float(place), answer, freedom))
     known = tuple(rung for rung in rungs if rung is not None)

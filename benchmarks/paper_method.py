@@ -12,8 +12,10 @@ run of each; here there are `NUM_RUNS`, so that a number has a range. Writes `re
 of the paper beside the median of the simulated runs and their fifth and ninety-fifth percentiles.
 """
 
+import csv
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,6 @@ from scipy.optimize import least_squares
 from simulation import RUN_NOISE_SD, SEED, simulate
 
 from ablations.answers.paper_grid import EARLY_CUTOFF_GPU_HOURS, paper_fit
-from ablations.findings.published import published
 from ablations.fit.curve import Curve
 
 NUM_RUNS = 20
@@ -105,19 +106,23 @@ def power_law_ceiling(curve: Curve, fit_from: float, fit_to: float) -> float:
     return float(min(found, key=lambda one: one.cost).x[0])
 
 
+def published(run: str) -> tuple[float, float, float]:
+    """A, B and C_mid in GPU-hours of a fit that the paper publishes; `published.csv` has their sources."""
+    with Path(__file__).with_name("published.csv").open() as file:
+        (row,) = (row for row in csv.DictReader(file) if row["run"] == run)
+    return float(row["A"]), float(row["B"]), float(row["C_mid"])
+
+
 def runs_of(run: str, number: int, *, A_sd: float = 0.0) -> list[Curve]:
     """Runs that follow the published fit, each with its own noise; A_sd is the sd of A between them."""
-    fit, budget = published()[run], BUDGETS[run]
-    assert fit.A is not None
-    assert fit.B is not None
-    assert fit.C_mid is not None
+    (A, B, C_mid), budget = published(run), BUDGETS[run]
     compute = np.linspace(0, budget, NUM_READINGS + 1)
     rng = np.random.default_rng([SEED, round(budget), round(1e6 * A_sd)])
     curves = []
     for _ in range(number):
-        A = fit.A + A_sd * rng.standard_normal()
-        score = simulate(compute, A=A, B=fit.B, C_mid=fit.C_mid, R_0=R_0, rho=0.0, rng=rng)
-        curves.append(Curve(name=fit.run, compute=compute, score=score))
+        own_A = A + A_sd * rng.standard_normal()
+        score = simulate(compute, A=own_A, B=B, C_mid=C_mid, R_0=R_0, rho=0.0, rng=rng)
+        curves.append(Curve(name=run, compute=compute, score=score))
     return curves
 
 

@@ -8,7 +8,7 @@ from fixtures_home import make_home, make_ladder
 
 from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.findings.results import open_sweep
-from ablations.findings.scale_ladder import ladders_of, rung_interval, scale_ladder
+from ablations.findings.scale_ladder import ladders_of, scale_ladder
 from ablations.report.ladder_figure import ladder_figure
 
 
@@ -44,7 +44,7 @@ def test_the_picture_has_every_difference_with_its_interval_and_the_forecast_ope
     ladder = found.of("loss.type=dapo", "level")
     assert ladder is not None
     (trace,) = ladder_figure(found, LEVEL).data
-    intervals = [rung_interval(LEVEL, rung) for rung in ladder.rungs]
+    intervals = [ladder.interval(rung.difference) for rung in ladder.rungs]
     assert list(trace.y) == pytest.approx([*(one.estimate for one in intervals), ladder.forecast(found.at).estimate])
     assert next(iter(trace.error_y.array)) == pytest.approx(intervals[0].hi - intervals[0].estimate)
     assert list(trace.marker.color) == [trace.line.color, trace.line.color, "white"]

@@ -8,11 +8,11 @@ words, and its keys in JSON and CSV. `questions` lists the questions of every co
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ablations.answers.interval import Interval, JointInterval
+from ablations.answers.interval import Interval, JointInterval, ratio_of_logs
 from ablations.answers.one_law import law_weights
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import RunToRun, run_to_run
@@ -128,9 +128,9 @@ class Question:
             return value
         return math.log(value) if value > 0 else -math.inf
 
-    def unscaled(self, value: float | None) -> float | None:
-        """The inverse of `scaled`: a ratio from its ln, a difference as it is."""
-        return math.exp(value) if value is not None and self.is_ratio else value
+    def in_unit(self, found: JointInterval) -> JointInterval:
+        """An interval in the unit of `widest` as numbers of the question: a ratio from its ln."""
+        return ratio_of_logs(found) if self.is_ratio else found
 
     def half_width(self, lo: float | None, hi: float | None) -> float:
         """Half-width of an interval in the unit of `widest`; infinite if an end is missing."""
@@ -222,3 +222,8 @@ class Answer:
         """Plain data for JSON, under the keys of the question."""
         numbers = (self.estimate, self.lo, self.hi, self.joint_lo, self.joint_hi)
         return dict(zip(self.question.keys, (*numbers, self.verdict, self.joint_verdict), strict=True))
+
+
+def answers_json(answers: Mapping[str, Answer]) -> dict[str, Any]:
+    """Plain data of several answers for JSON, under the keys of their questions."""
+    return {key: value for answer in answers.values() for key, value in answer.to_json().items()}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc
 
-from ablations.answers.answer import REFERENCE, Answer, Question
+from ablations.answers.answer import REFERENCE, Answer, answers_json
 from ablations.answers.differences import mean_ceiling, mean_ceiling_under_eq1
 from ablations.answers.level import common_compute, levels_of
 from ablations.answers.paper_rule import paper_rule
@@ -90,8 +90,7 @@ class VariantResult:
             *(self.R_0, self.verdict, self.points, list(self.window), self.cost, self.level, self.paper_rule),
             *(A.to_json(), eq1.to_json()),
         )
-        answers = {key: value for answer in self.answers.values() for key, value in answer.to_json().items()}
-        return dict(zip(PLAIN_KEYS, plain, strict=True)) | answers
+        return dict(zip(PLAIN_KEYS, plain, strict=True)) | answers_json(self.answers)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,7 +103,6 @@ class Comparison:
     """Run-to-run spreads in pass rate: of "level", of A ("ceiling"), and at the "target"."""
     others: OtherSweeps = NO_OTHERS
     """Evidence on the spreads from runs of other sweeps."""
-    questions: tuple[Question, ...] = QUESTIONS
     unlike: tuple[Unlike, ...] = ()
     """Variants with an outlying run or spread."""
 
@@ -115,20 +113,6 @@ class Comparison:
     def is_provisional(self) -> bool:
         """True if no run-to-run spread is known, so that no verdict is "different"."""
         return not any(spread.is_known for spread in self.spreads.values())
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON: {"reference": "scalerl", "variants": [{"curve": "scalerl", "A": 0.61, ...}, ...], ...}.
-
-        "run_to_run" has the run-to-run standard deviations that the intervals include.
-        """
-        variants = [variant.to_json() for variant in self.variants]
-        unlike = [one.to_json() for one in self.unlike]
-        return {
-            "reference": self.reference,
-            "variants": variants,
-            "run_to_run": self.run_to_run_json(),
-            "unlike": unlike,
-        }
 
     def run_to_run_json(self) -> dict[str, Any]:
         """Plain data of the spreads and of the other sweeps behind them: {"level": {"sd": 0.0098, ...}, ...,
@@ -142,7 +126,6 @@ def compare(
     costs: Mapping[str, float],
     reference: str,
     others: OtherSweeps = NO_OTHERS,
-    questions: Sequence[Question] = QUESTIONS,
 ) -> Comparison:
     """Compare every variant, one fit per seed, with the variant called `reference`; `costs` may have any common unit.
 
@@ -159,36 +142,25 @@ def compare(
             raise AblationsError(f"variant {name!r} has no cost; costs are given for: {', '.join(costs) or 'none'}")
     baseline = curves_by_variant[reference]
     spreads = {
-        one.spread: one.spread_of(curves_by_variant.values(), baseline, others.of(one.spread)) for one in questions
+        one.spread: one.spread_of(curves_by_variant.values(), baseline, others.of(one.spread)) for one in QUESTIONS
     }
-    comparisons = max(len(curves_by_variant) - 1, 1)
-
-    def answers(name: str, fits: Sequence[Fit]) -> dict[str, Answer]:
-        if name == reference:
-            return {one.name: Answer.of_reference(one) for one in questions}
-        return {
-            one.name: Answer.of(one, one.measured(fits, baseline, spreads[one.spread], comparisons))
-            for one in questions
+    num_comparisons = max(len(curves_by_variant) - 1, 1)
+    variants = []
+    for name, fits in curves_by_variant.items():
+        answers = {
+            one.name: Answer.of_reference(one)
+            if name == reference
+            else Answer.of(one, one.measured(fits, baseline, spreads[one.spread], num_comparisons))
+            for one in QUESTIONS
         }
-
+        result = _variant_result(name, fits, baseline, spreads["ceiling"], costs[name], answers, name == reference)
+        variants.append(result)
     return Comparison(
         reference=reference,
-        variants=tuple(
-            _variant_result(
-                name,
-                fits,
-                baseline,
-                spreads["ceiling"],
-                cost=costs[name],
-                is_reference=name == reference,
-                answers=answers(name, fits),
-            )
-            for name, fits in curves_by_variant.items()
-        ),
+        variants=tuple(variants),
         spreads=spreads,
         others=others,
-        questions=tuple(questions),
-        unlike=unlike_siblings(curves_by_variant, baseline, spreads.get(LEVEL.spread, RunToRun())),
+        unlike=unlike_siblings(curves_by_variant, baseline, spreads[LEVEL.spread]),
     )
 
 
@@ -197,10 +169,9 @@ def _variant_result(
     fits: Sequence[Fit],
     baseline: Sequence[Fit],
     spread: RunToRun,
-    *,
     cost: float,
-    is_reference: bool,
     answers: Mapping[str, Answer],
+    is_reference: bool,
 ) -> VariantResult:
     """Build the result of one variant; `spread` is the run-to-run spread of A."""
     ceiling, under_eq1 = mean_ceiling(fits, spread), mean_ceiling_under_eq1(fits, spread)

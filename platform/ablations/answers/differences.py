@@ -68,7 +68,7 @@ def _means(fits: Sequence[Fit], spread: RunToRun, *, bounded: bool) -> list[Stud
 def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun) -> Interval:
     """Mean A over seeds if eq. 1 is the law; otherwise like `mean_ceiling`."""
     estimate = float(np.mean([fit.eq1_A for fit in fits]))
-    if not _is_bounded_by([_deviance_of_1(fit, SIGMOID.name) for fit in fits]):
+    if not _is_bounded_by(fits, SIGMOID.name):
         return Interval(estimate=estimate, lo=float(np.mean([fit.eq1_lo for fit in fits])), hi=None)
     if not spread.is_known:
         return Interval(estimate=estimate, lo=fits[0].eq1_lo, hi=fits[0].eq1_hi)
@@ -157,10 +157,8 @@ def common_target(variants: Sequence[Sequence[Fit]]) -> float | None:
     if lowest <= R_0 or not all(rise_together(seeds) for seeds in variants if seeds):
         return None
     target = R_0 + TARGET_SHARE * (lowest - R_0)
-    reached = (_reaches(fit, target) for fit in fits)
-    return (
-        target if all(C and fit.window[0] <= C <= fit.window[1] for C, fit in zip(reached, fits, strict=True)) else None
-    )
+    is_reached = all(fit.window[0] <= _reaches(fit, target) <= fit.window[1] for fit in fits)
+    return target if is_reached else None
 
 
 def ln_computes(fits: Sequence[Fit], target: float) -> Repeats:
@@ -169,27 +167,16 @@ def ln_computes(fits: Sequence[Fit], target: float) -> Repeats:
     return Repeats.of(needed, [_ln_compute_variance(fit, target) for fit in fits], starts_of(fits))
 
 
-def compute_ratio(
-    fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun, *, comparisons: int = 1
-) -> JointInterval | None:
-    """Compute that `fits` need to reach the common target, divided by the compute that `baseline` needs.
+def mean_difference(runs: Repeats, baseline: Repeats, spread: RunToRun, *, comparisons: int = 1) -> JointInterval:
+    """The mean of a variant's seeds minus that of the baseline's; without a known `spread` there is no interval.
 
-    `spread` is the run-to-run sd of ln compute. None if there is no common target. Seeds are averaged by geometric
-    mean.
+    The joint interval is corrected for the number of `comparisons`.
     """
-    target = common_target([fits, baseline])
-    if target is None:
-        return None
-    runs, others = ln_computes(fits, target), ln_computes(baseline, target)
     if not spread.is_known:
-        return only_estimate(
-            math.exp(np.mean(runs.values) - np.mean(others.values)), num_seeds=min(len(fits), len(baseline))
-        )
-    found = spread.of_difference(runs, others)
-    logs = interval_of([found], found.estimate, comparisons=comparisons)
-    return replace(
-        logs, **{name: math.exp(getattr(logs, name)) for name in ("estimate", "lo", "hi", "joint_lo", "joint_hi")}
-    )
+        estimate = float(np.mean(runs.values) - np.mean(baseline.values))
+        return only_estimate(estimate, num_seeds=min(len(runs.values), len(baseline.values)))
+    found = spread.of_difference(runs, baseline)
+    return interval_of([found], found.estimate, comparisons=comparisons)
 
 
 def is_bounded(fits: Sequence[Fit]) -> bool:
@@ -205,18 +192,14 @@ def is_bounded(fits: Sequence[Fit]) -> bool:
     can_be_1 = (
         weight
         for name, weight in weights.items()
-        if weight and not _is_bounded_by([_deviance_of_1(fit, name) for fit in fits if fit.alternatives.weights[name]])
+        if weight and not _is_bounded_by([fit for fit in fits if fit.alternatives.weights[name]], name)
     )
     return sum(can_be_1) <= MOST_OPEN
 
 
-def _deviance_of_1(fit: Fit, law: str) -> float:
-    """Twice the log of the likelihood of the best ceiling over that of a ceiling of 1."""
-    return fit.alternatives.deviance_of_1[law]
-
-
-def _is_bounded_by(deviances: Sequence[float]) -> bool:
-    return sum(deviances) >= float(chdtri(len(deviances), 0.05))
+def _is_bounded_by(fits: Sequence[Fit], law: str) -> bool:
+    """True if the seeds together rule out a ceiling of 1 under this law."""
+    return sum(fit.alternatives.deviance_of_1[law] for fit in fits) >= float(chdtri(len(fits), 0.05))
 
 
 def _reaches(fit: Fit, target: float) -> float:

@@ -11,9 +11,8 @@ levels to those of the fits.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from ablations.answers.one_law import law_weights
 from ablations.answers.pass_rate_at import pass_rate_at, predictions
 from ablations.answers.run_to_run import RunToRun
 from ablations.answers.student import interval_of, quantile
-from ablations.errors import AblationsError
 from ablations.fit.averaging import average, model_error_share
 from ablations.fit.result import Fit
 from ablations.text import compute_text
@@ -95,10 +93,6 @@ class Chance:
     rule: str
     """The run-to-run spread in words, and its source."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return asdict(self)
-
 
 def joint_draws(
     fits: Sequence[Fit], compute: np.ndarray | float, *, spread: RunToRun | None = None, eq1_alone: bool = False
@@ -107,7 +101,6 @@ def joint_draws(
 
     The draws describe the given runs; with two seeds or more and a `spread`, they describe the recipe.
     """
-    fits = _some(fits)
     compute = np.atleast_1d(np.asarray(compute, dtype=float))
     share = 0.0 if eq1_alone else None
     drawn = np.mean([average(fit).predict_draws(compute, share=share) for fit in fits], axis=0)
@@ -124,7 +117,7 @@ def is_by_eq1(fits: Sequence[Fit]) -> bool:
     regardless of the readings. Forecasts of nine laptop runs from their first 30 % err by .107 with a minimum weight of
     1/4, and by .057 with this rule.
     """
-    return _lies_within(tuple(_some(fits)))
+    return _lies_within(tuple(fits))
 
 
 @lru_cache(maxsize=64)
@@ -146,7 +139,6 @@ def predict(fits: Sequence[Fit], compute: float, spread: RunToRun) -> Prediction
 
     One seed gives the forecast of that run; two or more give the forecast of the recipe, like A in a comparison.
     """
-    _positive(compute)
     if len(fits) > 1 and spread.is_known:
         parts = [
             replace(spread.under.get(law, spread).of_mean(predictions(fits, compute, law)), weight=weight)
@@ -176,7 +168,7 @@ def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float, 
     same compute. Beyond it, this is the difference of the fitted curves under each law in turn. An unknown spread is
     replaced by the assumed one.
     """
-    question = pass_rate_at(_positive(compute))
+    question = pass_rate_at(compute)
     if not spread.is_known:
         offsets = spread.differences(starts_of(fits), starts_of(baseline), fits[0].draws.A.size)
         central, drawn = (
@@ -254,11 +246,11 @@ def cost_of_a_point(fits: Sequence[Fit], compute: float) -> Interval | None:
     A curve does not rise if the point would cost over 100 times the largest fitted compute; an end of the interval is
     None in the same sense. The slope is taken with the shares of the families held fixed.
     """
-    ends = _positive(compute) * np.exp(SLOPE_STEP * np.array([-0.5, 0.5]))
+    ends = compute * np.exp(SLOPE_STEP * np.array([-0.5, 0.5]))
 
     def drawn(*, eq1_alone: bool) -> np.ndarray:
         slopes = []
-        for fit in _some(fits):
+        for fit in fits:
             share = 0.0 if eq1_alone else model_error_share(np.array([compute]), fit.window[1])
             below, above = average(fit).predict_draws(ends, share=share).T
             slopes.append((above - below) / (ends[1] - ends[0]))
@@ -276,9 +268,7 @@ def leaderboard(groups: Mapping[str, Sequence[Fit]], compute: float, spread: Run
 
     Run-to-run differences are included. The Monte Carlo sd is at most 0.5 / sqrt(num_draws): 0.011 with 2000 draws.
     """
-    if not groups:
-        raise AblationsError("no variant has a fit; a leaderboard needs one")
-    curves = np.stack([joint_draws(fits, _positive(compute))[:, 0] for fits in groups.values()])
+    curves = np.stack([joint_draws(fits, compute)[:, 0] for fits in groups.values()])
     offsets = spread.run_offsets([starts_of(fits) for fits in groups.values()], curves.shape[1])
     highest = max(fit.settings.highest for fits in groups.values() for fit in fits)
     drawn = (curves + [np.mean(of_variant, axis=0) for of_variant in offsets]).clip(0, highest)
@@ -292,7 +282,6 @@ def leaderboard(groups: Mapping[str, Sequence[Fit]], compute: float, spread: Run
 
 def _grid(fits: Sequence[Fit], *, start: float) -> np.ndarray:
     """Compute from `start` times the first fitted reading to 100 times the last, evenly spaced in ln C."""
-    fits = _some(fits)
     first, last = min(fit.window[0] for fit in fits), max(fit.window[1] for fit in fits)
     return np.geomspace(start * first, FURTHEST * last, NUM_GRID)
 
@@ -350,18 +339,6 @@ def _finite_interval(central: np.ndarray, drawn: np.ndarray) -> Interval | None:
     if not np.isfinite(found.estimate):
         return None
     return found if np.isfinite(found.hi or 0.0) else replace(found, hi=None)
-
-
-def _some(fits: Sequence[Fit]) -> Sequence[Fit]:
-    if not fits:
-        raise AblationsError("a forecast needs the fit of at least one seed; found none")
-    return fits
-
-
-def _positive(compute: float) -> float:
-    if not (np.isfinite(compute) and compute > 0):
-        raise AblationsError(f"compute is {compute:g}; a forecast needs a finite number greater than 0")
-    return compute
 
 
 def or_dots(compute: float | None) -> str:

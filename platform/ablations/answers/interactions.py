@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, Answer, Question
+from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, Answer, answers_json
 from ablations.answers.main_effects import contrast_answers
+from ablations.answers.questions import QUESTIONS
 from ablations.answers.run_to_run import RunToRun
 from ablations.fit.result import Fit
 from ablations.text import parts_of
@@ -66,9 +67,10 @@ class Interaction:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON, with the keys of the questions."""
-        found = {key: value for answer in self.answers.values() for key, value in answer.to_json().items()}
         words = {name: self.word(name) for name in self.answers}
-        return {"first": self.first, "second": self.second, "both": self.both, "words": words} | found
+        return {"first": self.first, "second": self.second, "both": self.both, "words": words} | answers_json(
+            self.answers
+        )
 
 
 def interactions(
@@ -76,7 +78,6 @@ def interactions(
     reference: str,
     alone: Mapping[str, Mapping[str, Answer]],
     spreads: Mapping[str, RunToRun],
-    questions: Sequence[Question],
 ) -> list[Interaction]:
     """Interactions of every pair of changes trained together, each alone, and neither; `alone` has the answers of each
     variant.
@@ -92,16 +93,12 @@ def interactions(
             answers=contrast_answers(
                 [(1.0, fits[both]), (-1.0, fits[first]), (-1.0, fits[second]), (1.0, fits[reference])],
                 spreads,
-                questions,
                 comparisons=len(found),
             ),
             sizes={
-                one.name: sum(_scaled(alone[name][one.name]) for name in (both, first, second)) for one in questions
+                one.name: sum(one.scaled(alone[name][one.name].estimate) or 0.0 for name in (both, first, second))
+                for one in QUESTIONS
             },
         )
         for both, first, second in found
     ]
-
-
-def _scaled(answer: Answer) -> float:
-    return answer.question.scaled(answer.estimate) or 0.0

@@ -1,6 +1,7 @@
 """An estimate with its 95 % interval, and the wider joint interval over all comparisons of a study."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 TAIL = 0.025
 
@@ -42,3 +43,10 @@ def only_estimate(estimate: float, *, num_seeds: int, is_shown: bool = True) -> 
     """An estimate whose run-to-run spread is unknown, without an interval; provisional if either side has one seed."""
     ends = {"lo": None, "hi": None, "joint_lo": None, "joint_hi": None}
     return JointInterval(estimate=estimate, **ends, is_shown=is_shown, is_provisional=num_seeds == 1)
+
+
+def ratio_of_logs(found: JointInterval) -> JointInterval:
+    """The interval of a ratio from that of its logarithm; a missing end stays missing."""
+    names = ("estimate", "lo", "hi", "joint_lo", "joint_hi")
+    numbers = {name: getattr(found, name) for name in names}
+    return replace(found, **{name: None if one is None else math.exp(one) for name, one in numbers.items()})

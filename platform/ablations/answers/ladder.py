@@ -52,11 +52,6 @@ class Rung:
     difference: Student
     """In pass rate, or in ln of a ratio."""
 
-    @property
-    def side(self) -> int:
-        """1 or -1 if the 95 % interval excludes no difference, else 0."""
-        return side_of(self.difference)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder:
@@ -78,7 +73,8 @@ class Ladder:
     @property
     def word(self) -> LadderWord:
         """How the difference changes over the scales; see the module."""
-        sides, estimates = [rung.side for rung in self.rungs], [rung.difference.estimate for rung in self.rungs]
+        sides = [side_of(rung.difference) for rung in self.rungs]
+        estimates = [rung.difference.estimate for rung in self.rungs]
         first, last = sides[0], sides[-1]
         if 1 in sides and -1 in sides:
             return "flips"
@@ -94,8 +90,11 @@ class Ladder:
         found = self._contrast(mean + (x - centre) * slope)
         beyond = max(0.0, x - self.rungs[-1].x, self.rungs[0].x - x)
         doubt = SLOPE_DOUBT * beyond * math.hypot(self.trend.estimate, math.sqrt(self.trend.variance))
-        interval = interval_of([replace(found, variance=found.variance + doubt**2)], found.estimate)
-        return in_unit(self.question, interval)
+        return self.interval(replace(found, variance=found.variance + doubt**2))
+
+    def interval(self, difference: Student) -> Interval:
+        """The 95 % interval of a difference, in the number of the question."""
+        return self.question.in_unit(interval_of([difference], difference.estimate))
 
     @property
     def left_out(self) -> Interval | None:
@@ -136,13 +135,6 @@ def side_of(difference: Student) -> int:
     assert interval.lo is not None
     assert interval.hi is not None
     return (interval.lo > 0) - (interval.hi < 0)
-
-
-def in_unit(question: Question, interval: Interval) -> Interval:
-    """An interval in pass rate or ln of a ratio as the number of the question: the ratio itself."""
-    estimate = question.unscaled(interval.estimate)
-    assert estimate is not None
-    return Interval(estimate=estimate, lo=question.unscaled(interval.lo), hi=question.unscaled(interval.hi))
 
 
 def mean_weights_of(rungs: Sequence[Rung]) -> np.ndarray:

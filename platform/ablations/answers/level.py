@@ -10,10 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ablations.answers.interval import JointInterval, only_estimate
 from ablations.answers.repeats import UNKNOWN, Repeats
-from ablations.answers.run_to_run import RunToRun
-from ablations.answers.student import interval_of
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 
@@ -76,17 +73,3 @@ def level_repeats(levels: Sequence[Level]) -> Repeats:
     variance = float(np.mean([level.variance for level in levels]))
     starts = [level.start for level in levels]
     return Repeats.of([level.value for level in levels], [variance] * len(levels), starts)
-
-
-def level_difference(runs: Repeats, baseline: Repeats, spread: RunToRun, *, comparisons: int = 1) -> JointInterval:
-    """Mean level of the seeds minus that of the baseline's; `spread` is the run-to-run spread of levels.
-
-    The joint interval is corrected for the number of `comparisons`. Without a known spread there is no interval.
-    """
-    if not spread.is_known:
-        return only_estimate(
-            float(np.mean(runs.values) - np.mean(baseline.values)),
-            num_seeds=min(len(runs.values), len(baseline.values)),
-        )
-    found = spread.of_difference(runs, baseline)
-    return interval_of([found], found.estimate, comparisons=comparisons)

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ablations.answers.answer import Answer, Question
+from ablations.answers.answer import Answer, Question, answers_json
 from ablations.answers.differences import all_by_eq1, middle
 from ablations.answers.interval import JointInterval, only_estimate
 from ablations.answers.one_law import law_weights
+from ablations.answers.questions import QUESTIONS
 from ablations.answers.run_to_run import RunToRun
 from ablations.answers.student import interval_of
 from ablations.fit.result import Fit
@@ -45,8 +46,8 @@ class MainEffect:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON, with the keys of the questions."""
-        found = {key: value for answer in self.answers.values() for key, value in answer.to_json().items()}
-        return {"axis": self.axis, "value": self.value, "against": self.against, "pairs": self.num_pairs} | found
+        head = {"axis": self.axis, "value": self.value, "against": self.against, "pairs": self.num_pairs}
+        return head | answers_json(self.answers)
 
 
 def main_effects(
@@ -54,7 +55,6 @@ def main_effects(
     axes: Mapping[str, Sequence[str]],
     bases: Mapping[str, str],
     spreads: Mapping[str, RunToRun],
-    questions: Sequence[Question],
 ) -> list[MainEffect]:
     """The effect of every value of every axis against the axis's base; joint intervals hold for all effects at once.
 
@@ -75,7 +75,7 @@ def main_effects(
             value=value,
             against=bases[axis],
             num_pairs=len(pairs),
-            answers=contrast_answers(_sides(pairs, cells), spreads, questions, comparisons=len(wanted)),
+            answers=contrast_answers(_sides(pairs, cells), spreads, comparisons=len(wanted)),
         )
         for axis, value, pairs in wanted
     ]
@@ -86,11 +86,9 @@ def _sides(pairs: Sequence[tuple[GridCell, GridCell]], cells: Mapping[GridCell, 
     return [(sign / len(pairs), cells[cell]) for pair in pairs for sign, cell in zip((1, -1), pair, strict=True)]
 
 
-def contrast_answers(
-    sides: Sequence[Side], spreads: Mapping[str, RunToRun], questions: Sequence[Question], *, comparisons: int
-) -> dict[str, Answer]:
+def contrast_answers(sides: Sequence[Side], spreads: Mapping[str, RunToRun], *, comparisons: int) -> dict[str, Answer]:
     """The answer of a contrast to each question, by name; joint intervals hold for as many `comparisons` at once."""
-    return {one.name: Answer.of(one, contrast(one, sides, spreads[one.spread], comparisons)) for one in questions}
+    return {one.name: Answer.of(one, contrast(one, sides, spreads[one.spread], comparisons)) for one in QUESTIONS}
 
 
 def contrast(question: Question, sides: Sequence[Side], spread: RunToRun, comparisons: int) -> JointInterval | None:
@@ -103,15 +101,9 @@ def contrast(question: Question, sides: Sequence[Side], spread: RunToRun, compar
     contrasts = {law: list(zip(weights, found, strict=True)) for law, found in numbers.items()}
     if not spread.is_known:
         estimate = sum(weight * float(np.mean(one.values)) for weight, one in next(iter(contrasts.values())))
-        return _in_unit(question, only_estimate(estimate, num_seeds=min(map(len, variants))))
+        return question.in_unit(only_estimate(estimate, num_seeds=min(map(len, variants))))
     parts = [
         replace(spread.under.get(law, spread).of_contrast(sides), weight=laws[law]) for law, sides in contrasts.items()
     ]
     by_eq1 = not question.is_by_law or all(map(all_by_eq1, variants))
-    return _in_unit(question, interval_of(parts, middle(parts, by_eq1=by_eq1), comparisons=comparisons))
-
-
-def _in_unit(question: Question, found: JointInterval) -> JointInterval:
-    """A ratio from its ln; a difference as it is."""
-    names = ("estimate", "lo", "hi", "joint_lo", "joint_hi")
-    return replace(found, **{name: question.unscaled(getattr(found, name)) for name in names})
+    return question.in_unit(interval_of(parts, middle(parts, by_eq1=by_eq1), comparisons=comparisons))

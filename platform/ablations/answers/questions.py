@@ -4,19 +4,20 @@ A new question is a new entry here: every table, figure, file and page reads `Co
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from ablations.answers.answer import Question
 from ablations.answers.differences import (
     ceiling_difference,
     ceilings_under,
     common_target,
-    compute_ratio,
     is_bounded,
     ln_computes,
+    mean_difference,
 )
-from ablations.answers.interval import JointInterval
-from ablations.answers.level import common_compute, level_difference, level_repeats, levels_of
+from ablations.answers.interval import JointInterval, ratio_of_logs
+from ablations.answers.level import common_compute, level_repeats, levels_of
 from ablations.answers.repeats import Repeats
 from ablations.answers.rise import rise_together
 from ablations.answers.run_to_run import RunToRun
@@ -24,12 +25,16 @@ from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 
 
-def _level(fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun, comparisons: int) -> JointInterval | None:
-    compute = common_compute([*fits, *baseline])
-    levels, others = levels_of(fits, compute), levels_of(baseline, compute)
-    if not levels or not others:
-        return None
-    return level_difference(level_repeats(levels), level_repeats(others), spread, comparisons=comparisons)
+def _difference(
+    on_one_footing: Callable[[Sequence[Sequence[Fit]], str], list[Repeats] | None],
+    fits: Sequence[Fit],
+    baseline: Sequence[Fit],
+    spread: RunToRun,
+    comparisons: int,
+) -> JointInterval | None:
+    """The mean of a variant's seeds minus that of the reference's, at one compute or to one target."""
+    found = on_one_footing([fits, baseline], "")
+    return None if found is None else mean_difference(found[0], found[1], spread, comparisons=comparisons)
 
 
 def _levels(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
@@ -75,7 +80,7 @@ LEVEL = Question(
     higher="level up",
     lower="level down",
     widest=0.025,
-    measured=_level,
+    measured=partial(_difference, _every_level),
     repeats=_levels,
     on_one_footing=_every_level,
     form="+.3f",
@@ -126,7 +131,7 @@ COMPUTE = Question(
     lower_is_better=True,
     is_ratio=True,
     widest=math.log(1.5) / 2,
-    measured=lambda fits, baseline, spread, m: compute_ratio(fits, baseline, spread, comparisons=m),
+    measured=lambda *given: (logs := _difference(_every_ln_compute, *given)) and ratio_of_logs(logs),
     repeats=_ln_computes,
     on_one_footing=_every_ln_compute,
     form=".2f",

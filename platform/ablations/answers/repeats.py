@@ -10,7 +10,7 @@ found (Hartung and Knapp 2001).
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import root_scalar
@@ -41,12 +41,6 @@ class Repeats:
     def freedom(self) -> int:
         """Number of seeds minus one."""
         return max(len(self.values) - 1, 0)
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "Repeats":
-        """The inverse of `asdict`, from JSON."""
-        lists = {name: tuple(content[name]) for name in ("values", "starts", "own_variances")}
-        return cls(**lists, num_here=content["num_here"])
 
     @classmethod
     def of(cls, values: Sequence[float], own_variances: Sequence[float], starts: Sequence[str] = ()) -> "Repeats":

@@ -208,7 +208,6 @@ class RunToRun:
         return f"{self.sd:.4f}{paired} from {self.num_runs} repeated runs{others}"
 
     def to_json(self) -> dict[str, float | int]:
-        """Plain data for JSON."""
         return {
             "sd": self.sd,
             "paired_sd": self.paired_sd,

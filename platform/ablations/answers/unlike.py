@@ -5,7 +5,7 @@ get wider intervals. The outlying run is named, with the evaluation at which it 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,6 @@ class Unlike:
     """Compute of the evaluation from which the run has stayed away from its siblings."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         return asdict(self) | {"collapsed": list(self.collapsed)}
 
 
@@ -58,14 +57,12 @@ def _unlike(name: str, fits: Sequence[Fit], baseline: Sequence[Fit], spread: Run
         return whole
     values = np.array([level.value for level in levels])
     if values.size == 2:
-        return Unlike(**{**vars(whole), "ratio": ratio, "apart": float(abs(values[0] - values[1]))})
+        return replace(whole, ratio=ratio, apart=float(abs(values[0] - values[1])))
     apart = (values - values.mean()) * values.size / (values.size - 1)  # from the mean of the others
     worst = int(np.argmax(np.abs(apart)))
     others = [fit for number, fit in enumerate(some) if number != worst]
     since = _since(some[worst], others, float(apart[worst]), compute)
-    return Unlike(
-        **{**vars(whole), "ratio": ratio, "run": some[worst].curve.name, "apart": float(apart[worst]), "since": since}
-    )
+    return replace(whole, ratio=ratio, run=some[worst].curve.name, apart=float(apart[worst]), since=since)
 
 
 def _since(fit: Fit, others: Sequence[Fit], apart: float, compute: float) -> float | None:

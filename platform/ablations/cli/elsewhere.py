@@ -1,6 +1,7 @@
 """Comparisons of runs of other trainers: from a CSV file of curves, folders, logs, or MLflow."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,8 @@ class Elsewhere:
             raise AblationsError("logs: name one file or folder per run, such as runs/*")
         given = {name: value for name, value in naming.items() if value is not None}
         kept = find_home(self.home).curves
+        with suppress(OSError):  # then nothing is saved
+            kept.mkdir(parents=True, exist_ok=True)
         with progress_bar("reading logs") as done:
             study = study_of_logs(
                 [Path(path) for path in paths], _meaning(meaning), Naming(**given), kept=kept, done=done

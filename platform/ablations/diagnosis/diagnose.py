@@ -43,7 +43,6 @@ class Diagnosis:
     change: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         return asdict(self)
 
 

@@ -47,7 +47,6 @@ class Disagreement:
     right_answer: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         return asdict(self)
 
 
@@ -67,14 +66,9 @@ def audit_rollouts(run: str, rollouts: Sequence[LogRow]) -> Audit:
     differing = tuple(
         Disagreement(
             run=run,
-            step=row["step"],
-            kind=row["kind"],
-            task=row["task"],
-            prompt_id=row["prompt_id"],
-            verdict=row["verdict"],
+            **{name: row[name] for name in ("step", "kind", "task", "prompt_id", "verdict", "right_answer")},
             second=opinion,
             stated=second_reading(answer_text(row)),
-            right_answer=row["right_answer"],
         )
         for row, opinion in judged
         if (row["verdict"] == "right") != (opinion == "right")

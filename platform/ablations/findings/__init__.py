@@ -21,7 +21,6 @@ foresee         the resolution of each design, and the cheapest for a wanted dif
 for_claims      the cheapest design that would decide the claims of a study
 design_command  the command that lists the designs of a plan
 paper_comparison  the paper's comparison: its margin of 0.02, its B at a common A
-published       numbers that the paper publishes, with their sources
 judgement       the outcome of a claim, given an interval
 card            the claims of a study, judged; written_cards: the written cards of studies, read again
 """

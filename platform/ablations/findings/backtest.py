@@ -73,12 +73,12 @@ class Score:
 
     fraction: float
     num_runs: int
-    mean_error: float | None
+    mean_error: float | None = None
     """The bias; above 0 the forecasts were too high."""
-    mean_absolute_error: float | None
-    coverage: float | None
+    mean_absolute_error: float | None = None
+    coverage: float | None = None
     """Share of the 95 % intervals that contain the measurement."""
-    carried_mean_absolute_error: float | None
+    carried_mean_absolute_error: float | None = None
     """Mean absolute error of the naive forecast of no further gain."""
 
 
@@ -156,14 +156,7 @@ def score(fraction: float, checks: Sequence[Check]) -> Score:
     """Bias, mean absolute error and coverage over the checks with a forecast."""
     made = [one for one in checks if one.error is not None]
     if not made:
-        return Score(
-            fraction=fraction,
-            num_runs=0,
-            mean_error=None,
-            mean_absolute_error=None,
-            coverage=None,
-            carried_mean_absolute_error=None,
-        )
+        return Score(fraction=fraction, num_runs=0)
     measured, carried = (
         np.array([getattr(one, name) for one in made], dtype=float) for name in ("measured", "carried")
     )

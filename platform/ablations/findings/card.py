@@ -40,7 +40,6 @@ class JudgedClaim:
     """What becomes of the difference over scales; None of any other claim, and with one scale."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         found = self.found
         numbers = (None, None, None) if found is None else (found.estimate, found.lo, found.hi)
         ends = dict(zip(("estimate", "lo", "hi"), numbers, strict=True))

@@ -9,12 +9,11 @@ import numpy as np
 from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread, Speed, noise_of
 from ablations.answers.level import LAST_SHARE, common_compute, level_of, mean_weights
 from ablations.answers.run_to_run import run_to_run
-from ablations.findings.fitted_runs import fit_sweep
 from ablations.findings.repeated_runs import SAME, UNUSABLE, says_of_group
-from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 from ablations.home.home import Home
-from ablations.home.started_sweep import StartedSweep, plans_of
+from ablations.home.started_sweep import plans_of
+from ablations.readings.fitted_run import read_run
 from scalerl.errors import CannotResume
 from scalerl.recipe.command import AnyRecipe
 from scalerl.run.metrics import read_rows
@@ -62,19 +61,18 @@ def _earlier_runs(home: Home, scale: str, reference: AnyRecipe, task: str | None
     """Every run with a fit, once; lazily, so that no more runs are fitted than needed."""
     like, seen = reference.canonical(*SAME), set[str]()
     for plan in plans_of(home, scale):
-        of_task = replace(plan, fit={**plan.fit, "task": task})
+        settings = replace(plan.fit_settings, task=task)
         for variant in plan.variants:
             for run in variant.runs:
                 if run.id in seen:
                     continue
                 seen.add(run.id)
-                recipe = _recipe_of(home.run(run.id))
+                folder = home.run(run.id)
+                recipe = _recipe_of(folder)
                 if recipe is None or recipe.canonical(*SAME) != like:
                     continue
-                alone = replace(of_task, variants=(replace(variant, runs=(run,)),))
-                (fitted,) = fit_sweep(StartedSweep(home=home, plan=alone))
+                fitted = read_run(folder, variant.name, run, settings)
                 if fitted.fit is not None:
-                    folder = home.run(run.id)
                     yield EarlierRun(recipe=recipe, fit=fitted.fit, folder=folder, unkept=fitted.unkept)
 
 
@@ -109,14 +107,10 @@ def _sampling_share(fits: Sequence[Fit]) -> float:
         curve, compute = fit.curve, common_compute([fit])
         level = level_of(curve, compute)
         if level is not None and curve.samples is not None and level.variance > 0:
-            shares.append(level.variance / _binomial(curve, compute))
+            weights = mean_weights(curve.compute, (1 - LAST_SHARE) * compute, compute)
+            binomial = float(weights**2 @ (curve.score * (1 - curve.score) / curve.samples))
+            shares.append(level.variance / binomial)
     return float(np.mean(shares)) if shares else 1.0
-
-
-def _binomial(curve: Curve, compute: float) -> float:
-    assert curve.samples is not None
-    weights = mean_weights(curve.compute, (1 - LAST_SHARE) * compute, compute)
-    return float(weights**2 @ (curve.score * (1 - curve.score) / curve.samples))
 
 
 def _spread(runs: Sequence[EarlierRun]) -> RunSpread:

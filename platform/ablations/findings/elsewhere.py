@@ -12,14 +12,17 @@ from ablations.fit.curve_file import read_seed_curves
 from ablations.fit.options import FitSettings
 from ablations.home.labels import Labels, PlannedRun, PlannedVariant, run_name
 from ablations.readings.fitted_run import FittedRun
+from ablations.readings.kept import forget_old
 from ablations.readings.readings_together import Done, readings_of_runs
 from ablations.readings.run_reading import RunReading
-from ablations.readings.wanted import WantedCurve, forget_old_fits
+from ablations.readings.wanted import WantedCurve
 from ablations.terminal.short_names import axes_in, meant, shown_names
 from ablations.text import compute_text, counted
 
 MOST_APART = 1.1
 """Ratio of the runs' last computes above which a note reports the difference."""
+MOST_FILES = 4000
+"""Limit on saved files of other trainers' runs, two per run and about 100 kB each."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,7 +92,7 @@ def compare_elsewhere(
         readings_of_runs([WantedCurve(curve=one, settings=settings, kept_in=kept) for one in measured], done=done)
     )
     if kept is not None:
-        forget_old_fits(kept)
+        forget_old(kept, most=MOST_FILES)
     runs = [_fitted(run, None if run.curve is None else next(fits)) for run in study.runs]
     variants = tuple(
         FittedVariant(name=name, overrides={}, runs=tuple(run for run in runs if run.variant == name)) for name in names

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,6 @@ class Prospect:
         return min(seeing, key=lambda one: one.sights[question].seen or 0.0, default=None)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         study = self.blueprint.study
         return {
             "sweep": study.sweep.name,
@@ -122,39 +122,33 @@ def foresee(
     reference = study.reference.recipe
     found = known_of_home(blueprint.home, study.scale, reference, study.sweep.fit.task)
     known = replace(found, others=_others(blueprint)) if found else assumed_of(reference, budget=blueprint.budget)
-    spread_at = SpreadAt(blueprint=blueprint, known=known)
-    known = spread_at(blueprint.budget) if noise is None else known.stated(noise)
+    stated = None if noise is None else known.stated(noise)
+
+    @cache
+    def known_at(budget: float) -> KnownScale:
+        return stated or _known_at(blueprint, known, budget)
+
     choices = [blueprint.as_written] if only_own else list(blueprint.choices())
     simulated: dict[tuple[float, int], SimulatedRuns] = {}
     designs = []
     for choice in choices:
-        at_budget = spread_at(choice.budget) if noise is None else known
-        designs.append(_foreseen(blueprint, at_budget, choice, simulated))
+        designs.append(_foreseen(blueprint, known_at(choice.budget), choice, simulated))
         if done is not None:
             done(len(designs), len(choices))
-    return Prospect(blueprint=blueprint, known=known, designs=tuple(designs))
+    return Prospect(blueprint=blueprint, known=known_at(blueprint.budget), designs=tuple(designs))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SpreadAt:
-    """The knowledge of a scale with the run-to-run spread that `platform compare` finds at a budget.
+def _known_at(blueprint: Blueprint, known: KnownScale, budget: float) -> KnownScale:
+    """The knowledge of a scale with the run-to-run spread of all its runs that reach the budget; if too few do, of runs
+    of any length.
 
-    Runs of the home folder may have been extended far beyond it, where they differ less, or where one has collapsed.
+    That is the spread that `platform compare` finds there. Runs of the home folder may have been extended far beyond
+    the budget, where they differ less, or where one has collapsed.
     """
-
-    blueprint: Blueprint
-    known: KnownScale
-    found: dict[float, KnownScale] = field(default_factory=dict)
-
-    def __call__(self, budget: float) -> KnownScale:
-        """The spread of all runs of the home folder that reach the budget; if too few do, of runs of any length."""
-        if budget not in self.found:
-            choice = replace(self.blueprint.as_written, budget=budget)
-            says = _repeats(self.blueprint, choice, own=frozenset()).says if self.known.num_runs else {}
-            spreads = {name: run_to_run(says.get(name, ())) for name in ("level", "ceiling", "target")}
-            is_told = spreads["level"].is_known
-            self.found[budget] = replace(self.known, spread=RunSpread.of(spreads)) if is_told else self.known
-        return self.found[budget]
+    choice = replace(blueprint.as_written, budget=budget)
+    says = _repeats(blueprint, choice, own=frozenset()).says if known.num_runs else {}
+    spreads = {name: run_to_run(says.get(name, ())) for name in ("level", "ceiling", "target")}
+    return replace(known, spread=RunSpread.of(spreads)) if spreads["level"].is_known else known
 
 
 def _others(blueprint: Blueprint) -> OtherSweeps:

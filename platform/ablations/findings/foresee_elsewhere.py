@@ -27,7 +27,6 @@ class CurveDesign:
     sights: dict[str, Sight]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         sights = {question: sight.to_json(question) for question, sight in self.sights.items()}
         return {"seeds": self.seeds, "budget": self.budget, "cost": self.cost, **sights}
 

@@ -33,7 +33,6 @@ class Grid:
     effects: tuple[MainEffect, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         return {
             "axes": {axis: list(values) for axis, values in self.axes.items()},
             "own": dict(self.own),
@@ -63,7 +62,7 @@ def grid_of(
         own = {name: reference[name] for name in names if name in reference}
         bases = {name: own[name] if own.get(name) in values[name] else values[name][0] for name in names}
         fitted = {cell: fits[variant] for cell, variant in cells.items() if fits.get(variant)}
-        effects = main_effects(fitted, values, bases, comparison.spreads, comparison.questions)
+        effects = main_effects(fitted, values, bases, comparison.spreads)
         if {effect.axis for effect in effects} == set(names):
             return Grid(axes=values, own=own, bases=bases, cells=cells, effects=tuple(effects))
     return None

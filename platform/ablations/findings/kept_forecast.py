@@ -1,25 +1,22 @@
 """Forecasts saved beside the sweep, so that each is simulated only once.
 
-A forecast is saved in the sweep's folder `forecasts/`, in a file named by everything it depends on: the fits and the
-readings behind them, the run-to-run spread, the question, and the code. If any of these changes, the forecast is made
-again; an unreadable file is replaced. The folder may be deleted at any time. Curves of another trainer have no sweep
-folder, so their forecasts are made each time.
+A forecast is saved in the sweep's folder `forecasts/` (`ablations.readings.kept`), in a file named by everything it
+depends on: the fits and the readings behind them, the run-to-run spread, the question, and the code. Curves of another
+trainer have no sweep folder, so their forecasts are made each time.
 """
 
 import hashlib
-import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from ablations.answers.forecasts import Chance, Crossing, Prediction, estimated, joint_draws
 from ablations.answers.interval import Interval
-from ablations.files.trees import NotATree, tree_bytes, tree_from_bytes, write_tree
+from ablations.files.trees import tree_bytes
 from ablations.findings.results import Results
 from ablations.findings.sweep_forecast import (
     Outlook,
@@ -30,7 +27,8 @@ from ablations.findings.sweep_forecast import (
     forecast_sweep,
     spread_of,
 )
-from ablations.readings.run_reading import NAMED, code_of_readings, forget_old
+from ablations.readings.kept import Made, code_in, kept_tree
+from ablations.readings.run_reading import NAMED, code_of_readings
 from ablations.terminal.progress_bar import Done
 
 MOST_FORECASTS = 48
@@ -59,7 +57,6 @@ class ForecastBand:
     high: np.ndarray
 
 
-Made = TypeVar("Made")
 FORECAST_CLASSES = (
     *(SweepForecast, VariantForecast, Outlook, Prediction, Chance, Interval, Crossing),
     *(ForecastLine, ForecastBand),
@@ -82,7 +79,7 @@ def kept_forecast(
     def make() -> SweepForecast:
         return forecast_sweep(results, budgets_gpu_hours=budgets, score=score, done=done)
 
-    found, unkept = _kept(results, ("sweep", budgets, score), make)
+    found, unkept = _kept(results, ("sweep", budgets, score), make, SweepForecast)
     return replace(found, unkept=unkept)
 
 
@@ -101,7 +98,7 @@ def kept_lines(results: Results, grids: Callable[[float], np.ndarray], key: Any)
             lines.append(ForecastLine(variant=name, end=end, compute=compute, rate=estimated(fits, compute)))
         return tuple(lines)
 
-    return _kept(results, ("lines", key), make)[0]
+    return _kept(results, ("lines", key), make, tuple)[0]
 
 
 def kept_band(results: Results, variant: str, compute: np.ndarray) -> ForecastBand:
@@ -115,27 +112,16 @@ def kept_band(results: Results, variant: str, compute: np.ndarray) -> ForecastBa
         low, high = np.quantile(draws, (0.025, 0.975), axis=0)
         return ForecastBand(compute=compute, low=low, high=high)
 
-    return _kept(results, ("band", variant, compute), make)[0]
+    return _kept(results, ("band", variant, compute), make, ForecastBand)[0]
 
 
-def _kept(results: Results, asked: tuple[Any, ...], make: Callable[[], Made]) -> tuple[Made, str]:
+def _kept(results: Results, asked: tuple[Any, ...], make: Callable[[], Made], kind: type[Made]) -> tuple[Made, str]:
     """The saved answer to the question, or else the result of `make`, which is then saved; and the reason why it could
     not be saved."""
     if results.sweep is None:
         return make(), ""
     path = results.sweep.folder / "forecasts" / f"{_key(results, asked)}.npz"
-    with suppress(OSError, NotATree):
-        return tree_from_bytes(path.read_bytes(), classes=FORECAST_CLASSES), ""
-    found = make()
-    try:
-        write_tree(path, found)
-    except FileNotFoundError:  # the sweep was deleted meanwhile
-        return found, ""
-    except OSError as error:
-        return found, error.strerror or str(error)
-    with suppress(OSError):  # another process removes the same files
-        forget_old(path.parent, most=MOST_FORECASTS, now=time.time())
-    return found, ""
+    return kept_tree(path, make, kind, classes=FORECAST_CLASSES, most=MOST_FORECASTS)
 
 
 def _key(results: Results, asked: tuple[Any, ...]) -> str:
@@ -153,7 +139,4 @@ def _key(results: Results, asked: tuple[Any, ...]) -> str:
 
 @cache
 def _code() -> str:
-    digest = hashlib.sha256(code_of_readings().encode())
-    for name in DECIDING_FORECASTS:
-        digest.update(Path(__file__).with_name(name).read_bytes())
-    return digest.hexdigest()
+    return code_in(map(Path(__file__).with_name, DECIDING_FORECASTS), code_of_readings())

@@ -7,23 +7,21 @@ its columns, and the code of this room. The folder may be deleted at any time.
 import hashlib
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
 from ablations import logs
 from ablations.errors import AblationsError
-from ablations.files.trees import NotATree, tree_bytes, tree_from_bytes
 from ablations.findings.elsewhere import MeasuredRun, MeasuredStudy
 from ablations.fit.curve import Curve
 from ablations.logs.log import Log
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.naming import Naming
 from ablations.logs.sources import LogSource, find_log
+from ablations.readings.kept import code_in, kept_tree
 from ablations.readings.run_reading import is_at_rest
 from ablations.terminal.progress_bar import Done
-from scalerl.run.run_folder import write_atomically
 
 MOST_SAID = 3
 """Maximum number of runs whose reasons one error lists."""
@@ -39,13 +37,6 @@ class ParsedRun:
     curve: Curve | None = None
     warnings: tuple[str, ...] = ()
     reason: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ParsedLog:
-    """All runs of one log: `ParsedLog(runs=(ParsedRun(...),))`."""
-
-    runs: tuple[ParsedRun, ...]
 
 
 def study_of_logs(
@@ -82,21 +73,22 @@ def _parsed(path: Path, meaning: LogMeaning, naming: Naming, kept: Path | None) 
         source = find_log(path)
     except AblationsError as error:
         return (ParsedRun(place=str(path), reason=str(error)),)
-    place = None if kept is None else kept / f"log-{_key(source, meaning, naming)}.npz"
-    if place is not None:
-        with suppress(OSError, NotATree):
-            found = tree_from_bytes(place.read_bytes(), classes=(ParsedLog, ParsedRun, Curve))
-            assert isinstance(found, ParsedLog), "only parsed logs are written"
-            return found.runs
+
+    def read() -> tuple[ParsedRun, ...]:
+        return tuple(_run(log, meaning, naming) for log in source.read())
+
     try:
-        runs = tuple(_run(log, meaning, naming) for log in source.read())
+        if kept is None:
+            return read()
+        return kept_tree(
+            kept / f"log-{_key(source, meaning, naming)}.npz",
+            read,
+            tuple,
+            classes=(ParsedRun, Curve),
+            is_final=lambda _: all(map(is_at_rest, source.files)),
+        )[0]
     except AblationsError as error:
         return (ParsedRun(place=str(path), reason=str(error)),)
-    if place is not None and all(map(is_at_rest, source.files)):
-        with suppress(OSError):  # the log is then read each time
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(place, tree_bytes(ParsedLog(runs=runs)))
-    return runs
 
 
 def _run(log: Log, meaning: LogMeaning, naming: Naming) -> ParsedRun:
@@ -152,7 +144,4 @@ def _key(source: LogSource, meaning: LogMeaning, naming: Naming) -> str:
 @cache
 def code_of_logs() -> str:
     """SHA-256 of the source of the room `logs` and of this file."""
-    digest = hashlib.sha256()
-    for path in (*sorted(Path(logs.__file__).parent.glob("*.py")), Path(__file__)):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return code_in((*sorted(Path(logs.__file__).parent.glob("*.py")), Path(__file__)))

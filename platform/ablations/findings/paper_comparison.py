@@ -7,11 +7,11 @@ of one recipe the paper's rule sees differences that do not exist, see `WARNING`
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from statistics import fmean, geometric_mean
 from typing import Any
 
+from ablations.answers.answer import NO_DIFFERENCE, REFERENCE
 from ablations.answers.paper_grid import EARLY_CUTOFF_GPU_HOURS, PAPER_BUDGET_GPU_HOURS, PaperFit, PaperGrid, paper_fit
 from ablations.answers.paper_rule import PAPER_MARGIN, PAPER_RULE, paper_rule
 from ablations.errors import AblationsError
@@ -59,12 +59,12 @@ class PaperVariant:
     @property
     def A(self) -> float:
         """Mean over seeds."""
-        return mean_asymptote(self.fits)
+        return fmean(fit.A for fit in self.fits)
 
     @property
     def B(self) -> float:
         """Mean over seeds."""
-        return mean_exponent(self.fits)
+        return fmean(fit.B for fit in self.fits)
 
     @property
     def C_mid(self) -> float:
@@ -74,7 +74,7 @@ class PaperVariant:
     @property
     def B_at_common_A(self) -> float | None:
         """Mean B of the refits; None without refits."""
-        return mean_exponent(self.refits) if self.refits else None
+        return fmean(fit.B for fit in self.refits) if self.refits else None
 
     @property
     def edges(self) -> tuple[str, ...]:
@@ -150,35 +150,42 @@ def paper_compare(
     A variant is left out with a reason if one of its runs cannot be fitted; `left_out` are earlier reasons. Raises
     AblationsError if the reference is left out.
     """
-    fit_runs = partial(_fits, fit_from=fit_from, budget=budget, grid=grid)
-    fits_by_variant: dict[str, tuple[PaperFit, ...]] = {}
+
+    def fitted(name: str, A: float | None = None) -> tuple[PaperFit, ...]:
+        return tuple(
+            paper_fit(run.curve, fit_from=fit_from, fit_to=run.fit_to, grid=grid, budget=budget, A=A)
+            for run in runs_by_variant[name]
+        )
+
+    fits: dict[str, tuple[PaperFit, ...]] = {}
     reasons = list(left_out)
-    for name, runs in counted_off([*runs_by_variant.items()], done):
-        assert runs, f"variant {name!r} has no run"
+    for name in counted_off([*runs_by_variant], done):
         try:
-            fits_by_variant[name] = fit_runs(runs)
+            fits[name] = fitted(name)
         except AblationsError as error:
             reasons.append(f"{name}: {error}")
-    if reference not in fits_by_variant:
+    if reference not in fits:
         why = "; ".join(reasons) or f"variants with runs: {', '.join(runs_by_variant) or 'none'}"
         raise AblationsError(f"paper mode compares with {reference!r}, which has no fit; {why}")
 
-    baseline = mean_asymptote(fits_by_variant[reference])
-    variants = [_against(baseline, name, fits) for name, fits in fits_by_variant.items()]
-    equal = [variant for variant in variants if variant.difference == "no difference seen"]
-    common_A = fmean(variant.A for variant in equal)
-    refits = {variant.name: fit_runs(runs_by_variant[variant.name], A=common_A) for variant in equal}
-    baseline_B = mean_exponent(refits[reference])
+    A = {name: fmean(fit.A for fit in of_variant) for name, of_variant in fits.items()}
+    delta_A = {name: round(of_variant - A[reference], DIGITS) for name, of_variant in A.items()}
+    equal = [name for name in fits if paper_rule(delta_A[name]) == NO_DIFFERENCE]
+    common_A = fmean(A[name] for name in equal)
+    refits = {name: fitted(name, common_A) for name in equal}
+    B = {name: fmean(fit.B for fit in of_variant) for name, of_variant in refits.items()}
     return PaperComparison(
         reference=reference,
         variants=tuple(
-            replace(
-                variant,
-                difference="reference" if variant.name == reference else variant.difference,
-                refits=refits.get(variant.name, ()),
-                delta_B=mean_exponent(refits[variant.name]) - baseline_B if variant.name in refits else None,
+            PaperVariant(
+                name=name,
+                fits=of_variant,
+                delta_A=delta_A[name],
+                difference=REFERENCE if name == reference else paper_rule(delta_A[name]),
+                refits=refits.get(name, ()),
+                delta_B=B[name] - B[reference] if name in B else None,
             )
-            for variant in variants
+            for name, of_variant in fits.items()
         ),
         common_A=common_A,
         grid=grid,
@@ -186,12 +193,6 @@ def paper_compare(
         budget=budget,
         reasons=tuple(reasons),
     )
-
-
-def _against(baseline: float, name: str, fits: tuple[PaperFit, ...]) -> PaperVariant:
-    """Compare a variant with the reference's mean A."""
-    delta = round(mean_asymptote(fits) - baseline, DIGITS)
-    return PaperVariant(name=name, fits=fits, delta_A=delta, difference=paper_rule(delta))
 
 
 def paper_comparison(results: Results, *, done: Done | None = None) -> PaperComparison:
@@ -224,21 +225,3 @@ def paper_comparison(results: Results, *, done: Done | None = None) -> PaperComp
 
     stated = on("stated")
     return on("finer") if any("A" in variant.edges for variant in stated.variants) else stated
-
-
-def _fits(
-    runs: Sequence[PaperRun], *, fit_from: float, budget: float, grid: PaperGrid, A: float | None = None
-) -> tuple[PaperFit, ...]:
-    return tuple(
-        paper_fit(run.curve, fit_from=fit_from, fit_to=run.fit_to, grid=grid, budget=budget, A=A) for run in runs
-    )
-
-
-def mean_asymptote(fits: Sequence[PaperFit]) -> float:
-    """Mean A over seeds."""
-    return fmean(fit.A for fit in fits)
-
-
-def mean_exponent(fits: Sequence[PaperFit]) -> float:
-    """Mean B over seeds."""
-    return fmean(fit.B for fit in fits)

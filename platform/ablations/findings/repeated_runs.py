@@ -4,7 +4,7 @@ A run counts if it shares the scale of the compared sweep (name, model, tasks an
 compute unit), has as many generations per held-out prompt, and has readings over two thirds of that sweep's window; it
 is fitted in that window. Runs repeat each other if they share a recipe and a version of the code. The recipes nearest
 to the sweep's own count first, whenever they were trained, since the spread depends on the recipe too. The evidence of
-each group is kept beside the sweep, under a key of everything it came from.
+each group is kept beside the sweep (`ablations.readings.kept`).
 """
 
 import hashlib
@@ -12,8 +12,8 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -28,10 +28,11 @@ from ablations.home.labels import run_name
 from ablations.home.plan import PlannedRun
 from ablations.home.started_sweep import StartedSweep, plans_of
 from ablations.readings.fitted_run import FittedRun, read_run
+from ablations.readings.kept import kept_tree
 from ablations.readings.run_reading import code_of_readings
 from ablations.study.recipe_differences import recipe_differences
 from scalerl.recipe.command import AnyRecipe
-from scalerl.run.run_folder import RunFolder, write_atomically
+from scalerl.run.run_folder import RunFolder
 
 SAME = ("model", "tasks", "compute_unit_gpu_hours")
 """Settings that runs of one scale must share, because `--set` may have changed them."""
@@ -39,6 +40,8 @@ REACHED = 2 / 3
 """Share of the window that a run's readings must cover, since a run that has learned less may have another spread."""
 MOST_RUNS_READ = 400
 """Limit on the runs whose recipe is read, the last started sweep first: one takes a millisecond."""
+MOST_GROUPS = 48
+"""Limit on kept files of one sweep, one per group of runs, the newest ones."""
 UNUSABLE = (*WITHOUT_RISE, "collapsed")
 
 
@@ -68,12 +71,6 @@ class GroupFinding:
     """Ids of the runs used."""
     left_out: tuple[str, ...] = ()
 
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "GroupFinding":
-        """The inverse of `asdict`, from JSON."""
-        says = {spread: Repeats.from_json(said) for spread, said in content["says"].items()}
-        return cls(says=says, used=tuple(content["used"]), left_out=tuple(content["left_out"]))
-
 
 def of_other_sweeps(sweep: StartedSweep, own: Collection[str], freedom: int) -> OtherSweeps:
     """The evidence of other sweeps of the home folder for a sweep with `freedom` degrees of freedom of its own.
@@ -91,13 +88,14 @@ def of_other_sweeps(sweep: StartedSweep, own: Collection[str], freedom: int) -> 
         settings=sweep.plan.fit_settings,
         own=own,
         freedom=freedom,
-        kept=sweep.folder / "repeated_runs.json",
+        kept=sweep.folder / "repeated_runs",
     )
 
 
-def some_recipe(sweep: StartedSweep) -> AnyRecipe | None:
-    """The recipe of the first readable run, which defines the scale; None if no run of the first variant has one."""
-    for run in sweep.plan.variants[0].runs if sweep.plan.variants else ():
+def some_recipe(sweep: StartedSweep, variant: str | None = None) -> AnyRecipe | None:
+    """The recipe of the first readable run of a variant, by default the first one; None if no run of it has one."""
+    named = (one for one in sweep.plan.variants if variant in (None, one.name))
+    for run in next((one.runs for one in named), ()):
         with suppress(OSError, ValueError):  # the fit of the run reports the error
             return sweep.run(run.id).read_recipe()[0]
     return None
@@ -116,32 +114,28 @@ def repeats_of_home(
 ) -> OtherSweeps:
     """Enough repeated runs of the scale to bring `freedom` to ENOUGH_FREEDOM, fitted like runs of `sweep`.
 
-    `like` is a recipe of that sweep. `kept` is the file in which findings are saved.
+    `like` is a recipe of that sweep. `kept` is the folder in which findings are saved.
     """
     groups, unreadable = _groups(list(_runs_of_scale(home, scale, sweep)), like, own)
-    known = {} if kept is None else _read_kept(kept)
-    used: dict[str, GroupFinding] = {}
+    found: list[GroupFinding] = []
     sweep_of: dict[str, str] = {}
+    unkept = ""
     for group in groups:
-        if (
-            freedom + sum(one.says[LEVEL.spread].freedom for one in used.values() if LEVEL.spread in one.says)
-            >= ENOUGH_FREEDOM
-        ):
+        if freedom + sum(one.says[LEVEL.spread].freedom for one in found if LEVEL.spread in one.says) >= ENOUGH_FREEDOM:
             break
         try:
             key = _key(group, settings)
         except OSError as error:
             unreadable.append(f"{group[0].sweep}, {group[0].name}: {error}")
             continue
-        used[key] = known[key] if key in known else _finding(group, settings, sweep)
+        make, why = partial(_finding, group, settings, sweep), ""
+        if kept is None:
+            one = make()
+        else:
+            one, why = kept_tree(kept / f"{key}.npz", make, GroupFinding, classes=(Repeats,), most=MOST_GROUPS)
+        found.append(one)
+        unkept = unkept or why
         sweep_of |= {one.run.id: one.sweep for one in group}
-    unkept = ""
-    if kept is not None and used.keys() != known.keys():
-        try:
-            write_atomically(kept, json.dumps({key: asdict(one) for key, one in used.items()}).encode())
-        except OSError as error:
-            unkept = error.strerror or str(error)
-    found = used.values()
     names = dict.fromkeys(sweep_of[run_id] for one in found for run_id in one.used)
     return OtherSweeps(
         says={
@@ -233,12 +227,4 @@ def _reaches(read: FittedRun, settings: FitSettings) -> bool:
 def _key(group: Sequence[RepeatedRun], settings: FitSettings) -> str:
     """Hash of the logs, the settings and the code that determine the evidence of a group."""
     content = [code_of_readings(), asdict(settings), sorted(one.stamp for one in group)]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
-
-
-def _read_kept(path: Path) -> dict[str, GroupFinding]:
-    """The saved findings; empty if there is no such file or another version wrote it."""
-    try:
-        return {key: GroupFinding.from_json(one) for key, one in json.loads(path.read_bytes()).items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]

@@ -153,7 +153,7 @@ class Results:
     @property
     def questions(self) -> tuple[Question, ...]:
         """The questions of the comparison."""
-        return self.comparison.questions if self.comparison else QUESTIONS
+        return QUESTIONS
 
     @cached_property
     def grid(self) -> Grid | None:
@@ -168,7 +168,7 @@ class Results:
             return ()
         fits = {variant.name: variant.fits for variant in self.variants if variant.fits}
         alone = {line.name: line.answers for line in self.comparison.variants}
-        return tuple(interactions(fits, self.plan.reference, alone, self.comparison.spreads, self.questions))
+        return tuple(interactions(fits, self.plan.reference, alone, self.comparison.spreads))
 
     def variant(self, name: str) -> FittedVariant:
         """The variant of this name; AblationsError names the variants if there is none."""

@@ -12,9 +12,9 @@ from typing import Any
 
 from ablations.answers.answer import Question
 from ablations.answers.interval import Interval
-from ablations.answers.ladder import Ladder, Rung, in_unit, rung_of
-from ablations.answers.student import interval_of
+from ablations.answers.ladder import Ladder, rung_of
 from ablations.errors import AblationsError
+from ablations.findings.repeated_runs import some_recipe
 from ablations.findings.results import Results
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
@@ -73,7 +73,6 @@ class ScaleLadder:
         return self.ladders.get(variant, {}).get(question)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         return {
             "reference": self.reference,
             "scales": [{"scale": one.name, "sweep": one.sweep, "parameters": one.parameters} for one in self.scales],
@@ -93,8 +92,8 @@ def _difference_json(variant: str, ladder: Ladder, at: float) -> dict[str, Any]:
         "variant": variant,
         "question": question.name,
         "word": ladder.word,
-        "rungs": [{"scale": rung.scale, **_numbers(rung_interval(question, rung))} for rung in ladder.rungs],
-        "trend": _numbers(trend_interval(ladder)),
+        "rungs": [{"scale": rung.scale, **_numbers(ladder.interval(rung.difference))} for rung in ladder.rungs],
+        "trend": _numbers(ladder.interval(ladder.trend)),
         "forecast": _numbers(ladder.forecast(at)),
         "left_out": None if left_out is None else {"scale": ladder.rungs[-1].scale, **_numbers(left_out)},
     }
@@ -102,17 +101,6 @@ def _difference_json(variant: str, ladder: Ladder, at: float) -> dict[str, Any]:
 
 def _numbers(interval: Interval) -> dict[str, float | None]:
     return {"estimate": interval.estimate, "lo": interval.lo, "hi": interval.hi}
-
-
-def rung_interval(question: Question, rung: Rung) -> Interval:
-    """The difference at one scale with its 95 % interval, in the number of the question."""
-    return in_unit(question, interval_of([rung.difference], rung.difference.estimate))
-
-
-def trend_interval(ladder: Ladder) -> Interval:
-    """The trend with its 95 % interval: in pass rate, or for compute as a factor on the ratio."""
-    trend = ladder.trend
-    return in_unit(ladder.question, interval_of([trend], trend.estimate))
 
 
 def scale_ladder(results: Sequence[Results], *, at: float | None = None) -> ScaleLadder:
@@ -217,12 +205,10 @@ def _number(scale: str) -> float | None:
 
 def _parameters(sweep: StartedSweep) -> float | None:
     """Parameters of the reference's model; None for a program, or if no run of the reference has started."""
-    reference = next(one for one in sweep.plan.variants if one.name == sweep.plan.reference)
-    for run in reference.runs:
-        try:
-            recipe = sweep.run(run.id).read_recipe()[0]
-            if isinstance(recipe, ResolvedRecipe):
-                return float(shape_of(recipe.model).parameters)
-        except (OSError, ValueError, ScaleRLError):
-            continue
-    return None
+    recipe = some_recipe(sweep, sweep.plan.reference)
+    if not isinstance(recipe, ResolvedRecipe):
+        return None
+    try:
+        return float(shape_of(recipe.model).parameters)
+    except (OSError, ValueError, ScaleRLError):  # the model's folder is gone
+        return None

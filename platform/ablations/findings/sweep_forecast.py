@@ -84,7 +84,6 @@ class VariantForecast:
         return self.weights[SIGMOID.name]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         return {
             "variant": self.variant,
             "num_seeds": self.num_seeds,
@@ -191,7 +190,10 @@ def forecast_sweep(
 
 
 def budgets_of(results: Results, budgets_gpu_hours: Sequence[float]) -> tuple[float, ...]:
-    """The given computes, by default those of DEFAULT_BUDGETS."""
+    """The given computes, by default those of DEFAULT_BUDGETS; AblationsError if one is no compute to forecast for."""
+    for compute in budgets_gpu_hours:
+        if not (np.isfinite(compute) and compute > 0):
+            raise AblationsError(f"compute is {compute:g}; a forecast needs a finite number greater than 0")
     return tuple(budgets_gpu_hours) or tuple(times * results.plan.budget_gpu_hours for times in DEFAULT_BUDGETS)
 
 

@@ -9,13 +9,13 @@ the window of the first sweep.
 """
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from ablations.errors import AblationsError, did_you_mean
+from ablations.findings.repeated_runs import some_recipe
 from ablations.fit.options import FitOptions
-from ablations.home.plan import PlannedRun, PlannedVariant
+from ablations.home.plan import PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.study.recipe_differences import ABSENT, recipe_differences
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
@@ -78,7 +78,7 @@ def why_apart(sweep: StartedSweep, other: StartedSweep) -> str:
     options, others = (FitOptions(**plan.fit).model_dump(exclude={"ceiling"}) for plan in (ours, theirs))
     if unlike := [f"fit.{name}" for name, value in options.items() if others[name] != value]:
         return f"its curves are fitted with other settings ({', '.join(unlike)})"
-    recipe, another = _recipe(sweep, ours.reference), _recipe(other, theirs.reference)
+    recipe, another = some_recipe(sweep, ours.reference), some_recipe(other, theirs.reference)
     return "" if recipe is None or another is None else _why_recipes_apart(recipe, another)
 
 
@@ -100,7 +100,7 @@ def _why_recipes_apart(ours: AnyRecipe, theirs: AnyRecipe) -> str:
 
 def _told_of(sweep: StartedSweep, other: StartedSweep) -> Iterable[PlannedVariant]:
     """The variants of `other`, each with its changes relative to the reference of `sweep`."""
-    ours, theirs = _recipe(sweep, sweep.plan.reference), _recipe(other, other.plan.reference)
+    ours, theirs = some_recipe(sweep, sweep.plan.reference), some_recipe(other, other.plan.reference)
     if ours is None or theirs is None or ours.canonical_json() == theirs.canonical_json():
         return other.plan.variants
     return [replace(one, overrides=_overrides(ours, other, one)) for one in other.plan.variants]
@@ -108,23 +108,8 @@ def _told_of(sweep: StartedSweep, other: StartedSweep) -> Iterable[PlannedVarian
 
 def _overrides(reference: AnyRecipe, sweep: StartedSweep, variant: PlannedVariant) -> dict[str, Any]:
     """The changed settings of a variant; those in the plan while no run of the variant can be read."""
-    recipe = _recipe_of_runs(sweep, variant.runs)
+    recipe = some_recipe(sweep, variant.name)
     if recipe is None:
         return variant.overrides
     differences = recipe_differences(reference, recipe)
     return {one.path: one.right for one in differences if one.right != ABSENT and one.path not in OUTSIDE}
-
-
-def _recipe(sweep: StartedSweep, variant: str) -> AnyRecipe | None:
-    runs = next((one.runs for one in sweep.plan.variants if one.name == variant), ())
-    return _recipe_of_runs(sweep, runs)
-
-
-def _recipe_of_runs(sweep: StartedSweep, runs: Iterable[PlannedRun]) -> AnyRecipe | None:
-    """The recipe of the first readable run; None while no recipe can be read, which the variant's own line of a
-    comparison reports.
-    """
-    for run in runs:
-        with suppress(OSError, ValueError):
-            return sweep.run(run.id).read_recipe()[0]
-    return None

@@ -51,15 +51,13 @@ LEAST_JUDGED = 8
 class Collapse:
     """A decline, with indices into the readings that were examined.
 
-    Collapse(index=41, alarm=46, statistic=9.3)
+    Collapse(index=41, alarm=46)
     """
 
     index: int
     """The last reading before the decline, at which the CUSUM was last 0."""
     alarm: int
     """The reading at which the CUSUM passed its limit."""
-    statistic: float
-    """The CUSUM at the alarm."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +117,7 @@ def find_collapse(
         if cusum == 0:
             index = t
         if cusum > CUSUM_LIMIT:
-            return Collapse(index=index, alarm=t, statistic=float(cusum))
+            return Collapse(index=index, alarm=t)
     return None
 
 

@@ -41,20 +41,6 @@ EDGE = 0.1
 """An interval of ln C_mid or ln B that ends this close to the edge of the search range has no end there."""
 
 
-def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = False) -> Fit:
-    """Call `fit_curve` with the settings as one object."""
-    return fit_curve(
-        curve,
-        fit_from=settings.fit_from,
-        fit_to=settings.fit_to,
-        r0=settings.r0,
-        loss=settings.loss,
-        ceiling=settings.ceiling,
-        through_collapse=through_collapse,
-    )
-
-
-@one_blas_thread
 def fit_curve(
     curve: Curve,
     *,
@@ -75,9 +61,18 @@ def fit_curve(
     one. Raises AblationsError with the number of readings needed if there are too few, or if they lie above the
     ceiling.
     """
-    if fit_from == "auto":
-        settings = FitSettings(fit_to=fit_to, r0=r0, loss=loss, ceiling=ceiling)
-        return automatic_cutoff(curve, fit=lambda fit_from: fit_with(curve, replace(settings, fit_from=fit_from))).fit
+    settings = FitSettings(fit_from=fit_from, fit_to=fit_to, r0=r0, loss=loss, ceiling=ceiling)
+    return fit_with(curve, settings, through_collapse=through_collapse)
+
+
+@one_blas_thread
+def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = False) -> Fit:
+    """Fit a curve like `fit_curve`, with the settings as one object."""
+    settings = replace(settings, task=None)  # which task the curve is of is the caller's
+    if settings.fit_from == "auto":
+        return automatic_cutoff(curve, fit=lambda fit_from: fit_with(curve, replace(settings, fit_from=fit_from)))
+    fit_from, fit_to = settings.fit_from, settings.fit_to
+    r0, loss, ceiling = settings.r0, settings.loss, settings.ceiling
     whole, curve = curve, binned(curve, fit_from, fit_to)
     window = select_window(curve, fit_from, fit_to, through_collapse=through_collapse)
     _check_modes(curve, window.start_score, r0, loss)
@@ -133,7 +128,7 @@ def fit_curve(
         residuals=(window.score - readings.score) / (ceiling or 1.0) + best.residuals,
         noise_sd=float(np.sqrt(noise.variance)),
         autocorrelation=noise.autocorrelation,
-        settings=FitSettings(fit_from=fit_from, fit_to=fit_to, r0=r0, loss=loss, ceiling=ceiling),
+        settings=settings,
         readings=found.readings,
         draws=CurveSet(A=draws.r + draws.a, B=np.exp(draws.q), C_mid=C_max * np.exp(draws.p), R_0=draws.r),
     )

@@ -16,7 +16,8 @@ from ablations.fit.options import FitSettings, R0Mode
 from ablations.fit.readings import Readings
 from ablations.text import compute_interval_text, compute_text, interval_text
 
-INTERVAL_LEVEL = 0.95
+TAILS = ((1 - 0.95) / 2, (1 + 0.95) / 2)
+"""Ends of a 95 % interval."""
 OFF_THE_LAW = 0.5
 """Probability above which the step-0 reading is reported to lie off the law."""
 OFF_AT_0 = "the evaluation at step 0 lies off the law, so nothing ties R_0; check it, or leave it out with r0: free"
@@ -204,13 +205,13 @@ class Fit:
         draws = (values[:, None] for values in (self.draws.A, self.draws.B, self.draws.C_mid, self.draws.R_0))
         return _eq1(np.atleast_1d(compute), *draws)
 
-    def predict_interval(self, compute: ArrayLike, level: float = INTERVAL_LEVEL) -> tuple[np.ndarray, np.ndarray]:
-        """Interval of the curve itself (not of a noisy reading) at each compute."""
-        return self.interval(self.predict_draws(compute), level)
+    def predict_interval(self, compute: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """The 95 % interval of the curve itself (not of a noisy reading) at each compute."""
+        return self.interval(self.predict_draws(compute))
 
-    def interval(self, draws: np.ndarray, level: float = INTERVAL_LEVEL) -> tuple[np.ndarray, np.ndarray]:
-        """Interval of any quantity computed from each draw; draws are along the first axis."""
-        lo, hi = np.quantile(draws, _tails(level), axis=0)
+    def interval(self, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The 95 % interval of any quantity computed from each draw; draws are along the first axis."""
+        lo, hi = np.quantile(draws, TAILS, axis=0)
         return lo, hi
 
     def summary(self) -> dict[str, dict[str, float | None]]:
@@ -226,14 +227,12 @@ class Fit:
                 found[name] |= dict.fromkeys(("median", "hi_80", "hi_95"))
         return found
 
-    def compute_to_reach(
-        self, score: float, level: float = INTERVAL_LEVEL
-    ) -> tuple[float | None, float | None, float | None]:
-        """Compute at which the curve reaches `score`, with its interval; None means never.
+    def compute_to_reach(self, score: float) -> tuple[float | None, float | None, float | None]:
+        """Compute at which the curve reaches `score`, with its 95 % interval; None means never.
 
         C = C_mid ((R - R_0) / (A - R))^(1/B), the inverse of ScaleRL eq. 1; 0 if R_0 is at least `score`.
         """
-        lo, hi = np.quantile(self.compute_draws(score), _tails(level), method="closest_observation")
+        lo, hi = np.quantile(self.compute_draws(score), TAILS, method="closest_observation")
         return self.compute_at(score), _finite(lo), _finite(hi)
 
     def compute_at(self, score: float) -> float | None:
@@ -321,10 +320,6 @@ QUANTILES = {"lo_95": 0.025, "lo_80": 0.1, "median": 0.5, "hi_80": 0.9, "hi_95":
 
 def _quantiles(draws: np.ndarray) -> dict[str, float]:
     return dict(zip(QUANTILES, (float(value) for value in np.quantile(draws, list(QUANTILES.values()))), strict=True))
-
-
-def _tails(level: float) -> tuple[float, float]:
-    return (1 - level) / 2, (1 + level) / 2
 
 
 def _eq1(compute: np.ndarray, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R_0: np.ndarray) -> np.ndarray:

@@ -143,7 +143,6 @@ class Hours:
         return {**shares, **rates, **wasted, "tokens_per_s": self.tokens_per_s}
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         wasted = {name: {"share": share, "compute": share * self.compute} for name, share in self.wasted.items()}
         return {"device_s": self.device_s, "tokens_per_s": self.tokens_per_s, "mfu": self.mfu, "wasted": wasted}
 

@@ -1,21 +1,20 @@
 """The contents of a run log with its fit: read once, and saved beside the run.
 
-A reading is kept in the run's folder `readings/`, in a file named by everything it depends on: the run, its log, the
-checkpoint that vouches for the log, and its recipe (size and time of each), the settings of the fit, the name, and the
-code of the fit. If any of these changes, the log is read again; an unreadable file is replaced. A damaged log is read
-each time, since its message names the file. The folder may be deleted at any time. If it cannot be written, in the home
-folder of another user or on a full disk, the log is read and fitted each time, and `unkept` says why.
+A reading is kept in the run's folder `readings/` (`kept`), in a file named by everything it depends on: the run, its
+log, the checkpoint that vouches for the log, and its recipe (size and time of each), the settings of the fit, the name,
+and the code of the fit. A damaged log is read each time, since its message names the file. If the folder cannot be
+written, in the home folder of another user or on a full disk, the log is read and fitted each time, and `unkept` says
+why.
 """
 
 import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ import scipy
 
 import scalerl
 from ablations.errors import AblationsError
-from ablations.files.trees import NotATree, tree_bytes, tree_from_bytes, write_tree
+from ablations.files.trees import NotATree, tree_bytes, tree_from_bytes
 from ablations.fit.alternatives import Alternative, Alternatives
 from ablations.fit.ceiling import Ceiling
 from ablations.fit.curve import Curve
@@ -35,6 +34,7 @@ from ablations.fit.options import FitSettings
 from ablations.fit.readings import Readings
 from ablations.fit.result import CurveSet, Fit
 from ablations.readings.hours import Hours
+from ablations.readings.kept import code_in, kept_tree, read_kept_tree
 from ablations.readings.task_curves import curve_of
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import CommandRecipe
@@ -46,11 +46,6 @@ JUST_NOW_NS = 100_000_000
 MOST_KEPT = 6
 """Limit on saved readings of one run, the newest ones: readings differ by settings, tasks, and names in other sweeps.
 """
-SECONDS_OF_A_WRITE = 3600.0
-"""Age in seconds from which a temporary file belongs to a dead process."""
-LOCKS = tuple(Lock() for _ in range(64))
-"""Locks by the hash of a reading's file: the first thread to ask makes the reading, and the others wait. Two threads
-might otherwise differ in the last bit, because BLAS splits sums by the number of free threads."""
 RECIPE = "recipe.json"
 BEGUN_WITH = ("model", "tasks", "warm_start")
 EVERY_ROW = ("kind", "step", "compute_gpu_hours")
@@ -103,32 +98,21 @@ NAMED = {family.name: family for family in FAMILIES}
 
 def kept_reading(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
     """The saved reading of the log, or else a new one, which is then saved."""
-    if (kept := read_kept(folder, name, settings)) is not None:
-        return kept
-    path = _path(folder, name, settings)
-    with LOCKS[hash(path) % len(LOCKS)]:
-        if (kept := read_kept(folder, name, settings)) is not None:
-            return kept
-        found = read_log(folder, name, settings)
-        if not (found.is_sound and is_at_rest(folder.metrics)):
-            return found
-        try:
-            write_tree(path, found, named=NAMED)
-        except FileNotFoundError:  # the run was deleted meanwhile
-            return found
-        except OSError as error:
-            return replace(found, unkept=error.strerror or str(error))
-        with suppress(OSError):  # another process removes the same files
-            forget_old(path.parent, most=MOST_KEPT, now=time.time())
-        return found
+    found, unkept = kept_tree(
+        _path(folder, name, settings),
+        lambda: read_log(folder, name, settings),
+        RunReading,
+        classes=CLASSES,
+        named=NAMED,
+        most=MOST_KEPT,
+        is_final=lambda reading: reading.is_sound and is_at_rest(folder.metrics),
+    )
+    return replace(found, unkept=unkept) if unkept else found
 
 
 def read_kept(folder: RunFolder, name: str, settings: FitSettings) -> RunReading | None:
     """The saved reading of the log in its current state; None if there is none or it cannot be read."""
-    try:
-        return reading_from_bytes(_path(folder, name, settings).read_bytes())
-    except (OSError, NotATree):
-        return None
+    return read_kept_tree(_path(folder, name, settings), RunReading, CLASSES, NAMED)
 
 
 def reading_bytes(reading: RunReading) -> bytes:
@@ -252,16 +236,6 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 @cache
 def code_of_readings() -> str:
     """SHA-256 of the source that turns logs into readings and readings into verdicts, and of its numeric libraries."""
-    digest = hashlib.sha256(f"{np.__version__} {scipy.__version__}".encode())
-    for root, patterns in ((Path(__file__).parents[1], DECIDING), (Path(scalerl.__path__[0]), DECIDING_OF_TRAINER)):
-        for path in sorted(path for pattern in patterns for path in root.glob(pattern)):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def forget_old(folder: Path, *, most: int, now: float) -> None:
-    """Delete all but the `most` newest trees of a folder, and files of interrupted writes."""
-    kept = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime_ns)
-    torn = [path for path in folder.glob(".*.tmp") if now - path.stat().st_mtime > SECONDS_OF_A_WRITE]
-    for path in (*kept[:-most], *torn):
-        path.unlink(missing_ok=True)
+    rooms = ((Path(__file__).parents[1], DECIDING), (Path(scalerl.__path__[0]), DECIDING_OF_TRAINER))
+    paths = (sorted(path for pattern in patterns for path in root.glob(pattern)) for root, patterns in rooms)
+    return code_in(chain.from_iterable(paths), f"{np.__version__} {scipy.__version__}")

@@ -3,26 +3,23 @@
 import base64
 import hashlib
 import json
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ablations.files.trees import NotATree, tree_bytes, tree_from_bytes
+from ablations.files.trees import tree_bytes, tree_from_bytes
 from ablations.fit.curve import Curve
 from ablations.fit.options import FitSettings
+from ablations.readings.kept import kept_tree, read_kept_tree
 from ablations.readings.run_reading import (
+    CLASSES,
+    NAMED,
     RunReading,
     code_of_readings,
     kept_reading,
     read_kept,
-    reading_bytes,
-    reading_from_bytes,
     try_fit,
 )
-from scalerl.run.run_folder import RunFolder, write_atomically
-
-MOST_FILES = 4000
-"""Limit on saved files of other trainers' runs, two per run and about 100 kB each."""
+from scalerl.run.run_folder import RunFolder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,25 +64,20 @@ class WantedCurve:
 
     def kept(self) -> RunReading | None:
         """The saved reading, if any, else None."""
-        if self.kept_in is None:
-            return None
-        try:
-            return reading_from_bytes(self._path(self.kept_in).read_bytes())
-        except (OSError, NotATree):
-            return None
+        return None if self.kept_in is None else read_kept_tree(self._path(self.kept_in), RunReading, CLASSES, NAMED)
 
     def read(self) -> RunReading:
         """The curve with its fit, which is then saved if the folder is writable."""
+        if self.kept_in is None:
+            return self._fitted()
+        return kept_tree(self._path(self.kept_in), self._fitted, RunReading, classes=CLASSES, named=NAMED)[0]
+
+    def _fitted(self) -> RunReading:
         fit, reason = try_fit(self.curve, self.settings)
         cost = float(self.curve.compute[-1])
         # Finding outliers takes half as long as the fit, so what was found is kept with it.
         oddities = tuple(fit.oddities) if fit else ()
-        found = RunReading(curve=self.curve, fit=fit, reason=reason, cost_gpu_hours=cost, hours=None, oddities=oddities)
-        if self.kept_in is not None:
-            with suppress(OSError):  # the fit is then made again each time
-                self.kept_in.mkdir(parents=True, exist_ok=True)
-                write_atomically(self._path(self.kept_in), reading_bytes(found))
-        return found
+        return RunReading(curve=self.curve, fit=fit, reason=reason, cost_gpu_hours=cost, hours=None, oddities=oddities)
 
     def _path(self, folder: Path) -> Path:
         digest = hashlib.sha256(json.dumps([code_of_readings(), asdict(self.settings)]).encode())
@@ -94,13 +86,6 @@ class WantedCurve:
 
 
 Wanted = WantedRun | WantedCurve
-
-
-def forget_old_fits(folder: Path) -> None:
-    """Delete saved files beyond the newest `MOST_FILES`."""
-    with suppress(OSError):  # another process removes the same files
-        for path in sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime_ns)[:-MOST_FILES]:
-            path.unlink(missing_ok=True)
 
 
 def wanted_of_line(line: bytes) -> Wanted:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ablations.answers.answer import Question
 from ablations.answers.interval import Interval
-from ablations.findings.scale_ladder import ScaleLadder, rung_interval
+from ablations.findings.scale_ladder import ScaleLadder
 from ablations.report.colours import COLOURS, MARKER_SYMBOLS, OTHERS_COLOUR, Style
 from ablations.report.style import GREY, dress, in_hover, plain
 from ablations.text import interval_text
@@ -30,7 +30,7 @@ def ladder_figure(found: ScaleLadder, question: Question) -> "Figure":
     for place, (name, ladder) in enumerate(ladders):
         style = _style(place)
         shift = APART * length * (place - (len(ladders) - 1) / 2)
-        points = [(rung.x, rung.scale, rung_interval(question, rung)) for rung in ladder.rungs]
+        points = [(rung.x, rung.scale, ladder.interval(rung.difference)) for rung in ladder.rungs]
         points.append((found.at, "forecast", ladder.forecast(found.at)))
         estimates = [interval.estimate for _, _, interval in points]
         figure.add_trace(

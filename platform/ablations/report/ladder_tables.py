@@ -3,7 +3,7 @@
 from ablations.answers.answer import Question
 from ablations.answers.interval import Interval
 from ablations.answers.ladder import Ladder
-from ablations.findings.scale_ladder import ScaleLadder, rung_interval, trend_interval
+from ablations.findings.scale_ladder import ScaleLadder
 from ablations.report.grid_tables import GridTable
 from ablations.terminal.listing import Column, Listing
 from ablations.text import interval_text
@@ -50,7 +50,7 @@ def ladder_sentences(found: ScaleLadder) -> list[str]:
 
 def is_inside(ladder: Ladder, left_out: Interval) -> bool:
     """True if the interval forecast for the largest scale overlaps the interval found there."""
-    there = rung_interval(ladder.question, ladder.rungs[-1])
+    there = ladder.interval(ladder.rungs[-1].difference)
     assert left_out.lo is not None
     assert left_out.hi is not None
     assert there.lo is not None
@@ -77,10 +77,10 @@ def _table(found: ScaleLadder, question: Question) -> Listing:
 
 def _cells(found: ScaleLadder, ladder: Ladder) -> tuple[str, ...]:
     question = ladder.question
-    rungs = {rung.scale: _text(question, rung_interval(question, rung)) for rung in ladder.rungs}
+    rungs = {rung.scale: _text(question, ladder.interval(rung.difference)) for rung in ladder.rungs}
     return (
         *(rungs.get(scale.name, "") for scale in found.scales),
-        _text(question, trend_interval(ladder)),
+        _text(question, ladder.interval(ladder.trend)),
         ladder.word,
         _text(question, ladder.forecast(found.at)),
     )

@@ -195,20 +195,10 @@ class TrialLoop:
 
     def start(self) -> None:
         """Bring Optuna in line with the record, and hand every missing run to the pool."""
-        from ablations.search.optuna_study import Known
-
         record, budget_gpu_hours = self.state.record, self.state.plan.budget_gpu_hours
-        known = [
-            Known(
-                params=trial.params,
-                is_finished=trial.state != "running",
-                values=record.told(trial) if trial.state == "done" else None,
-            )
-            for trial in record.trials
-        ]
-        numbers = self.optuna.agree(known)
+        numbers = self.optuna.agree(record)
         self._numbers = {trial.name: number for trial, number in zip(record.trials, numbers, strict=True)}
-        self._left_over = self.optuna.unanswered([trial.params for trial in record.trials])
+        self._left_over = self.optuna.unanswered(record)
         for run in self.state.study.runs:
             if not read_state(self.state.sweep.run(run.id), budget_gpu_hours).state.is_finished:
                 self.pool.add(run.id, budget_gpu_hours)

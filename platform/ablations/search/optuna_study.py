@@ -23,6 +23,7 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from ablations.files.database import sqlite_url
+from ablations.search.record import SearchRecord, SearchTrial
 from ablations.study.search_points import Choice, Point, Range, SearchSpace
 from ablations.study.search_space import Dimension, SamplerName, Search
 
@@ -41,15 +42,6 @@ class Proposal:
     params: Point
 
 
-@dataclass(frozen=True, kw_only=True)
-class Known:
-    """A trial of the record; a finished one that failed has no values."""
-
-    params: Point
-    is_finished: bool
-    values: tuple[float, ...] | None
-
-
 class OptunaStudy:
     """The Optuna study of one search, in an SQLite file with this process as its only writer."""
 
@@ -59,31 +51,31 @@ class OptunaStudy:
         self._directions = [StudyDirection.MAXIMIZE if up else StudyDirection.MINIMIZE for up in maximised]
         self._study = self._open()
 
-    def agree(self, known: Sequence[Known]) -> list[int]:
-        """Make the study hold these trials in these states; returns their numbers.
+    def agree(self, record: SearchRecord) -> list[int]:
+        """Make the study hold the trials of the record in their states; returns their numbers.
 
         Trials that the study lacks are added. If the study contradicts them, or its file breaks, it is rebuilt.
         """
         try:
-            return self._agreed(known)
+            return self._agreed(record)
         except BROKEN:
             self._study = self._open_anew()
-            return self._agreed(known)
+            return self._agreed(record)
 
-    def _agreed(self, known: Sequence[Known]) -> list[int]:
-        if not self._could_become(known):
+    def _agreed(self, record: SearchRecord) -> list[int]:
+        if not self._could_become(record):
             self._study = self._open_anew()
         trials, numbers = self._trials_by_point(), []
-        for one in known:
+        for one in record.trials:
             trial = trials.get(_key(one.params))
             numbers.append(self.put(one.params).number if trial is None else trial.number)
-            if one.is_finished and (trial is None or not trial.state.is_finished()):
-                self.tell(numbers[-1], one.values)
+            if one.state != "running" and (trial is None or not trial.state.is_finished()):
+                self.tell(numbers[-1], _values(record, one))
         return numbers
 
-    def unanswered(self, known: Sequence[Point]) -> list[Proposal]:
+    def unanswered(self, record: SearchRecord) -> list[Proposal]:
         """Trials proposed before this process started that are in no record; incomplete ones are failed."""
-        left = []
+        left, known = [], [one.params for one in record.trials]
         for trial in self._study.get_trials(states=(TrialState.RUNNING,)):
             if set(trial.params) != set(self._distributions):
                 self.tell(trial.number, None)
@@ -118,14 +110,19 @@ class OptunaStudy:
         """The first trial at each point; any later one is a duplicate."""
         return {_key(trial.params): trial for trial in reversed(self._trials())}
 
-    def _could_become(self, known: Sequence[Known]) -> bool:
+    def _could_become(self, record: SearchRecord) -> bool:
         """True if the study contradicts nothing in the record, so that adding the missing trials is enough."""
         if self._study.directions != self._directions:
             return False
         if any(trial.distributions.items() - self._distributions.items() for trial in self._trials()):
             return False
         trials = self._trials_by_point()
-        return all(_agrees(trials[_key(one.params)], one) for one in known if _key(one.params) in trials)
+        pairs = ((trials.get(_key(one.params)), one) for one in record.trials)
+        return all(
+            one.state != "running" and (trial.values and tuple(trial.values)) == _values(record, one)
+            for trial, one in pairs
+            if trial is not None and trial.state.is_finished()
+        )
 
     def _open(self) -> optuna.Study:
         try:
@@ -215,8 +212,5 @@ def _key(params: Mapping[str, float | str]) -> Hashable:
     return frozenset(params.items())
 
 
-def _agrees(trial: FrozenTrial, known: Known) -> bool:
-    if not trial.state.is_finished():
-        return True
-    told = None if trial.values is None else tuple(trial.values)
-    return known.is_finished and told == known.values
+def _values(record: SearchRecord, trial: SearchTrial) -> tuple[float, ...] | None:
+    return record.told(trial) if trial.state == "done" else None

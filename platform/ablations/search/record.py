@@ -93,7 +93,6 @@ class SearchRecord:
         write_atomically(folder / SEARCH_FILE, json.dumps(self.to_json(), indent=1, allow_nan=False).encode())
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         objectives = [objective.model_dump() for objective in self.objectives]
         return asdict(self) | {"objectives": objectives, "best": [trial.name for trial in self.best]}
 

@@ -55,11 +55,6 @@ def probability_below(a: np.ndarray, b: Sequence[np.ndarray], offsets: np.ndarra
     return float(np.mean(drawn - np.mean(others, axis=0) + offsets < 0))
 
 
-def twice_running(probabilities: Sequence[float], threshold: float) -> bool:
-    """True if both of a run's last two probabilities, one per evaluation, exceed the threshold."""
-    return len(probabilities) >= 2 and min(probabilities[-2:]) > threshold
-
-
 def recent_truncation(truncated: Sequence[float]) -> float | None:
     """Mean share of truncated answers over the last 20 training steps; None while there are fewer."""
     return None if len(truncated) < TRUNCATION_STEPS else float(np.mean(truncated[-TRUNCATION_STEPS:]))
@@ -108,7 +103,7 @@ def _ended_by_prediction(
             for fit, now in zip(fits, compute_now, strict=True)
             if fit.verdict != "collapsed"
         ]
-        if twice_running(gains, stop.probability):
+        if len(gains) >= 2 and min(gains[-2:]) > stop.probability:  # one evaluation alone may be luck
             return StopReason(rule="gain", value=gains[-1], ends_run=True)
     if stop.dominated is not None and fits and reference_fits:
         below = dominated_probability(fits[-1], reference_fits, budget=budget, spread=spread)

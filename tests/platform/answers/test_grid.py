@@ -1,16 +1,14 @@
 """The paper's fit against the paper's own procedure, SciPy's `curve_fit` at every pair of the grid."""
 
-import json
 import math
 
 import curves
 import numpy as np
 import pytest
 from curves import eq1, readings
-from places import REPOSITORY
 from scipy.optimize import curve_fit
 
-from ablations.answers.paper_grid import PaperFit, paper_fit
+from ablations.answers.paper_grid import paper_fit
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 
@@ -44,9 +42,8 @@ def literal_error(curve: Curve, A: float, C_mid: float) -> float:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a step of curve_fit to B < 0 overflows
 @pytest.mark.filterwarnings("ignore:Covariance of the parameters")
-@pytest.mark.parametrize("seed", [1, 2])
-def test_finds_the_pair_that_curve_fit_at_all_7100_pairs_finds(seed):
-    curve = noisy(seed)
+def test_finds_the_pair_that_curve_fit_at_all_7100_pairs_finds():
+    curve = noisy(1)
     error, A, C_mid = min((literal_error(curve, A, C_mid), A, C_mid) for A in CEILINGS for C_mid in MIDPOINTS)
     fit = paper_fit(curve)
     assert pytest.approx(A, abs=1e-12) == fit.A
@@ -71,8 +68,7 @@ def test_no_pair_of_the_finer_grid_is_better_than_the_one_it_finds():
     assert fit.sse < paper_fit(curve).sse
 
 
-@pytest.mark.parametrize("B", [0.6, 1.09, 1.92, 2.44, 5.0])
-@pytest.mark.parametrize("A", [0.45, 0.61, 0.795])
+@pytest.mark.parametrize(("A", "B"), [(0.45, 0.6), (0.61, 1.92), (0.795, 5.0)])
 def test_recovers_a_curve_whose_pair_is_on_the_grid(A, B):
     fit = paper_fit(exact(A, B))
     assert pytest.approx(A, abs=1e-12) == fit.A
@@ -81,33 +77,9 @@ def test_recovers_a_curve_whose_pair_is_on_the_grid(A, B):
     assert fit.sse < 1e-20
 
 
-def test_the_screen_found_the_literal_argmin_on_every_curve_of_the_benchmark():
-    grid = json.loads((REPOSITORY / "benchmarks" / "results" / "paper_grid.json").read_text())["grid"]
-    assert grid["same_argmin_as_unbounded"] == grid["num_curves"] == 50
-    assert grid["same_argmin_as_bounded"] == grid["num_curves_bounded"] == 10
-    assert abs(grid["largest_relative_excess_of_squared_error"]) < 1e-9
-    assert grid["ratio_bounded_to_point_fit"] >= 1000
-
-
-def test_the_early_cut_off_of_the_paper_is_the_default():
-    fit = paper_fit(exact())
-    # Every 213 GPU-hours: 7 x 213 = 1491 is left out.
-    assert (fit.window, fit.points) == ((1704.0, 7881.0), 30)
-
-
 def test_the_reading_at_the_cut_off_is_left_out_and_the_one_at_the_end_is_fitted():
     fit = paper_fit(exact(), fit_from=2130, fit_to=4260)
     assert (fit.window, fit.points) == ((2343.0, 4260.0), 10)
-
-
-def test_the_midpoints_are_in_proportion_to_the_budget():
-    hours, seconds = paper_fit(noisy(4)), paper_fit(in_seconds(noisy(4)), fit_from=1500 * 3600, budget=16_000 * 3600)
-    assert seconds.C_mid == pytest.approx(3600 * hours.C_mid, rel=1e-9)
-    assert pytest.approx((hours.A, hours.B), rel=1e-9) == (seconds.A, seconds.B)
-
-
-def in_seconds(curve: Curve) -> Curve:
-    return Curve(name=curve.name, compute=3600 * curve.compute, score=curve.score)
 
 
 def test_a_ceiling_over_0_8_is_at_the_end_of_the_stated_grid_and_inside_the_finer():
@@ -117,10 +89,6 @@ def test_a_ceiling_over_0_8_is_at_the_end_of_the_stated_grid_and_inside_the_fine
     # The finer C_mid are 1.5 % apart.
     assert pytest.approx(0.9, abs=0.003) == finer.A
     assert finer.edges == ()
-
-
-def test_a_midpoint_beyond_the_budget_is_named_as_an_end_of_the_grid():
-    assert "C_mid" in paper_fit(exact(A=0.7, C_mid=60_000)).edges
 
 
 def test_with_a_fixed_ceiling_only_midpoint_and_exponent_are_fitted():
@@ -140,32 +108,14 @@ def test_with_a_fixed_ceiling_only_midpoint_and_exponent_are_fitted():
     assert fit.sse == pytest.approx(error, rel=1e-9)
 
 
-def test_r_0_is_the_reading_before_rl_and_the_prediction_starts_there():
-    fit = paper_fit(noisy(6))
-    assert fit.curve.score[0] == fit.R_0
-    assert fit.predict(0.0)[0] == pytest.approx(fit.R_0, abs=1e-12)
-    # At C_mid half of the gain is reached.
-    assert fit.predict(fit.C_mid)[0] == pytest.approx((fit.R_0 + fit.A) / 2, abs=1e-12)
-    assert fit.curve.score[fit.curve.compute > 1500] - fit.predict(
-        fit.curve.compute[fit.curve.compute > 1500]
-    ) == pytest.approx(fit.residuals, abs=1e-12)
-
-
 @pytest.mark.parametrize(
     "score", [np.full(38, 0.3), np.full(38, 1.0), np.linspace(0.6, 0.2, 38), np.tile([0.0, 1.0], 19)]
 )
-@pytest.mark.parametrize("grid", ["stated", "finer"])
-def test_curves_that_eq_1_does_not_describe_still_have_a_best_pair(score, grid):
+def test_curves_that_eq_1_does_not_describe_still_have_a_best_pair(score):
     curve = Curve(name="odd", compute=213.0 * np.arange(38), score=score)
-    fit = paper_fit(curve, grid=grid)
-    assert isinstance(fit, PaperFit)
+    fit = paper_fit(curve, grid="finer")
     assert all(map(math.isfinite, (fit.A, fit.B, fit.C_mid, fit.sse)))
     assert fit.sse <= float(np.sum((score[8:] - score[0]) ** 2)) + 1e-12
-
-
-def test_compute_in_a_far_too_small_unit_does_not_divide_by_zero():
-    fit = paper_fit(exact(unit=1e-40), fit_from=1500e-40)
-    assert "C_mid" in fit.edges
 
 
 def test_a_curve_without_a_reading_before_rl_is_refused():
@@ -178,9 +128,3 @@ def test_a_curve_without_a_reading_before_rl_is_refused():
 def test_too_few_readings_beyond_the_cut_off_are_refused_with_the_number_needed():
     with pytest.raises(AblationsError, match=r"4 evaluations with compute in \(1500, 2343\]; .* at least 5"):
         paper_fit(exact(), fit_to=2343)
-
-
-def test_the_fit_as_json_says_what_it_was_searched_on():
-    data = paper_fit(exact()).to_json()
-    assert (data["grid"], data["edges"], data["points"], data["window"]) == ("stated", [], 30, [1704.0, 7881.0])
-    assert (data["A"], data["R_0"]) == (pytest.approx(0.61), 0.3)

@@ -62,14 +62,10 @@ def test_degrees_of_freedom_and_intervals_are_satterthwaites_by_hand():
     ("differences", "word"),
     [
         ((0.05, 0.05, 0.05), "carries"),
-        ((-0.05, -0.06, -0.05), "carries"),
-        ((0.05, 0.07, 0.09), "carries"),
         ((0.06, 0.03, 0.0), "fades"),
-        ((0.09, 0.07, 0.04), "fades"),
         ((0.05, 0.0, -0.05), "flips"),
         ((-0.05, 0.05), "flips"),
         ((0.0, 0.0, 0.0), "cannot tell"),
-        ((0.0, 0.01, 0.005), "cannot tell"),
         ((0.03, 0.02, 0.015), "cannot tell"),
         ((0.06, 0.02, -0.02), "fades"),
         ((0.05, 0.02, -0.02), "fades"),
@@ -86,18 +82,11 @@ def test_a_forecast_of_compute_is_a_ratio():
     assert forecast.lo * forecast.hi == pytest.approx(4)  # symmetric in ln
 
 
-def test_the_largest_scale_is_left_out_to_check_the_forecast():
-    found = ladder(0.06, 0.04, 0.02)
-    assert found.left_out.estimate == pytest.approx(0.02)
-    assert ladder(0.06, 0.04).left_out is None
-
-
 def test_a_rung_has_the_interval_of_its_answer():
     answer = Answer.written(LEVEL, estimate=-0.05, lo=-0.07, hi=-0.03)
     rung = rung_of("bench", 1.0, answer, 6.0)
     assert rung.difference.estimate == pytest.approx(-0.05)
     assert t.ppf(0.975, 6) * math.sqrt(rung.difference.variance) == pytest.approx(0.02)
-    assert rung.side == -1
     assert rung_of("bench", 1.0, Answer.written(LEVEL, estimate=-0.05, lo=None, hi=-0.03), 6.0) is None
     ratio = rung_of("bench", 1.0, Answer.written(COMPUTE, estimate=2.0, lo=1.0, hi=4.0), 6.0)
     assert ratio.difference.estimate == pytest.approx(math.log(2))

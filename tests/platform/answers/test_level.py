@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import ttest_ind
 
-from ablations.answers.level import Level, level_difference, level_of, level_repeats, mean_weights
-from ablations.answers.run_to_run import run_to_run
+from ablations.answers.level import level_of, mean_weights
 from ablations.fit.curve import Curve
 
 
@@ -38,19 +36,3 @@ def test_runs_that_were_read_at_other_computes_are_compared_at_the_same():
 @pytest.mark.parametrize("compute", [[650.0, 800, 1000], [0.0, 400, 899]])
 def test_readings_that_begin_too_late_or_end_too_early_have_no_level(compute):
     assert level_of(curve(compute, [0.3, 0.4, 0.5]), 900.0) is None
-
-
-def test_the_difference_of_levels_is_student_s_t_on_the_seeds():
-    groups = [[0.60, 0.62, 0.61], [0.63, 0.65, 0.66]]
-    first, second = (level_repeats([Level(value=value, variance=1e-6) for value in group]) for group in groups)
-    found = level_difference(second, first, run_to_run([first, second]))
-    expected = ttest_ind(groups[1], groups[0]).confidence_interval()
-    assert (found.lo, found.hi) == pytest.approx((expected.low, expected.high))
-
-
-def test_one_seed_whose_spread_is_unknown_has_no_interval():
-    one, other = (level_repeats([Level(value=value, variance=1e-5)]) for value in (0.60, 0.58))
-    found = level_difference(one, other, run_to_run([one, other]))
-    assert found.estimate == pytest.approx(0.02)
-    assert found.is_provisional
-    assert (found.lo, found.hi, found.joint_lo, found.joint_hi) == (None,) * 4

@@ -10,7 +10,7 @@ from scipy.stats import t
 
 from ablations.answers.compare import compare
 from ablations.answers.main_effects import main_effects
-from ablations.answers.questions import BY_NAME, QUESTIONS
+from ablations.answers.questions import BY_NAME
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import PRIOR_FREEDOM, RunToRun, run_to_run
 from ablations.answers.student import interval_of
@@ -46,27 +46,12 @@ def test_an_effect_is_the_mean_of_the_differences_with_the_spread_of_all_cells()
     assert (interval.lo, interval.hi) == pytest.approx((-0.04 - half, -0.04 + half))
 
 
-def test_effects_of_starts_that_all_cells_share_cancel():
-    rng = np.random.default_rng(1)
-    starts, effects = ["a", "b", "c", "d"], np.array([0.1, -0.2, 0.05, 0.3])
-    table = {cell: 0.6 + effects + 0.01 * rng.standard_normal(4) for cell in product(*AXES.values())}
-    groups = {cell: Repeats.of(row.tolist(), [0.0] * 4, starts) for cell, row in table.items()}
-    spread = run_to_run([*groups.values()])
-    assert spread.paired is not None
-    found = spread.of_contrast([(0.5 if cell[0] == "dapo" else -0.5, one) for cell, one in groups.items()])
-    per_start = sum((0.5 if cell[0] == "dapo" else -0.5) * row for cell, row in table.items())
-    assert found.estimate == pytest.approx(per_start.mean())
-    # The variance of the paired numbers, not that of the effects, which is 300 times as large.
-    assert 0.3 < found.variance / (0.01**2 / 4) < 3
-
-
-@pytest.mark.parametrize("omega", [0.0, 0.03])
-def test_ninety_five_percent_intervals_hold_in_ninety_five_percent_of_studies(omega):
-    """A grid of 2 x 3 with three seeds, as in a sweep file; 4,000 studies give the share to .004 (1 sd)."""
-    rng, held, num_studies = np.random.default_rng(7), 0, 4000
+def test_ninety_five_percent_intervals_hold_in_ninety_five_percent_of_studies():
+    """A grid of 2 x 3 with three seeds, which share .03, three times the rest; 2,000 studies give the share to .005."""
+    rng, held, num_studies = np.random.default_rng(7), 0, 2000
     starts = ["a", "b", "c"]
     for _ in range(num_studies):
-        table = omega * rng.standard_normal(3) + 0.01 * rng.standard_normal((2, 3, 3))
+        table = 0.03 * rng.standard_normal(3) + 0.01 * rng.standard_normal((2, 3, 3))
         groups = [[Repeats.of(row.tolist(), [0.0] * 3, starts) for row in side] for side in table]
         spread = run_to_run([one for side in groups for one in side])
         found = spread.of_contrast(
@@ -88,12 +73,10 @@ def grid():
     }
 
 
-def effects_of(grid, questions=QUESTIONS):
+def effects_of(grid):
     named = {",".join(cell): fits for cell, fits in grid.items()}
-    comparison = compare(named, dict.fromkeys(named, 1.0), "cispo,16", questions=questions)
-    return {
-        (one.axis, one.value): one for one in main_effects(grid, AXES, BASES, comparison.spreads, comparison.questions)
-    }
+    comparison = compare(named, dict.fromkeys(named, 1.0), "cispo,16")
+    return {(one.axis, one.value): one for one in main_effects(grid, AXES, BASES, comparison.spreads)}
 
 
 def test_known_effects_are_found_on_the_axis_that_has_them(grid):
@@ -106,25 +89,9 @@ def test_known_effects_are_found_on_the_axis_that_has_them(grid):
     assert (loss.num_pairs, loss.against, batch.against) == (2, "cispo", "16")
 
 
-def test_an_effect_on_levels_is_the_mean_of_the_cells_own_differences(grid):
-    named = {",".join(cell): fits for cell, fits in grid.items()}
-    comparison = compare(named, dict.fromkeys(named, 1.0), "cispo,16")
-    level = {one.name: one.level for one in comparison.variants}  # all runs end at one compute
-    by_hand = (level["dapo,16"] - level["cispo,16"] + level["dapo,32"] - level["cispo,32"]) / 2
-    assert effects_of(grid)["loss", "dapo"].answers["level"].estimate == pytest.approx(by_hand)
-
-
 def test_a_missing_cell_leaves_out_its_pair_and_a_value_without_a_pair_has_no_effect(grid):
     three = {cell: fits for cell, fits in grid.items() if cell != ("dapo", "32")}
     effects = effects_of(three)
     assert effects["loss", "dapo"].num_pairs == effects["batch", "32"].num_pairs == 1
     two = {cell: grid[cell] for cell in (("cispo", "16"), ("dapo", "32"))}
     assert effects_of(two) == {}
-
-
-def test_an_effect_is_surer_than_one_difference_of_cells(grid):
-    named = {",".join(cell): fits for cell, fits in grid.items()}
-    comparison = compare(named, dict.fromkeys(named, 1.0), "cispo,16")
-    (one,) = [line.answers["level"] for line in comparison.variants if line.name == "dapo,16"]
-    effect = effects_of(grid)["loss", "dapo"].answers["level"]
-    assert effect.hi - effect.lo < one.hi - one.lo

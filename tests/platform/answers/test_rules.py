@@ -8,41 +8,29 @@ from ablations.answers.questions import CEILING, COMPUTE, LEVEL
 
 
 @pytest.mark.parametrize(
-    ("lo", "hi", "said"),
+    ("question", "lo", "hi", "said"),
     [
-        (0.001, 0.5, "ceiling up"),
-        (-0.5, -0.001, "ceiling down"),
-        (-0.03, 0.04, "no difference seen"),
-        (-0.05, 0.04, "cannot tell"),
-        (0.001, None, "ceiling up"),
-        (None, -0.001, "ceiling down"),
-        (-0.001, None, "cannot tell"),
-        (None, None, "cannot tell"),
+        (CEILING, 0.001, 0.5, "ceiling up"),
+        (CEILING, -0.5, -0.001, "ceiling down"),
+        (CEILING, -0.03, 0.04, "no difference seen"),
+        (CEILING, -0.05, 0.04, "cannot tell"),
+        (CEILING, 0.001, None, "ceiling up"),
+        (CEILING, -0.001, None, "cannot tell"),
+        (CEILING, None, None, "cannot tell"),
+        (COMPUTE, 1.001, 9.0, "more compute"),
+        (COMPUTE, 0.1, 0.999, "less compute"),
+        (COMPUTE, 0.9, 1.35, "no difference seen"),
+        (COMPUTE, 0.9, 1.36, "cannot tell"),
+        (COMPUTE, None, 0.8, "less compute"),
+        (COMPUTE, 0.9, None, "cannot tell"),
+        (LEVEL, 0.001, 0.03, "level up"),
+        (LEVEL, -0.03, -0.001, "level down"),
+        (LEVEL, -0.02, 0.029, "no difference seen"),
+        (LEVEL, -0.03, 0.021, "cannot tell"),
     ],
 )
-def test_the_ceiling_rule_reads_the_interval_of_the_difference(lo, hi, said):
-    assert CEILING.verdict(Interval(estimate=0.0, lo=lo, hi=hi)) == said
-
-
-@pytest.mark.parametrize(
-    ("lo", "hi", "said"),
-    [
-        (1.001, 9.0, "more compute"),
-        (0.1, 0.999, "less compute"),
-        (0.9, 1.35, "no difference seen"),
-        (0.9, 1.36, "cannot tell"),
-        (1.2, None, "more compute"),
-        (None, 0.8, "less compute"),
-        (0.9, None, "cannot tell"),
-        (None, 1.1, "cannot tell"),
-    ],
-)
-def test_the_efficiency_rule_reads_the_interval_of_the_ratio(lo, hi, said):
-    assert COMPUTE.verdict(Interval(estimate=1.0, lo=lo, hi=hi)) == said
-
-
-def test_without_a_common_target_the_efficiency_cannot_be_told():
-    assert COMPUTE.verdict(None) == "cannot tell"
+def test_a_verdict_reads_the_interval_of_the_difference_or_the_ratio(question, lo, hi, said):
+    assert question.verdict(Interval(estimate=0.0, lo=lo, hi=hi)) == said
 
 
 @pytest.mark.parametrize(
@@ -50,20 +38,3 @@ def test_without_a_common_target_the_efficiency_cannot_be_told():
 )
 def test_the_rule_of_the_paper_is_a_margin_of_two_hundredths(delta, said):
     assert paper_rule(delta) == said
-
-
-@pytest.mark.parametrize(
-    ("lo", "hi", "said"),
-    [
-        (0.001, 0.03, "level up"),
-        (-0.03, -0.001, "level down"),
-        (-0.02, 0.029, "no difference seen"),
-        (-0.03, 0.021, "cannot tell"),
-    ],
-)
-def test_the_level_rule_reads_the_interval_of_the_difference(lo, hi, said):
-    assert LEVEL.verdict(Interval(estimate=0.0, lo=lo, hi=hi)) == said
-
-
-def test_without_a_level_nothing_can_be_told():
-    assert LEVEL.verdict(None) == "cannot tell"

@@ -6,7 +6,6 @@ benchmarks/doctor_planted.py asks the same of real runs with a planted cause.
 import json
 import shutil
 
-import numpy as np
 import pytest
 from fixtures_home import make_home, planned_run, write_run
 from typer.testing import CliRunner
@@ -14,9 +13,8 @@ from typer.testing import CliRunner
 from ablations.cli import app
 from ablations.diagnosis.diagnose import diagnose
 from ablations.diagnosis.held_out_rules import HELD_OUT_RULES, standard_error
-from ablations.diagnosis.history import History, windows
+from ablations.diagnosis.history import History
 from ablations.diagnosis.logged_history import history_of_log
-from ablations.diagnosis.training_rules import TRAINING_RULES
 
 HEALTHY = {
     "pass_rate": 0.4, "reward_mean": -0.2, "zero_variance": 0.2, "entropy": 0.6, "mismatch": 0.03,
@@ -72,15 +70,6 @@ def test_what_is_wrong_is_named_first_or_second_since_it_began(rule):
     assert one.cost_share == pytest.approx(1 - one.since_step / 200)
 
 
-def test_every_rule_about_steps_has_a_case():
-    assert set(TRAINING_RULES) - set(WRONG) == {"learning rate too low", "no signal"}
-
-
-def test_what_has_passed_again_is_no_finding():
-    steps = rows(entropy=lambda step: 2.5 if step < 150 else 0.6)
-    assert diagnose(History(name="recovered", steps=steps)) == []
-
-
 def test_a_run_that_never_learned_is_told_apart_by_its_groups_and_its_weights():
     hard = [{**row, "pass_rate": 0.02, "zero_variance": 0.9} for row in rows()]
     assert [one.rule for one in diagnose(History(name="hard", steps=hard))] == ["no signal"]
@@ -94,17 +83,6 @@ def test_a_run_that_never_learned_is_told_apart_by_its_groups_and_its_weights():
 def test_a_run_that_has_learned_its_task_is_healthy_although_its_groups_are_all_right():
     steps = [{**row, "pass_rate": 0.3 + 0.65 * min(1, row["step"] / 150), "zero_variance": 0.9} for row in rows()]
     assert diagnose(History(name="done", steps=steps)) == []
-
-
-def test_a_gap_at_lag_0_is_laid_to_the_engines():
-    (found,) = diagnose(History(name="engines", steps=rows(mismatch=0.4, mismatch_lag_0=0.35)))
-    assert "engines differ" in found.text
-    assert "logits: fp32" in found.change
-
-
-def test_too_few_steps_for_two_windows_have_no_finding():
-    assert list(windows(History(name="short", steps=rows(num=39)))) == []
-    assert diagnose(History(name="short", steps=rows(num=39, change_at=0, entropy=9.0))) == []
 
 
 def test_one_damaged_log_hides_no_other_run_and_a_seed_that_is_not_there_is_refused(tmp_path):
@@ -141,13 +119,6 @@ def test_prompts_learned_by_heart():
     assert alike == []
 
 
-def test_a_gap_of_old_weights_is_laid_to_their_age_and_that_of_a_step_to_its_size():
-    fallen = {"pass_rate": 0.05, "mismatch": lambda step: 3.0 if step == 101 else 0.03}
-    for lag, rule in ((4, "learning rate too high"), (40, "mismatch grows")):
-        found = diagnose(History(name="gap", steps=rows(**fallen, staleness={str(lag): 100})))
-        assert found[0].rule == rule
-
-
 def kept(step, *texts):
     return [
         {"kind": "held_out", "step": step, "prompt_id": f"{step}-{number}", "answer": [{"text": text, "tokens": 1}]}
@@ -179,28 +150,6 @@ def test_a_small_evaluation_is_said_to_be_noisy():
     assert set(HELD_OUT_RULES) == {
         "verifier contradicted", "one answer for everything", "learned by heart", "prompts run out", "noisy evaluation"
     }  # fmt: skip
-
-
-def test_the_log_of_trl_is_read_by_its_own_names(tmp_path):
-    rng = np.random.default_rng(0)
-    history = []
-    for step in range(1, 121):
-        entropy = 0.6 if step < 60 else 3.0
-        history.append(
-            {
-                "step": step, "loss": 0.1, "grad_norm": 0.5 + 0.01 * rng.standard_normal(), "learning_rate": 1e-6,
-                "reward": 0.3, "frac_reward_zero_std": 0.2, "entropy": entropy, "completions/mean_length": 100.0,
-                "completions/clipped_ratio": 0.0, "clip_ratio/region_mean": 0.0,
-            }
-        )  # fmt: skip
-        if step % 40 == 0:
-            history.append({"step": step, "eval_reward": 0.3})
-    path = tmp_path / "trainer_state.json"
-    path.write_text(json.dumps({"log_history": history, "global_step": 120}))
-    read = history_of_log(path, "trl")
-    assert len(read.steps) == 120
-    assert [row["pass_rate"] for row in read.evaluations] == [0.3, 0.3, 0.3]
-    assert [one.rule for one in diagnose(read)] == ["entropy explodes"]
 
 
 def test_a_seed_unlike_its_siblings_is_named_in_a_sweep_and_not_alone(tmp_path):
@@ -272,20 +221,6 @@ def test_a_score_that_is_gone_within_some_steps_means_no_reward_for_empty_answer
     assert "the reward pays short or empty answers" in paid[0][2]
 
 
-def test_pass_rates_tell_of_how_few_answers_they_are(tmp_path):
-    ((rule, text, _),) = trl_log(
-        tmp_path, reward=lambda _: 0.45, evaluated=lambda step: round(6 + 3 * np.sin(step)) / 12
-    )
-    assert rule == "noisy evaluation"
-    assert "one evaluation of 12 answers has a standard error of 0.1" in text
-    assert trl_log(tmp_path, reward=lambda _: 0.45, evaluated=lambda step: round(97 + 3 * np.sin(step)) / 211) == []
-
-
-def test_a_score_that_is_gone_is_not_said_beside_what_explains_it():
-    found = diagnose(History(name="random", steps=rows(pass_rate=0.02, entropy=2.5)))
-    assert [one.rule for one in found] == ["entropy explodes"]
-
-
 def test_entropy_is_judged_by_its_start_if_the_score_has_not_risen(tmp_path):
     def with_entropy(now, learned):
         return trl_log(
@@ -301,30 +236,3 @@ def test_entropy_is_judged_by_its_start_if_the_score_has_not_risen(tmp_path):
     assert (rule, "from 1.60 to 0.10" in text) == ("entropy gone", True)
     assert with_entropy(1.95, learned=0.4) == with_entropy(0.1, learned=0.4) == []
     assert with_entropy(1.75, learned=0.0) == with_entropy(0.3, learned=0.0) == []
-
-
-def test_a_score_that_is_gone_before_the_entropy_is_said_first(tmp_path):
-    found = trl_log(
-        tmp_path,
-        reward=lambda step: 0.4 if step < 12 else 0.0,
-        evaluated=lambda _: 0.0,
-        entropy=lambda step: 1.6 if step < 100 else 0.1,
-    )
-    assert [rule for rule, _, _ in found] == ["score gone at once", "entropy gone"]
-
-
-def test_rewards_that_are_logged_once_for_several_steps_stand_for_all_of_them(tmp_path):
-    """TRL with num_iterations=32 logs what it generated once in 32 steps."""
-    history = []
-    for step in range(1, 201):
-        generated = {"reward": 0.3, "frac_reward_zero_std": 0.2} if step % 32 == 1 else {}
-        clipped = {"clip_ratio/region_mean": 0.25 if 30 < step < 70 else 0.01}
-        history.append({"step": step, "entropy": 0.6, "learning_rate": 1e-3, **generated, **clipped})
-    path = tmp_path / "trainer_state.json"
-    path.write_text(json.dumps({"log_history": history, "global_step": 200}))
-    read = history_of_log(path, "trl")
-    assert [row["pass_rate"] for row in read.steps] == [0.3] * 200
-    (found,) = diagnose(read)
-    assert found.rule == "learning rate too high"
-    assert "25% of the ratios of 20 steps were clipped" in found.text
-    assert "fewer steps on each batch" in found.change

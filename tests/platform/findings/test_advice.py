@@ -11,9 +11,9 @@ from ablations.findings.design_command import design_command
 from ablations.findings.results import Results, read_results
 
 
-@pytest.fixture
-def results(tmp_path) -> Results:
-    return read_results(make_home(tmp_path, seeds=(0, 1)))
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> Results:
+    return read_results(make_home(tmp_path_factory.mktemp("home"), seeds=(0, 1)))
 
 
 def told_but(results: Results, **changes) -> Results:

@@ -28,19 +28,6 @@ def test_half_of_a_run_forecasts_its_end():
     assert result.carried_mean_absolute_error == pytest.approx(0.0221, abs=0.005)
 
 
-def test_a_check_says_what_was_fitted_and_what_was_measured():
-    curve = noisy(1)
-    found = check_curve(curve, 0.5, fit_from=1500)
-    # 213 * 37 = 7881 <= half of 213 * 75 = 15975; the last three readings are those of steps 73, 74 and 75.
-    assert found.fitted_to == 7881
-    assert found.compute == 213 * 74
-    assert found.measured == pytest.approx(np.mean(curve.score[[73, 74, 75]]))
-    assert found.carried == pytest.approx(np.mean(curve.score[[35, 36, 37]]))
-    assert found.error == pytest.approx(found.predicted - found.measured)
-    assert found.lo <= found.predicted <= found.hi
-    assert found.to_json()["is_held"] is (found.lo <= found.measured <= found.hi)
-
-
 def test_the_noise_of_a_mean_of_readings_is_what_it_is_by_hand():
     fit = fit_curve(noisy(2), fit_from=1500)
     # Sampling variance 1e-5; run variance 4e-5 with rho 0.5, so that lag 1 of the sum is 0.5 * 4 / 5.
@@ -90,22 +77,3 @@ def test_nothing_is_forecast_from_before_a_collapse():
     found = check_curve(Curve(name="fallen", compute=curve.compute, score=scores, samples=curve.samples), 0.7)
     assert found.predicted is None
     assert "the pass rate fell for good after compute" in found.reason
-
-
-def test_nothing_is_forecast_from_readings_that_do_not_rise():
-    found = check_curve(noisy(5, A=0.3), 0.5)
-    assert found.predicted is None
-    assert "no rise up to compute" in found.reason
-
-
-def test_a_forecast_may_fail_by_its_law_and_then_says_so():
-    # Saturates at 0.8 within the first 45 %, and stands at 0.74 from three quarters on, which no family does.
-    compute = np.linspace(0, 8000, 81)
-    rng = np.random.default_rng(0)
-    scores = 0.2 - 0.6 * np.expm1(-compute / 600) + 0.001 * rng.standard_normal(81) - 0.06 * (compute > 6000)
-    found = check_curve(Curve(name="stepped", compute=compute, score=scores), 0.45)
-    assert found.lo <= found.predicted <= found.hi
-    # Eq. 1 says more than 0.82; fitted to 3600, it is out of the estimate from 7200 on.
-    assert found.predicted == pytest.approx(0.8, abs=0.005)
-    assert found.measured == pytest.approx(0.74, abs=0.005)
-    assert found.is_held is False

@@ -24,11 +24,6 @@ def test_the_file_comes_first_and_no_design_twice(tmp_path):
     assert ({one.budget for one in designs}, {one.samples for one in designs}) == ({0.5, 1.0, 2.0}, {4, 16})
 
 
-def test_a_number_of_seeds_of_its_own_is_looked_at_too(tmp_path):
-    blueprint = Blueprint(study=study_of(tmp_path, seeds="[0, 1, 2, 3]"), home=Home(tmp_path), budget=1.0)
-    assert {len(one.seeds) for one in blueprint.choices()} == {2, 3, 4, 5}
-
-
 def test_what_is_trained_is_not_paid_again(tmp_path):
     study = study_of(tmp_path)
     blueprint = Blueprint(study=study, home=trained_home(tmp_path / "home", study), budget=1.0)
@@ -40,9 +35,3 @@ def test_what_is_trained_is_not_paid_again(tmp_path):
     assert (longer.whole, longer.left, longer.left_share) == (4.0, 2.0, 0.5)
     other_runs = blueprint.costs(StudyDesign(seeds=(0, 1, 2), budget=1.0, samples=16))
     assert (other_runs.whole, other_runs.left) == (6.0, 6.0)
-
-
-def test_the_trials_of_a_search_count(tmp_path):
-    more = "search: {space: {batch.prompts: {low: 4, high: 12, step: 4}}, trials: 3}\n"
-    blueprint = Blueprint(study=study_of(tmp_path, more=more), home=Home(tmp_path), budget=1.0)
-    assert blueprint.num_variants == 2 + 3

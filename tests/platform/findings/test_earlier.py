@@ -1,6 +1,5 @@
 """What the runs of a home folder say of their scale, against the numbers that they were drawn from."""
 
-import json
 import shutil
 from dataclasses import replace
 
@@ -24,7 +23,6 @@ from fixtures_design import (
 from ablations.findings.earlier import known_of_home
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.study.expand import expand
 from scalerl.run.metrics import read_rows
 
 
@@ -95,24 +93,3 @@ def test_a_run_of_two_sweeps_counts_once_and_a_broken_plan_is_left_out(home, stu
     copied.plan_file("broken").write_text("{")
     again = known_of_home(copied, "smoke", study.reference.recipe, None)
     assert (again.num_runs, again.spread) == (known.num_runs, known.spread)
-
-
-def test_runs_that_have_not_started_are_left_out(home, study, tmp_path, known):
-    copied = Home(tmp_path / "copy")
-    shutil.copytree(home.path, copied.path)
-    shutil.rmtree(copied.run(study.runs[0].id).path)
-    assert known_of_home(copied, "smoke", study.reference.recipe, None).num_runs == known.num_runs - 1
-
-
-def test_a_stated_sd_replaces_that_of_the_runs(known):
-    stated = known.stated(0.01)
-    assert (stated.spread.level, stated.spread.ceiling, stated.spread.target) == (0.01, 0.01, None)
-    assert json.loads(json.dumps(stated.to_json()))["run_to_run"]["source"] == "stated"
-    assert stated.run_sd == known.run_sd
-
-
-def test_a_scale_file_of_this_name_with_another_model_is_another_scale(study, home, tmp_path):
-    larger = tmp_path / "larger.yaml"
-    larger.write_text("name: larger\nreference: scalerl\nscale: smoke\naxes: {logits: [bf16]}\n")
-    recipe = expand(larger, sets=("model.hidden=64",)).reference.recipe
-    assert known_of_home(home, "smoke", recipe, None) is None

@@ -42,15 +42,6 @@ def test_the_reference_is_a_cell_and_numbers_stand_by_size(results):
     assert grid.effects[0].answers["level"].verdict == "level down"
 
 
-def test_a_cell_is_what_its_variant_is_compared_by(results):
-    level = grid_tables(results)[0]
-    assert level.headings == ("batch.prompts", "cispo°", "dapo")
-    assert [row[0] for row in level.rows] == ["16°", "32", "64"]
-    answer = results.compared("dapo,32").answers["level"]
-    assert level.rows[1][2].startswith(f"{answer.estimate:+.3f} [{answer.lo:+.3f}, {answer.hi:+.3f}]")
-    assert level.rows[0][1].strip() == f"own {results.compared('scalerl').level:.3f}"
-
-
 def test_every_output_has_the_cells_and_the_effects_under_one_name(results, capsys):
     document = document_of(results, now=NOW)
     effect = grid_tables(results)[-1].rows[0][1].rstrip()
@@ -71,12 +62,6 @@ def test_every_output_has_the_cells_and_the_effects_under_one_name(results, caps
     assert float(row["delta_level"]) == results.grid.effects[0].answers["level"].estimate
     (told, *_) = results.to_json()["grid"]["effects"]
     assert (told["axis"], told["value"], told["against"], told["pairs"]) == ("loss.type", "dapo", "cispo", 3)
-
-
-def test_changes_do_not_list_what_the_reference_has(results, capsys):
-    said = printed(results, capsys, explain=True)
-    assert "dapo,16 changes loss.type = dapo." in said
-    assert "cispo,32 changes batch.prompts = 32." in said
 
 
 def test_variants_without_crossed_axes_are_no_grid(results):

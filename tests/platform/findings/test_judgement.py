@@ -19,25 +19,18 @@ def claim(says: Any = "up", of: Any = "ceiling", by: float | None = 0.05):
     ("says", "lo", "hi", "outcome"),
     [
         ("up", 0.01, 0.09, "holds"),
-        ("up", 0.01, None, "holds"),
         ("up", 0.01, 0.04, "holds"),  # smaller than published, but there
         ("up", -0.09, -0.01, "opposite"),
-        ("up", None, -0.01, "opposite"),
         ("up", -0.02, 0.04, "no difference of that size"),
         ("up", -0.02, 0.06, "cannot tell"),
         ("up", -0.02, None, "cannot tell"),
-        ("up", None, 0.04, "no difference of that size"),
         ("down", -0.09, -0.01, "holds"),
-        ("down", 0.01, 0.09, "opposite"),
         ("down", -0.04, 0.02, "no difference of that size"),
-        ("down", -0.06, 0.02, "cannot tell"),
         ("down", None, 0.02, "cannot tell"),
         ("same", -0.04, 0.04, "holds"),
         ("same", 0.01, 0.04, "holds"),  # another ceiling, but by less than the margin
         ("same", -0.06, 0.04, "cannot tell"),
-        ("same", 0.01, 0.09, "cannot tell"),
         ("same", 0.06, 0.09, "opposite"),
-        ("same", None, -0.06, "opposite"),
         ("same", -0.04, None, "cannot tell"),
     ],
 )

@@ -1,15 +1,11 @@
 """Forecasts kept beside the sweep: equal to those that are made, and made again once anything behind them changes."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from fixtures_home import BUDGET, changed, make_home, planned_run
-from generated_home import Size, write_home
 from typer.testing import CliRunner
 
 import ablations.findings.kept_forecast as kept
@@ -67,23 +63,6 @@ def test_another_question_baseline_or_reading_makes_another_forecast(sweep):
     assert kept_after(read_results(changed(sweep, fit_to_gpu_hours=BUDGET))) == 6
 
 
-def test_a_damaged_file_is_replaced(sweep):
-    results = read_results(sweep)
-    made = kept_forecast(results)
-    (path,) = (sweep.folder / "forecasts").iterdir()
-    path.write_bytes(path.read_bytes()[:-100])
-    assert kept_forecast(results) == made
-    assert len(path.read_bytes()) > 100
-
-
-def test_only_the_newest_forecasts_stay(monkeypatch, sweep):
-    monkeypatch.setattr(kept, "MOST_FORECASTS", 2)
-    results = read_results(sweep)
-    for times in (1, 2, 3, 4):
-        kept_forecast(results, budgets_gpu_hours=[times * BUDGET])
-    assert len(files(sweep)) == 2
-
-
 def test_a_forecast_that_cannot_be_kept_is_said_once_and_is_the_same(sweep):
     (sweep.folder / "forecasts").touch()
     result = CliRunner().invoke(app, ["forecast", "--home", str(sweep.home.path)])
@@ -95,13 +74,4 @@ def test_a_forecast_that_cannot_be_kept_is_said_once_and_is_the_same(sweep):
     (sweep.folder / "forecasts").unlink()
     again = CliRunner().invoke(app, ["forecast", "--home", str(sweep.home.path)])
     assert (again.stderr, again.stdout) == ("", result.stdout)
-    assert len(files(sweep)) == 1
-
-
-def test_other_processes_read_what_one_has_kept(tmp_path):
-    """Each process has another order of sets of texts, and so of all that is made of one."""
-    sweep = write_home(tmp_path, Size(variants=3, seeds=3, evaluations=20, metrics=11))
-    for seed in ("1", "2", "3"):
-        command = [sys.executable, "-m", "ablations.cli", "forecast", "--home", str(tmp_path)]
-        subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": seed}, check=True, capture_output=True)
     assert len(files(sweep)) == 1

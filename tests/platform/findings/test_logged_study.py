@@ -113,15 +113,6 @@ def curve_of(tmp_path, rows=ROWS, *, end="", **meaning):
     return run.curve, run.warnings
 
 
-@pytest.mark.parametrize(
-    "compute", ["cumsum(s) * 8 / 3600", "cumsum(ms) * 8 / 3.6e6", "cumsum(min) * 8 / 60", "step * 8 / 60"]
-)
-def test_time_may_be_in_any_unit(tmp_path, compute):
-    curve, warnings = curve_of(tmp_path, compute=compute)
-    np.testing.assert_allclose(curve.compute, np.arange(1, 11) * 8 / 60)
-    assert warnings == ()
-
-
 def test_of_steps_that_a_resumed_run_repeats_the_last_counts_and_this_is_said(tmp_path):
     again = [{"step": step, "acc": 0.9, "s": 30.0} for step in (8, 9, 10)]
     curve, warnings = curve_of(tmp_path, [*ROWS, *again], compute="cumsum(s)")
@@ -130,71 +121,22 @@ def test_of_steps_that_a_resumed_run_repeats_the_last_counts_and_this_is_said(tm
     assert warnings == ("3 steps logged again, as after a resume; the last value is used",)
 
 
-def test_a_score_that_is_nan_is_left_out_and_said(tmp_path):
-    rows = [row | ({"acc": float("nan")} if row["step"] == 4 else {}) for row in ROWS]
-    curve, warnings = curve_of(tmp_path, rows)
-    assert curve.step.tolist() == [1, 2, 3, 5, 6, 7, 8, 9, 10]
-    assert warnings == ("acc was logged as NaN 1 time; these values are left out",)
-
-
-def test_a_half_written_last_row_is_left_out_and_said(tmp_path):
-    curve, warnings = curve_of(tmp_path, end='{"step": 11, "ac')
-    assert curve.step[-1] == 10
-    assert warnings == ("The last row is incomplete and was skipped.",)
-
-
-@pytest.mark.parametrize(
-    ("kept", "said"),
-    [
-        ([1, 2, 3, 7, 8], "s is missing at 3 steps up to step 8, the first of them 4, so the compute is too low"),
-        ([5, 6, 7, 8], "s is missing at 4 steps up to step 8, the first of them 1, so the compute is too low"),
-        ([2, 4, 6, 8], "s is missing at 4 steps up to step 8, the first of them 1, so the compute is too low"),
-    ],
-)
-def test_a_history_that_was_cut_or_thinned_is_noticed(tmp_path, kept, said):
-    _, (warning,) = curve_of(tmp_path, [row for row in ROWS if row["step"] in kept], compute="cumsum(s)")
-    assert warning.startswith(said)
-    curve_of(tmp_path, [row for row in ROWS if row["step"] in kept], compute="step")
-
-
-def test_rows_without_a_step_are_left_out_and_counted(tmp_path):
-    curve, warnings = curve_of(tmp_path, [{"acc": 0.9, "s": 1.0}, {"other": 1.0}, *ROWS], compute="cumsum(s)")
-    assert curve.step.tolist() == list(range(1, 11))
-    assert warnings == ("1 row without a step skipped",)
-
-
-def test_a_log_without_a_column_of_steps_is_refused_until_one_is_named(tmp_path):
-    rows = [{"acc": row["acc"], "iteration": row["step"]} for row in ROWS]
-    with pytest.raises(AblationsError, match=r"no column 'step'; name the column of steps with --step; .*iteration"):
-        curve_of(tmp_path, rows, compute="iteration")
-    curve, _ = curve_of(tmp_path, rows, compute="iteration", step="iteration * 2")
-    assert curve.step.tolist() == list(range(2, 21, 2))
-
-
-def test_readings_without_compute_are_counted(tmp_path):
-    rows = [row | ({"hours": row["step"]} if row["step"] > 2 else {}) for row in ROWS]
-    curve, warnings = curve_of(tmp_path, rows, compute="hours")
-    assert curve.step[0] == 3
-    assert warnings == ("2 of 10 evaluations have no compute at their step",)
+def test_a_history_that_was_cut_or_thinned_is_noticed(tmp_path):
+    rows = [row for row in ROWS if row["step"] in (1, 2, 3, 7, 8)]
+    _, (warning,) = curve_of(tmp_path, rows, compute="cumsum(s)")
+    assert warning.startswith("s is missing at 3 steps up to step 8, the first of them 4, so the compute is too low")
+    curve_of(tmp_path, rows, compute="step")
 
 
 @pytest.mark.parametrize(
     ("meaning", "said"),
     [
         ({"score": "ac"}, "a.jsonl: --score: no column 'ac'; did you mean 'acc'? columns are: acc, min, ms, s, step"),
-        ({"compute": "cumsum(sec)"}, "a.jsonl: --compute: no column 'sec'; "),
-        ({"samples": "n"}, "a.jsonl: --samples: no column 'n'"),
-        ({"step": "global"}, "a.jsonl: --step: no column 'global'"),
         ({"score": "acc * 1000"}, "score is 10; a pass rate must lie in [0, 1]"),
         ({"compute": "0 * s"}, "compute 0 comes after 0; compute must ascend"),
-        ({"compute": "s / 0"}, "compute is inf; must be a finite number"),
         ({"score": "where(acc < 0, acc)"}, "no step has both score and compute; see --score and --compute"),
-        ({"score": "", "compute": ""}, "--score and --compute missing; name columns, or the trainer with --log"),
         ({"gpus": 8.0}, "--gpus has no effect with --compute"),
-        ({"trainer": "verl", "compute": None}, "--log verl also needs --gpus N, the GPUs of a run, or --compute"),
-        ({"trainer": "verl", "compute": None, "gpus": 0.0}, "--gpus 0: must be above 0"),
         ({"trainer": "verll"}, "--log: no trainer 'verll'; did you mean 'verl'? trainers are: verl, prime-rl, slime"),
-        ({"trainer": "verl", "compute": None, "gpus": 8.0}, "--log verl: no column perf/time_per_step with the time"),
         ({"trainer": "verl", "score": None}, "--log verl: no column val-core/<data set>/<reward or acc>/mean@<k>; "),
     ],
 )
@@ -202,25 +144,6 @@ def test_what_a_log_does_not_have_is_refused_with_what_is_there(tmp_path, meanin
     with pytest.raises(AblationsError) as raised:
         curve_of(tmp_path, **meaning)
     assert said in str(raised.value)
-
-
-def test_of_several_scores_the_user_chooses(tmp_path):
-    names = ["val-core/openai/gsm8k/reward/mean@4", "val-core/aime/acc/mean@16"]
-    rows = [{"step": step, "perf/time_per_step": 1.0, **dict.fromkeys(names, step / 100)} for step in range(1, 9)]
-    with pytest.raises(AblationsError) as raised:
-        curve_of(tmp_path, rows, trainer="verl", gpus=1.0, score=None, compute=None)
-    assert str(raised.value).endswith(
-        "2 columns hold a held-out score; choose one with --score: val-core/aime/acc/mean@16, "
-        "val-core/openai/gsm8k/reward/mean@4"
-    )
-    curve, _ = curve_of(tmp_path, rows, trainer="verl", gpus=3600.0, score=names[1], compute=None)
-    assert curve.compute.tolist() == list(range(1, 9))
-
-
-def test_text_in_place_of_a_number_is_refused_with_the_text(tmp_path):
-    rows = [*ROWS, {"step": 11, "acc": "n/a"}]
-    with pytest.raises(AblationsError, match="column 'acc' holds text, 'n/a' in line 11; use a column of numbers"):
-        curve_of(tmp_path, rows)
 
 
 def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path):
@@ -249,9 +172,7 @@ def test_variant_and_seed_are_told_by_the_name_by_a_pattern_or_by_the_configurat
     ("naming", "said"),
     [
         (Naming(pattern="(?P<variant"), "--pattern '(?P<variant': missing >, unterminated name at position 4"),
-        (Naming(pattern="x-(.*)"), "--pattern 'x-(.*)': no group `(?P<variant>...)`; write one"),
         (Naming(pattern="x-(?P<variant>.*)"), "the name 'a' does not match --pattern 'x-(?P<variant>.*)'"),
-        (Naming(variant="los"), "--variant: no 'los' in the run's configuration; did you mean 'loss'?"),
         (Naming(seed="loss"), "found seed 'dapo'; a seed is a whole number"),
     ],
 )
@@ -296,29 +217,3 @@ def test_a_log_is_only_kept_once_it_is_at_rest(tmp_path):
     os.utime(path, ns=(time.time_ns() + 10**10, time.time_ns() + 10**10))
     study(path, kept=tmp_path / "kept")
     assert not list(tmp_path.glob("kept/*"))
-
-
-def test_a_log_without_options_is_told_the_options(tmp_path):
-    path = written(tmp_path / "a.jsonl", ROWS)
-    result = CliRunner().invoke(app, ["compare", path])
-    assert str(result.exception) == f"{path}: a log is read with --log TRAINER --gpus N, or with --score and --compute"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--log", "verl", "--gpus", "8"], "logs: name one file or folder per run, such as runs/*"),
-        (["a.jsonl", "--score", "acc"], "--compute missing; name columns, or the trainer with --log"),
-        (["a.jsonl", "--log", "verl", "--task", "x"], "--task x has no effect with logs; omit this option"),
-        (["a.jsonl", "--log", "verl", "--experiment", "x"], "--experiment x has no effect with logs"),
-        (["--mlflow", "sqlite:///x.db", "--pattern", "x"], "--pattern x has no effect with an MLflow experiment"),
-        (["loo", "--pattern", "x"], "--pattern x has no effect with a sweep; omit this option"),
-        (
-            [("a.csv"), ("b.csv")],
-            "a CSV file cannot be combined with other sources; pass only a.csv, or only sweeps. Logs need --log, or",
-        ),
-    ],
-)
-def test_options_without_effect_are_refused(arguments, said):
-    result = CliRunner().invoke(app, ["compare", *arguments])
-    assert said in str(result.exception)

@@ -45,13 +45,6 @@ def test_the_table_and_json_are_sorted(home, order, names):
     assert heads == names
 
 
-def test_by_ceiling_the_numbers_shown_fall(home):
-    found = json.loads(compared(home, "--sort", "ceiling", "--json"))["variants"]
-    shown = [line["A_lo"] if line["A"] is None else line["A"] for line in found]
-    assert shown == sorted(shown, reverse=True)
-    assert found[-1]["curve"] == "loo-loss"
-
-
 def test_what_is_not_known_comes_last_and_nothing_is_lost(tmp_path):
     sweep = make_home(tmp_path)
     sweep.run("000001000000").metrics.write_text("")  # loo-loss
@@ -76,12 +69,3 @@ def test_the_sheet_has_the_numbers_of_json_and_what_is_changed(home, tmp_path):
     file = tmp_path / "loo.csv"
     assert compared(home, "--csv", str(file)) == f"{file}\n"
     assert file.read_text() == comparison_sheet(read_results(read_sweep(Home(home), "loo")))
-
-
-@pytest.mark.parametrize(
-    "options", [["--csv", "-", "--json"], ["--sort", "level", "--paper"], ["--csv", "-", "--paper"]]
-)
-def test_an_option_without_effect_is_refused(home, options):
-    result = CliRunner().invoke(app, ["compare", "loo", "--home", str(home), *options])
-    assert result.exit_code != 0
-    assert "has no effect with --" in str(result.exception)

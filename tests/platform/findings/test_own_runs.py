@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -33,14 +32,6 @@ def test_two_folders_are_two_variants_with_the_seeds_of_their_runs(tmp_path, mon
     assert [(one["curve"], one["num_seeds"]) for one in found["variants"]] == [("first", 2), ("second", 2)]
     assert [one["A"] for one in found["variants"]] == pytest.approx([0.8, 0.6], abs=0.002)
     assert found["variants"][1]["level_difference"] == "level down"
-
-
-def test_one_run_is_a_variant_by_itself(tmp_path):
-    log_runs(tmp_path / "a", top=0.8)
-    (run,) = study_of_folders([tmp_path / "a" / "run-1"]).runs
-    assert (run.variant, run.seed) == ("run-1", 1)
-    assert run.curve is not None
-    assert np.isclose(run.curve.score[20], 0.2 + 0.6 / 2 + 0.001)
 
 
 def test_two_runs_with_one_seed_are_refused(tmp_path):

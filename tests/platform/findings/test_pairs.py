@@ -6,20 +6,15 @@ from itertools import chain
 
 import pytest
 from fixtures_home import changed, make_home, write_run
-from places import REPOSITORY
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.findings.choices import Blueprint
-from ablations.findings.foresee import foresee
 from ablations.findings.results import read_results
-from ablations.home.home import Home
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.report.csv_files import csv_files
 from ablations.report.document import document_of
 from ablations.report.grid_tables import grid_tables
 from ablations.report.markdown import markdown_files
-from ablations.report.words.design import pair_sentences
 from ablations.study.expand import expand
 
 FILE = """\
@@ -64,31 +59,6 @@ def test_a_number_of_pairs_is_a_balanced_part_that_the_plan_names(tmp_path):
     printed = CliRunner().invoke(app, arguments).stdout
     names = ", ".join(f"{first}+{second}" for first, second in study.pairs)
     assert f"5 of 9 pairs of changes, each change in 2 of them: {names}" in printed
-
-
-def test_a_design_says_what_pairs_cost_and_which_to_train_where_all_are_many(tmp_path, monkeypatch):
-    (tmp_path / "pairs.yaml").write_text(MORE.replace("PAIRS", "true"))
-    monkeypatch.setattr("ablations.answers.simulated_runs.NUM_CURVES", 6)
-    study = expand(tmp_path / "pairs.yaml")
-    prospect = foresee(Blueprint(study=study, home=Home(tmp_path), budget=1.0), only_own=True)
-    every, seen, some = pair_sentences(prospect)
-    # Three seeds of 625 GPU-hours: 1,875 a pair; 15 variants in all.
-    assert every == "All 9 pairs of changes, each change in 3 or 4 of them, take 16,880 of 28,120 modelled GPU-hours."
-    level, both = prospect.own.sights["level"], prospect.own.interaction
-    assert seen == f"Of one pair it would see an interaction of {both.seen:.3f} in level, with 80% power."
-    # Four cells have twice the variance of two, and tell a little more of the spread.
-    assert 1.3 * level.seen < both.seen < 2**0.5 * level.seen
-    assert some.startswith(
-        "`pairs: 5` would train 5 of 9 pairs of changes, each change in 2 of them, for 9,375 modelled"
-    )
-    assert len(some.partition(": loss")[2].split(", ")) == 5
-    assert prospect.to_json()["num_possible_pairs"] == 9
-
-
-def test_a_leave_one_out_study_takes_pairs(tmp_path):
-    text = (REPOSITORY / "sweeps/loo.yaml").read_text()
-    (tmp_path / "loo.yaml").write_text(f"{text}\npairs: [[loo-loss, loo-advantage]]\n")
-    assert "loo-loss+loo-advantage" in [one.name for one in expand(tmp_path / "loo.yaml").variants]
 
 
 @pytest.fixture(scope="module")

@@ -4,22 +4,16 @@ import json
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
-from io import StringIO
 
 import pytest
 from fixtures_home import collapse, make_home, planned_run, settled, warn, write_state
-from rich.console import Console
-from typer.testing import CliRunner
 
-from ablations.cli import app
-from ablations.findings.remarks import ranged
 from ablations.findings.results import Results, read_results
 from ablations.home.state import HEARTBEAT_LIMIT_S
 from ablations.report.document import document_of
 from ablations.report.latex import latex_files
 from ablations.report.markdown import markdown_files
 from ablations.report.page import report_page
-from ablations.report.tables import comparison_table
 from ablations.report.words.comparison import ResultRow, answers, sentence
 from ablations.tracking.fit_page import fit_page
 from ablations.tracking.sortable import verdicts_of_run, verdicts_of_variant
@@ -52,24 +46,11 @@ def clause(fallen) -> str:
     )
 
 
-def printed(*shown) -> str:
-    """What a wide terminal shows, on one line."""
-    console = Console(width=500, record=True, file=StringIO())
-    console.print(*shown)
-    return " ".join(console.export_text().split())
-
-
 def test_a_collapse_is_the_first_clause_of_the_sentences_on_its_variant(fallen, clause):
     row = ResultRow(results=fallen, variant=fallen.variant("loo-loss"))
     assert sentence(row).startswith(f"loo-loss: {clause}; lower at equal compute")
     assert f"loo-loss, against scalerl: {clause}; lower at equal compute" in answers(fallen)[1]
     assert not any("collapsed" in line for line in answers(fallen)[2:])
-
-
-def test_a_table_cell_counts_collapsed_seeds(fallen):
-    assert ResultRow(results=fallen, variant=fallen.variant("loo-loss")).fit == "collapsed 1 of 3"
-    assert "collapsed" not in ResultRow(results=fallen, variant=fallen.variant("scalerl")).fit
-    assert "collapsed 1 of 3" in printed(comparison_table(fallen))
 
 
 def test_a_collapse_is_in_the_remarks_the_reasons_and_the_warnings_of_its_run_as_json(fallen, clause):
@@ -107,15 +88,6 @@ def test_a_collapse_is_in_every_report_and_in_mlflow(fallen, clause):
         "none",
     ]
     assert clause not in verdicts_of_variant(fallen, "loo-curriculum")["remarks"]
-
-
-def test_status_knows_the_collapse_of_a_run_that_was_fitted(fallen, clause):
-    home = f"--home={fallen.sweep.home.path}"
-    said = CliRunner().invoke(app, ["status", home], catch_exceptions=False).stdout
-    assert clause in " ".join(said.split())
-    document = json.loads(CliRunner().invoke(app, ["status", "--json", home], catch_exceptions=False).stdout)
-    assert [one["kind"] for one in document["remarks"]] == ["collapsed"]
-    assert {run["id"] for run in document["runs"] if run["warnings"]} == {FALLEN}
 
 
 def test_a_failed_run_is_named_first_with_its_progress_and_its_message(tmp_path):
@@ -182,32 +154,3 @@ def test_a_run_whose_weights_never_changed_is_an_error(tmp_path):
     (remark,) = results.remarks
     assert (remark.kind, remark.weight) == ("trained on nothing", "error")
     assert remark.clause.startswith("1 of 2 seeds trained on nothing (seed 1: none of the 30 steps trained")
-
-
-def test_equal_warnings_of_some_runs_are_one_remark_that_names_them(tmp_path):
-    sweep = make_home(tmp_path, seeds=(0, 1))
-    for seed, share in ((0, 12), (1, 26)):
-        run_id = planned_run("loo-loss", seed).id
-        warn(sweep, run_id, f"{share}% of answers are cut off at the token limit, 1% at the start")
-    (remark,) = read_results(sweep).remarks
-    assert (remark.weight, remark.text) == (
-        "warning",
-        "2 of 6 runs (loo-loss-s0, loo-loss-s1): 12 to 26% of answers are cut off at the token limit, 1% at the start.",
-    )
-
-
-def test_ranges_are_by_number_and_not_by_letter():
-    assert ranged(["9 of 20: a", "10 of 20: a", "9.5 of 20: a"]) == "9 to 10 of 20: a"
-    assert ranged(["no number"]) == "no number"
-
-
-def test_variants_of_one_seed_are_one_grey_line_and_each_verdict_says_so(tmp_path):
-    results = read_results(make_home(tmp_path))
-    (remark,) = results.remarks
-    assert (remark.kind, remark.weight, remark.text) == (
-        "one seed",
-        "note",
-        "3 of 3 variants have one seed only.",
-    )
-    row = ResultRow(results=results, variant=results.variant("loo-loss"))
-    assert sentence(row).startswith("loo-loss: one seed: provisional; ")

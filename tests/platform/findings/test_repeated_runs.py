@@ -6,12 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from fixtures_design import BUDGET, EVERY, study_of, trained_home
-from scipy.stats import t
-from typer.testing import CliRunner
 
-from ablations.answers.repeats import Repeats
-from ablations.answers.run_to_run import ASSUMED_SD, ENOUGH_FREEDOM, run_to_run
-from ablations.cli import app
+from ablations.answers.run_to_run import ASSUMED_SD, ENOUGH_FREEDOM
 from ablations.findings import repeated_runs
 from ablations.findings.results import read_results
 from ablations.home.home import Home
@@ -59,21 +55,7 @@ def test_one_seed_takes_the_spread_of_the_seeds_of_another_sweep(home):
         6,
     )
     assert found.others.sweeps == ("before",)
-    assert found.to_json()["run_to_run"]["other_sweeps"] == ["before"]
-
-
-def test_alone_a_sweep_of_one_seed_is_provisional(home):
-    found = read_results(now(home), alone=True).comparison
-    assert found.is_provisional
-    assert {answer.verdict for answer in found.variants[1].answers.values()} == {"one seed: provisional"}
-    assert found.others.sweeps == ()
-
-
-def test_the_intervals_hold_the_spread_that_is_found(home):
-    found = read_results(now(home)).comparison
-    answer, sd = found.variants[1].answers["level"], found.spreads["level"].sd
-    # Each side is one run; errors of readings are those of this sweep.
-    assert (answer.hi - answer.lo) / 2 == pytest.approx(t(6).ppf(0.975) * sd * np.sqrt(2), rel=0.2)
+    assert found.run_to_run_json()["other_sweeps"] == ["before"]
 
 
 def test_the_seeds_of_the_sweep_itself_count_once(home):
@@ -135,16 +117,13 @@ def test_runs_of_two_versions_of_the_code_do_not_repeat_each_other(home):
     assert str(found.spreads["level"]) == f"{ASSUMED_SD}, assumed"
 
 
-@pytest.mark.parametrize("name", ["metrics.jsonl", "recipe.json", "status.json"])
+@pytest.mark.parametrize("name", ["metrics.jsonl", "recipe.json"])
 def test_a_broken_run_is_left_out_and_named(home, name):
     (run, *_) = read_sweep(home, "before").plan.variants[0].runs
     path = home.run(run.id).path / name
     path.write_bytes(b"{" + path.read_bytes()[: path.stat().st_size // 2] + b"\n\n{}")
     results = read_results(now(home))
     left_out = results.comparison.others.left_out
-    if name == "status.json":  # it only says which code has trained the run
-        assert results.comparison.spreads["level"].num_other_runs >= 5
-        return
     assert results.comparison.spreads["level"].num_other_runs == 5
     assert len(left_out) == 1
     assert left_out[0].startswith("before, scalerl-s0: ")
@@ -153,7 +132,7 @@ def test_a_broken_run_is_left_out_and_named(home, name):
 
 def test_findings_are_kept_until_a_log_changes(home, monkeypatch):
     before = read_results(now(home)).comparison.spreads["level"]
-    assert (home.sweep("now") / "repeated_runs.json").exists()
+    assert len([*(home.sweep("now") / "repeated_runs").glob("*.npz")]) == 2
     real, read = repeated_runs.read_run, []
     monkeypatch.setattr(repeated_runs, "read_run", lambda *given: read.append(given[0].path.name) or real(*given))
     again = read_results(now(home)).comparison.spreads["level"]
@@ -165,24 +144,12 @@ def test_findings_are_kept_until_a_log_changes(home, monkeypatch):
     assert not {run.id for run in variants[1].runs} & set(read)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"a": 1}', '{"a": {"level": 3}}'])
-def test_a_damaged_file_of_findings_is_made_again(home, content):
-    before = read_results(now(home)).comparison.spreads["level"].sd
-    kept = home.sweep("now") / "repeated_runs.json"
-    kept.write_text(content)
-    assert read_results(now(home)).comparison.spreads["level"].sd == before
-    assert len(json.loads(kept.read_text())) == 2
-
-
-def test_a_home_that_cannot_be_written_is_read(home, monkeypatch):
-    def refuse(path, content):
-        raise PermissionError(f"{path} is read-only")
-
-    monkeypatch.setattr(repeated_runs, "write_atomically", refuse)
+def test_a_home_that_cannot_be_written_is_read(home):
+    (home.sweep("now") / "repeated_runs").touch()
     results = read_results(now(home))
     assert results.comparison.spreads["level"].num_other_runs == 6
-    assert f"because {home.path} is not writable ({home.sweep('now')}" in unkept_results_note(results)
-    monkeypatch.undo()
+    assert f"because {home.path} is not writable (File exists)" in unkept_results_note(results)
+    (home.sweep("now") / "repeated_runs").unlink()
     assert unkept_results_note(read_results(now(home))) == ""
 
 
@@ -192,45 +159,3 @@ def test_a_sweep_with_seeds_enough_reads_no_other(home, monkeypatch):
 
     monkeypatch.setattr(repeated_runs, "plans_of", refuse)
     assert repeated_runs.of_other_sweeps(now(home), (), ENOUGH_FREEDOM).of("level") == ()
-
-
-@pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize("last_started", ["before", "now"])
-def test_the_recipe_that_differs_least_counts_first_whenever_it_was_trained(home, number, last_started):
-    read_sweep(home, last_started).write_plan()
-    sweep = now(home)
-    like = home.run(sweep.plan.variants[number].runs[0].id).read_recipe()[0]
-    found = repeated_runs.repeats_of_home(
-        home,
-        sweep.plan.scale,
-        sweep="now",
-        like=like,
-        settings=sweep.plan.fit_settings,
-        own=(),
-        freedom=ENOUGH_FREEDOM - 1,
-    )
-    runs = [*read_sweep(home, "before").plan.variants[number].runs, *sweep.plan.variants[number].runs]
-    (nearest,) = found.of("level")
-    assert sorted(nearest.values) == pytest.approx(sorted(level_by_hand(home, run.id) for run in runs), abs=1e-3)
-
-
-def test_no_more_recipes_are_taken_than_are_wanted():
-    one = Repeats.of([0.6 + 0.01 * (number % 3) for number in range(9)], [0.0] * 9)
-    assert run_to_run([one], [one] * 5).freedom == 24  # 8 and 8 are under 18
-    assert run_to_run([one] * 3, [one] * 5).num_other_runs == 0
-
-
-def test_the_table_says_how_many_runs_of_which_sweeps_count(home):
-    said = CliRunner().invoke(app, ["compare", "now", "--explain", "--home", str(home.path)]).output
-    text = " ".join(said.split())
-    assert "from 8 repeated runs, 6 of them from other sweeps" in text
-    assert "Repeated runs of before are used too; --alone leaves them out." in text
-    alone = CliRunner().invoke(app, ["compare", "now", "--alone", "--explain", "--home", str(home.path)]).output
-    assert "every difference is provisional" in " ".join(alone.split())
-
-
-def test_alone_is_refused_where_it_has_no_effect(tmp_path):
-    file = tmp_path / "curves.csv"
-    file.write_text("curve,compute,score\n")
-    found = CliRunner().invoke(app, ["compare", str(file), "--alone"])
-    assert found.exit_code != 0

@@ -1,19 +1,14 @@
 """Run logs to curves, fits and a comparison; a bad run has a reason and hides no other."""
 
-import dataclasses
 import hashlib
 import json
 import shutil
-from dataclasses import replace
 
 import pytest
-from fixtures_home import TRUTH, changed, make_home, planned_run, write_run, write_state
+from fixtures_home import TRUTH, changed, make_home, planned_run, write_run
 
-from ablations.errors import AblationsError
-from ablations.findings.fitted_runs import fit_file, fit_sweep
+from ablations.findings.fitted_runs import fit_sweep
 from ablations.findings.results import read_results
-from ablations.fit.options import FitSettings
-from ablations.readings.task_curves import curve_of
 
 
 @pytest.fixture(scope="module")
@@ -32,21 +27,6 @@ def test_every_variant_is_fitted_to_the_parameters_it_was_drawn_from(finished, n
     assert fit.eq1_lo < ceiling < fit.eq1_hi
     assert pytest.approx(exponent, rel=0.12) == fit.B
     assert fit.C_mid == pytest.approx(midpoint, rel=0.08)
-
-
-def test_the_comparison_finds_the_lower_ceiling_and_the_slower_variant(finished):
-    assert finished.compared("loo-loss").answers["ceiling"].verdict == "ceiling down"
-    assert finished.compared("loo-curriculum").answers["ceiling"].verdict == "no difference seen"
-    # Eq. 1 with the same A and B reaches any score after C_mid's ratio, 480 / 320, of the compute.
-    assert finished.compared("loo-curriculum").answers["compute"].estimate == pytest.approx(1.5, rel=0.06)
-
-
-def test_the_cost_is_the_compute_of_all_seeds(tmp_path):
-    sweep = make_home(tmp_path, seeds=(0, 1), fraction=0.5)
-    results = read_results(sweep)
-    assert results.variant("scalerl").cost_gpu_hours == 2 * 1000.0
-    assert results.compared("scalerl").num_seeds == 2
-    assert str(results.variant("scalerl").asymptote).startswith("A 0.6")
 
 
 def test_a_variant_whose_ceiling_has_no_end_gives_no_number_for_it(tmp_path):
@@ -78,25 +58,6 @@ def test_a_run_that_has_not_started_says_so_and_hides_no_other(tmp_path):
     assert results.variant("loo-loss").asymptote is None
 
 
-def test_a_run_that_failed_before_its_first_evaluation_says_why(tmp_path):
-    sweep = make_home(tmp_path)
-    home = sweep.home
-    run_id = planned_run("loo-loss", 0).id
-    home.run(run_id).metrics.unlink()
-    write_state(home, run_id, "failed", compute=0.0, message="Diverged: 3 losses in a row were not finite")
-    (reason,) = read_results(sweep).reasons
-    assert reason == ("loo-loss-s0: failed (Diverged: 3 losses in a row were not finite), without an evaluation so far")
-
-
-def test_too_few_readings_are_a_reason_with_the_number_needed(tmp_path):
-    sweep = make_home(tmp_path, fraction=0.05)  # readings at 0, 50 and 100
-    results = read_results(sweep)
-    assert results.comparison is None
-    assert "2 evaluations" in results.reasons[0]
-    assert "at least 6" in results.reasons[0]
-    json.dumps(results.to_json(), allow_nan=False)
-
-
 def test_a_line_torn_by_a_crash_is_not_a_reading(tmp_path):
     sweep = make_home(tmp_path)
     home = sweep.home
@@ -121,43 +82,10 @@ def test_a_corrupt_line_in_the_middle_is_the_reason_of_that_run(tmp_path):
     assert results.compared("loo-curriculum") is not None
 
 
-def test_an_evaluation_without_a_pass_rate_is_named():
-    with pytest.raises(AblationsError, match="curve 'x': an eval row without 'pass_rate'"):
-        curve_of([{"kind": "eval", "step": 0, "compute_gpu_hours": 0.0}], "x")
-
-
-def test_mixed_code_versions_are_kept(tmp_path):
-    sweep = make_home(tmp_path)
-    home = sweep.home
-    status = home.run(planned_run("loo-loss", 0).id).read_status()
-    home.run(planned_run("loo-loss", 0).id).write_status(replace(status, code_versions=("aaaaaa+dirty",)))
-    assert read_results(sweep).code_versions == ["4f1c2d", "aaaaaa+dirty"]
-
-
 def test_a_sweep_is_fitted_in_its_plans_window_unless_another_is_given(tmp_path):
     sweep = changed(make_home(tmp_path), fit_to_gpu_hours=1000.0)
     assert fit_sweep(sweep)[0].fit.window == (50.0, 1000.0)
     assert fit_sweep(sweep, fit_from=100.0, fit_to=1500.0)[0].fit.window == (150.0, 1500.0)
-
-
-def test_a_csv_file_gives_a_fit_or_a_reason_for_every_curve(tmp_path, finished):
-    long = finished.variant("scalerl").runs[0].curve
-    rows = [f"long,{compute},{score},16000" for compute, score in zip(long.compute, long.score, strict=True)]
-    (tmp_path / "curves.csv").write_text("\n".join(["curve,compute,score,samples", *rows, "short,0,0.3,16000"]) + "\n")
-    fitted, refused = fit_file(tmp_path / "curves.csv", FitSettings())
-    assert fitted.fit.predict(1000.0) == pytest.approx(finished.variant("scalerl").fits[0].predict(1000.0))
-    assert refused.to_json()["curve"] == "short"
-    assert "at least 6" in refused.to_json()["reason"]
-
-
-def test_seeds_are_separate_curves(tmp_path):
-    sweep = make_home(tmp_path, seeds=(0,))
-    home, plan = sweep.home, sweep.plan
-    write_run(home, planned_run("scalerl", 7).id, TRUTH["scalerl"], seed=7)
-    variant = dataclasses.replace(plan.variants[0], runs=(*plan.variants[0].runs, planned_run("scalerl", 7)))
-    results = read_results(changed(sweep, variants=(variant, *plan.variants[1:])))
-    assert [run.name for run in results.variant("scalerl").runs] == ["scalerl-s0", "scalerl-s7"]
-    assert results.compared("scalerl").points == 2 * 40
 
 
 def marked(folder):

@@ -58,15 +58,6 @@ def test_a_csv_file_with_a_column_scale_is_a_ladder_by_size(curves):
     assert all(rung["estimate"] > 1 for rung in compute["rungs"])
 
 
-def test_the_tables_say_what_becomes_of_each_difference(curves):
-    printed = ladder(curves, "--reference", "base", "--at", "1e8").stdout
-    assert "level − base, by scale" in printed
-    assert "Forecast: for 100 M parameters" in printed
-    assert "the forecast for it contained the measured difference in" in printed
-    (line,) = [line for line in printed.split("A − base")[0].splitlines() if line.startswith("catching up")]
-    assert "fades" in line
-
-
 def test_sweeps_without_known_sizes_are_in_the_order_given(tmp_path):
     sweep = make_home(tmp_path, seeds=(0, 1, 2))
     results = read_results(sweep)
@@ -94,9 +85,3 @@ def test_what_is_no_ladder_is_refused(tmp_path):
     larger = replace(results, plan=replace(results.plan, scale="larger"))
     with pytest.raises(AblationsError, match="--at"):
         scale_ladder([results, larger], at=1e9)
-
-
-def test_a_file_without_the_column_says_so(tmp_path):
-    (tmp_path / "curves.csv").write_text("curve,compute,score\na,0,0.1\n")
-    refused = ladder(tmp_path / "curves.csv", "--reference", "a")
-    assert "no column 'scale'" in str(refused.exception)

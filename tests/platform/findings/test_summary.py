@@ -2,7 +2,6 @@
 
 import csv
 import io
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from fixtures_home import make_home
 
 import ablations
 from ablations.findings.results import read_results, sweeps
-from ablations.findings.summary import Summary, grouped
+from ablations.findings.summary import Summary
 from ablations.report.csv_files import comparison_sheet
 from ablations.report.curves import curves_figure
 from ablations.report.static import curves_picture
@@ -19,28 +18,6 @@ from ablations.report.static import curves_picture
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     return read_results(make_home(tmp_path_factory.mktemp("home"), seeds=(0, 1)))
-
-
-def test_results_print_a_line_per_variant_and_the_verdicts_at_equal_compute(results):
-    title, headings, *rows, closing = repr(results).splitlines()
-    assert title == "loo at scale laptop, against scalerl"
-    assert headings.split()[:3] == ["variant", "seeds", "level"]
-    assert [row.split()[0] for row in rows] == ["scalerl", "loo-loss", "loo-curriculum"]
-    assert closing == "At equal compute: level down: loo-loss, loo-curriculum"
-    assert max(map(len, rows)) <= 120
-
-
-def test_everything_below_results_prints_on_one_line(results):
-    for shown in (*results.variants, *results.runs, results.comparison, *results.comparison.variants):
-        assert len(repr(shown)) < 120
-        assert "\n" not in repr(shown)
-
-
-def test_forty_variants_print_fifteen_lines_at_most(results):
-    (many,) = [replace(results, variants=results.variants[:1] * 40)]
-    assert len(repr(many).splitlines()) <= 15
-    assert "and 30 more; to_frame() has every variant" in repr(many)
-    assert many._repr_html_().count("<tr><td>") == 40
 
 
 def test_a_sweep_whose_reference_has_no_fit_says_so(tmp_path):
@@ -61,12 +38,6 @@ def test_the_html_has_the_differences_of_every_question_and_escapes_names(result
     assert "<p>&amp;</p>" in named.html()
 
 
-def test_a_group_of_many_names_is_cut_and_counted():
-    assert grouped({"level down": ["a"], "cannot tell": [*"bcdefg"]}) == (
-        "level down: a; cannot tell: b, c, d, e and 2 more"
-    )
-
-
 def test_the_frame_has_the_columns_and_numbers_of_the_csv_file(results):
     frame = results.to_frame()
     rows = list(csv.DictReader(io.StringIO(comparison_sheet(results))))
@@ -74,19 +45,6 @@ def test_the_frame_has_the_columns_and_numbers_of_the_csv_file(results):
     assert list(frame["variant"]) == [row["variant"] for row in rows]
     assert [str(value) for value in frame["delta_level"]] == [row["delta_level"] for row in rows]
     assert frame["A"].dtype == float
-
-
-def test_the_frame_of_a_curve_has_a_row_per_reading(results):
-    curve = results.run("loo-loss-s1").curve
-    frame = curve.to_frame()
-    assert list(frame) == ["curve", "compute", "score", "prompts", "samples", "step"]
-    assert set(frame["curve"]) == {"loo-loss-s1"}
-    assert np.array_equal(frame["score"].to_numpy(), curve.score)
-
-
-def test_a_run_is_found_by_its_curve_name_and_by_its_id(results):
-    run = results.variant("loo-loss").runs[1]
-    assert results.run("loo-loss-s1") is results.run(run.id) is run
 
 
 def test_a_name_that_is_not_there_is_answered_with_the_nearest(results):

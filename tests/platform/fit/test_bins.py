@@ -19,11 +19,6 @@ def many(num, *, sd=0.01, seed=0, samples=None):
     return Curve(name="c", compute=compute, score=score, samples=samples and np.full(num + 1, samples))
 
 
-def test_a_thousand_readings_stay_as_they_are():
-    curve = many(1000)
-    assert binned(curve, 0.0, np.inf) is curve
-
-
 def test_bins_hold_means_and_sums_and_end_where_the_window_does():
     curve = many(3000, samples=160)
     means = binned(curve, 1000.0, 7500.0)
@@ -53,8 +48,9 @@ def test_bins_say_what_the_readings_say(monkeypatch):
             assert found == pytest.approx(wanted, abs=0.25 * (hi - lo)), (name, end)
 
 
-def test_a_hundred_thousand_readings_are_fitted_and_the_words_say_how():
-    fit = fit_curve(many(100_000, sd=0.05, samples=100), fit_from=1500)
+def test_twenty_thousand_readings_are_fitted_and_the_words_say_how():
+    fit = fit_curve(many(20_000, sd=0.05, samples=100), fit_from=1500)
     assert fit.eq1_lo < A < fit.eq1_hi
     assert fit.verdict == "resolved"
-    assert "Eq. 1 on 300 bins that average 81,250 evaluations from 1,5" in in_words(fit)
+    # 55 in each, as 300 bins of 54 would not hold them.
+    assert "Eq. 1 on 296 bins that average 16,250 evaluations from 1,5" in in_words(fit)

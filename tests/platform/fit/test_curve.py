@@ -29,13 +29,6 @@ def test_reads_curves_in_order_of_appearance_and_sorts_their_readings(tmp_path):
     assert a.step is None
 
 
-def test_columns_may_come_in_any_order_beside_others(tmp_path):
-    path = written(tmp_path, "note,score,step,compute,curve\nfirst,.2,100,1.5,a\n")
-    (curve,) = read_curves(path)
-    assert curve.step is not None
-    assert (curve.compute[0], curve.score[0], curve.step[0]) == (1.5, 0.2, 100)
-
-
 def test_samples_are_all_generations_behind_a_score(tmp_path):
     head, rows = "curve,compute,score,prompts,", ("a,0,.2,1000,", "a,1,.3,500,")
     (each,) = read_curves(written(tmp_path, head + "samples_per_prompt\n" + "".join(f"{row}16\n" for row in rows)))
@@ -61,25 +54,12 @@ def test_seeds_of_one_variant_are_curves_of_their_own(tmp_path):
         ("curve,compute\na,1\n", "missing columns ['score'], found ['curve', 'compute']"),
         ("curve,compute,score\n", "no rows below the header; write one row per evaluation"),
         ("curve,compute,score\na,1,.2\na,ten,.3\n", "curves.csv:3: compute: found 'ten'; must be a number"),
-        ("curve,compute,score\na,1\n", "curves.csv:2: score: found None; must be a number"),
-        ("curve,compute,score\na,-1,.2\n", "curves.csv:2: compute: found -1; must not be negative"),
         ("curve,compute,score\na,1,nan\n", "curves.csv:2: score: found nan; must be a finite number"),
-        ("curve,compute,score\na,inf,.2\n", "curves.csv:2: compute: found inf; must be a finite number"),
         ("curve,compute,score\na,1,61\n", "curves.csv:2: score: found 61; a pass rate must lie in [0, 1]"),
-        ("curve,compute,score,samples\na,1,.2,0\n", "samples: found 0; must be above 0"),
         ("curve,compute,score\n,1,.2\n", "curves.csv:2: curve: empty; every row must name its curve"),
-        ("curve,compute,score\na,1_0,.2\n", "curves.csv:2: compute: found '1_0'; must be a number"),
-        (
-            "curve,compute,score\na\0b,1,.2\n",
-            "curves.csv:2: curve: found 'a\\x00b'; a name must not contain control characters",
-        ),
         (
             "curve,compute,score\na,0,.2\na,1,0,35\n",
             "curves.csv:3: 4 fields below a header of 3; write numbers with a decimal point, not a comma",
-        ),
-        (
-            "curve,compute,score,score\na,0,.2,.3\n",
-            "curves.csv:1: 2 columns are called 'score'; keep one and rename the others",
         ),
         (
             "curve,compute,score\na,1,.2\na,1.0,.3\n",
@@ -91,7 +71,6 @@ def test_seeds_of_one_variant_are_curves_of_their_own(tmp_path):
             "curves.csv:3: compute: 1 appears twice in curve 'a', seed 7; write one score per compute",
         ),
         ("curve,seed,compute,score\na,.5,1,.2\n", "curves.csv:2: seed: found .5; a seed must be a whole number"),
-        ("curve,seed,compute,score\na,,1,.2\n", "curves.csv:2: seed: found ''; must be a number"),
         (
             "curve,compute,score,prompts,samples\na,1,.2,1000,16000\na,2,.3,1000,16\n",
             "curves.csv:3: samples: found 16 beside 1000 prompts; samples counts all generations behind the score; "
@@ -106,10 +85,6 @@ def test_seeds_of_one_variant_are_curves_of_their_own(tmp_path):
             "curve,compute,score,samples_per_prompt\na,1,.2,16\n",
             "curves.csv: a column 'samples_per_prompt' without a column 'prompts'; add 'prompts'",
         ),
-        (
-            "curve,compute,score,prompts,samples_per_prompt\na,1,.2,9,0\n",
-            "curves.csv:2: samples_per_prompt: found 0; must be above 0",
-        ),
     ],
 )
 def test_a_bad_file_is_refused_with_the_place_the_finding_and_the_remedy(tmp_path, text, message):
@@ -122,11 +97,6 @@ def test_blanks_around_headers_and_fields_count_for_nothing(tmp_path):
     (curve,) = read_curves(written(tmp_path, 'curve, "compute", score , note\n a b, 10, .2 ,\n"a b", 20 , "0.3",x\n'))
     assert curve.name == "a b"
     assert (curve.compute.tolist(), curve.score.tolist()) == ([10, 20], [0.2, 0.3])
-
-
-def test_columns_that_are_not_read_may_have_one_name(tmp_path):
-    (curve,) = read_curves(written(tmp_path, "note,curve,compute,score,note\nx,a,1,.2,y\n"))
-    assert curve.score.tolist() == [0.2]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_two_zeros_of_a_crashed_evaluator_are_named_and_hubers_loss_mends_them()
 
 @pytest.mark.parametrize("rho", [0.0, 0.7])
 def test_sound_readings_have_nothing_odd(rho):
-    for seed in range(8):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
         run = noise(0.004, seed)
         for index in range(1, run.size):
@@ -65,10 +65,3 @@ def test_a_falling_curve_is_said_to_fall_and_a_flat_one_is_not():
     assert "to 0.41" in said
     flat = fitted(0.5 + noise(0.004))
     assert (flat.verdict, flat.oddities) == ("no rise", [])
-
-
-def test_a_step_has_its_b_at_the_wall():
-    step = fitted(np.where(COMPUTE < 4000, 0.3, 0.6) + noise(0.002))
-    assert pytest.approx(6) == step.B
-    assert any(text.startswith("B is at the edge of its search range, 0.3 to 6") for text in step.oddities)
-    assert not any("search range" in text for text in fitted(LAW + noise(0.004)).oddities)

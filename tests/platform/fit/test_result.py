@@ -1,7 +1,6 @@
 """How a fit prints: a report of eleven lines, and a name of one."""
 
 import numpy as np
-import pytest
 
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
@@ -35,25 +34,3 @@ def test_a_printed_fit_is_a_report_of_eleven_lines():
     assert lines["R_0"] == f"{fit.R_0:.3f} [{fit.R_0_lo:.3f}, {fit.R_0_hi:.3f}]"
     assert (lines["window"], lines["points"].split(",")[0]) == ("213 to 7,881", "37")
     assert lines["verdict"] == fit.verdict
-
-
-@pytest.mark.parametrize(
-    ("made", "A", "doubt"),
-    [
-        (fitted(end=2600.0), ">= 0.", "any ceiling above the bound fits the evaluations"),
-        (fitted(is_flat=True), "no rise", "a flat line fits as well as a rising curve"),
-    ],
-    ids=["open", "flat"],
-)
-def test_a_number_that_means_nothing_is_not_printed_and_the_doubt_is(made, A, doubt):
-    lines = lines_of(made)
-    assert len(lines) == 10
-    assert lines["A"].startswith(A)
-    assert f"{made.C_mid:,.0f}" not in lines["C_mid"]
-    assert lines["doubts"].startswith(doubt)
-
-
-def test_in_a_list_a_fit_and_a_curve_are_one_short_line():
-    fit = fitted()
-    assert repr(fit) == f"<Fit of 'loo-s0': {fit.asymptote}; {fit.verdict}>"
-    assert repr(fit.curve) == "<Curve 'loo-s0': 38 evaluations, compute 0 to 7881>"

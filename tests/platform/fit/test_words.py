@@ -7,7 +7,6 @@ import pytest
 from places import REPOSITORY
 
 from ablations.fit.curve import Curve
-from ablations.fit.doubt import cutoff_table
 from ablations.fit.fitting import fit_curve
 from ablations.fit.words import in_words, least_reach
 
@@ -39,12 +38,6 @@ def test_the_words_name_every_number_of_the_fit():
     assert "The step-0 evaluation lies on the law" in said
 
 
-def test_what_twice_the_compute_adds_is_read_off_the_curve():
-    fit = fit_curve(curve(), fit_from=1500)
-    gain = fit.predict(2 * 7881)[0] - fit.predict(7881)[0]
-    assert f"would add {gain:+.3f} [" in in_words(fit)
-
-
 @pytest.mark.parametrize(
     ("of", "said"),
     [
@@ -57,29 +50,6 @@ def test_what_limits_a_fit_is_said(of, said):
     assert said in in_words(fit_curve(curve(**of), fit_from=0.0))
 
 
-def test_nothing_is_said_of_half_of_a_gain_that_has_no_end():
-    fit = fit_curve(curve(end=2000.0))
-    said = in_words(fit)
-    assert fit.eq1_hi is None
-    assert f"Eq. 1 on 9 evaluations from 213 to 1,917: {fit.asymptote_under_eq1}, B {fit.B:.2f} [" in said
-    assert "Twice the compute would add +0." in said
-    assert "C_mid" not in said
-
-
-def test_nothing_is_said_of_the_start_of_a_curve_that_does_not_rise():
-    fit = fit_curve(curve(flat=True))
-    said = in_words(fit)
-    assert fit.verdict == "no rise"
-    assert fit.r0_slack is not None
-    assert "law" not in said
-    assert "C_mid" not in said
-
-
-def test_without_a_reading_before_rl_the_words_say_that_r_0_is_free():
-    whole = curve()
-    assert "R_0 is free" in in_words(fit_curve(Curve(name="c", compute=whole.compute[1:], score=whole.score[1:])))
-
-
 def test_the_reach_needed_is_the_one_that_was_measured():
     record = json.loads((REPOSITORY / "benchmarks" / "results" / "least_reach.json").read_text())
     needed = {row["B"]: row["reach_needed"] for row in record["results"]}
@@ -88,29 +58,3 @@ def test_the_reach_needed_is_the_one_that_was_measured():
     # Half-way between in B it is the geometric mean; beyond what was measured, the nearest.
     assert least_reach(1.7) == pytest.approx((needed[1.5] * needed[1.9]) ** 0.5)
     assert (least_reach(0.4), least_reach(5.0)) == (pytest.approx(needed[0.8]), pytest.approx(needed[2.4]))
-
-
-def test_a_fit_that_is_not_resolved_says_how_far_the_readings_must_go_and_a_resolved_one_does_not():
-    noise = 0.006 * np.random.default_rng(3).standard_normal(COMPUTE.size)
-    weak = fit_curve(Curve(name="c", compute=COMPUTE, score=curve().score + noise))
-    assert weak.verdict == "weak"
-    assert f"evaluations up to about {least_reach(weak.B):.0f} C_mid at this B, if they scatter by" in in_words(weak)
-    # The same law read ten times as precisely, still at a reach under the one that .006 would take.
-    law = np.append(0.3, 0.3 + 0.31 / (1 + (2542 / COMPUTE[1:]) ** 1.92))
-    resolved = fit_curve(Curve(name="c", compute=COMPUTE, score=law + noise / 10))
-    assert COMPUTE[-1] / resolved.C_mid < least_reach(resolved.B)
-    assert resolved.verdict == "resolved"
-    assert "knowing A" not in in_words(resolved)
-
-
-def test_the_table_of_cut_offs_refits_the_same_curve_with_the_same_settings():
-    fit = fit_curve(curve(), fit_from=1500, fit_to=7000.0, r0="free")
-    rows = cutoff_table(fit)
-    own = next(row for row in rows if row.points == fit.points)
-    assert (own.A, own.A_lo, own.A_hi) == (fit.ceiling.estimate, fit.ceiling.lo, fit.ceiling.hi)
-    assert rows[0].fit_from == 0
-    assert rows[0].points == np.sum((COMPUTE > 0) & (COMPUTE <= 7000))
-    for row in rows:
-        again = fit_curve(fit.curve, fit_from=row.fit_from, fit_to=7000.0, r0="free")
-        assert (row.A, row.points) == (again.A, again.points)
-    assert len({row.points for row in rows}) == len(rows) >= 6

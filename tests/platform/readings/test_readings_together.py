@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 from fixtures_home import make_home
 
-from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
 from ablations.fit.options import FitSettings
 from ablations.readings import readings_together
-from ablations.readings import wanted as wanted_room
 from ablations.readings.readings_together import FEWEST, readings_of_runs
 from ablations.readings.run_reading import read_log, reading_bytes
-from ablations.readings.wanted import WantedCurve, WantedRun, forget_old_fits
+from ablations.readings.wanted import WantedCurve, WantedRun
 
 SETTINGS = FitSettings(fit_to=2000.0)
 
@@ -50,18 +48,6 @@ def test_two_processes_find_to_the_bit_what_one_finds_and_keep_it(wanted, starte
     assert (len(started), len(told)) == (2, FEWEST)
 
 
-def test_only_the_run_that_has_grown_is_read_again(wanted, monkeypatch):
-    readings_of_runs(wanted, workers=1)
-    grown = wanted[3].folder.metrics
-    lines = grown.read_text().splitlines(keepends=True)
-    with grown.open("a") as file:
-        file.write(lines[-1].replace('"compute_gpu_hours": 2000.0', '"compute_gpu_hours": 2050.0'))
-    told = []
-    found = readings_of_runs(wanted, done=lambda count, of: told.append((count, of)))
-    assert told == [(1, 1)]
-    assert [one.curve.compute[-1] for one in found] == [2050.0 if n == 3 else 2000.0 for n in range(FEWEST)]
-
-
 def test_what_a_worker_that_dies_had_in_hand_is_done_here(wanted, monkeypatch):
     start = readings_together._start
 
@@ -85,24 +71,6 @@ def test_a_worker_that_answers_nonsense_is_not_believed(wanted, monkeypatch):
 def test_few_runs_start_no_process(wanted, started):
     readings_of_runs(wanted[:-1])
     assert started == []
-
-
-def test_results_are_in_the_order_of_the_plan_whoever_fits_first(tmp_path):
-    sweep = make_home(tmp_path, seeds=(0, 1, 2, 3))
-    told = []
-    results = read_results(sweep, alone=True, done=lambda count, of: told.append(count))
-    assert [(run.variant, run.seed, run.id) for run in results.runs] == [
-        (variant.name, run.seed, run.id) for variant in sweep.plan.variants for run in variant.runs
-    ]
-    assert all(run.curve.name == f"{run.variant}-s{run.seed}" for run in results.runs)
-    assert told == list(range(1, 13))
-
-
-def test_a_worker_says_why_a_reading_is_not_kept(wanted, started):
-    (wanted[3].folder.path / "readings").touch()
-    found = readings_of_runs(wanted, workers=2)
-    assert len(started) == 2
-    assert [reading.unkept for reading in found] == ["File exists" if n == 3 else "" for n in range(FEWEST)]
 
 
 def curves(num):
@@ -137,12 +105,3 @@ def test_a_kept_fit_that_is_damaged_is_made_again_and_a_folder_that_cannot_be_wr
     assert reading_bytes(one.read()) == first
     (blocked := tmp_path / "blocked").write_text("")
     assert WantedCurve(curve=one.curve, settings=one.settings, kept_in=blocked).read().fit is not None
-
-
-def test_the_oldest_kept_files_are_forgotten(tmp_path, monkeypatch):
-    monkeypatch.setattr(wanted_room, "MOST_FILES", 3)
-    for age in range(6):
-        (path := tmp_path / f"fit-{age}.npz").write_text("")
-        os.utime(path, (1e9 - age, 1e9 - age))
-    forget_old_fits(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["fit-0.npz", "fit-1.npz", "fit-2.npz"]

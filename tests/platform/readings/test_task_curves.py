@@ -8,11 +8,9 @@ from fixtures_home import make_home
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.errors import AblationsError, FileError
+from ablations.errors import AblationsError
 from ablations.findings.results import read_results
 from ablations.readings.task_curves import curve_of, measured_tasks, with_task
-from ablations.study.expand import expand
-from ablations.tracking.batches import row_points
 
 RATES = {"math": (0.61, 300.0), "code": (0.42, 600.0), "all": (0.55, 400.0), "aime": (0.35, 500.0)}
 """A and C_mid of each; B is 1.8 and R_0 is 0.1."""
@@ -90,10 +88,6 @@ def test_an_unknown_task_is_answered_with_the_valid_ones(sweep):
         curve_of(rows, "c", "maths")
 
 
-def test_the_tasks_are_those_of_the_first_readings(sweep):
-    assert measured_tasks(sweep) == list(RATES)
-
-
 def test_readings_that_come_after_later_steps_are_read_with_the_compute_of_when_they_were_due(tmp_path):
     late, rng = make_home(tmp_path), np.random.default_rng(0)
     first, second = (list(rows_at(compute, rng)) for compute in (0, 50))
@@ -121,44 +115,3 @@ def run(*arguments, code=0):
     result = CliRunner().invoke(app, list(arguments))
     assert result.exit_code == code, result.output
     return result.output
-
-
-def test_commands_take_the_task(sweep):
-    at = ("--home", str(sweep.home.path))
-    printed = json.loads(run("compare", "loo", "--task", "code", "--json", *at))
-    assert printed["task"] == "code"
-    assert printed["variants"][0]["A"] == pytest.approx(0.42, abs=0.02)
-    assert json.loads(run("compare", "loo", "--json", *at))["task"] is None
-    fits = json.loads(run("fit", "loo", "--task", "aime", "--json", *at))
-    assert fits[0]["A"] == pytest.approx(0.35, abs=0.02)
-    assert "task code" in run("compare", "loo", "--task", "code", *at)
-    assert "0.4" in run("forecast", "loo", "--task", "code", *at)
-
-
-def test_rows_reach_mlflow_under_the_name_of_their_task():
-    points = {}
-    for row in rows_at(50, np.random.default_rng(0)):
-        points |= {point.name: point.value for point in row_points(row, 0)}
-        rate = {"math": "eval/math/", "code": "eval/code/", "all": "eval/", "aime": "downstream/aime/"}[
-            str(row["task"])
-        ]
-        assert points[f"{rate}pass_rate"] == row["pass_rate"]
-
-
-SWEEP = """
-name: study
-reference: scalerl
-seeds: [0]
-scale: smoke
-variants: {{a: {{logits: bf16}}}}
-fit: {{task: {}}}
-"""
-
-
-def test_a_sweep_file_names_a_task_of_its_scale(tmp_path):
-    path = tmp_path / "study.yaml"
-    path.write_text(SWEEP.format("k_smallest"))
-    assert expand(path).sweep.fit.task == "k_smallest"
-    path.write_text(SWEEP.format("k_largest"))
-    with pytest.raises(FileError, match=r"study\.yaml:7: fit\.task: task 'k_largest' is not measured; did you mean"):
-        expand(path)

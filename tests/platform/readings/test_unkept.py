@@ -7,9 +7,7 @@ from fixtures_home import make_home
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.findings.results import read_results
 from ablations.home.started_sweep import StartedSweep
-from ablations.report.words.comparison import unkept_results_note
 
 
 @pytest.fixture
@@ -37,25 +35,6 @@ def test_every_command_that_fits_says_it_once_on_standard_error(blocked, command
     assert result.exit_code == 0, result.output
     assert result.stderr == f"warning: {said_of(blocked)}\n"
     assert "not kept" not in result.stdout
-
-
-def test_it_is_no_longer_said_once_they_are_kept(blocked):
-    before = read_results(blocked)
-    assert unkept_results_note(before) == said_of(blocked)
-    for run in blocked.plan.runs:
-        (blocked.run(run.id).path / "readings").unlink()
-    for _ in range(2):  # made and kept, then taken from there
-        after = read_results(blocked)
-        assert unkept_results_note(after) == ""
-        assert after.to_json() == before.to_json()
-
-
-def test_one_run_of_another_user_is_enough(tmp_path):
-    sweep = make_home(tmp_path)
-    last = sweep.run(sweep.plan.runs[-1].id)
-    os.utime(last.metrics, (1e9, 1e9))
-    (last.path / "readings").touch()
-    assert unkept_results_note(read_results(sweep)) == said_of(sweep)
 
 
 def test_a_report_of_a_home_that_cannot_be_written_goes_elsewhere(tmp_path):

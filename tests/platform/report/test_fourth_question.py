@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -11,7 +12,6 @@ from fixtures_home import make_home
 from rich.console import Console
 
 from ablations.answers.answer import Question
-from ablations.answers.compare import compare
 from ablations.answers.interval import JointInterval
 from ablations.answers.questions import LEVEL, QUESTIONS
 from ablations.findings.results import Results, read_results
@@ -52,11 +52,11 @@ START = replace(
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory) -> Results:
-    found = read_results(make_home(tmp_path_factory.mktemp("home")))
-    fits = {variant.name: variant.fits for variant in found.variants}
-    costs = {variant.name: variant.cost_gpu_hours for variant in found.variants}
-    return replace(found, comparison=compare(fits, costs, "scalerl", questions=(*QUESTIONS, START)))
+def results(tmp_path_factory) -> Iterator[Results]:
+    with pytest.MonkeyPatch.context() as patched:
+        for reader in ("ablations.answers.compare", "ablations.findings.results"):
+            patched.setattr(f"{reader}.QUESTIONS", (*QUESTIONS, START))
+        yield read_results(make_home(tmp_path_factory.mktemp("home")))
 
 
 def text_of(results: Results) -> str:
@@ -99,7 +99,8 @@ def test_a_fourth_question_stands_in_every_output(results):
     assert f"start: {answer.verdict}" in dict(glossary(results))
 
 
-def test_the_other_answers_stay_as_they_are(results):
+def test_the_other_answers_stay_as_they_are(results, monkeypatch):
+    monkeypatch.setattr("ablations.answers.compare.QUESTIONS", QUESTIONS)
     alone = read_results(results.sweep)
     assert isinstance(START, Question)
     for one, other in zip(alone.comparison.variants, results.comparison.variants, strict=True):

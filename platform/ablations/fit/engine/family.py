@@ -30,7 +30,7 @@ def flat_prior(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """A family of curves: basis, its derivatives, box to search, prior.
+    """A family of curves: basis, box to search, prior.
 
     `x` is ln(C / C_max), with C_max the largest fitted compute. `p` and `q` broadcast against `x`, so one call gives a
     whole grid of shapes. g is 0 at C = 0, so r is R_0, and rises to 1, so r + a is A.
@@ -40,10 +40,16 @@ class Family:
     num_parameters: int
     """Number of parameters of the curve, including (r, a)."""
     basis: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-    gradient: Callable[[np.ndarray, float, float], tuple[np.ndarray, np.ndarray]]
-    """dg/dp and dg/dq."""
     box: Callable[[np.ndarray], Box]
     log_prior: Callable[[np.ndarray, np.ndarray], np.ndarray] = flat_prior
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothFamily(Family):
+    """A family whose best curve can be found to the last digit (`projection.solve`)."""
+
+    gradient: Callable[[np.ndarray, float, float], tuple[np.ndarray, np.ndarray]]
+    """dg/dp and dg/dq."""
 
 
 def sigmoid_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -78,13 +84,6 @@ def power_law_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
     return -np.expm1(-np.exp(q) * np.logaddexp(0, x - p))
 
 
-def power_law_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np.ndarray]:
-    """With l = ln(1 + C / C_s): dg/dp = -b e^(-b l) (C / C_s) / (1 + C / C_s), dg/dq = b l e^(-b l)."""
-    b, log = np.exp(q), np.logaddexp(0, x - p)
-    left = np.exp(-b * log)
-    return -b * left * np.exp(x - p - log), b * log * left
-
-
 def power_law_box(x: np.ndarray) -> Box:
     """C_s from 0.01 times the smallest to 30 times the largest compute, b from 0.1 to 10."""
     return (x.min() + np.log(0.01), x.max() + np.log(30)), (np.log(0.1), np.log(10))
@@ -97,14 +96,6 @@ def logistic_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """
     k, C = np.exp(q), np.exp(x)
     return -np.expm1(np.logaddexp(0, -k * p) - np.logaddexp(0, k * (C - p)))
-
-
-def logistic_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives from ln(1 - g) = ln(1 + e^(-k c)) - ln(1 + e^(k (C - c)))."""
-    k, C = np.exp(q), np.exp(x)
-    left = np.exp(np.logaddexp(0, -k * p) - np.logaddexp(0, k * (C - p)))
-    at_0, at_C = 1 / (1 + np.exp(k * p)), 1 / (1 + np.exp(-k * (C - p)))
-    return -left * k * (at_C - at_0), left * k * (p * at_0 + (C - p) * at_C)
 
 
 def logistic_box(x: np.ndarray) -> Box:
@@ -131,12 +122,6 @@ def exponential_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray
     return weibull_basis(x, p, np.zeros_like(q))
 
 
-def exponential_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np.ndarray]:
-    """dg/dp = -h e^-h with h = C / C_s."""
-    dp, _ = weibull_gradient(x, p, 0.0)
-    return dp, np.zeros_like(dp)
-
-
 def exponential_box(x: np.ndarray) -> Box:
     """C_s from 0.1 times the smallest to 30 times the largest compute."""
     return sigmoid_box(x)[0], NO_SHAPE
@@ -145,13 +130,6 @@ def exponential_box(x: np.ndarray) -> Box:
 def log_linear_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """g = ln(1 + C / C_s) / ln(1 + C_max / C_s), p = ln C_s: no asymptote; r + a is the level at C_max."""
     return np.logaddexp(0, x - p) / np.logaddexp(0, -p) + 0 * q
-
-
-def log_linear_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np.ndarray]:
-    """The derivative of a ratio of logarithms."""
-    top, bottom = np.logaddexp(0, x - p), np.logaddexp(0, -p)
-    dp = (-np.exp(x - p - top) + top / bottom * np.exp(-p - bottom)) / bottom
-    return dp, np.zeros_like(dp)
 
 
 @lru_cache(maxsize=256)
@@ -168,13 +146,12 @@ def delayed(offset: float) -> "Family":
         name=DELAYED,
         num_parameters=4,
         basis=lambda x, p, q: sigmoid_basis(since(x), p, q),
-        gradient=lambda x, p, q: sigmoid_gradient(since(x), p, q),
         box=sigmoid_box,
         log_prior=sigmoid_log_prior,
     )
 
 
-SIGMOID = Family(
+SIGMOID = SmoothFamily(
     name="sigmoid",
     num_parameters=4,
     basis=sigmoid_basis,
@@ -182,37 +159,15 @@ SIGMOID = Family(
     box=sigmoid_box,
     log_prior=sigmoid_log_prior,
 )
-WEIBULL = Family(name="Weibull", num_parameters=4, basis=weibull_basis, gradient=weibull_gradient, box=sigmoid_box)
-LOG_LINEAR = Family(
-    name="log-linear",
-    num_parameters=3,
-    basis=log_linear_basis,
-    gradient=log_linear_gradient,
-    box=exponential_box,
+WEIBULL = SmoothFamily(
+    name="Weibull", num_parameters=4, basis=weibull_basis, gradient=weibull_gradient, box=sigmoid_box
 )
+LOG_LINEAR = Family(name="log-linear", num_parameters=3, basis=log_linear_basis, box=exponential_box)
 FAMILIES = (
     SIGMOID,
-    Family(
-        name="power law",
-        num_parameters=4,
-        basis=power_law_basis,
-        gradient=power_law_gradient,
-        box=power_law_box,
-    ),
-    Family(
-        name="logistic in compute",
-        num_parameters=4,
-        basis=logistic_basis,
-        gradient=logistic_gradient,
-        box=logistic_box,
-    ),
-    Family(
-        name="exponential",
-        num_parameters=3,
-        basis=exponential_basis,
-        gradient=exponential_gradient,
-        box=exponential_box,
-    ),
+    Family(name="power law", num_parameters=4, basis=power_law_basis, box=power_law_box),
+    Family(name="logistic in compute", num_parameters=4, basis=logistic_basis, box=logistic_box),
+    Family(name="exponential", num_parameters=3, basis=exponential_basis, box=exponential_box),
     WEIBULL,
     delayed(LATE_STARTS[0]),
     LOG_LINEAR,

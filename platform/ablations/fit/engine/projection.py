@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ablations.fit.engine.family import Box, Family
+from ablations.fit.engine.family import Box, Family, SmoothFamily
 
 GRID_SHAPE = (81, 41)
 """Nodes in p and q."""
@@ -80,7 +80,7 @@ class Solution:
     jacobian: np.ndarray
 
 
-def solve(family: Family, x: np.ndarray, y: np.ndarray, *, variance: float, prior: Prior) -> Solution:
+def solve(family: SmoothFamily, x: np.ndarray, y: np.ndarray, *, variance: float, prior: Prior) -> Solution:
     """The curve of least deviance over the family's box, for readings `y` of equal `variance` at `x` = ln C."""
     nodes = grid_nodes(family, x)
     deviance = node_deviance(nodes, y, variance=variance, prior=prior)
@@ -171,7 +171,7 @@ def best_linear_part(deviance: Deviance) -> tuple[np.ndarray, np.ndarray]:
 
 
 def polish(
-    family: Family, x: np.ndarray, y: np.ndarray, p: float, q: float, *, variance: float, prior: Prior
+    family: SmoothFamily, x: np.ndarray, y: np.ndarray, p: float, q: float, *, variance: float, prior: Prior
 ) -> Solution:
     """Gauss-Newton over (p, q) from a node, with the best linear part at every step.
 

@@ -36,7 +36,7 @@ def zoomed_box(
     *,
     anchors: Sequence[Anchor],
     variance: float,
-    finer: tuple[int, int] = FINE_SHAPE,
+    finer: tuple[int, int],
 ) -> Box:
     """The box around all shapes plausible under independent readings of `variance`, found on grids of shape `finer`."""
 

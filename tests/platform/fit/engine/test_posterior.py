@@ -4,14 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.optimize import least_squares, minimize
-from scipy.stats import multivariate_normal
 
 from ablations.fit.engine.anchor import Anchor, anchor_deviance, anchors
 from ablations.fit.engine.ceiling_profile import ceiling_profile
-from ablations.fit.engine.family import FAMILIES, SIGMOID
-from ablations.fit.engine.noise import AR1, ar1_eigenvectors, lag_1_autocorrelation, noise_grid
+from ablations.fit.engine.family import FAMILIES, SIGMOID, WEIBULL
+from ablations.fit.engine.noise import AR1, noise_grid
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import Prior, solve
 from ablations.fit.readings import HUBER_MADS, huberised
@@ -48,8 +46,8 @@ def integrated(y):
     """Marginal moments and distribution of A, B, C_mid and R_0 by adding up the joint density over a grid of all of
     them and of all noises and anchors.
     """
-    A, r = np.linspace(0.004, 0.999, 61), np.linspace(0.002, 0.55, 51)
-    p, q = np.linspace(X.min() + np.log(0.1), np.log(30), 120), np.linspace(np.log(0.3), np.log(6), 34)
+    A, r = np.linspace(0.004, 0.999, 45), np.linspace(0.002, 0.55, 37)
+    p, q = np.linspace(X.min() + np.log(0.1), np.log(30), 80), np.linspace(np.log(0.3), np.log(6), 26)
     noise = noise_grid(y.size, sampling_variance=SAMPLING_VARIANCE, residual_variance=RESIDUAL_VARIANCE)
     density = np.zeros((A.size, r.size, p.size, q.size))
     inside = r[None, :] <= A[:, None]
@@ -103,62 +101,25 @@ def test_the_posterior_is_the_integral_over_everything_else(seed):
         assert below == pytest.approx([0.1, 0.5, 0.9], abs=0.03), name
 
 
-def test_the_density_of_the_ceiling_is_that_of_its_draws():
-    draws = drawn(readings(2))
-    ceilings = draws.r + draws.a
-    lo, hi = np.quantile(ceilings, [0.2, 0.7])
-    share, _ = quad(lambda A: draws.ceiling_density(np.array([A]))[0], lo, hi, limit=200)
-    assert share == pytest.approx(0.5, abs=0.01)
-
-
-def test_the_same_readings_give_the_same_draws_and_others_independent_ones():
-    one, again = drawn(readings(3), num_draws=2000), drawn(readings(3), num_draws=2000)
-    assert np.array_equal(one.p, again.p)
-    other = drawn(readings(3) + 1e-9, num_draws=2000)
-    # Independent columns of 2,000 correlate by 0.1 in one case of 100,000.
-    assert abs(np.corrcoef(one.r + one.a, other.r + other.a)[0, 1]) < 0.1
-
-
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_every_family_rises_from_0_and_its_derivatives_are_right(family):
+def test_every_family_rises_from_0(family):
     for along in (0.25, 0.5, 0.8):
         p, q = (lo + along * (hi - lo) for lo, hi in family.box(X))
         ends = family.basis(np.array([-60.0, 0.0]), np.array(p), np.array(q))
         assert ends[0] == pytest.approx(0, abs=1e-6)
         assert 0 < ends[1] <= 1
-        g = family.basis(X, np.array(p), np.array(q))
-        assert np.all(np.diff(g) >= 0)
+        assert np.all(np.diff(family.basis(X, np.array(p), np.array(q))) >= 0)
+
+
+@pytest.mark.parametrize("family", [SIGMOID, WEIBULL], ids=lambda family: family.name)
+def test_derivatives_are_difference_quotients(family):
+    for along in (0.25, 0.5, 0.8):
+        p, q = (lo + along * (hi - lo) for lo, hi in family.box(X))
         dp, dq = family.gradient(X, p, q)
         step = 1e-6
         for slope, up, down in ((dp, (p + step, q), (p - step, q)), (dq, (p, q + step), (p, q - step))):
-            if slope is dq and family.box(X)[1] == (0.0, 0.0):
-                assert not dq.any()
-                continue
             measured = (family.basis(X, *np.array(up)) - family.basis(X, *np.array(down))) / (2 * step)
             assert slope == pytest.approx(measured, abs=1e-7)
-
-
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_every_family_recovers_a_curve_of_its_own(family):
-    p, q = (0.55 * lo + 0.45 * hi for lo, hi in family.box(X))
-    y = 0.2 + 0.5 * family.basis(X, np.array(p), np.array(q))
-    found = solve(family, X, y, variance=1.0, prior=Prior())
-    assert np.abs(found.residuals).max() < 1e-6
-
-
-def test_the_eigenvectors_make_the_covariance_diagonal():
-    values, vectors = ar1_eigenvectors(7, 0.7)
-    assert vectors @ np.diag(values) @ vectors.T == pytest.approx(covariance(7, 1.0, 0.7, 0.0), abs=1e-12)
-
-
-def test_the_deviance_of_a_noise_is_that_of_a_multivariate_normal():
-    residuals = readings(5) - 0.5
-    noise = AR1(residuals.size, sampling_variance=1e-4, run_variance=3e-4, rho=0.6)
-    cov = covariance(residuals.size, 3e-4, 0.6)
-    expected = -2 * (
-        multivariate_normal(cov=cov).logpdf(residuals) - multivariate_normal(cov=cov).logpdf(0 * residuals)
-    )
-    assert noise.deviance(residuals) == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_profile_is_the_least_over_everything_but_the_ceiling():
@@ -171,7 +132,7 @@ def test_the_profile_is_the_least_over_everything_but_the_ceiling():
         error = y - law(X, A, np.exp(parameters[1]), np.exp(parameters[2]), parameters[0])
         return error @ inverse @ error + (parameters[0] - START) ** 2 / 4e-4
 
-    for A in (0.62, 0.7, 0.85, 1.0):
+    for A in (0.62, 1.0):
         starts = [(0.22, ln_B, ln_C) for ln_B in (-0.3, 0.5, 1.2) for ln_C in (-2, -1, 0)]
         box = [(0, A), (np.log(0.3), np.log(6)), (X.min() + np.log(0.1), np.log(30))]
         expected = min(
@@ -209,15 +170,3 @@ def test_hubers_readings_give_hubers_fit():
     assert (found.r, found.r + found.a, found.p, found.q) == pytest.approx(expected.x, abs=2e-4)
     plain = solve(SIGMOID, x, y, variance=1.0, prior=Prior())
     assert abs(plain.r + plain.a - 0.7) > 2 * abs(found.r + found.a - 0.7)
-
-
-def test_lag_1_autocorrelation_is_recovered_from_the_residuals_of_a_fit():
-    found = []
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
-        noise = rng.standard_normal(40)
-        for i in range(1, 40):
-            noise[i] = 0.6 * noise[i - 1] + 0.8 * noise[i]
-        basis = np.vander(np.linspace(0, 1, 40), 4)
-        found.append(lag_1_autocorrelation(noise - basis @ np.linalg.lstsq(basis, noise, rcond=None)[0], 4))
-    assert np.mean(found) == pytest.approx(0.6, abs=0.12)
