@@ -38,7 +38,7 @@ def test_vllm_and_the_learner_agree_on_a_model_with_an_adapter(tmp_path):
         cluster.synchronise()
         gap = probe.gap(cluster.generator)
         kept = cluster.generator.state_dict()["weights"]
-        ours = policy.token_logprobs(torch.tensor([TOKENS]), 1.0)[0][0, 1:].numpy(force=True)
+        ours = policy.score(torch.tensor([TOKENS]), 1.0).logprobs_BT[0, 1:].numpy(force=True)
         served = cluster.generator.score(TOKENS)
     finally:
         cluster.close()
