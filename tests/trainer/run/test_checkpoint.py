@@ -204,6 +204,18 @@ def test_ranks_files_belong_to_their_checkpoint_and_go_with_it(tmp_path):
     assert (found.state["num_readings"], kept_in(found)) == (2, [20.0, 21.0, 22.0])
 
 
+@pytest.mark.parametrize("how", ["one bit", "deleted"])
+def test_a_torn_or_missing_file_of_a_rank_is_named_and_the_checkpoint_before_is_used(tmp_path, how):
+    folder = tmp_path / "checkpoint"
+    write_of_ranks(folder, 4, write_of_ranks(folder, 3))
+    path = parts_of(folder)["rank-1-of-2"]
+    damage(path, how)
+    found = read(folder)
+    assert (found.state["num_readings"], kept_in(found)) == (3, [30.0, 31.0])
+    (fault,) = found.faults
+    assert fault.startswith(str(path))
+
+
 @pytest.mark.parametrize("lost", ["rank-1-of-2", "tensors"])
 def test_a_manifest_without_a_part_or_the_file_of_a_rank_is_damaged(tmp_path, lost):
     folder = tmp_path / "checkpoint"
