@@ -49,7 +49,6 @@ CASES = {
     **{f"weighted {number}": {**settings, **ROUNDS} for number, settings in enumerate(WEIGHTED)},
     **{f"corrected {number}": settings for number, settings in enumerate(CORRECTED)},
     "sum": {"aggregation": "sum"},
-    "constant": {"aggregation": "constant"},
     "leave one out": {"advantage": "leave_one_out"},
     "grpo of two sides": {"loss": {"type": "grpo", "clip": 0.05, "delta": 1.2}},
     "running": {"advantage": "running"},
