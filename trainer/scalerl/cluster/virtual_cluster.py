@@ -74,7 +74,7 @@ class VirtualCluster(Cluster):
             self.decode()
             return
         moments: list[tuple[float, Activity]] = [(self.clock.trainer_free, "wait_prompts")]
-        moments += [(arrival, "wait_weights") for arrival, _, _ in self.pushes]
+        moments.extend((arrival, "wait_weights") for arrival, _, _ in self.pushes)
         ahead = [moment for moment in moments if moment[0] > self.clock.now]
         assert ahead, "generators are blocked and nothing is in transit"
         self.clock.now, waited = min(ahead, key=itemgetter(0))
