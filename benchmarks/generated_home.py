@@ -8,7 +8,7 @@ that nobody trained the runs. Everything but the times of files follows from the
 import json
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.tasks import KSmallest
 from scalerl.run.checkpoint import write_checkpoint
-from scalerl.run.metrics import EvaluationRow, MetricsLog, Progress
+from scalerl.run.metrics import MetricsLog, Progress, evaluation_row
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus
 
@@ -43,8 +43,8 @@ COLUMNS = (
     *("ess", "survivors", "retired", "epoch"),
 )
 """Numbers of an optimiser step, in the order in which they are written as far as they are asked for."""
-ALWAYS = 11
-"""Numbers of a step besides: four of its progress, two of staleness, four of device-seconds, tokens_per_s."""
+ALWAYS = 10
+"""Numbers of a step besides: three of its progress, two of staleness, four of device-seconds, tokens_per_s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,8 +134,8 @@ def write_generated_run(sweep: StartedSweep, run: SweepRun, truth: Truth, size: 
     assert isinstance(run.recipe, ResolvedRecipe)
     for row in run_rows(run.recipe, of_run, sweep.plan.budget_gpu_hours, size, rng):
         log.write(row)
-        if isinstance(row, EvaluationRow):
-            rates.append(row.measured["pass_rate"])
+        if row["kind"] == "eval":
+            rates.append(row["pass_rate"])
     write_checkpoint(folder.checkpoint, {"step": size.evaluations}, log.sync())
     log.close()
     folder.log(1).parent.mkdir()
@@ -164,14 +164,14 @@ def write_done(folder: RunFolder, compute: float, step: int, pass_rate: float) -
 
 def run_rows(
     recipe: ResolvedRecipe, truth: Truth, budget: float, size: Size, rng: np.random.Generator
-) -> "Iterator[EvaluationRow | StepRow]":
+) -> Iterator[dict[str, Any]]:
     """The rows of a run log: an evaluation before RL, then steps and evaluations in turn."""
     (task,) = recipe.tasks
     assert isinstance(task, KSmallest)
     difficulty = rng.permutation((np.arange(task.validation_prompts) + 0.5) / task.validation_prompts)
     for step, compute in enumerate(np.linspace(0, budget, size.evaluations + 1).tolist()):
         if step:
-            yield StepRow(progress=progress_at(step, compute), metrics=size.metrics, rng=rng)
+            yield step_row(progress_at(step, compute), size.metrics, rng)
         yield evaluation(step, compute, truth, difficulty, recipe.evaluation.samples, rng)
 
 
@@ -182,13 +182,12 @@ def progress_at(step: int, compute: float) -> Progress:
         compute_gpu_hours=compute,
         flops=round(compute * 2e9),
         tokens=1000 * step,
-        compute_without_attention_gpu_hours=0.86 * compute,
     )
 
 
 def evaluation(
     step: int, compute: float, truth: Truth, difficulty: np.ndarray, samples: int, rng: np.random.Generator
-) -> EvaluationRow:
+) -> dict[str, Any]:
     """Answers to each prompt, right as its difficulty and chance have it: R_0 + (A - R_0) / (1 + (C_mid / C)^B) of all.
 
     `difficulty` has shape (prompts,), evenly over 0 to 1.
@@ -196,11 +195,10 @@ def evaluation(
     rate = R_0 + (truth.A - R_0) / (1 + (truth.C_mid / compute) ** truth.B) if compute else R_0
     right = rng.binomial(samples, SOLID * (difficulty < rate) + (1 - SOLID) * rate)
     judged = np.full(right.size, samples)
-    return EvaluationRow(
-        kind="eval",
-        progress=progress_at(step, compute),
-        weight_version=step,
-        measured={
+    return evaluation_row(
+        "eval",
+        progress_at(step, compute),
+        {
             "task": "k_smallest",
             "pass_rate": float(right.sum() / judged.sum()),
             "num_prompts": int(right.size),
@@ -210,32 +208,23 @@ def evaluation(
             "outcomes": {"right": int(right.sum()), "wrong": int((judged - right).sum())},
             "prompt_counts": PromptCounts(right=right, judged=judged).to_text(),
         },
-        wall_s=0.1 * step,
+        0.1 * step,
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class StepRow:
-    """An optimiser step with as many numbers as are asked for; those of a real one are more."""
-
-    progress: Progress
-    metrics: int
-    rng: np.random.Generator
-
-    def to_json(self) -> dict[str, Any]:
-        """The row as it is written."""
-        names = COLUMNS[: self.metrics - ALWAYS]
-        compute = self.progress.compute_gpu_hours
-        return {
-            "kind": "train",
-            **self.progress.to_json(),
-            **dict(zip(names, np.abs(self.rng.normal(0.5, 0.1, len(names))).tolist(), strict=True)),
-            "staleness": {"0": 88, "1": 712, "2": 171},
-            "device_s": {
-                "generator": {"decode": 0.76 * 3600 * compute, "wait_weights": 0.04 * 3600 * compute},
-                "trainer": {"forward_backward": 0.14 * 3600 * compute, "wait_rollouts": 0.06 * 3600 * compute},
-            },
-            "tokens_per_s": 4000.0,
-            "mfu": None,
-            "wall_s": 0.1 * self.progress.step,
-        }
+def step_row(progress: Progress, metrics: int, rng: np.random.Generator) -> dict[str, Any]:
+    """The row of an optimiser step with as many numbers as are asked for; those of a real one are more."""
+    names, compute = COLUMNS[: metrics - ALWAYS], progress.compute_gpu_hours
+    return {
+        "kind": "train",
+        **asdict(progress),
+        **dict(zip(names, np.abs(rng.normal(0.5, 0.1, len(names))).tolist(), strict=True)),
+        "staleness": {"0": 88, "1": 712, "2": 171},
+        "device_s": {
+            "generator": {"decode": 0.76 * 3600 * compute, "wait_weights": 0.04 * 3600 * compute},
+            "trainer": {"forward_backward": 0.14 * 3600 * compute, "wait_rollouts": 0.06 * 3600 * compute},
+        },
+        "tokens_per_s": 4000.0,
+        "mfu": None,
+        "wall_s": 0.1 * progress.step,
+    }

@@ -14,12 +14,13 @@ A moment is `(event, count)`: the process kills itself the `count`-th time the e
 
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from scalerl.errors import Cancelled
 from scalerl.run import checkpoint, loop
-from scalerl.run.metrics import MetricsLog, Row
+from scalerl.run.metrics import MetricsLog
 from scalerl.run.train import train
 
 Moment = tuple[str, int]
@@ -47,9 +48,9 @@ def watch(moment: Moment, kill: int) -> None:
 
     write_row, write, replace = MetricsLog.write, checkpoint.write_checkpoint, Path.replace
 
-    def watched_row(self: MetricsLog, row: Row) -> None:
+    def watched_row(self: MetricsLog, row: Mapping[str, Any]) -> None:
         write_row(self, row)
-        reached(f"{row.to_json()['kind']} row")
+        reached(f"{row['kind']} row")
 
     def watched_checkpoint(*arguments: Any) -> checkpoint.Manifest:
         reached("checkpoint begun")

@@ -45,7 +45,7 @@ def random_groups(policy, seed=0, num_groups=4, generations=3):
         forced = [[rng.random() < 0.2 for _ in row] for row in tokens]
         logprobs = []
         for row, marks in zip(tokens, forced, strict=True):
-            own, _ = policy.token_logprobs(torch.tensor([[*prompt, *row]]), 1.0)
+            own = policy.score(torch.tensor([[*prompt, *row]]), 1.0).logprobs_BT
             own = own[0, len(prompt) :].tolist()
             logprobs.append([0.0 if mark else x + rng.gauss(0, 0.3) for x, mark in zip(own, marks, strict=True)])
         rewards = [rng.choice([1.0, -1.0]) for _ in range(generations)]

@@ -17,12 +17,6 @@ def test_what_is_left_of_a_stretch_goes_to_its_activity():
     assert two_devices().seconds == {"decode": 5.0, "wait_prompts": 1.0, "wait_weights": 2.0}
 
 
-def test_a_stretch_without_length_changes_nothing():
-    account = two_devices()
-    account.book("sync", until=4.0)
-    assert account == two_devices()
-
-
 def test_time_is_not_booked_twice():
     with pytest.raises(AssertionError, match=r"booked up to 4.0, so no stretch can end at 3.5"):
         two_devices().book("sync", until=3.5)
@@ -41,15 +35,6 @@ def test_an_account_may_be_read_inside_its_last_stretch():
     assert account.seconds == {"wait_weights": 8.0, "decode": 6.0, "wait_prompts": 2.0}
     with pytest.raises(AssertionError, match=r"from 4.0 on, not at 3.9"):
         account.at(3.9, "unplayed")
-
-
-def test_an_account_may_be_read_beyond_its_last_stretch():
-    assert two_devices().at(7.0, "unplayed") == {
-        "decode": 5.0,
-        "wait_prompts": 1.0,
-        "wait_weights": 2.0,
-        "unplayed": 6.0,
-    }
 
 
 def test_an_account_goes_on_where_it_was_saved():

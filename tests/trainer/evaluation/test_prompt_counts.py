@@ -1,4 +1,4 @@
-"""Counts of right answers by prompt: as text and back, against a loop over the answers, after a resume."""
+"""Counts of right answers by prompt: as text and back, against a loop over the answers."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,6 @@ from scalerl.evaluation.evaluator import samples_of
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.rollout import Judgement
-from scalerl.run.metrics import WALL_FIELDS, read_rows
-from scalerl.run.run_folder import RunFolder
-from scalerl.run.train import train
 from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
 
@@ -46,11 +43,6 @@ def test_text_that_is_no_counts_is_refused(text):
         PromptCounts.from_text(text)
 
 
-def test_a_thousand_prompts_with_sixteen_samples_take_a_kilobyte():
-    right = np.random.default_rng(0).integers(17, size=1000)
-    assert len(counts(right, np.full(1000, 16)).to_text()) == 1003
-
-
 @pytest.mark.parametrize("samples", [1, 3])
 def test_a_row_counts_the_answers_of_each_held_out_prompt_in_its_place(samples, monkeypatch):
     recipe = tiny_recipe(evaluation={"samples": samples})
@@ -77,23 +69,3 @@ def test_a_row_counts_the_answers_of_each_held_out_prompt_in_its_place(samples, 
     assert "crashed" in {outcome for one in outcomes for outcome in one}
     assert row["pass_rate"] == pytest.approx(found.right.sum() / found.judged.sum(), abs=1e-15)
     assert (row["num_samples"], row["num_prompts"]) == (found.judged.sum(), np.count_nonzero(found.judged))
-
-
-def test_a_resumed_run_has_the_counts_of_one_that_was_not_interrupted_and_all_seeds_ask_the_same_prompts(tmp_path):
-    recipe = tiny_recipe(evaluation={"every": 0.1, "samples": 2}, cluster={"parameters_stand_for": 1e5})
-    logs = {}
-    for name, seed, budgets in (("whole", 0, (0.5,)), ("resumed", 0, (0.15, 0.3, 0.5)), ("other seed", 1, (0.1,))):
-        folder = RunFolder(tmp_path / name)
-        folder.create(recipe, seed)
-        for budget in budgets:
-            train(folder.path, budget_gpu_hours=budget, warm_starts=tmp_path / "starts")
-        logs[name] = [
-            {field: value for field, value in row.items() if field not in WALL_FIELDS}
-            for row in read_rows(folder.metrics, kind="eval")
-        ]
-    assert logs["resumed"] == logs["whole"]
-    assert len(logs["whole"]) > 3
-    read = [PromptCounts.from_text(row["prompt_counts"]) for row in (*logs["whole"], *logs["other seed"])]
-    tasks = [make_task(recipe.tasks[0], make_tokenizer(recipe.model)) for _ in range(2)]
-    assert tasks[0].validation == tasks[1].validation
-    assert {one.right.size for one in read} == {len(tasks[0].validation)}

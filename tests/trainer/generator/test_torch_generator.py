@@ -1,4 +1,4 @@
-"""The generator against a full forward pass, and against a naive decoder where weights change mid-sequence."""
+"""The built-in generator alone: sampling, limits, versions, state; `test_conformance.py` has what all generators do."""
 
 import io
 from collections import Counter
@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
-from trainer.naive_llama import log_softmax, next_logits
 from trainer.tiny import fixed_policy, make_prompt, random_policy, tiny_recipe
 
+from scalerl.generator.make import draw_cuts
 from scalerl.generator.random_numbers import draw_seeds
 from scalerl.generator.request import NEVER, Request
 from scalerl.generator.torch_generator import TorchGenerator
@@ -73,28 +73,19 @@ def run(generator, requests, *, chunk=4, between=None):
 def forward_logprobs(policy, rollout, temperature=1.0):
     tokens = torch.tensor([[*rollout.prompt.tokens, *rollout.tokens.tolist()]])
     with torch.no_grad():
-        return policy.token_logprobs(tokens, temperature)[0][0, len(rollout.prompt.tokens) :].numpy()
+        return policy.score(tokens, temperature).logprobs_BT[0, len(rollout.prompt.tokens) :].numpy()
 
 
-@pytest.mark.parametrize(("slots", "temperature"), [(1, 1.0), (5, 1.0), (5, 0.7), (64, 1.0)])
-def test_behaviour_logprobs_equal_a_forward_pass_of_the_finished_sequence(slots, temperature):
-    policy = lively_policy(0)
+def test_behaviour_logprobs_equal_a_forward_pass_of_the_finished_sequence_at_its_temperature():
+    policy, temperature = lively_policy(0), 0.7
     limits = LIMITS.model_copy(update={"temperature": temperature})
-    finished = run(make_generator(policy, slots=slots, limits=limits), many_requests(60))
+    finished = run(make_generator(policy, limits=limits), many_requests(60))
     lengths = Counter(len(one.rollout.tokens) for one in finished)
     assert len(lengths) > 8
     for one in finished:
         np.testing.assert_allclose(
             one.rollout.logprobs, forward_logprobs(policy, one.rollout, temperature), rtol=0, atol=1e-5
         )
-
-
-def test_every_request_is_answered_exactly_once():
-    finished = run(make_generator(lively_policy(0)), many_requests(60))
-    assert sorted((one.request.group, one.request.index) for one in finished) == [
-        (group, index) for group in range(20) for index in range(3)
-    ]
-    assert all(one.rollout.prompt is one.request.prompt for one in finished)
 
 
 def test_a_step_says_how_much_work_it_was():
@@ -130,17 +121,6 @@ def test_sampled_frequencies_match_the_softmax():
     np.testing.assert_allclose(rollouts[0].logprobs, [logprob[t] for t in rollouts[0].tokens], atol=1e-5)
 
 
-def test_a_request_gets_the_same_rollout_from_any_generator_and_beside_any_others():
-    requests = many_requests(60, cut=True)
-    alone = run(make_generator(lively_policy(0), slots=1), requests)
-    beside = run(make_generator(lively_policy(0), slots=64), requests[::-1], chunk=7)
-    tokens = [
-        {(one.request.group, one.request.index): one.rollout.tokens.tolist() for one in finished}
-        for finished in (alone, beside)
-    ]
-    assert tokens[0] == tokens[1]
-
-
 def test_another_seed_gives_another_rollout():
     prompt = make_prompt("p")
     requests = [Request(prompt=prompt, group=0, index=i, seed=seed) for i, seed in enumerate((5, 5, 6))]
@@ -152,42 +132,6 @@ def test_another_seed_gives_another_rollout():
 
 
 # --- ends -----------------------------------------------------------------------------------------------------------
-
-
-def test_the_token_limit_truncates():
-    finished = run(make_generator(fixed_policy(RECIPE, {5: 0.0})), many_requests(6))
-    for one in finished:
-        assert one.rollout.tokens.tolist() == [5] * 18  # 12 thinking + the end of thinking + 5 answer
-        assert one.rollout.truncated
-
-
-def test_the_answer_is_truncated_at_its_own_limit():
-    generator = make_generator(fixed_policy(RECIPE, {5: 0.0, END_THINK_ID: -1.0}), slots=50)
-    finished = run(generator, many_requests(300))
-    thoughts = Counter()
-    for one in finished:
-        tokens = one.rollout.tokens.tolist()
-        assert one.rollout.truncated
-        if END_THINK_ID in tokens:
-            thought = tokens.index(END_THINK_ID)
-            thoughts[thought] += 1
-            assert len(tokens) == min(18, thought + 1 + 5)
-        else:
-            assert len(tokens) == 18
-    assert set(range(10)) <= set(thoughts)
-
-
-def test_an_answer_that_ends_on_its_last_token_is_whole():
-    policy = fixed_policy(RECIPE, {5: 0.0, END_THINK_ID: 0.0, EOS_ID: -1.5})
-    finished = run(make_generator(policy, slots=50), many_requests(600))
-    lengths = Counter()
-    for one in finished:
-        tokens = one.rollout.tokens.tolist()
-        if END_THINK_ID in tokens[:12]:
-            answer = tokens[tokens.index(END_THINK_ID) + 1 :]
-            assert one.rollout.truncated == (answer[-1:] != [EOS_ID])
-            lengths[len(answer), one.rollout.truncated] += 1
-    assert set(lengths) == {(n, False) for n in range(1, 6)} | {(5, True)}
 
 
 def test_an_end_of_sequence_is_kept_and_is_not_a_truncation_even_at_the_limit():
@@ -204,122 +148,16 @@ def test_an_end_of_sequence_is_kept_and_is_not_a_truncation_even_at_the_limit():
 # --- interruptions --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("phrase", [(END_THINK_ID,), PHRASE])
-def test_the_phrase_is_forced_at_the_cut_and_the_answer_follows(phrase):
-    generator = make_generator(fixed_policy(RECIPE, {5: 0.0}), phrase=phrase)
-    prompt = make_prompt("p")
-    cuts = [1, 4, 7, 12, NEVER]
-    generator.submit([Request(prompt=prompt, group=0, index=i, seed=i, cut=cut) for i, cut in enumerate(cuts)])
-    finished = []
-    while generator.busy:
-        finished += generator.step()[0]
-    limit = 12 + len(phrase) + 5  # of all tokens; the answer alone has 5
-    for one in finished:
-        cut = one.request.cut
-        if cut == NEVER:
-            assert one.rollout.tokens.tolist() == [5] * limit
-            assert not one.rollout.forced.any()
-            continue
-        assert one.rollout.tokens.tolist() == [5] * cut + [*phrase] + [5] * 5
-        assert np.flatnonzero(one.rollout.forced).tolist() == list(range(cut, cut + len(phrase)))
-        assert (one.rollout.logprobs[one.rollout.forced] == 0).all()
-
-
-@pytest.mark.parametrize("phrase", [(END_THINK_ID,), PHRASE])
-def test_an_interrupted_sequence_is_conditioned_on_the_forced_phrase(phrase):
-    policy = lively_policy(0)
-    finished = run(make_generator(policy, phrase=phrase), many_requests(60, cut=True))
-    interrupted = [one for one in finished if one.rollout.forced.any()]
-    assert 10 < len(interrupted) < 60
-    for one in finished:
-        own = ~one.rollout.forced
-        expected = forward_logprobs(policy, one.rollout)
-        np.testing.assert_allclose(one.rollout.logprobs[own], expected[own], rtol=0, atol=1e-5)
-        assert (one.rollout.logprobs[~own] == 0).all()
-        if one.rollout.forced.any():
-            assert one.rollout.tokens[~own].tolist() == list(phrase)[: (~own).sum()]
-            assert np.flatnonzero(~own)[0] == one.request.cut
-
-
-def test_thinking_that_ends_before_the_cut_is_left_alone():
-    policy = fixed_policy(RECIPE, {5: 0.0, END_THINK_ID: 0.0})
-    generator = make_generator(policy, slots=100)
-    generator.submit([Request(prompt=make_prompt("p"), group=0, index=i, seed=i, cut=4) for i in range(100)])
-    finished = []
-    while generator.busy:
-        finished += generator.step()[0]
-    for one in finished:
-        thought = one.rollout.tokens[:4].tolist()
-        assert one.rollout.forced.tolist() == [
-            i == 4 and END_THINK_ID not in thought for i in range(len(one.rollout.tokens))
-        ]
-    assert 0 < sum(one.rollout.forced.any() for one in finished) < 30  # (1/2)^4 of 100 on average
+def test_cuts_are_uniform_between_the_earliest_and_the_whole_budget():
+    interrupted = tiny_recipe(length_control={"type": "interruption", "earliest": 0.5}, generation={"thinking": 8})
+    counts = Counter(draw_cuts(interrupted, np.random.default_rng(0), 5000))
+    assert set(counts) == {4, 5, 6, 7, 8}
+    assert chisquare([counts[cut] for cut in range(4, 9)]).pvalue > 0.01
+    penalised = tiny_recipe(length_control={"type": "penalty"})
+    assert draw_cuts(penalised, np.random.default_rng(0), 2) == [NEVER] * 2
 
 
 # --- weights that change between decode steps -----------------------------------------------------------------------
-
-
-def naive_logprobs(policies, rollout):
-    """Log-probs of a rollout by the naive decoder: every token under its own version, cached positions kept."""
-    weights = [
-        {name: tensor.double().numpy() for name, tensor in policy.exported_weights().items()} for policy in policies
-    ]
-    heads, layers = RECIPE.model.heads, RECIPE.model.layers
-    cache = [[] for _ in range(layers)]
-    for token in rollout.prompt.tokens[:-1]:
-        next_logits(weights[rollout.versions[0]], heads, cache, token)
-    last, result = rollout.prompt.tokens[-1], []
-    for token, version in zip(rollout.tokens.tolist(), rollout.versions.tolist(), strict=True):
-        result.append(log_softmax(next_logits(weights[version], heads, cache, last))[token])
-        last = token
-    return np.array(result)
-
-
-def test_old_keys_and_values_stay_when_weights_change_mid_sequence():
-    policies = [lively_policy(seed) for seed in range(4)]
-    generator = make_generator(policies[0])
-
-    def swap(step):
-        if step in (3, 8, 17):
-            version = generator.version + 1
-            generator.set_weights(policies[version].exported_weights(), version)
-
-    finished = run(generator, many_requests(30, cut=True), between=swap)
-    mixed = [one for one in finished if len(set(one.rollout.versions.tolist())) > 1]
-    assert len(mixed) > 5
-    for one in finished:
-        own = ~one.rollout.forced
-        np.testing.assert_allclose(
-            one.rollout.logprobs[own], naive_logprobs(policies, one.rollout)[own], rtol=0, atol=1e-5
-        )
-    # The check can tell: the newest weights on a fresh cache give other numbers.
-    fresh = [
-        np.abs(forward_logprobs(policies[one.rollout.versions[-1]], one.rollout)[-1] - one.rollout.logprobs[-1])
-        for one in mixed
-    ]
-    assert max(fresh) > 0.1
-
-
-def test_the_naive_decoder_is_the_policy_when_weights_stay():
-    policy = lively_policy(0)
-    for one in run(make_generator(policy), many_requests(12)):
-        np.testing.assert_allclose(
-            naive_logprobs([policy], one.rollout), forward_logprobs(policy, one.rollout), rtol=0, atol=1e-5
-        )
-
-
-def test_each_token_carries_the_version_that_chose_it():
-    policy = fixed_policy(RECIPE, {5: 0.0})
-    generator = make_generator(policy, slots=2)
-    generator.submit([Request(prompt=make_prompt("p"), group=0, index=i, seed=i) for i in range(3)])
-    finished, step = [], 0
-    while generator.busy:
-        if step % 4 == 0:
-            generator.set_weights(policy.exported_weights(), version=10 + step // 4)
-        finished += generator.step()[0]
-        step += 1
-    first = [10 + step // 4 for step in range(18)]
-    assert [one.rollout.versions.tolist() for one in finished] == [first, first, [10 + s // 4 for s in range(18, 36)]]
 
 
 def test_the_generator_keeps_its_own_copy_of_the_weights():
@@ -347,7 +185,7 @@ def test_a_generator_that_decodes_the_learner_sees_its_weights_at_once_and_copie
 # --- state ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stop", [1, 7, 13])
+@pytest.mark.parametrize("stop", [1, 13])
 def test_a_generator_goes_on_bit_for_bit_where_its_state_was_taken(stop):
     policies = [lively_policy(seed) for seed in range(2)]
     generator = make_generator(policies[0], phrase=PHRASE)

@@ -1,9 +1,7 @@
 """The loss of a batch stands by itself: an optimiser of another library can go backward from it."""
 
-import pytest
 import torch
-from trainer.learner_cases import assert_same_gradients, gradients, random_groups
-from trainer.reference_loss import reference
+from trainer.learner_cases import random_groups
 from trainer.tiny import random_policy, tiny_recipe
 
 from scalerl.learner.batch import make_batch
@@ -18,42 +16,6 @@ def case(**changes):
     groups = random_groups(policy)
     advantage, _ = advantages(Rewards.of([group.rewards for group in groups]), recipe.advantage, RunningStatistics())
     return recipe, policy, groups, make_batch(groups), advantage.reshape(-1, 1).float()
-
-
-def tokens_of(policy, rollout):
-    """`(log pi_train, log pi_gen, own)` of each token of an answer, by a pass over this rollout alone."""
-    start = len(rollout.prompt.tokens)
-    with torch.no_grad():
-        row = policy.token_logprobs(torch.tensor([[*rollout.prompt.tokens, *rollout.tokens.tolist()]]), 1.0)[0][0]
-    return list(zip(row[start:].tolist(), rollout.logprobs.tolist(), (~rollout.forced).tolist(), strict=True))
-
-
-@pytest.mark.parametrize("tokens", [40, 10**6])
-def test_the_losses_that_go_backward_add_up_to_that_of_the_loops(tokens):
-    recipe, policy, groups, batch, advantage = case(optimiser={"micro_batch_tokens": tokens})
-    parts = []
-    columns = batch_loss(policy, batch, advantage, recipe, backward=lambda loss, _: parts.append(loss))
-    expected = reference(
-        [[tokens_of(policy, rollout) for rollout in group.rollouts] for group in groups],
-        [list(group.rewards) for group in groups],
-        loss="cispo",
-        bounds=recipe.loss.model_dump(exclude={"type"}),
-        aggregation="prompt",
-        normalisation="batch",
-        zero_variance="keep",
-    )
-    assert (len(parts) > 1) == (tokens == 40)
-    assert float(sum(part.detach() for part in parts)) == pytest.approx(expected.loss, rel=1e-5)
-    assert columns["loss"] == pytest.approx(expected.loss, rel=1e-5)
-
-
-def test_the_caller_decides_what_goes_backward():
-    results = []
-    for scale in (1.0, 8.0):
-        recipe, policy, _, batch, advantage = case()
-        batch_loss(policy, batch, advantage, recipe, backward=lambda loss, _, scale=scale: (loss * scale).backward())
-        results.append({name: gradient / scale for name, gradient in gradients(policy).items()})
-    assert_same_gradients(*results)
 
 
 def test_no_parameter_and_no_gradient_changes_where_nothing_goes_backward():

@@ -1,20 +1,15 @@
 """Another learner in place of the built-in one: it trains nothing and counts, and its weights are its count."""
 
-import copy
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from trainer.tiny import make_cluster, random_policy, tiny_recipe
 
 from scalerl.durable import Part
 from scalerl.learner.learner import Update
-from scalerl.run import assemble
-from scalerl.run.run_folder import RunFolder
-from scalerl.run.train import train
 from scalerl.schedules import SCHEDULES
 from scalerl.weights.store import WeightStore
 
@@ -80,41 +75,3 @@ def test_five_steps_with_a_learner_that_counts(schedule):
     assert cluster.generator.version == 5
     weights = cluster.generator.state_dict()["weights"]
     assert {float(x) for tensor in weights.values() for x in tensor.unique()} == {5.0}
-
-
-def test_its_steps_cost_the_tokens_that_it_says_it_trained():
-    recipe = tiny_recipe(off_policy={"type": "ppo_off_policy", "k": 1})
-    cluster, _ = cluster_of(recipe)
-    busy = cluster.clock.trainer_busy
-    step = SCHEDULES["ppo_off_policy"](cluster)
-    assert cluster.clock.trainer_busy - busy == pytest.approx(cluster.cost.train_s(step.update, trainers=1))
-
-
-def test_its_state_is_part_of_the_checkpoint():
-    recipe = tiny_recipe()
-    (cluster, learner), (other, resumed) = cluster_of(recipe), cluster_of(recipe)
-    for _ in range(3):
-        SCHEDULES["pipeline"](cluster)
-    other.load_state_dict(copy.deepcopy(cluster.state_dict()))
-    for one in (cluster, other):
-        for _ in range(2):
-            SCHEDULES["pipeline"](one)
-    assert (resumed.version, resumed.tokens) == (5, learner.tokens)
-
-
-def test_a_whole_run_with_it_writes_its_log_and_its_model(tmp_path, monkeypatch):
-    monkeypatch.setattr(assemble, "TorchLearner", CountingLearner)
-    recipe = tiny_recipe(warm_start={"steps": 1, "batch": 4}, evaluation={"every": 0.4})
-    folder = RunFolder(tmp_path / "run")
-    folder.create(recipe, 0)
-    try:
-        train(folder.path, budget_gpu_hours=1.5, warm_starts=tmp_path / "warm_starts")
-    finally:
-        torch.use_deterministic_algorithms(False)
-    rows = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
-    trained = [row["step"] for row in rows if row["kind"] == "train"]
-    assert len(trained) >= 5
-    assert trained == list(range(1, len(trained) + 1))
-    assert all(row["weight_version"] == row["step"] for row in rows if row["kind"] == "eval")
-    saved = load_file(folder.model / "model.safetensors")
-    assert {float(x) for tensor in saved.values() for x in tensor.unique()} == {float(len(trained))}

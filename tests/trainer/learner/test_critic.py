@@ -6,13 +6,12 @@ import pytest
 import torch
 from pydantic import ValidationError
 from trainer.learner_cases import assert_same_gradients, gradients, random_groups
-from trainer.tiny import make_cluster, make_group, random_policy, tiny_recipe
+from trainer.tiny import make_group, random_policy, tiny_recipe
 
 from scalerl.learner.batch import Batch, make_batch
 from scalerl.learner.critic import ValueModel
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.recipe import ResolvedRecipe
-from scalerl.schedules import SCHEDULES
 
 PPO = {
     "off_policy": {"type": "ppo_off_policy", "k": 2},
@@ -215,14 +214,6 @@ def test_a_critic_doubles_what_is_trained_and_adds_one_forward_pass():
     assert update.scored_context_tokens == without.context_tokens / 2
 
 
-def test_prompts_of_one_reward_teach_where_there_is_a_critic():
-    recipe = recipe_of()
-    groups = [make_group("even", [[5, 1], [7, 1]], [[-1.0, -1.0]] * 2, [1.0, 1.0])]
-    update = TorchLearner(random_policy(recipe), recipe).step(groups)
-    assert update.metrics["grad_norm"] > 0
-    assert update.metrics["value_loss"] > 0
-
-
 # --- the guard ------------------------------------------------------------------------------------------------------
 
 
@@ -290,20 +281,6 @@ def test_a_learner_with_a_critic_goes_on_exactly_where_its_state_was_taken(tmp_p
         assert learner.step(groups).metrics == again.step(groups).metrics
     assert same(again.policy, weights(learner.policy))
     assert same(again.critic.network, weights(learner.critic.network))
-
-
-def test_a_clusters_checkpoint_holds_the_critic(tmp_path):
-    recipe = recipe_of()
-    cluster = make_cluster(recipe, random_policy(recipe))
-    schedule = SCHEDULES["ppo_off_policy"]
-    for _ in range(3):
-        schedule(cluster)
-    torch.save(cluster.state_dict(), tmp_path / "cluster.pt")
-    again = make_cluster(recipe, random_policy(recipe, seed=4), seed=9)
-    again.load_state_dict(torch.load(tmp_path / "cluster.pt", weights_only=False))
-    for _ in range(3):
-        assert schedule(cluster).update.metrics == schedule(again).update.metrics
-    assert vars(cluster.clock) == vars(again.clock)
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------

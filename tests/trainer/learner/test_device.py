@@ -1,11 +1,10 @@
 """Every tensor is made on the device that its policy or its arguments are on, and none on PyTorch's default device."""
 
-import copy
 from contextlib import contextmanager
 
 import pytest
 import torch
-from trainer.learner_cases import MOE, STEPS, policy_of, random_groups
+from trainer.learner_cases import MOE, policy_of, random_groups
 from trainer.tiny import generator_of, random_policy, tiny_recipe
 from trainer.tiny_transformers import CONFIGS, CPU
 
@@ -13,7 +12,6 @@ from scalerl.evaluation.drift import PolicyDrift
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.generator.generator import decode_all
 from scalerl.generator.request import Request
-from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.device import device_of
 from scalerl.model.kv_cache import Prefill
@@ -36,20 +34,6 @@ def test_the_guard_finds_a_tensor_made_without_a_device():
     here = torch.zeros(3, device=CPU)
     with nothing_on_the_default_device(), pytest.raises(RuntimeError, match="meta"):
         torch.add(here, torch.arange(3))
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_a_step_makes_no_tensor_on_the_default_device(name):
-    recipe = tiny_recipe(**STEPS[name])
-    policy = policy_of(recipe)
-    groups, other = random_groups(policy), copy.deepcopy(policy)
-    expected = TorchLearner(policy, recipe).step(groups)
-    with nothing_on_the_default_device():
-        update = TorchLearner(other, recipe).step(groups)
-    assert not update.metrics["skipped"]
-    assert update == expected
-    weights = policy.exported_weights()
-    assert all(torch.equal(tensor, weights[name]) for name, tensor in other.exported_weights().items())
 
 
 def test_a_device_left_out_is_found_and_one_that_is_not_there_is_refused(monkeypatch):

@@ -24,21 +24,22 @@ def written(folder, *ranks):
 
 def test_any_run_of_numbers_is_read_whoever_kept_them(tmp_path):
     paths = written(tmp_path, [piece(0, 4), piece(0, 10, "exp_avg")], [piece(4, 9)], [piece(9, 10)])
-    with PieceFiles(paths) as files:
-        source = files.of("policy", "weights")
-        assert source.read("layer", 0, 10).tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
-        assert source.read("layer", 3, 10).tolist() == [3, 4, 5, 6, 7, 8, 9]
-        assert source.read("layer", 5, 7).tolist() == [5, 6]
-        assert source.read("layer", 6, 6).tolist() == []
-        assert "layer" in source
-        assert "other" not in source
-        assert files.of("policy", "exp_avg").read("layer", 2, 4).tolist() == [2, 3]
-        assert "layer" not in files.of("critic", "weights")
+    files = PieceFiles(paths)
+    source = files.of("policy", "weights")
+    assert source.read("layer", 0, 10).tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert source.read("layer", 3, 10).tolist() == [3, 4, 5, 6, 7, 8, 9]
+    assert source.read("layer", 5, 7).tolist() == [5, 6]
+    assert source.read("layer", 6, 6).tolist() == []
+    assert "layer" in source
+    assert "other" not in source
+    assert files.of("policy", "exp_avg").read("layer", 2, 4).tolist() == [2, 3]
+    assert "layer" not in files.of("critic", "weights")
 
 
 def test_a_gap_is_refused_with_its_numbers(tmp_path):
     paths = written(tmp_path, [piece(0, 4)], [piece(6, 10)])
-    with PieceFiles(paths) as files, pytest.raises(ValueError, match=r"^no rank kept elements 4 to 8 of layer$"):
+    files = PieceFiles(paths)
+    with pytest.raises(ValueError, match=r"^no rank kept elements 4 to 8 of layer$"):
         files.of("policy", "weights").read("layer", 2, 8)
 
 

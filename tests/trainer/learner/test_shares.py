@@ -15,37 +15,19 @@ def counted(passes):
 
 
 @given(COSTS, RANKS)
-def test_every_pass_counts_once_and_all_ranks_make_equally_many(costs, ranks):
+def test_every_pass_counts_once_in_its_order_and_no_rank_has_much_more_than_the_others(costs, ranks):
     found = shares(costs, ranks)
     assert len(found) == ranks
     assert sorted(index for passes in found for index in counted(passes)) == list(range(len(costs)))
     assert len({len(passes) for passes in found}) == 1
     assert len(found[0]) == max(len(counted(passes)) for passes in found)
-
-
-@given(COSTS, RANKS)
-def test_only_the_final_pass_is_the_last_and_the_order_is_the_batchs(costs, ranks):
-    for passes in shares(costs, ranks):
+    loads = [sum(costs[index] for index in counted(passes)) for passes in found]
+    assert max(loads) <= sum(costs) / ranks + max(costs)
+    for passes in found:
         assert [one.last for one in passes] == [False] * (len(passes) - 1) + [True]
         assert counted(passes) == sorted(counted(passes))
         assert [one.counts for one in passes] == sorted((one.counts for one in passes), reverse=True)
-
-
-@given(COSTS, RANKS)
-def test_no_rank_has_more_than_an_even_share_and_the_dearest_pass(costs, ranks):
-    loads = [sum(costs[index] for index in counted(passes)) for passes in shares(costs, ranks)]
-    assert max(loads) <= sum(costs) / ranks + max(costs)
-
-
-@given(COSTS, RANKS)
-def test_a_pass_that_does_not_count_is_the_cheapest_of_all(costs, ranks):
-    extra = [one.index for passes in shares(costs, ranks) for one in passes if not one.counts]
-    assert all(costs[index] == min(costs) for index in extra)
-
-
-@given(COSTS)
-def test_one_rank_computes_the_batch_in_its_order(costs):
-    assert [one.index for one in shares(costs, 1)[0]] == list(range(len(costs)))
+        assert all(costs[one.index] == min(costs) for one in passes if not one.counts)
 
 
 @pytest.mark.parametrize(

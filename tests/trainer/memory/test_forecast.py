@@ -98,7 +98,7 @@ def test_an_evaluation_decodes_no_more_rows_than_it_samples_nor_than_fit():
     assert rows(16_000, prompt=20, **short) == 512
 
 
-@pytest.mark.slow
+@pytest.mark.studies
 def test_the_forecast_is_within_a_fifth_of_what_a_process_holds(monkeypatch):
     monkeypatch.syspath_prepend(REPOSITORY / "benchmarks")
     import memory_forecast

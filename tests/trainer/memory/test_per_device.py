@@ -1,7 +1,6 @@
 """What a device would hold, by hand, and whether the settings that are proposed make it fit."""
 
 import pytest
-from trainer.tiny import tiny_recipe
 
 from scalerl.memory.forecast import PromptLengths
 from scalerl.memory.per_device import changed, evaluator_device, generator_device, plans, remedy, trainer_device
@@ -87,7 +86,7 @@ def test_a_generators_devices_share_weights_and_heads():
     assert sixteen.parts["keys and values"] == alone.parts["keys and values"] // 8  # heads are not split
 
 
-@pytest.mark.parametrize("device_gb", [40, 60, 80])
+@pytest.mark.parametrize("device_gb", [40, 80])
 @pytest.mark.parametrize("changes", [{"parameters": "fp32", "optimiser": {"micro_batch_tokens": 65_536}}, {}])
 def test_the_settings_that_are_proposed_make_it_fit(changes, device_gb):
     recipe = planned(**changes)
@@ -105,14 +104,6 @@ def test_the_settings_that_are_proposed_make_it_fit(changes, device_gb):
 
 def test_what_no_setting_makes_fit_is_said():
     assert "a device with more memory" in remedy(planned(), LLAMA_8B, PROMPTS, "trainer", 1)
-
-
-def test_a_small_model_fits_as_it_is():
-    shape = ModelShape(
-        parameters=10_000, active_parameters=10_000, vocabulary=48, hidden=16, layers=1, heads=2, kv_heads=2,
-        head_size=8, mlp=16, is_built_in=True,
-    )  # fmt: skip
-    assert all(one.fits(80) for one in plans(tiny_recipe(), shape, PROMPTS))
 
 
 def test_an_evaluator_holds_what_a_generator_does_and_what_scores_by_the_start():

@@ -1,7 +1,5 @@
 """A policy with an adapter: what it computes, what of it is trained, and what leaves the process."""
 
-import copy
-
 import pytest
 import torch
 from torch.nn.utils.parametrize import register_parametrization
@@ -41,19 +39,19 @@ def test_every_family_computes_the_sum_of_weights_and_adapter(tmp_path, name):
     plain = empty_policy(model, CPU)
     plain.load_weights(folder)
     with torch.no_grad():
-        assert torch.equal(policy.token_logprobs(TOKENS, 1.0)[0], plain.token_logprobs(TOKENS, 1.0)[0])
+        assert torch.equal(policy.score(TOKENS, 1.0).logprobs_BT, plain.score(TOKENS, 1.0).logprobs_BT)
         generator = torch.Generator().manual_seed(1)
         drawn = policy.initial_adapter(generator)
         policy.import_weights({key: torch.randn(one.shape, generator=generator) / 10 for key, one in drawn.items()})
-        ours = policy.token_logprobs(TOKENS, 1.0)[0]
-        assert float((ours - plain.token_logprobs(TOKENS, 1.0)[0]).abs().max()) > 0.1
-        assert torch.equal(policy.start_policy().token_logprobs(TOKENS, 1.0)[0], plain.token_logprobs(TOKENS, 1.0)[0])
+        ours = policy.score(TOKENS, 1.0).logprobs_BT
+        assert float((ours - plain.score(TOKENS, 1.0).logprobs_BT).abs().max()) > 0.1
+        assert torch.equal(policy.start_policy().score(TOKENS, 1.0).logprobs_BT, plain.score(TOKENS, 1.0).logprobs_BT)
         policy.save_weights(tmp_path / "merged")
         merged = MergedWeights(FileWeights(folder), policy.exported_weights(), settings)
         plain.import_weights({key: merged[key] for key in plain.exported_weights()})
-        torch.testing.assert_close(plain.token_logprobs(TOKENS, 1.0)[0], ours, rtol=0, atol=1e-4)
+        torch.testing.assert_close(plain.score(TOKENS, 1.0).logprobs_BT, ours, rtol=0, atol=1e-4)
         plain.load_weights(tmp_path / "merged")
-        torch.testing.assert_close(plain.token_logprobs(TOKENS, 1.0)[0], ours, rtol=0, atol=1e-4)
+        torch.testing.assert_close(plain.score(TOKENS, 1.0).logprobs_BT, ours, rtol=0, atol=1e-4)
 
 
 class Sum(torch.nn.Module):
@@ -112,16 +110,6 @@ def test_only_the_adapter_has_gradients_and_moments_and_changes(qwen):
     assert state.keys() == {"policy", "adam", "version", "bad_steps", "loss_scale", "statistics", "critic"}
 
 
-def test_a_learner_continues_to_the_bit_from_the_adapter_alone(qwen):
-    recipe = adapted_recipe(qwen, loss={"type": "grpo"}, correction={"type": "truncate"}, epochs=2)
-    learner, other = (TorchLearner(adapted_policy(recipe), recipe) for _ in range(2))
-    groups = random_groups(learner.policy)
-    learner.step(groups)
-    other.load_state_dict(copy.deepcopy(learner.state_dict()))
-    assert learner.step(groups).metrics == other.step(groups).metrics
-    assert all(torch.equal(tensor, other.weights()[name]) for name, tensor in learner.weights().items())
-
-
 def test_copies_share_the_weights_that_are_never_trained_and_no_others(qwen):
     policy = adapted_policy(adapted_recipe(qwen))
     copy = frozen_copy(policy)
@@ -131,17 +119,17 @@ def test_copies_share_the_weights_that_are_never_trained_and_no_others(qwen):
     assert all(parameter.data_ptr() in own for parameter in policy.start_policy().parameters())
 
 
-def test_an_adapter_on_some_layers_is_on_those_of_every_block(qwen):
-    policy = adapted_policy(adapted_recipe(qwen, {"targets": ["v_proj", "q_proj"]}))
-    layers = {name for name, _ in policy.adapted_layers()}
-    assert layers == {f"model.layers.{block}.self_attn.{name}" for block in (0, 1) for name in ("q_proj", "v_proj")}
-
-
 @pytest.mark.parametrize("parameters", ["mixed", "bf16", "fp16"])
 def test_in_every_precision_copies_decode_what_the_learner_scores(qwen, parameters):
     policy = adapted_policy(adapted_recipe(qwen, parameters=parameters))
     with torch.no_grad():
-        ours = policy.token_logprobs(TOKENS, 1.0)[0]
-        assert torch.equal(frozen_copy(policy).token_logprobs(TOKENS, 1.0)[0], ours)
+        ours = policy.score(TOKENS, 1.0).logprobs_BT
+        assert torch.equal(frozen_copy(policy).score(TOKENS, 1.0).logprobs_BT, ours)
     types = {parameter.dtype for parameter in policy.parameters()}
     assert types == {torch.bfloat16 if parameters == "bf16" else torch.float32}
+
+
+def test_an_adapter_on_some_layers_is_on_those_of_every_block(qwen):
+    policy = adapted_policy(adapted_recipe(qwen, {"targets": ["v_proj", "q_proj"]}))
+    layers = {name for name, _ in policy.adapted_layers()}
+    assert layers == {f"model.layers.{block}.self_attn.{name}" for block in (0, 1) for name in ("q_proj", "v_proj")}

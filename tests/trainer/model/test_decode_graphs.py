@@ -64,15 +64,6 @@ def test_captured_steps_give_what_plain_ones_give(cache):
     assert captures.number == 4  # of 6, 4, 2 and 1 rows; all reach as far as a row can
 
 
-def test_a_cache_that_has_moved_is_captured_again(cache):
-    captures = Captures()
-    cache.capture_steps(captures)
-    first = decoded(cache)
-    cache.release()
-    assert all(torch.equal(one, other) for one, other in zip(decoded(cache), first, strict=True))
-    assert captures.number == 8
-
-
 def test_a_cache_whose_steps_are_captured_travels_to_another_process(cache):
     expected = decoded(cache)
     cache.release()
@@ -86,3 +77,12 @@ def test_there_is_a_graph_for_every_bucket():
     graphs = DecodeGraphs(lambda tokens, positions, reach: tokens, slots=48, positions=1000)
     assert [graphs.bucket(rows, 1)[0] for rows in (1, 2, 3, 17, 32, 33, 48)] == [1, 2, 4, 32, 32, 48, 48]
     assert [graphs.bucket(1, reach)[1] for reach in (1, REACH, REACH + 1, 999)] == [REACH, REACH, 2 * REACH, 1000]
+
+
+def test_a_cache_that_has_moved_is_captured_again(cache):
+    captures = Captures()
+    cache.capture_steps(captures)
+    first = decoded(cache)
+    cache.release()
+    assert all(torch.equal(one, other) for one, other in zip(decoded(cache), first, strict=True))
+    assert captures.number == 8

@@ -94,23 +94,6 @@ def test_gradients_equal_differences_of_the_loop(tokens_at_once, entropy_gradien
             assert float(gradient.view(-1)[place]) == pytest.approx(slope, rel=1e-5, abs=2e-6)
 
 
-@pytest.mark.parametrize("with_bias", [True, False])
-@pytest.mark.parametrize("entropy_gradient", [False, True])
-def test_gradients_equal_those_of_all_logits_at_once(tokens_at_once, entropy_gradient, with_bias, monkeypatch):
-    def found():
-        parameters, tokens = inputs(with_bias=with_bias)
-        head = Head(weight=parameters[1], bias=parameters[2], dtype=torch.float32)
-        scores = token_scores(head, parameters[0], tokens, temperature=TEMPERATURE, entropy_gradient=entropy_gradient)
-        factors = weights_of_loss()
-        loss = (scores[0] * factors[0]).sum() + (scores[1] * factors[1]).sum()
-        return [*scores, *torch.autograd.grad(loss, [one for one in parameters if one is not None])]
-
-    chunked = found()
-    monkeypatch.setitem(LOGITS_AT_ONCE, "cpu", 2**24)
-    for ours, whole in zip(chunked, found(), strict=True):
-        torch.testing.assert_close(ours, whole, atol=1e-6 * max(1.0, float(whole.detach().abs().max())), rtol=1e-6)
-
-
 @pytest.mark.parametrize("words_at_once", [1, 4, 31])
 @pytest.mark.parametrize("entropy_gradient", [False, True])
 def test_a_matrix_in_parts_as_on_a_gpu_changes_nothing(tokens_at_once, entropy_gradient, words_at_once, monkeypatch):

@@ -106,23 +106,6 @@ def test_gradients_stay_close_to_those_of_fp32_and_loss_scaling_cancels(paramete
     assert 0 < (rounded - exact).norm() / exact.norm() < (0.01 if parameters == "fp16" else 0.05)
 
 
-def test_small_gradients_survive_fp16_only_because_the_loss_is_scaled():
-    recipe = recipe_of("fp16", kl={"coefficient": 0.0})
-    learner = TorchLearner(random_policy(recipe), recipe)
-    batch = make_batch(groups := random_groups(random_policy(recipe_of("fp32"))))
-    advantage = learner.advantages(groups, batch) * 1e-7
-    norms = []
-    for scale in (INITIAL_SCALE, 1.0):
-        learner.loss_scale = LossScale(value=scale)
-        learner.policy.zero_grad(set_to_none=True)
-        learner.accumulate(batch, advantage)
-        learner.loss_scale.unscale(learner.policy.parameters())
-        policy: Any = learner.policy
-        norms.append(float(next(policy.layers()).qkv.grad.norm()))
-    assert norms[0] > 0
-    assert abs(norms[1] / norms[0] - 1) > 0.1
-
-
 # --- the loss scale -------------------------------------------------------------------------------------------------
 
 
@@ -181,3 +164,20 @@ def test_the_scale_is_part_of_the_checkpoint():
     again.load_state_dict(torch.load(file))
     assert again.loss_scale == learner.loss_scale == LossScale(value=32.0, good_steps=1)
     assert again.step(groups).metrics == learner.step(groups).metrics
+
+
+def test_small_gradients_survive_fp16_only_because_the_loss_is_scaled():
+    recipe = recipe_of("fp16", kl={"coefficient": 0.0})
+    learner = TorchLearner(random_policy(recipe), recipe)
+    batch = make_batch(groups := random_groups(random_policy(recipe_of("fp32"))))
+    advantage = learner.advantages(groups, batch) * 1e-7
+    norms = []
+    for scale in (INITIAL_SCALE, 1.0):
+        learner.loss_scale = LossScale(value=scale)
+        learner.policy.zero_grad(set_to_none=True)
+        learner.accumulate(batch, advantage)
+        learner.loss_scale.unscale(learner.policy.parameters())
+        policy: Any = learner.policy
+        norms.append(float(next(policy.layers()).qkv.grad.norm()))
+    assert norms[0] > 0
+    assert abs(norms[1] / norms[0] - 1) > 0.1

@@ -76,15 +76,6 @@ def test_a_tensor_that_does_not_fit_is_named(family, tmp_path, change):
         loaded(family, tmp_path, how)
 
 
-def test_an_expert_that_is_missing_is_named(tmp_path):
-    config = CONFIGS["mixtral"]
-    make_folder(tmp_path, config)
-    weights = load_file(tmp_path / "model.safetensors")
-    weights.pop(EXPERT)
-    with pytest.raises(ValueError, match=f"missing: {EXPERT}"):
-        loaded((config, weights, tmp_path), tmp_path, lambda weights: None)
-
-
 def test_a_head_that_the_configuration_ties_may_not_have_other_numbers(tmp_path):
     config = CONFIGS["qwen2"]
     make_folder(tmp_path, config)

@@ -10,9 +10,7 @@ from scalerl.objective.advantages import (
     Rewards,
     advantages,
     leave_one_out,
-    normalise_batch,
     normalise_none,
-    normalise_prompt,
     normalise_running,
 )
 from scalerl.objective.running_statistics import RunningStatistics
@@ -35,46 +33,11 @@ def test_a_prompt_whose_generations_agree_has_zero_variance():
     assert [group_of(row).zero_variance for row in ROWS] == [False, False, True]
 
 
-def test_one_odd_reward_at_any_place_is_variance():
-    for place in range(4):
-        rewards = [1.0] * 4
-        rewards[place] = 0.5
-        assert not group_of(rewards).zero_variance
-
-
-def test_without_normalisation_the_mean_is_taken_off_and_nothing_else():
-    close(normalise_none(REWARDS).advantage_PG, [[1.5, -0.5, -0.5, -0.5], [1, 1, -1, -1], [0, 0, 0, 0]])
-
-
 def test_leaving_one_out_takes_off_the_mean_of_the_others():
     # Of 1, -1, -1, -1 the others of the first have mean -1, and those of another -1/3.
     expected = [[2, -2 / 3, -2 / 3, -2 / 3], [4 / 3, 4 / 3, -4 / 3, -4 / 3], [0, 0, 0, 0]]
     close(leave_one_out(REWARDS).advantage_PG, expected)
     assert leave_one_out(Rewards.of([[1.0]])).advantage_PG.tolist() == [[0.0]]
-
-
-def test_prompt_level_divides_by_the_std_of_the_prompts_own_rewards():
-    root = math.sqrt(0.75) + 1e-6
-    one = 1 + 1e-6
-    expected = [[1.5 / root, -0.5 / root, -0.5 / root, -0.5 / root], [1 / one, 1 / one, -1 / one, -1 / one], [0] * 4]
-    close(normalise_prompt(REWARDS).advantage_PG, expected)
-
-
-def test_batch_level_divides_by_the_std_of_all_advantages():
-    # All twelve advantages have mean 0 and squares 9/4 + 3/4 + 4 = 7, so their std is sqrt(7 / 12).
-    std = math.sqrt(7 / 12) + 1e-6
-    close(
-        normalise_batch(REWARDS).advantage_PG, [[1.5 / std] + [-0.5 / std] * 3, [1 / std] * 2 + [-1 / std] * 2, [0] * 4]
-    )
-
-
-def test_batch_level_over_the_survivors_has_the_larger_std():
-    # Without row 2 the eight advantages have squares 7, so their std is sqrt(7 / 8).
-    std = math.sqrt(7 / 8) + 1e-6
-    close(
-        normalise_batch(Rewards.of(ROWS[:2])).advantage_PG,
-        [[1.5 / std] + [-0.5 / std] * 3, [1 / std] * 2 + [-1 / std] * 2],
-    )
 
 
 def test_running_statistics_divide_by_the_std_of_all_advantages_so_far():

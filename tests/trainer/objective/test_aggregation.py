@@ -15,29 +15,18 @@ def close(result, expected):
     torch.testing.assert_close(result, torch.tensor(expected), rtol=1e-6, atol=0)
 
 
-def test_token_average_gives_every_token_the_same_weight():
-    e = 1 / 8
-    close(weights_of("token", MASK, GROUP), [[e, 0, 0, 0], [e, 0, e, e], [e, e, 0, 0], [0, e, e, 0]])
-
-
-def test_sample_average_gives_every_sample_the_same_weight():
-    a, b, c = 1 / 4, 1 / 12, 1 / 8
-    close(weights_of("sample", MASK, GROUP), [[a, 0, 0, 0], [b, 0, b, b], [c, c, 0, 0], [0, c, c, 0]])
-
-
-def test_prompt_average_gives_every_prompt_the_same_weight():
-    # Each prompt has four tokens in all, worth 1/2 together.
-    e = 1 / 8
-    close(weights_of("prompt", MASK, GROUP), [[e, 0, 0, 0], [e, 0, e, e], [e, e, 0, 0], [0, e, e, 0]])
-
-
-def test_the_sum_gives_every_token_one():
-    close(weights_of("sum", MASK, GROUP), [[1.0, 0, 0, 0], [1, 0, 1, 1], [1, 1, 0, 0], [0, 1, 1, 0]])
-
-
-def test_a_constant_divides_every_sample_by_the_token_limit():
-    e = 1 / (4 * 10)
-    close(weights_of("constant", MASK, GROUP), [[e, 0, 0, 0], [e, 0, e, e], [e, e, 0, 0], [0, e, e, 0]])
+@pytest.mark.parametrize(
+    ("name", "a", "b", "c"),
+    [
+        ("token", 1 / 8, 1 / 8, 1 / 8),
+        ("sample", 1 / 4, 1 / 12, 1 / 8),
+        ("prompt", 1 / 8, 1 / 8, 1 / 8),  # each prompt has four tokens in all, worth 1/2 together
+        ("sum", 1.0, 1.0, 1.0),
+        ("constant", 1 / 40, 1 / 40, 1 / 40),  # four samples, ten tokens at most
+    ],
+)
+def test_weights_by_hand(name, a, b, c):
+    close(weights_of(name, MASK, GROUP), [[a, 0, 0, 0], [b, 0, b, b], [c, c, 0, 0], [0, c, c, 0]])
 
 
 def test_prompt_average_does_not_favour_prompts_with_long_answers():

@@ -67,20 +67,6 @@ def test_gae_equals_the_loop_whatever_stands_off_the_mask(gamma, gae_lambda, rub
         close(result, tensor(*expected))
 
 
-def test_with_lambda_and_gamma_one_a_value_and_its_advantage_add_up_to_the_reward_still_to_come():
-    rewards, values, own = random_rows(1)
-    advantage = gae(tensor(*rewards), tensor(*values), torch.tensor(own), 1.0, 1.0)
-    for row, mine in enumerate(own):
-        for t in (t for t, own_token in enumerate(mine) if own_token):
-            to_come = math.fsum(r for r, own_token in zip(rewards[row][t:], mine[t:], strict=True) if own_token)
-            assert float(advantage[row, t]) + values[row][t] == pytest.approx(to_come, abs=1e-12)
-
-
-def test_values_that_foresee_everything_leave_no_advantage():
-    mask = torch.tensor([[False, True, True, False, True]])
-    close(gae(tensor([0, 0, 0, 0, -1]), tensor([3, -1, -1, 3, -1]), mask, 1.0, 0.95), tensor([0, 0, 0, 0, 0]))
-
-
 def test_the_reward_comes_with_the_last_token_of_the_policys_own():
     mask = torch.tensor([[False, True, True, False, False], [False, False, True, True, True], [False] * 5])
     close(

@@ -34,11 +34,6 @@ def test_k2_is_half_the_squared_log_ratio():
     assert result.tolist() == pytest.approx([math.log(q / p) ** 2 / 2 for p, q in zip(PI, REF, strict=True)], rel=1e-12)
 
 
-@pytest.mark.parametrize("estimator", ["k2", "k3"])
-def test_k2_and_k3_are_never_negative(estimator):
-    assert (each_token(estimator, torch.tensor(PI, dtype=torch.float64).log()) >= 0).all()
-
-
 @pytest.mark.parametrize(
     ("estimator", "slope"), [("k1", [0.0] * 4), ("k2", KL_SLOPE), ("k3", REVERSE_SLOPE)], ids=["k1", "k2", "k3"]
 )
@@ -48,14 +43,6 @@ def test_the_mean_gradient_in_the_loss_is_the_one_the_recipe_promises(estimator,
     (torch.tensor(PI, dtype=torch.float64) * each_token(estimator, logits)).sum().backward()
     assert logits.grad.tolist() == pytest.approx(slope, rel=1e-9, abs=1e-12)
     assert pytest.approx(REVERSE, rel=0.05) != KL
-
-
-@pytest.mark.parametrize("estimator", list(ESTIMATORS))
-def test_the_gradient_of_each_token_is_the_slope_of_its_estimate(estimator):
-    reference = torch.tensor([[-1.3, -0.2]], dtype=torch.float64)
-    logprobs = torch.tensor([[-0.9, -1.1]], dtype=torch.float64, requires_grad=True)
-    mask = torch.ones(1, 2, dtype=torch.bool)
-    assert torch.autograd.gradcheck(lambda x: token_kl(estimator, x, reference, mask), [logprobs], atol=1e-8)
 
 
 @pytest.mark.parametrize("estimator", list(ESTIMATORS))

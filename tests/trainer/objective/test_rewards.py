@@ -4,7 +4,6 @@ import pytest
 from trainer.tiny import tiny_recipe
 
 from scalerl.objective.rewards import length_penalty, reward
-from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Judgement
 
 
@@ -34,11 +33,3 @@ def test_only_right_answers_are_penalised():
     assert [reward(Judgement("right"), n, recipe) for n in lengths] == pytest.approx([1, 1, 1, 0.75, 0.5, 0.25, 0])
     assert [reward(Judgement("wrong"), n, recipe) for n in lengths] == [-1] * 7
     assert [reward(Judgement("unparsable"), n, recipe) for n in lengths] == [-1] * 7
-
-
-def test_the_default_penalty_is_the_papers_seventh_of_the_limit():
-    recipe = ResolvedRecipe.model_validate({"length_control": {"type": "penalty"}})
-    limit = recipe.generation.max_tokens
-    assert reward(Judgement("right"), limit * 6 // 7, recipe) == 1.0
-    assert reward(Judgement("right"), limit, recipe) == pytest.approx(0.0, abs=1e-9)
-    assert reward(Judgement("right"), limit * 13 // 14, recipe) == pytest.approx(0.5, abs=1e-3)

@@ -1,6 +1,5 @@
 """Processes on other nodes: who is let in, who starts what, and what is noticed when something dies."""
 
-import json
 import os
 import pickle
 import shutil
@@ -52,40 +51,47 @@ def meeting(folder, nodes, monkeypatch):
             process.wait(NOTICED_S)
 
 
-def test_units_start_on_their_nodes_and_end_when_they_are_told(tmp_path, monkeypatch):
-    with meeting(tmp_path, 3, monkeypatch) as (coordinator, launcher, processes):
-        assert [coordinator.node_name(node) for node in range(3)] == ["fake0", "fake1", "fake2"]
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6")  # of this process, not of the agents
-        bodies = [
-            launcher.start(unit(index, node, (index,)), pickle.dumps(echo)) for index, node in ((0, 0), (1, 1), (2, 2))
-        ]
-        said = [body.connect().recv() for body in bodies]
-        assert [visible for _, visible in said] == ["4", "1", "2"]
-        assert [process for process, _ in said] == [body.process_id for body in bodies]
-        assert [parent_of(process) for process, _ in said] == [os.getpid(), *(agent.pid for agent in processes)]
-        # A long message arrives whole: what a unit is started with may hold a model.
-        large = os.urandom(1 << 20) * 64
-        bodies[1].connect().send(large)
-        assert bodies[1].connect().recv() == large
-        for body in bodies:
-            body.kill()
-        assert [body.bury() for body in bodies] == [-9, -9, -9]
-        assert not any(is_alive(process) for process, _ in said)
-    assert [process.returncode for process in processes] == [0, 0]
+@pytest.fixture(scope="module")
+def three_nodes(tmp_path_factory):
+    """The folder, the coordinator, a launcher and the agents of a meeting that the tests below leave as it was."""
+    folder = tmp_path_factory.mktemp("meeting")
+    with pytest.MonkeyPatch.context() as patch:
+        with meeting(folder, 3, patch) as (coordinator, launcher, processes):
+            yield folder, coordinator, launcher, processes
+        assert [process.returncode for process in processes] == [0, 0]
 
 
-def test_how_a_unit_ended_is_told_and_what_it_had_started_is_ended(tmp_path, monkeypatch):
-    with meeting(tmp_path, 2, monkeypatch) as (_, launcher, _):
-        by_itself = launcher.start(unit(0, 1), pickle.dumps(end_by_itself))
-        assert by_itself.connect().recv() == "before"
-        with pytest.raises(EOFError):
-            by_itself.connect().recv()
-        assert by_itself.bury() == 3
-        killed = launcher.start(unit(0, 1), pickle.dumps(with_a_child))
-        process, child = killed.connect().recv()
-        os.kill(process, signal.SIGKILL)
-        assert killed.bury() == -9
-        wait_until(lambda: not is_alive(child), "the end of what the unit had started", limit_s=NOTICED_S)
+def test_units_start_on_their_nodes_and_end_when_they_are_told(three_nodes, monkeypatch):
+    _, coordinator, launcher, processes = three_nodes
+    assert [coordinator.node_name(node) for node in range(3)] == ["fake0", "fake1", "fake2"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6")  # of this process, not of the agents
+    bodies = [launcher.start(unit(node, node, (node,)), pickle.dumps(echo)) for node in range(3)]
+    said = [body.connect().recv() for body in bodies]
+    assert [visible for _, visible in said] == ["4", "1", "2"]
+    assert [process for process, _ in said] == [body.process_id for body in bodies]
+    assert [parent_of(process) for process, _ in said] == [os.getpid(), *(agent.pid for agent in processes)]
+    # A long message arrives whole: what a unit is started with may hold a model.
+    large = os.urandom(1 << 20) * 64
+    bodies[1].connect().send(large)
+    assert bodies[1].connect().recv() == large
+    for body in bodies:
+        body.kill()
+    assert [body.bury() for body in bodies] == [-9, -9, -9]
+    assert not any(is_alive(process) for process, _ in said)
+
+
+def test_how_a_unit_ended_is_told_and_what_it_had_started_is_ended(three_nodes):
+    _, _, launcher, _ = three_nodes
+    by_itself = launcher.start(unit(0, 1), pickle.dumps(end_by_itself))
+    assert by_itself.connect().recv() == "before"
+    with pytest.raises(EOFError):
+        by_itself.connect().recv()
+    assert by_itself.bury() == 3
+    killed = launcher.start(unit(0, 1), pickle.dumps(with_a_child))
+    process, child = killed.connect().recv()
+    os.kill(process, signal.SIGKILL)
+    assert killed.bury() == -9
+    wait_until(lambda: not is_alive(child), "the end of what the unit had started", limit_s=NOTICED_S)
 
 
 def test_an_agent_that_dies_takes_its_units_with_it_and_the_others_go_on(tmp_path, monkeypatch):
@@ -114,38 +120,16 @@ def test_an_agent_that_dies_takes_its_units_with_it_and_the_others_go_on(tmp_pat
             coordinator.await_agents()
 
 
-def test_when_the_coordinator_is_killed_agents_and_their_units_end(tmp_path):
-    with agents(tmp_path, 3) as processes:
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:  # a coordinator of its own process, to be killed
-            coordinator = Coordinator(tmp_path, place(0, 3), listen="127.0.0.1")
-            coordinator.await_agents()
-            units = [coordinator.start(f"unit {node}", node, (), pickle.dumps(with_a_child)) for node in (1, 2)]
-            found = [coordinator.connection(unit).recv() for unit in units]
-            os.write(writer, json.dumps(found).encode() + b"\n")
-            time.sleep(600)
-        os.close(writer)
-        with os.fdopen(reader) as said:
-            started = [process for both in json.loads(said.readline()) for process in both]
-        assert all(is_alive(process) for process in started)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        for process in processes:
-            assert process.wait(NOTICED_S) == 0
-        wait_until(lambda: not any(map(is_alive, started)), "the units' end", limit_s=NOTICED_S)
-
-
-def test_signals_of_a_job_end_neither_an_agent_nor_its_units(tmp_path, monkeypatch):
-    with meeting(tmp_path, 2, monkeypatch) as (_, launcher, (agent,)):
-        body = launcher.start(unit(0, 1), pickle.dumps(echo))
-        process, _ = body.connect().recv()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2):
-            for one in (agent.pid, process):
-                os.kill(one, number)
-            body.connect().send(f"there after {number}")
-            assert body.connect().recv() == f"there after {number}"
-        assert agent.poll() is None
+def test_signals_of_a_job_end_neither_an_agent_nor_its_units(three_nodes):
+    _, _, launcher, (agent, _) = three_nodes
+    body = launcher.start(unit(0, 1), pickle.dumps(echo))
+    process, _ = body.connect().recv()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2):
+        for one in (agent.pid, process):
+            os.kill(one, number)
+        body.connect().send(f"there after {number}")
+        assert body.connect().recv() == f"there after {number}"
+    assert agent.poll() is None
 
 
 def test_the_meeting_file_is_for_its_owner_alone_and_of_one_attempt(tmp_path):
@@ -163,21 +147,21 @@ def test_the_meeting_file_is_for_its_owner_alone_and_of_one_attempt(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_who_does_not_know_the_key_gets_nothing_and_holds_nobody_up(tmp_path, monkeypatch, capfd):
+def test_who_does_not_know_the_key_gets_nothing_and_holds_nobody_up(three_nodes, tmp_path, capfd):
     unpickled = tmp_path / "unpickled"
-    with meeting(tmp_path, 2, monkeypatch) as (_, launcher, _):
-        point = read_meeting(tmp_path, "1.0")
-        with pytest.raises(AuthenticationError, match="does not know the key"):
-            call("127.0.0.1", point.port, b"another key")
-        silent = socket.create_connection(("127.0.0.1", point.port))
-        garbage = socket.create_connection(("127.0.0.1", point.port))
-        garbage.sendall(b"\0\0\0\x04cos\n" + pickle.dumps(Touch(str(unpickled))))
-        body = launcher.start(unit(0, 1), pickle.dumps(echo))
-        assert body.connect().recv()
-        assert silent.recv(1000)  # it was asked for the key
-        wait_until(lambda: silent.recv(1000) == b"", "the end of the silent caller")
-        garbage.close()
-        silent.close()
+    folder, _, launcher, _ = three_nodes
+    point = read_meeting(folder, "1.0")
+    with pytest.raises(AuthenticationError, match="does not know the key"):
+        call("127.0.0.1", point.port, b"another key")
+    silent = socket.create_connection(("127.0.0.1", point.port))
+    garbage = socket.create_connection(("127.0.0.1", point.port))
+    garbage.sendall(b"\0\0\0\x04cos\n" + pickle.dumps(Touch(str(unpickled))))
+    body = launcher.start(unit(0, 1), pickle.dumps(echo))
+    assert body.connect().recv()
+    assert silent.recv(1000)  # it was asked for the key
+    wait_until(lambda: silent.recv(1000) == b"", "the end of the silent caller")
+    garbage.close()
+    silent.close()
     assert not unpickled.exists()
     assert "rejected a connection" in capfd.readouterr().out
 
@@ -224,10 +208,9 @@ connection.recv_bytes()
 
 
 @pytest.fixture
-def other_network(request):
+def other_network():
     """The name of a network namespace at the other end of a cable; it needs root."""
-    number = request.node.callspec.indices["is_sending"]
-    name, network = f"f{number}{os.getpid()}", f"10.201.{7 + number}"
+    name, network = f"f{os.getpid()}", "10.201.7"
     commands = [
         f"ip netns add {name}",
         f"ip link add {name}a type veth peer name {name}b netns {name}",
@@ -246,29 +229,29 @@ def other_network(request):
             subprocess.run(["ip", "netns", "del", name], capture_output=True)
 
 
-@pytest.mark.parametrize("is_sending", [False, True])
-def test_a_node_without_power_is_noticed(other_network, is_sending):
+def test_a_node_without_power_is_noticed_by_who_waits_and_by_who_sends(other_network):
     name, address = other_network
     with listen_on(address) as ours:
         ours.settimeout(60)
-        far = subprocess.Popen(
-            ["ip", "netns", "exec", name, sys.executable, "-c", FAR, address, str(ours.getsockname()[1])],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-        )
+        command = ["ip", "netns", "exec", name, sys.executable, "-c", FAR, address, str(ours.getsockname()[1])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        far = [subprocess.Popen(command, env=environment) for _ in range(2)]
         try:
-            connection = let_in(ours.accept()[0], b"k" * 32)
-            give_up_soon(connection)
+            waiting, sending = (let_in(ours.accept()[0], b"k" * 32) for _ in far)
+            for connection in (waiting, sending):
+                give_up_soon(connection)
             # Not a word comes through any more, not even that the connection is closed.
             subprocess.run(["ip", "-n", name, "link", "set", f"{name}b", "down"], check=True)
             cut = time.monotonic()
-            if is_sending:
-                connection.send_bytes(b"an order")
-            with pytest.raises(OSError, match=r"timed out|No route"):
-                connection.recv_bytes()
+            sending.send_bytes(b"an order")
+            for connection in (waiting, sending):
+                with pytest.raises(OSError, match=r"timed out|No route"):
+                    connection.recv_bytes()
             assert time.monotonic() - cut < NOTICED_S
         finally:
-            far.kill()
-            far.wait()
+            for process in far:
+                process.kill()
+                process.wait()
 
 
 def test_the_interface_of_an_address_is_found():

@@ -11,7 +11,6 @@ from trainer.processes.test_agents import meeting, unit
 from trainer.processes.weight_units import LAYERS, RankUnit, ReaderUnit, large_weights
 from waiting import wait_until
 
-from scalerl.weights import keeper as keeper_module
 from scalerl.weights.broadcast import BroadcastStore
 from scalerl.weights.layer_groups import names_of_rank
 from scalerl.weights.store import UnusablePublication
@@ -94,23 +93,3 @@ def test_keepers_a_rank_and_a_receiver_are_killed_in_the_middle(tmp_path, monkey
         assert fetched(3, 3) == "whole"
         store.close()
     assert "takes weights from" not in capfd.readouterr().out
-
-
-def test_a_node_that_cannot_reach_the_others_takes_weights_from_the_folder(tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(keeper_module, "TAKE_LIMIT_S", 1.0)
-    with meeting(tmp_path, 2, monkeypatch) as (coordinator, launcher, agents):
-        store = BroadcastStore(large_weights(0), coordinator, tmp_path / "weights", ranks=(0,), readers=(1,))
-        reader = launcher.start(unit(1, 1), pickle.dumps(ReaderUnit(store=store))).connect()
-        os.kill(agents[0].pid, signal.SIGSTOP)  # it lives, and says nothing
-        for number in (1, 2):
-            store.publish(number, number, large_weights(number))
-            store.broadcast(number, number)
-            wait_until(lambda: not store.is_broadcasting, "the end of the broadcast")
-            reader.send(number)
-            assert reader.recv() == "whole"
-        os.kill(agents[0].pid, signal.SIGCONT)
-        store.close()
-        assert not (tmp_path / "weights").exists()
-    said = capfd.readouterr().out
-    assert said.count("fake1 cannot take weights from fake0: no answer within 1 s") == 1
-    assert said.count(f"fake1 takes weights from {tmp_path / 'weights'} from now on") == 1

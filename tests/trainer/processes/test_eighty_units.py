@@ -7,12 +7,12 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from trainer.cluster.test_other_engines import ANSWERS, parts_of, versions_of
+from trainer.cluster.test_other_engines import ANSWERS, parts_of
 from trainer.engines import ListGenerator, SlowGenerator, ThreadLauncher
-from trainer.tiny import random_policy, tiny_recipe
+from trainer.tiny import random_policy
+from trainer.wall import assert_no_group_is_lost_or_used_twice, versions_of, wall_recipe, watched_draws
 
 from scalerl.processes import GeneratorWork, WallCluster, local_units, process_cluster
-from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
 from scalerl.weights.shared_memory import SharedMemoryStore
 
@@ -23,8 +23,7 @@ UNITS, SLOW, LATE, KILLED = 80, 7, 11, (23, 42)
 def test_of_eighty_units_two_are_killed_one_is_slow_one_is_late_and_no_group_is_lost_or_doubled(monkeypatch):
     monkeypatch.setattr(process_cluster, "LATE_S", 0.5)
     settings = {"zero_variance": "keep", "batch": {"prompts": 32}, "length_control": {"type": "none"}}
-    recipe = tiny_recipe(off_policy={"type": "pipeline", "k": 8}, **settings).model_dump()
-    recipe = ResolvedRecipe.model_validate(recipe | {"cluster": {"type": "wall", "generators": UNITS, "slots": 8}})
+    recipe = wall_recipe(UNITS, 8, off_policy={"type": "pipeline", "k": 8}, **settings)
     policy = random_policy(recipe)
     parts = parts_of(recipe, policy)
     store, late = SharedMemoryStore(policy.exported_weights()), threading.Event()
@@ -33,7 +32,7 @@ def test_of_eighty_units_two_are_killed_one_is_slow_one_is_late_and_no_group_is_
     work = GeneratorWork(maker=partial(ListGenerator, ANSWERS), store=store, threads=1)
     units = local_units(recipe)
     cluster = WallCluster(launcher=launcher, units=units, work=work, off_clock=ListGenerator(ANSWERS), **parts)
-    drawn = watch(cluster)
+    drawn = watched_draws(cluster)
     finished = Counter()
     collect = cluster._collect
 
@@ -67,12 +66,8 @@ def test_of_eighty_units_two_are_killed_one_is_slow_one_is_late_and_no_group_is_
     assert sorted(line.split(".")[0] for line in cluster.news) == [
         f"generator {number} died (signal 9)" for number in KILLED
     ]
-    # Every group that was drawn was trained on, waits or is being generated; a group is as many rollouts as it should.
-    trained = [group for step in steps for group in step.groups]
-    inside = [group for _, group in cluster.ready]
-    assert Counter(group.prompt.id for group in trained + inside) + Counter(
-        assembly.prompt.id for assembly in cluster.assembling.values()
-    ) == Counter(drawn)
+    assert_no_group_is_lost_or_used_twice(cluster, steps, drawn)
+    trained, inside = [group for step in steps for group in step.groups], [group for _, group in cluster.ready]
     assert {len(group.rollouts) for group in trained + inside} == {recipe.batch.generations}
     # What came in twice came in again after a death.
     twice = {group for (group, _), count in finished.items() if count > 1}
@@ -89,16 +84,3 @@ def test_of_eighty_units_two_are_killed_one_is_slow_one_is_late_and_no_group_is_
         for body in bodies:
             body.thread.join(10)
             assert not body.thread.is_alive()
-
-
-def watch(cluster):
-    """Ids of the prompts that are drawn from here on."""
-    drawn, draw = [], cluster.pool.draw
-
-    def watched():
-        prompt = draw()
-        drawn.append(prompt.id)
-        return prompt
-
-    cluster.pool.draw = watched
-    return drawn

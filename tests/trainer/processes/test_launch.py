@@ -4,7 +4,6 @@ import os
 import pickle
 import subprocess
 import sys
-from functools import partial
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
@@ -14,10 +13,6 @@ from waiting import wait_until
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.processes import LocalLauncher
 from scalerl.processes.launch import end_group, visible_devices
-
-
-def tell(name, connection):
-    connection.send_bytes(os.environ[name].encode())
 
 
 @pytest.mark.parametrize(
@@ -32,18 +27,6 @@ def tell(name, connection):
 )
 def test_devices_are_counted_among_those_that_are_visible_to_the_coordinator(devices, outer, expected):
     assert visible_devices(devices, outer) == expected
-
-
-def test_a_process_sees_the_devices_of_its_unit_alone(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6")
-    launcher = LocalLauncher()
-    unit = PlacedUnit(role="generator", index=1, node=0, devices=(2,))
-    body = launcher.start(unit, pickle.dumps(partial(tell, "CUDA_VISIBLE_DEVICES")))
-    try:
-        assert body.connect().recv_bytes() == b"6"
-        assert body.bury() == 0
-    finally:
-        body.kill()
 
 
 def fail(connection):

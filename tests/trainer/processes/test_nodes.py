@@ -1,45 +1,39 @@
 """A run over four nodes of this machine: whatever dies is noticed, the run goes on or resumes, and nothing is lost."""
 
 import json
-import multiprocessing
 import os
 import signal
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 
-import numpy as np
 import pytest
 from trainer.processes.agents import agents, children_of, is_alive, parent_of, place
-from trainer.processes.test_process_cluster import (
+from trainer.runs import PROCESSES
+from trainer.tiny import random_policy, tiny_recipe
+from trainer.wall import (
     assert_no_group_is_lost_or_used_twice,
     schedule_recipe,
     take_steps,
+    wall_cluster,
     wall_recipe,
 )
-from trainer.tiny import generator_of, maker_of, random_policy, tiny_recipe
 from waiting import wait_until
 
-from scalerl.learner.torch_learner import TorchLearner
-from scalerl.processes import AgentLauncher, Coordinator, GeneratorWork, WallCluster, units_of
-from scalerl.prompts.mixed_pool import make_pool
+from scalerl.processes import AgentLauncher, Coordinator, units_of
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
-from scalerl.tasks import make_task
-from scalerl.tokens import SymbolTokenizer
 from scalerl.weights.broadcast import BroadcastStore
 
 pytestmark = pytest.mark.timeout(240)
 NODES = 4
 NOTICED_S = 10.0
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["scalerl.run.loop"])
 
 
 def test_an_agent_and_a_process_are_killed_and_no_group_is_lost_or_doubled(tmp_path, monkeypatch):
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
     recipe = schedule_recipe("pipeline", 8, generators=NODES - 1, length_control={"type": "none"})
-    policy, task = random_policy(recipe), make_task(recipe.tasks[0], SymbolTokenizer())
+    policy = random_policy(recipe)
     with ExitStack() as stack:
         coordinator = stack.enter_context(Coordinator(tmp_path, place(0, NODES), listen="127.0.0.1"))
         processes = stack.enter_context(agents(tmp_path, NODES))
@@ -51,33 +45,11 @@ def test_an_agent_and_a_process_are_killed_and_no_group_is_lost_or_doubled(tmp_p
             ("generator 1", 2),
             ("generator 2", 3),
         ]
-        cluster = WallCluster(
-            recipe=recipe,
-            launcher=AgentLauncher(coordinator),
-            units=units,
-            work=GeneratorWork(
-                maker=maker_of(recipe, task, policy),
-                store=BroadcastStore(
-                    policy.exported_weights(), coordinator, tmp_path / "weights", ranks=[0], readers=range(1, NODES)
-                ),
-                threads=1,
-            ),
-            off_clock=generator_of(recipe, task, policy, slots=512),
-            learner=TorchLearner(policy, recipe),
-            pool=make_pool(recipe, task, (0, 3)),
-            task=task,
-            rng=np.random.default_rng(1),
+        store = BroadcastStore(
+            policy.exported_weights(), coordinator, tmp_path / "weights", ranks=[0], readers=range(1, NODES)
         )
-        stack.enter_context(closing(cluster))
-        drawn, draw = [], cluster.pool.draw
-
-        def watched():
-            prompt = draw()
-            drawn.append(prompt.id)
-            return prompt
-
-        cluster.pool.draw = watched
-        cluster.start()
+        launcher = AgentLauncher(coordinator)
+        cluster = stack.enter_context(wall_cluster(recipe, policy, store, launcher=launcher, units=units))
         steps = take_steps(cluster, 3)
         assert [(unit.unit, unit.node, unit.state) for unit in cluster.units()] == [
             ("trainer 0", "fake0", "at work"),
@@ -109,7 +81,7 @@ def test_an_agent_and_a_process_are_killed_and_no_group_is_lost_or_doubled(tmp_p
         with cluster.paused():
             cluster.catch_up()
             spent, elapsed = cluster.device_seconds(), cluster.clock.trainer_free
-            assert_no_group_is_lost_or_used_twice(cluster, steps, drawn)
+            assert_no_group_is_lost_or_used_twice(cluster, steps, cluster.drawn)
         last = [*first, *cluster.fleet.process_ids]
         cluster.close()
         assert not any(map(is_alive, last))

@@ -8,32 +8,36 @@ import re
 import signal
 import threading
 import time
-from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import numpy as np
 import pytest
 import torch
-from pydantic import ValidationError
 from trainer.attempts import attempt
 from trainer.processes.agents import is_alive, unit_processes
-from trainer.tiny import SETTINGS, fixed_policy, generator_of, maker_of, random_policy, tiny_recipe
+from trainer.runs import PROCESSES
+from trainer.tiny import SETTINGS, fixed_policy, maker_of, random_policy, tiny_recipe
+from trainer.wall import (
+    assert_no_group_is_lost_or_used_twice,
+    schedule_recipe,
+    take_steps,
+    versions_of,
+    wall_cluster,
+    wall_recipe,
+)
 from waiting import wait_until
 
 from scalerl.errors import Interrupted
 from scalerl.generator.request import Request
-from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
-from scalerl.processes import GeneratorWork, LocalLauncher, WallCluster, fleet, generator_fleet, local_units
+from scalerl.processes import GeneratorWork, fleet, generator_fleet, local_units
 from scalerl.processes.generator_process import GeneratorProcess
 from scalerl.processes.messages import NewRequests, NewWeights, Paused, Resume, from_bytes, to_bytes
 from scalerl.processes.remote_learner import LOOK_S
 from scalerl.processes.time_sheet import Pastime, ReportedAccount, TimeSheet
-from scalerl.prompts.pool import PromptPool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
-from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
 from scalerl.tokens import SymbolTokenizer
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID
@@ -41,92 +45,34 @@ from scalerl.weights.shared_memory import SharedMemoryStore
 
 pytestmark = pytest.mark.timeout(120)
 
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["scalerl.run.loop"])
 
-
-def wall_recipe(generators=1, slots=12, **changes):
-    recipe = tiny_recipe(**changes).model_dump()
-    cluster = {"type": "wall", "generators": generators, "slots": slots}
-    return ResolvedRecipe.model_validate(recipe | {"cluster": cluster})
-
-
-def schedule_recipe(schedule, k, generators=1, **changes):
-    settings = {"off_policy": {"type": schedule, "k": k}, "zero_variance": "keep", "curriculum": {"type": "uniform"}}
-    return wall_recipe(generators=generators, **settings | changes)
-
-
-@contextmanager
-def running(recipe, policy, *, state=None):
-    """A cluster of that recipe whose processes end with the block; started unless it first takes over a state."""
-    task = make_task(recipe.tasks[0], SymbolTokenizer())
-    store = SharedMemoryStore(policy.exported_weights())
-    cluster = WallCluster(
-        recipe=recipe,
-        launcher=LocalLauncher(),
-        units=local_units(recipe),
-        work=GeneratorWork(maker=maker_of(recipe, task, policy), store=store, threads=1),
-        off_clock=generator_of(recipe, task, policy, slots=512),
-        learner=TorchLearner(policy, recipe),
-        pool=PromptPool(task.train, recipe.curriculum, np.random.default_rng(0)),
-        task=task,
-        rng=np.random.default_rng(1),
-    )
-    cluster.drawn = []
-    draw = cluster.pool.draw
-
-    def watched_draw():
-        prompt = draw()
-        cluster.drawn.append(prompt.id)
-        return prompt
-
-    cluster.pool.draw = watched_draw
-    try:
-        if state is not None:
-            cluster.load_state_dict(state)
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.close()
-
-
-def take_steps(cluster, count):
-    return [SCHEDULES[cluster.recipe.off_policy.type](cluster) for _ in range(count)]
-
-
-def versions_of(step):
-    return np.concatenate([rollout.versions for group in step.groups for rollout in group.rollouts])
-
-
-def assert_no_group_is_lost_or_used_twice(cluster, steps, drawn):
-    consumed = [group.prompt.id for step in steps for group in step.groups]
-    inside = [group.prompt.id for _, group in cluster.ready] + [a.prompt.id for a in cluster.assembling.values()]
-    inside += [group.prompt.id for batch in cluster.pending for group in batch]
-    assert Counter(consumed + inside) == Counter(drawn)
+def running(recipe, policy=None, **settings):
+    """A cluster of that recipe whose weights go through the memory of this machine."""
+    policy = policy or random_policy(recipe)
+    return wall_cluster(recipe, policy, SharedMemoryStore(policy.exported_weights()), **settings)
 
 
 # --- schedules ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("k", "generators"), [(1, 1), (2, 2), (8, 1)])
-def test_pipeline_takes_weights_mid_sequence_and_no_token_is_more_than_k_steps_old(k, generators):
-    recipe = schedule_recipe("pipeline", k, generators)
-    with running(recipe, random_policy(recipe)) as cluster:
+def test_pipeline_takes_weights_mid_sequence_and_no_token_is_more_than_k_steps_old():
+    k = 2
+    recipe = schedule_recipe("pipeline", k, generators=2)
+    with running(recipe) as cluster:
         steps = take_steps(cluster, 40)
         assert [step.version for step in steps] == list(range(40))
-        assert max(step.version - versions_of(step).min() for step in steps) <= k
+        assert max(step.version - min(versions_of(step)) for step in steps) <= k
         assert_no_group_is_lost_or_used_twice(cluster, steps, cluster.drawn)
     rollouts = [rollout for step in steps for group in step.groups for rollout in group.rollouts]
     assert all((np.diff(rollout.versions) >= 0).all() for rollout in rollouts)
     assert any(len(set(rollout.versions.tolist())) > 1 for rollout in rollouts)
 
 
-@pytest.mark.parametrize("generators", [1, 2])
-def test_ppo_takes_k_steps_on_what_one_frozen_policy_generated(generators):
-    recipe = schedule_recipe("ppo_off_policy", 3, generators)
-    with running(recipe, random_policy(recipe)) as cluster:
+def test_ppo_takes_k_steps_on_what_one_frozen_policy_generated():
+    recipe = schedule_recipe("ppo_off_policy", 3, generators=2)
+    with running(recipe) as cluster:
         steps = take_steps(cluster, 8)
-        assert [set(versions_of(step).tolist()) for step in steps] == [{n // 3 * 3} for n in range(8)]
+        assert [versions_of(step) for step in steps] == [{n // 3 * 3} for n in range(8)]
         assert_no_group_is_lost_or_used_twice(cluster, steps, cluster.drawn)
         consumed = [group.prompt.id for step in steps for group in step.groups]
         assert consumed == cluster.drawn[: len(consumed)]
@@ -253,10 +199,10 @@ def test_between_two_reports_a_generator_does_what_it_last_said():
     assert sum(account.at(18.9).values()) == 19.0
 
 
-@pytest.mark.parametrize(("schedule", "generators"), [("pipeline", 1), ("ppo_off_policy", 2)])
-def test_busy_and_idle_time_of_all_devices_make_up_the_elapsed_time_and_pauses_are_not_in_it(schedule, generators):
-    recipe = schedule_recipe(schedule, 2, generators)
-    with running(recipe, random_policy(recipe)) as cluster:
+def test_busy_and_idle_time_of_all_devices_make_up_the_elapsed_time_and_pauses_are_not_in_it():
+    generators = 2
+    recipe = schedule_recipe("pipeline", 2, generators)
+    with running(recipe) as cluster:
         started = time.monotonic()
         take_steps(cluster, 30)
         with cluster.paused():
@@ -293,35 +239,12 @@ def test_busy_and_idle_time_of_all_devices_make_up_the_elapsed_time_and_pauses_a
         assert all(0 < share < 1 for share in utilisation.values())
 
 
-def test_generators_of_ppo_idle_while_the_trainer_works_and_the_other_way_round():
-    recipe = schedule_recipe("ppo_off_policy", 8, batch={"prompts": 8, "generations": 8})
-    with running(recipe, random_policy(recipe)) as cluster:
-        take_steps(cluster, 24)
-        generator_idle, trainer_idle = cluster.idle_shares()
-        # Taking turns, each works at most when the other does not.
-        assert generator_idle + trainer_idle > 0.8
-
-
-def test_nothing_is_decoded_and_no_time_passes_during_a_pause():
-    recipe = schedule_recipe("pipeline", 8)
-    with running(recipe, random_policy(recipe)) as cluster:
-        take_steps(cluster, 3)
-        with cluster.paused():
-            cluster.catch_up()
-            before = copy.copy(vars(cluster.clock))
-            time.sleep(0.3)
-            cluster.catch_up()
-            assert vars(cluster.clock) == before
-        take_steps(cluster, 1)
-        assert cluster.clock.now > before["now"]
-
-
 # --- shared weights -------------------------------------------------------------------------------------------------
 
 
 def test_the_trainer_waits_before_it_writes_where_a_generator_may_still_read():
     recipe = schedule_recipe("pipeline", 8)
-    with running(recipe, random_policy(recipe)) as cluster, cluster.paused():
+    with running(recipe) as cluster, cluster.paused():
         process = cluster.fleet.process_ids[0]
         os.kill(process, signal.SIGSTOP)  # it takes nothing any more
         cluster.push_weights()
@@ -342,17 +265,15 @@ def test_the_trainer_waits_before_it_writes_where_a_generator_may_still_read():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("schedule", "generators"), [("pipeline", 2), ("ppo_off_policy", 1)])
-def test_a_cluster_that_takes_over_a_state_goes_on_with_every_rollout_in_flight(tmp_path, schedule, generators):
-    recipe = schedule_recipe(schedule, 3, generators)
-    with running(recipe, random_policy(recipe)) as cluster:
+def test_a_cluster_that_takes_over_a_state_goes_on_with_every_rollout_in_flight(tmp_path):
+    recipe = schedule_recipe("pipeline", 3, generators=2)
+    with running(recipe) as cluster:
         steps = take_steps(cluster, 7)
         with cluster.paused():
             torch.save(cluster.state_dict(), tmp_path / "state.pt")
         drawn, clock = cluster.drawn, cluster.clock
     state = torch.load(tmp_path / "state.pt", weights_only=False)
-    if schedule == "pipeline":  # else there would be nothing to lose
-        assert sum(len(generator["requests"]) for generator in state["generators"]) > 0
+    assert sum(len(generator["requests"]) for generator in state["generators"]) > 0  # else nothing could be lost
     with running(recipe, new_policy(recipe), state=copy.deepcopy(state)) as again:
         assert again.clock.flops >= clock.flops > 0
         with again.paused():
@@ -360,7 +281,7 @@ def test_a_cluster_that_takes_over_a_state_goes_on_with_every_rollout_in_flight(
         assert [one["version"] for one in kept] >= [one["version"] for one in state["generators"]]
         steps += take_steps(again, 7)
         assert [step.version for step in steps] == list(range(14))
-        assert max(step.version - versions_of(step).min() for step in steps) <= 3
+        assert max(step.version - min(versions_of(step)) for step in steps) <= 3
         assert_no_group_is_lost_or_used_twice(again, steps, drawn + again.drawn)
         assert again.clock.trainer_free > clock.trainer_free
 
@@ -368,10 +289,10 @@ def test_a_cluster_that_takes_over_a_state_goes_on_with_every_rollout_in_flight(
 # --- death ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("schedule", "generators"), [("pipeline", 2), ("ppo_off_policy", 1)])
-def test_the_groups_of_a_killed_generator_are_generated_again_and_it_is_started_again(schedule, generators):
-    recipe = schedule_recipe(schedule, 8, generators, batch={"prompts": 8})
-    with running(recipe, random_policy(recipe)) as cluster:
+def test_the_groups_of_a_killed_generator_are_generated_again_and_it_is_started_again():
+    generators = 2
+    recipe = schedule_recipe("pipeline", 8, generators, batch={"prompts": 8})
+    with running(recipe) as cluster:
         advance, killed, noticed = cluster.advance, {}, []
 
         def kill_in_the_middle():
@@ -393,7 +314,7 @@ def test_the_groups_of_a_killed_generator_are_generated_again_and_it_is_started_
         (told,) = cluster.news
         assert re.fullmatch(rf"generator {generators - 1} died \(signal 9\)\. {again}", told)
         assert [step.version for step in steps] == list(range(len(steps)))
-        assert max(step.version - versions_of(step).min() for step in steps) <= 8
+        assert max(step.version - min(versions_of(step)) for step in steps) <= 8
         assert_no_group_is_lost_or_used_twice(cluster, steps, cluster.drawn)
         for group in (group for step in steps for group in step.groups):
             assert len(group.rollouts) == recipe.batch.generations
@@ -409,7 +330,7 @@ def test_the_groups_of_a_killed_generator_are_generated_again_and_it_is_started_
 def test_a_generator_that_dies_too_often_is_left_dead_and_the_last_one_ends_the_run(monkeypatch):
     monkeypatch.setattr(fleet, "MOST_RESTARTS", 0)
     recipe = schedule_recipe("pipeline", 8, generators=2)
-    with running(recipe, random_policy(recipe)) as cluster:
+    with running(recipe) as cluster:
         steps = take_steps(cluster, 2)
         os.kill(cluster.fleet.process_ids[1], signal.SIGKILL)
         steps += take_steps(cluster, 20)
@@ -424,7 +345,7 @@ def test_a_generator_that_dies_too_often_is_left_dead_and_the_last_one_ends_the_
 def test_a_generator_that_hangs_is_ended_and_started_again(monkeypatch):
     monkeypatch.setattr(generator_fleet, "SILENCE_LIMIT_S", 1.5)
     recipe = schedule_recipe("pipeline", 8, generators=2)
-    with running(recipe, random_policy(recipe)) as cluster:
+    with running(recipe) as cluster:
         steps = take_steps(cluster, 2)
         os.kill(cluster.fleet.process_ids[1], signal.SIGSTOP)
         while not cluster.news:
@@ -439,8 +360,8 @@ BUDGET = 0.0015
 """Device-hours: 2.7 seconds of two processes, hundreds of steps."""
 
 
-def new_run(path, schedule):
-    recipe = schedule_recipe(schedule, 2, checkpoint_every_s=0, evaluation={"every": BUDGET / 3, "samples": 2})
+def new_run(path):
+    recipe = schedule_recipe("pipeline", 2, checkpoint_every_s=0, evaluation={"every": BUDGET / 3, "samples": 2})
     folder = RunFolder(path)
     folder.create(recipe, seed=0)
     return folder
@@ -474,21 +395,16 @@ def warm_starts(tmp_path_factory):
     return tmp_path_factory.mktemp("warm_starts")
 
 
-def in_the_middle(folder, process):
-    """Wait until the run has taken some steps; the process ids of its generators."""
-    wait_until(
-        lambda: folder.read_status().step >= 3 and folder.checkpoint.exists(),
-        "step 3 and a checkpoint",
-    )
-    generators = unit_processes(process.pid)
-    assert len(generators) == 1
-    return generators
+def in_the_middle(folder, process, step):
+    """Wait until the run has taken this step; the process id of its generator."""
+    wait_until(lambda: folder.read_status().step >= step and folder.checkpoint.exists(), "the step and a checkpoint")
+    (generator,) = unit_processes(process.pid)
+    return generator
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("schedule", ["pipeline", "ppo_off_policy"])
-def test_a_run_leaves_a_curve(tmp_path, warm_starts, schedule):
-    rows = finish(new_run(tmp_path / "run", schedule), warm_starts)
+def test_a_run_leaves_a_curve(tmp_path, warm_starts):
+    rows = finish(new_run(tmp_path / "run"), warm_starts)
     evaluations = [row for row in rows if row["kind"] == "eval"]
     assert len(evaluations) >= 3
     assert [row["weight_version"] for row in evaluations] == [row["step"] for row in evaluations]
@@ -508,23 +424,16 @@ def assert_adds_up(rows):
 
 
 @pytest.mark.slow
-def test_generators_of_a_killed_trainer_end_and_the_run_can_be_resumed(tmp_path, warm_starts):
-    folder = new_run(tmp_path / "run", "pipeline")
+def test_a_run_that_is_killed_and_then_asked_to_stop_leaves_no_process_and_resumes(tmp_path, warm_starts):
+    folder = new_run(tmp_path / "run")
     process = start(folder, warm_starts, budget=1.0)
-    (generator,) = in_the_middle(folder, process)
+    generator = in_the_middle(folder, process, 3)
     process.kill()
     wait_until(lambda: not is_alive(generator), "the generator's end")
     process.join(10)
-    step = folder.read_status().step
-    rows = finish(folder, warm_starts, budget=folder.read_status().compute_gpu_hours + BUDGET)
-    assert rows[-1]["step"] > step
-
-
-@pytest.mark.slow
-def test_a_run_asked_to_stop_checkpoints_first_even_if_its_generators_are_asked_too(tmp_path, warm_starts):
-    folder = new_run(tmp_path / "run", "pipeline")
+    killed_at = folder.read_status().step
     process = start(folder, warm_starts, budget=1.0)
-    (generator,) = in_the_middle(folder, process)
+    generator = in_the_middle(folder, process, killed_at + 3)
     os.kill(generator, signal.SIGTERM)  # as a batch system does; Ctrl-C is sent by tests/integration/test_wall.py
     assert process.pid is not None
     os.kill(process.pid, signal.SIGTERM)
@@ -533,17 +442,11 @@ def test_a_run_asked_to_stop_checkpoints_first_even_if_its_generators_are_asked_
     assert not is_alive(generator)
     status = folder.read_status()
     assert (status.state, status.message) == ("cancelled", "asked to stop")
-    finish(folder, warm_starts, budget=status.compute_gpu_hours + BUDGET)
+    rows = finish(folder, warm_starts, budget=status.compute_gpu_hours + BUDGET)
+    assert rows[-1]["step"] > status.step
 
 
 # --- settings -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("setting", ["device", "parameters_stand_for", "tokens_stand_for", "trainers"])
-def test_what_only_a_modelled_cluster_has_is_refused(setting):
-    value = {"device": {}, "trainers": 1}.get(setting, 2.0)
-    with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
-        ResolvedRecipe.model_validate({"cluster": {"type": "wall", setting: value}})
 
 
 def test_a_cluster_without_a_type_is_modelled_and_compute_says_which_it_is():

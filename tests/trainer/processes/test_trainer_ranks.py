@@ -1,30 +1,23 @@
 """Trainer ranks as processes of the wall clock: they train as one process does, and whichever dies, the run says so."""
 
-import os
 import pickle
-import signal
-import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import pytest
-from trainer.cluster.test_other_engines import versions_of
 from trainer.learner_cases import random_groups
-from trainer.run.test_ranks import children, end, is_training, living, start
 from trainer.tiny import random_policy, tiny_recipe
-from waiting import wait_until
+from trainer.wall import versions_of
 
 from scalerl.generator.request import Request
 from scalerl.learner.make import rank_learner
-from scalerl.learner.ranks import RankDied
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.device import Rejected
 from scalerl.processes import LOCAL, LocalLauncher, RemoteLearner, TrainerWork, WallCluster, local_units
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
-from scalerl.run.metrics import read_rows
 from scalerl.run.pending import Due
 from scalerl.run.train_row import progress_of
 from scalerl.schedules import SCHEDULES
@@ -134,23 +127,6 @@ def test_ranks_train_as_one_process_and_publish_what_it_has_and_one_rank_takes_o
         assert losses_of(learner, groups, 2) == pytest.approx(losses_of(alone, groups, 2), abs=CLOSE)
 
 
-def test_a_rank_that_dies_is_named_whether_or_not_it_has_an_order(tmp_path):
-    recipe = recipe_of(LEARNERS["fsdp"])
-    with remote(recipe, tmp_path / "model") as (learner, _):
-        learner.wait_until_there()
-        learner.refuse_dead()
-        os.kill(learner.fleet.process_ids[1], signal.SIGKILL)
-        killed = time.monotonic()
-        with pytest.raises(RankDied, match=r"^rank 1 of the learner's 2 died \(signal 9\)$"):
-            wait_until(learner.refuse_dead, "word of its death", limit_s=10)
-        assert time.monotonic() - killed < 10
-    with remote(recipe, tmp_path / "model") as (learner, _):
-        learner.wait_until_there()
-        os.kill(learner.fleet.process_ids[0], signal.SIGKILL)
-        with pytest.raises(RankDied, match=r"^rank 0 of the learner's 2 died \(signal 9\)$"):
-            losses_of(learner, random_groups(random_policy(recipe)), 50)
-
-
 def without_deepspeed(recipe, folder, ranks):
     """Instead of a learner: a rank whose machine lacks what the recipe asks for."""
     raise Rejected(f"learner 'deepspeed' cannot be imported on rank {ranks.rank}")
@@ -234,104 +210,3 @@ def test_ranks_publish_what_the_evaluator_measures_and_their_wait_for_it_has_a_n
         assert total == pytest.approx(3600 * cluster.compute_gpu_hours, rel=0.01)
     finally:
         cluster.close()
-
-
-# --- whole runs -----------------------------------------------------------------------------------------------------
-
-UNIT = 0.01
-"""Device-hours."""
-
-
-def run_recipe(learner):
-    recipe = tiny_recipe(
-        off_policy={"type": "pipeline", "k": 8},
-        warm_start={"steps": 100},
-        zero_variance="keep",
-        checkpoint_every_s=0.0,
-        evaluation={"every": 1.0, "samples": 2},
-    ).model_dump()
-    cluster = {"type": "wall", "generators": 1, "slots": 12}
-    changes = {"cluster": cluster, "learner": learner, "compute_unit_gpu_hours": UNIT}
-    return ResolvedRecipe.model_validate(recipe | changes)
-
-
-def assert_whole(folder, devices):
-    """The log is that of one run, and the device-seconds of every row add up to its compute."""
-    rows = list(read_rows(folder.metrics, kind="train"))
-    assert [row["step"] for row in rows] == list(range(1, len(rows) + 1))
-    compute = [row["compute_gpu_hours"] for row in rows]
-    assert compute == sorted(compute)
-    assert all(int(lag) <= 8 for row in rows for lag in row["staleness"])
-    for row in rows:
-        spent = {role: sum(seconds.values()) for role, seconds in row["device_s"].items()}
-        assert sum(spent.values()) == pytest.approx(3600 * row["compute_gpu_hours"], rel=0.01)
-    if devices:
-        last = rows[-1]
-        elapsed = 3600 * last["compute_gpu_hours"] / devices
-        trainer = last["device_s"]["trainer"]
-        assert sum(trainer.values()) == pytest.approx((devices - 1) * elapsed, rel=0.01)
-        assert trainer.keys() == {"forward_backward", "sync", "wait_rollouts"}
-    return rows
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    return tmp_path_factory.mktemp("wall_ranks")
-
-
-def until_stopped(path, learner, steps, number):
-    """Begin or resume the run and send all of its processes a signal, as Slurm and Ctrl-C do."""
-    folder, process = start(path, 1000.0, learner, run_recipe)
-    try:
-        wait_until(is_training(folder, steps), f"{steps} steps", process=process, limit_s=240)
-        for pid in living(process):
-            os.kill(pid, number)
-        assert process.wait(60) == 7
-        wait_until(lambda: living(process) == [], "no process of the run", limit_s=10)
-        assert folder.read_status().state == "cancelled"
-    finally:
-        end(process)
-    return folder
-
-
-def test_a_run_is_stopped_resumed_on_one_rank_and_on_two_again_and_its_log_adds_up(place):
-    path, one = place / "stopped", {**LEARNERS["zero2"], "ranks": 1}
-    folder = until_stopped(path, LEARNERS["zero2"], 5, signal.SIGTERM)
-    steps = len(assert_whole(folder, devices=3))
-    folder = until_stopped(path, one, steps + 5, signal.SIGTERM)
-    steps = len(assert_whole(folder, devices=None))
-    folder = until_stopped(path, LEARNERS["zero2"], steps + 5, signal.SIGTERM)
-    rows = assert_whole(folder, devices=None)
-    assert all(row["loss"] is not None for row in rows)
-
-
-@pytest.mark.parametrize("rank", [0, 1])
-def test_a_rank_that_is_killed_ends_the_attempt_within_ten_seconds_and_no_process_stays(place, rank):
-    path = place / "died"
-    folder, process = start(path, 1000.0, LEARNERS["zero3"], run_recipe)
-    steps = len(list(read_rows(folder.metrics, kind="train"))) if folder.metrics.exists() else 0
-    try:
-        wait_until(is_training(folder, steps + 3), "three steps", process=process, limit_s=240)
-        ranks_and_generator = children(process)
-        assert len(ranks_and_generator) == 3
-        os.kill(ranks_and_generator[rank], signal.SIGKILL)
-        killed = time.monotonic()
-        assert process.wait(60) == 1
-        assert time.monotonic() - killed < 10
-        wait_until(lambda: living(process) == [], "no process of the run", limit_s=10)
-        status = folder.read_status()
-        assert (status.state, status.message) == ("failed", f"rank {rank} of the learner's 2 died (signal 9)")
-    finally:
-        end(process)
-
-
-def test_when_the_coordinator_is_killed_ranks_and_generators_end(place):
-    folder, process = start(place / "orphaned", 1000.0, LEARNERS["fsdp"], run_recipe)
-    try:
-        wait_until(is_training(folder, 2), "two steps", process=process, limit_s=240)
-        assert len(living(process)) >= 4
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        wait_until(lambda: living(process) == [], "no process of the run", limit_s=10)
-    finally:
-        end(process)

@@ -6,7 +6,6 @@ import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import pytest
 from waiting import wait_until
 
 from scalerl.warden import Warden
@@ -52,14 +51,6 @@ def hanging(*arguments):
                 os.kill(process, 9)
 
 
-def test_a_unit_that_hangs_and_its_child_end_with_a_killed_coordinator():
-    with hanging() as (coordinator, below):
-        wait_until(lambda: wardens_of(coordinator.pid), "a warden")
-        assert all(map(is_alive, below))
-        coordinator.kill()
-        wait_until(lambda: not any(map(is_alive, below)), "the end of both")
-
-
 def test_a_killed_warden_is_missed_and_followed_by_another():
     with hanging() as (coordinator, below):
         (first,) = wait_until(lambda: wardens_of(coordinator.pid), "a warden")
@@ -91,10 +82,11 @@ def test_a_machine_without_room_for_a_warden_trains_on_and_says_so(monkeypatch, 
     assert capsys.readouterr().out.startswith(said)
 
 
-@pytest.mark.parametrize("number", ["TERM", "INT", "HUP", "USR2"])
-def test_a_signal_to_everything_leaves_the_warden(number):
+def test_signals_to_everything_leave_the_warden_which_ends_what_hangs_when_the_coordinator_is_killed():
     with hanging() as (coordinator, below):
         (one,) = wait_until(lambda: wardens_of(coordinator.pid), "a warden")
-        subprocess.run(["kill", f"-{number}", str(one)], check=True)
+        for number in ("TERM", "INT", "HUP", "USR2"):
+            subprocess.run(["kill", f"-{number}", str(one)], check=True)
+        assert all(map(is_alive, below))
         coordinator.kill()
         wait_until(lambda: not any(map(is_alive, below)), "the end of both")

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from safetensors import safe_open
+from trainer.runs import rows_of, trained
 from trainer.tiny_adapter import adapted_recipe
 from trainer.tiny_text_model import text_model
 from transformers import AutoModelForCausalLM
@@ -11,9 +12,6 @@ from scalerl.model.adapter import AdaptedPolicy
 from scalerl.model.build import new_policy
 from scalerl.run.assemble import assemble
 from scalerl.run.checkpoint import read_checkpoint
-from scalerl.run.metrics import WALL_FIELDS, read_rows
-from scalerl.run.run_folder import RunFolder
-from scalerl.run.train import train
 from scalerl.schedules import SCHEDULES
 
 LEARNS = {
@@ -34,36 +32,6 @@ SMALL_STATE = 100_000
 """Bytes of a checkpoint's manifest, of the headers of its files, and of what is not a tensor."""
 
 
-@pytest.fixture(autouse=True)
-def global_settings_restored():
-    yield
-    torch.use_deterministic_algorithms(False)
-
-
-@pytest.fixture(scope="module")
-def warm_starts(tmp_path_factory):
-    return tmp_path_factory.mktemp("warm_starts")
-
-
-@pytest.fixture(scope="module")
-def qwen(tmp_path_factory):
-    return text_model(tmp_path_factory.mktemp("model") / "qwen", hidden=32)
-
-
-def trained(path, recipe, warm_starts, budgets):
-    folder = RunFolder(path)
-    folder.create(recipe, seed=0)
-    for budget in budgets:
-        train(folder.path, budget_gpu_hours=budget, warm_starts=warm_starts)
-    return folder
-
-
-def rows_of(folder):
-    return [
-        {name: value for name, value in row.items() if name not in WALL_FIELDS} for row in read_rows(folder.metrics)
-    ]
-
-
 def bytes_of(tensors):
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
 
@@ -81,9 +49,8 @@ def versions_in(cluster):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{}, ROUNDS], ids=["pipeline", "rounds"])
-def test_a_run_stopped_twice_equals_one_in_one_go_to_the_bit(tmp_path, warm_starts, qwen, settings):
-    recipe = adapted_recipe(qwen, **LEARNS, **settings)
+def test_a_run_stopped_twice_equals_one_in_one_go_to_the_bit(tmp_path, warm_starts, qwen):
+    recipe = adapted_recipe(qwen, **LEARNS, **ROUNDS)
     whole = trained(tmp_path / "whole", recipe, warm_starts, [8.0])
     parts = trained(tmp_path / "parts", recipe, warm_starts, [1.5, 4.0, 8.0])
     steps = [row for row in rows_of(whole) if row["kind"] == "train"]

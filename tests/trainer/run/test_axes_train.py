@@ -1,6 +1,5 @@
-"""Every recipe file, every value of the axes of a recipe and every task take twelve steps at scale `smoke`."""
+"""Every recipe file, every value of the axes of a recipe and a mix of made tasks take four steps at scale `smoke`."""
 
-import json
 import math
 
 import pytest
@@ -25,9 +24,7 @@ CRITIC = {"critic": VALUES, "zero_variance": "keep", "epochs": 2}
 AXES = {
     "pipeline 4": {"off_policy": {"type": "pipeline", "k": 4}},
     "off-policy 1": {"off_policy": {"type": "ppo_off_policy", "k": 1}},
-    "off-policy 8": {"off_policy": {"type": "ppo_off_policy", "k": 8}},
     "cispo 4": {"loss": {"type": "cispo", "max_ratio": 4.0}},
-    "cispo 8": {"loss": {"type": "cispo", "max_ratio": 8.0}},
     **{loss: {"loss": {"type": loss}} for loss in ("grpo", "dapo", "gspo")},
     "gspo of a small clip": {"loss": {"type": "gspo", "clip_low": 1e-4, "clip_high": 1e-4}},
     "dapo of a high clip": {"loss": {"type": "dapo", "clip_high": 0.32}},
@@ -72,52 +69,18 @@ AXES = {
 }
 
 
-@pytest.fixture(scope="module")
-def warm_starts(tmp_path_factory):
-    return tmp_path_factory.mktemp("warm_starts")
-
-
-def sums(path):
-    """A file of additions with written solutions; its path."""
-    rows = [
-        {"question": f"{a}+{b}=", "answer": f"{a + b}", "solution": f"{a + b}"} for a in range(15) for b in range(15)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
-
-
-def sums_as_choices(path):
-    """The same additions as multiple choice."""
-    rows = [
-        {
-            "question": f"{a}+{b}",
-            "choices": [f"{a + b + (a + i) % 3}" for i in range(3)],
-            "answer": (3 - a % 3) % 3,
-            "solution": ".",
-        }
-        for a in range(15)
-        for b in range(15)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
-
-
-SHORT = {"template": "{question}", "validation": 0.2}
-TEXT = {"model": {**SMOKE["model"], "tokenizer": "characters"}, "generation": {"thinking": 6, "answer": 12}}
-
-
 def smoke(**changes) -> ResolvedRecipe:
     """ScaleRL at scale `smoke`; a change of the optimiser is laid over the scale's."""
     optimiser = {**SMOKE["optimiser"], **changes.pop("optimiser", {})}
     return ResolvedRecipe.model_validate({**SMOKE, **changes, "optimiser": optimiser})
 
 
-def twelve_steps(recipe, warm_starts):
+def four_steps(recipe, warm_starts):
     policy = new_policy(recipe)
     load_or_train(policy, all_tasks(recipe.tasks, (), make_tokenizer(recipe.model)).trained, recipe, 0, warm_starts)
     cluster = make_cluster(recipe, policy)
     schedule = SCHEDULES[recipe.off_policy.type]
-    return policy, [schedule(cluster).update.metrics for _ in range(12)]
+    return policy, [schedule(cluster).update.metrics for _ in range(4)]
 
 
 def assert_trained(policy, steps):
@@ -127,16 +90,16 @@ def assert_trained(policy, steps):
 
 
 @pytest.mark.parametrize("file", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_recipe_file_trains_for_twelve_steps(file, warm_starts):
+def test_every_recipe_file_trains_for_four_steps(file, warm_starts):
     recipe = smoke(**yaml.safe_load(file.read_text()))
-    assert_trained(*twelve_steps(recipe, warm_starts))
+    assert_trained(*four_steps(recipe, warm_starts))
 
 
 @pytest.mark.parametrize("name", list(AXES))
-def test_every_axis_value_trains_for_twelve_steps_and_is_another_run(name, warm_starts):
+def test_every_axis_value_trains_for_four_steps_and_is_another_run(name, warm_starts):
     recipe = smoke(**AXES[name])
     assert recipe.identity(seed=0) != smoke().identity(seed=0)
-    assert_trained(*twelve_steps(recipe, warm_starts))
+    assert_trained(*four_steps(recipe, warm_starts))
 
 
 def test_all_axis_values_have_identities_of_their_own():
@@ -147,19 +110,6 @@ def test_all_axis_values_have_identities_of_their_own():
 MODULAR = {"type": "modular", "max_operations": 2, "train_prompts": 1024, "validation_prompts": 200}
 
 
-def test_the_program_like_task_trains_for_twelve_steps(warm_starts):
-    assert_trained(*twelve_steps(smoke(tasks=[MODULAR], zero_variance="keep"), warm_starts))
-
-
-def test_a_mix_of_math_like_and_program_like_prompts_trains_for_twelve_steps(warm_starts):
+def test_a_mix_of_math_like_and_program_like_prompts_trains_for_four_steps(warm_starts):
     tasks = [{**SMOKE["tasks"][0], "weight": 2}, {**MODULAR, "weight": 1}]
-    assert_trained(*twelve_steps(smoke(tasks=tasks), warm_starts))
-
-
-@pytest.mark.parametrize("kind", ["math", "qa", "choice"])
-def test_every_kind_of_task_file_trains_for_twelve_steps(kind, warm_starts, tmp_path):
-    write = sums_as_choices if kind == "choice" else sums
-    template = {"template": "{question}\n{choices}"} if kind == "choice" else {}
-    task = {"type": kind, "path": write(tmp_path / "sums.jsonl"), **SHORT, **template}
-    recipe = smoke(tasks=[task], warm_start={**SMOKE["warm_start"], "steps": 40}, zero_variance="keep", **TEXT)
-    assert_trained(*twelve_steps(recipe, warm_starts))
+    assert_trained(*four_steps(smoke(tasks=tasks), warm_starts))

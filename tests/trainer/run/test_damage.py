@@ -4,31 +4,24 @@ It is never done with other numbers than the undisturbed run.
 """
 
 import json
-import multiprocessing
 import shutil
 import signal
 
 import pytest
 import torch
 from trainer.attempts import attempt
+from trainer.runs import PROCESSES, rows_of
 from trainer.tiny import tiny_recipe
 
 from scalerl.errors import CannotResume
 from scalerl.model.build import new_policy
-from scalerl.run.metrics import WALL_FIELDS, read_rows
+from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
-
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["scalerl.run.loop"])
 
 FIRST, BUDGET = 1.0, 3.0
 """GPU-hours: the first attempt reaches its budget and leaves a model, the second is killed on the way to the larger."""
 RECIPE = {"checkpoint_every_s": 0.0, "evaluation": {"every": 1.0, "samples": 2}, "zero_variance": "keep"}
-
-
-def flip(content, place):
-    return content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :]
 
 
 def edited(content):
@@ -37,29 +30,13 @@ def edited(content):
     return content[:place] + bytes([content[place] + 1]) + content[place + 1 :]
 
 
-DAMAGES = {
-    "one bit": lambda content: flip(content, len(content) // 2),
-    "truncated": lambda content: content[: len(content) // 2],
-    "emptied": lambda _: b"",
-    "deleted": lambda _: None,
-    "edited": edited,
-}
-
-
-def rows_of(folder):
-    return [{k: v for k, v in row.items() if k not in WALL_FIELDS} for row in read_rows(folder.metrics)]
+DAMAGES = {"truncated": lambda content: content[: len(content) // 2], "deleted": lambda _: None, "edited": edited}
 
 
 def weights_of(folder):
     policy = new_policy(tiny_recipe(**RECIPE))
     policy.load_weights(folder.model)
     return policy.state_dict()
-
-
-@pytest.fixture(autouse=True)
-def global_settings_restored():
-    yield
-    torch.use_deterministic_algorithms(False)
 
 
 @pytest.fixture(scope="module")

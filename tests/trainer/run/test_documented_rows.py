@@ -42,13 +42,3 @@ def test_a_recipe_adds_the_documented_fields(tmp_path, name):
 
 def test_every_field_of_some_recipes_is_written_by_one_of_these():
     assert train_fields()[1] == set().union(*ONLY.values())
-
-
-def test_with_free_attention_there_is_one_account_of_compute(tmp_path):
-    folder = RunFolder(tmp_path)
-    cluster = {**tiny_recipe().cluster.model_dump(), "attention": {"type": "free"}}
-    folder.create(tiny_recipe(cluster=cluster, zero_variance="keep"), seed=0)
-    train(folder.path, budget_gpu_hours=0.05, warm_starts=tmp_path / "warm_starts")
-    rows = list(read_rows(folder.metrics))
-    assert {row["kind"] for row in rows} == {"eval", "train"}
-    assert all("compute_without_attention_gpu_hours" not in row for row in rows)

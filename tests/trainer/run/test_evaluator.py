@@ -12,6 +12,7 @@ from functools import partial
 import pytest
 from trainer.gated_meter import GATE, gated_attempt
 from trainer.processes.agents import is_alive, unit_processes
+from trainer.runs import PROCESSES
 from trainer.tiny import PolicySampler, tiny_recipe
 from waiting import wait_until
 
@@ -32,8 +33,6 @@ from scalerl.weights.kept_folder import KeptStore
 
 pytestmark = pytest.mark.timeout(300)
 
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["scalerl.run.loop"])
 BUDGET = 0.003
 """Device-hours: 5.4 seconds of two processes."""
 

@@ -3,13 +3,12 @@
 import json
 import threading
 
-import numpy as np
 import pytest
 import torch
+from trainer.runs import rows_of
 from trainer.tiny import make_cluster, tiny_recipe
 
 from scalerl.model.build import new_policy
-from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
 from scalerl.run.warm_start import load_or_train
@@ -43,10 +42,6 @@ def sums(tmp_path):
 
 def recipe_for(tasks, **changes):
     return tiny_recipe(tasks=tasks, **{**SMALL, **changes})
-
-
-def rows_of(folder):
-    return [{k: v for k, v in row.items() if k not in WALL_FIELDS} for row in read_rows(folder.metrics)]
 
 
 def test_a_scratch_model_trains_on_a_file_of_additions_and_a_resumed_run_is_the_same(sums, tmp_path):
@@ -121,12 +116,3 @@ def test_a_warm_start_without_demonstrations_is_refused_and_one_of_no_steps_begi
     drawn.init_weights(torch.Generator().manual_seed(0))
     both = zip(policy.parameters(), drawn.parameters(), strict=True)
     assert all(torch.equal(one, other) for one, other in both)
-
-
-def test_a_mix_is_demonstrated_by_the_tasks_that_have_solutions(tmp_path, sums):
-    path = lines(tmp_path / "bare.jsonl", [{"question": f"{a}+1=", "answer": str(a + 1)} for a in range(50)])
-    tasks = [{"type": "math", "path": path}, {"type": "math", "name": "sums", "path": sums}]
-    mix = all_tasks(recipe_for(tasks).tasks, (), make_tokenizer(recipe_for(tasks).model)).trained
-    assert mix.has_demonstrations
-    rng = np.random.default_rng(0)
-    assert {mix.demonstrate(rng, 0.0)[0].task for _ in range(20)} == {"sums"}

@@ -40,14 +40,14 @@ def test_the_pace_of_a_run_leaves_out_how_slowly_it_began(tmp_path):
     folder = RunFolder(tmp_path)
     status = StatusFile(folder, 100.0, "code")
     assert folder.read_status().pace_s is None
-    for step in range(1, 1501):  # the first ten GPU-hours take 30 s each, all others 2 s
+    for step in range(1, 61):  # the first ten GPU-hours take 30 s each, all others 2 s
         status.beat(every=0.0, compute_gpu_hours=float(step), wall_s=2.0 * step + 28 * min(step, 10))
-        if step in (10, 30, 1500):
+        if step in (10, 30, 60):
             assert folder.read_status().pace_s == pytest.approx(30.0 if step == 10 else 2.0)
     again = StatusFile(folder, 100.0, "code")
     assert folder.read_status().pace_s is None
-    again.beat(every=0.0, compute_gpu_hours=1501.0, wall_s=3300.0)
-    again.beat(every=0.0, compute_gpu_hours=1502.0, wall_s=3304.0)
+    again.beat(every=0.0, compute_gpu_hours=61.0, wall_s=500.0)
+    again.beat(every=0.0, compute_gpu_hours=62.0, wall_s=504.0)
     assert folder.read_status().pace_s == pytest.approx(4.0)
 
 
@@ -156,12 +156,6 @@ def test_a_damaged_recipe_is_named_with_the_way_back(tmp_path, content, fault):
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def test_a_finished_write_leaves_one_file(tmp_path):
-    write_atomically(tmp_path / "recipe.json", b"new")
-    assert [path.name for path in tmp_path.iterdir()] == ["recipe.json"]
-    assert (tmp_path / "recipe.json").read_bytes() == b"new"
-
-
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_a_write_that_fails_leaves_the_old_content_and_no_rubbish(tmp_path, monkeypatch, call):
     path = tmp_path / "recipe.json"
@@ -185,22 +179,6 @@ def test_content_is_on_disk_before_the_name_changes(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", lambda *paths: (calls.append("rename"), replace(*paths)))
     write_atomically(tmp_path / "recipe.json", b"new")
     assert calls == ["sync", "rename", "sync"]
-
-
-def test_a_reader_never_sees_half_a_file(tmp_path, monkeypatch):
-    path = tmp_path / "status.json"
-    write_atomically(path, b"a" * 100_000)
-    seen = []
-    replace = os.replace
-
-    def look(*paths):
-        seen.append(path.read_bytes())
-        replace(*paths)
-        seen.append(path.read_bytes())
-
-    monkeypatch.setattr(os, "replace", look)
-    write_atomically(path, b"b" * 50_000)
-    assert seen == [b"a" * 100_000, b"b" * 50_000]
 
 
 def test_a_task_file_that_has_moved_gets_its_new_path_and_nothing_else_changes(tmp_path):

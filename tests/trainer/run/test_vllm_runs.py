@@ -50,38 +50,6 @@ def test_some_steps_on_the_virtual_clock(tmp_path, learner):
 
 
 @pytest.mark.engines
-@pytest.mark.timeout(300)
-def test_experts_that_are_not_packed_again_are_found_by_the_probe(tmp_path, monkeypatch):
-    experts = {"type": "moe", "hidden": 64, "layers": 2, "heads": 2, "mlp": 64, "experts": 4, "experts_per_token": 2}
-    axes = {"off_policy": {"type": "ppo_off_policy", "k": 1}, "zero_variance": "keep"}
-    recipe = tiny_recipe(**SERVED | {"model": experts}, optimiser={"learning_rate": 1e-2, "warmup_steps": 0}, **axes)
-    cluster = assemble(recipe, 0, tmp_path).cluster
-    try:
-        steps = [SCHEDULES["ppo_off_policy"](cluster) for _ in range(3)]
-        assert max(step.update.metrics["mismatch"] for step in steps) <= 1e-5
-        monkeypatch.setattr("scalerl.generator.vllm_worker.pack_experts", lambda model: None)
-        with pytest.raises(Rejected):
-            SCHEDULES["ppo_off_policy"](cluster)
-    finally:
-        cluster.close()
-
-
-@pytest.mark.engines
-@pytest.mark.timeout(300)
-def test_some_steps_with_two_processes_that_each_have_vllm(tmp_path):
-    recipe = wall(2, off_policy={"type": "ppo_off_policy", "k": 1}, zero_variance="keep")
-    cluster = assemble(recipe, 0, tmp_path).cluster
-    try:
-        cluster.start()
-        steps = [SCHEDULES["ppo_off_policy"](cluster) for _ in range(4)]
-    finally:
-        cluster.close()
-    stamped = [{int(v) for group in step.groups for r in group.rollouts for v in r.versions} for step in steps]
-    assert stamped == [{0}, {1}, {2}, {3}]
-    assert max(step.update.metrics["mismatch"] for step in steps) <= 1e-5
-
-
-@pytest.mark.engines
 @pytest.mark.timeout(400)
 def test_some_steps_of_two_processes_that_each_have_vllm_beside_two_that_each_have_a_share_of_the_learner(tmp_path):
     pytest.importorskip("deepspeed", reason="DeepSpeed is not installed; `make engines` installs it")

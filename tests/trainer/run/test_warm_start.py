@@ -114,7 +114,6 @@ FLIPS = {
     "one bit": lambda content: (
         content[: len(content) // 2] + bytes([content[len(content) // 2] ^ 4]) + content[len(content) // 2 + 1 :]
     ),
-    "emptied": lambda _: b"",
     "deleted": lambda _: None,
 }
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from trainer.tiny import fixed_policy, make_cluster, tiny_recipe
 
 from scalerl.model.build import new_policy
@@ -95,8 +94,9 @@ def lag_of(step):
 # --- PipelineRL-k ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("speed", list(SPEEDS))
-@pytest.mark.parametrize("k", [1, 2, 8])
+@pytest.mark.parametrize(
+    ("k", "speed"), [(1, "balanced"), (2, "slow generators"), (8, "slow trainers"), (2, "slow link")]
+)
 def test_no_token_is_ever_more_than_k_steps_old_and_no_group_is_lost_or_used_twice(k, speed):
     trace = run(recipe_of("pipeline", k, speed), num_steps=40)
     cluster = trace.cluster
@@ -111,8 +111,7 @@ def test_no_token_is_ever_more_than_k_steps_old_and_no_group_is_lost_or_used_twi
     assert all(len(group.rollouts) == 4 for step in trace.steps for group in step.groups)
 
 
-@pytest.mark.parametrize("speed", list(SPEEDS))
-@pytest.mark.parametrize("schedule", list(SCHEDULES))
+@pytest.mark.parametrize(("schedule", "speed"), [("pipeline", "slow link"), ("ppo_off_policy", "balanced")])
 def test_clocks_never_run_backwards_and_compute_is_devices_times_time(schedule, speed):
     trace = run(recipe_of(schedule, 2, speed), num_steps=12)
     assert all(np.diff(trace.trainer_free) > 0)
@@ -126,13 +125,6 @@ def test_clocks_never_run_backwards_and_compute_is_devices_times_time(schedule, 
     generator_idle, trainer_idle = trace.cluster.idle_shares()
     assert 0 <= generator_idle < 1
     assert 0 <= trainer_idle < 1
-
-
-def test_training_is_never_faster_than_the_work_of_its_tokens():
-    trace = run(recipe_of("pipeline", 8, "balanced"), num_steps=20)
-    spans = np.diff(trace.trainer_free)
-    for step, span in zip(trace.steps[1:], spans, strict=True):
-        assert span >= trace.cluster.cost.train_token_s * step.update.trained_tokens / 2 - 1e-9
 
 
 def test_either_side_can_be_the_bottleneck():
@@ -176,19 +168,13 @@ def step_start(cluster, step):
     return cluster.clock.trainer_free - cluster.cost.train_token_s * step.update.trained_tokens / 2
 
 
-@pytest.mark.parametrize("speed", list(SPEEDS))
-@pytest.mark.parametrize("schedule", list(SCHEDULES))
+@pytest.mark.parametrize(("schedule", "speed"), [("pipeline", "slow trainers"), ("ppo_off_policy", "balanced")])
 def test_a_group_is_trained_on_only_after_it_is_finished(schedule, speed):
     trace = run(recipe_of(schedule, 8, speed), num_steps=0)
     for _ in range(40):
         step = SCHEDULES[schedule](trace.cluster)
         last = max(trace.finished[group.prompt.id] for group in step.groups)
         assert last <= step_start(trace.cluster, step) * (1 + 1e-12)
-
-
-def test_a_larger_k_buys_time_when_trainers_are_slow_to_answer():
-    hours = {k: run(recipe_of("pipeline", k, "slow link"), 40).cluster.compute_gpu_hours for k in (1, 8)}
-    assert hours[8] < 0.5 * hours[1]
 
 
 @pytest.mark.parametrize("schedule", list(SCHEDULES))
@@ -202,7 +188,7 @@ def test_one_seed_gives_one_history(schedule):
 # --- PPO-off-policy-k -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [1, 2, 8])
+@pytest.mark.parametrize("k", [1, 8])
 def test_k_steps_are_taken_on_what_one_frozen_policy_generated(k):
     trace = run(recipe_of("ppo_off_policy", k, "balanced"), num_steps=3 * k)
     assert len(trace.drawn) == 3 * k * 4
@@ -212,14 +198,6 @@ def test_k_steps_are_taken_on_what_one_frozen_policy_generated(k):
         assert lag_of(step) == number % k
     consumed = [group.prompt.id for step in trace.steps for group in step.groups]
     assert consumed == trace.drawn
-
-
-def test_the_groups_of_an_unfinished_phase_wait_for_their_step():
-    trace = run(recipe_of("ppo_off_policy", 4, "balanced"), num_steps=2)
-    consumed = [group.prompt.id for step in trace.steps for group in step.groups]
-    pending = [group.prompt.id for batch in trace.cluster.pending for group in batch]
-    assert consumed + pending == trace.drawn
-    assert len(pending) == 8
 
 
 # --- the clock by hand ----------------------------------------------------------------------------------------------
@@ -266,44 +244,15 @@ def hand_recipe(schedule, **batch):
     )
 
 
-def test_the_cost_of_the_hand_cases_is_what_their_numbers_say():
-    recipe = hand_recipe("pipeline", prompts=1, generations=2, cluster={"generators": 2, "trainers": 1, "slots": 1})
-    cost = make_cluster(recipe, fixed_policy(recipe, {5: 0.0})).cost
-    assert (cost.decode_base_s, cost.decode_sequence_s) == pytest.approx((1.0, 0.1))
-    assert (cost.prefill_token_s, cost.train_token_s, cost.push_s) == pytest.approx((0.1, 0.3, 5.0))
-
-
-def test_ppo_clock_by_hand():
-    recipe = hand_recipe(
-        "ppo_off_policy", prompts=1, generations=2, cluster={"generators": 2, "trainers": 1, "slots": 1}
-    )
-    cluster = make_cluster(recipe, fixed_policy(recipe, {5: 0.0}))
-    # Two groups of two rollouts on two generators with one slot each: one group after the other. A group takes four
-    # decode steps of 1 + 0.1 and the prefill of its prompt's five tokens, 0.1 x 5 / 2: 4.65 s, both 9.3 s.
-    # A step trains 2 x (5 + 4) tokens: 5.4 s.
-    ends = []
-    for _ in range(4):
-        SCHEDULES["ppo_off_policy"](cluster)
-        ends.append(cluster.clock.trainer_free)
-    # The second phase starts when the weights arrive, 5 s after 20.1.
-    assert ends == pytest.approx([14.7, 20.1, 25.1 + 9.3 + 5.4, 25.1 + 9.3 + 2 * 5.4])
-    assert cluster.clock.now == pytest.approx(25.1 + 9.3)
-    assert cluster.compute_gpu_hours == pytest.approx(3 * 45.2 / 3600)
-    assert cluster.clock.tokens == 2 * 2 * 2 * 4
-    # Generators: per phase 8 steps of both devices, 16 x 1.1, and 10 prompt tokens, 1.0: 18.6 of 2 x 45.2 in all.
-    assert cluster.clock.generator_busy == pytest.approx(2 * 18.6)
-    assert cluster.idle_shares() == pytest.approx((1 - 37.2 / 90.4, 1 - 4 * 5.4 / 45.2))
-
-
-def ppo_by_hand(num_steps):
-    """The cluster of `test_ppo_clock_by_hand` after some steps."""
-    recipe = hand_recipe(
-        "ppo_off_policy", prompts=1, generations=2, cluster={"generators": 2, "trainers": 1, "slots": 1}
-    )
-    cluster = make_cluster(recipe, fixed_policy(recipe, {5: 0.0}))
+def ppo_by_hand(num_steps, **attention):
+    """The cluster after some steps, and the time at the end of each."""
+    cluster = {"generators": 2, "trainers": 1, "slots": 1, **attention}
+    recipe = hand_recipe("ppo_off_policy", prompts=1, generations=2, cluster=cluster)
+    cluster, ends = make_cluster(recipe, fixed_policy(recipe, {5: 0.0})), []
     for _ in range(num_steps):
         SCHEDULES["ppo_off_policy"](cluster)
-    return cluster
+        ends.append(cluster.clock.trainer_free)
+    return cluster, ends
 
 
 def assert_spent(cluster, expected):
@@ -313,46 +262,47 @@ def assert_spent(cluster, expected):
         assert spent[role] == pytest.approx(seconds, rel=1e-9)
 
 
-def test_where_the_hours_of_ppo_go_by_hand():
+def test_ppo_by_hand():
+    # Two groups of two rollouts on two generators with one slot each: one group after the other. A group takes four
+    # decode steps of 1 + 0.1 and the prefill of its prompt's five tokens, 0.1 x 5 / 2: 4.65 s, both 9.3 s.
+    # A step trains 2 x (5 + 4) tokens: 5.4 s.
+    cluster, _ = ppo_by_hand(1)
     # In the middle of the first phase the generators wait since 9.3, and the step ends at 14.7.
     assert_spent(
-        ppo_by_hand(1),
+        cluster,
         {
             "generator": {"decode": 18.6, "wait_weights": 2 * 5.4},
             "trainer": {"wait_rollouts": 9.3, "forward_backward": 5.4},
         },
     )
-    # After the second phase: two generators wait for two steps of each phase, and all stand still for one push of 5 s.
+    n = 2 * 48 * 16 + 4 * 16 * 16 + 3 * 16 * 16 + 2 * 16 + 16
+    # Decoding: 2 groups x (8 + 5 prompt) tokens at 2 N; each token of a rollout attends to 5, 6, 7, 8 positions, each
+    # worth 4 x 1 layer x 16. Training, three times a forward pass: 18 tokens that attend to 1..9 positions, twice.
+    decode = 2 * n * 2 * 13 + 64 * 4 * (5 + 6 + 7 + 8)
+    assert cluster.clock.flops == decode + 3 * (2 * n * 18 + 64 * 2 * 45)
+
+    cluster, ends = ppo_by_hand(4)
+    # The second phase starts when the weights arrive, 5 s after 20.1.
+    assert ends == pytest.approx([14.7, 20.1, 25.1 + 9.3 + 5.4, 25.1 + 9.3 + 2 * 5.4])
+    assert cluster.clock.now == pytest.approx(25.1 + 9.3)
+    assert cluster.compute_gpu_hours == pytest.approx(3 * 45.2 / 3600)
+    assert cluster.clock.tokens == 2 * 2 * 2 * 4
+    # Generators: per phase 8 steps of both devices, 16 x 1.1, and 10 prompt tokens, 1.0: 18.6 of 2 x 45.2 in all.
+    assert cluster.clock.generator_busy == pytest.approx(2 * 18.6)
+    assert cluster.idle_shares() == pytest.approx((1 - 37.2 / 90.4, 1 - 4 * 5.4 / 45.2))
+    # Two generators wait for two steps of each phase, and all stand still for one push of 5 s.
     assert_spent(
-        ppo_by_hand(4),
+        cluster,
         {
             "generator": {"decode": 2 * 18.6, "wait_weights": 2 * 4 * 5.4, "sync": 2 * 5.0},
             "trainer": {"wait_rollouts": 2 * 9.3, "forward_backward": 4 * 5.4, "sync": 5.0},
         },
     )
-
-
-def test_rates_of_ppo_by_hand():
-    cluster = ppo_by_hand(4)
     assert cluster.tokens_per_s == pytest.approx(32 / 45.2)
     # The peak is 20 N FLOPs a second. Four steps train 18 tokens of 6 N; 32 tokens and 20 of prompts are 2 N each.
     assert cluster.model_flops_utilisation() == pytest.approx(
         {"generator": 2 * 52 / (2 * 20 * 45.2), "trainer": 6 * 4 * 18 / (20 * 45.2)}
     )
-
-
-def test_ppo_flops_by_hand():
-    recipe = hand_recipe(
-        "ppo_off_policy", prompts=1, generations=2, cluster={"generators": 2, "trainers": 1, "slots": 1}
-    )
-    cluster = make_cluster(recipe, fixed_policy(recipe, {5: 0.0}))
-    SCHEDULES["ppo_off_policy"](cluster)
-    n = 2 * 48 * 16 + 4 * 16 * 16 + 3 * 16 * 16 + 2 * 16 + 16
-    # Decoding: 2 groups x (8 + 5 prompt) tokens at 2 N; each token of a rollout attends to 5, 6, 7, 8 positions, each
-    # worth 4 x 1 layer x 16. Training, three times a forward pass: 18 tokens that attend to 1..9 positions, twice.
-    decode = 2 * n * 2 * 13 + 64 * 4 * (5 + 6 + 7 + 8)
-    train = 3 * (2 * n * 18 + 64 * 2 * 45)
-    assert cluster.clock.flops == decode + train
 
 
 def test_pipeline_clock_by_hand():
@@ -400,62 +350,13 @@ def hand_attention():
     return {"cache_stands_for": 0.01 * num_parameters / 32, "width_stands_for": 0.002 * 20 * num_parameters / 64}
 
 
-def test_ppo_clock_by_hand_with_attention():
-    devices = {"generators": 2, "trainers": 1, "slots": 1, "attention": hand_attention()}
-    recipe = hand_recipe("ppo_off_policy", prompts=1, generations=2, cluster=devices)
-    cluster = make_cluster(recipe, fixed_policy(recipe, {5: 0.0}))
-    # As in `test_ppo_clock_by_hand`, and: each group's sequences read 5, 6, 7 and 8 positions, 0.26 s; the prompt's
-    # tokens attend to 15, 0.03 / 2 s. Training attends to 2 x 45 positions, three times: 0.54 s.
+def test_ppo_by_hand_with_attention():
+    # As in `test_ppo_by_hand`, and: each group's sequences read 5, 6, 7 and 8 positions, 0.26 s; the prompt's tokens
+    # attend to 15, 0.03 / 2 s. Training attends to 2 x 45 positions, three times: 0.54 s.
     group, step = 4.65 + 0.26 + 0.015, 5.4 + 0.54
-    ends, without = [], []
-    for _ in range(4):
-        SCHEDULES["ppo_off_policy"](cluster)
-        ends.append(cluster.clock.trainer_free)
-        without.append(cluster.compute_without_attention_gpu_hours)
+    cluster, ends = ppo_by_hand(4, attention=hand_attention())
     second = 2 * group + 2 * step + 5 + 2 * group
     assert ends == pytest.approx([2 * group + step, 2 * group + 2 * step, second + step, second + 2 * step])
     busy = 2 * (18.6 + 2 * 2 * 0.26 + 2 * 0.03)
     assert cluster.clock.generator_busy == pytest.approx(busy)
     assert cluster.idle_shares() == pytest.approx((1 - busy / 2 / ends[-1], 1 - 4 * step / ends[-1]))
-    # The second account has the numbers of `test_ppo_clock_by_hand`.
-    assert without == pytest.approx([3 * end / 3600 for end in (14.7, 20.1, 25.1 + 9.3 + 5.4, 25.1 + 9.3 + 2 * 5.4)])
-
-
-def test_pipeline_clock_by_hand_with_attention_that_costs_next_to_nothing():
-    tiny = {"width_stands_for": 1e-9, "cache_stands_for": 1e-9}
-    devices = {"generators": 2, "trainers": 1, "slots": 2, "attention": tiny}
-    recipe = hand_recipe("pipeline", prompts=1, generations=2, cluster=devices)
-    cluster = make_cluster(recipe, fixed_policy(recipe, {5: 0.0}))
-    for end in [10.7, 16.1, 21.5, 26.9, 32.3, 37.7]:
-        SCHEDULES["pipeline"](cluster)
-        assert cluster.clock.trainer_free == pytest.approx(end)
-        assert cluster.compute_without_attention_gpu_hours == pytest.approx(3 * end / 3600)
-
-
-@pytest.mark.parametrize("speed", list(SPEEDS))
-def test_under_ppo_the_second_account_is_what_the_run_costs_with_free_attention(speed):
-    # Which work PPO-off-policy-k does follows from no clock.
-    charged = run(recipe_of("ppo_off_policy", 2, speed), 8).cluster
-    cluster = recipe_of("ppo_off_policy", 2, speed).cluster.model_dump()
-    free = run(recipe_of("ppo_off_policy", 2, speed, cluster={**cluster, "attention": {"type": "free"}}), 8).cluster
-    assert charged.compute_without_attention_gpu_hours == pytest.approx(free.compute_gpu_hours, rel=1e-12)
-    assert free.compute_without_attention_gpu_hours is None
-    assert charged.compute_gpu_hours > 1.001 * free.compute_gpu_hours
-
-
-@pytest.mark.parametrize("speed", list(SPEEDS))
-@pytest.mark.parametrize("schedule", list(SCHEDULES))
-def test_both_accounts_are_one_if_attention_costs_next_to_nothing(schedule, speed):
-    tiny = {"width_stands_for": 1e-9, "cache_stands_for": 1e-9}
-    cluster = {**recipe_of(schedule, 2, speed).cluster.model_dump(), "attention": tiny}
-    trace = run(recipe_of(schedule, 2, speed, cluster=cluster), 12)
-    without = trace.cluster.compute_without_attention_gpu_hours
-    assert without == pytest.approx(trace.cluster.compute_gpu_hours, rel=1e-6)
-
-
-def test_the_hand_policy_does_not_move():
-    recipe = hand_recipe("pipeline", prompts=1, generations=2, cluster={"generators": 2, "trainers": 1, "slots": 2})
-    policy = fixed_policy(recipe, {5: 0.0})
-    cluster = make_cluster(recipe, policy)
-    SCHEDULES["pipeline"](cluster)
-    assert torch.allclose(policy.head[:, 0], fixed_policy(recipe, {5: 0.0}).head[:, 0], rtol=1e-4)

@@ -99,7 +99,7 @@ def publish(store, units, publication, version, *, ranks=(0,)):
     return told
 
 
-@pytest.mark.parametrize("ranks", [(0,), (0, 0, 1), (1, 2), (0, 3, 3)])
+@pytest.mark.parametrize("ranks", [(0, 0, 1), (1, 2)])
 def test_every_reader_gets_the_shares_of_all_nodes_and_is_told_once(make, ranks):
     readers = [0, 1, 2, 4]
     nodes, store, units = make(5, ranks=ranks, readers=readers)
@@ -130,7 +130,7 @@ def test_nodes_pass_weights_on_in_a_tree(make):
     assert max(map(way, giver_of)) <= 4
 
 
-@pytest.mark.parametrize("after", [0, 1, 90, 200])
+@pytest.mark.parametrize("after", [1, 200])
 def test_a_share_that_is_cut_off_is_refused_by_name_or_taken_from_the_folder(make, after, capfd):
     nodes, store, units = make(3, readers=(1, 2))
     publish(store, units, 1, 1)

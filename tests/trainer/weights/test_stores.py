@@ -62,7 +62,7 @@ def test_a_publication_leaves_the_one_before_as_it_is_and_keeps_types_and_shapes
         assert_equal(store.fetch(publication, version), weights_of(version))
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 5])
+@pytest.mark.parametrize("ranks", [2, 5])
 def test_ranks_publish_their_shares_and_what_lacks_one_is_torn(store, ranks):
     weights = weights_of(1)
     for rank in reversed(range(ranks)):  # in any order: no rank waits for another
@@ -89,8 +89,7 @@ def test_another_version_than_announced_is_refused(store):
         store.fetch(1, 7)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-@pytest.mark.parametrize("name", [NAMES[1], NAMES[3]])
+@pytest.mark.parametrize(("name", "value"), [(NAMES[1], float("nan")), (NAMES[3], -float("inf"))])
 def test_what_is_not_finite_is_refused_by_name(store, name, value):
     weights = weights_of(1)
     weights[name].view(-1)[-1] = value
@@ -162,10 +161,6 @@ def other_type(path):
     rewrite(path, weights | {NAMES[1]: weights[NAMES[1]].half()})
 
 
-def other_content(path):
-    rewrite(path, weights_of(2))
-
-
 def tensor_missing(path):
     weights = weights_of(1)
     del weights[NAMES[2]]
@@ -181,16 +176,8 @@ def cut_off_manifest(path):
     manifest.write_bytes(manifest.read_bytes()[:-9])
 
 
-def emptied_manifest(path):
-    path.with_suffix(".json").write_text("{}")
-
-
 def no_manifest(path):
     path.with_suffix(".json").unlink()
-
-
-def no_tensors(path):
-    path.unlink()
 
 
 DAMAGE = {
@@ -199,13 +186,10 @@ DAMAGE = {
     flip_a_bit_of_the_header: "cannot read publication 1 in .*",
     other_shape: rf"tensors do not fit this model: of another shape: {NAMES[0]} \(\[3, 5\] instead of \[5, 3\]\)",
     other_type: rf"publication 1 are of another type: {NAMES[1]} \(torch.float16 instead of torch.bfloat16\)",
-    other_content: rf"publication 1 are damaged \(checksum mismatch\): {', '.join(NAMES)}",
     tensor_missing: f"tensors do not fit this model: missing: {NAMES[2]}$",
     tensor_unknown: "tensors do not fit this model: unexpected: model.other$",
     cut_off_manifest: "cannot read publication 1 in .*: JSONDecodeError",
-    emptied_manifest: "cannot read publication 1 in .*: KeyError",
     no_manifest: r"publication 1 is incomplete: .* lacks 0-of-1\.json",
-    no_tensors: "cannot read publication 1 in .*: FileNotFoundError",
 }
 
 

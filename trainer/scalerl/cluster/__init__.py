@@ -1,14 +1,13 @@
 """Generators and a trainer together. A map of the room:
 
-cluster               the parts common to both clocks
-virtual_cluster       a cluster simulated by one process with modelled time
-device_seconds        accounts of device-seconds by role and activity
-probe                 check that another engine's generator agrees with the learner
-placement             assignment of devices and nodes to processes
-node_of_run           the node that a process is on
-unit_state            last known state of a process
-peak_rate             measured peak rate of a device on the wall clock
-cost                  cost of work on the modelled device
-step_time             duration of an optimiser step by this cost model
-free_attention_clock  cost of the same work if attention were free
+cluster          the parts common to both clocks
+virtual_cluster  a cluster simulated by one process with modelled time
+device_seconds   accounts of device-seconds by role and activity
+probe            check that another engine's generator agrees with the learner
+placement        assignment of devices and nodes to processes
+node_of_run      the node that a process is on
+unit_state       last known state of a process
+peak_rate        measured peak rate of a device on the wall clock
+cost             cost of work on the modelled device
+step_time        duration of an optimiser step by this cost model
 """

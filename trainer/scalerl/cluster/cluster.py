@@ -130,11 +130,6 @@ class Cluster(ABC):
         return self.clock.tokens / self.elapsed_s
 
     @property
-    def compute_without_attention_gpu_hours(self) -> float | None:
-        """Compute without the time for attention, if the clock keeps this second account; else None."""
-        return None
-
-    @property
     def groups_in_system(self) -> int:
         """Number of groups started and not yet trained on."""
         return len(self.assembling) + len(self.ready)

@@ -87,10 +87,6 @@ class CostModel:
         """FLOPs of the modelled model in an optimiser step, which take all of its time."""
         return self.flops_per_s * self.train_s(update, trainers=1)
 
-    def with_free_attention(self) -> "CostModel":
-        """Costs of the same device with free attention."""
-        return replace(self, cached_position_s=0.0, attended_position_s=0.0)
-
     def _prefill_s(self, work: StepWork) -> float:
         attended = modelled_positions(work.prefill_tokens, work.prefill_context_tokens, self.tokens_stand_for)
         return self.prefill_token_s * work.prefill_tokens + self.attended_position_s * attended

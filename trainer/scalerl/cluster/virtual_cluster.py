@@ -15,7 +15,6 @@ from torch import Tensor
 from scalerl.cluster.cluster import Cluster
 from scalerl.cluster.cost import cost_model
 from scalerl.cluster.device_seconds import Account, Activity, Role
-from scalerl.cluster.free_attention_clock import FreeAttentionClock
 from scalerl.cluster.probe import WeightProbe, refuse_to_disagree
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Request
@@ -38,16 +37,7 @@ class VirtualCluster(Cluster):
         assert isinstance(self.recipe.cluster, Virtual)
         self.devices = self.recipe.cluster
         self.cost = cost_model(self.devices, self.size)
-        charged = self.devices.attention.type == "charged"
-        self.free_attention = FreeAttentionClock(cost=self.cost.with_free_attention()) if charged else None
         self.accounts: dict[Role, Account] = {role: Account(devices=n) for role, n in self.num_devices.items()}
-
-    @property
-    def compute_without_attention_gpu_hours(self) -> float | None:
-        """Cost of the run's work if attention were free; None if it is."""
-        if self.free_attention is None:
-            return None
-        return (self.devices.generators + self.devices.trainers) * self.free_attention.trainer_free / 3600
 
     @property
     def generator_version(self) -> int:
@@ -69,7 +59,6 @@ class VirtualCluster(Cluster):
         self.generator.submit(requests)
 
     def catch_up(self) -> None:
-        """Give the generators the newest weights that have arrived by now."""
         arrived = [push for push in self.pushes if push[0] <= self.clock.now]
         if arrived:
             _, version, state = arrived[-1]
@@ -77,8 +66,6 @@ class VirtualCluster(Cluster):
             if version in self.probes:
                 refuse_to_disagree(self.recipe, self.probes[version].gap(self.generator), version)
                 self.probes = {of: probe for of, probe in self.probes.items() if of > version}
-            if self.free_attention:
-                self.free_attention.took_weights(version)
             self.pushes = self.pushes[len(arrived) :]
 
     def advance(self) -> None:
@@ -86,15 +73,12 @@ class VirtualCluster(Cluster):
         if self.generator.busy:
             self.decode()
             return
-        moments = [(self.clock.trainer_free, None), *((arrival, version) for arrival, version, _ in self.pushes)]
+        moments: list[tuple[float, Activity]] = [(self.clock.trainer_free, "wait_prompts")]
+        moments.extend((arrival, "wait_weights") for arrival, _, _ in self.pushes)
         ahead = [moment for moment in moments if moment[0] > self.clock.now]
         assert ahead, "generators are blocked and nothing is in transit"
-        self.clock.now, version = min(ahead, key=itemgetter(0))
-        self.accounts["generator"].book("wait_prompts" if version is None else "wait_weights", self.clock.now)
-        if self.free_attention and version is None:
-            self.free_attention.waited_for_trainer()
-        elif self.free_attention and version is not None:
-            self.free_attention.waited_for_weights(version)
+        self.clock.now, waited = min(ahead, key=itemgetter(0))
+        self.accounts["generator"].book(waited, self.clock.now)
 
     def decode(self) -> None:
         """Take one decode step of all generators, unless the run is to stop."""
@@ -106,14 +90,11 @@ class VirtualCluster(Cluster):
         self.clock.generator_busy += busy
         self.accounts["generator"].book("wait_prompts", self.clock.now, of_which={"decode": busy})
         self.accounts["generator"].flops += self.cost.decode_flops(work)
-        if self.free_attention:
-            self.free_attention.decoded(work, generators)
         self.count_decoded(work)
         for one in finished:
             self._collect(one)
 
     def trained(self, update: Update, start: float) -> None:
-        """Add the cost of the step's tokens, divided among the trainers."""
         trainers = self.devices.trainers
         seconds = self.cost.train_s(update, trainers)
         self.clock.trainer_free = start + seconds
@@ -122,8 +103,6 @@ class VirtualCluster(Cluster):
         account.book("wait_rollouts", start)
         account.book("forward_backward", self.clock.trainer_free)
         account.flops += self.cost.train_flops(update)
-        if self.free_attention:
-            self.free_attention.trained(update, trainers, in_a_decode_step=start < self.clock.now)
 
     def push_weights(self) -> None:
         """Send the weights; they arrive one push after the end of the trainer's last step."""
@@ -131,18 +110,13 @@ class VirtualCluster(Cluster):
         self.pushes.append((self.clock.trainer_free + self.cost.push_s, self.learner.version, state))
         if probe := self.probe():
             self.probes[self.learner.version] = probe
-        if self.free_attention:
-            self.free_attention.pushed(self.learner.version)
 
     def synchronise(self) -> None:
-        """Push the weights and stop the generators until they arrive."""
         self.push_weights()
         self.accounts["generator"].book("wait_weights", max(self.clock.now, self.clock.trainer_free))
         self.clock.now = max(self.clock.now, self.pushes[-1][0])
         for account in self.accounts.values():
             account.book("sync", self.clock.now)
-        if self.free_attention:
-            self.free_attention.waited_for_weights(self.pushes[-1][1])
         self.catch_up()
 
     def device_seconds(self) -> dict[Role, dict[Activity, float]]:
@@ -151,7 +125,6 @@ class VirtualCluster(Cluster):
         return {role: account.at(self.elapsed_s, then) for role, account in self.accounts.items()}
 
     def model_flops_utilisation(self) -> dict[Role, float]:
-        """FLOPs of the modelled model as a share of the modelled device's peak, by role."""
         peak = self.devices.device.tflops * 1e12 * self.elapsed_s
         return {role: account.flops / (account.devices * peak) for role, account in self.accounts.items()}
 
@@ -184,15 +157,13 @@ class VirtualCluster(Cluster):
         self.learner.close()
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the next step depends on, including generators and weights in transit."""
-        state = {
+        return {
             **super().state_dict(),
             "generator": self.generator.state_dict(),
             "pushes": self.pushes,
             "accounts": {role: account.state_dict() for role, account in self.accounts.items()},
             "probes": {version: (probe.tokens, probe.expected) for version, probe in self.probes.items()},
         }
-        return state if self.free_attention is None else {**state, "free_attention": self.free_attention.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
@@ -203,5 +174,3 @@ class VirtualCluster(Cluster):
             for version, (tokens, scores) in state["probes"].items()
         }
         self.accounts = {role: Account(**account) for role, account in state["accounts"].items()}
-        if self.free_attention:
-            self.free_attention.load_state_dict(state["free_attention"])

@@ -6,7 +6,6 @@ The mean of the k3 estimate over the tokens that the policy chose; None without 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -21,14 +20,8 @@ from scalerl.weights.hugging_face import Weights
 
 START_VERSION = 0
 """Version number of the weights at the start of a run."""
-
-
-class Drift(Protocol):
-    """Estimates the drift of rollouts."""
-
-    def __call__(self, rollouts: list[Rollout]) -> float | None:
-        """Estimate from the rollouts' behaviour log-probabilities and those of the start for the same tokens."""
-        ...
+Drift = Callable[[list[Rollout]], float | None]
+"""Estimates drift from the rollouts' behaviour log-probabilities and those of the start for the same tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,7 +78,6 @@ class TorchGenerator(Generator):
 
     @property
     def active(self) -> int:
-        """Number of rows with an unfinished rollout."""
         return len(self.requests) - len(self.free)
 
     def set_weights(self, weights: Weights, version: int) -> None:
@@ -251,7 +250,6 @@ class TorchGenerator(Generator):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue exactly from a `state_dict`."""
         self.set_weights(state["weights"], state["version"])
         self.waiting = deque(state["waiting"])
         self.requests, self.free = list(state["requests"]), list(state["free"])

@@ -83,7 +83,6 @@ class AsyncEngine(VllmEngine):
         return self._together is not None and self._together.broken.done()
 
     def ask(self, ask: Ask) -> None:
-        """Start an ask as soon as the engine has room."""
         self._loop.call_soon_threadsafe(self._begin, ask)
 
     def drop(self, name: str) -> None:
@@ -104,7 +103,6 @@ class AsyncEngine(VllmEngine):
         return self._call(self._score(tokens), "score a probe", ANSWER_LIMIT_S)
 
     def pause(self) -> None:
-        """Choose no tokens until `resume`."""
         self.is_paused = True
         self._call(self._hold(), "pause", ANSWER_LIMIT_S)
 
@@ -117,7 +115,6 @@ class AsyncEngine(VllmEngine):
             raise Interrupted("vLLM's engine has ended")
 
     def close(self) -> None:
-        """End the engine's processes and the thread."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -84,7 +84,6 @@ class VllmGenerator(Generator):
         return len(self._rows)
 
     def set_weights(self, weights: Weights, version: int) -> None:
-        """Use a copy of these weights from the next token on."""
         self._weights = {name: tensor.detach().clone() for name, tensor in weights.items()}
         unread = [] if self.recompute else self._take_back()
         self.engine.set_weights(self._served(self._weights), version, recompute=self.recompute)
@@ -146,15 +145,12 @@ class VllmGenerator(Generator):
         self.engine.pause()
 
     def resume(self) -> None:
-        """Continue after `pause`."""
         self.engine.resume()
 
     def check(self) -> None:
-        """Raises Interrupted if the engine has ended."""
         self.engine.check()
 
     def close(self) -> None:
-        """End the engine."""
         self.engine.close()
 
     def _fill(self) -> None:

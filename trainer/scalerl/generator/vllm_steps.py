@@ -57,7 +57,6 @@ class SteppedEngine(VllmEngine):
         self.engine.add_request(ask.name, prompt, sampling(ask, self.temperature, self.eos))
 
     def drop(self, name: str) -> None:
-        """Choose no more tokens for this ask."""
         self.engine.abort_request([name])
 
     def step(self) -> list[Piece]:

@@ -6,10 +6,8 @@ pieces for ZeRO-2's moments and for ZeRO-3's and FSDP2's weights, so one engine 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol
 
 import torch
@@ -95,27 +93,16 @@ def save_pieces(path: Path, pieces: Mapping[str, Iterable[KeptPiece]]) -> None:
 
 
 class PieceFiles:
-    """The files of all ranks, open inside the context."""
+    """The files of all ranks, open as long as this object lives."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self.paths = paths
         self._pieces: dict[str, list[tuple[int, int, Any]]] = {}
-        self._stack = ExitStack()
-
-    def __enter__(self) -> "PieceFiles":
-        for path in self.paths:
-            file = self._stack.enter_context(safe_open(path, framework="pt"))
+        for path in paths:
+            file = safe_open(path, framework="pt")
             for place, start in (file.metadata() or {}).items():
                 piece = file.get_slice(place)
                 begin, (length,) = int(start), piece.get_shape()
                 self._pieces.setdefault(place, []).append((begin, begin + length, piece))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._pieces.clear()
-        self._stack.close()
 
     def of(self, network: str, kind: str) -> "PieceSource":
         """Source of the weights or of one moment of a network."""

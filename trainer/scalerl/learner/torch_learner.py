@@ -347,12 +347,12 @@ class TorchLearner:
             for name, frozen in self._frozen_policies().items():
                 frozen.take(state[name])
             return
-        with PieceFiles([Path(path) for path in state["kept"]]) as files:
-            take_kept(self.engine, "policy", files, state["steps"])
-            if self.critic is not None:
-                self.critic.load_state_dict(state["critic"], files)
-            for name, frozen in self._frozen_policies().items():
-                frozen.network.fill(files.of(name, "weights"))
+        files = PieceFiles([Path(path) for path in state["kept"]])
+        take_kept(self.engine, "policy", files, state["steps"])
+        if self.critic is not None:
+            self.critic.load_state_dict(state["critic"], files)
+        for name, frozen in self._frozen_policies().items():
+            frozen.network.fill(files.of(name, "weights"))
 
     def close(self) -> None:
         """Do nothing: everything is in this process."""

@@ -98,17 +98,13 @@ def evaluation_rows(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLe
 
 
 def peak_memory(recipe: ResolvedRecipe, prompts: PromptLengths) -> MemoryForecast:
-    """Peak memory of the processes of a run; reads only the headers of a pretrained model's files."""
-    return peak_of_shape(recipe, shape_of(recipe.model, recipe.adapter), prompts)
-
-
-def peak_of_shape(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> MemoryForecast:
-    """Peak memory of a run whose model has this shape.
+    """Peak memory of the processes of a run; reads only the headers of a pretrained model's files.
 
     A process holds its permanent parts, and the largest of the temporary parts of an optimiser step, an evaluation and
     a decode step, which never run at once in one process. Copies of a policy with an adapter in one process share the
     model's own weights, and only the adapter is on its way to generators.
     """
+    shape = shape_of(recipe.model, recipe.adapter)
     copy = shape.parameters * WEIGHT_BYTES[recipe.parameters]
     sent = shape.trained_parameters * WEIGHT_BYTES[recipe.parameters]
     adapter = 0 if shape.adapter_parameters is None else sent

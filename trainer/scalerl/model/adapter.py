@@ -115,7 +115,6 @@ class AdaptedPolicy(TransformersPolicy):
 
     @torch.no_grad()
     def import_weights(self, weights: Weights) -> None:
-        """Fill the adapter; raises ValueError if the weights are not those of this adapter."""
         places = self.exported_weights()
         refuse_unlike(places, weights)
         for name, place in places.items():

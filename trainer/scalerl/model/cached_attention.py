@@ -82,7 +82,6 @@ class FusedStep(DenseStep):
     """One decode step with PyTorch's fused attention."""
 
     def attend(self, layer: Tensor, q: Tensor) -> Tensor:
-        """Attention [n, heads x D] of queries [n, heads, D]."""
         keys, values = layer[: len(q), :, :, : self.reach].unbind(2)
         query = q.to(layer.dtype)[:, :, None]
         bias = self._bias_n1T.to(layer.dtype)[:, None]

@@ -30,7 +30,7 @@ from scalerl.model.cached_attention import (
 from scalerl.model.decode_graphs import Capture, DecodeGraphs, cuda_graph
 from scalerl.model.kv_cache import KVCache, Prefill, whole
 from scalerl.model.linear import projected
-from scalerl.model.llama_files import RMS_EPS, ROPE_BASE, config_json, from_hugging_face, own_tensor, to_hugging_face
+from scalerl.model.llama_files import RMS_EPS, ROPE_BASE, config_json, own_tensor, to_hugging_face
 from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
 from scalerl.model.size import ModelSize
@@ -147,7 +147,6 @@ class Llama(Policy):
         return self.head, None
 
     def new_cache(self, *, slots: int, positions: int) -> "LlamaCache":
-        """An empty cache for this many rows and positions."""
         return LlamaCache(self, slots=slots, positions=positions)
 
     def exported_part(self, own: Weights) -> dict[str, Tensor]:
@@ -161,9 +160,8 @@ class Llama(Policy):
     def import_weights(self, weights: Weights) -> None:
         """Fill from weights under LlamaForCausalLM's names."""
         refuse_unlike(self.exported_weights(), weights)
-        own = self.state_dict()
-        for name, fused in from_hugging_face(weights, self.shape):
-            own[name].copy_(fused)
+        for name, tensor in self.state_dict().items():
+            tensor.copy_(own_tensor(name, weights, self.shape))
 
     def save_weights(self, folder: Path) -> None:
         """Write model.safetensors."""
@@ -172,7 +170,6 @@ class Llama(Policy):
         save_file(copies, folder / "model.safetensors", metadata={"format": "pt"})
 
     def load_weights(self, folder: Path) -> None:
-        """Fill from the model.safetensors of `folder`; raises ValueError if the file is damaged."""
         path = folder / "model.safetensors"
         try:
             weights = load_file(path)
@@ -226,7 +223,6 @@ class LlamaCache(KVCache):
         self._graphs = DecodeGraphs(self._step, slots=self.slots, positions=self.positions, capture=capture)
 
     def logits(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
-        """Logits [n, V] after one more token of each of the first n rows."""
         reach = int(position_n.max()) + 1
         position_n = position_n.to(tokens_n.device, non_blocking=True)
         self.reserve(len(tokens_n), reach)

@@ -5,7 +5,7 @@ Matrices with the same input are fused (`scalerl.model.llama`).
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -104,10 +104,3 @@ def own_tensor(name: str, theirs: Mapping[str, Tensor], shape: LlamaModel) -> Te
         return theirs[prefix + LAYER_TENSORS[own]]
     parts = [theirs[prefix + part] for part in FUSED[own]]
     return fuse_qkv(parts[0], parts[1], parts[2], shape.heads) if own == "qkv" else torch.cat(parts)
-
-
-def from_hugging_face(theirs: Mapping[str, Tensor], shape: LlamaModel) -> Iterator[tuple[str, Tensor]]:
-    """Inverse of `to_hugging_face`, one tensor at a time."""
-    of_layers = [f"blocks.{index}.{own}" for index in range(shape.layers) for own in (*FUSED, *LAYER_TENSORS)]
-    for name in (*OUTSIDE_LAYERS, *of_layers):
-        yield name, own_tensor(name, theirs, shape)

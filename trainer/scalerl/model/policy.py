@@ -195,11 +195,6 @@ class Policy(nn.Module, ABC):
         """Float32 logits [..., V]."""
         return self.lm_head.logits(hidden)
 
-    def token_logprobs(self, tokens_BT: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-        """Log-probability of each token given the tokens before it, and the entropy, both [B, T], 0 at position 0."""
-        scores = self.score(tokens_BT, temperature)
-        return scores.logprobs_BT, scores.entropy_BT
-
     def before(self, tokens_BT: Tensor, packing: Packing | None = None) -> "Before":
         """States that predict the tokens of right-padded rows, computed without padding if a packing is given."""
         if packing is None:

@@ -77,7 +77,6 @@ class TransformersPolicy(Policy):
 
     @property
     def size(self) -> ModelSize:
-        """Sizes that determine the compute; only the experts that a token is routed to are active."""
         numbers = self.num_parameters()
         experts = sum(weight.numel() for name, weight in self.named_parameters() if ".experts." in name)
         idle = 0
@@ -172,7 +171,6 @@ class TransformersPolicy(Policy):
         return found.pop()
 
     def head_weights(self) -> tuple[Tensor, Tensor | None]:
-        """Matrix [V, hidden], tied to the embedding or not, and bias of the head."""
         head = self.model.get_output_embeddings()
         assert isinstance(head, nn.Linear)
         return head.weight, head.bias
@@ -189,15 +187,12 @@ class TransformersPolicy(Policy):
                 nn.init.constant_(parameter, 0.0 if name.endswith("bias") else 1.0)
 
     def exported_weights(self) -> dict[str, Tensor]:
-        """Weights under the library's names."""
         return exported(self.model)
 
     def exported_part(self, own: Weights) -> dict[str, Tensor]:
-        """Weights under the library's names, from some entries of `state_dict`."""
         return exported(self.model, {name.removeprefix(OWN): tensor for name, tensor in own.items()})
 
     def importer(self, weights: Weights) -> Callable[[str], Tensor]:
-        """Function from a name of ours to its tensor, filled from the file's tensors."""
         parts = FileParts(self.model, weights)
 
         def imported(name: str) -> Tensor:
@@ -207,7 +202,6 @@ class TransformersPolicy(Policy):
         return imported
 
     def import_weights(self, weights: Weights) -> None:
-        """Fill from weights under the library's names."""
         import_into(self.model, weights)
 
     def save(self, folder: Path, *, eos_token_id: int) -> None:
@@ -256,7 +250,6 @@ class TransformersCache(KVCache):
         self.policy = policy
 
     def logits(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
-        """Logits [n, V] after one more token in each of the first n rows."""
         reach = int(position_n.max()) + 1
         position_n = position_n.to(tokens_n.device, non_blocking=True)
         self.reserve(len(tokens_n), reach)

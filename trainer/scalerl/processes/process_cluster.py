@@ -29,7 +29,7 @@ from scalerl.processes.line import Death
 from scalerl.processes.messages import GeneratorState, HandOver, NewWeights, Pause, Paused, Refused, Report, TakeOver
 from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.processes.remote_learner import LOOK_S, RemoteLearner
-from scalerl.processes.units import evaluator_among, generators_among, trainer_states
+from scalerl.processes.units import trainer_states
 from scalerl.prompts.mixed_pool import AnyPool
 from scalerl.recipe import ResolvedRecipe, Wall
 from scalerl.rollout import Group
@@ -66,10 +66,10 @@ class WallCluster(Cluster):
             recipe, {"generator": self.processes.generator_threads, "trainer": recipe.threads}
         )
         self._has_started = self._is_running = False
-        generators = generators_among(units)
+        generators = tuple(unit for unit in units if unit.role == "generator")
         self.ranks = learner if isinstance(learner, RemoteLearner) else None
         """The trainer's processes, unless this process trains."""
-        unit = evaluator_among(units)
+        unit = next((unit for unit in units if unit.role == "evaluator"), None)
         self.accounts = Accounts(
             len(generators), self.ranks.accounts if self.ranks else (), has_evaluator=unit is not None
         )
@@ -110,7 +110,6 @@ class WallCluster(Cluster):
         self.generators.submit(requests)
 
     def catch_up(self) -> None:
-        """Process the generators' reports."""
         self._take_in(wait=False)
         self._publish_again_if_refused()
 
@@ -248,7 +247,6 @@ class WallCluster(Cluster):
         return step
 
     def trained(self, update: Update, start: float) -> None:
-        """Note the end of a step."""
         self.accounts.bring_up(self.clock)
         self.clock.trainer_free = self.clock.now
         self._spent = self.accounts.by_role(self.clock.now)
@@ -283,7 +281,6 @@ class WallCluster(Cluster):
         return *trainers, *([self.evaluator.unit_state()] if self.evaluator else []), *generators
 
     def idle_shares(self) -> tuple[float, float]:
-        """Idle shares of the generators' and of the trainers' time so far."""
         self.accounts.bring_up(self.clock)
         clock = self.clock
         if clock.now == 0.0:
@@ -366,7 +363,6 @@ class WallCluster(Cluster):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state_dict`; only before the start."""
         assert not self._has_started, "a state is loaded only before the start"
         super().load_state_dict(state)
         self.accounts.load_state_dict(state["accounts"], self.clock)

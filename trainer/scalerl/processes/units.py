@@ -30,16 +30,6 @@ def local_units(recipe: ResolvedRecipe) -> tuple[PlacedUnit, ...]:
     return tuple(PlacedUnit(role="trainer", index=rank, node=0, devices=(rank,)) for rank in range(ranks))
 
 
-def generators_among(units: Sequence[PlacedUnit]) -> tuple[PlacedUnit, ...]:
-    """The generators, in order."""
-    return tuple(unit for unit in units if unit.role == "generator")
-
-
-def evaluator_among(units: Sequence[PlacedUnit]) -> PlacedUnit | None:
-    """The evaluator, if there is one."""
-    return next((unit for unit in units if unit.role == "evaluator"), None)
-
-
 def trainer_states(trainers: Sequence[tuple[PlacedUnit, str]], doing: Pastime | None) -> list[UnitState]:
     """States of trainers with the names of their nodes, all doing the same; `doing` is None while they start."""
     return [

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -29,10 +29,10 @@ from scalerl.rollout import Group
 from scalerl.run.assemble import assemble
 from scalerl.run.checkpoint import Manifest, damaged, other_form, read_checkpoint, write_checkpoint
 from scalerl.run.health import Health
-from scalerl.run.metrics import EMPTY_LOG, EvaluationKind, EvaluationRow, LogMark, MetricsLog, Progress, read_rows
+from scalerl.run.metrics import EMPTY_LOG, LogMark, MetricsLog, Progress, evaluation_row, read_rows
 from scalerl.run.model_folder import write_model
 from scalerl.run.pending import MOST_PENDING, Due
-from scalerl.run.rollout_rows import RolloutKind, RolloutRow, trained_rollouts
+from scalerl.run.rollout_rows import trained_rollouts
 from scalerl.run.run_folder import RunFolder, write_atomically
 from scalerl.run.save_interval import SaveInterval
 from scalerl.run.status_file import StatusFile
@@ -217,21 +217,21 @@ class Run:
         self, progress: Progress, held_out: Sequence[Reading], downstream: Sequence[Reading], wall_s: float
     ) -> None:
         """Write the rows of one evaluation, whose weights date from `progress` and `wall_s`."""
-        version = progress.step
-        by_kind: dict[EvaluationKind, Sequence[Reading]] = {"eval": held_out, "downstream": downstream}
-        for kind, measured in by_kind.items():
-            for one in measured:
-                self.metrics.write(
-                    EvaluationRow(kind=kind, progress=progress, weight_version=version, measured=one, wall_s=wall_s)
-                )
+        for measured in held_out:
+            self.metrics.write(evaluation_row("eval", progress, measured, wall_s))
+        for measured in downstream:
+            self.metrics.write(evaluation_row("downstream", progress, measured, wall_s))
         step, compute, rate = progress.step, progress.compute_gpu_hours, held_out[-1]["pass_rate"]
         self.status.beat(every=0.0, pass_rate=rate)
         print(f"step {step:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)
 
-    def _keep(self, kind: RolloutKind, progress: Progress, rollouts: Iterable[Mapping[str, Any]]) -> None:
+    def _keep(
+        self, kind: Literal["trained", "held_out"], progress: Progress, rollouts: Iterable[Mapping[str, Any]]
+    ) -> None:
         """Write these rollouts for people to read; `progress` is that of their evaluation."""
+        place = {"kind": kind, "step": progress.step, "compute_gpu_hours": progress.compute_gpu_hours}
         for kept in rollouts:
-            self.rollouts.write(RolloutRow(kind=kind, progress=progress, kept=kept))
+            self.rollouts.write({**place, **kept})
 
     def _write_measured(self) -> None:
         """Write the rows of evaluations that the evaluator has finished since the last call."""
@@ -262,11 +262,11 @@ class Run:
         self.last_batch = step.groups
         row = train_row(self.cluster, step, self._wall(), self.off_clock_s)
         self.metrics.write(row)
-        self.health.add(row.to_json())
+        self.health.add(row)
         self.status.beat(
-            step=row.progress.step,
-            compute_gpu_hours=row.progress.compute_gpu_hours,
-            wall_s=row.wall_s,
+            step=row["step"],
+            compute_gpu_hours=row["compute_gpu_hours"],
+            wall_s=row["wall_s"],
             units=self.cluster.units(),
         )
         self._tell_news()
@@ -387,5 +387,4 @@ class _OfWarmStart(Listener):
             raise Cancelled("asked to stop")
 
     def warn(self, fault: str) -> None:
-        """Add the fault to the run's warnings."""
         self.run.warn(fault)

@@ -14,9 +14,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
-
-from scalerl.cluster.device_seconds import Activity, Role
+from typing import Any, Literal
 
 WALL_FIELDS = frozenset({"wall_s", "off_clock_s"})
 LOG_FILE = "metrics.jsonl"
@@ -32,105 +30,16 @@ class Progress:
     flops: int
     tokens: int
     """Tokens generated."""
-    compute_without_attention_gpu_hours: float | None = None
-    """A second account, which leaves out attention; None if attention is not charged."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The columns, without accounts that are not kept."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-class Row(Protocol):
-    """A line of the run log: EvaluationRow or TrainRow."""
+def evaluation_row(
+    kind: Literal["eval", "downstream"], progress: Progress, measured: Mapping[str, Any], wall_s: float
+) -> dict[str, Any]:
+    """The row of one evaluation: of held-out prompts, or of a task file that is never trained on.
 
-    def to_json(self) -> dict[str, Any]:
-        """The row as written, its kind first."""
-        ...
-
-
-EvaluationKind = Literal["eval", "downstream"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluationRow:
-    """One evaluation: of held-out prompts of a task or of a mix, or of a task file that is never trained on."""
-
-    kind: EvaluationKind
-    progress: Progress
-    weight_version: int
-    """Version of the measured weights."""
-    measured: Mapping[str, Any]
-    """The evaluator's columns: task, pass_rate, num_prompts, ..."""
-    wall_s: float
-
-    def to_json(self) -> dict[str, Any]:
-        """The row as written."""
-        progress, version = self.progress.to_json(), self.weight_version
-        return {"kind": self.kind, **progress, "weight_version": version, **self.measured, "wall_s": self.wall_s}
-
-
-@dataclass(frozen=True, kw_only=True)
-class RolloutColumns:
-    """Columns of a train row about the rollouts trained on."""
-
-    reward_mean: float
-    pass_rate: float
-    zero_variance: float
-    """Share of groups whose rewards are all equal."""
-    truncated: float
-    """Share of rollouts cut off at the token limit."""
-    interrupted: float
-    """Share of rollouts whose thinking was interrupted."""
-    mean_tokens: float
-    staleness: dict[str, int]
-    """Number of tokens by staleness: trainer version minus the version that made the token."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainRow:
-    """One optimiser step."""
-
-    progress: Progress
-    learner: Mapping[str, Any]
-    """The learner's columns: loss, grad_norm, ..."""
-    rollouts: RolloutColumns
-    outcomes: dict[str, int]
-    """Number of answers by verdict since the last train row, including answers not trained on."""
-    retired: int
-    """Number of retired prompts."""
-    epoch: int
-    generator_idle: float
-    """Idle share of the generators' device time so far."""
-    trainer_idle: float
-    """Idle share of the trainers' device time so far."""
-    device_s: dict[Role, dict[Activity, float]]
-    """Device-seconds so far by role and activity; see `scalerl.cluster.device_seconds`."""
-    tokens_per_s: float
-    """Tokens generated per second, over all time so far."""
-    mfu: dict[Role, float]
-    """Share of the devices' peak rate that went into model FLOPs so far, by role."""
-    off_clock_s: dict[str, float]
-    """Seconds of work not charged as compute so far: start, evaluate, checkpoint."""
-    wall_s: float
-
-    def to_json(self) -> dict[str, Any]:
-        """The row as written."""
-        return {
-            "kind": "train",
-            **self.progress.to_json(),
-            **self.learner,
-            **asdict(self.rollouts),
-            "outcomes": self.outcomes,
-            "retired": self.retired,
-            "epoch": self.epoch,
-            "generator_idle": self.generator_idle,
-            "trainer_idle": self.trainer_idle,
-            "device_s": self.device_s,
-            "tokens_per_s": self.tokens_per_s,
-            "mfu": self.mfu,
-            "off_clock_s": self.off_clock_s,
-            "wall_s": self.wall_s,
-        }
+    `measured` has the evaluator's columns: task, pass_rate, num_prompts, ...; the weights are those of `progress`.
+    """
+    return {"kind": kind, **asdict(progress), "weight_version": progress.step, **measured, "wall_s": wall_s}
 
 
 def read_rows(path: Path, kind: str | None = None) -> Iterator[dict[str, Any]]:
@@ -188,9 +97,9 @@ class MetricsLog:
         self._file.truncate(length)
         self._sha256 = hashlib.sha256(self._file.read(length))
 
-    def write(self, row: Row) -> None:
+    def write(self, row: Mapping[str, Any]) -> None:
         """Append one row."""
-        line = json.dumps(row.to_json(), allow_nan=False).encode() + b"\n"
+        line = json.dumps(row, allow_nan=False).encode() + b"\n"
         self._file.write(line)
         self._file.flush()
         self._sha256.update(line)

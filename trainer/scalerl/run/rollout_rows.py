@@ -3,9 +3,8 @@
 No result of the run depends on the file, and choosing its rows uses no random numbers.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from scalerl.evaluation.kept_rollouts import NUM_KEPT, RightAnswer, evenly_placed, kept_rollout
 from scalerl.objective.advantages import Rewards, advantages
@@ -13,27 +12,7 @@ from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.objective.trained_groups import trained_groups
 from scalerl.recipe import Own, ResolvedRecipe
 from scalerl.rollout import Group, Judgement
-from scalerl.run.metrics import Progress
 from scalerl.tokens.reader import Reader
-
-RolloutKind = Literal["trained", "held_out"]
-"""Source of a rollout: the batch of the last optimiser step, or an evaluation."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RolloutRow:
-    """One kept rollout: `RolloutRow(kind="trained", progress=Progress(step=40, ...), kept={"task": ...})`."""
-
-    kind: RolloutKind
-    progress: Progress
-    """Progress of the evaluation at which the rollout was kept."""
-    kept: Mapping[str, Any]
-    """Columns of `scalerl.evaluation.kept_rollouts`, plus those of `trained_rollouts` for a trained rollout."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The row as written."""
-        place = {"step": self.progress.step, "compute_gpu_hours": self.progress.compute_gpu_hours}
-        return {"kind": self.kind, **place, **self.kept}
 
 
 def trained_rollouts(

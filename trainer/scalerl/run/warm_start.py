@@ -11,7 +11,6 @@ import math
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,20 +52,6 @@ class Listener:
 
     def warn(self, fault: str) -> None:
         """Called with the description of a damaged file."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WarmStartRow:
-    """One supervised step."""
-
-    step: int
-    loss: float
-    grad_norm: float
-    learning_rate: float
-
-    def to_json(self) -> dict[str, Any]:
-        """The row as written."""
-        return {"kind": "warm_start", **asdict(self)}
 
 
 def start_key(recipe: ResolvedRecipe, seed: int, left_out: Sequence[str] = ()) -> str:
@@ -224,8 +209,8 @@ class _Training:
         rate = recipe.warm_start.learning_rate
         self.adam = AdamW(policy.parameters(), lr=rate, betas=(0.9, 0.95), fused=True)
 
-    def take_step(self) -> WarmStartRow:
-        """Take one optimiser step on a fresh batch."""
+    def take_step(self) -> dict[str, Any]:
+        """Take one optimiser step on a fresh batch; return its row of the log."""
         settings, model = self.recipe.warm_start, self.recipe.model
         rate = settings.learning_rate * (1 - 0.9 * self.step / settings.steps)
         for group in self.adam.param_groups:
@@ -242,7 +227,7 @@ class _Training:
             )
         self.adam.step()
         self.step += 1
-        return WarmStartRow(step=self.step, loss=loss, grad_norm=norm, learning_rate=rate)
+        return {"kind": "warm_start", "step": self.step, "loss": loss, "grad_norm": norm, "learning_rate": rate}
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next step depends on."""
@@ -278,7 +263,7 @@ def _kept(training: _Training, partial: Path, listener: Listener) -> Iterator[An
         row = training.take_step()
         log.write(row)
         try:
-            listener.at_step(row.step, f"warm start: step {row.step} of {steps}, loss {row.loss:.4g}")
+            listener.at_step(row["step"], f"warm start: step {row['step']} of {steps}, loss {row['loss']:.4g}")
         except Cancelled:
             save()
             raise

@@ -24,7 +24,7 @@ from scalerl.weights.hugging_face import Weights
 from scalerl.weights.layer_groups import names_of_rank
 from scalerl.weights.node_memory import NodeMemory, Share
 from scalerl.weights.shared_memory import SharedMemoryStore
-from scalerl.weights.store import EverywhereAtOnce, UnusablePublication
+from scalerl.weights.store import UnusablePublication, WeightStore
 
 LAST_BROADCAST_LIMIT_S = 5.0
 """Time for a broadcast to end before its folder is deleted."""
@@ -51,14 +51,13 @@ class Keepers(Protocol):
         if nobody says whether it does."""
 
 
-class NodeStore(EverywhereAtOnce):
+class NodeStore(WeightStore):
     """The store as a unit sees it: the memory of its node, and a folder for what did not come there."""
 
     def __init__(self, memory: SharedMemoryStore, folder: FolderStore) -> None:
         self.memory, self.folder = memory, folder
 
     def publish(self, publication: int, version: int, weights: Weights, *, rank: int = 0, ranks: int = 1) -> None:
-        """Write a rank's share to the memory of this node."""
         self.memory.publish(publication, version, weights, rank=rank, ranks=ranks)
 
     def fetch(self, publication: int, version: int) -> Weights:
@@ -106,7 +105,6 @@ class BroadcastStore(NodeStore):
         return self._thread is not None and self._thread.is_alive()
 
     def broadcast(self, publication: int, version: int) -> None:
-        """Begin to bring a publication to every node with generators."""
         assert not self.is_broadcasting, publication
         with self._lock:
             self._missing = {node: self._names.keys() - {node} for node in self._readers}
@@ -127,7 +125,6 @@ class BroadcastStore(NodeStore):
         return self._fetch(publication, version)
 
     def close(self) -> None:
-        """Delete the folder."""
         self._wait(LAST_BROADCAST_LIMIT_S)
         super().close()
 

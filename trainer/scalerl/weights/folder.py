@@ -25,14 +25,14 @@ from torch import Tensor
 
 from scalerl.weights.hugging_face import Weights
 from scalerl.weights.manifest import checksum, forms_of, refuse_damaged, refuse_other_version
-from scalerl.weights.store import EverywhereAtOnce, UnusablePublication
+from scalerl.weights.store import UnusablePublication, WeightStore
 
 KEPT = 2
 """Number of publications kept."""
 MANIFEST_NAME = re.compile(r"(\d+)-of-(\d+)\.json")
 
 
-class FolderStore(EverywhereAtOnce):
+class FolderStore(WeightStore):
     """Publications of one model's weights, in a folder that the store owns and first empties.
 
     Pickled into a new process, it uses the same folder there.
@@ -61,7 +61,6 @@ class FolderStore(EverywhereAtOnce):
             self._delete_old(publication)
 
     def fetch(self, publication: int, version: int) -> Weights:
-        """Tensors of the publication, checked against its manifests."""
         place = self.folder / str(publication)
         weights: dict[str, Tensor] = {}
         checksums: dict[str, int] = {}

@@ -20,7 +20,7 @@ from torch import Tensor
 from scalerl.weights.hugging_face import Weights, some_of
 from scalerl.weights.manifest import checksum, forms_of, refuse_damaged, refuse_other_version
 from scalerl.weights.node_memory import Extent, NodeMemory, Share, grow
-from scalerl.weights.store import EverywhereAtOnce, UnusablePublication
+from scalerl.weights.store import UnusablePublication, WeightStore
 
 ALIGNMENT = 16
 """Alignment of every tensor in bytes."""
@@ -33,7 +33,7 @@ NODE_MEMORY = "SCALERL_NODE_MEMORY"
 """Variable that names the memory of a node without the process that made the store."""
 
 
-class SharedMemoryStore(EverywhereAtOnce):
+class SharedMemoryStore(WeightStore):
     """Two places for one model's weights, in host memory.
 
     Unpickled in another process, it maps the memory of that process's node, as long as the node's keeper lives.
@@ -100,7 +100,6 @@ class SharedMemoryStore(EverywhereAtOnce):
             seals[name][0] = publication
 
     def fetch(self, publication: int, version: int) -> Weights:
-        """Tensors of the publication, checked. They are views: copy them before reporting the publication."""
         place = publication % PLACES
         seals = dict(zip(self._forms, self._seals[place].tolist(), strict=True))
         newer = max(number for number, _, _ in seals.values())

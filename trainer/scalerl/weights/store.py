@@ -8,8 +8,8 @@ A store keeps the last two publications. Publication n is written only once ever
 n - 2 or a later one, so nobody reads what is being overwritten.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
 
 from scalerl.errors import Internal
 from scalerl.weights.hugging_face import Weights
@@ -19,13 +19,14 @@ class UnusablePublication(Internal):
     """An incomplete, damaged or deleted publication, or one of another model or version; the message says which."""
 
 
-class WeightStore(Protocol):
+class WeightStore(ABC):
     """Sets of weights that a learner's ranks publish and generators fetch.
 
     A store is made with the learner's weights, which define the form of every publication. A process started with the
     store sees the same publications.
     """
 
+    @abstractmethod
     def publish(self, publication: int, version: int, weights: Weights, *, rank: int = 0, ranks: int = 1) -> None:
         """Publish one rank's share of a set of weights; `version` is the number of optimiser steps that made it.
 
@@ -33,43 +34,32 @@ class WeightStore(Protocol):
         are read once, in order, so they may be gathered on demand.
         """
 
+    @abstractmethod
     def fetch(self, publication: int, version: int) -> Weights:
         """The whole publication, checked. The tensors may be views: copy them before reporting the publication.
 
         Raises UnusablePublication if a share is missing, damaged or of another version, if a tensor has the wrong shape
         or type or holds NaN or infinities, and if newer publications have replaced it.
         """
-        ...
 
     @property
     def is_broadcasting(self) -> bool:
         """True if a publication is still on its way to some node; the next is broadcast only afterwards."""
-        ...
+        return False
 
     def broadcast(self, publication: int, version: int) -> None:
-        """Begin to bring a publication to every node that reads it, once all ranks have published their shares."""
+        """Begin to bring a publication to every node that reads it, once all ranks have published their shares.
+
+        Readers of most stores look where ranks write, so there is nothing to do.
+        """
 
     def when_at(self, node: int, then: Callable[[], None]) -> None:
         """Call `then` once the publication broadcast last can be fetched on that node, or is known not to come.
 
         That may be at once, or later in another thread.
         """
+        then()
 
+    @abstractmethod
     def close(self) -> None:
         """Release what the store holds outside this process."""
-
-
-class EverywhereAtOnce:
-    """The part of a store whose readers all look where its writers write."""
-
-    @property
-    def is_broadcasting(self) -> bool:
-        """False."""
-        return False
-
-    def broadcast(self, publication: int, version: int) -> None:
-        """Do nothing."""
-
-    def when_at(self, node: int, then: Callable[[], None]) -> None:
-        """Call `then` at once."""
-        then()
