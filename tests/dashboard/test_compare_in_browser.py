@@ -7,16 +7,13 @@ from itertools import combinations
 import pytest
 from dashboard.browser import served_in_browser
 from fixtures_home import make_home
-from generated_home import NAME, Size, write_home
+from generated_home import NAME
 
 from ablations.findings.results import read_results
-from ablations.home.home import Home
-from ablations.home.started_sweep import read_sweep
 from ablations.report.page import write_report
 
-SWEEPS = ["loo", NAME]
-SCREENS = {1440: 900, 400: 800}
-"""Height by width."""
+HEIGHTS = {1440: 900, 400: 800}
+"""Height of a screen by its width."""
 PLACES = """() => [...document.querySelectorAll('.js-plotly-plot')].map(plot => {
     const box = plot.getBoundingClientRect();
     const texts = [...plot.querySelectorAll('.main-svg text')].filter(one => one.textContent.trim());
@@ -29,18 +26,9 @@ CLOSE_PX = 1.5
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    """A study of three variants with three seeds, and one of 40 with five."""
-    path = tmp_path_factory.mktemp("home")
-    make_home(path, seeds=(0, 1, 2))
-    write_home(path, Size(variants=40, seeds=5, evaluations=24, metrics=11))
-    read_results(read_sweep(Home(path), NAME))  # 200 fits, which no page need wait for
-    return path
-
-
-@pytest.fixture(scope="module")
-def browser(home):
-    yield from served_in_browser(home)
+def browser(many_variants):
+    make_home(many_variants.home.path, seeds=(0, 1, 2))
+    yield from served_in_browser(many_variants.home.path)
 
 
 def overlapping(figure):
@@ -60,16 +48,15 @@ def cut(figure):
     ]
 
 
-@pytest.mark.parametrize("sweep", SWEEPS)
-@pytest.mark.parametrize("width", SCREENS)
+@pytest.mark.parametrize(("sweep", "width"), [("loo", 400), (NAME, 1440)])
 def test_verdict_and_curves_are_on_the_first_screen_and_no_text_covers_another(browser, sweep, width):
-    with browser.window(width=width, height=SCREENS[width]) as page:
+    with browser.window(width=width, height=HEIGHTS[width]) as page:
         page.open("compare", sweep=sweep)
         page.is_whole(figures=2)
         verdict = page.page.get_by_role("heading", name=re.compile(" lead")).bounding_box()
         curves, differences = page.page.evaluate(PLACES)
         assert 0 < verdict["y"] < curves["top"]
-        assert curves["bottom"] < SCREENS[width]
+        assert curves["bottom"] < HEIGHTS[width]
         assert curves["bottom"] < differences["top"]
         for figure in (curves, differences):
             assert len(figure["texts"]) > 10
@@ -90,15 +77,12 @@ def test_a_figure_changes_its_layout_with_the_width_of_its_place(browser):
         assert overlapping(narrow) == []
 
 
-@pytest.mark.parametrize("sweep", SWEEPS)
-@pytest.mark.parametrize("width", SCREENS)
-def test_the_report_begins_with_verdict_and_curves_and_no_text_covers_another(browser, home, tmp_path, sweep, width):
-    results = read_results(read_sweep(Home(home), sweep))
-    report = write_report(results, now=datetime(2026, 11, 26, tzinfo=UTC), folder=tmp_path)
-    with browser.window(width=width, height=SCREENS[width]) as page:
+def test_the_report_begins_with_verdict_and_curves_and_no_text_covers_another(browser, many_variants, tmp_path):
+    report = write_report(read_results(many_variants), now=datetime(2026, 11, 26, tzinfo=UTC), folder=tmp_path)
+    with browser.window(width=400, height=HEIGHTS[400]) as page:
         page.page.goto(report.as_uri())
         page.page.wait_for_function("document.querySelectorAll('.main-svg').length >= 4")
         curves, differences, *_ = page.page.evaluate(PLACES)
-        assert page.page.locator("p.headline").bounding_box()["y"] < curves["top"] < SCREENS[width]
+        assert page.page.locator("p.headline").bounding_box()["y"] < curves["top"] < HEIGHTS[400]
         assert [overlapping(figure) for figure in (curves, differences)] == [[], []]
         assert [cut(figure) for figure in (curves, differences)] == [[], []]

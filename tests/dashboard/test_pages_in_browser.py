@@ -2,32 +2,20 @@
 
 import csv
 import io
-import json
-import shutil
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from dashboard.browser import LIMIT_MS, served_in_browser
-from fixtures_home import TRUTH, changed, eval_row, make_home, planned_run, write_run
+from fixtures_home import TRUTH, changed, make_home, write_run
 from waiting import wait_until
 
 from ablations.home.plan import PlannedRun
 
-CURVES, METRICS = 0, 2
-"""Places of two figures of the page Compare."""
-
-
-RUNNING = planned_run("scalerl", 0).id
-
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
-    """Three sweeps: `loo` whose reference trains, `more` beside it, and `damaged`, which cannot be read."""
-    path = tmp_path_factory.mktemp("home")
-    sweep = make_home(path)
-    shutil.rmtree(sweep.home.run(RUNNING).path)
-    write_run(sweep.home, RUNNING, TRUTH["scalerl"], fraction=0.8, state="running")
+    """Three sweeps: `loo`, `more` beside it, and `damaged`, which cannot be read."""
+    sweep = make_home(tmp_path_factory.mktemp("home"))
     plan = sweep.plan
     again = replace(plan.variants[1], name="again", runs=(PlannedRun(seed=0, id="ab" * 6),))
     write_run(sweep.home, "ab" * 6, (0.60, 1.8, 330.0))
@@ -44,21 +32,17 @@ def browser(sweep):
     yield from served_in_browser(sweep.home.path)
 
 
-def traces(page, place=CURVES):
-    """Names of the traces of a figure."""
-    names = page.page.evaluate(
-        "place => (document.querySelectorAll('.js-plotly-plot')[place]?.data ?? []).map(one => one.name || '')", place
-    )
+def traces(page):
+    """Names of the traces of the curves."""
+    names = page.page.evaluate("(document.querySelector('.js-plotly-plot')?.data ?? []).map(one => one.name || '')")
     return {name for name in names if name}
 
 
-def axis(page, name="xaxis", place=CURVES):
-    """An axis as it is drawn; of a figure that is not there yet, nothing."""
+def axis(page):
+    """The horizontal axis of the curves as it is drawn; before, nothing."""
     return page.page.evaluate(
-        """([name, place]) => {
-            const found = document.querySelectorAll('.js-plotly-plot')[place]?._fullLayout?.[name];
-            return {type: found?.type, range: found?.range, title: found?.title?.text}; }""",
-        [name, place],
+        """() => { const found = document.querySelector('.js-plotly-plot')?._fullLayout?.xaxis;
+            return {type: found?.type, title: found?.title?.text}; }"""
     )
 
 
@@ -73,115 +57,41 @@ def table_of(content):
     return list(csv.DictReader(io.StringIO(content.decode())))
 
 
-def test_controls_of_compare_do_what_they_say_and_are_in_the_url(browser):
+def test_controls_of_compare_do_what_they_say_are_in_the_url_and_what_it_shows_is_downloaded(browser):
     with browser.window(height=1400) as page:
         page.open("compare", sweep="loo")
-        page.is_whole(figures=2)
         shows(page, lambda: traces(page) == set(TRUTH))
         page.act(page.page.get_by_role("button", name="loo-loss", exact=True).click)
-        page.act(page.page.get_by_role("button", name="loo-curriculum", exact=True).click)
-        shows(page, lambda: traces(page) == {"loo-loss", "loo-curriculum"})
         page.choose("Baseline", "loo-loss")
         page.page.get_by_role("heading", name="Compared with loo-loss").wait_for()
         page.choose("Compare with sweeps", "more")
         page.act(page.page.get_by_role("button", name="again (more)", exact=True).click)
-        shows(page, lambda: traces(page) == {"loo-loss", "loo-curriculum", "again (more)"})
+        shows(page, lambda: traces(page) == {"loo-loss", "again (more)"})
         page.choose("x axis", "optimiser steps")
-        shows(page, lambda: axis(page)["title"] == "optimiser steps")
         page.act(page.page.get_by_text("Logarithmic").click)
-        shows(page, lambda: axis(page)["type"] == "log")
-        page.act(page.page.get_by_text("Evaluations", exact=True).click)
-        page.act(page.page.get_by_text("Linearised view").click)
-        page.page.get_by_role("figure", name="Evaluations on axes on which").wait_for()
-        page.act(page.page.get_by_text("SVG", exact=True).click)
-        page.is_whole(figures=3)
+        page.act(page.page.get_by_text("All numbers").click)
         url = page.page.url
         for part in (
-            *("variant=loo-loss&variant=loo-curriculum&variant=again+%28more%29", "baseline=loo-loss", "with=more"),
-            *("against=step", "log=1", "points=1", "open=linearised"),
-            "pictures=SVG",
+            *("variant=loo-loss&variant=again+%28more%29", "baseline=loo-loss", "with=more"),
+            *("against=step", "log=1", "open=numbers"),
         ):
             assert part in url
         page.act(page.page.reload)
-        page.is_whole(figures=3)
         assert page.page.url == url
-        shows(page, lambda: traces(page) == {"loo-loss", "loo-curriculum", "again (more)"})
-        shows(page, lambda: axis(page)["title"] == "optimiser steps")
-        page.act(page.page.get_by_text("Filter", exact=True).click)
-        page.choose("With a verdict", "down")
-        page.choose("That change", "loss")
-        page.is_whole(figures=3)
-
-
-def test_tables_and_figures_of_compare_are_downloaded(browser):
-    with browser.window(height=1400) as page:
-        page.open("compare", sweep="more", pictures="SVG")
-        page.is_whole(figures=2)
-        page.act(page.page.get_by_text("All numbers").click)
+        shows(page, lambda: traces(page) == {"loo-loss", "again (more)"})
+        shows(page, lambda: axis(page) == {"type": "log", "title": "optimiser steps"})
         tables = [
             table_of(page.downloads(one.click))
             for one in page.page.get_by_role("button", name="Table as CSV").all()
             if one.is_visible()
         ]
-        assert [[line["variant"] for line in table] for table in tables] == [["scalerl", "again"]] * len(tables)
-        assert len(tables) == 2
+        assert [{line["variant"] for line in table} >= {"loo-loss", "again (more)"} for table in tables] == [True] * 2
         html = page.downloads(page.page.get_by_role("button", name="Figure as HTML").first.click).decode()
-        assert "plotly" in html
-        assert "again" in html
-        page.page.locator(".js-plotly-plot").first.hover()
-        svg = page.downloads(page.page.locator('.modebar-btn[data-title^="Download plot"]').first.click)
-        assert svg.startswith(b"<svg")
-        page.is_whole()
-    with browser.window() as page:
-        page.open("compare", sweep="more")
-        page.is_whole(figures=2)
+        assert "Plotly.newPlot" in html
         page.page.locator(".js-plotly-plot").first.hover()
         png = page.downloads(page.page.locator('.modebar-btn[data-title^="Download plot"]').first.click)
         assert png.startswith(b"\x89PNG")
-
-
-def test_a_training_metric_is_chosen_with_what_it_is_drawn_over(browser):
-    with browser.window(height=1400) as page:
-        page.open("compare", sweep="more")
-        page.act(page.page.get_by_text("Training metrics").click)
-        page.is_whole(figures=3)
-        shows(page, lambda: axis(page, "yaxis", METRICS)["title"] == "entropy")
-        page.choose("Metric", "mismatch")
-        shows(page, lambda: axis(page, "yaxis", METRICS)["title"] == "mismatch")
-        page.choose("x axis of the metric", "seconds trained")
-        shows(page, lambda: axis(page, "xaxis", METRICS)["title"] == "seconds trained")
-        assert "metric=mismatch" in page.page.url
-        assert "metric_axis=wall_s" in page.page.url
-        page.act(page.page.reload)
-        shows(page, lambda: axis(page, "yaxis", METRICS)["title"] == "mismatch")
-        shows(page, lambda: axis(page, "xaxis", METRICS)["title"] == "seconds trained")
-        assert traces(page, METRICS) == {"scalerl", "again"}
-
-
-def readings_of(page):
-    """The number of readings on the thin lines of each variant."""
-    return page.page.evaluate(
-        """() => Object.fromEntries((document.querySelector('.js-plotly-plot').data ?? [])
-            .filter(one => one.line?.width === 0.8).map(one => [one.name, one.x.filter(x => x !== null).length]))"""
-    )
-
-
-def test_the_zoom_stays_when_new_readings_come(browser, sweep):
-    with browser.window(height=1400) as page:
-        page.open("compare", sweep="loo")
-        shows(page, lambda: traces(page) == set(TRUTH))
-        before = readings_of(page)
-        assert before == {"scalerl": 33, "loo-loss": 41, "loo-curriculum": 41}
-        page.page.evaluate(
-            "Plotly.relayout(document.querySelector('.js-plotly-plot'), {'xaxis.range': [100, 900]})"
-        )  # as a drag over the figure does
-        row = eval_row(1650.0, TRUTH["scalerl"], np.random.default_rng(0))
-        with sweep.run(RUNNING).metrics.open("a") as log:
-            log.write(json.dumps(row) + "\n")
-        shows(page, lambda: readings_of(page)["scalerl"] == 34)
-        page.settled()
-        assert axis(page)["range"] == [100, 900]
-        assert readings_of(page) == before | {"scalerl": 34}
+        page.is_whole(figures=2)
 
 
 def test_sweeps_are_found_and_lead_to_their_comparison(browser):
@@ -213,14 +123,10 @@ def test_controls_of_forecast_do_what_they_say_and_are_in_the_url(browser):
         target = page.page.get_by_role("spinbutton", name="Pass rate to reach")
         page.act(lambda: target.fill("0.5"), lambda: target.press("Enter"))
         page.choose("Uncertainty of", "loo-loss")
-        page.act(page.page.get_by_text("Backtest: how such").click)
-        page.page.get_by_text("Run by run").wait_for()
-        page.is_whole(figures=1)
         url = page.page.url
-        for part in ("times=2.5", "target=0.5", "forecast_band=loo-loss", "backtest=1"):
+        for part in ("times=2.5", "target=0.5", "forecast_band=loo-loss"):
             assert part in url
         page.act(page.page.reload)
-        page.page.get_by_text("Run by run").wait_for()
         page.is_whole(figures=1)
         assert page.page.url == url
         first = table_of(page.downloads(page.page.get_by_role("button", name="Table as CSV").first.click))

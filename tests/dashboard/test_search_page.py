@@ -117,14 +117,6 @@ def test_a_damaged_sweep_file_costs_the_importances_alone(monkeypatch, tmp_path)
     assert headers(page) == ["History", "Importances", "Trials"]
 
 
-def test_a_damaged_record_is_named(monkeypatch, tmp_path):
-    sweep = make_search(tmp_path, make_record())
-    (sweep.folder / "search.json").write_text('{"trials": [')
-    page = open_page(monkeypatch, tmp_path, "search")
-    assert "not the record of a search" in messages(page)
-    assert len(figures_of(page)) == 0
-
-
 def test_a_setting_that_decides_has_nearly_all_importance():
     prompts = [*PROMPTS] * 4
     rates = [1e-4 * 10 ** (2 * (place * 7 % 32) / 31) for place in range(32)]  # in an order of its own

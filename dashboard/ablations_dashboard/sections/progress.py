@@ -6,8 +6,6 @@ import streamlit as st
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
-from ablations.search.record import read_search
-from ablations.search.tables import note, objective_text, trial_lines
 from ablations.status.progress import run_rows
 from ablations.status.rows import RunRow, rows_seconds_left, share
 from ablations.status.table import summary
@@ -69,14 +67,3 @@ def progress_frame(plan: Plan, rows: list[RunRow]) -> pd.DataFrame:
         }
         for row in rows
     )
-
-
-def show_trials(sweep: StartedSweep) -> None:
-    """Show the trials of a search, best first."""
-    record = read_search(sweep)
-    if record is None:
-        return
-    said = f"{len(record.ranked)} of {record.num_trials} trials done by {record.sampler}; {objective_text(record)}"
-    st.caption(in_markdown(said))
-    show_table(pd.DataFrame(trial_lines(record)), key=f"trials {sweep.name}", name=f"{sweep.name}-trials")
-    st.caption(in_markdown(f"{note(record, sweep.plan.reference)}."))

@@ -13,7 +13,7 @@ from ablations.report.ladder_tables import ladder_rows, ladder_sentences
 from ablations_dashboard.reading.cache import load_results
 from ablations_dashboard.selection.url import pick
 from ablations_dashboard.text.escape import in_code, visible, with_code
-from ablations_dashboard.widgets.figure import choose_pictures, show_figure
+from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
 
@@ -39,7 +39,6 @@ def show() -> None:
     if not found.questions:
         st.info("No variant has an interval at two scales yet; two seeds at each scale give intervals.")
         st.stop()
-    choose_pictures()
     show_question(found, study)
 
 

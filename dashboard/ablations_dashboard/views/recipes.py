@@ -1,6 +1,6 @@
 """Two recipes side by side, differences first, each setting with its meaning and source."""
 
-from functools import partial
+from contextlib import suppress
 from typing import Any
 
 import pandas as pd
@@ -16,7 +16,7 @@ from ablations_dashboard.selection.url import pick, switch
 from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
 from ablations_dashboard.views.run import recipe_of
 from ablations_dashboard.widgets.message import errors_on_page
-from ablations_dashboard.widgets.table import as_csv
+from ablations_dashboard.widgets.table import offer_csv
 from scalerl.recipe import Recipe, ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe
 from scalerl.recipe.meaning import Meaning, meaning_of
@@ -49,16 +49,7 @@ def show() -> None:
     table = pd.DataFrame({visible(heads.get(name, name)): cell for name, cell in line.items()} for line in lines)
     seen = table.drop(columns=["differs", *ONLY_IN_CSV]).map(with_code).rename(columns=in_markdown)
     st.table(seen, hide_index=True)
-    st.download_button(
-        "Table as CSV",
-        partial(as_csv, table),
-        "recipes.csv",
-        "text/csv",
-        key="settings csv",
-        type="tertiary",
-        icon=":material/download:",
-        on_click="ignore",
-    )
+    offer_csv(table, key="settings", name="recipes")
     command = f"platform diff {word_of(home, left)} {word_of(home, right)} --scale {scale} {home.option}"
     st.caption(f"{in_code(command)} prints what differs.")
 
@@ -123,9 +114,8 @@ def setting_lines(left: AnyRecipe, right: AnyRecipe) -> list[dict[str, Any]]:
 
 
 def _meaning(recipe: AnyRecipe, path: str) -> Meaning:
-    if not isinstance(recipe, ResolvedRecipe):  # only the program knows what its settings mean
-        return Meaning(text="", unit="", allowed="", source="")
-    try:
-        return meaning_of(recipe, path)
-    except KeyError:  # a free mapping inside a setting
-        return Meaning(text="", unit="", allowed="", source="")
+    """Empty for a setting of a program, which alone knows its meaning, and inside a setting that is a free mapping."""
+    if isinstance(recipe, ResolvedRecipe):
+        with suppress(KeyError):
+            return meaning_of(recipe, path)
+    return Meaning(text="", unit="", allowed="", source="")

@@ -22,7 +22,7 @@ from ablations.study.recipe_differences import recipe_differences
 from ablations.text import compute_text
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
 from ablations_dashboard.drawings.metrics import Axis, axis_titles
-from ablations_dashboard.drawings.run import hours_figure, metric_rows_figure, staleness_figure
+from ablations_dashboard.drawings.run import hours_figure, metric_rows_figure
 from ablations_dashboard.reading.cache import REFRESH_S, load_metrics, may_change
 from ablations_dashboard.reading.run_log import load_log
 from ablations_dashboard.sections.rollouts import show_rollouts
@@ -190,24 +190,11 @@ def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     st.caption("The last step with all that was logged of it; the CSV has every step.")
 
 
-def show_staleness(sweep: StartedSweep, folder: RunFolder) -> None:
-    """Show the age of the weights that made the training tokens."""
-    rows = [row for row in load_log(folder) if row.get("staleness")]
-    if not rows:
-        st.info("No optimiser step yet.")
-        return
-    alt = "Share of tokens by lag over optimiser steps"
-    show_figure(staleness_figure(rows), key="staleness", name=f"{folder.path.name}-staleness", alt=alt)
-    st.caption(
-        "Share of the tokens of each batch by lag: the trainer's version minus that of the weights that chose them."
-    )
-
-
 def show_hours(sweep: StartedSweep, folder: RunFolder) -> None:
     """Show the device time of each role by activity."""
     rows = [row for row in load_log(folder) if row.get("device_s")]
     if not rows:
-        st.info("The log does not say yet, or an earlier version wrote it.")
+        st.info("The log does not say yet.")
         return
     figure = hours_figure(rows[-1]["device_s"])
     show_figure(figure, key="hours", name=f"{folder.path.name}-hours", alt="Shares of device time by activity")
@@ -297,7 +284,6 @@ SECTIONS: dict[str, Callable[[StartedSweep, RunFolder], None]] = {
     "All metrics": show_metrics_of_run,
     "Newest evaluation by task": show_tasks,
     "Where the hours went": show_hours,
-    "Staleness": show_staleness,
     "Log": show_log,
     "Recipe": show_recipe_of_run,
     "MLflow": show_tracking,

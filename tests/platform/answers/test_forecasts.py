@@ -35,7 +35,7 @@ from ablations.findings.sweep_forecast import forecast_sweep
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.report.colours import styles
-from ablations.report.forecast import chances_figure, forecast_curves_figure, forecast_figure, wins_title
+from ablations.report.forecast import chances_figure, forecast_figure
 
 ASSUMED = run_to_run([])
 MEASURED = RunToRun(within=CommonSpread(tau=0.01, freedom=400.0), num_runs=401)
@@ -400,35 +400,18 @@ def test_options_that_cannot_work_are_refused(home, arguments, said):
         run("loo", "--home", home, *arguments)
 
 
-def test_the_figure_reaches_ten_budgets_and_ranks_the_variants(tmp_path):
+def test_the_figures_reach_ten_budgets_and_rank_the_variants(tmp_path):
     sweep = make_home(tmp_path)
-    plan = sweep.plan
     results = read_results(sweep)
     figure = forecast_figure(results, banded=["loo-loss"])
-    look = styles(plan)
-    dashes = [trace for trace in figure.data if trace.type == "scatter" and trace.line.dash == "dash"]
+    look = styles(sweep.plan)
+    dashes = [trace for trace in figure.data if trace.line.dash == "dash"]
     assert [(trace.x[0], trace.x[-1]) for trace in dashes] == [pytest.approx((BUDGET, 10 * BUDGET))] * 3
     assert [trace.line.color for trace in dashes] == [look[name].colour for name in look]
-    (bars,) = [trace for trace in figure.data if trace.type == "bar"]
-    assert [trace.legendgroup for trace in figure.data if trace is not bars and trace.fill == "toself"] == ["loo-loss"]
+    assert [trace.name for trace in figure.data if trace.fill == "toself"] == ["loo-loss"]
+    assert figure.layout.shapes[0].x0 == BUDGET
+    found = forecast_sweep(results, budgets_gpu_hours=[3000])
+    (bars,) = chances_figure(results, [one.outlooks[0].chance for one in found.variants]).data
     assert sum(bars.x) == pytest.approx(1)
     assert list(bars.x) == sorted(bars.x, reverse=True)
     assert bars.y[-1] == "loo-loss"
-
-
-def test_a_page_draws_the_same_in_two_figures(tmp_path):
-    results = read_results(make_home(tmp_path))
-    both = forecast_figure(results, banded=["loo-loss"], compute=3000).to_dict()
-    curves = forecast_curves_figure(results, banded=["loo-loss"]).to_dict()
-    found = forecast_sweep(results, budgets_gpu_hours=[3000])
-    chances = chances_figure(results, [one.outlooks[0].chance for one in found.variants]).to_dict()
-
-    def drawn(figure):
-        places = ("xaxis", "yaxis")
-        return json.loads(
-            json.dumps([{k: v for k, v in one.items() if k not in places} for one in figure["data"]], default=list)
-        )
-
-    assert drawn(both) == drawn(curves) + drawn(chances)
-    assert both["layout"]["annotations"][0]["text"] == wins_title(results, 3000) == "P(wins) at 3,000 GPU-hours"
-    assert curves["layout"]["shapes"][0]["x0"] == BUDGET

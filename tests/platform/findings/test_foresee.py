@@ -19,7 +19,7 @@ from ablations.findings.foresee import Foreseen, Prospect, assumed_of, foresee, 
 from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
-from ablations.report.words.design import answer, design_line, own_sentence, source_sentence
+from ablations.report.words.design import answer, design_row, own_sentence, source_sentence
 
 DESIGN = section("`platform design --json`")
 
@@ -161,9 +161,9 @@ def test_the_answer_says_that_no_design_sees_it(tmp_path):
 
 def test_a_line_shows_ratios_for_compute_and_a_dash_for_nothing(tmp_path):
     prospect = prospect_of(tmp_path, *sights(math.log(1.5), None, 0.01))
-    line = design_line(prospect, prospect.designs[0])
-    assert (line.mark, line.seeds, line.runs, line.cost, line.compute) == ("file", "3", "6", "3,750", "x 1.50")
-    assert design_line(prospect, prospect.designs[1]).level == "-"
+    row = design_row(prospect, prospect.designs[0])
+    assert [row[name] for name in ("", "seeds", "runs", "cost", "compute")] == ["file", "3", "6", "3,750", "x 1.50"]
+    assert design_row(prospect, prospect.designs[1])["level"] == "-"
 
 
 def test_what_is_assumed_is_said(tmp_path):

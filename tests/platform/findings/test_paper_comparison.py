@@ -1,12 +1,9 @@
-"""The paper's own comparison rule, its figure 7, and where they are shown."""
+"""The paper's own comparison rule, and where it is shown."""
 
-import dataclasses
-import html
 import json
 import math
 import re
 import shutil
-from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -16,16 +13,13 @@ from places import REPOSITORY
 from scipy.optimize import curve_fit
 from typer.testing import CliRunner
 
-from ablations.answers.paper_grid import paper_fit
+from ablations.answers.paper_rule import PAPER_RULE
 from ablations.cli import app
 from ablations.errors import AblationsError
 from ablations.findings.paper_comparison import WARNING, PaperRun, paper_compare, paper_comparison
 from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
-from ablations.report.colours import styles
-from ablations.report.linearised import linearised_figure, linearised_note, linearised_score
-from ablations.report.page import report_page
-from ablations.report.words.paper import paper_line, paper_notes
+from ablations.report.words.paper import paper_notes, paper_rows
 
 SEVENTH = 100 + 6 * (40_000 - 100) / 99
 """A midpoint of the paper's grid: 2518.18 GPU-hours."""
@@ -64,8 +58,8 @@ def test_the_margin_itself_is_still_equal(A):
 
 
 def test_the_table_says_up_down_or_equal_under_the_rule():
-    comparison, lines = compared(ref=[run(0.61)], lower=[run(0.585)], near=[run(0.62)], higher=[run(0.64)])
-    said = {name: paper_line(comparison, line).paper_rule for name, line in lines.items()}
+    comparison, _ = compared(ref=[run(0.61)], lower=[run(0.585)], near=[run(0.62)], higher=[run(0.64)])
+    said = {row["variant"]: row[PAPER_RULE] for row in paper_rows(comparison)}
     assert said == {"ref": "reference", "lower": "down", "near": "equal", "higher": "up"}
 
 
@@ -96,7 +90,7 @@ def test_seeds_are_fitted_one_by_one_and_averaged():
     assert pytest.approx(1.9, rel=1e-6) == ref.B
     assert ref.C_mid == pytest.approx(math.sqrt(SEVENTH * third))
     assert lines["other"].delta_A == pytest.approx(0, abs=1e-12)
-    assert paper_line(comparison, ref).seeds == "2"
+    assert paper_rows(comparison)[0]["seeds"] == "2"
 
 
 def test_a_variant_that_cannot_be_fitted_is_left_out_with_its_reason():
@@ -193,10 +187,8 @@ def test_compare_paper_prints_a_line_a_variant_and_the_warning(finished):
     home, results = finished.sweep.home, finished
     printed = re.sub(r"\s+", " ", command("compare", "loo", "--paper", "--home", str(home.path)))
     comparison = paper_comparison(results)
-    for variant in comparison.variants:
-        assert (
-            " ".join(cell for cell in dataclasses.asdict(paper_line(comparison, variant)).values() if cell) in printed
-        )
+    for row in paper_rows(comparison):
+        assert " ".join(filter(None, row.values())) in printed
     assert WARNING in printed
     assert "loo as arXiv 2510.13786 compares, against scalerl" in printed
 
@@ -221,80 +213,3 @@ def test_without_a_fit_of_the_reference_paper_mode_says_why(tmp_path):
     home.run(planned_run("scalerl", 0).id).metrics.unlink()
     with pytest.raises(AblationsError, match=r"'scalerl', which has no fit; scalerl-s0: done, without"):
         paper_comparison(read_results(sweep))
-    page = report_page(read_results(sweep), now=datetime(2025, 11, 20, tzinfo=UTC))
-    assert "paper mode compares with 'scalerl', which has no fit" in html.unescape(page)
-
-
-def test_the_report_shows_table_figure_and_warning_of_paper_mode(finished):
-    page = report_page(finished, now=datetime(2025, 11, 20, tzinfo=UTC))
-    section = html.unescape(page[page.index("<h2>Paper mode</h2>") : page.index("<h2>What the verdicts mean</h2>")])
-    comparison = paper_comparison(finished)
-    assert f'<p class="warning">{WARNING}</p>' in section
-    assert section.count("Plotly.newPlot(") == 1
-    assert linearised_note(comparison) in section
-    for variant in comparison.variants:
-        assert f"<td>{variant.A:.3f}</td>" in section
-        assert f"<td>{paper_line(comparison, variant).paper_rule}</td>" in section
-
-
-def test_on_the_axes_of_figure_7_eq_1_is_c_to_the_power_of_b():
-    fit = paper_fit(run(0.61, B=1.92).curve)
-    C = np.array([250.0, 2518.18, 7900.0, 1e5])
-    assert linearised_score(fit, eq1(C, 0.61, 1.92, SEVENTH)) == pytest.approx(C**1.92, rel=1e-6)
-
-
-def test_readings_outside_r_0_and_a_have_no_place_on_these_axes():
-    fit = paper_fit(run(0.61).curve)
-    F = linearised_score(fit, np.array([0.2, 0.3, 0.300001, 0.609999, 0.61, 0.7]))
-    assert list(np.isfinite(F)) == [False, False, True, True, False, False]
-
-
-def test_what_has_no_place_on_the_axes_is_counted():
-    score = np.array(run(0.61).curve.score)
-    score[[2, 3]] = 0.29  # at 400 and 600 GPU-hours, before the cut-off of 1500
-    high = Curve(name="high", compute=np.append(COMPUTE, 9000.0), score=np.append(score, 0.64))
-    comparison, _ = compared(ref=[PaperRun(curve=high, fit_to=8000)], other=[run(0.5)])
-    assert linearised_note(comparison) == (
-        "3 of 81 evaluations after step 0 have no F and are left out: 2 with R <= R_0, 1 with R >= A."
-    )
-
-
-def test_the_figure_draws_each_fit_as_a_line_of_its_slope_and_its_readings_on_it(finished):
-    comparison, lines = compared(ref=[run(0.61, B=1.92)], far=[run(0.5, B=1.5)])
-    plan = dataclasses.replace(
-        finished.plan,
-        reference="ref",
-        variants=tuple(dataclasses.replace(finished.plan.variants[0], name=name) for name in lines),
-    )
-    figure = linearised_figure(comparison, plan)
-    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
-    for name, B in (("ref", 1.92), ("far", 1.5)):
-        traces = [trace for trace in figure.data if trace.legendgroup == name and trace.x[0] is not None]
-        drawn = [trace for trace in traces if trace.mode == "lines"]
-        assert [(line.x[0], line.x[1], line.line.dash) for line in drawn] == [
-            (200.0, 1600.0, "dash"),
-            (1600.0, 8000.0, "solid"),
-        ]
-        for line in drawn:
-            slope = math.log(line.y[1] / line.y[0]) / math.log(line.x[1] / line.x[0])
-            assert slope == pytest.approx(B, rel=1e-6)
-        (points,) = [trace for trace in traces if trace.mode == "markers"]
-        assert list(points.x) == list(COMPUTE[1:])
-        assert np.array(points.y) == pytest.approx(COMPUTE[1:] ** B, rel=1e-5)
-        assert points.marker.color.count("white") == 7
-        assert points.marker.symbol == styles(plan)[name].symbol
-    assert [trace.name for trace in figure.data if trace.name] == ["ref: B 1.92 at A 0.610", "far: B 1.50 at A 0.500"]
-
-
-def test_variants_that_are_equal_are_drawn_at_the_common_ceiling(finished):
-    comparison = paper_comparison(finished)
-    figure = linearised_figure(comparison, finished.plan)
-    names = {trace.legendgroup: trace.name for trace in figure.data if trace.name}
-    equal = next(variant for variant in comparison.variants if variant.name == "loo-curriculum")
-    assert names["loo-curriculum"] == f"loo-curriculum: B {equal.B_at_common_A:.2f} at A {comparison.common_A:.3f}"
-    (points,) = [t for t in figure.data if (t.legendgroup, t.mode) == ("loo-curriculum", "markers")]
-    (refit,) = equal.refits
-    score = refit.curve.score[1:]
-    # F(R) with the common A; a little algebra away from how it is written in the code.
-    odds = (score - refit.R_0) / (comparison.common_A - score)
-    assert np.array(points.y) == pytest.approx(refit.C_mid**refit.B * odds)
