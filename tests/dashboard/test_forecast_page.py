@@ -54,6 +54,9 @@ def test_a_pass_rate_to_reach_has_its_compute(monkeypatch, finished):
     assert table.loc["scalerl", "reaches 0.5 at"] == computes_text(reach)
     # 0.5 = 0.31 + 0.30 / (1 + (320 / C)^1.92), so C = 320 (0.19 / 0.11)^(1 / 1.92)
     assert reach.estimate == pytest.approx(320 * (0.19 / 0.11) ** (1 / 1.92), rel=0.03)
+    page.number_input[0].set_value(0.4).run()
+    assert page.query_params["target"] == "0.4"
+    assert "reaches 0.4 at" in page.dataframe[1].value
 
 
 def test_names_with_markup_are_text_in_both_figures(monkeypatch, tmp_path):

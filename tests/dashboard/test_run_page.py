@@ -18,7 +18,7 @@ from ablations.study.resolve import load_resolved
 from ablations_dashboard.drawings.run import thinned_rows
 from ablations_dashboard.reading.health import episodes
 from ablations_dashboard.sections.why import explaining
-from ablations_dashboard.text.rollout import in_html, outcome_text, rollout_html
+from ablations_dashboard.text.rollout import rollout_html
 from ablations_dashboard.views import run as page_of_run
 
 HOSTILE = '<img src="https://elsewhere.example/x.png"><script>alert(1)</script>**bold** \x1b[31m'
@@ -271,20 +271,7 @@ def test_what_a_policy_writes_is_no_markup():
     assert "<script" not in text
     assert "&lt;img src=&quot;https://elsewhere.example/x.png&quot;&gt;" in text
     assert "\x1b" not in text
-    assert '<span class="hidden">\\x1b</span>[31m' in text
-
-
-def test_characters_without_a_look_are_shown_by_their_number():
-    assert in_html("a\u202eb\x00\u200d\n\tc") == (
-        'a<span class="hidden">\\u202e</span>b<span class="hidden">\\x00</span><span class="hidden">\\u200d</span>\n\tc'
-    )
-    assert in_html("<é✓🙂&") == "&lt;é✓🙂&amp;"
-
-
-def test_what_came_of_a_rollout_in_words():
-    assert outcome_text({**ROLLOUT, "truncated": False, "masked": None, "advantage": 0.344}) == (
-        "wrong, reward -1, advantage +0.34, 9 tokens"
-    )
+    assert "\\x1b[31m" in text
 
 
 def test_a_run_shows_its_recipe_and_where_it_differs_from_the_reference(monkeypatch, tmp_path):
@@ -315,7 +302,7 @@ def test_a_run_shows_its_recipe_and_where_it_differs_from_the_reference(monkeypa
     assert "This run is of the reference." in "".join(one.value for one in page.markdown)
 
 
-def test_the_log_shows_its_last_lines_with_control_characters_as_pictures(monkeypatch, tmp_path):
+def test_the_log_shows_its_last_lines_with_control_characters_by_their_number(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
     log = sweep.run(planned_run("scalerl", 0).id).log(1)
     log.parent.mkdir()
@@ -323,7 +310,7 @@ def test_the_log_shows_its_last_lines_with_control_characters_as_pictures(monkey
     page = open_run(monkeypatch, sweep)
     shown = page.code[0].value.splitlines()
     assert len(shown) == page_of_run.LOG_LINES
-    assert shown[-2:] == ["step 99", "␛[31mred"]
+    assert shown[-2:] == ["step 99", "\\x1b[31mred"]
 
 
 def test_mlflow_is_linked_where_it_has_the_run(monkeypatch, tmp_path):

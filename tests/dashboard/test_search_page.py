@@ -134,21 +134,6 @@ def test_a_setting_that_decides_has_nearly_all_importance():
     assert importances(space, points, [0.5] * 32, is_maximised=True) == {}
 
 
-def test_choices_have_importances_by_their_labels():
-    points = [{"batch.prompts": 16, "logits": place % 2, "loss.type": "abcd"[place // 2 % 4]} for place in range(32)]
-    space = {
-        "batch.prompts": Dimension(low=8, high=64),
-        "logits": Dimension(choices=(0, 1)),
-        "loss.type": Dimension(choices=("a", "b", "c", "d")),
-    }
-    noise = [0.001 * (place * 11 % 32) for place in range(32)]
-    values = [float(one["logits"]) + little for one, little in zip(points, noise, strict=True)]
-    found = importances(space, points, values, is_maximised=False)
-    assert next(iter(found)) == "logits"
-    assert found["logits"] > 0.8
-    assert found["batch.prompts"] == 0  # the same in every trial
-
-
 def test_the_best_so_far_never_falls():
     best, trials = history_figure(make_record()).data
     assert list(best.y) == [0.41, 0.43, 0.52, 0.58, 0.61, 0.61, 0.61, 0.61]

@@ -11,8 +11,9 @@ from ablations.status.rows import RunRow, rows_seconds_left, share
 from ablations.status.table import summary
 from ablations.status.time_left import time_left_text
 from ablations.status.units import unit_lines
+from ablations.terminal.visible import made_visible
 from ablations.text import counted
-from ablations_dashboard.text.escape import in_markdown, visible
+from ablations_dashboard.text.escape import in_markdown
 from ablations_dashboard.widgets.table import show_table
 
 PROGRESS_COLUMNS = {
@@ -63,7 +64,7 @@ def progress_frame(plan: Plan, rows: list[RunRow]) -> pd.DataFrame:
             "pass rate": row.state.pass_rate,
             "step": row.state.step,
             "attempt": row.state.attempt,
-            "message": visible(row.state.said),
+            "message": made_visible(row.state.said),
         }
         for row in rows
     )

@@ -65,6 +65,6 @@ def legend_html(rows: Rows) -> str:
     )
     return (
         f'<div class="rollout"><span class="cut">Tokens: {said}; <span class="forced">underlined ones</span> were '
-        'forced by the interruption; faint rollouts are not in the loss; <span class="hidden">\\x1b</span> stands for '
-        "a control character.</span></div>"
+        "forced by the interruption; faint rollouts are not in the loss; \\x1b stands for a control character."
+        "</span></div>"
     )

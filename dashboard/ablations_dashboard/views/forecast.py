@@ -11,11 +11,12 @@ from ablations.findings.sweep_forecast import SweepForecast, backtest_sweep
 from ablations.findings.together import with_baseline
 from ablations.report.forecast import FORECAST_LEGEND, chances_figure, forecast_figure
 from ablations.report.words.forecast import budget_rows, curve_rows, forecast_notes, unkept_forecast_note
+from ablations.terminal.visible import made_visible
 from ablations.text import compute_text
 from ablations_dashboard.reading.cache import load_results
 from ablations_dashboard.selection.url import in_url, pick, pick_several, put_in_url, switch, widget_key
 from ablations_dashboard.selection.variants import choose_baseline, choose_sweep, choose_variants, only
-from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
+from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
@@ -94,7 +95,7 @@ def show_forecast_tables(found: SweepForecast, results: Results) -> None:
     """Show every variant at the chosen budget and at any budget, and the variants without a forecast."""
     plan = results.plan
     for name, rows in (("at-budget", budget_rows(found, 0)), ("crossings", curve_rows(found))):
-        show_table(pd.DataFrame(rows).map(visible), key=f"{name} {plan.sweep}", name=f"{plan.sweep}-{name}")
+        show_table(pd.DataFrame(rows).map(made_visible), key=f"{name} {plan.sweep}", name=f"{plan.sweep}-{name}")
     command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / plan.budget_gpu_hours:g}x"
     counted_in = plan.compute_name.capitalize().replace("gpu", "GPU")
     st.caption(f"{counted_in}. {in_code(command)} prints the same.")
@@ -125,13 +126,13 @@ def show_backtest(results: Results) -> None:
     ]
     checks = [
         {
-            "run": visible(one.curve),
+            "run": made_visible(one.curve),
             "fitted on": f"{one.fraction:.0%}",
             "measured": one.measured,
             "predicted": one.predicted,
             "held": {True: "yes", False: "no", None: ""}[one.is_held],
             "error": one.error,
-            "why none": visible(one.reason),
+            "why none": made_visible(one.reason),
         }
         for one in found.checks
     ]

@@ -12,8 +12,9 @@ from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import read_sweep
 from ablations.study.recipe_differences import ABSENT, recipe_settings
 from ablations.study.resolve import load_resolved
+from ablations.terminal.visible import made_visible
 from ablations_dashboard.selection.url import pick, switch
-from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
+from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.views.run import recipe_of
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import offer_csv
@@ -46,7 +47,7 @@ def show() -> None:
     if not switch("all", "All settings") and num:
         lines = [line for line in lines if line["differs"]]
     heads = {"left": f"{left} (left)", "right": f"{right} (right)"}
-    table = pd.DataFrame({visible(heads.get(name, name)): cell for name, cell in line.items()} for line in lines)
+    table = pd.DataFrame({made_visible(heads.get(name, name)): cell for name, cell in line.items()} for line in lines)
     seen = table.drop(columns=["differs", *ONLY_IN_CSV]).map(with_code).rename(columns=in_markdown)
     st.table(seen, hide_index=True)
     offer_csv(table, key="settings", name="recipes")
@@ -101,8 +102,8 @@ def setting_lines(left: AnyRecipe, right: AnyRecipe) -> list[dict[str, Any]]:
             {
                 "differs": values[0] != values[1],
                 "setting": path,
-                "left": visible(values[0]),
-                "right": visible(values[1]),
+                "left": made_visible(values[0]),
+                "right": made_visible(values[1]),
                 "meaning": meaning.text,
                 "source": meaning.source,
                 "unit": meaning.unit,

@@ -19,6 +19,7 @@ from ablations.status.remarked import run_of_row
 from ablations.status.rows import RunRow
 from ablations.status.run_logs import attempt_numbers, job_logs, tail
 from ablations.study.recipe_differences import recipe_differences
+from ablations.terminal.visible import made_visible
 from ablations.text import compute_text
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
 from ablations_dashboard.drawings.metrics import Axis, axis_titles
@@ -29,7 +30,7 @@ from ablations_dashboard.sections.rollouts import show_rollouts
 from ablations_dashboard.sections.why import show_findings, show_why
 from ablations_dashboard.selection.url import in_url, pick, pick_several
 from ablations_dashboard.selection.variants import choose_sweep
-from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
+from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.remark import show_remarks
@@ -80,7 +81,7 @@ def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
         scope=sweep.name,
         widget=st.sidebar.selectbox,
         is_kept=True,
-        format_func=lambda one: f"{visible(names[one])} ({one})",
+        format_func=lambda one: f"{made_visible(names[one])} ({one})",
     )
 
 
@@ -224,7 +225,7 @@ def show_log(sweep: StartedSweep, folder: RunFolder) -> None:
         return
     name = pick("log", "Log of", list(paths), default=next(iter(paths)), scope=folder.path.name)
     lines = tail(paths[name], LOG_LINES)
-    st.code("\n".join(map(visible, lines)) or "(empty)", language=None, wrap_lines=True)
+    st.code("\n".join(map(made_visible, lines)) or "(empty)", language=None, wrap_lines=True)
     command = f"platform logs {folder.path.name} --follow {sweep.home.option}"
     st.caption(f"The last {LOG_LINES} lines of {in_code(str(paths[name]))}; {in_code(command)} follows it.")
 
@@ -243,11 +244,11 @@ def show_recipe_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
         frame = pd.DataFrame(
             [(one.path, one.left, one.right) for one in found], columns=["setting", "reference", "run"]
         )
-        show_table(frame.map(visible), key="differences", name=f"{folder.path.name}-differences")
+        show_table(frame.map(made_visible), key="differences", name=f"{folder.path.name}-differences")
         st.caption("The page Recipes has the meaning of each setting.")
     with st.expander("All settings"):
         text = yaml.safe_dump(recipe.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-        st.code(visible(text), language="yaml")
+        st.code(made_visible(text), language="yaml")
 
 
 def recipe_of(folder: RunFolder) -> AnyRecipe:

@@ -16,7 +16,7 @@ from ablations.findings.results import read_results
 from ablations.findings.scale_ladder import scale_ladder
 from ablations.findings.written_cards import WrittenCard, order_text, read_card, read_cards, sign_text
 from ablations.report.card_page import card_markdown
-from ablations.report.words.card import card_line, card_notes, claim_text, tally_text, unlike_the_paper
+from ablations.report.words.card import card_notes, claim_text, found_text, tally_text, unlike_the_paper
 from ablations.study.claims import Claim
 from ablations.study.resolve import load_resolved
 
@@ -52,7 +52,7 @@ def test_a_card_is_plain_data_and_markdown(card):
     data = json.loads(json.dumps(card.to_json(), allow_nan=False))
     assert data["outcome"] == "holds"
     assert data["claims"][0]["found"]["estimate"] == card.claims[0].found.estimate
-    assert card_line(card.claims[2]).here.startswith("x 1.")
+    assert found_text(card.claims[2]).startswith("x 1.")
     text = card_markdown(card, ["The model has 5 parameters, not 8 billion."])
     assert text.startswith("# loo: 3 holds, 1 opposite\n")
     assert "| loo-loss: ceiling down by 0.05 | -0.0" in text
@@ -76,7 +76,7 @@ def test_the_card_of_runs_that_failed_tells_nothing_and_says_why(tmp_path):
         sweep.run(run.id).metrics.write_text("")
     card = written_card(read_results(sweep), sweep.folder, ["It is small."])
     assert {one.outcome for one in card.claims} == {"cannot tell"}
-    assert [card_line(one).here for one in card.claims] == [
+    assert [found_text(one) for one in card.claims] == [
         "no upper end",
         "no level",
         "no common target",
@@ -133,7 +133,7 @@ def test_a_claim_over_scales_is_open_at_one_scale(tmp_path):
     sweep = changed(make_home(tmp_path, seeds=(0, 1, 2)), claims=OVER_SCALES)
     card = written_card(read_results(sweep), sweep.folder, [])
     assert {one.outcome for one in card.claims} == {"cannot tell"}
-    assert card_line(card.claims[0]).here == "one scale, or no interval at two"
+    assert found_text(card.claims[0]) == "one scale, or no interval at two"
     assert "Over scales" not in (sweep.folder / "card.md").read_text()
     assert card.to_json()["over_scales"] is None
 

@@ -165,39 +165,3 @@ def test_a_pdf_without_chromium_says_what_else_there_is(decided, monkeypatch):
     monkeypatch.setattr(formats.shutil, "which", lambda name: None)
     with pytest.raises(AblationsError, match=r"printing .*report.html to PDF needs Chromium, .*--format latex"):
         write_in_format(decided, "pdf", now=NOW)
-
-
-def test_no_figure_offers_an_upload_and_the_page_reads_on_a_phone_and_on_paper(decided):
-    require_chromium()
-    from playwright.sync_api import sync_playwright
-
-    address = write_in_format(decided, "html", now=NOW).as_uri()
-    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS) as chromium:
-        asked: list[str] = []
-        page = chromium.new_page(viewport={"width": 400, "height": 900})
-        page.on("request", lambda request: asked.append(request.url))
-        errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(address)
-        page.wait_for_function("document.querySelectorAll('.main-svg').length >= 2")
-        buttons = page.evaluate("[...document.querySelectorAll('.modebar-btn')].map(one => one.dataset.title)")
-        assert "Download plot as a PNG" in buttons
-        assert not [title for title in buttons if re.search("share|cloud|chart studio", title, re.IGNORECASE)]
-        assert page.evaluate("document.documentElement.scrollWidth") == 400
-        seen = "[...document.querySelectorAll('.js-plotly-plot')].filter(one => one.offsetWidth > 0)"
-        assert page.evaluate(f"{seen}.length") == 2  # curves and differences, each once
-        assert page.evaluate(f"Math.max(...{seen}.map(one => one.getBoundingClientRect().right))") <= 400
-        assert page.evaluate(f"Math.min(...{seen}.map(one => one.offsetWidth))") >= 360
-        page.set_viewport_size({"width": A4_WIDTH, "height": 900})
-        page.emulate_media(media="print")
-        page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        page.wait_for_timeout(500)
-        widths = "[...document.querySelectorAll('.main-svg, table')].map(one => one.getBoundingClientRect().right)"
-        assert max(page.evaluate(widths)) <= A4_WIDTH
-        assert not errors
-        assert {url for url in asked if not url.startswith(("file:", "data:", "blob:"))} == set()
-
-
-ARGS = ["--no-sandbox"]
-A4_WIDTH = 688
-"""CSS pixels of 210 mm less two margins of 14 mm, at 96 to the inch."""
