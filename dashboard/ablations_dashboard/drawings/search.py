@@ -12,8 +12,8 @@ from ablations.search.record import SearchRecord, SearchTrial
 from ablations.search.tables import BEST, PARETO_FRONT
 from ablations_dashboard.drawings.metrics import framed
 
-ABOVE = {"orientation": "h", "y": 1.1, "x": 0}
-"""Place of a legend."""
+LEGEND_ABOVE = {"orientation": "h", "y": 1.1, "x": 0}
+"""Layout of a legend above a figure."""
 
 
 def history_figure(record: SearchRecord, objective: int = 0) -> Figure:
@@ -39,7 +39,7 @@ def history_figure(record: SearchRecord, objective: int = 0) -> Figure:
         )
     )
     framed(figure, x="trial", y=title(record.objectives[objective]), height=340)
-    return figure.update_layout(showlegend=True, legend=ABOVE)
+    return figure.update_layout(showlegend=True, legend=LEGEND_ABOVE)
 
 
 def importances_figure(found: Mapping[str, float]) -> Figure:
@@ -85,7 +85,7 @@ def pareto_figure(record: SearchRecord) -> Figure:
         f"{title(one)} ({'more' if is_maximised(one) else 'less'} is better)" for one in record.objectives[:2]
     )
     framed(figure, x=first, y=second, height=420)
-    return figure.update_layout(showlegend=True, legend=ABOVE)
+    return figure.update_layout(showlegend=True, legend=LEGEND_ABOVE)
 
 
 def hover_text(record: SearchRecord, trial: SearchTrial) -> str:

@@ -116,7 +116,7 @@ PAGE = Selection(
     beside_ceiling=("A and A_eq1",),
     behind=("fit and parameters", "paper_rule", "cost", "published"),
 )
-NUMBERS = Selection(before=("variant",), of_question=("number",), beside_ceiling=("A",), behind=())
+NUMBERS_ALONE = Selection(before=("variant",), of_question=("number",), beside_ceiling=("A",), behind=())
 DOCUMENT = Selection(before=("variant", "seeds"), of_question=("number",), beside_ceiling=("A",), behind=("verdicts",))
 VERDICTS = Selection(before=("variant",), of_question=("marked",), beside_ceiling=("A",), behind=("seeds", "changes"))
 ALL_NUMBERS = Selection(

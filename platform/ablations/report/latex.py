@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 
 from ablations.findings.results import Results
-from ablations.report.columns import NUMBERS, columns, rows_of
+from ablations.report.columns import NUMBERS_ALONE, columns, rows_of
 from ablations.report.document import Document
 from ablations.report.grid_tables import GridTable
 from ablations.report.style import elided
@@ -97,7 +97,7 @@ def _mathematics(number: str) -> str:
 
 def latex_table(results: Results) -> str:
     """The numbers of a comparison by booktabs, a decided difference with a star; user-written text is escaped."""
-    shown = columns(results, NUMBERS)
+    shown = columns(results, NUMBERS_ALONE)
     keys = [column.question.name if column.question else column.key for column in shown]
     lines = [
         "% needs \\usepackage{booktabs}",
