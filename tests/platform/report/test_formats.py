@@ -88,6 +88,7 @@ def test_markdown_shows_what_was_written_and_obeys_nothing(hostile):
     assert not page.names & {"script", "strong", "em", "code", "a"}
     assert "**b** `c` $x$" in page.text
     assert "![p](https://elsewhere.example/x.png)" in page.text
+    assert "\\x1b[31m \\u202e" in page.text
     assert all((path.parent / name).read_bytes().startswith(b"\x89PNG") for name in page.addresses)
 
 
