@@ -29,7 +29,7 @@ from ablations.report.card_page import card_markdown
 from ablations.report.csv_files import csv_files
 from ablations.report.markdown import markdown_grid, markdown_text
 from ablations.report.static import curves_picture
-from ablations.report.words.card import card_line, card_notes, tally_text
+from ablations.report.words.card import CLAIM_HEADINGS, card_notes, claim_cells, tally_text
 from ablations.report.words.comparison import ResultRow
 from ablations.status.progress import run_rows
 from ablations.study.sweep import load_sweep
@@ -80,12 +80,8 @@ def write_data(card: Card) -> None:
 def overview(cards: Sequence[Card]) -> str:
     """Every claim in one table."""
     claims = [one for card in cards for one in card.claims]
-    rows = [
-        (card.results.plan.sweep, line.claim, line.here, line.outcome, line.source)
-        for card in cards
-        for line in map(card_line, card.claims)
-    ]
-    table = markdown_grid(("study", "the paper says", "here", "the claim", "source"), rows)
+    rows = [(card.results.plan.sweep, *claim_cells(one)) for card in cards for one in card.claims]
+    table = markdown_grid(("study", *CLAIM_HEADINGS), rows)
     return f"{len(cards)} studies, {len(claims)} claims: {tally_text(claims)}.\n\n{table}\n"
 
 

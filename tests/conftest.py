@@ -14,9 +14,8 @@ PLACES = {
     TESTS / "slurm": pytest.mark.slurm,
 }
 SLOW = (
-    "dashboard/test_admission.py dashboard/test_images.py dashboard/test_pages_in_browser.py "
-    "dashboard/test_paper_page.py dashboard/test_run_pages_in_browser.py docs/test_commands_run.py docs/test_site.py "
-    "platform/search/test_loop.py "
+    "dashboard/test_admission.py dashboard/test_compare_in_browser.py dashboard/test_images.py "
+    "dashboard/test_run_pages_in_browser.py docs/test_commands_run.py docs/test_site.py platform/search/test_loop.py "
     "platform/tracking/test_mlflow_page.py trainer/checks/test_planted_faults.py trainer/cluster/test_other_engines.py "
     "trainer/cluster/test_placement.py trainer/generator/test_conformance.py trainer/learner/test_engines.py "
     "trainer/learner/test_fake_device.py trainer/processes trainer/run/test_damage.py trainer/run/test_ranks.py "
@@ -65,6 +64,32 @@ def empty_store(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "mlflow.db"
     MlflowClient(f"sqlite:///{path}").search_experiments()
     return path
+
+
+@pytest.fixture(scope="session")
+def grid(tmp_path_factory):
+    """A finished sweep of a grid, whose fits are kept; nobody changes it."""
+    from fixtures_home import make_grid, settled
+
+    from ablations.findings.results import read_results
+
+    sweep = settled(make_grid(tmp_path_factory.mktemp("grid")))
+    read_results(sweep)
+    return sweep
+
+
+@pytest.fixture(scope="session")
+def many_variants(tmp_path_factory):
+    """A finished sweep of 24 variants with two seeds each, whose fits are kept."""
+    from fixtures_home import settled
+    from generated_home import Size, write_home
+
+    from ablations.findings.results import read_results
+
+    path = tmp_path_factory.mktemp("many")
+    sweep = settled(write_home(path, Size(variants=24, seeds=2, evaluations=24, metrics=11)))
+    read_results(sweep)
+    return sweep
 
 
 @pytest.fixture

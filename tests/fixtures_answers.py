@@ -25,3 +25,22 @@ def with_line(
 def asymptote(line: Any, **changes: Any) -> dict[str, Any]:
     """Changes of a line that give it another asymptote."""
     return {"asymptote": replace(line.asymptote, **changes)}
+
+
+def renamed(results: Results, old: str, new: str) -> Results:
+    """The results with another name for one variant, in plan, runs and comparison."""
+
+    def called(one: Any) -> Any:
+        return replace(one, name=new) if one.name == old else one
+
+    variants = [
+        replace(one, name=new, runs=tuple(replace(run, variant=new) for run in one.runs)) if one.name == old else one
+        for one in results.variants
+    ]
+    comparison = results.comparison
+    return replace(
+        results,
+        plan=replace(results.plan, variants=tuple(map(called, results.plan.variants))),
+        variants=tuple(variants),
+        comparison=comparison and replace(comparison, variants=tuple(map(called, comparison.variants))),
+    )

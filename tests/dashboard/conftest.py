@@ -3,8 +3,21 @@
 import sys
 
 import pytest
+from fixtures_home import make_home
 
 from ablations.cli.serve import TOKEN_VARIABLE
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """A finished sweep of three variants with one seed each; pages only read it."""
+    return make_home(tmp_path_factory.mktemp("finished"))
+
+
+@pytest.fixture(scope="session")
+def decided(tmp_path_factory):
+    """The same with three seeds, whose differences have intervals."""
+    return make_home(tmp_path_factory.mktemp("decided"), seeds=(0, 1, 2))
 
 
 @pytest.fixture(autouse=True)

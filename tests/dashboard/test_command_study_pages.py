@@ -41,9 +41,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home.path
 
 
-@pytest.mark.parametrize("page", ["sweeps", "compare", "forecast", "run", "recipes"])
-def test_every_page_shows_a_study_of_a_program(page, home, monkeypatch):
-    shown = open_page(monkeypatch, home, page, sweep="own")
-    assert "Traceback" not in messages(shown)
-    if page == "compare":
-        assert "tokens" in str(figures_of(shown))
+def test_every_page_shows_a_study_of_a_program(home, monkeypatch):
+    for page in ("sweeps", "compare", "forecast", "run", "recipes"):
+        shown = open_page(monkeypatch, home, page, sweep="own")
+        assert "Traceback" not in messages(shown)
+        assert page != "compare" or "tokens" in str(figures_of(shown))

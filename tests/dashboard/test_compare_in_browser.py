@@ -1,22 +1,24 @@
-"""The first screen of Compare, and the texts of its figures and of the report's, in headless Chromium."""
+"""The page Compare and the report in headless Chromium: first screens, texts of figures, controls."""
 
+import csv
+import io
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import combinations
 
 import pytest
-from dashboard.browser import served_in_browser
-from fixtures_home import make_home
-from generated_home import NAME, Size, write_home
+from dashboard.browser import LIMIT_MS, served_in_browser
+from fixtures_home import TRUTH, changed, make_home, write_run
+from generated_home import NAME
+from waiting import wait_until
 
 from ablations.findings.results import read_results
-from ablations.home.home import Home
-from ablations.home.started_sweep import read_sweep
+from ablations.home.plan import PlannedRun
 from ablations.report.page import write_report
 
-SWEEPS = ["loo", NAME]
-SCREENS = {1440: 900, 400: 800}
-"""Height by width."""
+HEIGHTS = {1440: 900, 400: 800}
+"""Height of a screen by its width."""
 PLACES = """() => [...document.querySelectorAll('.js-plotly-plot')].map(plot => {
     const box = plot.getBoundingClientRect();
     const texts = [...plot.querySelectorAll('.main-svg text')].filter(one => one.textContent.trim());
@@ -24,23 +26,40 @@ PLACES = """() => [...document.querySelectorAll('.js-plotly-plot')].map(plot => 
         const own = one.getBoundingClientRect();
         return {text: one.textContent, left: own.left, right: own.right, top: own.top, bottom: own.bottom}; })
         .filter(one => one.right > one.left)}; })"""
+A4_WIDTH = 688
+"""CSS pixels of 210 mm less two margins of 14 mm, at 96 to the inch."""
 CLOSE_PX = 1.5
 """Boxes hold the air above and below the letters; this much of it may be shared."""
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    """A study of three variants with three seeds, and one of 40 with five."""
-    path = tmp_path_factory.mktemp("home")
-    make_home(path, seeds=(0, 1, 2))
-    write_home(path, Size(variants=40, seeds=5, evaluations=24, metrics=11))
-    read_results(read_sweep(Home(path), NAME))  # 200 fits, which no page need wait for
-    return path
+def browser(many_variants):
+    """The pages of two studies beside each other, `loo` and `more`, and of one with many variants."""
+    sweep = make_home(many_variants.home.path, seeds=(0, 1, 2))
+    again = replace(sweep.plan.variants[1], name="again", runs=(PlannedRun(seed=0, id="ab" * 6),))
+    write_run(sweep.home, "ab" * 6, (0.60, 1.8, 330.0))
+    changed(sweep, sweep="more", variants=(sweep.plan.variants[0], again)).write_plan()
+    yield from served_in_browser(many_variants.home.path)
 
 
-@pytest.fixture(scope="module")
-def browser(home):
-    yield from served_in_browser(home)
+def traces(page):
+    """Names of the traces of the curves."""
+    names = page.page.evaluate("(document.querySelector('.js-plotly-plot')?.data ?? []).map(one => one.name || '')")
+    return {name for name in names if name}
+
+
+def axis(page):
+    """The horizontal axis of the curves as it is drawn; before, nothing."""
+    return page.page.evaluate(
+        """() => { const found = document.querySelector('.js-plotly-plot')?._fullLayout?.xaxis;
+            return {type: found?.type, title: found?.title?.text}; }"""
+    )
+
+
+def shows(page, is_drawn):
+    """Wait until the figures are as they should be: they are drawn after the page has settled."""
+    page.is_whole(figures=1)
+    wait_until(is_drawn, "the figure", limit_s=LIMIT_MS / 1000)
 
 
 def overlapping(figure):
@@ -60,16 +79,15 @@ def cut(figure):
     ]
 
 
-@pytest.mark.parametrize("sweep", SWEEPS)
-@pytest.mark.parametrize("width", SCREENS)
+@pytest.mark.parametrize(("sweep", "width"), [("loo", 400), (NAME, 1440)])
 def test_verdict_and_curves_are_on_the_first_screen_and_no_text_covers_another(browser, sweep, width):
-    with browser.window(width=width, height=SCREENS[width]) as page:
+    with browser.window(width=width, height=HEIGHTS[width]) as page:
         page.open("compare", sweep=sweep)
         page.is_whole(figures=2)
         verdict = page.page.get_by_role("heading", name=re.compile(" lead")).bounding_box()
         curves, differences = page.page.evaluate(PLACES)
         assert 0 < verdict["y"] < curves["top"]
-        assert curves["bottom"] < SCREENS[width]
+        assert curves["bottom"] < HEIGHTS[width]
         assert curves["bottom"] < differences["top"]
         for figure in (curves, differences):
             assert len(figure["texts"]) > 10
@@ -90,15 +108,59 @@ def test_a_figure_changes_its_layout_with_the_width_of_its_place(browser):
         assert overlapping(narrow) == []
 
 
-@pytest.mark.parametrize("sweep", SWEEPS)
-@pytest.mark.parametrize("width", SCREENS)
-def test_the_report_begins_with_verdict_and_curves_and_no_text_covers_another(browser, home, tmp_path, sweep, width):
-    results = read_results(read_sweep(Home(home), sweep))
-    report = write_report(results, now=datetime(2026, 11, 26, tzinfo=UTC), folder=tmp_path)
-    with browser.window(width=width, height=SCREENS[width]) as page:
-        page.page.goto(report.as_uri())
-        page.page.wait_for_function("document.querySelectorAll('.main-svg').length >= 4")
-        curves, differences, *_ = page.page.evaluate(PLACES)
-        assert page.page.locator("p.headline").bounding_box()["y"] < curves["top"] < SCREENS[width]
-        assert [overlapping(figure) for figure in (curves, differences)] == [[], []]
-        assert [cut(figure) for figure in (curves, differences)] == [[], []]
+def test_the_report_reads_on_a_phone_and_on_paper_and_asks_for_nothing(browser, many_variants, tmp_path):
+    report = write_report(read_results(many_variants), now=datetime(2026, 11, 26, tzinfo=UTC), folder=tmp_path)
+    with browser.window(width=400, height=HEIGHTS[400]) as window:
+        page = window.page
+        page.goto(report.as_uri())
+        page.wait_for_function("document.querySelectorAll('.main-svg').length >= 4")
+        curves, differences = page.evaluate(PLACES)  # each once
+        assert page.locator("p.headline").bounding_box()["y"] < curves["top"] < HEIGHTS[400]
+        for figure in (curves, differences):
+            assert (overlapping(figure), cut(figure)) == ([], [])
+            assert figure["right"] <= 400
+            assert figure["right"] - figure["left"] >= 360
+        assert page.evaluate("document.documentElement.scrollWidth") == 400
+        buttons = page.evaluate("[...document.querySelectorAll('.modebar-btn')].map(one => one.dataset.title)")
+        assert "Download plot as a PNG" in buttons
+        assert not [title for title in buttons if re.search("share|cloud|chart studio", title, re.IGNORECASE)]
+        page.set_viewport_size({"width": A4_WIDTH, "height": 900})
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        widths = "[...document.querySelectorAll('.main-svg, table')].map(one => one.getBoundingClientRect().right)"
+        page.wait_for_function(f"Math.max(...{widths}) <= {A4_WIDTH}")
+        assert not window.errors
+        assert [url for url in window.elsewhere if not url.startswith("file:")] == []
+
+
+def test_controls_of_compare_do_what_they_say_are_in_the_url_and_what_it_shows_is_downloaded(browser):
+    with browser.window(height=1400) as page:
+        page.open("compare", sweep="loo")
+        shows(page, lambda: traces(page) == set(TRUTH))
+        page.act(page.page.get_by_role("button", name="loo-loss", exact=True).click)
+        page.choose("Baseline", "loo-loss")
+        page.page.get_by_role("heading", name="Compared with loo-loss").wait_for()
+        page.choose("Compare with sweeps", "more")
+        page.act(page.page.get_by_role("button", name="again (more)", exact=True).click)
+        shows(page, lambda: traces(page) == {"loo-loss", "again (more)"})
+        page.choose("x axis", "optimiser steps")
+        page.act(page.page.get_by_text("Logarithmic").click)
+        page.act(page.page.get_by_text("All numbers").click)
+        url = page.page.url
+        for part in (
+            *("variant=loo-loss&variant=again+%28more%29", "baseline=loo-loss", "with=more"),
+            *("against=step", "log=1", "open=numbers"),
+        ):
+            assert part in url
+        page.act(page.page.reload)
+        assert page.page.url == url
+        shows(page, lambda: traces(page) == {"loo-loss", "again (more)"})
+        shows(page, lambda: axis(page) == {"type": "log", "title": "optimiser steps"})
+        table = page.downloads(page.page.get_by_role("button", name="Table as CSV").first.click).decode()
+        assert [line["variant"] for line in csv.DictReader(io.StringIO(table))] == ["again (more)", "loo-loss"]
+        html = page.downloads(page.page.get_by_role("button", name="Figure as HTML").first.click).decode()
+        assert "Plotly.newPlot" in html
+        page.page.locator(".js-plotly-plot").first.hover()
+        png = page.downloads(page.page.locator('.modebar-btn[data-title^="Download plot"]').first.click)
+        assert png.startswith(b"\x89PNG")
+        page.is_whole(figures=2)

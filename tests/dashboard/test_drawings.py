@@ -20,14 +20,6 @@ def test_a_mean_over_steps_lies_over_what_was_measured():
     assert (mean.name, mean.line.color) == ("a", BLUE.colour)
 
 
-def test_without_a_mean_only_the_measured_line_is_drawn():
-    (line,) = metric_figure(
-        "entropy", {"a": (ROWS, BLUE)}, axis="step", smoothed=1, compute_name="modelled GPU-hours"
-    ).data
-    assert list(line.x) == [1, 2, 3]
-    assert list(line.y) == [0.9, 0.6, 0.0]
-
-
 def test_a_run_that_did_not_log_the_metric_is_left_out():
     figure = metric_figure(
         "entropy",

@@ -17,11 +17,10 @@ def captions(page: AppTest) -> str:
     return " ".join(caption.value for caption in page.caption)
 
 
-def test_the_page_forecasts_every_variant_at_twice_the_budget(monkeypatch, tmp_path):
-    sweep = make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path, "forecast")
+def test_the_page_forecasts_every_variant_at_twice_the_budget(monkeypatch, finished):
+    page = open_page(monkeypatch, finished.home.path, "forecast")
     table = page.dataframe[0].value
-    found = forecast_sweep(read_results(sweep), budgets_gpu_hours=[2 * BUDGET])
+    found = forecast_sweep(read_results(finished), budgets_gpu_hours=[2 * BUDGET])
     assert list(table["variant"]) == list(TRUTH)
     for line, one in zip(table.to_dict("records"), found.variants, strict=True):
         at = one.outlooks[0].prediction
@@ -47,15 +46,17 @@ def test_without_a_fit_the_page_says_why(monkeypatch, tmp_path):
     assert "a fit needs at least 6" in page.info[0].value
 
 
-def test_a_pass_rate_to_reach_has_its_compute(monkeypatch, tmp_path):
-    sweep = make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path, "forecast", target="0.5")
-    found = forecast_sweep(read_results(sweep), budgets_gpu_hours=[2 * BUDGET], score=0.5)
+def test_a_pass_rate_to_reach_has_its_compute(monkeypatch, finished):
+    page = open_page(monkeypatch, finished.home.path, "forecast", target="0.5")
+    found = forecast_sweep(read_results(finished), budgets_gpu_hours=[2 * BUDGET], score=0.5)
     table = page.dataframe[1].value.set_index("variant")
     reach = found.variants[0].reach
     assert table.loc["scalerl", "reaches 0.5 at"] == computes_text(reach)
     # 0.5 = 0.31 + 0.30 / (1 + (320 / C)^1.92), so C = 320 (0.19 / 0.11)^(1 / 1.92)
     assert reach.estimate == pytest.approx(320 * (0.19 / 0.11) ** (1 / 1.92), rel=0.03)
+    page.number_input[0].set_value(0.4).run()
+    assert page.query_params["target"] == "0.4"
+    assert "reaches 0.4 at" in page.dataframe[1].value
 
 
 def test_names_with_markup_are_text_in_both_figures(monkeypatch, tmp_path):
@@ -72,19 +73,17 @@ def test_names_with_markup_are_text_in_both_figures(monkeypatch, tmp_path):
     assert all(hover.count("%{x") == 1 for hover in hovers)  # the number, and not the name
 
 
-def test_the_backtest_is_made_on_demand(monkeypatch, tmp_path):
-    sweep = make_home(tmp_path)
-    assert len(open_page(monkeypatch, tmp_path, "forecast").dataframe) == 2
-    page = open_page(monkeypatch, tmp_path, "forecast", backtest="1")
+def test_the_backtest_is_made_on_demand(monkeypatch, finished):
+    assert len(open_page(monkeypatch, finished.home.path, "forecast").dataframe) == 2
+    page = open_page(monkeypatch, finished.home.path, "forecast", backtest="1")
     scores, checks = (one.value for one in page.dataframe[2:])
-    expected = backtest_sweep(read_results(sweep))
+    expected = backtest_sweep(read_results(finished))
     assert list(scores["mean error"]) == pytest.approx([one.mean_error for one in expected.scores])
     assert len(checks) == len(expected.checks) == 3 * len(expected.scores)
 
 
-def test_forecasts_are_against_any_variant(monkeypatch, tmp_path):
-    make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path, "forecast", baseline="loo-loss", variant=["scalerl"])
+def test_forecasts_are_against_any_variant(monkeypatch, finished):
+    page = open_page(monkeypatch, finished.home.path, "forecast", baseline="loo-loss", variant=["scalerl"])
     table = page.dataframe[0].value
     assert list(table["variant"]) == ["scalerl", "loo-loss"]
     assert list(table["− loo-loss"])[1] == ""

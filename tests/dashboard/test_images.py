@@ -2,9 +2,7 @@
 
 import struct
 
-import pytest
-from dashboard.browser import served_in_browser
-from dashboard.images import IMAGES, PAGES, WIDTHS, picture_names, pictured_home, take_pictures
+from dashboard.images import IMAGES, PAGES, WIDTHS, picture_names
 from places import REPOSITORY
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -26,17 +24,3 @@ def test_every_page_has_its_pictures():
         assert size_of(content) == (width, WIDTHS[width])
         assert len(content) < LARGEST
     assert all(f"images/{page}-" in (REPOSITORY / "docs/pages.md").read_text() for page in PAGES)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    home = tmp_path_factory.mktemp("pictured")
-    pictured_home(home)
-    yield from served_in_browser(home)
-
-
-@pytest.mark.studies
-def test_pictures_are_drawn_of_pages_that_are_whole(browser, tmp_path, monkeypatch):
-    monkeypatch.setattr("dashboard.images.PAGES", {"compare": PAGES["compare"]})
-    drawn = list(take_pictures(browser, tmp_path))
-    assert [size_of(path.read_bytes())[0] for path in drawn] == [1440, 400] * 2

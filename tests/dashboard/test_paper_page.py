@@ -1,14 +1,11 @@
 """The page that holds the paper against what studies found."""
 
-import csv
-import io
 import json
 import math
 from typing import Any
 
 import pytest
 from dashboard.app_pages import figures_of, messages, open_page
-from dashboard.browser import served_in_browser
 from fixtures_home import changed, make_home
 
 from ablations.answers.answer import Answer
@@ -26,7 +23,6 @@ from ablations_dashboard.drawings.paper import (
     claimed_span,
     claims_figure,
     published_size,
-    ratio_ticks,
 )
 from ablations_dashboard.text.escape import in_markdown
 
@@ -86,7 +82,7 @@ def test_each_study_has_a_picture_of_the_claims_beside_what_was_found(monkeypatc
     assert found["x"] == [ends[0]["lo"], ends[0]["hi"]]
     assert slower["x"] == [ends[1]["lo"], ends[1]["hi"]]
     assert figure["layout"]["xaxis2"]["type"] == "log"
-    assert figure["layout"]["xaxis2"]["ticktext"] == ["0.8", "0.9", "1", "1.1", "1.25", "1.5"]
+    assert figure["layout"]["xaxis2"]["ticktext"] == ["0.8", "1", "1.2", "1.4", "1.6"]
     only = figures_of(open_page(monkeypatch, home, "paper", outcome="opposite"))[0]
     assert [one["text"] for one in only["layout"]["annotations"]] == labels[2:]
 
@@ -146,28 +142,6 @@ def test_long_words_are_broken_where_a_phone_ends():
     ]
 
 
-def test_ratios_on_an_axis_are_written_in_full_and_1_is_among_them():
-    assert ratio_ticks(0.55, 5.5) == [0.6, 0.8, 1.0, 1.25, 1.75, 3.0, 5.0]
-    assert ratio_ticks(0.85, 1.3) == [0.9, 1.0, 1.1, 1.25]
-
-
-def test_without_a_number_only_the_claim_is_drawn():
-    claim = Claim(variant="a", of="ceiling", says="up", source="figure 1")
-    data: Any = claims_figure([JudgedClaim(claim=claim, found=None, outcome="cannot tell")]).data
-    (band,) = data
-    assert band.x[0] == 0
-    assert band.x[1] > 0
-
-
-def test_claims_are_filtered_by_their_outcome(monkeypatch, home):
-    page = open_page(monkeypatch, home, "paper", outcome="opposite")
-    assert page.dataframe[0].value["the claim"].tolist() == ["opposite"]
-    page.selectbox[0].set_value("cannot tell").run()
-    assert not page.exception
-    assert "No claim has this outcome." in messages(page)
-    assert page.query_params["outcome"] == "cannot tell"
-
-
 def test_without_a_card_the_page_names_the_command(monkeypatch, tmp_path):
     make_home(tmp_path)
     assert "platform reproduce fig4a" in messages(open_page(monkeypatch, tmp_path, "paper"))
@@ -181,26 +155,3 @@ def test_a_damaged_card_is_said_and_costs_no_other(monkeypatch, tmp_path):
     page = open_page(monkeypatch, tmp_path, "paper")
     assert "platform reproduce torn" in messages(page)
     assert len(page.dataframe[0].value) == len(CLAIMS)
-
-
-HOSTILE = """'"><img src=x onerror=alert(1)> ![i](https://elsewhere.example/i.png) **b** \x1b[31m"""
-
-
-def test_in_a_browser_its_control_and_tables_work_and_what_people_wrote_is_text(tmp_path):
-    sweep = make_home(tmp_path, seeds=(0, 1, 2))
-    claims = ({**CLAIMS[0], "source": HOSTILE}, CLAIMS[1])
-    make_study(sweep, claims=claims, doc=HOSTILE)
-    for browser in served_in_browser(tmp_path):
-        with browser.window() as page:
-            page.open("paper")
-            page.choose("With the outcome", "opposite")
-            assert "outcome=opposite" in page.page.url
-            page.act(lambda: page.page.reload())
-            page.act(page.page.get_by_text("All claims as a table").click)
-            content = page.downloads(page.page.get_by_role("button", name="Table as CSV").first.click)
-            (line,) = csv.DictReader(io.StringIO(content.decode()))
-            assert (line["the claim"], line["sign"]) == ("opposite", "other")
-            page.choose("With the outcome", "all")
-            assert "outcome=" not in page.page.url
-            assert page.page.locator("img[src*=elsewhere], img[src=x]").count() == 0
-            page.is_whole(figures=1)

@@ -56,12 +56,6 @@ def test_all_settings_have_those_that_differ_first(monkeypatch, tmp_path):
     assert "--scale smoke" in page.caption[-1].value
 
 
-def test_the_same_recipe_twice_differs_in_nothing(monkeypatch, tmp_path):
-    page = open_page(monkeypatch, tmp_path, "recipes", left=NAMES[0], right=NAMES[0])
-    assert page.markdown[0].value == "They have the same settings\\."
-    assert set(differs(table_of(page))) == {False}
-
-
 def test_every_setting_of_every_recipe_file_has_a_meaning():
     recipe = load_resolved("ppo_critic", "laptop")
     assert [line["setting"] for line in setting_lines(recipe, recipe) if not line["meaning"]] == []

@@ -7,18 +7,19 @@ import time
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from dashboard.app_pages import figures_of, html_of, messages, open_page
-from fixtures_home import BUDGET, collapse, make_home, planned_run, settled, train_row, warn, write_run, write_state
+from fixtures_home import BUDGET, collapse, make_home, planned_run, settled, train_row, write_run, write_state
 
 from ablations.findings.results import read_results
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.study.resolve import load_resolved
+from ablations_dashboard.drawings.run import thinned_rows
 from ablations_dashboard.reading.health import episodes
 from ablations_dashboard.sections.why import explaining
-from ablations_dashboard.text.rollout import in_html, outcome_text, rollout_html
+from ablations_dashboard.text.rollout import rollout_html
 from ablations_dashboard.views import run as page_of_run
-from scalerl.run.health import ALL_REWARDS_EQUAL
 
 HOSTILE = '<img src="https://elsewhere.example/x.png"><script>alert(1)</script>**bold** \x1b[31m'
 ROLLOUT = {
@@ -62,8 +63,8 @@ def write_rollouts(sweep, rows, variant="scalerl"):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_a_run_that_is_done_shows_its_figures_and_no_warning(monkeypatch, tmp_path):
-    page = open_run(monkeypatch, make_home(tmp_path))
+def test_a_run_that_is_done_shows_its_figures_and_no_warning(monkeypatch, finished):
+    page = open_run(monkeypatch, finished)
     assert page.title[0].value == r"scalerl\-s0"
     assert page.markdown[0].value.startswith(
         ":green-badge[done] · pass rate **0.600** · 2,000 of 2,000 modelled GPU-hours · step 80"
@@ -71,15 +72,15 @@ def test_a_run_that_is_done_shows_its_figures_and_no_warning(monkeypatch, tmp_pa
     assert [one.value for one in page.header] == list(page_of_run.SECTIONS)
     assert NO_WARNING in captions(page)
     titles = [figure["layout"]["yaxis"].get("title", {}).get("text", "") for figure in figures_of(page)]
-    assert titles == ["held-out pass rate", "", "", "", "lag, versions"]  # why, all metrics, hours
+    assert titles == ["held-out pass rate", "", "", ""]  # why, all metrics, hours
+    assert "No sample rollouts yet" in messages(page)
 
 
-def test_the_pass_rate_is_drawn_first_and_beside_it_what_explains_it(monkeypatch, tmp_path):
-    sweep = make_home(tmp_path)
-    rate, why, everything, *_ = figures_of(open_run(monkeypatch, sweep))
+def test_the_pass_rate_is_drawn_first_and_beside_it_what_explains_it(monkeypatch, finished):
+    rate, why, everything, *_ = figures_of(open_run(monkeypatch, finished))
     (line,) = rate["data"]
     assert line["x"][0] == 0.0
-    assert line["y"] == [row["pass_rate"] for row in rows_of(sweep) if row["kind"] == "eval"]
+    assert line["y"] == [row["pass_rate"] for row in rows_of(finished) if row["kind"] == "eval"]
     assert headings(why) == ["entropy, nats per token", "distance of trainer and generator, nats per token"]
     assert {"entropy", "loss", "mismatch", "staleness_mean", "tokens_per_s"} < set(headings(everything))
     # one axis is zoomed with all others
@@ -157,31 +158,12 @@ def test_a_rule_that_warns_twice_has_two_episodes_and_rows_of_programs_have_none
     assert episodes([{name: value for name, value in row.items() if name != "skipped"} for row in rows]) == []
 
 
-def test_warnings_about_its_health_are_shown(monkeypatch, tmp_path):
-    sweep = make_home(tmp_path)
-    folder = sweep.run(planned_run("scalerl", 0).id)
-    folder.write_status(replace(folder.read_status(), warnings=("entropy is down to 0.019 nats",)))
-    page = open_run(monkeypatch, sweep)
-    assert page.warning[0].value == r"Entropy is down to 0\.019 nats\."
-    assert NO_WARNING not in captions(page)
-
-
 def test_a_collapse_that_a_fit_has_found_is_a_red_box(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
     collapse(sweep, planned_run("loo-loss", 0).id, after=1500.0)
     read_results(settled(sweep))
     page = open_run(monkeypatch, sweep, "loo-loss")
     assert page.error[0].value.startswith("The pass rate collapsed \\(")
-
-
-def test_what_is_expected_near_the_ceiling_is_a_grey_line(monkeypatch, tmp_path):
-    sweep = make_home(tmp_path)
-    warn(sweep, planned_run("scalerl", 0).id, f"6 of the last 20 steps trained on nothing: {ALL_REWARDS_EQUAL}")
-    read_results(settled(sweep))
-    page = open_run(monkeypatch, sweep)
-    assert "had no gradient" not in " ".join(one.value for one in page.warning)
-    assert any("had no gradient" in one.value and "expected near the ceiling" in one.value for one in page.caption)
-    assert "No warning about its health" not in messages(page)
 
 
 def stale(sweep, run_id):
@@ -199,11 +181,6 @@ def stale(sweep, run_id):
             (r"Diverged\: the loss", "`platform logs 000001000000 --home", "`platform sweep sweeps/loo.yaml`"),
         ),
         (stale, "stale", ("died without a message", "`platform sweep sweeps/loo.yaml` resumes it")),
-        (
-            lambda sweep, run: write_state(sweep.home, run, "cancelled", compute=5.0),
-            "cancelled",
-            ("asked to stop", "resumes it"),
-        ),
         (
             lambda sweep, run: shutil.rmtree(sweep.run(run).path),
             "pending",
@@ -241,9 +218,8 @@ def test_an_empty_run_says_which_command_shows_its_first_step(monkeypatch, tmp_p
     assert len(figures_of(page)) == 0
 
 
-def test_an_unknown_run_in_the_url_is_not_another_run(monkeypatch, tmp_path):
-    sweep = make_home(tmp_path)
-    page = open_page(monkeypatch, sweep.home.path, "run", sweep="loo", run="123456789abc")
+def test_an_unknown_run_in_the_url_is_not_another_run(monkeypatch, finished):
+    page = open_page(monkeypatch, finished.home.path, "run", sweep="loo", run="123456789abc")
     assert "No run `123456789abc` in sweep `loo`" in page.error[0].value
     assert len(page.header) == 0
 
@@ -289,31 +265,13 @@ TASK = "Task: given 3:k9a2, write the three smallest symbols, 29a."
 BESIDE = [("wrong", "3:a"), ("right", "3:a"), ("wrong", "2:b"), ("right", "2:b")]
 
 
-def test_a_run_of_an_earlier_version_has_no_rollouts_and_says_so(monkeypatch, tmp_path):
-    page = open_run(monkeypatch, make_home(tmp_path))
-    assert "No sample rollouts yet" in messages(page)
-
-
 def test_what_a_policy_writes_is_no_markup():
     text = rollout_html(ROLLOUT)
     assert "<img" not in text
     assert "<script" not in text
     assert "&lt;img src=&quot;https://elsewhere.example/x.png&quot;&gt;" in text
     assert "\x1b" not in text
-    assert '<span class="hidden">\\x1b</span>[31m' in text
-
-
-def test_characters_without_a_look_are_shown_by_their_number():
-    assert in_html("a\u202eb\x00\u200d\n\tc") == (
-        'a<span class="hidden">\\u202e</span>b<span class="hidden">\\x00</span><span class="hidden">\\u200d</span>\n\tc'
-    )
-    assert in_html("<é✓🙂&") == "&lt;é✓🙂&amp;"
-
-
-def test_what_came_of_a_rollout_in_words():
-    assert outcome_text({**ROLLOUT, "truncated": False, "masked": None, "advantage": 0.344}) == (
-        "wrong, reward -1, advantage +0.34, 9 tokens"
-    )
+    assert "\\x1b[31m" in text
 
 
 def test_a_run_shows_its_recipe_and_where_it_differs_from_the_reference(monkeypatch, tmp_path):
@@ -344,7 +302,7 @@ def test_a_run_shows_its_recipe_and_where_it_differs_from_the_reference(monkeypa
     assert "This run is of the reference." in "".join(one.value for one in page.markdown)
 
 
-def test_the_log_shows_its_last_lines_with_control_characters_as_pictures(monkeypatch, tmp_path):
+def test_the_log_shows_its_last_lines_with_control_characters_by_their_number(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
     log = sweep.run(planned_run("scalerl", 0).id).log(1)
     log.parent.mkdir()
@@ -352,7 +310,7 @@ def test_the_log_shows_its_last_lines_with_control_characters_as_pictures(monkey
     page = open_run(monkeypatch, sweep)
     shown = page.code[0].value.splitlines()
     assert len(shown) == page_of_run.LOG_LINES
-    assert shown[-2:] == ["step 99", "␛[31mred"]
+    assert shown[-2:] == ["step 99", "\\x1b[31mred"]
 
 
 def test_mlflow_is_linked_where_it_has_the_run(monkeypatch, tmp_path):
@@ -366,21 +324,8 @@ def test_mlflow_is_linked_where_it_has_the_run(monkeypatch, tmp_path):
     assert page.get("link_button")[0].proto.url == "https://mlflow.example/#/runs/8c1f"
 
 
-def test_a_long_run_is_thinned_to_what_a_screen_can_show(monkeypatch, tmp_path):
-    sweep = make_home(tmp_path)
-    log = sweep.run(planned_run("scalerl", 0).id).metrics
-    rng = np.random.default_rng(0)
-    rows = [{**train_row(float(step), rng), "step": step} for step in range(1, 5001)]
-    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    page = open_run(monkeypatch, sweep, show=["loss"])
-    spec = figures_of(page)[2]
-    assert {
-        len(trace["y"]["bdata"]) > 0 if isinstance(trace["y"], dict) else len(trace["y"]) <= 600
-        for trace in spec["data"]
-    } == {True}
-
-
-def test_a_command_can_be_copied_whatever_the_home_folder_is_called(monkeypatch, tmp_path):
-    (tmp_path / "my runs").mkdir()
-    page = open_run(monkeypatch, make_home(tmp_path / "my runs"))
-    assert f"platform sync loo --home '{tmp_path}/my runs'" in messages(page)
+def test_a_long_run_is_drawn_by_means_with_the_range_of_what_they_stand_for():
+    rows = pd.DataFrame({"step": [1, 2, 3, 4, 5], "loss": [3.0, 1.0, float("nan"), 2.0, 6.0]})
+    assert thinned_rows(rows, "step", "loss", 2).to_dict("list") == {
+        "step": [1.5, 4.5], "mean": [2.0, 4.0], "least": [1.0, 2.0], "most": [3.0, 6.0]
+    }  # fmt: skip

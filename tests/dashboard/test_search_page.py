@@ -117,14 +117,6 @@ def test_a_damaged_sweep_file_costs_the_importances_alone(monkeypatch, tmp_path)
     assert headers(page) == ["History", "Importances", "Trials"]
 
 
-def test_a_damaged_record_is_named(monkeypatch, tmp_path):
-    sweep = make_search(tmp_path, make_record())
-    (sweep.folder / "search.json").write_text('{"trials": [')
-    page = open_page(monkeypatch, tmp_path, "search")
-    assert "not the record of a search" in messages(page)
-    assert len(figures_of(page)) == 0
-
-
 def test_a_setting_that_decides_has_nearly_all_importance():
     prompts = [*PROMPTS] * 4
     rates = [1e-4 * 10 ** (2 * (place * 7 % 32) / 31) for place in range(32)]  # in an order of its own
@@ -140,21 +132,6 @@ def test_a_setting_that_decides_has_nearly_all_importance():
     assert sum(found.values()) == pytest.approx(1)
     assert importances(space, points[:3], values[:3], is_maximised=True) == {}
     assert importances(space, points, [0.5] * 32, is_maximised=True) == {}
-
-
-def test_choices_have_importances_by_their_labels():
-    points = [{"batch.prompts": 16, "logits": place % 2, "loss.type": "abcd"[place // 2 % 4]} for place in range(32)]
-    space = {
-        "batch.prompts": Dimension(low=8, high=64),
-        "logits": Dimension(choices=(0, 1)),
-        "loss.type": Dimension(choices=("a", "b", "c", "d")),
-    }
-    noise = [0.001 * (place * 11 % 32) for place in range(32)]
-    values = [float(one["logits"]) + little for one, little in zip(points, noise, strict=True)]
-    found = importances(space, points, values, is_maximised=False)
-    assert next(iter(found)) == "logits"
-    assert found["logits"] > 0.8
-    assert found["batch.prompts"] == 0  # the same in every trial
 
 
 def test_the_best_so_far_never_falls():

@@ -22,6 +22,14 @@ def axis_titles(compute_name: str) -> dict[Axis, str]:
     }
 
 
+def framed(figure: Figure, *, height: int, x: str, y: str) -> Figure:
+    """Give a figure the frame of the pages, with titles of its axes."""
+    dress(figure, height=height)
+    figure.update_xaxes(title=x)
+    figure.update_yaxes(title=y)
+    return figure.update_layout(margin={"l": 60, "r": 25, "t": 15, "b": 50}, showlegend=False)
+
+
 def metric_figure(
     metric: str,
     runs: Mapping[str, tuple[pd.DataFrame, Style]],
@@ -45,13 +53,6 @@ def metric_figure(
             )  # fmt: skip
         mean = rows[metric].rolling(smoothed, min_periods=1, center=True).mean()
         figure.add_trace(Scatter(x=rows[axis], y=mean, mode="lines", line=line, name=plain(label), legendgroup=label))
-    dress(figure, height=480)
-    figure.update_xaxes(title=axis_titles(compute_name)[axis])
-    figure.update_yaxes(title=metric)
-    figure.update_layout(
-        margin={"l": 70, "r": 20, "t": 20, "b": 70},
-        hovermode="x unified",
-        showlegend=True,
-        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
-    )
-    return figure
+    legend = {"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0}
+    framed(figure, height=480, x=axis_titles(compute_name)[axis], y=metric)
+    return figure.update_layout(hovermode="x unified", showlegend=True, legend=legend)

@@ -9,6 +9,7 @@ from plotly.subplots import make_subplots
 
 from ablations.findings.card import JudgedClaim
 from ablations.findings.judgement import ClaimOutcome
+from ablations.report.axes import ticks
 from ablations.report.colours import GREEN
 from ablations.report.style import GREY, dress, in_hover, plain
 from ablations.report.words.card import claim_text, found_text
@@ -33,7 +34,6 @@ FRAME_HEIGHT = 62
 """Height in pixels of the axis of a panel and its title."""
 AIR = 0.08
 """Share of a panel's width left at either side of all that is drawn."""
-RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
 MOST_CLAIM_TICKS = 7
 CLAIMS_LEGEND = (
     "Blue: what the paper claims, as a diamond where it publishes a size, else all differences that would bear the "
@@ -112,21 +112,11 @@ def _draw_panel(figure: Figure, rows: Sequence[JudgedClaim], is_ratio: bool, pla
         figure.add_annotation(text="<br>".join(claim_lines(judged)), x=0, y=9 * pixel - number, **domain, **style)
     ends = [math.log10(low), math.log10(high)] if is_ratio else [low, high]
     figure.update_xaxes(title=PANELS[is_ratio], type="log" if is_ratio else "linear", range=ends, row=place, col=1)
-    if is_ratio:
-        ticks = ratio_ticks(low, high)
-        figure.update_xaxes(tickvals=ticks, ticktext=[f"{one:g}" for one in ticks], tickangle=0, row=place, col=1)
+    if is_ratio:  # on a logarithmic axis Plotly writes 0.6 as 6
+        values = ticks(low, high, MOST_CLAIM_TICKS, log=True)
+        figure.update_xaxes(tickvals=values, ticktext=[f"{one:g}" for one in values], tickangle=0, row=place, col=1)
     figure.update_xaxes(nticks=6, title_standoff=4, title_font_size=12, row=place, col=1)
     figure.update_yaxes(range=[1 - len(rows) - BELOW_BAR * pixel, 1 - BELOW_BAR * pixel], row=place, col=1)
-
-
-def ratio_ticks(low: float, high: float) -> list[float]:
-    """At most MOST_CLAIM_TICKS of RATIOS between `low` and `high`, evenly many apart, 1 among them.
-
-    Plotly labels 0.6 of a logarithmic axis as 6.
-    """
-    within = [one for one in RATIOS if low <= one <= high]
-    step = -(-len(within) // MOST_CLAIM_TICKS)
-    return [one for place, one in enumerate(within) if (place - within.index(1.0)) % step == 0]
 
 
 def _row(judged: JudgedClaim, y: float, low: float, high: float) -> list[Scatter]:

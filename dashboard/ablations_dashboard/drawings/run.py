@@ -5,17 +5,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from plotly.graph_objects import Bar, Figure, Heatmap, Scatter
+from plotly.graph_objects import Bar, Figure, Scatter
 from plotly.subplots import make_subplots
 
 from ablations.report.colours import BLUE, COLOURS, ORANGE
 from ablations.report.style import dress
-from ablations_dashboard.drawings.metrics import Axis
+from ablations_dashboard.drawings.metrics import Axis, framed
 
 MOST_DRAWN = 600
 """Limit on the points of a line; a figure has too few columns of pixels to tell more apart."""
-MOST_BINS = 120
-"""Limit on the columns of a heat map."""
 IDLE = frozenset({"wait_prompts", "wait_weights", "wait_rollouts", "wait_evaluator", "dead"})
 """Activities in which a device contributes nothing."""
 
@@ -103,30 +101,6 @@ def _mark_places(figure: Figure, marks: Sequence[float]) -> None:
         figure.add_shape(type="line", x0=x, x1=x, y0=0, y1=1, xref="x", yref="paper", line=line)
 
 
-def staleness_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Share of tokens by lag, the trainer's version minus the token's, over the steps; the columns add up to 1."""
-    steps = [row["step"] for row in rows if row.get("staleness")]
-    histograms = [{int(lag): count for lag, count in row["staleness"].items()} for row in rows if row.get("staleness")]
-    lags = list(range(max((max(one) for one in histograms), default=0) + 1))
-    shares = np.array([[one.get(lag, 0) / sum(one.values()) for lag in lags] for one in histograms])
-    bins = np.arange(len(steps)) * min(MOST_BINS, len(steps)) // max(1, len(steps))
-    places = np.unique(bins)
-    figure = Figure(
-        Heatmap(
-            x=[float(np.mean(np.array(steps)[bins == place])) for place in places],
-            y=lags,
-            z=np.array([shares[bins == place].mean(axis=0) for place in places]).T,
-            zmin=0,
-            colorscale="Cividis",
-            colorbar={"title": "share", "thickness": 12},
-            hovertemplate="step %{x:.0f}<br>lag %{y}: %{z:.1%} of tokens<extra></extra>",
-        )
-    )
-    _laid_out(figure, height=260, x="optimiser step", y="lag, versions")
-    figure.update_yaxes(dtick=max(1, len(lags) // 8))
-    return figure
-
-
 def hours_figure(device_s: Mapping[str, Mapping[str, float]]) -> Figure:
     """Shares of each role's device time by activity; waiting time is hatched."""
     activities = list(dict.fromkeys(activity for of_role in device_s.values() for activity in of_role))
@@ -148,7 +122,7 @@ def hours_figure(device_s: Mapping[str, Mapping[str, float]]) -> Figure:
             )
         )
     figure.update_layout(barmode="stack")
-    _laid_out(figure, height=140 + 50 * len(device_s), x="share of device time", y="")
+    framed(figure, height=140 + 50 * len(device_s), x="share of device time", y="")
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
     figure.update_yaxes(automargin=True)
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
@@ -179,18 +153,9 @@ def pass_rate_figure(
                 },
             )
         )
-    _laid_out(figure, height=height, x=f"compute ({compute_name})", y="held-out pass rate")
+    framed(figure, height=height, x=f"compute ({compute_name})", y="held-out pass rate")
     figure.update_layout(showlegend=len(names) > 1, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
     if len(names) > 1:
         figure.update_layout(margin={"t": 50})
     _mark_places(figure, marks)
-    return figure
-
-
-def _laid_out(figure: Figure, *, height: int, x: str, y: str) -> Figure:
-    """Give a figure the frame that all share."""
-    dress(figure, height=height)
-    figure.update_layout(margin={"l": 60, "r": 15, "t": 15, "b": 45}, showlegend=False)
-    figure.update_xaxes(title=x)
-    figure.update_yaxes(title=y)
     return figure

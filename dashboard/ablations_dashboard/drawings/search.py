@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from plotly.graph_objects import Bar, Figure, Scatter
 
 from ablations.report.colours import BLUE, ORANGE
-from ablations.report.style import GREY, dress
+from ablations.report.style import GREY
 from ablations.search.objective import is_maximised, title, value_text
 from ablations.search.record import SearchRecord, SearchTrial
 from ablations.search.tables import BEST, PARETO_FRONT
+from ablations_dashboard.drawings.metrics import framed
+
+LEGEND_ABOVE = {"orientation": "h", "y": 1.1, "x": 0}
+"""Layout of a legend above a figure."""
 
 
 def history_figure(record: SearchRecord, objective: int = 0) -> Figure:
@@ -34,8 +38,8 @@ def history_figure(record: SearchRecord, objective: int = 0) -> Figure:
             hovertemplate="%{text}<extra></extra>",
         )
     )
-    _laid_out(figure, x="trial", y=title(record.objectives[objective]), height=340)
-    return figure
+    framed(figure, x="trial", y=title(record.objectives[objective]), height=340)
+    return figure.update_layout(showlegend=True, legend=LEGEND_ABOVE)
 
 
 def importances_figure(found: Mapping[str, float]) -> Figure:
@@ -48,10 +52,9 @@ def importances_figure(found: Mapping[str, float]) -> Figure:
             orientation="h",
             marker={"color": BLUE},
             hovertemplate="%{y}: %{x:.0%}<extra></extra>",
-            showlegend=False,
         )
     )
-    _laid_out(figure, x="importance, as a share", y="", height=110 + 32 * len(found))
+    framed(figure, x="importance, as a share", y="", height=110 + 32 * len(found))
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
     figure.update_yaxes(automargin=True)
     return figure
@@ -81,8 +84,8 @@ def pareto_figure(record: SearchRecord) -> Figure:
     first, second = (
         f"{title(one)} ({'more' if is_maximised(one) else 'less'} is better)" for one in record.objectives[:2]
     )
-    _laid_out(figure, x=first, y=second, height=420)
-    return figure
+    framed(figure, x=first, y=second, height=420)
+    return figure.update_layout(showlegend=True, legend=LEGEND_ABOVE)
 
 
 def hover_text(record: SearchRecord, trial: SearchTrial) -> str:
@@ -101,12 +104,3 @@ def hover_text(record: SearchRecord, trial: SearchTrial) -> str:
 def _value(trial: SearchTrial, objective: int) -> float:
     value = trial.values[objective]
     return math.nan if value is None else value
-
-
-def _laid_out(figure: Figure, *, x: str, y: str, height: int) -> None:
-    dress(figure, height=height)
-    figure.update_xaxes(title=x)
-    figure.update_yaxes(title=y)
-    figure.update_layout(
-        margin={"l": 70, "r": 25, "t": 15, "b": 60}, showlegend=True, legend={"orientation": "h", "y": 1.1, "x": 0}
-    )

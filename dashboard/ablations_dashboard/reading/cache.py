@@ -102,13 +102,11 @@ def _status_said(folder: RunFolder, written: Stamp) -> dict[str, Any]:
 @st.cache_resource(max_entries=16, show_spinner="Fitting and comparing the variants …")
 def _results(home: Path, plan_and_state: str, _sweep: StartedSweep) -> Results:
     runs = iter(_fitted_runs(_sweep))
-    variants = (_variant_of(variant, tuple(islice(runs, len(variant.runs)))) for variant in _sweep.plan.variants)
+    variants = (
+        FittedVariant(name=one.name, overrides=one.overrides, runs=tuple(islice(runs, len(one.runs))))
+        for one in _sweep.plan.variants
+    )
     return compared(_sweep, tuple(variants))
-
-
-def _variant_of(variant: PlannedVariant, runs: tuple[FittedRun, ...]) -> FittedVariant:
-    """A variant of the plan with its fitted runs."""
-    return FittedVariant(name=variant.name, overrides=variant.overrides, runs=runs)
 
 
 @st.cache_resource

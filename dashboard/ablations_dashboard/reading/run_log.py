@@ -19,7 +19,7 @@ def load_log(folder: RunFolder) -> Rows:
 
 
 def load_rollouts(folder: RunFolder) -> Rows:
-    """Every kept rollout; empty for a run of an earlier version. AblationsError if the file is damaged."""
+    """Every kept rollout. AblationsError if the file is damaged."""
     return _read(folder.rollouts)
 
 

@@ -5,8 +5,9 @@ import streamlit as st
 
 from ablations.findings.results import Results
 from ablations.report.grid_tables import HEAT_NOTE, grid_notes, grid_tables, tables_heading
+from ablations.terminal.visible import made_visible
 from ablations_dashboard.selection.variants import Shown
-from ablations_dashboard.text.escape import in_markdown, visible
+from ablations_dashboard.text.escape import in_markdown
 from ablations_dashboard.widgets.table import show_table
 
 
@@ -18,8 +19,8 @@ def show_grid(results: Results, _: Shown) -> None:
     st.subheader(tables_heading(results), anchor="grid")
     for one in tables:
         st.markdown(f"**{in_markdown(one.title)}**")
-        headings = pd.Index([visible(heading) for heading in one.headings])
-        cells = pd.DataFrame([[visible(cell.rstrip()) for cell in row] for row in one.rows], columns=headings)
+        headings = pd.Index([made_visible(heading) for heading in one.headings])
+        cells = pd.DataFrame([[made_visible(cell.rstrip()) for cell in row] for row in one.rows], columns=headings)
         styles = pd.DataFrame(one.colours, columns=headings).map(
             lambda colour: colour and f"background-color: {colour}"
         )

@@ -6,15 +6,14 @@ import streamlit as st
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
-from ablations.search.record import read_search
-from ablations.search.tables import note, objective_text, trial_lines
 from ablations.status.progress import run_rows
 from ablations.status.rows import RunRow, rows_seconds_left, share
 from ablations.status.table import summary
 from ablations.status.time_left import time_left_text
 from ablations.status.units import unit_lines
+from ablations.terminal.visible import made_visible
 from ablations.text import counted
-from ablations_dashboard.text.escape import in_markdown, visible
+from ablations_dashboard.text.escape import in_markdown
 from ablations_dashboard.widgets.table import show_table
 
 PROGRESS_COLUMNS = {
@@ -65,18 +64,7 @@ def progress_frame(plan: Plan, rows: list[RunRow]) -> pd.DataFrame:
             "pass rate": row.state.pass_rate,
             "step": row.state.step,
             "attempt": row.state.attempt,
-            "message": visible(row.state.said),
+            "message": made_visible(row.state.said),
         }
         for row in rows
     )
-
-
-def show_trials(sweep: StartedSweep) -> None:
-    """Show the trials of a search, best first."""
-    record = read_search(sweep)
-    if record is None:
-        return
-    said = f"{len(record.ranked)} of {record.num_trials} trials done by {record.sampler}; {objective_text(record)}"
-    st.caption(in_markdown(said))
-    show_table(pd.DataFrame(trial_lines(record)), key=f"trials {sweep.name}", name=f"{sweep.name}-trials")
-    st.caption(in_markdown(f"{note(record, sweep.plan.reference)}."))

@@ -8,6 +8,7 @@ from ablations.home.started_sweep import StartedSweep
 from ablations_dashboard.reading.run_log import Rows, load_rollouts
 from ablations_dashboard.selection.url import pick
 from ablations_dashboard.text.rollout import ROLLOUT_STYLE, rollouts_html, versions_of
+from ablations_dashboard.widgets.download import offer_download
 from scalerl.run.run_folder import RunFolder
 
 LATEST = "latest"
@@ -18,7 +19,7 @@ def show_rollouts(_: StartedSweep, folder: RunFolder) -> None:
     """Show the policy's rollouts at the first evaluation beside those at the newest, or at a chosen one."""
     rows = load_rollouts(folder)
     if not rows:
-        st.info("No sample rollouts yet: nothing has been evaluated, or an older version trained this run.")
+        st.info("No sample rollouts yet: nothing has been evaluated.")
         return
     left, right = st.columns(2)
     steps = [LATEST, *map(str, dict.fromkeys(row["step"] for row in reversed(rows)))]
@@ -48,15 +49,8 @@ def show_rollouts(_: StartedSweep, folder: RunFolder) -> None:
     first = [row for row in of_kind if row["step"] == start] if start != at else []
     st.html(ROLLOUT_STYLE + legend_html([*first, *shown]) + rollouts_html(first, shown))
     lines = "".join(json.dumps(row) + "\n" for row in shown)
-    st.download_button(
-        "Rollouts as JSON lines",
-        lines,
-        f"{folder.path.name}-step-{at}-{kind}.jsonl",
-        key="rollouts jsonl",
-        type="tertiary",
-        icon=":material/download:",
-        on_click="ignore",
-    )
+    name = f"{folder.path.name}-step-{at}-{kind}.jsonl"
+    offer_download("Rollouts as JSON lines", lines, name, key="rollouts jsonl")
 
 
 def legend_html(rows: Rows) -> str:
@@ -71,6 +65,6 @@ def legend_html(rows: Rows) -> str:
     )
     return (
         f'<div class="rollout"><span class="cut">Tokens: {said}; <span class="forced">underlined ones</span> were '
-        'forced by the interruption; faint rollouts are not in the loss; <span class="hidden">\\x1b</span> stands for '
-        "a control character.</span></div>"
+        "forced by the interruption; faint rollouts are not in the loss; \\x1b stands for a control character."
+        "</span></div>"
     )

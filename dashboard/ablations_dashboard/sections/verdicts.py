@@ -14,8 +14,9 @@ from ablations.report.csv_files import comparison_sheet
 from ablations.report.dark import ON_DARK
 from ablations.report.tables import marks_said
 from ablations.report.words.comparison import ResultRow, glossary, joint_note, method, sentence
+from ablations.terminal.visible import made_visible
 from ablations_dashboard.selection.variants import Shown
-from ablations_dashboard.text.escape import in_markdown, visible, with_code
+from ablations_dashboard.text.escape import in_markdown, with_code
 from ablations_dashboard.widgets.table import show_table
 
 MOST_SENTENCES = 16
@@ -81,7 +82,7 @@ def said_of(results: Results, name: str) -> str:
 
 def show_changes(results: Results, shown: Shown) -> None:
     """Show the changes of each variant while nothing is compared yet."""
-    lines = [{"variant": visible(name), "changes": visible(results.changes(name))} for name in shown.names]
+    lines = [{"variant": made_visible(name), "changes": made_visible(results.changes(name))} for name in shown.names]
     show_table(pd.DataFrame(lines), key=f"changes {results.plan.sweep}", name=f"{results.plan.sweep}-changes")
 
 
@@ -90,14 +91,14 @@ def table_of(results: Results, selection: Selection, shown: Shown) -> pd.DataFra
     headed, names = columns(results, selection), set(shown.names)
     ordered = (one for one in in_order(results, "level").variants if one.name in names)
     rows = (ResultRow(results=results, variant=variant) for variant in ordered)
-    table = [[visible(column.cell(row)) for column in headed] for row in rows]
-    return pd.DataFrame(table, columns=pd.Index([visible(column.heading) for column in headed]))
+    table = [[made_visible(column.cell(row)) for column in headed] for row in rows]
+    return pd.DataFrame(table, columns=pd.Index([made_visible(column.heading) for column in headed]))
 
 
 def verdict_table(results: Results, shown: Shown) -> Styler:
     """One line per variant, its name in its colour: its differences with the marks of their verdicts, its changes."""
     look, frame = styles(results.plan, shown.focus), table_of(results, VERDICTS, shown)
-    colours = {visible(name): style.colour for name, style in look.items() if name in shown.focus}
+    colours = {made_visible(name): style.colour for name, style in look.items() if name in shown.focus}
     is_dark = st.context.theme.type == "dark"
 
     def ink(name: str) -> str:

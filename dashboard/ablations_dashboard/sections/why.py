@@ -10,13 +10,14 @@ from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.status.rows import RunRow
+from ablations.terminal.visible import made_visible
 from ablations.text import counted
 from ablations_dashboard.drawings.metrics import Axis, axis_titles
 from ablations_dashboard.drawings.run import metric_rows_figure, pass_rate_figure
 from ablations_dashboard.reading.cache import load_metrics
 from ablations_dashboard.reading.health import Episode, load_diagnoses, load_episodes
 from ablations_dashboard.reading.run_log import load_log
-from ablations_dashboard.text.escape import in_markdown, visible, with_code
+from ablations_dashboard.text.escape import in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_figure
 from scalerl.run.run_folder import RunFolder
 
@@ -54,7 +55,7 @@ def show_findings(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
         st.warning("  \n".join(with_code(finding_text(one)) for one in found[:MOST_CAUSES]))
     if more := found[MOST_CAUSES:]:
         with st.expander(f"{counted(len(more), 'further finding')} of `platform doctor`"):
-            st.text(visible("\n".join(map(finding_text, more))))
+            st.text(made_visible("\n".join(map(finding_text, more))))
     show_episodes(row, folder, is_quiet=is_quiet and not found)
 
 

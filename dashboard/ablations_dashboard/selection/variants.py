@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from ablations.answers.answer import PROVISIONAL
 from ablations.errors import AblationsError, did_you_mean
 from ablations.findings.results import Results
 from ablations.findings.together import why_apart
@@ -16,17 +15,7 @@ from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.report.colours import MOST_COLOURED
 from ablations.report.leading import leading
 from ablations_dashboard.selection.url import in_url, pick, pick_several
-from ablations_dashboard.text.escape import in_code, in_markdown, with_code
-
-MOST_PILLS = MOST_COLOURED
-"""Limit on variants to choose by a click each; beyond it they are searched for."""
-IN_COLOUR = ("3", "5", "7", "9")
-"""Choices for the number of variants in colour."""
-VERDICT_FILTERS = (
-    *("up", "down", "less compute", "more compute", "no difference seen", "cannot tell"),
-    *(PROVISIONAL, "no fit"),
-)
-"""Filters on a variant's three verdicts; `up` and `down` apply to level or ceiling."""
+from ablations_dashboard.text.escape import in_code, in_markdown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,22 +51,13 @@ def choose_sweep() -> StartedSweep:
         st.stop()
     name = pick("sweep", "Sweep", names, default=names[0], widget=st.sidebar.selectbox, is_kept=True)
     st.sidebar.caption(f"Home folder {in_code(str(home.path))}")
-    return opened(home, name)
+    return read_sweep(home, name)
 
 
 def no_sweep(home: Home) -> str:
     """Advice for a home folder without a sweep."""
     command = f"platform sweep sweeps/loo.yaml {home.option}"
     return f"No sweep in {in_code(str(home.path))}. {in_code(command)} makes one."
-
-
-def opened(home: Home, name: str) -> StartedSweep:
-    """The sweep; the page ends if its plan cannot be read."""
-    try:
-        return read_sweep(home, name)
-    except AblationsError as error:
-        st.error(with_code(str(error)))
-        st.stop()
 
 
 def choose_others(sweep: StartedSweep) -> list[StartedSweep]:
@@ -104,10 +84,10 @@ def choose_baseline(plan: Plan) -> str:
 
 
 def choose_variants(results: Results) -> Shown:
-    """Choose variants by click or search; by default all that pass the filters, or the best of many."""
+    """Choose variants by click or search; by default all of them, or the best of many."""
     plan = results.plan
     names = [variant.name for variant in results.variants]
-    if len(names) <= MOST_PILLS:
+    if len(names) <= MOST_COLOURED:  # a click each; more are searched for
         chosen = pick_several(
             "variant",
             "Variants (all if none is chosen)",
@@ -117,47 +97,12 @@ def choose_variants(results: Results) -> Shown:
             selection_mode="multi",
             format_func=in_markdown,
         )
-        passing = _filtered(results, names)
-        return Shown(focus=tuple(chosen or passing), others=())
+        return Shown(focus=tuple(chosen or names), others=())
     chosen = pick_several(
         "variant", "Find variants (the best if none is chosen)", names, scope=plan.sweep, widget=st.sidebar.multiselect
     )
-    passing = _filtered(results, names)
-    if not chosen:
-        number = pick("best", "Best in colour", IN_COLOUR, default="9", widget=st.sidebar.select_slider)
-        chosen = leading(results, names=passing, number=int(number))
-    return Shown(focus=tuple(chosen), others=tuple(name for name in passing if name not in chosen))
-
-
-def _filtered(results: Results, names: Sequence[str]) -> list[str]:
-    """The baseline, and the variants that change a chosen setting and have a chosen verdict."""
-    plan = results.plan
-    settings = list(dict.fromkeys(key for one in results.variants for key in axes_of(one.overrides)))
-    with st.sidebar.expander("Filter", expanded=bool(in_url("changes") or in_url("verdict"))):
-        changes = pick_several("changes", "That change", settings, scope=plan.sweep)
-        verdicts = pick_several("verdict", "With a verdict", VERDICT_FILTERS, scope=plan.sweep)
-    return [
-        name
-        for name in names
-        if name == plan.reference
-        or (
-            (not changes or set(axes_of(results.variant(name).overrides)) & set(changes))
-            and (not verdicts or set(verdicts_of(results, name)) & set(verdicts))
-        )
-    ]
-
-
-def axes_of(overrides: dict[str, object]) -> list[str]:
-    """The blocks of the recipe that a variant changes: `loss` for `loss.type`."""
-    return list(dict.fromkeys(path.partition(".")[0] for path in overrides))
-
-
-def verdicts_of(results: Results, name: str) -> list[str]:
-    """The verdicts on a variant, in the words of `VERDICT_FILTERS`."""
-    line = results.compared(name)
-    if line is None:
-        return ["no fit"]
-    return [one.verdict.removeprefix(f"{one.question.name} ") for one in line.answers.values()]
+    chosen = tuple(chosen) or leading(results)
+    return Shown(focus=chosen, others=tuple(name for name in names if name not in chosen))
 
 
 def only(results: Results, names: Sequence[str]) -> Results:

@@ -4,16 +4,13 @@ The output of a policy is never trusted: all of it is escaped, so that no browse
 """
 
 import html
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ablations.terminal.visible import made_visible
+
 KeptRow = Mapping[str, Any]
 
-SHOWN_AS_WRITTEN = frozenset("\n\t")
-"""Control characters shown by their effect."""
-HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Unicode categories of characters without a look of their own, or that change the look of others."""
 TINTS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
 """Colours of weights, newest first and then repeated; translucent, so that they suit light and dark pages."""
 OPACITY = "2e"
@@ -27,7 +24,6 @@ ROLLOUT_STYLE = f"""<style>
 .rollout .name {{ font: 600 0.75rem system-ui, sans-serif; opacity: .75; display: block }}
 .rollout sub {{ font-size: .65rem; opacity: .8; padding-left: 1px; user-select: none }}
 .rollout .forced {{ text-decoration: underline wavy #d55e00; text-underline-offset: 3px }}
-.rollout .hidden {{ border: 1px solid rgba(128,128,128,.6); border-radius: 3px; font-size: .75em; padding: 0 2px }}
 .rollout .cut {{ font: italic 0.8rem system-ui, sans-serif; opacity: .8 }}
 .rollout .masked {{ opacity: .6 }}
 .rollout .key {{ padding: 0 .3rem; border-radius: 3px }}
@@ -36,10 +32,8 @@ ROLLOUT_STYLE = f"""<style>
 
 
 def in_html(text: str) -> str:
-    """The text as HTML; control and hidden characters are shown by their number: ESC as `\\x1b`."""
-    return "".join(
-        f'<span class="hidden">{_number(one)}</span>' if _is_hidden(one) else html.escape(one) for one in text
-    )
+    r"""The text as HTML; control characters are shown by their number: ESC as `\x1b`."""
+    return html.escape(made_visible(text))
 
 
 def rollout_html(row: KeptRow) -> str:
@@ -117,12 +111,3 @@ def _span(span: Mapping[str, Any], newest: int) -> str:
     said = f"{span['tokens']} tokens, weights of step {version}{', forced' if forced else ''}"
     look = f"v{(newest - version) % len(TINTS)}{' forced' if forced else ''}"
     return f'<span class="{look}" title="{said}">{text}</span><sub>{version}</sub>'
-
-
-def _is_hidden(character: str) -> bool:
-    return character not in SHOWN_AS_WRITTEN and unicodedata.category(character) in HIDDEN
-
-
-def _number(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"

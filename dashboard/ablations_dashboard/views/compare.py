@@ -11,6 +11,7 @@ from ablations.home.started_sweep import StartedSweep
 from ablations.report.words.comparison import unkept_results_note
 from ablations.report.words.headline import headline
 from ablations.search.record import read_search
+from ablations.search.tables import note
 from ablations.status.progress import run_rows
 from ablations.text import compute_text, counted
 from ablations_dashboard.reading.cache import REFRESH_S, load_results, may_change
@@ -18,12 +19,10 @@ from ablations_dashboard.sections.curves import show_curves
 from ablations_dashboard.sections.differences import show_differences
 from ablations_dashboard.sections.grid import show_grid
 from ablations_dashboard.sections.metrics import show_metrics
-from ablations_dashboard.sections.planes import show_linearised, show_plane
-from ablations_dashboard.sections.progress import is_in_trouble, show_progress, show_runs, show_trials
+from ablations_dashboard.sections.progress import is_in_trouble, show_progress, show_runs
 from ablations_dashboard.sections.verdicts import show_fits, show_numbers, show_table_of_verdicts, show_words
 from ablations_dashboard.selection.variants import Shown, choose_baseline, choose_others, choose_sweep, choose_variants
 from ablations_dashboard.text.escape import in_markdown, with_code
-from ablations_dashboard.widgets.figure import choose_pictures
 from ablations_dashboard.widgets.folded import folded
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.remark import show_remarks
@@ -31,9 +30,7 @@ from ablations_dashboard.widgets.remark import show_remarks
 FOLDED: dict[str, tuple[str, Callable[[Results, Shown], None]]] = {
     "words": ("In words", show_words),
     "numbers": ("All numbers", show_numbers),
-    "plane": ("Ceiling and efficiency", show_plane),
     "fits": ("Fit diagnostics", show_fits),
-    "linearised": ("Linearised view", show_linearised),
 }
 """Label and content of what is folded below the table, by the URL's word."""
 
@@ -47,7 +44,6 @@ def show() -> None:
     sweep = with_baseline(sweep, choose_baseline(sweep.plan))
     is_live = any(may_change(one, run_rows(one), now=time.time()) for one in (own, *others))
     shown = choose_variants(load_results(sweep))
-    choose_pictures()
     every, baseline = REFRESH_S if is_live else None, sweep.plan.reference
     st.fragment(show_head, run_every=every)(own, is_live, others, baseline)
     for show_section in (show_curves, show_differences, show_table_of_verdicts, show_grid):
@@ -111,9 +107,10 @@ def folded_section(name: str, own: StartedSweep, others: Sequence[StartedSweep],
 
 @errors_on_page()
 def folded_runs(own: StartedSweep, sweep: StartedSweep, shown: Shown) -> None:
-    """Show what is read from the logs of the runs: metrics, the list of runs, the trials of a search."""
+    """Show what is read from the logs of the runs: metrics and the list of runs; for a search, how far it is."""
     own = own.reread()
+    if (search := read_search(own)) is not None:
+        done = f"{len(search.ranked)} of {search.num_trials} trials are done"
+        st.caption(in_markdown(f"{done}: {note(search, own.plan.reference)}. The page Search shows them."))
     folded("metrics", "Training metrics", show_metrics, sweep, shown)
-    if read_search(own) is not None:
-        folded("trials", "Trials", show_trials, own, is_open=True)
     folded("runs", "Runs", show_runs, own, is_open=is_in_trouble(run_rows(own)))

@@ -9,15 +9,15 @@ from ablations.findings.kept_forecast import kept_forecast
 from ablations.findings.results import Results
 from ablations.findings.sweep_forecast import SweepForecast, backtest_sweep
 from ablations.findings.together import with_baseline
-from ablations.report.forecast import FORECAST_LEGEND, chances_figure, forecast_curves_figure, wins_title
-from ablations.report.headings import budget_headings, curve_headings, under
-from ablations.report.words.forecast import budget_lines, curve_lines, forecast_notes, unkept_forecast_note
+from ablations.report.forecast import FORECAST_LEGEND, chances_figure, forecast_figure
+from ablations.report.words.forecast import budget_rows, curve_rows, forecast_notes, unkept_forecast_note
+from ablations.terminal.visible import made_visible
 from ablations.text import compute_text
 from ablations_dashboard.reading.cache import load_results
 from ablations_dashboard.selection.url import in_url, pick, pick_several, put_in_url, switch, widget_key
 from ablations_dashboard.selection.variants import choose_baseline, choose_sweep, choose_variants, only
-from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
-from ablations_dashboard.widgets.figure import choose_pictures, show_figure
+from ablations_dashboard.text.escape import in_code, in_markdown, with_code
+from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
 
@@ -36,7 +36,6 @@ def show() -> None:
         st.info(in_markdown(f"No fit yet. {'; '.join(results.reasons)}."))
         st.stop()
     shown = choose_variants(results)
-    choose_pictures()
     st.fragment(show_forecast)(only(results, shown.focus))
 
 
@@ -63,13 +62,13 @@ def show_forecast(results: Results) -> None:
     curves, chances = st.columns([7, 4])  # one below the other where the screen is narrow
     with curves:
         show_figure(
-            forecast_curves_figure(results, banded=banded),
+            forecast_figure(results, banded=banded),
             key=f"forecast {plan.sweep}",
             name=f"{plan.sweep}-forecast",
             alt="Forecast pass rate against compute",
         )
     with chances:
-        st.markdown(in_markdown(wins_title(results, compute)))
+        st.markdown(in_markdown(f"P(wins) at {said(times)}"))
         show_figure(
             chances_figure(results, [one.outlooks[0].chance for one in found.variants]),
             key=f"chances {plan.sweep}",
@@ -95,11 +94,8 @@ def choose_target() -> float | None:
 def show_forecast_tables(found: SweepForecast, results: Results) -> None:
     """Show every variant at the chosen budget and at any budget, and the variants without a forecast."""
     plan = results.plan
-    for name, lines in (
-        ("at-budget", under(budget_headings(found), budget_lines(found, 0))),
-        ("crossings", under(curve_headings(found), curve_lines(found))),
-    ):
-        show_table(pd.DataFrame(lines).map(visible), key=f"{name} {plan.sweep}", name=f"{plan.sweep}-{name}")
+    for name, rows in (("at-budget", budget_rows(found, 0)), ("crossings", curve_rows(found))):
+        show_table(pd.DataFrame(rows).map(made_visible), key=f"{name} {plan.sweep}", name=f"{plan.sweep}-{name}")
     command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / plan.budget_gpu_hours:g}x"
     counted_in = plan.compute_name.capitalize().replace("gpu", "GPU")
     st.caption(f"{counted_in}. {in_code(command)} prints the same.")
@@ -130,13 +126,13 @@ def show_backtest(results: Results) -> None:
     ]
     checks = [
         {
-            "run": visible(one.curve),
+            "run": made_visible(one.curve),
             "fitted on": f"{one.fraction:.0%}",
             "measured": one.measured,
             "predicted": one.predicted,
             "held": {True: "yes", False: "no", None: ""}[one.is_held],
             "error": one.error,
-            "why none": visible(one.reason),
+            "why none": made_visible(one.reason),
         }
         for one in found.checks
     ]

@@ -9,11 +9,12 @@ from ablations.findings.scale_ladder import ScaleLadder, ladders_of, scale_ladde
 from ablations.home.home import find_home
 from ablations.home.started_sweep import read_sweep
 from ablations.report.ladder_figure import LADDER_LEGEND, ladder_figure
-from ablations.report.ladder_tables import ladder_rows, ladder_sentences
+from ablations.report.ladder_tables import ladder_grid, ladder_sentences
+from ablations.terminal.visible import made_visible
 from ablations_dashboard.reading.cache import load_results
 from ablations_dashboard.selection.url import pick
-from ablations_dashboard.text.escape import in_code, visible, with_code
-from ablations_dashboard.widgets.figure import choose_pictures, show_figure
+from ablations_dashboard.text.escape import in_code, with_code
+from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
 
@@ -39,7 +40,6 @@ def show() -> None:
     if not found.questions:
         st.info("No variant has an interval at two scales yet; two seeds at each scale give intervals.")
         st.stop()
-    choose_pictures()
     show_question(found, study)
 
 
@@ -58,8 +58,9 @@ def show_question(found: ScaleLadder, study: str) -> None:
         alt="Difference of each variant from the reference against scale; the table below has the numbers",
     )
     st.caption(LADDER_LEGEND)
-    headings, rows = ladder_rows(found, question)
-    table = pd.DataFrame([[visible(cell) for cell in row] for row in rows], columns=pd.Index(map(visible, headings)))
+    grid = ladder_grid(found, question)
+    table = pd.DataFrame([dict(zip(grid.headings, row, strict=True)) for row in grid.rows])
+    table = table.rename(columns=made_visible).map(made_visible)
     show_table(table, key=f"rungs {study} {chosen}", name=f"{study}-ladder-{chosen}")
     for text in ladder_sentences(found):
         st.caption(with_code(text))

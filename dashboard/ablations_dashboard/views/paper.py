@@ -10,10 +10,11 @@ from ablations.findings.card import JudgedClaim
 from ablations.findings.written_cards import WrittenCard, order_text, read_cards, sign_text
 from ablations.home.home import find_home
 from ablations.report.words.card import OUTCOMES, claim_text, found_text, tally_text
+from ablations.terminal.visible import made_visible
 from ablations.text import counted, interval_text
 from ablations_dashboard.drawings.paper import CLAIMS_LEGEND, claims_figure
 from ablations_dashboard.selection.url import pick
-from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
+from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_picture
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
@@ -79,14 +80,14 @@ def show_claim_table(cards: Sequence[WrittenCard], outcome: str) -> None:
     """Show a line per claim, with the studies in the order of their names."""
     lines = [
         {
-            "study": visible(card.sweep),
-            "the paper says": visible(claim_text(one.claim)),
+            "study": made_visible(card.sweep),
+            "the paper says": made_visible(claim_text(one.claim)),
             "here": found_text(one),
             "sign": sign_text(one),
             "the claim": one.outcome,
-            "source": visible(one.claim.source),
+            "source": made_visible(one.claim.source),
             "seeds": card.num_seeds,
-            "asks": visible(card.doc),
+            "asks": made_visible(card.doc),
         }
         for card in sorted(cards, key=lambda card: card.sweep)
         for one in card.claims
@@ -106,8 +107,8 @@ def show_ceilings(cards: Sequence[WrittenCard]) -> None:
         return
     lines = [
         {
-            "study": visible(card.sweep),
-            "variant": visible(one.variant),
+            "study": made_visible(card.sweep),
+            "variant": made_visible(one.variant),
             "A in the paper": one.A,
             "A here": interval_text(one.A_here, one.A_lo, one.A_hi, ".3f"),
             "order": order_text(card.published),

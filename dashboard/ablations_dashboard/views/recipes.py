@@ -1,6 +1,6 @@
 """Two recipes side by side, differences first, each setting with its meaning and source."""
 
-from functools import partial
+from contextlib import suppress
 from typing import Any
 
 import pandas as pd
@@ -12,11 +12,12 @@ from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import read_sweep
 from ablations.study.recipe_differences import ABSENT, recipe_settings
 from ablations.study.resolve import load_resolved
+from ablations.terminal.visible import made_visible
 from ablations_dashboard.selection.url import pick, switch
-from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
+from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.views.run import recipe_of
 from ablations_dashboard.widgets.message import errors_on_page
-from ablations_dashboard.widgets.table import as_csv
+from ablations_dashboard.widgets.table import offer_csv
 from scalerl.recipe import Recipe, ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe
 from scalerl.recipe.meaning import Meaning, meaning_of
@@ -46,19 +47,10 @@ def show() -> None:
     if not switch("all", "All settings") and num:
         lines = [line for line in lines if line["differs"]]
     heads = {"left": f"{left} (left)", "right": f"{right} (right)"}
-    table = pd.DataFrame({visible(heads.get(name, name)): cell for name, cell in line.items()} for line in lines)
+    table = pd.DataFrame({made_visible(heads.get(name, name)): cell for name, cell in line.items()} for line in lines)
     seen = table.drop(columns=["differs", *ONLY_IN_CSV]).map(with_code).rename(columns=in_markdown)
     st.table(seen, hide_index=True)
-    st.download_button(
-        "Table as CSV",
-        partial(as_csv, table),
-        "recipes.csv",
-        "text/csv",
-        key="settings csv",
-        type="tertiary",
-        icon=":material/download:",
-        on_click="ignore",
-    )
+    offer_csv(table, key="settings", name="recipes")
     command = f"platform diff {word_of(home, left)} {word_of(home, right)} --scale {scale} {home.option}"
     st.caption(f"{in_code(command)} prints what differs.")
 
@@ -110,8 +102,8 @@ def setting_lines(left: AnyRecipe, right: AnyRecipe) -> list[dict[str, Any]]:
             {
                 "differs": values[0] != values[1],
                 "setting": path,
-                "left": visible(values[0]),
-                "right": visible(values[1]),
+                "left": made_visible(values[0]),
+                "right": made_visible(values[1]),
                 "meaning": meaning.text,
                 "source": meaning.source,
                 "unit": meaning.unit,
@@ -123,9 +115,8 @@ def setting_lines(left: AnyRecipe, right: AnyRecipe) -> list[dict[str, Any]]:
 
 
 def _meaning(recipe: AnyRecipe, path: str) -> Meaning:
-    if not isinstance(recipe, ResolvedRecipe):  # only the program knows what its settings mean
-        return Meaning(text="", unit="", allowed="", source="")
-    try:
-        return meaning_of(recipe, path)
-    except KeyError:  # a free mapping inside a setting
-        return Meaning(text="", unit="", allowed="", source="")
+    """Empty for a setting of a program, which alone knows its meaning, and inside a setting that is a free mapping."""
+    if isinstance(recipe, ResolvedRecipe):
+        with suppress(KeyError):
+            return meaning_of(recipe, path)
+    return Meaning(text="", unit="", allowed="", source="")

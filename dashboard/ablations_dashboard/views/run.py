@@ -19,17 +19,18 @@ from ablations.status.remarked import run_of_row
 from ablations.status.rows import RunRow
 from ablations.status.run_logs import attempt_numbers, job_logs, tail
 from ablations.study.recipe_differences import recipe_differences
+from ablations.terminal.visible import made_visible
 from ablations.text import compute_text
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
 from ablations_dashboard.drawings.metrics import Axis, axis_titles
-from ablations_dashboard.drawings.run import hours_figure, metric_rows_figure, staleness_figure
+from ablations_dashboard.drawings.run import hours_figure, metric_rows_figure
 from ablations_dashboard.reading.cache import REFRESH_S, load_metrics, may_change
 from ablations_dashboard.reading.run_log import load_log
 from ablations_dashboard.sections.rollouts import show_rollouts
 from ablations_dashboard.sections.why import show_findings, show_why
 from ablations_dashboard.selection.url import in_url, pick, pick_several
 from ablations_dashboard.selection.variants import choose_sweep
-from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
+from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.remark import show_remarks
@@ -80,7 +81,7 @@ def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
         scope=sweep.name,
         widget=st.sidebar.selectbox,
         is_kept=True,
-        format_func=lambda one: f"{visible(names[one])} ({one})",
+        format_func=lambda one: f"{made_visible(names[one])} ({one})",
     )
 
 
@@ -190,24 +191,11 @@ def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     st.caption("The last step with all that was logged of it; the CSV has every step.")
 
 
-def show_staleness(sweep: StartedSweep, folder: RunFolder) -> None:
-    """Show the age of the weights that made the training tokens."""
-    rows = [row for row in load_log(folder) if row.get("staleness")]
-    if not rows:
-        st.info("No optimiser step yet.")
-        return
-    alt = "Share of tokens by lag over optimiser steps"
-    show_figure(staleness_figure(rows), key="staleness", name=f"{folder.path.name}-staleness", alt=alt)
-    st.caption(
-        "Share of the tokens of each batch by lag: the trainer's version minus that of the weights that chose them."
-    )
-
-
 def show_hours(sweep: StartedSweep, folder: RunFolder) -> None:
     """Show the device time of each role by activity."""
     rows = [row for row in load_log(folder) if row.get("device_s")]
     if not rows:
-        st.info("The log does not say yet, or an earlier version wrote it.")
+        st.info("The log does not say yet.")
         return
     figure = hours_figure(rows[-1]["device_s"])
     show_figure(figure, key="hours", name=f"{folder.path.name}-hours", alt="Shares of device time by activity")
@@ -237,7 +225,7 @@ def show_log(sweep: StartedSweep, folder: RunFolder) -> None:
         return
     name = pick("log", "Log of", list(paths), default=next(iter(paths)), scope=folder.path.name)
     lines = tail(paths[name], LOG_LINES)
-    st.code("\n".join(map(visible, lines)) or "(empty)", language=None, wrap_lines=True)
+    st.code("\n".join(map(made_visible, lines)) or "(empty)", language=None, wrap_lines=True)
     command = f"platform logs {folder.path.name} --follow {sweep.home.option}"
     st.caption(f"The last {LOG_LINES} lines of {in_code(str(paths[name]))}; {in_code(command)} follows it.")
 
@@ -256,11 +244,11 @@ def show_recipe_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
         frame = pd.DataFrame(
             [(one.path, one.left, one.right) for one in found], columns=["setting", "reference", "run"]
         )
-        show_table(frame.map(visible), key="differences", name=f"{folder.path.name}-differences")
+        show_table(frame.map(made_visible), key="differences", name=f"{folder.path.name}-differences")
         st.caption("The page Recipes has the meaning of each setting.")
     with st.expander("All settings"):
         text = yaml.safe_dump(recipe.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-        st.code(visible(text), language="yaml")
+        st.code(made_visible(text), language="yaml")
 
 
 def recipe_of(folder: RunFolder) -> AnyRecipe:
@@ -297,7 +285,6 @@ SECTIONS: dict[str, Callable[[StartedSweep, RunFolder], None]] = {
     "All metrics": show_metrics_of_run,
     "Newest evaluation by task": show_tasks,
     "Where the hours went": show_hours,
-    "Staleness": show_staleness,
     "Log": show_log,
     "Recipe": show_recipe_of_run,
     "MLflow": show_tracking,

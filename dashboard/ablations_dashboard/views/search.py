@@ -13,11 +13,12 @@ from ablations.search.record import SearchRecord, read_search
 from ablations.search.tables import note, objective_text, trial_lines
 from ablations.status.progress import run_rows
 from ablations.study.sweep import load_sweep
+from ablations.terminal.visible import made_visible
 from ablations_dashboard.drawings.search import history_figure, importances_figure, pareto_figure
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.selection.url import pick
 from ablations_dashboard.selection.variants import choose_sweep
-from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
+from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
@@ -115,7 +116,7 @@ def show_trial_table(record: SearchRecord, sweep: StartedSweep) -> None:
     if lines.empty:
         st.info("No trial is proposed yet.")
     else:
-        show_table(lines.map(visible), key="trials", name=f"{sweep.name}-trials")
+        show_table(lines.map(made_visible), key="trials", name=f"{sweep.name}-trials")
     with st.expander("What may be tried"):
         space = pd.DataFrame(record.space.items(), columns=["setting", "range or choices"])
-        show_table(space.map(visible), key="space", name=f"{sweep.name}-space")
+        show_table(space.map(made_visible), key="space", name=f"{sweep.name}-space")

@@ -15,11 +15,12 @@ from ablations.status.progress import run_rows
 from ablations.status.rows import RunRow, rows_seconds_left, share
 from ablations.status.sweeps import SweepLine, ago, sweep_line
 from ablations.status.time_left import time_left_text
+from ablations.terminal.visible import made_visible
 from ablations.text import compute_text, counted
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.selection.url import in_url, put_in_url, widget_key
 from ablations_dashboard.selection.variants import no_sweep
-from ablations_dashboard.text.escape import in_code, in_markdown, visible, with_code
+from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
 
@@ -130,7 +131,7 @@ def show_sweep_card(one: ListedSweep) -> None:
         label, where = f"**{in_markdown(line.name)}**", {"sweep": line.name}
         st.page_link(page_of_compare(), label=label, query_params=where, icon=":material/monitoring:")
         if line.question:
-            st.text(visible(line.question))
+            st.text(made_visible(line.question))
         ends = f"; about {one.left} left" if one.left else ""
         st.progress(one.done, text=in_markdown(f"{line.state}{ends}"))
         hours = f"{compute_text(line.compute_gpu_hours)} {line.compute_name.rpartition(' ')[2]}"
@@ -155,14 +156,14 @@ def table_line(one: ListedSweep, *, now: float) -> dict[str, object]:
     """A sweep as a line of the table."""
     line = one.line
     return {
-        "sweep": visible(line.name),
-        "runs": visible(line.problem) or line.state,
+        "sweep": made_visible(line.name),
+        "runs": made_visible(line.problem) or line.state,
         "compute": line.compute_gpu_hours,
         "counted in": line.compute_name,
         "time left": one.left,
-        "highest pass rate": visible(one.leader),
+        "highest pass rate": made_visible(one.leader),
         "last sign": ago(now - line.last_sign) if line.last_sign else "",
         "scale": line.scale,
         "variants": line.variants,
-        "question": visible(line.question),
+        "question": made_visible(line.question),
     }

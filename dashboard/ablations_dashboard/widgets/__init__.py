@@ -2,6 +2,7 @@
 
 figure          a figure in the colours of the theme, with downloads
 plotly_figure   a figure that changes in place, with its zoom kept
+download        a link that downloads a file
 folded          a part that is read and drawn once it is opened
 table           a table, with a download
 remark          remarks by their weight: red, yellow, grey

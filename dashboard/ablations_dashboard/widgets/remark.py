@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from ablations.findings.remarks import WEIGHTS, Remark
+from ablations.terminal.visible import made_visible
 from ablations.text import counted
-from ablations_dashboard.text.escape import visible, with_code
+from ablations_dashboard.text.escape import with_code
 
 MOST_IN_BOX = 2
 """Limit on the remarks of one weight above the figures; the others are folded."""
@@ -20,6 +21,6 @@ def show_remarks(remarks: Sequence[Remark]) -> None:
             box("  \n".join(with_code(text) for text in texts[:MOST_IN_BOX]))
         if more := texts[MOST_IN_BOX:]:
             with st.expander(counted(len(more), f"more {name}")):
-                st.text(visible("\n".join(more)))
+                st.text(made_visible("\n".join(more)))
     if notes:
         st.caption(with_code(" ".join(notes)))

@@ -1,11 +1,12 @@
 """A table on a page, with a download as CSV."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+
+from ablations_dashboard.widgets.download import offer_download
 
 
 def show_table(
@@ -21,18 +22,10 @@ def show_table(
     """
     st.dataframe(table, hide_index=True, column_config=dict(columns or {}), key=key)
     plain = table if isinstance(table, pd.DataFrame) else table.data
-    st.download_button(
-        "Table as CSV",
-        partial(as_csv, plain) if csv is None else csv,
-        f"{name}.csv",
-        "text/csv",
-        key=f"{key} csv",
-        type="tertiary",
-        icon=":material/download:",
-        on_click="ignore",
-    )
+    offer_csv(plain if csv is None else csv, key=key, name=name)
 
 
-def as_csv(table: pd.DataFrame) -> bytes:
-    """The table as CSV, with a line of headings."""
-    return table.to_csv(index=False).encode()
+def offer_csv(table: pd.DataFrame | bytes, *, key: str, name: str) -> None:
+    """Show the link that downloads a table, or its content, as CSV with a line of headings."""
+    content = table if isinstance(table, bytes) else lambda: table.to_csv(index=False).encode()
+    offer_download("Table as CSV", content, f"{name}.csv", key=f"{key} csv")

@@ -26,20 +26,6 @@ if TYPE_CHECKING:
     from ablations.terminal.screen import Screen
 
 QuestionName = Literal["level", "ceiling", "compute"]
-STUDY_HEADINGS = {
-    "mark": "",
-    "seeds": "seeds",
-    "budget": "budget",
-    "samples": "samples",
-    "runs": "runs",
-    "cost": "cost",
-    "left": "to train",
-    "time": "time",
-    "level": "level",
-    "ceiling": "ceiling",
-    "compute": "compute",
-}
-"""Column headings by field of `DesignLine`."""
 
 
 def design(
@@ -170,23 +156,19 @@ def check_wanted(question: QuestionName, detect: float) -> float:
 
 def design_table(prospect: "Prospect") -> "Listing":
     """One line per design, the cheapest to train first."""
-    from dataclasses import asdict
-
-    from ablations.report.words.design import design_line
+    from ablations.report.words.design import TIME, TO_TRAIN, design_row
     from ablations.terminal.listing import Column, Listing
 
     study = prospect.blueprint.study
     title = f"{study.sweep.name}{at_scale(study.scale)}: smallest detectable difference, by design"
-    hidden = set() if prospect.known.speed else {"time"}
-    hidden |= set() if any(one.costs.left != one.costs.whole for one in prospect.designs) else {"left"}
-    shown = {field: heading for field, heading in STUDY_HEADINGS.items() if field not in hidden}
-    columns = [
-        Column(heading=heading, kind="name" if field == "mark" else "number") for field, heading in shown.items()
-    ]
+    hidden = set() if prospect.known.speed else {TIME}
+    hidden |= set() if any(one.costs.left != one.costs.whole for one in prospect.designs) else {TO_TRAIN}
+    shown = [heading for heading in design_row(prospect, prospect.own) if heading not in hidden]
+    columns = [Column(heading=heading, kind="number" if heading else "name") for heading in shown]
     table = Listing(columns=columns, title=title)
     for one in prospect.by_cost:
-        cells = asdict(design_line(prospect, one))
-        table.add(*(cells[field] for field in shown), style="bold" if one is prospect.own else "")
+        cells = design_row(prospect, one)
+        table.add(*(cells[heading] for heading in shown), style="bold" if one is prospect.own else "")
     return table
 
 

@@ -112,16 +112,15 @@ def forecast(
 
 def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:
     """A table per budget, one for all budgets, and notes for the reader."""
-    from ablations.report.headings import budget_headings, curve_headings, under
-    from ablations.report.words.forecast import budget_lines, curve_lines, forecast_notes
+    from ablations.report.words.forecast import budget_rows, curve_rows, forecast_notes
     from ablations.text import compute_text
 
     shown = []
     for index, hours in enumerate(found.budgets_gpu_hours):
         title = f"{found.sweep}, every run at {compute_text(hours)} {compute_name} [95 %]"
-        shown += [*_titled(title, under(budget_headings(found), budget_lines(found, index))), Text()]
+        shown += [*_titled(title, budget_rows(found, index)), Text()]
     any_budget = f"at any budget, compute in {compute_name} [95 %]"
-    shown += [*_titled(any_budget, under(curve_headings(found), curve_lines(found))), Text()]
+    shown += [*_titled(any_budget, curve_rows(found)), Text()]
     said = [*forecast_notes(found), *(f"No forecast: {reason}" for reason in found.reasons)]
     return Group(*shown, *(Text(made_visible(note)) for note in said))
 

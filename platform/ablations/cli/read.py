@@ -290,10 +290,9 @@ def compare(
     elif sheet is not None:
         write_sheet(results, sheet)
     elif latex:
-        from ablations.report.document import number_table
         from ablations.report.latex import latex_table
 
-        tell(latex_table(number_table(results)), end="")
+        tell(latex_table(results), end="")
     else:
         show_comparison(results, explain=explain, hours=hours)
     if results.comparison is None and not paper:
@@ -373,8 +372,9 @@ def report(
     If a study was started at several scales, each report includes the differences over all of them. A file with
     `scales` is reported at the last started scale.
     """
+    from rich.console import Console
+
     from ablations.report.formats import write_in_format
-    from ablations.terminal.progress_bar import waiting
 
     names = [last_started(home, name) for name in sweeps or []]
     results = _of_sweeps(home, names, task, alone=alone)
@@ -382,7 +382,7 @@ def report(
     ladder = None if len(names) > 1 or task else ladder_beside(results)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with waiting("drawing and writing"):
+        with Console(stderr=True).status("drawing and writing"):
             written = write_in_format(results, form, now=datetime.now(UTC), folder=folder, ladder=ladder)
     except OSError as error:
         raise AblationsError(

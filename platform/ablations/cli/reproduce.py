@@ -31,7 +31,7 @@ from ablations.cli.submit import on_ray, on_slurm, refuse_without_slurm, where_n
 from ablations.errors import AblationsError, Place
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.terminal.listing import Column, Listing
+from ablations.terminal.listing import Column, Kind, Listing
 from ablations.text import at_scale, compute_text, counted
 from scalerl.errors import ScaleRLError
 from scalerl.run.run_folder import write_atomically
@@ -321,21 +321,16 @@ def unlike(sweep: StartedSweep) -> list[str]:
 
 def show_card(card: "Card", folder: Path, differing: Sequence[str], out: "Screen") -> None:
     """Print the claims, the result for each, and the differences from the paper's setup."""
-    from ablations.report.words.card import OUTCOMES, card_line, card_notes
+    from ablations.report.words.card import CLAIM_HEADINGS, OUTCOMES, card_notes, claim_cells
 
     plan = card.results.plan
-    lines = [card_line(one) for one in card.claims]
     found = {one.outcome for one in card.claims}
     meanings = [f"{outcome}: {meaning}." for outcome, meaning in OUTCOMES.items() if outcome in found]
-    columns = [
-        Column(heading="the paper says", kind="prose"),
-        Column(heading="here", kind="number"),
-        Column(heading="the claim", kind="words"),
-        Column(heading="source", kind="words"),
-    ]
+    kinds: tuple[Kind, ...] = ("prose", "number", "words", "words")
+    columns = [Column(heading=heading, kind=kind) for heading, kind in zip(CLAIM_HEADINGS, kinds, strict=True)]
     table = Listing(columns=columns, title=f"{plan.sweep}: {plan.doc}", notes=[*meanings, *card_notes(card, differing)])
-    for line in lines:
-        table.add(line.claim, line.here, line.outcome, line.source)
+    for one in card.claims:
+        table.add(*claim_cells(one))
     out.print(table)
     shown = f"card  {folder / 'card.md'}\ncomparison  platform compare {plan.sweep}"
     out.print(shown, soft_wrap=True, highlight=False, markup=False)

@@ -208,12 +208,14 @@ def on_this_machine(study: "Study", jobs: int | None) -> OnThisMachine:
 
 def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
     """Fit, compare, print the verdict and write the report."""
+    from rich.console import Console
+
     from ablations.findings.results import read_results
     from ablations.report.page import write_report
     from ablations.report.tables import comparison_table
     from ablations.report.words.comparison import answers, unkept_results_note
     from ablations.search.record import read_search
-    from ablations.terminal.progress_bar import progress_bar, waiting
+    from ablations.terminal.progress_bar import progress_bar
 
     with progress_bar("fitting curves") as done:
         results = read_results(sweep, done=done)
@@ -227,7 +229,7 @@ def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
             out.say(text)
     else:
         print_search(search, sweep, out)
-    with waiting("drawing and writing"):
+    with Console(stderr=True).status("drawing and writing"):
         page = write_report(results, now=datetime.now(UTC))
     places = f"report     {page}\ndashboard  {pages_command(sweep.home)}"
     out.print(places, soft_wrap=True, highlight=False, markup=False)

@@ -7,7 +7,7 @@
     card_page   the card of a study of the paper as Markdown
     markdown    the document as Markdown; latex: as LaTeX; csv_files: numbers in full
     tables      comparisons and fits for the terminal
-    columns     columns of a comparison, for every output; headings: of the other tables
+    columns     columns of a comparison, for every output
     grid_tables  the cells and main effects of a grid, as text
     ladder_tables  a ladder of scales, as text; ladder_figure: as a picture
     heat        colours that make heat maps of them
@@ -21,9 +21,7 @@
     forest      the content of a figure of differences, as plain data
     static      both for a paper: SVG, PDF and PNG by matplotlib
     thinning    readings thinned for a screen
-    plane       ceiling against efficiency
     dark        a figure on a dark page
-    linearised  readings on axes on which eq. 1 is a straight line (paper mode)
     forecast    pass rates to ten budgets, and the chances to lead there
     axes        the range of compute and pass rate of a figure of curves
     colours     the colour and marker of each variant

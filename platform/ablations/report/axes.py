@@ -3,13 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ablations.findings.results import FittedVariant, Results
 from ablations.readings.fitted_run import FittedRun
-from ablations.text import compute_title
 
 EXTRAPOLATED_TO = 1.25
 """End of the dashed lines, in budgets."""
@@ -27,13 +25,6 @@ class ComputeAxis:
     """Smallest measured compute above 0."""
     last: float
     log: bool
-    compute_name: str
-    """Name of the compute."""
-
-    @property
-    def hours_name(self) -> str:
-        """The unit of `compute_name`: `GPU-hours` or `device-hours`."""
-        return self.compute_name.rpartition(" ")[2]
 
     def grid(self, start: float, end: float) -> np.ndarray:
         """Compute from `start` to `end`, evenly spaced on the axis."""
@@ -50,14 +41,6 @@ class ComputeAxis:
     def drawn(self, compute: np.ndarray) -> np.ndarray:
         """A mask of the readings on the axis, since compute 0 has no place on a logarithmic one."""
         return compute > 0 if self.log else np.full(compute.shape, True)
-
-    @property
-    def layout(self) -> dict[str, Any]:
-        """Plotly's settings."""
-        title, ends = compute_title(self.compute_name), [self.at(-0.02), self.last]
-        if self.log:
-            return {"title": title, "type": "log", "range": np.log10(ends).tolist(), "dtick": "D2"}
-        return {"title": title, "type": "linear", "range": ends}
 
 
 def ticks(low: float, high: float, most: int, *, log: bool) -> list[float]:
@@ -80,12 +63,12 @@ def ticks(low: float, high: float, most: int, *, log: bool) -> list[float]:
     return next((values for values in inside if len(values) <= most), [])
 
 
-def compute_axis(results: Results, *, log: bool) -> ComputeAxis:
-    """The axis from the first reading to `EXTRAPOLATED_TO` budgets."""
-    last = EXTRAPOLATED_TO * results.plan.budget_gpu_hours
+def compute_axis(results: Results, *, log: bool, budgets: float = EXTRAPOLATED_TO) -> ComputeAxis:
+    """The axis from the first reading to this number of budgets."""
+    last = budgets * results.plan.budget_gpu_hours
     measured = [run.curve.compute[run.curve.compute > 0] for run in results.runs if run.curve is not None]
     first = min((float(compute[0]) for compute in measured if compute.size), default=last / 100)
-    return ComputeAxis(first=first, last=last, log=log, compute_name=results.plan.compute_name)
+    return ComputeAxis(first=first, last=last, log=log)
 
 
 def score_range_of(

@@ -6,20 +6,16 @@ from ablations.findings.card import Card
 from ablations.report.document import OVER_SCALES
 from ablations.report.ladder_tables import ladder_grids, ladder_sentences
 from ablations.report.markdown import markdown_grid, markdown_tables, markdown_text
-from ablations.report.words.card import card_line, tally_text
+from ablations.report.words.card import CLAIM_HEADINGS, claim_cells, tally_text
 
 
 def card_markdown(card: Card, notes: Sequence[str]) -> str:
     """The whole card; `notes` stand below its claims, differences over scales at its end."""
     plan, ladder = card.results.plan, card.ladder
-    lines = [card_line(one) for one in card.claims]
     parts = [
         f"# {markdown_text(plan.sweep)}: {tally_text(card.claims)}",
         markdown_text(plan.doc),
-        markdown_grid(
-            ("the paper says", "here", "the claim", "source"),
-            [(line.claim, line.here, line.outcome, line.source) for line in lines],
-        ),
+        markdown_grid(CLAIM_HEADINGS, [claim_cells(one) for one in card.claims]),
         *map(markdown_text, notes),
         "![Curves of all variants, with their fits](curves.svg)",
         markdown_text(plan.command),

@@ -14,7 +14,7 @@ from ablations.findings.advice import advice_for
 from ablations.findings.results import NO_FIT, Results
 from ablations.report.words.comparison import ResultRow
 from ablations.terminal.listing import Column, Kind
-from ablations.text import compute_text, interval_text
+from ablations.text import compute_text
 
 HELD_MARK = "*"
 """Mark behind a number whose verdict also holds by the joint interval."""
@@ -37,7 +37,7 @@ class ResultColumn(Column):
     cell: Callable[[ResultRow], str]
     kind: Kind = "number"
     question: Question | None = None
-    """The question that a marked number answers."""
+    """The question that a number answers."""
 
 
 def _below(*texts: str) -> str:
@@ -108,8 +108,7 @@ TERMINAL = Selection(
     beside_ceiling=("A",),
     behind=("C_mid", "B", "cost", "fit"),
 )
-CURVE_RANK = 4
-RANKS = {"A": 1, "seeds": 2, "fit": 3, "cost": 5, "C_mid": 6, "B": 7}
+RANKS = {"A": 1, "seeds": 2, "fit": 3, "cost": 4, "C_mid": 5, "B": 6}
 """Order in which a narrow terminal drops columns."""
 PAGE = Selection(
     before=("variant and seeds", "changes"),
@@ -117,6 +116,7 @@ PAGE = Selection(
     beside_ceiling=("A and A_eq1",),
     behind=("fit and parameters", "paper_rule", "cost", "published"),
 )
+NUMBERS_ALONE = Selection(before=("variant",), of_question=("number",), beside_ceiling=("A",), behind=())
 DOCUMENT = Selection(before=("variant", "seeds"), of_question=("number",), beside_ceiling=("A",), behind=("verdicts",))
 VERDICTS = Selection(before=("variant",), of_question=("marked",), beside_ceiling=("A",), behind=("seeds", "changes"))
 ALL_NUMBERS = Selection(
@@ -172,8 +172,7 @@ def marked_number(row: ResultRow, question: Question) -> str:
 def marked_answer(answer: Answer, *, is_joint: bool) -> str:
     """An estimate with its interval and the mark of its verdict, or a blank so that the numbers stay aligned."""
     held = HELD_MARK if is_joint and answer.is_held else " "
-    number = interval_text(answer.estimate, answer.lo, answer.hi, answer.question.form)
-    return f"{number}{MARKS.get(answer.verdict, held)}"
+    return f"{answer.cell}{MARKS.get(answer.verdict, held)}"
 
 
 def _column(question: Question, part: ColumnPart) -> ResultColumn:
@@ -188,7 +187,9 @@ def _column(question: Question, part: ColumnPart) -> ResultColumn:
         case "verdict":
             return ResultColumn(key=key, heading=question.name, cell=lambda row: row.verdict(question), kind="words")
         case "number":
-            return ResultColumn(key=key, heading=question.heading, cell=lambda row: row.number(question))
+            return ResultColumn(
+                key=key, heading=question.heading, cell=lambda row: row.number(question), question=question
+            )
         case "joint":
             return ResultColumn(key=key, heading=f"{question.name}, corrected", cell=lambda row: row.joint(question))
         case "marked":

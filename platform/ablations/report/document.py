@@ -1,7 +1,6 @@
 """The content of the report as plain data, which each format writes in its own way."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from ablations.errors import AblationsError
@@ -15,12 +14,10 @@ from ablations.report.curves import CURVES_LEGEND
 from ablations.report.forest import left_out_note
 from ablations.report.grid_tables import GridTable, grid_notes, grid_tables, tables_heading
 from ablations.report.ladder_tables import ladder_grids, ladder_sentences
-from ablations.report.leading import look_of
 from ablations.report.methods import methods_paragraphs
 from ablations.report.words.comparison import ResultRow, glossary, sentence
 from ablations.report.words.headline import headline
 from ablations.report.words.task import task_of_sweep
-from ablations.terminal.visible import made_visible
 from ablations.text import at_scale
 
 OVER_SCALES = "Over scales"
@@ -33,31 +30,8 @@ DIFFERENCES_LEGEND = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class DocumentRow:
-    """A variant's row: `DocumentRow(colour="#0072B2", cells=("loo-loss", "1 of 1", "-0.05 [-0.07, -0.03]", ...))`."""
-
-    colour: str
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class NumberTable:
-    """The numbers alone, for a paper.
-
-    NumberTable(headings=("variant", "level", "A", "ceiling"), rows=(("loo-loss", "-0.049 [...]", "0.54 [...]", ...),),
-                decided=((False, True, False, True),))
-    """
-
-    headings: tuple[str, ...]
-    """"variant", "A", and the name of each question."""
-    rows: tuple[tuple[str, ...], ...]
-    decided: tuple[tuple[bool, ...], ...]
-    """For each cell whether it says that the variant differs from the reference."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Document:
-    """The content of a report. All text is as written, with control characters visible; each format escapes it."""
+    """The content of a report. All text is as written; each format escapes it and shows control characters."""
 
     title: str
     doc: str
@@ -74,8 +48,8 @@ class Document:
     changes: tuple[tuple[str, str], ...]
     """Each variant except the reference, with its changes."""
     headings: tuple[str, ...]
-    rows: tuple[DocumentRow, ...]
-    numbers: NumberTable
+    rows: tuple[tuple[str, ...], ...]
+    """The cells of each variant, in the order of the results."""
     grid: tuple[GridTable, ...]
     """The cells and main effects of a grid, and pairs of changes; empty if there are none."""
     grid_heading: str
@@ -92,62 +66,29 @@ class Document:
 
 def document_of(results: Results, *, now: datetime, ladder: ScaleLadder | None = None) -> Document:
     """The report of a sweep; `now` is the date shown, `ladder` the study at all of its scales."""
-    plan = results.plan
+    plan, shown = results.plan, columns(results, DOCUMENT)
     return Document(
-        title=made_visible(results.title),
-        doc=made_visible(plan.doc),
-        remarks=tuple(replace(one, text=made_visible(one.text)) for one in results.remarks),
-        task=made_visible(task_of_sweep(results.sweep)),
-        findings=_seen([sentence(ResultRow(results=results, variant=one)) for one in results.variants]),
-        advice=made_visible(advice(results)),
-        changes=_seen_pairs([(one.name, results.changes(one.name)) for one in results.variants if one.overrides]),
-        headings=document_headings(results),
-        rows=document_rows(results),
-        grid=tuple(_seen_table(one) for one in grid_tables(results)),
+        title=results.title,
+        doc=plan.doc,
+        remarks=results.remarks,
+        task=task_of_sweep(results.sweep),
+        findings=tuple(sentence(ResultRow(results=results, variant=one)) for one in results.variants),
+        advice=advice(results),
+        changes=tuple((one.name, results.changes(one.name)) for one in results.variants if one.overrides),
+        headings=tuple(column.heading for column in shown),
+        rows=tuple(map(tuple, rows_of(results, shown))),
+        grid=tuple(grid_tables(results)),
         grid_heading=tables_heading(results),
-        grid_notes=made_visible(grid_notes(results)),
-        ladder=tuple(map(_seen_table, ladder_grids(ladder))) if ladder else (),
-        ladder_notes=made_visible(" ".join(ladder_sentences(ladder))) if ladder else "",
+        grid_notes=grid_notes(results),
+        ladder=tuple(ladder_grids(ladder)) if ladder else (),
+        ladder_notes=" ".join(ladder_sentences(ladder)) if ladder else "",
         curves_legend=CURVES_LEGEND,
-        differences_legend=made_visible(f"{DIFFERENCES_LEGEND} {left_out_note(results)}".rstrip()),
-        numbers=number_table(results),
-        reference=made_visible(plan.reference),
-        headline=_seen(headline(results)),
-        methods=_seen(methods_paragraphs(results)),
-        glossary=_seen_pairs(glossary(results)),
-        origin=_seen_pairs(origin(results, now)),
-    )
-
-
-def document_headings(results: Results) -> tuple[str, ...]:
-    """Headings of the table."""
-    return tuple(column.heading for column in columns(results, DOCUMENT))
-
-
-def document_rows(results: Results) -> tuple[DocumentRow, ...]:
-    """Rows of the table, in the order of the results."""
-    look, rows = look_of(results), rows_of(results, columns(results, DOCUMENT))
-    return tuple(
-        DocumentRow(colour=look[variant.name].colour, cells=_seen(row))
-        for variant, row in zip(results.variants, rows, strict=True)
-    )
-
-
-def number_table(results: Results) -> NumberTable:
-    """One row per variant; the column of A comes before the difference in ceiling."""
-    shown = [column for column in columns(results, DOCUMENT) if column.key not in ("seeds", "verdicts")]
-    questions = {f"{one.name} number": one.name for one in results.questions}
-    lines = [results.compared(variant.name) for variant in results.variants]
-    return NumberTable(
-        headings=tuple(questions.get(column.key, column.key) for column in shown),
-        rows=tuple(_seen(row) for row in rows_of(results, shown)),
-        decided=tuple(
-            tuple(
-                line is not None and column.key in questions and line.answers[questions[column.key]].differs
-                for column in shown
-            )
-            for line in lines
-        ),
+        differences_legend=f"{DIFFERENCES_LEGEND} {left_out_note(results)}".rstrip(),
+        reference=plan.reference,
+        headline=headline(results),
+        methods=tuple(methods_paragraphs(results)),
+        glossary=tuple(glossary(results)),
+        origin=tuple(origin(results, now)),
     )
 
 
@@ -174,16 +115,3 @@ def _declared(results: Results) -> str:
     except AblationsError as error:
         return str(error)
     return f"declared {found[0].when}" if found else ""
-
-
-def _seen_table(table: GridTable) -> GridTable:
-    rows = tuple(tuple(cell.rstrip() for cell in _seen(row)) for row in table.rows)
-    return replace(table, title=made_visible(table.title), headings=_seen(table.headings), rows=rows)
-
-
-def _seen(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(made_visible(text) for text in texts)
-
-
-def _seen_pairs(pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    return tuple((made_visible(first), made_visible(second)) for first, second in pairs)

@@ -1,9 +1,10 @@
 """The report of a sweep in every format: `report.html`, or a folder of files beside it.
 
-html     report.html                     one file that opens anywhere md       report-md/report.md             with its
-figures as PNG csv      report-csv/curves.csv, ...      numbers in full, for other programs latex
-report-latex/report.tex, ...    a booktabs table, a methods paragraph, figures as PDF and SVG pdf      report.pdf
-report.html, printed on A4 by Chromium
+html     report.html                    one file that opens anywhere
+md       report-md/report.md            with its figures as PNG
+csv      report-csv/curves.csv, ...     numbers in full, for other programs
+latex    report-latex/report.tex, ...   a booktabs table, a methods paragraph, figures as PDF and SVG
+pdf      report.pdf                     report.html, printed on A4 by Chromium
 """
 
 import os
@@ -64,7 +65,7 @@ def write_in_format(
         "differences.pdf": differences_picture(results, "pdf", width_in=PAGE_IN),
         "differences.svg": differences_picture(results, "svg", width_in=PAGE_IN),
     }
-    return _written(own, latex_files(document, figures)) / "report.tex"
+    return _written(own, latex_files(results, document, figures)) / "report.tex"
 
 
 def _written(folder: Path, files: Mapping[str, bytes]) -> Path:

@@ -16,17 +16,13 @@ LADDER_NOTE = (
 
 
 def ladder_tables(found: ScaleLadder) -> list[Listing]:
-    """A table for each question that some variant answers at two scales."""
-    return [_table(found, question) for question in found.questions]
+    """A table for each question that some variant answers at two scales, for the terminal."""
+    return [_listing(table) for table in ladder_grids(found)]
 
 
 def ladder_grids(found: ScaleLadder) -> list[GridTable]:
-    """The tables of a ladder for a report."""
-    return [
-        GridTable(title=f"{question.heading.format(reference=found.reference)}, by scale", headings=headings, rows=rows)
-        for question in found.questions
-        for headings, rows in [ladder_rows(found, question)]
-    ]
+    """The same tables as text."""
+    return [ladder_grid(found, question) for question in found.questions]
 
 
 def ladder_sentences(found: ScaleLadder) -> list[str]:
@@ -58,19 +54,21 @@ def is_inside(ladder: Ladder, left_out: Interval) -> bool:
     return left_out.lo <= there.hi and there.lo <= left_out.hi
 
 
-def ladder_rows(found: ScaleLadder, question: Question) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Headings and rows of the table of a question, as text."""
-    headings = ("variant", *(scale.name for scale in found.scales), "trend", "over scales", "forecast")
+def ladder_grid(found: ScaleLadder, question: Question) -> GridTable:
+    """The table of a question."""
     ladders = [(name, by[question.name]) for name, by in found.ladders.items() if question.name in by]
-    return headings, tuple((name, *_cells(found, ladder)) for name, ladder in ladders)
+    return GridTable(
+        title=f"{question.heading.format(reference=found.reference)}, by scale",
+        headings=("variant", *(scale.name for scale in found.scales), "trend", "over scales", "forecast"),
+        rows=tuple((name, *_cells(found, ladder)) for name, ladder in ladders),
+    )
 
 
-def _table(found: ScaleLadder, question: Question) -> Listing:
-    headings, rows = ladder_rows(found, question)
-    columns = [Column(heading=one, kind="name" if one in ("variant", "over scales") else "number") for one in headings]
-    heading = question.heading.format(reference=found.reference)
-    table = Listing(columns=columns, title=f"{heading}, by scale")
-    for *cells, word, forecast in rows:
+def _listing(grid: GridTable) -> Listing:
+    words = ("variant", "over scales")
+    columns = [Column(heading=one, kind="name" if one in words else "number") for one in grid.headings]
+    table = Listing(columns=columns, title=grid.title)
+    for *cells, word, forecast in grid.rows:
         table.add(*cells, (word, WORD_STYLES.get(word, "")), forecast)
     return table
 

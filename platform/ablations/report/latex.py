@@ -11,9 +11,12 @@ User-written text is escaped character by character; a character that plain LaTe
 import re
 from collections.abc import Mapping
 
-from ablations.report.document import Document, NumberTable
+from ablations.findings.results import Results
+from ablations.report.columns import NUMBERS_ALONE, columns, rows_of
+from ablations.report.document import Document
 from ablations.report.grid_tables import GridTable
 from ablations.report.style import elided
+from ablations.terminal.visible import made_visible
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -45,15 +48,15 @@ CELL = re.compile(r"(>= )?([+-]?\d[\d,.]*)?( ?\[(…|[+-]?\d[\d,.]*), (…|[+-]?
 CODE = re.compile("`([^`]+)`")
 LONGEST_LATEX_NAME = 40
 LATEX_HEADINGS = {"level": r"$\Delta$level", "A": "$A$", "ceiling": r"$\Delta A$", "compute": r"$C/C_{\mathrm{ref}}$"}
-"""Headings of the table, by those of `NumberTable`."""
+"""Headings of the table by question, and that of A."""
 STAR = "$^{*}$"
 
 
-def latex_files(document: Document, figures: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files by name; `figures` are the figure files beside them."""
+def latex_files(results: Results, document: Document, figures: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files by name; `document` is the report on the results, `figures` are the figure files beside it."""
     texts = {
         "report.tex": _report(document),
-        "table.tex": latex_table(document.numbers),
+        "table.tex": latex_table(results),
         "methods.tex": _methods(document),
     }
     return {name: text.encode() for name, text in texts.items()} | dict(figures)
@@ -61,13 +64,9 @@ def latex_files(document: Document, figures: Mapping[str, bytes]) -> dict[str, b
 
 def latex_text(text: str) -> str:
     """`text` escaped so that LaTeX sets it literally; text between backticks is set as code."""
-    parts = [_letters(part) for part in CODE.split(text)]
+    parts = ["".join(map(_letter, part)) for part in CODE.split(made_visible(text))]
     parts[1::2] = [rf"\texttt{{{code}}}" for code in parts[1::2]]
     return "".join(parts)
-
-
-def _letters(text: str) -> str:
-    return "".join(map(_letter, text))
 
 
 def _letter(one: str) -> str:
@@ -81,6 +80,7 @@ def _letter(one: str) -> str:
 
 def latex_number(cell: str) -> str:
     """A number with its interval in math mode: `$-0.049$ $[-0.071, -0.027]$`; any other cell as text."""
+    cell = cell.rstrip()
     if not (found := CELL.fullmatch(cell)) or not cell:
         return latex_text(cell)
     bound, estimate, interval, lo, hi, mark = found.groups()
@@ -95,19 +95,26 @@ def _mathematics(number: str) -> str:
     return r"\ldots" if number == "…" else number.replace(",", "{,}")
 
 
-def latex_table(table: NumberTable) -> str:
+def latex_table(results: Results) -> str:
     """The numbers of a comparison by booktabs, a decided difference with a star; user-written text is escaped."""
+    shown = columns(results, NUMBERS_ALONE)
+    keys = [column.question.name if column.question else column.key for column in shown]
     lines = [
         "% needs \\usepackage{booktabs}",
-        rf"\begin{{tabular}}{{@{{}}l{'l' * (len(table.headings) - 1)}@{{}}}}",
+        rf"\begin{{tabular}}{{@{{}}l{'l' * (len(shown) - 1)}@{{}}}}",
         r"\toprule",
-        " & ".join(LATEX_HEADINGS.get(heading) or latex_text(heading) for heading in table.headings) + r" \\",
+        " & ".join(LATEX_HEADINGS.get(key) or latex_text(key) for key in keys) + r" \\",
         r"\midrule",
     ]
-    for (name, *cells), (_, *decided) in zip(table.rows, table.decided, strict=True):
-        shown = [latex_text(elided(name, LONGEST_LATEX_NAME))]
-        shown += [latex_number(cell) + STAR * is_star for cell, is_star in zip(cells, decided, strict=True)]
-        lines.append(" & ".join(shown) + r" \\")
+    for variant, (name, *cells) in zip(results.variants, rows_of(results, shown), strict=True):
+        line = results.compared(variant.name)
+        answers = [line.answers[one.question.name] if line and one.question else None for one in shown[1:]]
+        written = [latex_text(elided(name, LONGEST_LATEX_NAME))]
+        written += [
+            latex_number(cell) + STAR * (answer is not None and answer.differs)
+            for cell, answer in zip(cells, answers, strict=True)
+        ]
+        lines.append(" & ".join(written) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
@@ -145,7 +152,6 @@ def _report(document: Document) -> str:
         r"\begin{document}",
         rf"\section*{{{latex_text(elided(document.title, 120))}}}",
         latex_text(document.doc),
-        latex_text(document.task),
         rf"\textbf{{{latex_text(document.headline[0])}}} {latex_text(' '.join(document.headline[1:]))}",
         latex_text(document.task),
         *(rf"\paragraph{{Note.}} {latex_text(one.text)}" for one in document.remarks),

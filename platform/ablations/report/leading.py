@@ -1,19 +1,17 @@
 """The variants that a figure draws in colour: the reference and those with the highest level."""
 
-from collections.abc import Sequence
-
 from ablations.findings.results import Results
 from ablations.report.colours import MOST_COLOURED, Style, styles
 
 
-def leading(results: Results, *, names: Sequence[str] | None = None, number: int = MOST_COLOURED) -> tuple[str, ...]:
-    """The reference and the highest of `names` (all by default), `number` in all, in the plan's order."""
-    names = [variant.name for variant in results.variants] if names is None else names
+def leading(results: Results) -> tuple[str, ...]:
+    """The reference and the variants with the highest level, `MOST_COLOURED` in all, in the plan's order."""
+    names = [variant.name for variant in results.variants]
     levels = {name: level for name in names if (level := _height(results, name)) is not None}
     best = sorted(levels, key=levels.__getitem__, reverse=True)
     best += [name for name in names if name not in levels]
     reference = results.plan.reference
-    chosen = {reference, *[name for name in best if name != reference][: number - 1]}
+    chosen = {reference, *[name for name in best if name != reference][: MOST_COLOURED - 1]}
     return tuple(name for name in names if name in chosen)
 
 

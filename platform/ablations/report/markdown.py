@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from ablations.report.document import OVER_SCALES, Document
 from ablations.report.grid_tables import GridTable
+from ablations.terminal.visible import made_visible
 
 BACKSLASHED = "\\`*[]|~_"
 """Characters escaped by a backslash; a bracket begins every link and image. Other marks become entities."""
@@ -27,7 +28,7 @@ def markdown_files(document: Document, figures: Mapping[str, bytes]) -> dict[str
 
 def markdown_text(text: str) -> str:
     """`text` on one line, escaped so that Markdown shows it literally; plain words and numbers stay unchanged."""
-    line = " ".join(text.split())
+    line = " ".join(made_visible(text).split())
     if _is_bound(line.rstrip("*=?")):  # a number may have the mark of its verdict
         return line.replace("*", "\\*")
     return MARKUP.sub(lambda found: _stopped(found[0]), line)
@@ -57,7 +58,7 @@ def _report_text(document: Document) -> str:
         "![Differences from the reference, with intervals](differences.png)",
         markdown_text(document.differences_legend),
         "## Comparison",
-        markdown_grid(document.headings, [row.cells for row in document.rows]),
+        markdown_grid(document.headings, document.rows),
         *markdown_tables(document.grid_heading, document.grid, document.grid_notes),
         *markdown_tables(OVER_SCALES, document.ladder, document.ladder_notes),
         "## In words",
@@ -91,6 +92,5 @@ def markdown_grid(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str
     """A table with escaped text; "None." without rows."""
     if not rows:
         return "None."
-    lines = [headings, ["---"] * len(headings)]
-    shown = [[markdown_text(cell) for cell in row] for row in (headings, *rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in (shown[0], lines[1], *shown[1:]))
+    first, *others = ([markdown_text(cell) for cell in row] for row in (headings, *rows))
+    return "\n".join(f"| {' | '.join(line)} |" for line in (first, ["---"] * len(headings), *others))

@@ -4,7 +4,7 @@
 text and numbers of the Markdown and LaTeX reports, figures that can be zoomed, and a table with more columns.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,25 +13,19 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ablations.errors import AblationsError
-from ablations.findings.paper_comparison import paper_comparison
 from ablations.findings.results import Results
 from ablations.findings.scale_ladder import ScaleLadder
 from ablations.readings.hours import NOTE, hours_cells
-from ablations.report.colours import Style
 from ablations.report.columns import PAGE, columns, rows_of
 from ablations.report.curves import curves_figures
 from ablations.report.document import OVER_SCALES, document_of
 from ablations.report.grid_tables import HEAT_NOTE
-from ablations.report.headings import paper_headings, under
 from ablations.report.ladder_figure import LADDER_LEGEND, ladder_figure
 from ablations.report.leading import leading, look_of
-from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
 from ablations.report.series import curve_series
 from ablations.report.thinning import thinned_note
 from ablations.report.verdicts import verdicts_figure
 from ablations.report.words.comparison import PAPER_RULE_NOTE, joint_note
-from ablations.report.words.paper import PaperLine, paper_line, paper_notes
 from ablations.terminal.visible import made_visible
 from scalerl.run.run_folder import write_atomically
 
@@ -50,25 +44,6 @@ class TableRow:
 
     colour: str
     cells: Mapping[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PaperMode:
-    """The paper's comparison, for the page."""
-
-    warning: str
-    notes: list[str]
-    rows: list[TableRow]
-    figure: Markup
-    legend: str
-    reason: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoPaperMode:
-    """The reason why the paper's comparison is impossible."""
-
-    reason: str
 
 
 def write_report(
@@ -108,33 +83,12 @@ def report_page(results: Results, *, now: datetime, ladder: ScaleLadder | None =
         paper_rule=PAPER_RULE_NOTE,
         hours=_hours(results),
         hours_note=NOTE,
-        paper=_paper_mode(results),
     )
 
 
 def _shown(value: object) -> object:
     """The value for Jinja to write; `Markup` is our own and passes unchanged."""
     return made_visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _paper_mode(results: Results) -> PaperMode | NoPaperMode:
-    try:
-        comparison = paper_comparison(results)
-    except AblationsError as error:
-        return NoPaperMode(reason=str(error))
-    plan = results.plan
-    method, warning, *reasons = paper_notes(comparison, plan.compute_name)
-    return PaperMode(
-        warning=warning,
-        notes=[method, *reasons],
-        rows=_rows(
-            look_of(results),
-            paper_headings(comparison),
-            [paper_line(comparison, variant) for variant in comparison.variants],
-        ),
-        figure=_html(linearised_figure(comparison, plan, leading(results))),
-        legend=f"{LINEARISED_LEGEND} {linearised_note(comparison)}",
-    )
 
 
 def _hours(results: Results) -> list[TableRow]:
@@ -175,11 +129,3 @@ def _html(figure: "Figure", narrow: "Figure | None" = None, *, with_plotly: bool
     return Markup(
         figure.to_html(full_html=False, include_plotlyjs=with_plotly, config=FIGURE_SETTINGS, post_script=laid_out)
     )
-
-
-def _rows(look: Mapping[str, Style], headings: Mapping[str, str], lines: Sequence[PaperLine]) -> list[TableRow]:
-    """One row per variant, with its colour."""
-    return [
-        TableRow(colour=look[line.variant].colour, cells=cells)
-        for line, cells in zip(lines, under(headings, lines), strict=True)
-    ]

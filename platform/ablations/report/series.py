@@ -91,6 +91,7 @@ class CurveSeries:
     """A figure of curves."""
 
     axis: ComputeAxis
+    compute_name: str
     score_range: tuple[float, float]
     variants: tuple[VariantSeries, ...]
     """Variants with readings, in the plan's order, each with a label."""
@@ -134,6 +135,7 @@ def curve_series(
     background = axis.grid(axis.first, plan.budget_gpu_hours)[::4]
     return CurveSeries(
         axis=axis,
+        compute_name=plan.compute_name,
         score_range=score_range,
         variants=tuple(found),
         others=tuple((one.name, _line(one.fits, background, is_fitted=True)) for one in grey if one.fits),

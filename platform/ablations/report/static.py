@@ -179,7 +179,7 @@ def _draw_curves(axes: "Axes", series: CurveSeries, curves_in: float) -> None:
             axes.text(value, 0.02, f" {text} ", transform=place, fontsize=FONT_PT, **look)
     axes.set_xlim(axis.at(-0.02), axis.last)
     axes.set_ylim(*series.score_range)
-    axes.set_xlabel(compute_title(axis.compute_name), fontsize=FONT_PT, labelpad=2, loc="left")
+    axes.set_xlabel(compute_title(series.compute_name), fontsize=FONT_PT, labelpad=2, loc="left")
     axes.set_ylabel("held-out pass rate", fontsize=FONT_PT, labelpad=2)
     _dress(axes)
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ablations.answers.answer import REFERENCE, Answer
 from ablations.answers.compare import VariantResult
+from ablations.answers.paper_rule import PAPER_RULE
 from ablations.findings.advice import advice, short_advice
 from ablations.findings.paper_comparison import PaperComparison
 from ablations.findings.results import Results
@@ -21,7 +22,6 @@ from ablations.readings.fitted_run import FittedCurve
 from ablations.readings.hours import NOTE, hours_cells
 from ablations.report.columns import (
     COLLAPSED_MARK,
-    CURVE_RANK,
     HELD_MARK,
     MARKS,
     TERMINAL,
@@ -30,13 +30,11 @@ from ablations.report.columns import (
     rows_of,
 )
 from ablations.report.grid_tables import EFFECTS_NOTE, INTERACTIONS_NOTE, grid_tables, reference_values
-from ablations.report.headings import paper_headings, under
 from ablations.report.words.comparison import changes_said, joint_note, method
-from ablations.report.words.paper import paper_line, paper_notes
+from ablations.report.words.paper import GRID_EDGES, paper_notes, paper_rows
 from ablations.terminal.listing import Column, Kind, Listing
 from ablations.terminal.one_line import OneLine
 from ablations.terminal.short_names import legend
-from ablations.terminal.sparkline import BARS, means_along, sparkline
 from ablations.terminal.visible import made_visible
 from ablations.text import at_scale, compute_text, counted, interval_text
 
@@ -46,18 +44,12 @@ MOST_NOTES = 3
 
 def comparison_table(results: Results) -> OneLine:
     """One line per variant: its differences from the reference, and further columns that fit on the terminal."""
-    curves, scale = sparklines(results)
     shown = columns(results, TERMINAL)
     headed: list[Column] = [replace(one, heading=one.heading.partition(",")[0]) for one in shown]  # a line is narrow
-    if scale:
-        headed.insert(2, Column(heading="curve", rank=CURVE_RANK))
     table = OneLine(columns=headed, title=f"{_title(results)}, 95 % intervals", notes=brief_notes(results))
     for variant, row in zip(results.variants, rows_of(results, shown), strict=True):
         line = results.compared(variant.name)
-        cells = [(cell, _style(line, column)) for cell, column in zip(row, shown, strict=True)]
-        if scale:
-            cells.insert(2, (curves[variant.name], ""))
-        table.add(*cells)
+        table.add(*((cell, _style(line, column)) for cell, column in zip(row, shown, strict=True)))
     return table
 
 
@@ -113,7 +105,6 @@ def explanation(results: Results) -> list[str]:
     return [
         *legend(plan.axes),
         *changes_said(results),
-        sparklines(results)[1],
         f"C_mid and cost: {plan.compute_name}.",
         f"{HELD_MARK}: also differs with intervals {joint}." if is_marked else "",
         EFFECTS_NOTE if results.grid else "",
@@ -136,30 +127,6 @@ def answer_style(answer: Answer | None) -> str:
     if not answer.differs:
         return "dim"
     return "green" if answer.verdict == answer.question.better else "red"
-
-
-def sparklines(results: Results) -> tuple[dict[str, str], str]:
-    """The curve of each variant, as the mean of its seeds, and a note with their common scale; no note without
-    readings.
-    """
-    points = {
-        variant.name: [
-            point
-            for run in variant.runs
-            if run.curve is not None
-            for point in zip(run.curve.compute.tolist(), run.curve.score.tolist(), strict=True)
-        ]
-        for variant in results.variants
-    }
-    end = max((compute for one in points.values() for compute, _ in one), default=0.0)
-    if end == 0:
-        return dict.fromkeys(points, ""), ""
-    means = {name: means_along(one, end) for name, one in points.items()}
-    known = [value for one in means.values() for value in one if value is not None]
-    low, high = min(known), max(known)
-    said = f"Curves: mean pass rate from {low:.3f} ({BARS[0]}) to {high:.3f} ({BARS[-1]}) over {compute_text(end)}"
-    lines = {name: sparkline(one, low=low, high=high) for name, one in means.items()}
-    return lines, f"{said} {results.plan.compute_name}."
 
 
 def _title(results: Results) -> str:
@@ -186,20 +153,20 @@ def hours_table(results: Results) -> Listing | None:
     return table
 
 
-PAPER_KINDS: dict[str, Kind] = {"variant": "name", "paper_rule": "words", "edges": "words"}
-"""Word fields of `PaperLine`; all others are numbers."""
+PAPER_KINDS: dict[str, Kind] = {"variant": "name", PAPER_RULE: "words", GRID_EDGES: "words"}
+"""Columns of words of the paper's comparison; all others are numbers."""
 
 
 def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -> Listing:
     """One line per variant of the paper's comparison, with the warning below."""
-    headings = paper_headings(comparison)
+    rows = paper_rows(comparison)
     table = Listing(
-        columns=[Column(heading=heading, kind=PAPER_KINDS.get(field, "number")) for field, heading in headings.items()],
+        columns=[Column(heading=heading, kind=PAPER_KINDS.get(heading, "number")) for heading in rows[0]],
         title=f"{sweep} as arXiv 2510.13786 compares, against {comparison.reference}",
         notes=paper_notes(comparison, compute_name),
         turns=True,
     )
-    for cells in under(headings, [paper_line(comparison, variant) for variant in comparison.variants]):
+    for cells in rows:
         table.add(*cells.values())
     return table
 

@@ -6,6 +6,5 @@ screen        the console on which every command prints
 listing       tables that never cut a number or a name: columns, or on a narrow terminal a block per row
 one_line      tables with exactly one line per row: on a narrow terminal fewer columns
 progress_bar  a bar for work that takes over two seconds
-sparkline     a curve as a word of twelve characters
 short_names   short names for the variants of a grid
 """

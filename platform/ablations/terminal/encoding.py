@@ -1,7 +1,7 @@
 """Signs in ASCII for an output that is not UTF-8, so that no command ends because of its locale.
 
->>> "▁▅█ 0.54 ± 0.02, A − B".encode("ascii", HANDLER)
-b'.+# 0.54 ~ 0.02, A - B'
+>>> "0.54 ± 0.02, A − B".encode("ascii", HANDLER)
+b'0.54 ~ 0.02, A - B'
 """
 
 import codecs
@@ -10,7 +10,7 @@ from typing import TextIO
 
 HANDLER = "ablations.signs"
 """Name of the error handler for `str.encode` and for streams."""
-ASCII_SIGNS = dict(zip("▁▂▃▄▅▆▇█−–—÷×±≥≤→·…≈°", ".,:-+=*#---/x~><>.?~'", strict=True))
+ASCII_SIGNS = dict(zip("−–—÷×±≥≤→·…≈°", "---/x~><>.?~'", strict=True))
 """ASCII signs, one character for one, so that columns stay aligned; "…" is an unknown end of an interval."""
 
 

@@ -13,7 +13,7 @@ Cells are plain text without Rich's markup, and control characters are visible (
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Literal
@@ -99,7 +99,8 @@ class Listing:
         beside = [place for place in every if self.columns[place].kind != "prose"]
         for places in (every, beside):
             for least in (self._natural, self._tight):
-                if (widths := _fitted({at: least(at) for at in places}, self._all_natural(places), width)) is not None:
+                narrow, wide = ({at: of(at) for at in places} for of in (least, self._widest))
+                if (widths := _fitted(narrow, wide, width)) is not None:
                     return self._as_columns(widths, width)
         return None
 
@@ -112,28 +113,25 @@ class Listing:
                 turned.add(column.heading, *((row.cells[at], row.styles[at]) for row in self.rows))
         return turned
 
-    def _all_natural(self, places: Iterable[int]) -> dict[int, int]:
-        return {at: self._widest(at) for at in places}
+    def _lines_of(self, at: int) -> list[str]:
+        return [line for cell in self.cells_of(at) for line in cell.split("\n")]
 
     def _widest(self, at: int) -> int:
         """The width of a column without any wrapping."""
-        cells = [cell_len(line) for cell in self.cells_of(at) for line in cell.split("\n")]
-        return max([cell_len(self.columns[at].heading), *cells])
+        return max(map(cell_len, [self.columns[at].heading, *self._lines_of(at)]))
 
     def _natural(self, at: int) -> int:
         """The width of a column if headings and prose may wrap."""
         if self.columns[at].kind == "prose":
             return min(self._widest(at), LEAST_PROSE)
-        cells = [cell_len(line) for cell in self.cells_of(at) for line in cell.split("\n")]
-        return max([_longest_word(self.columns[at].heading), *cells])
+        return max([_longest_word(self.columns[at].heading), *map(cell_len, self._lines_of(at))])
 
     def _tight(self, at: int) -> int:
         """The smallest width of a column, with intervals below their numbers."""
         kind = self.columns[at].kind
         if kind == "prose":
             return self._natural(at)
-        lines = [line for cell in self.cells_of(at) for line in cell.split("\n")]
-        pieces = [cell_len(one) for line in lines for one in _pieces(line, kind)]
+        pieces = [cell_len(one) for line in self._lines_of(at) for one in _pieces(line, kind)]
         return max([_longest_word(self.columns[at].heading), *pieces])
 
     def _as_columns(self, widths: dict[int, int], width: int) -> Iterator[Text]:

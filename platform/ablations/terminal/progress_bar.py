@@ -7,7 +7,6 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import Timer
 from typing import TypeVar
 
 from rich.console import Console
@@ -50,20 +49,3 @@ def counted_off(items: Sequence[Item], done: Done | None) -> Iterator[Item]:
         yield item
         if done is not None:
             done(count, len(items))
-
-
-@contextmanager
-def waiting(text: str, *, console: Console | None = None, silent_s: float = SILENT_S) -> Iterator[None]:
-    """Show a spinner beside the text while the block runs, only on a terminal, for work that cannot be counted."""
-    console = console or Console(stderr=True)
-    status = console.status(text)
-    timer = Timer(silent_s, status.start)
-    if console.is_terminal:
-        timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        if timer.ident is not None:
-            timer.join()
-        status.stop()

@@ -5,7 +5,6 @@ import io
 from datetime import UTC, datetime
 
 import pytest
-from fixtures_home import make_grid
 
 from ablations.cli.shown_comparison import show_comparison
 from ablations.findings.grid import grid_of
@@ -21,8 +20,8 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory) -> Results:
-    return read_results(make_grid(tmp_path_factory.mktemp("grid")))
+def results(grid) -> Results:
+    return read_results(grid)
 
 
 def printed(results: Results, capsys, **options: bool) -> str:
@@ -48,7 +47,7 @@ def test_every_output_has_the_cells_and_the_effects_under_one_name(results, caps
     assert effect.startswith("-0.0")
     markdown = markdown_files(document, {})["report.md"].decode()
     assert f"| dapo | {effect[:-1]}" in markdown
-    latex = latex_files(document, {})["report.tex"].decode()
+    latex = latex_files(results, document, {})["report.tex"].decode()
     assert "main effects, against loss.type cispo, batch.prompts 16" in latex
     page = report_page(results, now=NOW)
     assert effect in page

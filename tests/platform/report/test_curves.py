@@ -1,23 +1,16 @@
-"""Figures of the pages: thinned readings, other axes, the plane, dark colours."""
+"""Figures of the pages: thinned readings, other axes, dark colours."""
 
 import dataclasses
 import json
 
 import numpy as np
 import pytest
-from fixtures_home import BUDGET, TRUTH, make_home
+from fixtures_home import TRUTH
 
-from ablations.findings.results import read_results
 from ablations.report.colours import own_reference, styles
 from ablations.report.curves import along_rows, curves_figure
 from ablations.report.dark import in_dark
-from ablations.report.plane import plane_figure
 from ablations.report.thinning import thinned, thinned_note
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    return read_results(make_home(tmp_path_factory.mktemp("home"), seeds=(0, 1)))
 
 
 def test_neighbouring_readings_are_drawn_as_their_mean():
@@ -25,11 +18,6 @@ def test_neighbouring_readings_are_drawn_as_their_mean():
     assert compute.tolist() == [2.0, 4.5]
     assert score.tolist() == pytest.approx([0.3, 0.8])
     assert sizes.tolist() == [3, 2]
-
-
-def test_few_readings_are_drawn_as_they_are():
-    compute, score, sizes = thinned(np.array([1.0, 2.0]), np.array([0.1, 0.3]), 9)
-    assert (compute.tolist(), score.tolist(), sizes.tolist()) == ([1.0, 2.0], [0.1, 0.3], [1, 1])
 
 
 def test_beyond_the_last_evaluation_steps_go_on_at_their_mean_rate():
@@ -41,59 +29,36 @@ def of_variant(figure, name):
     return [trace for trace in figure.data if trace.name == name]
 
 
-def test_every_reading_of_every_seed_is_a_point_and_the_line_is_the_mean_of_the_fits(results):
-    drawn = of_variant(curves_figure(results, shown=["scalerl"], with_points=True), "scalerl")
-    points = next(trace for trace in drawn if trace.mode == "lines+markers")
-    assert len([x for x in points.x if x is not None]) == 2 * 41  # from 0 to 2000 every 50
-    line = next(trace for trace in drawn if trace.line.dash == "solid")
-    fits = results.variant("scalerl").fits
-    at = float(line.x[-1])
-    assert line.y[-1] == pytest.approx(np.mean([fit.predict(np.array([at]))[0] for fit in fits]), abs=1e-5)
-    assert max(float(x) for trace in drawn if trace.xaxis is None for x in trace.x if x is not None) == 1.25 * BUDGET
-
-
-def test_the_band_of_several_seeds_lies_about_their_mean_and_is_wider_than_the_runs_alone_say(results):
-    (band,) = [trace for trace in of_variant(curves_figure(results), "scalerl") if trace.fill]
+def test_the_band_of_several_seeds_lies_about_their_mean_and_is_wider_than_the_runs_alone_say(decided):
+    (band,) = [trace for trace in of_variant(curves_figure(decided), "scalerl") if trace.fill]
     half = len(band.x) // 2
     high, low = np.array(band.y[:half]), np.array(band.y[half:][::-1])
-    fits, grid = results.variant("scalerl").fits, np.array(band.x[:half])
+    fits, grid = decided.variant("scalerl").fits, np.array(band.x[:half])
     mean = np.mean([fit.predict(grid) for fit in fits], axis=0)
     beyond = grid > 200
     assert np.all((low < mean)[beyond])
     assert np.all((mean < high)[beyond])
 
 
-def test_others_are_one_grey_trace_without_points_or_labels(results):
-    figure = curves_figure(results, shown=["scalerl"])
+def test_others_are_one_grey_trace_without_points_or_labels(decided):
+    figure = curves_figure(decided, shown=["scalerl"])
     (grey,) = [trace for trace in figure.data if trace.name == "2 others"]
     assert set(grey.text) == {"loo-loss", "loo-curriculum"}
     assert {trace.name for trace in figure.data} == {"scalerl", "2 others"}
     assert not [one for one in figure.layout.annotations if "loo-" in one.text]
 
 
-def test_a_figure_of_many_readings_has_no_more_points_than_a_screen_shows(results, monkeypatch):
-    monkeypatch.setattr("ablations.report.thinning.MOST_POINTS", 40)
-    drawn = of_variant(curves_figure(results, shown=["scalerl"], with_points=True), "scalerl")
+def test_a_figure_of_many_readings_has_no_more_points_than_a_screen_shows(decided, monkeypatch):
+    monkeypatch.setattr("ablations.report.thinning.MOST_POINTS", 60)
+    drawn = of_variant(curves_figure(decided, shown=["scalerl"], with_points=True), "scalerl")
     points = next(trace for trace in drawn if trace.mode == "lines+markers")
-    assert len([x for x in points.x if x is not None]) == 40
-    assert thinned_note(results, ["scalerl"]) == "Each point is the mean of up to 3 neighbouring evaluations."
+    assert len([x for x in points.x if x is not None]) == 60
+    assert thinned_note(decided, ["scalerl"]) == "Each point is the mean of up to 3 neighbouring evaluations."
 
 
-def test_the_plane_has_each_variant_at_its_ratio_and_difference_with_both_intervals(results):
-    figure = plane_figure(results, focus=["loo-loss"])
-    by_name = {trace.name: trace for trace in figure.data}
-    line = results.compared("loo-loss")
-    cross = by_name["loo-loss"]
-    assert (cross.x[0], cross.y[0]) == (line.answers["compute"].estimate, line.answers["ceiling"].estimate)
-    assert cross.y[0] + cross.error_y.array[0] == pytest.approx(line.answers["ceiling"].hi)
-    assert cross.x[0] - cross.error_x.arrayminus[0] == pytest.approx(line.answers["compute"].lo)
-    assert by_name["loo-curriculum"].marker.color != styles(results.plan)["loo-curriculum"].colour
-    assert (by_name["scalerl (baseline)"].x[0], by_name["scalerl (baseline)"].y[0]) == (1.0, 0.0)
-
-
-def test_colours_stay_when_another_variant_is_the_baseline(results):
-    turned = dataclasses.replace(results.plan, reference="loo-loss")
-    assert styles(turned) == styles(results.plan)
+def test_colours_stay_when_another_variant_is_the_baseline(decided):
+    turned = dataclasses.replace(decided.plan, reference="loo-loss")
+    assert styles(turned) == styles(decided.plan)
     assert own_reference(turned) == "scalerl"
 
 
@@ -103,8 +68,8 @@ def without_colours(part):
     return [without_colours(value) for value in part] if isinstance(part, list) else part
 
 
-def test_a_dark_figure_differs_in_colours_alone(results):
-    light = curves_figure(results, shown=list(TRUTH))
+def test_a_dark_figure_differs_in_colours_alone(decided):
+    light = curves_figure(decided, shown=list(TRUTH)).update_layout(title={"text": "white"})  # a variant's name, say
     dark = in_dark(light)
     drawn = [without_colours(json.loads(str(figure.to_json()))["data"]) for figure in (light, dark)]
     assert drawn[0] == drawn[1]
@@ -113,9 +78,4 @@ def test_a_dark_figure_differs_in_colours_alone(results):
     assert next(trace for trace in reference if trace.fill).fillcolor == "rgba(242,242,242,0.11)"
     assert {one.font.color for one in dark.layout.annotations if one.text.startswith("<b>scalerl")} == {"#f2f2f2"}
     assert light.layout.font.color == "#1f2328"
-
-
-def test_a_variant_may_be_named_like_a_colour(results):
-    figure = curves_figure(results, shown=["scalerl"])
-    figure.update_layout(title={"text": "white"})
-    assert in_dark(figure).layout.title.text == "white"
+    assert dark.layout.title.text == "white"

@@ -1,6 +1,5 @@
 """Figures: what is measured, fitted, extrapolated and uncertain, and which colour it has."""
 
-import dataclasses
 import html
 import json
 import shutil
@@ -8,11 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fixtures_answers import asymptote, with_line
+from fixtures_answers import asymptote, renamed, with_line
 from fixtures_home import BUDGET, R_0, TRUTH, changed, make_home, planned_run, write_run
 
 from ablations.findings.results import read_results
-from ablations.fit.curve import Curve
 from ablations.home.plan import PlannedVariant
 from ablations.report.axes import ticks
 from ablations.report.colours import MOST_COLOURED, OTHERS_COLOUR, styles
@@ -20,6 +18,7 @@ from ablations.report.curves import ASYMPTOTE_KEY, curves_figure
 from ablations.report.end_labels import moved_apart
 from ablations.report.forest import forest_panels, left_out_note
 from ablations.report.series import curve_series
+from ablations.report.static import curves_picture, differences_picture
 from ablations.report.style import elided
 from ablations.report.verdicts import verdicts_figure
 
@@ -70,12 +69,6 @@ def test_every_reading_is_a_point_on_demand_and_those_outside_the_window_are_hol
     symbols = zip(points.x, points.marker.symbol, strict=True)
     hollow = [compute for compute, symbol in symbols if symbol.endswith("-open")]
     assert hollow == list(np.arange(1050.0, BUDGET + 1, 50))
-
-
-def test_each_seed_is_a_thin_line_of_its_own(decided):
-    (line,) = [trace for trace in traces_of(curves_figure(decided), "loo-loss", "lines") if trace.line.width == 0.8]
-    runs = [run.curve.compute.tolist() for run in decided.variant("loo-loss").runs]
-    assert list(line.x) == [value for compute in runs for value in (*compute, None)]
 
 
 def test_a_line_is_solid_inside_the_window_and_dashed_beyond_to_the_end_of_the_axis(results):
@@ -129,24 +122,6 @@ def test_a_logarithmic_axis_leaves_out_compute_zero(results):
     assert figure.layout.xaxis.type == "log"
     drawn = [x for trace in figure.data if trace.xaxis is None for x in trace.x if x is not None]
     assert (min(drawn), max(drawn)) == pytest.approx((50.0, 1.25 * BUDGET))
-
-
-def test_only_the_chosen_variants_have_a_label_and_the_colours_they_always_have(results):
-    figure = curves_figure(results, shown=["loo-curriculum"], others=[])
-    assert set(labels_of(figure)) == {"loo-curriculum"}
-    assert {trace.name for trace in figure.data} == {"loo-curriculum"}
-    assert {line.line.color for line in lines_of(figure, "loo-curriculum")} == {
-        styles(results.plan)["loo-curriculum"].colour
-    }
-
-
-def test_nine_variants_and_the_reference_among_them_look_different(results):
-    names = [f"v{place}" for place in range(8)]
-    variants = [PlannedVariant(name=name, overrides={}, runs=()) for name in [*names[:4], "scalerl", *names[4:]]]
-    look = styles(dataclasses.replace(results.plan, variants=tuple(variants)))
-    assert len({style.colour for style in look.values()}) == 9
-    assert len({style.symbol for style in look.values()}) == 9
-    assert look["scalerl"].colour == "#1a1a1a"
 
 
 def points_of(figure, axis):
@@ -236,69 +211,6 @@ def test_a_difference_that_nothing_bounds_is_said_not_to_be_known(results):
     assert numbers_of(figure, "y2")[list(figure.layout.yaxis.ticktext).index("loo-loss")] == "not known"
 
 
-def test_an_asymptote_above_the_axis_is_an_arrow_at_its_top(results):
-    # The readings end at .61, so that A of 2 has no place on the axis and .9 has one.
-    far = curve_series(with_asymptote(results, 2.0, 1.8, 2.2))
-    marks = {one.name: one.asymptote for one in far.variants}
-    assert (marks["loo-loss"].is_above, marks["loo-loss"].height) == (True, far.score_range[1])
-    assert not marks["scalerl"].is_open
-
-
-def test_the_axis_is_drawn_longer_for_an_asymptote_that_is_near(results):
-    near = curve_series(with_asymptote(results, 0.7, 0.6, 0.8))
-    (mark,) = [one.asymptote for one in near.variants if one.name == "loo-loss"]
-    assert (mark.height, mark.is_above) == (0.7, False)
-    assert near.score_range[1] > 0.7
-
-
-def test_an_asymptote_without_an_upper_end_is_an_arrow_at_its_lower_bound(results):
-    series = curve_series(with_asymptote(results, None, 0.5, None))
-    (mark,) = [one.asymptote for one in series.variants if one.name == "loo-loss"]
-    assert (mark.height, mark.is_open, mark.is_above) == (0.5, True, False)
-
-
-def of_forty(results):
-    """The plan with forty more variants."""
-    more = [PlannedVariant(name=f"v{place}", overrides={"a": 1}, runs=()) for place in range(40)]
-    return dataclasses.replace(results.plan, variants=(*results.plan.variants, *more))
-
-
-def test_no_two_variants_of_a_figure_share_a_colour_but_grey(results):
-    plan = of_forty(results)
-    for focus in (None, ["v0", "v8", "v16"], [f"v{place}" for place in range(5, 20)]):
-        colours = [one.colour for name, one in styles(plan, focus).items() if focus is None or name in focus]
-        shown = [colour for colour in colours if colour != OTHERS_COLOUR]
-        assert len(shown) == len(set(shown)) == min(len(colours), MOST_COLOURED - (focus is not None))
-
-
-def test_a_variant_keeps_the_colour_of_its_place_if_no_other_has_it(results):
-    plan = of_forty(results)
-    own = styles(plan)["v1"].colour
-    assert styles(plan, ["v1", "v20"])["v1"].colour == own
-    assert styles(plan, ["v1", "v9"])["v1"].colour == own  # v9 would have it too, eight places further
-
-
-@pytest.mark.parametrize("name", ['<a href="https://example.org">x</a>', "<b>bold", "%{x}", "&lt;"])
-def test_a_name_is_shown_letter_by_letter(results, name):
-    (variant,) = [one for one in results.variants if one.name == "loo-loss"]
-    runs = tuple(dataclasses.replace(run, variant=name) for run in variant.runs)
-    renamed = dataclasses.replace(variant, name=name, runs=runs)
-    planned = [
-        dataclasses.replace(one, name=name if one.name == "loo-loss" else one.name) for one in results.plan.variants
-    ]
-    variants = tuple(renamed if one is variant else one for one in results.variants)
-    sweep = changed(results.sweep, variants=tuple(planned))
-    figure = curves_figure(dataclasses.replace(results, plan=sweep.plan, variants=variants), with_points=True)
-    said = next(text for text in labels_of(figure) if html.unescape(text) == elided(name, 24))
-    assert "<" not in said
-    (points,) = [one for one in figure.data if html.unescape(one.name) == name and one.mode == "lines+markers"]
-    said = points.hovertemplate.partition(", %{text}<br>")[0]
-    assert "<" not in said
-    assert "%{" not in said
-    assert html.unescape(said) == name
-    assert set(points.text) == {"seed 0", ""}
-
-
 def test_a_long_name_is_elided_in_the_middle():
     assert elided("loss.type=dapo,batch.prompts=32", 21) == "loss.type=…prompts=32"
     assert elided("loo-loss", 8) == "loo-loss"
@@ -327,6 +239,8 @@ def test_a_sweep_without_a_reading_still_has_figures(tmp_path):
     empty = read_results(sweep)
     assert not curves_figure(empty).data
     assert not verdicts_figure(empty).data
+    assert curves_picture(empty, "svg").startswith(b"<?xml")
+    assert differences_picture(empty, "svg").startswith(b"<?xml")
 
 
 def test_readings_without_a_fit_are_drawn_and_labelled(tmp_path):
@@ -337,27 +251,48 @@ def test_readings_without_a_fit_are_drawn_and_labelled(tmp_path):
     assert [trace.name for trace in figure.data] == list(TRUTH)
 
 
-def test_a_run_of_many_readings_is_drawn_by_as_many_points_as_a_screen_can_show(results):
-    run = results.variant("loo-loss").runs[0]
-    curve = Curve(name="many", compute=np.linspace(0, BUDGET, 4000), score=np.repeat(run.curve.score[:40], 100))
-    many = replace(results.variant("loo-loss"), runs=(replace(run, curve=curve),))
-    variants = tuple(many if one.name == "loo-loss" else one for one in results.variants)
-    figure = curves_figure(replace(results, variants=variants), with_points=True)
-    (points,) = traces_of(figure, "loo-loss", "lines+markers")
-    assert len(points.x[:-1]) == 800  # of three runs: a third of 2,400
-    assert np.mean(points.y[:-1]) == pytest.approx(np.mean(curve.score))  # each of five readings
-
-
-def test_stacked_panels_name_every_variant_at_each(decided):
+def test_stacked_panels_name_every_variant_at_each_and_have_the_same_traces(decided):
     figure = verdicts_figure(decided, stacked=True)
     for axis in ("yaxis", "yaxis2", "yaxis3"):
         assert list(figure.layout[axis].ticktext) == ["loo-curriculum", "loo-loss"]
     assert [shape.yref for shape in figure.layout.shapes] == ["y domain", "y2 domain", "y3 domain"]
+    wide = verdicts_figure(decided)
+    assert json.loads(str(wide.to_json()))["data"] == json.loads(str(figure.to_json()))["data"]
     tops = [figure.layout[axis].domain for axis in ("yaxis", "yaxis2", "yaxis3")]
     assert tops[0][0] > tops[1][1] > tops[1][0] > tops[2][1]
 
 
-def test_the_stacked_panels_have_the_same_traces(decided):
-    wide, narrow = verdicts_figure(decided), verdicts_figure(decided, stacked=True)
-    assert json.loads(str(wide.to_json()))["data"] == json.loads(str(narrow.to_json()))["data"]
-    assert wide.layout != narrow.layout
+def test_an_asymptote_lengthens_the_axis_if_it_is_near_and_else_is_an_arrow_at_its_top(results):
+    # The readings end at .61, so that A of 2 has no place on the axis and .7 has one.
+    for A, lo, hi in ((2.0, 1.8, 2.2), (0.7, 0.6, 0.8)):
+        series = curve_series(with_asymptote(results, A, lo, hi))
+        marks = {one.name: one.asymptote for one in series.variants}
+        top = series.score_range[1]
+        assert (marks["loo-loss"].height, marks["loo-loss"].is_above) == ((top, True) if A > 1 else (A, False))
+        assert top > 0.61
+        assert not marks["scalerl"].is_open
+
+
+def test_no_two_variants_of_a_figure_share_a_colour_but_grey_and_each_keeps_that_of_its_place_if_it_can(results):
+    more = [PlannedVariant(name=f"v{place}", overrides={"a": 1}, runs=()) for place in range(40)]
+    plan = replace(results.plan, variants=(*results.plan.variants, *more))
+    for focus in (None, ["v0", "v8", "v16"], [f"v{place}" for place in range(5, 20)]):
+        colours = [one.colour for name, one in styles(plan, focus).items() if focus is None or name in focus]
+        shown = [colour for colour in colours if colour != OTHERS_COLOUR]
+        assert len(shown) == len(set(shown)) == min(len(colours), MOST_COLOURED - (focus is not None))
+    own = styles(plan)["v1"].colour
+    assert styles(plan, ["v1", "v20"])["v1"].colour == own
+    assert styles(plan, ["v1", "v9"])["v1"].colour == own  # v9 would have it too, eight places further
+
+
+@pytest.mark.parametrize("name", ['<a href="https://example.org">x</a>', "%{x}", "&lt;"])
+def test_a_name_is_shown_letter_by_letter(results, name):
+    figure = curves_figure(renamed(results, "loo-loss", name), with_points=True)
+    said = next(text for text in labels_of(figure) if html.unescape(text) == elided(name, 24))
+    assert "<" not in said
+    (points,) = [one for one in figure.data if html.unescape(one.name) == name and one.mode == "lines+markers"]
+    said = points.hovertemplate.partition(", %{text}<br>")[0]
+    assert "<" not in said
+    assert "%{" not in said
+    assert html.unescape(said) == name
+    assert set(points.text) == {"seed 0", ""}

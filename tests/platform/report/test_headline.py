@@ -2,20 +2,12 @@
 
 import dataclasses
 
-import pytest
 from fixtures_answers import with_line
-from fixtures_home import make_home
 from generated_home import Size, write_home
 
 from ablations.findings.results import read_results
 from ablations.report.words.headline import headline
 from ablations.study.resolve import load_resolved
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """Three seeds of scalerl and of two variants that need half as much compute again to every pass rate."""
-    return read_results(make_home(tmp_path_factory.mktemp("home"), seeds=(0, 1, 2)))
 
 
 def with_level(results, name, verdict, estimate, lo, hi):
@@ -33,10 +25,10 @@ def test_the_change_of_the_first_line_names_the_references_own_value(tmp_path):
     assert f"(optimiser.learning_rate = 0.0001 instead of {own:g})" in headline(results)[0]
 
 
-def test_a_reference_that_all_fall_short_of_leads(results):
-    level = results.compared("loo-curriculum").answers["level"]
+def test_a_reference_that_all_fall_short_of_leads(decided):
+    level = decided.compared("loo-curriculum").answers["level"]
     less = f"{-level.estimate:.3f} [{-level.hi:.3f}, {-level.lo:.3f}]"
-    assert headline(results) == (
+    assert headline(decided) == (
         f"scalerl leads: the runner-up, loo-curriculum (curriculum.type = uniform), is {less} lower in pass rate at "
         "equal compute.",
         SLOWER,
@@ -44,17 +36,17 @@ def test_a_reference_that_all_fall_short_of_leads(results):
     )
 
 
-def test_the_best_of_those_that_beat_the_reference_leads_with_what_it_changes(results):
-    one = with_level(results, "loo-loss", "level up", 0.05, 0.03, 0.07)
+def test_the_best_of_those_that_beat_the_reference_leads_with_what_it_changes(decided):
+    one = with_level(decided, "loo-loss", "level up", 0.05, 0.03, 0.07)
     both = with_level(one, "loo-curriculum", "level up", 0.02, 0.01, 0.03)
     assert headline(both)[0] == (
         "loo-loss (loss.type = dapo) leads scalerl by 0.050 [0.030, 0.070] in pass rate at equal compute; 2 of 2 lead."
     )
 
 
-def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(results):
+def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(decided):
     # A half-width of .03 is to become .025: 3 seeds times (.03 / .025)^2 are 4.3, so 5; two more of three variants.
-    unsure = with_level(results, "loo-curriculum", "cannot tell", 0.01, -0.02, 0.04)
+    unsure = with_level(decided, "loo-curriculum", "cannot tell", 0.01, -0.02, 0.04)
     assert headline(unsure) == (
         "No variant is known to beat scalerl: loo-curriculum (curriculum.type = uniform) is ahead "
         "by 0.010 [-0.020, 0.040] in pass rate at equal compute, which is not certain; 1 of 2 variants falls short of "
@@ -65,9 +57,9 @@ def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(results):
     )
 
 
-def test_an_interval_without_an_end_needs_more_compute(results):
+def test_an_interval_without_an_end_needs_more_compute(decided):
     answers = {"ceiling": {"verdict": "cannot tell", "estimate": None, "lo": 0.01, "hi": None}}
-    unsure = with_line(results, "loo-loss", answers=answers)
+    unsure = with_line(decided, "loo-loss", answers=answers)
     assert headline(unsure)[1:] == (
         SLOWER,
         "Undecided: the ceiling of loo-loss.",
@@ -75,31 +67,30 @@ def test_an_interval_without_an_end_needs_more_compute(results):
     )
 
 
-def test_one_seed_decides_nothing(tmp_path):
-    found = read_results(make_home(tmp_path))
-    estimate = found.compared("loo-curriculum").answers["level"].estimate
-    assert headline(found) == (
+def test_one_seed_decides_nothing(finished):
+    estimate = finished.compared("loo-curriculum").answers["level"].estimate
+    assert headline(finished) == (
         f"scalerl is highest so far, loo-curriculum (curriculum.type = uniform) next, {estimate:+.3f} relative to "
         "scalerl, but one seed decides nothing.",
     )
 
 
-def test_without_a_fit_there_is_no_verdict_and_what_lacks_one_is_named(results):
-    assert headline(dataclasses.replace(results, comparison=None)) == ("No comparison yet: scalerl has no fit.",)
-    lines = tuple(line for line in results.comparison.variants if line.name != "loo-loss")
-    without = dataclasses.replace(results, comparison=dataclasses.replace(results.comparison, variants=lines))
+def test_without_a_fit_there_is_no_verdict_and_what_lacks_one_is_named(decided):
+    assert headline(dataclasses.replace(decided, comparison=None)) == ("No comparison yet: scalerl has no fit.",)
+    lines = tuple(line for line in decided.comparison.variants if line.name != "loo-loss")
+    without = dataclasses.replace(decided, comparison=dataclasses.replace(decided.comparison, variants=lines))
     assert headline(without)[2] == "No fit yet: loo-loss."
 
 
-def test_who_is_known_to_need_less_and_more_compute_is_said(results):
+def test_who_is_known_to_need_less_and_more_compute_is_said(decided):
     faster = {"compute": {"verdict": "less compute", "estimate": 0.81}}
-    said = headline(with_line(results, "loo-curriculum", answers=faster))
+    said = headline(with_line(decided, "loo-curriculum", answers=faster))
     assert said[1:3] == (
         "loo-curriculum needs 0.81 times the compute of scalerl to the same pass rate.",
         "loo-loss needs 1.64 times the compute of scalerl to the same pass rate.",
     )
-    much = with_line(results, "loo-curriculum", answers={"compute": {"verdict": "more compute", "estimate": 12.5}})
+    much = with_line(decided, "loo-curriculum", answers={"compute": {"verdict": "more compute", "estimate": 12.5}})
     assert "need 1.64 to 12.50 times the compute" in headline(much)[1]
     unknown = {"compute": {"verdict": "cannot tell", "estimate": 0.81}}
-    both = with_line(with_line(results, "loo-curriculum", answers=unknown), "loo-loss", answers=unknown)
+    both = with_line(with_line(decided, "loo-curriculum", answers=unknown), "loo-loss", answers=unknown)
     assert "times the compute" not in " ".join(headline(both))

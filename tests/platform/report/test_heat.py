@@ -3,8 +3,6 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from fixtures_home import make_grid
-
 from ablations.answers.answer import Answer
 from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.findings.results import read_results
@@ -39,13 +37,11 @@ def test_less_compute_is_better_and_is_measured_by_its_logarithm_apart_from_othe
     (colours,) = heat_colours(
         [[answer(COMPUTE, 0.25, "less compute"), answer(COMPUTE, 2.0, "more compute"), answer(LEVEL, 0.01, "level up")]]
     )
-    verdicts = {COMPUTE.higher, COMPUTE.lower}
-    assert verdicts == {"less compute", "more compute"}
     assert colours == ("rgba(33,109,164,0.5)", "rgba(215,101,29,0.25)", "rgba(33,109,164,0.5)")
 
 
-def test_the_report_and_its_tables_have_one_colour_for_each_cell(tmp_path):
-    results = read_results(make_grid(tmp_path))
+def test_the_report_and_its_tables_have_one_colour_for_each_cell(grid):
+    results = read_results(grid)
     tables = grid_tables(results)
     for table in tables:
         assert [len(row) for row in table.colours] == [len(row) for row in table.rows]

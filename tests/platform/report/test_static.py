@@ -1,23 +1,20 @@
 """The figures for a paper: the same data as Plotly's, in files that stand by themselves."""
 
-import dataclasses
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from io import BytesIO
 from itertools import combinations
 
 import numpy as np
 import pytest
-from fixtures_home import BUDGET, TRUTH, make_home, planned_run
-from generated_home import Size, write_home
+from fixtures_answers import renamed
+from fixtures_home import BUDGET, TRUTH
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 from PIL import Image
 
 from ablations.findings.results import read_results
-from ablations.report.colours import MOST_COLOURED, OTHERS_COLOUR, styles
+from ablations.report.colours import styles
 from ablations.report.forest import forest_panels
 from ablations.report.series import curve_series
 from ablations.report.static import (
@@ -29,15 +26,6 @@ from ablations.report.static import (
     differences_picture,
     drawable,
 )
-from ablations.report.style import GREY
-
-PICTURES = [curves_picture, differences_picture]
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """A finished sweep of three variants."""
-    return read_results(make_home(tmp_path_factory.mktemp("home")))
 
 
 def lines_of(axes, colour):
@@ -45,11 +33,10 @@ def lines_of(axes, colour):
     return [np.column_stack(line.get_data()) for line in axes.lines if to_hex(line.get_color()) == colour.lower()]
 
 
-def test_readings_and_fits_are_drawn_where_they_are_in_the_colour_of_the_variant(tmp_path):
-    results = read_results(make_home(tmp_path, seeds=(0, 1)))
-    axes = curves_drawing(curve_series(results), width_in=COLUMN_IN).axes[0]
-    for variant in results.variants:
-        *seeds, before, inside, beyond = lines_of(axes, styles(results.plan)[variant.name].colour)
+def test_readings_and_fits_are_drawn_where_they_are_in_the_colour_of_the_variant(decided):
+    axes = curves_drawing(curve_series(decided), width_in=COLUMN_IN).axes[0]
+    for variant in decided.variants:
+        *seeds, before, inside, beyond = lines_of(axes, styles(decided.plan)[variant.name].colour)
         assert [line.tolist() for line in seeds] == [
             np.column_stack([run.curve.compute, run.curve.score]).tolist() for run in variant.runs
         ]
@@ -58,118 +45,71 @@ def test_readings_and_fits_are_drawn_where_they_are_in_the_colour_of_the_variant
         assert beyond[-1][1] == pytest.approx(expected)
 
 
-def test_the_strip_shows_every_ceiling_with_its_interval(results):
-    strip = curves_drawing(curve_series(results), width_in=COLUMN_IN).axes[1]
+def test_the_strip_shows_every_ceiling_with_its_interval(finished):
+    strip = curves_drawing(curve_series(finished), width_in=COLUMN_IN).axes[1]
     for name in TRUTH:
-        line = results.compared(name)
-        bar, point = lines_of(strip, styles(results.plan)[name].colour)
+        line = finished.compared(name)
+        bar, point = lines_of(strip, styles(finished.plan)[name].colour)
         assert sorted(bar[:, 1]) == pytest.approx([line.asymptote.lo, line.asymptote.hi])
         assert point[0][1] == pytest.approx(line.asymptote.A)
 
 
-def test_the_panels_show_the_differences_with_their_intervals(tmp_path):
-    results = read_results(make_home(tmp_path, seeds=(0, 1, 2)))
-    figure = differences_drawing(forest_panels(results), width_in=COLUMN_IN)
-    line, colour = results.compared("loo-loss"), styles(results.plan)["loo-loss"].colour
+def test_the_panels_show_the_differences_with_their_intervals(decided):
+    figure = differences_drawing(forest_panels(decided), width_in=COLUMN_IN)
+    line, colour = decided.compared("loo-loss"), styles(decided.plan)["loo-loss"].colour
     for axes, answer in zip(figure.axes, line.answers.values(), strict=True):
         bar, point = lines_of(axes, colour)
         assert list(bar[:, 0]) == [answer.lo, answer.hi]
         assert point[0][0] == answer.estimate
 
 
-@pytest.mark.parametrize("picture", PICTURES)
-def test_a_png_has_the_width_asked_for(results, picture):
-    image = Image.open(BytesIO(picture(results, "png", dpi=150)))
+def test_a_png_has_the_width_asked_for(finished):
+    image = Image.open(BytesIO(curves_picture(finished, "png", dpi=150)))
     assert image.width == pytest.approx(150 * COLUMN_IN, abs=1)
     assert len(np.unique(np.asarray(image.convert("L")))) > 50
 
 
-@pytest.mark.parametrize("picture", PICTURES)
-def test_an_svg_needs_no_font_and_no_network(results, picture):
-    root = ET.fromstring(picture(results, "svg"))
+def test_an_svg_needs_no_font_and_no_network_and_is_the_same_each_time(finished):
+    content = curves_picture(finished, "svg")
+    root = ET.fromstring(content)
     assert float(root.get("width").removesuffix("pt")) == pytest.approx(72 * COLUMN_IN)
     assert not root.findall(".//{http://www.w3.org/2000/svg}text")
     targets = [value for one in root.iter() for name, value in one.attrib.items() if name.endswith("href")]
     assert targets
     assert all(target.startswith("#") for target in targets)
+    assert content == curves_picture(finished, "svg")
 
 
-@pytest.mark.parametrize("picture", PICTURES)
-def test_a_pdf_has_its_fonts_within(results, picture):
-    content = picture(results, "pdf")
+def test_a_pdf_has_its_fonts_within_and_is_the_same_each_time(finished):
+    content = differences_picture(finished, "pdf")
     assert content.startswith(b"%PDF")
     width = float(re.search(rb"/MediaBox \[ 0 0 ([\d.]+)", content)[1])
     assert width == pytest.approx(72 * COLUMN_IN)
     assert b"/FontFile2" in content
     assert b"/Type3" not in content
+    assert content == differences_picture(finished, "pdf")
 
 
-@pytest.mark.parametrize("picture", PICTURES)
-@pytest.mark.parametrize("kind", ["svg", "pdf", "png"])
-def test_the_same_results_give_the_same_bytes(results, picture, kind):
-    assert picture(results, kind) == picture(results, kind)
-
-
-def renamed(results, name):
-    """The results with the variant loo-loss under another name."""
-
-    def new(old):
-        return name if old == "loo-loss" else old
-
-    plan = results.plan
-    variants = [dataclasses.replace(one, name=new(one.name)) for one in plan.variants]
-    plan = dataclasses.replace(plan, variants=tuple(variants))
-    lines = [dataclasses.replace(one, name=new(one.name)) for one in results.comparison.variants]
-    comparison = dataclasses.replace(results.comparison, variants=tuple(lines))
-    fitted = tuple(dataclasses.replace(one, name=new(one.name)) for one in results.variants)
-    return dataclasses.replace(results, plan=plan, variants=fitted, comparison=comparison)
-
-
-@pytest.mark.parametrize(
-    "name", ["$x^{2$ %_#", "_hidden", "<a href='x'>&", "a\x1b[31mb\n", "\U0001f9ea" * 3, "x" * 200]
-)
-def test_any_name_is_drawn_letter_by_letter(results, name):
-    series = curve_series(renamed(results, name))
-    figure = curves_drawing(series, width_in=COLUMN_IN)
-    texts = [text.get_text() for text in figure.texts]
+@pytest.mark.parametrize("name", ["$x^{2$ %_#", "_a\x1b[31mb\n<&", "\U0001f9ea" * 3 + "x" * 200])
+def test_any_name_is_drawn_letter_by_letter(finished, name):
+    called = renamed(finished, "loo-loss", name)
+    texts = [text.get_text() for text in curves_drawing(curve_series(called), width_in=COLUMN_IN).texts]
     assert texts[2].startswith(drawable(name)[:8])
-    for picture in PICTURES:
-        ET.fromstring(picture(renamed(results, name), "svg"))
+    for picture in (curves_picture, differences_picture):
+        ET.fromstring(picture(called, "svg"))
 
 
 def test_a_character_that_the_font_lacks_is_a_box():
     assert drawable("a\x1b[31m \U0001f9ea é") == "a▯[31m ▯ é"
 
 
-def test_many_readings_become_an_image_that_stays_small(results, monkeypatch):
+def test_many_readings_become_an_image_that_stays_small(finished, monkeypatch):
     monkeypatch.setattr("ablations.report.static.MOST_OUTLINES", 100)
-    content = curves_picture(results, "svg")
+    content = curves_picture(finished, "svg")
     assert b"data:image/png" in content
     assert len(content) < 400_000
     monkeypatch.undo()
-    assert b"data:image/png" not in curves_picture(results, "svg")
-
-
-def test_a_sweep_without_a_reading_still_has_pictures(tmp_path):
-    sweep = make_home(tmp_path)
-    for name in TRUTH:
-        sweep.home.run(planned_run(name, 0).id).metrics.unlink()
-    empty = read_results(sweep)
-    for picture in PICTURES:
-        assert picture(empty, "svg").startswith(b"<?xml")
-
-
-def test_matplotlib_is_imported_when_something_is_drawn_and_pyplot_never():
-    code = (
-        "import sys; import ablations.cli, ablations.report.static as static; assert 'matplotlib' not in sys.modules;"
-        "static.drawable('x');"
-        "from ablations.report.series import CurveSeries; from ablations.report.axes import ComputeAxis;"
-        "axis = ComputeAxis(first=1.0, last=10.0, log=False, compute_name='modelled GPU-hours');"
-        "series = CurveSeries(axis=axis, score_range=(0.0, 1.0), variants=(), others=(), budget=5.0, fitted_to=None);"
-        "static.curves_drawing(series, width_in=3.3); assert 'matplotlib' in sys.modules;"
-        "assert 'matplotlib.pyplot' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert b"data:image/png" not in curves_picture(finished, "svg")
 
 
 def boxes_of(figure):
@@ -194,14 +134,12 @@ def overlapping(boxes):
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory):
-    """A finished sweep of 40 variants with 5 seeds each."""
-    home = tmp_path_factory.mktemp("many")
-    return read_results(write_home(home, Size(variants=40, seeds=5, evaluations=24, metrics=11)))
+def many(many_variants):
+    """A finished sweep of 24 variants."""
+    return read_results(many_variants)
 
 
-@pytest.mark.parametrize("width_in", [COLUMN_IN, PAGE_IN])
-@pytest.mark.parametrize("which", ["results", "many"])
+@pytest.mark.parametrize(("which", "width_in"), [("finished", COLUMN_IN), ("many", COLUMN_IN), ("many", PAGE_IN)])
 @pytest.mark.parametrize("draw", ["curves", "differences"])
 def test_no_text_covers_another_or_leaves_the_figure_and_all_have_eight_points(request, which, draw, width_in):
     found = request.getfixturevalue(which)
@@ -220,10 +158,3 @@ def test_no_text_covers_another_or_leaves_the_figure_and_all_have_eight_points(r
     assert outside == []
     assert {one.get_fontsize() for one in figure.findobj(Text) if one.get_text().strip()} == {8.0}
     assert [axes.get_title() for axes in figure.axes if axes.get_title()] == []
-
-
-def test_of_forty_variants_eight_and_the_reference_have_a_colour_and_the_others_are_grey(many):
-    axes = curves_drawing(curve_series(many), width_in=PAGE_IN).axes[0]
-    colours = [to_hex(line.get_color()) for line in axes.lines]
-    assert len(set(colours) - {OTHERS_COLOUR, GREY}) == MOST_COLOURED
-    assert colours.count(OTHERS_COLOUR) == 40 - MOST_COLOURED

@@ -1,7 +1,6 @@
 """Tables for the terminal: no number that means nothing, no name that becomes markup."""
 
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -85,59 +84,45 @@ def test_what_the_user_wrote_cannot_become_markup(name):
     assert name in printed(fit_words(without))
 
 
-@pytest.mark.parametrize("width", [80, 100, 120, 160])
-def test_a_variant_is_one_line_with_its_differences_and_their_intervals(tmp_path, width):
-    results = read_results(make_home(tmp_path, seeds=(0, 1, 2)))
-    lines = printed(comparison_table(results), width=width).splitlines()
+@pytest.mark.parametrize("width", [80, 160])
+def test_a_variant_is_one_line_with_its_differences_and_their_intervals(decided, width):
+    lines = printed(comparison_table(decided), width=width).splitlines()
     assert max(map(len, lines)) <= width - 2
-    answers = results.compared("loo-loss").answers
+    answers = decided.compared("loo-loss").answers
     (row,) = [line for line in lines if line.startswith("loo-loss ")]
     for answer, form in zip(answers.values(), ("+.3f", "+.3f", ".2f"), strict=True):
         number = interval_text(answer.estimate, answer.lo, answer.hi, form)
         assert (number if width > 80 else number.replace("0.", ".").replace(", ", ",")) in row
     (own,) = [line for line in lines if line.startswith("scalerl ")]
-    level = f"{results.compared('scalerl').level:.3f}"
+    level = f"{decided.compared('scalerl').level:.3f}"
     assert f"own {level if width > 80 else level[1:]}" in own
-
-
-def test_below_a_comparison_stand_at_most_three_lines(tmp_path):
-    results = read_results(make_home(tmp_path, seeds=(0, 1, 2)))
-    lines = printed(comparison_table(results), width=80).splitlines()
-    assert lines[2 + len(results.variants) :] == [
+    assert lines[2 + len(decided.variants) :] == [
         "* holds for all 2 at once; = no difference",
         "`platform compare loo --explain` adds changes, method.",
     ]
 
 
-def test_a_star_marks_the_verdicts_that_hold_for_all_variants_at_once(tmp_path):
-    results = read_results(make_home(tmp_path, seeds=(0, 1, 2)))
-    assert all(answer.is_held for answer in results.compared("loo-loss").answers.values())
-    lines = printed(comparison_table(results), width=160).splitlines()
+def test_marks_say_what_holds_for_all_what_shows_no_difference_and_which_seed_collapsed(decided):
+    assert all(answer.is_held for answer in decided.compared("loo-loss").answers.values())
+    lines = printed(comparison_table(decided)).splitlines()
     assert next(line for line in lines if line.startswith("loo-loss")).count("]*") == 3
     assert "*" not in next(line for line in lines if line.startswith("scalerl"))
-    said = (
-        "*: also differs with intervals corrected for 2 comparisons (Bonferroni), so that all hold at once in 95 % of"
-    )
-    assert any(one.startswith(said) for one in explanation(results))
-
-
-def test_other_marks_say_what_shows_no_difference_and_which_variant_has_a_collapsed_seed(tmp_path):
-    results = read_results(make_home(tmp_path, seeds=(0, 1, 2)))
     answers = {"level": {"verdict": "no difference seen"}, "ceiling": {"verdict": "cannot tell"}}
-    lines = printed(comparison_table(with_line(results, "loo-loss", answers=answers, verdict="collapsed")))
+    lines = printed(comparison_table(with_line(decided, "loo-loss", answers=answers, verdict="collapsed")))
     (row,) = [line for line in lines.splitlines() if line.startswith("loo-loss! ")]
     assert [row.count(mark) for mark in ("]=", "]?", "]*")] == [1, 1, 1]
     assert "* holds for all 2 at once; = no difference; ? cannot tell; ! a seed collapsed" in lines
+    said = "*: also differs with intervals corrected for 2 comparisons (Bonferroni), so that all hold at once"
+    assert any(one.startswith(said) for one in explanation(decided))
 
 
-def test_a_single_comparison_has_no_star(tmp_path):
-    sweep = make_home(tmp_path)
-    pair = changed(sweep, variants=sweep.plan.variants[:2])
+def test_a_single_comparison_has_no_star(finished):
+    pair = changed(finished.sweep, variants=finished.plan.variants[:2])
     assert "*" not in printed(comparison_table(read_results(pair)), width=160)
 
 
-def test_the_explanation_says_what_each_variant_changes(tmp_path):
-    said = explanation(read_results(make_home(tmp_path)))
+def test_the_explanation_says_what_each_variant_changes(finished):
+    said = explanation(finished)
     assert [line for line in said if " changes " in line] == [
         "loo-loss changes loss.type = dapo.",
         "loo-curriculum changes curriculum.type = uniform.",
@@ -145,8 +130,8 @@ def test_the_explanation_says_what_each_variant_changes(tmp_path):
     assert "It comes directly from the evaluations; no curve is fitted." in " ".join(said)
 
 
-def test_where_the_hours_went_is_a_line_per_variant(tmp_path):
-    table = hours_table(read_results(make_home(tmp_path)))
+def test_where_the_hours_went_is_a_line_per_variant(finished):
+    table = hours_table(finished)
     assert [column.heading for column in table.columns] == [
         "variant", "generators decode", "generators wait for prompts", "generators wait for weights",
         "trainers forward, backward", "trainers wait for rollouts", "tokens/s", "MFU of generators", "MFU of trainers",
@@ -156,7 +141,7 @@ def test_where_the_hours_went_is_a_line_per_variant(tmp_path):
     assert lines == [[name, *shares] for name in ("scalerl", "loo-loss", "loo-curriculum")]
 
 
-def test_runs_of_earlier_versions_have_no_table_of_hours(tmp_path):
+def test_runs_whose_logs_have_no_device_seconds_have_no_table_of_hours(tmp_path):
     sweep = make_home(tmp_path)
     for path in tmp_path.glob("runs/*/metrics.jsonl"):
         rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -164,34 +149,3 @@ def test_runs_of_earlier_versions_have_no_table_of_hours(tmp_path):
         kept = [{name: value for name, value in row.items() if name not in new} for row in rows]
         path.write_text("".join(json.dumps(row) + "\n" for row in kept))
     assert hours_table(read_results(sweep)) is None
-
-
-def test_the_curve_of_each_variant_is_the_mean_of_its_seeds_in_twelfths_of_the_compute(tmp_path):
-    sweep = make_home(tmp_path, seeds=(0, 1))
-    means: dict[str, list[float]] = {}
-    for variant in sweep.plan.variants:
-        rows = [json.loads(line) for run in variant.runs for line in sweep.run(run.id).metrics.read_text().splitlines()]
-        told = [(row["compute_gpu_hours"], row["pass_rate"]) for row in rows if row["kind"] == "eval"]
-        # Readings stand every 50 of 2000 hours, a twelfth of which is 166.67; the last belongs to the last twelfth.
-        edges = [2000 * place / 12 for place in range(12)] + [2001]
-        parts = [[rate for compute, rate in told if a <= compute < b] for a, b in pairwise(edges)]
-        means[variant.name] = [sum(part) / len(part) for part in parts]
-    low, high = min(map(min, means.values())), max(map(max, means.values()))
-    results = read_results(sweep)
-    text = printed(comparison_table(results))
-    assert f"Curves: mean pass rate from {low:.3f} (▁) to {high:.3f} (█) over 2,000 modelled GPU-hours." in explanation(
-        results
-    )
-    for name, values in means.items():
-        drawn = "".join("▁▂▃▄▅▆▇█"[min(7, int(8 * (value - low) / (high - low)))] for value in values)
-        (line,) = [line for line in text.splitlines() if line.startswith(f"{name} ") and "changes" not in line]
-        assert drawn in line
-
-
-def test_without_a_reading_there_are_no_curves(tmp_path):
-    sweep = make_home(tmp_path)
-    for run in sweep.plan.runs:
-        sweep.run(run.id).metrics.write_text("")
-    results = read_results(sweep)
-    assert not any("Curves:" in one for one in explanation(results))
-    assert "curve " not in printed(comparison_table(results)).splitlines()[1]

@@ -8,22 +8,18 @@ import pytest
 from fixtures_home import make_home
 
 from ablations.terminal.encoding import ASCII_SIGNS, HANDLER
-from ablations.terminal.sparkline import BARS
 
 
 def test_a_sign_stands_for_a_sign_of_the_same_width():
     assert all(len(ascii_sign) == 1 and ascii_sign.isascii() for ascii_sign in ASCII_SIGNS.values())
-    assert len({ASCII_SIGNS[bar] for bar in BARS}) == len(BARS)
     assert "A − B ≥ 0.5 …".encode("ascii", HANDLER) == b"A - B > 0.5 ?"
-    assert "÷ ± ▁".encode("latin-1", HANDLER) == "÷ ± .".encode("latin-1")
-
-
-def test_a_character_without_a_sign_is_a_question_mark():
+    assert "÷ ± ≥".encode("latin-1", HANDLER) == "÷ ± >".encode("latin-1")
     assert "日本".encode("ascii", HANDLER) == b"??"
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
-@pytest.mark.parametrize("command", [["compare", "--explain"], ["forecast"], ["status"], ["compare", "nosuch−sweep"]])
+@pytest.mark.parametrize(
+    ("command", "encoding"), [(["compare", "--explain"], "latin-1"), (["compare", "nosuch−sweep"], "ascii")]
+)
 def test_no_command_ends_with_a_traceback(tmp_path, encoding, command):
     make_home(tmp_path).write_plan()
     done = subprocess.run(

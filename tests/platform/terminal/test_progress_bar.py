@@ -1,12 +1,11 @@
 """A bar shows after two seconds, on a terminal, and leaves nothing behind."""
 
 import io
-from threading import Event
 
 import pytest
 from rich.console import Console
 
-from ablations.terminal.progress_bar import counted_off, progress_bar, waiting
+from ablations.terminal.progress_bar import counted_off, progress_bar
 
 
 def shown(seconds: list[float], *, is_terminal: bool = True) -> str:
@@ -19,18 +18,12 @@ def shown(seconds: list[float], *, is_terminal: bool = True) -> str:
     return file.getvalue()
 
 
-def test_work_of_two_seconds_says_nothing():
+def test_only_long_work_on_a_terminal_says_how_far_it_is():
     assert shown([0.5, 1.0, 1.9]) == ""
-
-
-def test_work_that_takes_longer_says_how_far_it_is():
+    assert shown([1.0, 2.5, 3.0], is_terminal=False) == ""
     text = shown([1.0, 2.5, 3.0])
     assert "fitting curves" in text
     assert "3/200" in text
-
-
-def test_a_file_gets_no_bar():
-    assert shown([1.0, 2.5, 3.0], is_terminal=False) == ""
 
 
 def test_the_terminal_is_left_as_it_was_when_the_work_fails():
@@ -55,33 +48,3 @@ def test_items_are_told_of_after_they_were_worked_on():
         seen.append(item)
     assert seen == ["a", (1, 3), "b", (2, 3), "c", (3, 3)]
     assert list(counted_off("abc", None)) == ["a", "b", "c"]
-
-
-class Watched(io.StringIO):
-    """Says when the first text has come."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.has_text = Event()
-
-    def write(self, text: str, /) -> int:
-        written = super().write(text)
-        self.has_text.set()
-        return written
-
-
-def test_work_that_cannot_be_counted_has_a_sign_that_goes_again():
-    file = Watched()
-    with waiting("drawing", console=Console(file=file, force_terminal=True, width=80), silent_s=0.0):
-        assert file.has_text.wait(60)
-    text = file.getvalue()
-    assert "drawing" in text
-    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # the cursor is back
-
-
-@pytest.mark.parametrize(("is_terminal", "silent_s"), [(False, 0.0), (True, 3600.0)])
-def test_a_file_and_quick_work_see_no_sign(is_terminal, silent_s):
-    file = io.StringIO()
-    with waiting("drawing", console=Console(file=file, force_terminal=is_terminal, width=80), silent_s=silent_s):
-        pass
-    assert file.getvalue() == ""

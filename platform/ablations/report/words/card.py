@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -27,26 +26,12 @@ UNKNOWN_QUANTITY: dict[Quantity, str] = {
 }
 """Reasons why the runs give no difference at all."""
 PAPER_PARAMETERS = "8 billion"
+CLAIM_HEADINGS = ("the paper says", "here", "the claim", "source")
 
 
-@dataclass(frozen=True, kw_only=True)
-class CardLine:
-    """One claim as text.
-
-    CardLine(claim="fp32: ceiling up by 0.09", here="+0.031 [0.010, 0.052]", outcome="holds", source="figure 5b")
-    """
-
-    claim: str
-    here: str
-    outcome: str
-    source: str
-
-
-def card_line(judged: JudgedClaim) -> CardLine:
-    """The text of a claim, its answer and its outcome."""
-    return CardLine(
-        claim=claim_text(judged.claim), here=found_text(judged), outcome=judged.outcome, source=judged.claim.source
-    )
+def claim_cells(judged: JudgedClaim) -> tuple[str, str, str, str]:
+    """The cells of a claim: ("fp32: ceiling up by 0.09", "+0.031 [0.010, 0.052]", "holds", "figure 5b")."""
+    return claim_text(judged.claim), found_text(judged), judged.outcome, judged.claim.source
 
 
 def claim_text(claim: Claim) -> str:

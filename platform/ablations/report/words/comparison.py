@@ -123,8 +123,7 @@ class ResultRow:
         """The estimate with its interval; empty for the reference itself."""
         if self.line is None or self.is_reference:
             return ""
-        one = self.line.answers[question.name]
-        return interval_text(one.estimate, one.lo, one.hi, question.form)
+        return self.line.answers[question.name].cell
 
     def own(self, question: Question) -> str:
         """The variant's own number behind the question: its level, its A; empty for a ratio."""

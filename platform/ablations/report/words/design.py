@@ -1,7 +1,6 @@
 """The resolution of a study in words: a line per design, and the basis of the numbers."""
 
 import math
-from dataclasses import dataclass
 from itertools import chain
 
 from ablations.answers.half_widths import POWER, Sight
@@ -15,6 +14,8 @@ from ablations.study.balanced_pairs import balance_text, balanced_pairs, pair_na
 from ablations.text import compute_text, counted, duration_text
 
 NOT_SEEN = "-"
+TO_TRAIN, TIME = "to train", "time"
+"""Headings of columns that not every table of designs has."""
 SEEN = (
     f"Level, ceiling, compute: the smallest true difference that the verdict detects with {POWER:.0%} power, in pass "
     f"rate; for compute as a ratio. {NOT_SEEN}: none."
@@ -22,52 +23,30 @@ SEEN = (
 """The note on the last three columns."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class DesignLine:
-    """One design as text: DesignLine(seeds="3", budget="1", samples="8", runs="18", cost="18,900", left="6,300", ...).
+def design_row(prospect: Prospect, one: Foreseen) -> dict[str, str]:
+    """A design as cells by heading: {"seeds": "3", "budget": "1", "runs": "18", "cost": "18,900", ...}.
 
     An unknown or undetectable number is "-"; the file's own design has a mark.
     """
-
-    mark: str
-    seeds: str
-    budget: str
-    samples: str
-    runs: str
-    cost: str
-    left: str
-    time: str
-    level: str
-    ceiling: str
-    compute: str
-
-
-def design_line(prospect: Prospect, one: Foreseen) -> DesignLine:
-    """A design as a line of the table."""
     unit = prospect.blueprint.unit
-    return DesignLine(
-        mark="file" if one is prospect.own else "",
-        seeds=str(len(one.choice.seeds)),
-        budget=f"{one.choice.budget:g}",
-        samples=str(one.choice.samples),
-        runs=str(one.costs.num_runs),
-        cost=compute_text(one.costs.whole * unit),
-        left=compute_text(one.costs.left * unit),
-        time=NOT_SEEN if one.seconds is None else duration_text(one.seconds, digits=2),
-        level=seen_text("level", one.sights["level"]),
-        ceiling=seen_text("ceiling", one.sights["ceiling"]),
-        compute=seen_text("compute", one.sights["compute"]),
-    )
+    return {
+        "": "file" if one is prospect.own else "",
+        "seeds": str(len(one.choice.seeds)),
+        "budget": f"{one.choice.budget:g}",
+        "samples": str(one.choice.samples),
+        "runs": str(one.costs.num_runs),
+        "cost": compute_text(one.costs.whole * unit),
+        TO_TRAIN: compute_text(one.costs.left * unit),
+        TIME: NOT_SEEN if one.seconds is None else duration_text(one.seconds, digits=2),
+        **{question: seen_text(question, one.sights[question]) for question in ("level", "ceiling", "compute")},
+    }
 
 
 def seen_text(question: str, sight: Sight) -> str:
     """The smallest detectable difference, `0.024`; for compute a factor, `x 1.31`; `-` if none is detectable."""
-    return NOT_SEEN if sight.seen is None else difference_text_of(question, sight.seen)
-
-
-def difference_text_of(question: str, difference: float) -> str:
-    """A difference in pass rate; for compute, the factor of a difference in ln."""
-    return f"x {math.exp(difference):.2f}" if question == "compute" else f"{difference:.3f}"
+    if sight.seen is None:
+        return NOT_SEEN
+    return f"x {math.exp(sight.seen):.2f}" if question == "compute" else f"{sight.seen:.3f}"
 
 
 def own_sentence(prospect: Prospect) -> str:

@@ -1,6 +1,5 @@
-"""Forecasts in words: the lines of the command and of the page, and notes for their readers."""
+"""Forecasts in words: the rows of the command and of the page, and notes for their readers."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ablations.answers.forecasts import or_dots
@@ -11,7 +10,7 @@ from ablations.text import interval_text
 if TYPE_CHECKING:
     from ablations.answers.forecasts import Crossing
     from ablations.findings.results import Results
-    from ablations.findings.sweep_forecast import Outlook, SweepForecast, VariantForecast
+    from ablations.findings.sweep_forecast import SweepForecast
 
 
 def computes_text(interval: Interval | None) -> str:
@@ -21,72 +20,43 @@ def computes_text(interval: Interval | None) -> str:
     return f"{or_dots(interval.estimate)} [{or_dots(interval.lo)}, {or_dots(interval.hi)}]"
 
 
-@dataclass(frozen=True, kw_only=True)
-class BudgetLine:
-    """A variant at one budget as text.
-
-    BudgetLine(variant="loo-loss", pass_rate="0.540 [0.531, 0.549]", difference="-0.068 [-0.092, -0.044]", wins="0.00",
-               cost_of_a_point="9,210 [6,110, …]")
-    """
-
-    variant: str
-    pass_rate: str
-    difference: str
-    wins: str
-    cost_of_a_point: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class CurveLine:
-    """The text of a forecast that does not depend on the budget.
-
-    CurveLine(variant="loo-loss", seeds="1", reach="812.1 [700.2, 950.3]", crosses_at="", crosses="0.00",
-              leads="no, 0.00", estimates_by="eq. 1", eq1_weight="0.62")
-    """
-
-    variant: str
-    seeds: str
-    reach: str
-    crosses_at: str
-    crosses: str
-    leads: str
-    estimates_by: str
-    eq1_weight: str
+def budget_rows(found: "SweepForecast", index: int) -> list[dict[str, str]]:
+    """The cells of each variant by heading, at the budget of this index."""
+    rows = []
+    for one in found.variants:
+        outlook = one.outlooks[index]
+        at, less = outlook.prediction, outlook.difference
+        rows.append(
+            {
+                "variant": one.variant,
+                "pass rate": interval_text(at.estimate, at.lo, at.hi, ".3f"),
+                f"− {found.reference}": interval_text(less.estimate, less.lo, less.hi, "+.3f") if less else "",
+                "P(wins)": f"{outlook.chance.wins:.2f}",
+                "compute for +0.01": computes_text(outlook.cost_of_a_point),
+            }
+        )
+    return rows
 
 
-def budget_lines(found: "SweepForecast", index: int) -> list[BudgetLine]:
-    """One line per variant at the budget of this index."""
-    return [_budget_line(one.variant, one.outlooks[index]) for one in found.variants]
-
-
-def _budget_line(variant: str, outlook: "Outlook") -> BudgetLine:
-    at, less = outlook.prediction, outlook.difference
-    return BudgetLine(
-        variant=variant,
-        pass_rate=interval_text(at.estimate, at.lo, at.hi, ".3f"),
-        difference=interval_text(less.estimate, less.lo, less.hi, "+.3f") if less else "",
-        wins=f"{outlook.chance.wins:.2f}",
-        cost_of_a_point=computes_text(outlook.cost_of_a_point),
-    )
-
-
-def curve_lines(found: "SweepForecast") -> list[CurveLine]:
-    """One line per variant."""
-    return [_curve_line(one) for one in found.variants]
-
-
-def _curve_line(one: "VariantForecast") -> CurveLine:
-    crosses_at, crosses, leads = crossing_texts(one.crossing)
-    return CurveLine(
-        variant=one.variant,
-        seeds=f"{one.num_seeds}",
-        reach=computes_text(one.reach),
-        crosses_at=crosses_at,
-        crosses=crosses,
-        leads=leads,
-        estimates_by="eq. 1" if one.is_by_eq1 else "all families",
-        eq1_weight=f"{one.eq1_weight:.2f}",
-    )
+def curve_rows(found: "SweepForecast") -> list[dict[str, str]]:
+    """The cells of each variant by heading, as far as they do not depend on the budget."""
+    rows = []
+    for one in found.variants:
+        crosses_at, crosses, leads = crossing_texts(one.crossing)
+        reach = {} if found.score is None else {f"reaches {found.score:g} at": computes_text(one.reach)}
+        rows.append(
+            {
+                "variant": one.variant,
+                "seeds": f"{one.num_seeds}",
+                **reach,
+                f"crosses {found.reference} at": crosses_at,
+                "P(crosses)": crosses,
+                f"then leads {found.reference}": leads,
+                "estimates by": "eq. 1" if one.is_by_eq1 else "all families",
+                "weight of eq. 1": f"{one.eq1_weight:.2f}",
+            }
+        )
+    return rows
 
 
 def crossing_texts(crossing: "Crossing | None") -> tuple[str, str, str]:
