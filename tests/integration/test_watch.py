@@ -39,7 +39,8 @@ def following(home, tmp_path):
 
 
 def test_status_and_logs_follow_a_sweep_to_its_end(platform, study, home, following):
-    sweep = start(home, "sweep", str(study), "--jobs", "1")
+    study.write_text(study.read_text().replace("    loss:\n", ""))  # which leaves two runs
+    sweep = start(home, "sweep", str(study), "--jobs", "1", "--budget", "0.7")
     try:
         wait_until((home / "sweeps" / "small" / "plan.json").exists, "plan.json", process=sweep)
         watch, watched = following("status", "-w")
@@ -52,17 +53,17 @@ def test_status_and_logs_follow_a_sweep_to_its_end(platform, study, home, follow
         sweep.kill()
         sweep.wait()
     lines = watched.read_text()
-    assert "small: 1 running, 2 pending" in lines or "small: 1 done, 1 running, 1 pending" in lines
+    assert "small: 1 running, 1 pending" in lines or "small: 1 done, 1 running" in lines
     assert "min left, until" in lines
-    assert "3 done; 100% of the compute" in lines
+    assert "2 done; 100% of the compute" in lines
     said = logged.read_text()
     assert "waiting for its first line" in said
-    assert said.count("pass rate") >= 10
+    assert said.count("pass rate") >= 7
     assert " is done" in said.splitlines()[-1]
     data = json.loads(platform("status", "--json").stdout)
     assert data["seconds_left"] is None
-    assert data["compute_gpu_hours"] == sum(run["compute_gpu_hours"] for run in data["runs"]) >= 24.0
-    assert all(run["wall_s"] > 1 for run in data["runs"])
+    assert data["compute_gpu_hours"] == sum(run["compute_gpu_hours"] for run in data["runs"]) >= 2 * 0.7 * 8.0
+    assert all(run["wall_s"] > 0 for run in data["runs"])
 
 
 def test_ctrl_c_leaves_the_watch_quietly(home, following):
@@ -95,9 +96,3 @@ def test_in_a_terminal_the_watch_is_a_live_table(home):
         watch.wait()
         os.close(ours)
     assert b"Traceback" not in seen
-
-
-@pytest.mark.parametrize("option", ["--json", "--all", "--units"])
-def test_what_a_live_table_cannot_do_is_refused(platform, home, option):
-    make_home(home)
-    assert f"{option} has no effect with --watch" in platform("status", "-w", option, code=2).stderr

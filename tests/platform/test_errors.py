@@ -3,9 +3,7 @@
 import builtins
 import importlib
 import inspect
-import os
 import re
-import signal
 import sys
 from pathlib import Path
 
@@ -16,7 +14,6 @@ import scalerl
 from ablations import cli
 from ablations.errors import AblationsError, FileError, FileProblem, Place
 from scalerl.errors import Interrupted, Rejected, ScaleRLError
-from scalerl.processes.fleet import Fleet
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus
 from scalerl.tasks.left_out import LeftOut, UnreadableRows
@@ -150,34 +147,9 @@ def train(tmp_path, monkeypatch, capsys):
     return run
 
 
-@pytest.mark.parametrize(
-    "cluster", ["{generators: 8, trainers: 2, slots: 3}", "{type: wall, generators: 1, slots: 16}"]
-)
-def test_a_run_without_a_prompt_left_is_stopped_and_says_so_every_time(cluster, train):
+def test_a_run_without_a_prompt_left_is_stopped_and_says_so_every_time(train):
     for _ in range(2):  # and repeating the command changes nothing
-        code, out, _, status = train(cluster, "curriculum.threshold=0.01")
+        code, out, _, status = train("{generators: 8, trainers: 2, slots: 3}", "curriculum.threshold=0.01")
         assert (code, status.state) == (0, "stopped")
         assert status.message.startswith("all 6 training prompts are retired")
         assert out.endswith(f" is stopped: {status.message}\n")
-
-
-def test_an_evaluator_that_dies_again_and_again_interrupts_the_run(train, monkeypatch):
-    start = Fleet._start
-
-    def start_and_kill(self, number):
-        line = start(self, number)
-        if line.unit.role == "evaluator":
-            os.kill(line.body.process_id, signal.SIGKILL)
-        return line
-
-    monkeypatch.setattr(Fleet, "_start", start_and_kill)
-    code, _, said, status = train("{type: wall, generators: 1, slots: 16, evaluator: true}")
-    assert (code, status.state) == (3, "failed")
-    assert status.message == (
-        "the evaluator died (signal 9). Not restarting: all 3 restarts are used. Weights not yet measured are kept for "
-        "a resume"
-    )
-    assert (
-        said.splitlines()[-1] == f"stopped: {status.message}; the same command resumes the run from its last checkpoint"
-    )
-    assert "Traceback" not in said

@@ -4,7 +4,7 @@
     budget.py    the --budget option
     run.py       sweep, train
     plan.py      the runs and costs of a sweep, before training
-    submit.py    submission of a sweep to Slurm
+    training.py  where and how the runs of a sweep train: here, on Slurm, on Ray
     new.py       new: a sweep file to begin with
     check.py     check, and its quick part, which begins every sweep
     devices.py   plan: the memory of each device of a cluster
@@ -127,7 +127,7 @@ def show_version(is_asked: bool) -> None:
 
 
 @app.callback()
-def options(
+def whole_command(
     version: Annotated[
         bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show versions and code, and exit.")
     ] = False,

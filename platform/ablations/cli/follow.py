@@ -18,17 +18,18 @@ from ablations.cli.options import (
     console,
     find_sweep_name,
     find_sweeps,
+    known_variant,
     print_json,
+    refuse_idle,
     tell,
     unfinished_code,
 )
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan, PlannedRun
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import State
 from ablations.terminal.listing import Column, Listing
-from ablations.terminal.short_names import meant
 
 WATCH_EVERY_S = 2.0
 ATTEMPT_COLUMNS = (
@@ -50,8 +51,8 @@ def status(
 ) -> None:
     """Show the state of each run of a sweep, when it will end, and why runs failed."""
     sweeps = find_sweeps(home, sweep)
-    if watch and (idle := [name for name, on in {"json": as_json, "all": all_runs, "units": units}.items() if on]):
-        raise AblationsError(f"--{idle[0]} has no effect with --watch, which shows a live table")
+    if watch:
+        refuse_idle("--watch, which shows a live table", {"--json": as_json, "--all": all_runs, "--units": units})
     if (watch or as_json) and len(sweeps) > 1:
         names = ", ".join(one.name for one in sweeps)
         raise AblationsError(f"{sweep} is a sweep at each of its scales; name one: {names}")
@@ -113,10 +114,8 @@ def logs(
     home: HomeOption = None,
 ) -> None:
     """Print the log of a run."""
-    if attempts and (follow or attempt):
-        raise AblationsError(
-            f"{'--follow' if follow else '--attempt'} has no effect with --attempts, which prints a list"
-        )
+    if attempts:
+        refuse_idle("--attempts, which prints a list", {"--follow": follow, "--attempt": attempt})
     place = find_home(home)
     run_id = find_run(place, run, sweep, seed)
     if attempts:
@@ -136,16 +135,12 @@ def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
     plan = read_sweep(home, find_sweep_name(home, sweep)).plan
     if named := next((one for one in plan.runs if run in _names_of(plan, one)), None):
         return named.id
-    run = meant(run, (variant.name for variant in plan.variants))
-    for variant in plan.variants:
-        if variant.name == run:
-            runs = [planned.id for planned in variant.runs if seed in (None, planned.seed)]
-            if runs:
-                return runs[0]
-            seeds = ", ".join(str(planned.seed) for planned in variant.runs)
-            raise AblationsError(f"variant '{run}' has no seed {seed}; seeds are: {seeds}")
-    names = [variant.name for variant in plan.variants]
-    raise AblationsError(f"unknown run or variant '{run}'; {did_you_mean(run, names, 'variants')}")
+    name = known_variant(run, plan, "run or variant")
+    runs = next(variant.runs for variant in plan.variants if variant.name == name)
+    if found := next((one.id for one in runs if seed in (None, one.seed)), None):
+        return found
+    seeds = ", ".join(str(one.seed) for one in runs)
+    raise AblationsError(f"variant '{name}' has no seed {seed}; seeds are: {seeds}")
 
 
 def _names_of(plan: Plan, run: PlannedRun) -> tuple[str, ...]:

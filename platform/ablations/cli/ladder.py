@@ -10,11 +10,13 @@ from ablations.cli.elsewhere import Elsewhere
 from ablations.cli.options import (
     HomeOption,
     JsonOption,
+    ReferenceOption,
     console,
     find_sweep,
     further_sweeps,
     names_of_file,
     print_json,
+    refuse_idle,
     warn,
 )
 from ablations.errors import AblationsError
@@ -44,9 +46,7 @@ def ladder(
             min=1.0, help=("Model parameters of the scale to forecast. Default: one more step, as large as the last.")
         ),
     ] = None,
-    reference: Annotated[
-        str | None, typer.Option("--reference", help="For a CSV file: the variant to compare with.")
-    ] = None,
+    reference: ReferenceOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -60,8 +60,7 @@ def ladder(
         elsewhere = Elsewhere(home=home, reference=reference, settings=FitSettings())
         found = scale_ladder(elsewhere.scales_of_file(Path(sweeps[0])), at=at)
     else:
-        if reference is not None:
-            raise AblationsError(f"--reference {reference} has no effect on sweeps; omit it")
+        refuse_idle("sweeps", {"--reference": reference})
         names = [one for name in sweeps for one in names_of_file(name) or [name]]
         found = scale_ladder(results_of([find_sweep(home, name) for name in names]), at=at)
     show_ladder(found, as_json)

@@ -392,7 +392,7 @@ def test_a_backtest_needs_a_finished_run(tmp_path):
     [
         (["--budget", "-1"], "--budget: found -1; must be a number greater than 0"),
         (["--score", "1.5"], "--score: found 1.5; must be a pass rate above 0 and at most 1"),
-        (["--backtest", "--budget", "2"], "have no effect with --backtest"),
+        (["--backtest", "--budget", "2"], "--budget 2 has no effect with --backtest"),
     ],
 )
 def test_options_that_cannot_work_are_refused(home, arguments, said):

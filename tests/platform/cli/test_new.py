@@ -47,7 +47,6 @@ def test_what_stands_in_comments_can_take_the_place_of_the_variants(tmp_path, ke
             r"takes its name from the file, but 'my study' is not a name; a name has up to 64 letters",
         ),
         (["{}/mine.yaml", "--scale", "laptp"], r"unknown scale 'laptp'; did you mean 'laptop'"),
-        (["{}/mine.yaml", "--recipe", "scalrl"], r"unknown recipe 'scalrl'; did you mean 'scalerl'"),
     ],
 )
 def test_a_mistake_writes_nothing(tmp_path, arguments, said):

@@ -50,25 +50,6 @@ def test_a_function_beside_the_sweep_file_is_found_and_its_edit_is_named(tmp_pat
     }
 
 
-def test_another_parameter_or_seed_is_not_an_edit(tmp_path):
-    written(tmp_path)
-    home, before = Home(tmp_path / "home"), study_in(tmp_path)
-    begin(home, before)
-    written(tmp_path, GOOD + "\n")
-    assert files_of_mine(home, study_in(tmp_path, SWEEP.replace("2.0", "3.0"))) == [[], []]
-    assert files_of_mine(home, study_in(tmp_path, SWEEP.replace("[0, 1]", "[7, 1]"))) == [[], ["my_ideas/losses.py"]]
-
-
-def test_the_last_of_several_earlier_runs_is_compared_with(tmp_path):
-    home = Home(tmp_path / "home")
-    for number in (1, 2):
-        written(tmp_path, GOOD + f"# {number}\n")
-        written(tmp_path, f"# {number}\n", head="", file="my_ideas/__init__.py")
-        begin(home, study_in(tmp_path))
-    written(tmp_path, GOOD + "# 3\n")
-    assert files_of_mine(home, study_in(tmp_path)) == [["my_ideas/losses.py"]] * 2
-
-
 def test_a_dry_run_says_which_file_changed(tmp_path):
     written(tmp_path)
     home = Home(tmp_path / "home")
