@@ -3,7 +3,6 @@
 import csv
 import gzip
 import json
-import re
 from statistics import fmean
 
 import pytest
@@ -60,12 +59,3 @@ def test_differences_in_level_are_those_of_the_raw_curves(card):
         if one["of"] == "level":
             difference = found[one["variant"]] - found[one["against"] or reference]
             assert one["found"]["estimate"] == pytest.approx(difference, abs=0.01)
-
-
-def test_every_interval_of_the_discussion_stands_in_the_page():
-    text = (REPOSITORY / "docs/reproduction.md").read_text().partition("## What was found")[2]
-    of_smoke = "[0.42, 0.65]"
-    intervals = set(re.findall(r"\[[-+…0-9.]+, [-+…0-9.]+\]", text)) - {of_smoke}
-    page = (RESULTS / "paper.md").read_text().replace("\\[", "[").replace("\\]", "]")
-    assert len(intervals) > 20
-    assert [one for one in sorted(intervals) if one not in page] == []

@@ -82,17 +82,6 @@ def test_a_cancelled_run_ends_its_program_and_the_same_command_goes_on(platform,
     assert list(steps_by_run(home).values()) == [list(range(31))] * 2
 
 
-@pytest.mark.studies
-def test_a_stop_rule_ends_a_dominated_program(platform, tmp_path, home):
-    file = write_study(tmp_path / "study", CURVE, budget="{compute: 1000}", stop="{gain_below: 0.9}", seeds="[0]")
-    assert "stopped, A" in platform("sweep", str(file)).stdout
-    steps = {
-        one["variant"]: one["step"] for one in json.loads(platform("status", "own", "--json", code=None).stdout)["runs"]
-    }
-    assert steps["settings"] == 100
-    assert steps["rate=0.2"] < 100
-
-
 def test_a_failing_program_says_why_in_status_and_logs(platform, tmp_path, home):
     script = "run.log(step=0, compute=0, score=0.5)\nraise OSError('no data')\n"
     file = write_study(tmp_path / "study", script, seeds="[0]")

@@ -14,8 +14,6 @@ import scalerl
 from ablations import cli
 from ablations.errors import AblationsError, FileError, FileProblem, Place
 from scalerl.errors import Interrupted, Rejected, ScaleRLError
-from scalerl.run.run_folder import RunFolder
-from scalerl.run.status import RunStatus
 from scalerl.tasks.left_out import LeftOut, UnreadableRows
 
 IN_THE_SANDBOX = {"OtherSideGone", "Unsendable"}
@@ -117,39 +115,3 @@ def test_a_bug_of_ours_is_told_apart_from_what_a_user_can_cause():
 
 
 # --- real runs ------------------------------------------------------------------------------------------------------
-
-SCALE = """
-model: {hidden: 16, layers: 1, heads: 2, mlp: 16}
-tasks:
-  - {type: k_smallest, symbols: 8, min_length: 2, max_length: 3, train_prompts: 6, validation_prompts: 30}
-warm_start: {steps: 30, batch: 32, learning_rate: 1.0e-2, noise: 0.0}
-batch: {prompts: 4, generations: 4}
-generation: {thinking: 4, answer: 4}
-optimiser: {learning_rate: 1.0e-3, warmup_steps: 2}
-evaluation: {every: 0.2, samples: 2}
-compute_unit_gpu_hours: 1.0
-threads: 1
-cluster: """
-
-
-@pytest.fixture
-def train(tmp_path, monkeypatch, capsys):
-    """Runs `platform train` with a cluster; gives its exit code, both outputs, and the status of the run."""
-
-    def run(cluster: str, *sets: str) -> tuple[int, str, str, RunStatus]:
-        (tmp_path / "tiny.yaml").write_text(SCALE + cluster)
-        options = "".join(f" --set {one}" for one in sets)
-        command = f"train scalerl --scale {tmp_path}/tiny.yaml --home {tmp_path}/home{options}"
-        found = ended(command, monkeypatch, capsys)
-        (folder,) = (tmp_path / "home" / "runs").iterdir()
-        return *found, RunFolder(folder).read_status()
-
-    return run
-
-
-def test_a_run_without_a_prompt_left_is_stopped_and_says_so_every_time(train):
-    for _ in range(2):  # and repeating the command changes nothing
-        code, out, _, status = train("{generators: 8, trainers: 2, slots: 3}", "curriculum.threshold=0.01")
-        assert (code, status.state) == (0, "stopped")
-        assert status.message.startswith("all 6 training prompts are retired")
-        assert out.endswith(f" is stopped: {status.message}\n")

@@ -184,5 +184,4 @@ def fail(message: str, exit_code: int, error: Exception, *, as_json: bool) -> No
 
 
 def complain(message: str, head: str) -> None:
-    """Print one message on standard error."""
     Screen(stderr=True).say(f"{head}: {message}", style="red")

@@ -22,7 +22,6 @@ class BackgroundSweep:
     """Output of `platform sweep --json`: progress, then the comparison or the error as a JSON document."""
 
     def to_json(self) -> dict[str, object]:
-        """Plain data for JSON."""
         return {"sweep": self.sweep, "pid": self.pid, "log": str(self.log)}
 
 

@@ -112,7 +112,6 @@ def show_designs(
     home: Path | None,
     as_json: bool,
 ) -> None:
-    """Print the designs of a study at one scale."""
     from ablations.findings.foresee import foresee
     from ablations.report.words.comparison import unkept_note
     from ablations.report.words.design import answer, notes, own_sentence, pair_sentences
@@ -139,7 +138,6 @@ def show_designs(
 
 
 def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> None:
-    """Print the designs of a study of another trainer."""
     from ablations.findings.elsewhere import compare_elsewhere, study_of_file
     from ablations.findings.foresee_elsewhere import foresee_curves
     from ablations.fit.options import FitSettings

@@ -107,7 +107,6 @@ def time_text(took: "StepTime") -> str:
 
 
 def plan_for_scripts(found: "tuple[DevicePlan, ...]", took: "StepTime", refused: dict[str, str]) -> dict[str, Any]:
-    """The plan as plain data, in bytes and seconds."""
     return {
         "devices": [{**asdict(one), "parts": dict(one.parts), "total": one.total} for one in found],
         "step": {**asdict(took), "seconds": took.seconds, "gpu_hours": took.gpu_hours},

@@ -28,7 +28,7 @@ from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan, PlannedRun
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.home.state import State
+from ablations.home.state import RunState, State
 from ablations.terminal.listing import Column, Listing
 
 WATCH_EVERY_S = 2.0
@@ -179,9 +179,7 @@ def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
     folder = home.run(run_id)
     if not attempt_numbers(folder) and not has_run_ended(home, run_id):
         state = run_state(home, run_id)
-        beside_log(
-            f"run {run_id} is {state.state}{f': {state.said}' if state.said else ''}; waiting for its first line"
-        )
+        beside_log(f"run {run_id} is {state_text(state)}; waiting for its first line")
     try:
         for text in follow_log(folder, attempt, lambda: has_run_ended(home, run_id)):
             tell(text, end="")
@@ -190,7 +188,7 @@ def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
     if not attempt_numbers(folder):
         print_log(home, run_id, attempt)
     state = run_state(home, run_id)
-    beside_log(f"run {run_id} is {state.state}{f': {state.said}' if state.said else ''}")
+    beside_log(f"run {run_id} is {state_text(state)}")
     if not state.state.is_finished:
         raise typer.Exit(FAILED if state.state.is_failure else NOT_FINISHED)
 
@@ -209,9 +207,14 @@ def show_attempts(home: Home, run_id: str) -> None:
         log = folder.log(number)
         written = datetime.fromtimestamp(log.stat().st_mtime).astimezone()
         is_last = number == numbers[-1] and state.attempt == number
-        ended = f"{state.state}{f': {state.said}' if state.said else ''}" if is_last else "".join(tail(log, 1))
+        ended = state_text(state) if is_last else "".join(tail(log, 1))
         table.add(str(number), f"{written:%Y-%m-%d %H:%M:%S}", ended)
     console().print(table)
+
+
+def state_text(state: RunState) -> str:
+    """The state of a run with what it says: `failed: loss is not finite at step 12`."""
+    return f"{state.state}: {state.said}" if state.said else str(state.state)
 
 
 def beside_log(text: str) -> None:

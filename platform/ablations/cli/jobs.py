@@ -33,7 +33,6 @@ def cancel(
 
 
 def cancel_one(started: "StartedSweep", variant: list[str] | None, seed: list[int] | None) -> None:
-    """Stop a sweep, or its runs of these variants and seeds."""
     from ablations.running.reconcile import cancel_runs
     from ablations.status.progress import run_rows
 
@@ -82,7 +81,6 @@ def retry(
 
 
 def named_states(words: list[str]) -> list[State]:
-    """The states with these names."""
     for word in words:
         if word not in list(State):
             raise AblationsError(f"--state {word}: no such state; {did_you_mean(word, list(State), 'states')}")

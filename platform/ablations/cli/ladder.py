@@ -63,11 +63,6 @@ def ladder(
         refuse_idle("sweeps", {"--reference": reference})
         names = [one for name in sweeps for one in names_of_file(name) or [name]]
         found = scale_ladder(results_of([find_sweep(home, name) for name in names]), at=at)
-    show_ladder(found, as_json)
-
-
-def show_ladder(found: "ScaleLadder", as_json: bool) -> None:
-    """Print the tables and what they mean, or plain data."""
     if as_json:
         print_json(found.to_json())
         return
@@ -77,7 +72,6 @@ def show_ladder(found: "ScaleLadder", as_json: bool) -> None:
 
 
 def print_ladder(found: "ScaleLadder", out: Screen) -> None:
-    """Print the tables and what they mean."""
     from ablations.report.ladder_tables import ladder_sentences, ladder_tables
 
     for table in ladder_tables(found):
@@ -88,7 +82,6 @@ def print_ladder(found: "ScaleLadder", out: Screen) -> None:
 
 
 def results_of(sweeps: Sequence[StartedSweep]) -> "list[Results]":
-    """The results of each sweep."""
     from ablations.findings.results import read_results
     from ablations.terminal.progress_bar import progress_bar
 
@@ -126,10 +119,3 @@ def ladder_beside(*results: "Results") -> "ScaleLadder | None":
         warn(f"no comparison over scales: {error}")
         return None
     return ladder if ladder.questions else None
-
-
-def ladder_of_file(home: Path | None, file: Path) -> "ScaleLadder":
-    """The ladder of a sweep file with `scales:`."""
-    from ablations.findings.scale_ladder import scale_ladder
-
-    return scale_ladder(results_of([find_sweep(home, name) for name in names_of_file(str(file))]))

@@ -141,7 +141,6 @@ def own_command() -> str:
 
 
 def pages_command(home: Home) -> str:
-    """The command that opens the dashboard of a home folder."""
     return f"{own_command()} dashboard {home.option}"
 
 

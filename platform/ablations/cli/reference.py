@@ -32,7 +32,6 @@ COMMANDS_BY_NAME: dict[str, Any] = vars(get_command(app))["commands"]
 
 
 def commands_page() -> str:
-    """The whole page as Markdown."""
     return "\n\n".join([COMMANDS_PREAMBLE, *map(section, COMMANDS_BY_NAME)]) + "\n"
 
 

@@ -251,7 +251,6 @@ def has_horizon(recipe: "AnyRecipe") -> bool:
 
 
 def study_for_scripts(study: "Study", started: StartedSweep) -> dict[str, Any]:
-    """The plan and the claims as plain data."""
     plan = started.plan
     return {
         "study": plan.sweep,
@@ -266,7 +265,6 @@ def study_for_scripts(study: "Study", started: StartedSweep) -> dict[str, Any]:
 
 
 def show_claims(study: "Study", started: StartedSweep, out: "Screen") -> None:
-    """Print the question of the study, the paper's claims, and the cost."""
     from ablations.report.words.card import claim_text
 
     plan = started.plan

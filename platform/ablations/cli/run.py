@@ -89,9 +89,9 @@ def sweep(
     if several and executor == "slurm" and not dry_run:
         console().say(f"ladder     {own_command()} ladder {file}, once the jobs have ended")
     if several and not any((*codes, dry_run, executor == "slurm")):
-        from ablations.cli.ladder import ladder_of_file, show_ladder
+        from ablations.cli.ladder import ladder
 
-        show_ladder(ladder_of_file(home, file), as_json=False)
+        ladder([str(file)], home=home)
     if code := max(codes):
         raise typer.Exit(code)
 
@@ -148,7 +148,6 @@ def sweep_once(
 
 
 def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
-    """Fit, compare, print the verdict and write the report."""
     from ablations.findings.results import read_results
     from ablations.report.page import write_report
     from ablations.report.tables import comparison_table

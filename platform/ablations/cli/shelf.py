@@ -119,7 +119,6 @@ def show_variants(sweep: StartedSweep) -> None:
 
 
 def show_recipe(recipe: "AnyRecipe", as_json: bool) -> None:
-    """Print every setting of a recipe."""
     settings = recipe.model_dump(mode="json")
     if as_json:
         print_json(settings)

@@ -46,7 +46,6 @@ class Tools:
     most_compute: float | None
 
     def server(self) -> MCPServer:
-        """The server with these tools."""
         server = MCPServer("ablations", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
         asking = (self.list_sweeps, self.show, self.dry_run, self.design, self.status, self.compare, self.forecast)
         for tool in asking:

@@ -58,7 +58,6 @@ class LogMeaning:
 
     @property
     def compute_name(self) -> str:
-        """Name of the compute in tables."""
         if self.compute is None:
             return GPU_HOURS
         is_name = not any(sign in self.compute for sign in "(*+<>= ")
@@ -88,10 +87,9 @@ class LogMeaning:
         assert preset is not None, "checked before"
         seconds = preset.second_columns(columns)
         if not seconds:
-            names = [metric.name for metric in preset.seconds]
             raise AblationsError(
-                f"--log {preset.name}: no column {' or '.join(names)} with the time of a step; name the compute with "
-                f"--compute; {did_you_mean(names[0], sorted(columns), 'columns')}"
+                f"--log {preset.name}: no column {' or '.join(preset.seconds)} with the time of a step; name the "
+                f"compute with --compute; {did_you_mean(preset.seconds[0], sorted(columns), 'columns')}"
             )
         time = " + ".join(f"where({column_text(name)} > 0, {column_text(name)}, 0)" for name in seconds)
         if preset.is_mean:
@@ -122,13 +120,12 @@ def _score(preset: Preset | None, columns: Collection[str]) -> str:
     found = preset.score_columns(columns)
     if len(found) == 1:
         return column_text(found[0])
-    names = " or ".join(metric.name for metric in preset.scores)
     if found:
         listed = ", ".join(found[:MAX_NAMES]) + (f" and {len(found) - MAX_NAMES} more" if found[MAX_NAMES:] else "")
         raise AblationsError(f"{len(found)} columns hold a held-out score; choose one with --score: {listed}")
     raise AblationsError(
-        f"--log {preset.name}: no column {names}; name the held-out score with --score; "
-        f"{did_you_mean(preset.scores[0].name, sorted(columns), 'columns')}"
+        f"--log {preset.name}: no column {' or '.join(preset.scores)}; name the held-out score with --score; "
+        f"{did_you_mean(preset.scores[0], sorted(columns), 'columns')}"
     )
 
 

@@ -184,15 +184,6 @@ def eq1_file(path: Path, *, end: float = 1500.0, noise: float = 0.0) -> Path:
     return path
 
 
-def test_a_ceiling_of_the_task_bounds_a_from_above(tmp_path):
-    path = str(eq1_file(tmp_path / "curves.csv", end=110.0, noise=0.004))
-    alone, bounded = (json.loads(run("fit", path, "--json", *more))[0] for more in ((), ("--ceiling", "0.7")))
-    assert alone["A_hi"] > 0.8
-    assert bounded["A_lo"] < 0.6 < bounded["A_hi"] <= 0.7
-    too_low, _ = json.loads(run("fit", path, "--json", "--ceiling", "0.3", code=1))
-    assert "above the ceiling 0.3" in too_low["reason"]
-
-
 def test_one_curve_with_a_fit_is_enough_and_the_ending_of_the_file_may_be_in_capitals(tmp_path):
     a, b = json.loads(run("fit", str(eq1_file(tmp_path / "curves.CSV")), "--json"))
     assert (a["A"], a["C_mid"]) == (pytest.approx(0.6, abs=0.005), pytest.approx(100, rel=0.02))

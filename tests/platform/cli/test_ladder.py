@@ -46,13 +46,6 @@ def test_a_file_with_scales_is_a_sweep_at_each_and_ends_in_the_ladder(trained):
     assert found["scales"][0]["parameters"] < found["scales"][1]["parameters"]
 
 
-def test_a_dry_run_shows_every_scale_and_json_has_one_document(trained):
-    printed = platform("sweep", "steps.yaml", "--dry-run")
-    assert printed.index("scale smoke:") < printed.index("scale bench:")
-    refused = CliRunner().invoke(app, ["sweep", "steps.yaml", "--json"])
-    assert "platform ladder steps.yaml --json" in str(refused.exception)
-
-
 def test_a_dry_run_shows_the_scales_of_a_family_and_a_mistake_in_the_last_is_found_before_the_first_trains(trained):
     family = (trained / "steps.yaml").read_text().replace("[smoke, bench]", "{of: smoke, model_size: [0.25, 1]}")
     (trained / "family.yaml").write_text(family.replace("name: steps", "name: family"))

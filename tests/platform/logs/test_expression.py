@@ -106,12 +106,6 @@ def test_any_text_is_an_expression_or_is_refused_in_words(text):
         assert {*columns_of(parse(text, columns, option="--score"))} <= {*columns}
 
 
-def test_the_time_since_the_row_before_counts_the_steps_between():
-    columns = {"step": np.array([10.0, 15.0, 20.0]), "step_time": np.array([3.0, math.nan, 4.0])}
-    found = parse("cumsum(step_time * diff(where(step_time > 0, step)))", columns, option="--compute")
-    assert evaluate(found, columns, 3).tolist() == [30.0, 30.0, 70.0]
-
-
 @pytest.mark.parametrize(
     ("text", "columns"),
     [

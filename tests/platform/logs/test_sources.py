@@ -92,14 +92,6 @@ def test_event_files_as_tensorboards_writer_writes_them(tmp_path):
     assert log.columns.keys() == {"step", "eval/aime", "perf/step_time"}
 
 
-def test_a_second_event_file_of_a_resumed_run_comes_after_the_first(tmp_path):
-    for number, value in enumerate((0.1, 0.9)):
-        writer = event_writer(tmp_path / "run", filename_suffix=f".{number}")
-        writer.add_scalar("acc", value, 7)
-        writer.close()
-    assert only_log(tmp_path / "run").columns["acc"].tolist() == pytest.approx([0.1, 0.9])
-
-
 def test_an_event_that_is_half_written_is_left_out_and_said_and_damage_is_refused(tmp_path):
     writer = event_writer(tmp_path / "run")
     for step in range(3):
@@ -283,30 +275,17 @@ def test_a_folder_must_hold_one_log(tmp_path):
         find_log(tmp_path / "none")
 
 
-def test_a_file_that_is_called_like_every_other_is_named_by_its_folder(tmp_path):
+def test_a_file_with_a_general_name_is_named_by_its_folder(tmp_path):
     (folder := tmp_path / "dapo-s1").mkdir()
     (folder / "metrics.jsonl").write_text('{"step": 1, "acc": 0.1}\n')
     (folder / "config.json").write_text("{}")
     assert find_log(folder / "metrics.jsonl").name == find_log(folder).name == "dapo-s1"
 
 
-@pytest.mark.parametrize(
-    ("library", "name", "said"),
-    [
-        ("tensorboard", "run/events.out.tfevents.1", "a TensorBoard event file is read with the library tensorboard"),
-        ("wandb", "run/run-x.wandb", "an offline run of W&B is read with the library wandb"),
-        ("pyarrow", "run/a.parquet", "a Parquet file is read with the library pyarrow"),
-    ],
-)
-def test_a_library_that_is_missing_is_refused_with_the_command_that_brings_it(
-    tmp_path, monkeypatch, library, name, said
-):
-    (path := tmp_path / name).parent.mkdir()
-    path.touch()
-    for module in [one for one in sys.modules if one.partition(".")[0] == library]:
+def test_a_library_that_is_missing_is_refused_with_the_command_that_brings_it(tmp_path, monkeypatch):
+    (path := tmp_path / "run-x.wandb").touch()
+    for module in [one for one in sys.modules if one.partition(".")[0] == "wandb"]:
         monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(AblationsError) as raised:
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(AblationsError, match=r"an offline run of W&B is read .* wandb, which .*`pip install wandb`$"):
         only_log(path)
-    assert f"{said}, which " in str(raised.value)
-    assert str(raised.value).endswith(f"run `pip install {library}`")

@@ -88,18 +88,6 @@ def test_exclude_leaves_out_every_combination_it_matches_and_forms_in_one_file_a
     assert [(v.recipe.batch.prompts, v.recipe.batch.generations) for v in study.variants[2:4]] == [(4, 8), (16, 2)]
 
 
-def test_runs_are_variants_times_seeds_named_by_identity(expanded):
-    study = expanded("axes: {logits: [bf16]}\nseeds: [3, 1]\n")
-    assert [(run.variant, run.seed) for run in study.runs] == [
-        ("scalerl", 3), ("scalerl", 1), ("logits=bf16", 3), ("logits=bf16", 1),
-    ]  # fmt: skip
-    assert [run.id for run in study.runs[:2]] == [
-        study.reference.recipe.identity(3),
-        study.reference.recipe.identity(1),
-    ]
-    assert len({run.id for run in study.runs}) == 4
-
-
 def test_a_setting_of_the_command_line_holds_for_every_variant_before_its_own(expanded):
     body = "axes:\n  size:\n    big: {batch.prompts: {times: 2}}\n"
     study = expanded(body, sets=["batch.prompts=5", "loss={type: grpo}"])

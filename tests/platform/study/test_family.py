@@ -8,7 +8,6 @@ from ablations.files.source import read_yaml
 from ablations.study.expand import expand
 from ablations.study.family import ScaleFamily
 from ablations.study.resolve import load_resolved, planned_scale
-from ablations.study.sweep import load_sweep
 
 BENCH = REPOSITORY / "recipes/scales/bench.yaml"
 
@@ -61,13 +60,3 @@ def test_a_model_that_does_not_think_has_longer_answers_alone_and_no_other_size(
     ]
     with pytest.raises(FileError, match="the model is pretrained, and has one size"):
         ScaleFamily(of="smollm", model_size=(1, 4)).overrides("smollm-size4", smollm, source)
-
-
-def test_a_scale_is_called_like_its_file(tmp_path):
-
-    path = tmp_path / "made.yaml"
-    path.write_text(
-        f"name: made\nreference: scalerl\nscales: {{of: {BENCH}, batch: [1.5, 1]}}\naxes: {{loss.type: [dapo]}}\n"
-    )
-    assert load_sweep(path).named_scales == ("bench-batch1.5", "bench")
-    assert expand(path, scale="bench-batch1.5").reference.recipe.batch.prompts == 24

@@ -25,10 +25,6 @@ EXPECTED = {
         "5: axes.loss: found 'grpo'; must be a list of values, or `name: {path: value}` for each of them"
     ),
     "axis_listed_twice.yaml": "5: axes.batch.prompts: 4 is listed twice; list each value once",
-    "axis_lists_mappings.yaml": (
-        "5: axes.loss.0: found a mapping; must be a number or a word; give any other value a name"
-    ),
-    "axis_value_empty.yaml": "6: axes.rate.low: found nothing; must be a mapping",
     "axis_value_of_reference.yaml": (
         "5: axes.batch.prompts.1: no effect: this is 'scalerl' itself; remove it, or set another value"
     ),
@@ -38,7 +34,6 @@ EXPECTED = {
     ),
     "budget_is_a_word.yaml": "5: budget: found '300h'; write `budget: {compute: 1}`, in the unit of the scale",
     "budget_misspelt.yaml": "9: budget.fit_no: unknown key 'fit_no'; did you mean 'fit_on'?",
-    "budget_zero.yaml": "7: budget.compute: found 0; must be above 0",
     "control_character.yaml": (
         "2: not YAML: control character '\\x00'; check the indentation, brackets and quotes around this line"
     ),
@@ -46,7 +41,6 @@ EXPECTED = {
     "duplicate_name.yaml": "7: variants.loo-logits: a second variant is named 'loo-logits'; rename one",
     "empty.yaml": "1: the file is empty; write `key: value` lines",
     "exclude_unknown_axis.yaml": "8: exclude.0: excludes nothing; did you mean 'logits'?",
-    "exclude_without_grid.yaml": "7: exclude.0: excludes nothing; there are no axes of grid and zip",
     "fit_window_empty.yaml": "7: budget: fit_from 0.5 must lie below fit_on 0.5",
     "grid_is_a_list.yaml": "4: grid: found a list; write `grid: {loss.type: [cispo, dapo], batch.prompts: [16, 32]}`",
     "grid_sets_twice.yaml": (
@@ -72,7 +66,6 @@ EXPECTED = {
         "indentation, brackets and quotes around this line"
     ),
     "nothing_to_compare.yaml": "1: nothing to compare; add leave_one_out, axes, grid, zip, variants or search",
-    "override_boolean_for_number.yaml": "5: variants.a.batch.prompts: found true; must be an integer, in digits only",
     "override_breaks_a_sum.yaml": "5: variants.a.model.heads: hidden 32 must divide into 3 heads of even size",
     "override_inside_a_number.yaml": (
         "5: variants.a.batch.prompts.tmes: unknown key 'tmes': batch.prompts is 8 and has no keys; write a number, "
@@ -96,13 +89,9 @@ EXPECTED = {
     "override_unknown_type.yaml": "6: variants.a.loss.type: unknown type 'grppo'; did you mean 'grpo'?",
     "override_unknown_type_with_keys.yaml": "6: variants.a.loss.type: unknown type 'dpao'; did you mean 'dapo'?",
     "override_unknown_value.yaml": "5: variants.a.advantage: unknown value 'btach'; did you mean 'batch'?",
-    "published_unknown.yaml": "8: published.low: unknown variant 'low'; variants are: scalerl, rate=low",
     "python_tag.yaml": "5: variants.a.batch.prompts: the tag !!python/name:os.system; write plain values without tags",
     "recipes/resources.yaml": "2: resources: unknown key 'resources'; this key belongs in a scale or a sweep",
     "recipes/text_for_number.yaml": "2: off_policy.k: found '8'; must be an integer, in digits only",
-    "recipes/union_as_word.yaml": (
-        "1: loss: found 'cispo'; must be a mapping with a type, one of: cispo, grpo, dapo, gspo"
-    ),
     "recipes/unknown_key.yaml": "2: los: unknown key 'los'; did you mean 'loss'?",
     "recursive_alias.yaml": "4: variants.again: an alias that contains itself; write the value out",
     "resources_in_a_variant.yaml": (
@@ -111,9 +100,6 @@ EXPECTED = {
     ),
     "resources_option_of_the_platform.yaml": (
         "7: resources.sbatch.job_name: the platform sets job-name itself; remove it"
-    ),
-    "resources_option_that_waits.yaml": (
-        "6: resources.sbatch.wait: wait would hide the jobs from the platform; remove it"
     ),
     "resources_option_twice.yaml": (
         "6: resources.sbatch: gpu-bind is written twice, with - and with _; remove one of them"
@@ -133,9 +119,6 @@ EXPECTED = {
     "scales/task_key.yaml": (
         "3: tasks.0.symbol: unknown key 'symbol'; did you mean 'symbols'? keys of k_smallest are: name"
     ),
-    "search_choices_beside_low.yaml": (
-        "7: search.space.batch.prompts: low has no effect beside choices; write a range or choices"
-    ),
     "search_cmaes_with_choices.yaml": (
         "4: search: sampler cmaes searches ranges only, and loss.type has choices; use tpe or gp"
     ),
@@ -154,8 +137,6 @@ EXPECTED = {
     "search_named_like_a_trial.yaml": (
         "9: variants.trial-000: 'trial-000' is reserved for a trial of the search; rename it"
     ),
-    "search_range_of_a_word.yaml": "7: search.space.loss.type: unknown type '1.0'; types are: cispo, grpo, dapo, gspo",
-    "search_refused_inside.yaml": "7: search.space.model.hidden: found 20; must be a multiple of 8",
     "search_refused_together.yaml": (
         "7: search.space.off_policy.k: with off_policy.k = 1, batch.prompts = 1: 16 decoding slots hold more than "
         "k + 1 = 2 batches of 1 x 4 rollouts, so most slots could never be filled; use at most 8"
@@ -169,28 +150,18 @@ EXPECTED = {
     ),
     "pairs_clash.yaml": "7: pairs.0: 'dapo' and 'capped' both set loss.type; pair variants of different settings",
     "pairs_number.yaml": "7: pairs: found 2, of 1 possible pair; write true for all of them",
-    "pairs_of_nothing.yaml": "6: pairs: no two variants change different settings; remove it, or add one",
     "pairs_unknown.yaml": "7: pairs.0: unknown variant 'smal'; did you mean 'small'?",
     "scales_family_heads.yaml": "3: scales.model_size.1: found 2, which turns 2 heads into 2.83; write 1 or 2.25",
     "scales_family_key.yaml": "3: scales.size: unknown key 'size'; keys of scales are: of, model_size, length, batch",
     "scales_family_twice.yaml": "3: scales: two scales are bench-batch4; list each once",
-    "scales_family_uneven.yaml": (
-        "3: scales: 3 of model_size and 2 of batch; write one number for every scale in each list"
-    ),
     "scales_one.yaml": "3: scales: found one scale; write `scale: smoke`, or add a larger one to `scales`",
-    "scales_with_scale.yaml": "1: scales and scale exclude each other; write one of them",
     "search_with_stop.yaml": "8: stop: no effect on a search; remove it; every trial trains for budget.compute",
     "tab.yaml": "5: a tab in the indentation; indent with spaces",
     "times_of_a_word.yaml": "5: variants.a.advantage: {times: 2} cannot multiply 'batch'; times needs a number",
     "times_out_of_range.yaml": "5: variants.a.tasks.0.symbols: found 72; must be at most 36",
-    "two_documents.yaml": (
-        "7: not YAML: expected a single document in the stream (line 1): but found another document; check the "
-        "indentation, brackets and quotes around this line"
-    ),
     "two_names_one_recipe.yaml": "6: variants.four: 'four' is the same recipe as 'half'; remove one of them",
     "two_problems.yaml": "7: seeds.0: found -1; must be at least 0",
     "unknown_key.yaml": "7: bugdet: unknown key 'bugdet'; did you mean 'budget'?",
-    "unknown_scale.yaml": "3: scale: unknown scale 'tinny'; did you mean 'tiny'?",
     "zip_uneven.yaml": "6: zip.batch.generations: found 3 values; must be 2, as many as batch.prompts has",
 }
 """The line, the key and the words of each message, or how they begin."""

@@ -33,14 +33,6 @@ def space_of(study: Study) -> SearchSpace:
     return study.space
 
 
-def test_one_objective_or_a_list_of_them_may_be_written(expanded):
-    one = expanded("    batch.prompts: {low: 4, high: 16}\n", "  trials: 2\n  objective: {type: score_at, budget: 2}\n")
-    assert one.sweep.search.objective == (ScoreAt(budget=2.0),)
-    several = "  trials: 2\n  objective:\n  - {type: asymptote, of: mean}\n  - {type: compute_to_reach, score: 0.6}\n"
-    two = expanded("    batch.prompts: {low: 4, high: 16}\n", several)
-    assert two.sweep.search.objective == (Asymptote(of="mean"), ComputeToReach(score=0.6))
-
-
 def test_a_range_of_an_integer_setting_holds_integers(expanded):
     (prompts,) = space_of(expanded("    batch.prompts: {low: 4, high: 16, step: 4}\n")).dimensions
     assert prompts.values() == [4, 8, 12, 16]
