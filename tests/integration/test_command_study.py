@@ -82,29 +82,6 @@ def test_a_cancelled_run_ends_its_program_and_the_same_command_goes_on(platform,
     assert list(steps_by_run(home).values()) == [list(range(31))] * 2
 
 
-def test_a_failing_program_says_why_in_status_and_logs(platform, tmp_path, home):
-    script = "run.log(step=0, compute=0, score=0.5)\nraise OSError('no data')\n"
-    file = write_study(tmp_path / "study", script, seeds="[0]")
-    platform("sweep", str(file), code=1)
-    for run in json.loads(platform("status", "own", "--json", code=None).stdout)["runs"]:
-        assert run["state"] == "failed"
-        assert "exit code 1 at 0 of 100 tokens. Last 4 lines of its output: " in run["message"]
-        assert run["message"].endswith("OSError: no data")
-    assert "OSError: no data" in platform("logs", "settings").stdout
-
-
-def test_a_search_proposes_values_of_the_configuration(platform, tmp_path, home):
-    file = write_study(
-        tmp_path / "study",
-        CURVE,
-        axes="",
-        seeds="[0]",
-        search="{space: {rate: {low: 0.05, high: 0.5}}, trials: 1, sampler: random}",
-    )
-    assert "trial-000" in platform("sweep", str(file)).stdout
-    assert sorted(map(len, steps_by_run(home).values())) == [11] * 2
-
-
 @pytest.mark.studies
 def test_the_study_that_is_shipped_finds_the_slower_learning_rate(platform, home):
     platform("sweep", str(REPOSITORY / "sweeps" / "command" / "bandit.yaml"))

@@ -120,19 +120,6 @@ def test_dry_run_prints_the_runs_and_writes_nothing(platform, study, home):
     assert is_untouched(home)
 
 
-@pytest.mark.studies
-def test_a_cancelled_sweep_keeps_its_work_and_goes_on(platform, study, home):
-    process = start(home, "sweep", str(study), "--budget", "20x", "--jobs", "1")
-    wait_until(lambda: list(home.glob("runs/*/metrics.jsonl")), "a run that trains", process=process)
-    platform("cancel", "small")
-    assert process.wait(timeout=60) == 3
-    states = [run["state"] for run in json.loads(platform("status", "--json", code=3).stdout)["runs"]]
-    assert states == ["cancelled", "pending", "pending"]
-    platform("sweep", str(study), "--budget", "0.5", "--shorten")  # the cancelled run may have trained further
-    rows = read_metrics(home)
-    assert len(rows) == NUM_RUNS
-
-
 def test_ctrl_c_lets_runs_write_their_checkpoints(platform, study, home):
     process = start(home, "sweep", str(study), "--budget", "20x")
     wait_until(lambda: list(home.glob("runs/*/metrics.jsonl")), "a run that trains", process=process)

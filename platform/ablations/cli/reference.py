@@ -57,11 +57,11 @@ def row(parameter: Any) -> str:
     """The parameter's row in the table of its command."""
     is_plain = isinstance(parameter.default, str | int | float) and parameter.default is not False
     default = f"`${parameter.envvar}`" if parameter.envvar else f"`{parameter.default}`" if is_plain else ""
-    cells = (f"`{usage(parameter)}`", values(parameter), default, parameter.help or "")
+    cells = (f"`{usage(parameter)}`", allowed(parameter), default, parameter.help or "")
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def values(parameter: Any) -> str:
+def allowed(parameter: Any) -> str:
     """The allowed values: `whole number, ≥ 1`, `local` or `slurm`; empty for a switch."""
     kind = parameter.type_descriptor.annotation
     if get_origin(kind) is Literal:

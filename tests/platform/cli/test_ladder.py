@@ -4,18 +4,30 @@ import json
 import shutil
 
 import pytest
-from fixtures_home import make_ladder
+from fixtures_home import make_ladder, settled
 from typer.testing import CliRunner
 
 from ablations.cli import app
+from ablations.findings.results import read_results
+from ablations.home.started_sweep import read_sweep
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A folder with a home in which every run of `steps.yaml` is trained at both scales, and its fits are kept."""
+    folder = tmp_path_factory.mktemp("ladder")
+    home = make_ladder(folder)
+    for name in home.sweep_names():
+        read_results(settled(read_sweep(home, name)))
+    return folder
 
 
 @pytest.fixture
-def trained(tmp_path, monkeypatch):
-    """A home folder in which every run of `steps.yaml` is trained at both scales."""
+def trained(fitted, tmp_path, monkeypatch):
+    """A copy of it, in which commands run."""
+    shutil.copytree(fitted, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    home = make_ladder(tmp_path)
-    monkeypatch.setenv("ABLATIONS_HOME", str(home.path))
+    monkeypatch.setenv("ABLATIONS_HOME", str(tmp_path / "home"))
     return tmp_path
 
 

@@ -62,6 +62,13 @@ def test_base_and_set_change_the_reference_and_so_every_variant(tmp_path):
     assert settings_of(found) == {"settings": configuration(0.3, "sgd"), "rate=0.2": configuration(0.2, "sgd")}
 
 
+def test_a_search_proposes_values_of_the_configuration(tmp_path):
+    space = study(tmp_path, axes="", search="{space: {rate: {low: 0.01, high: 1.0, log: true}}, trials: 3}").space
+    assert space is not None
+    recipe, settings = space.vary({"rate": 0.5})
+    assert (recipe.settings, settings) == (configuration(0.5), {"rate": 0.5})
+
+
 def test_ids_follow_command_configuration_overrides_seed_and_code_and_nothing_else(tmp_path):
     first = ids(study(tmp_path / "a"))
     assert len(set(first)) == 4
