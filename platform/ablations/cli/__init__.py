@@ -24,8 +24,7 @@
     doctor.py    doctor; diagnose.py: what it says of a run
     audit.py     audit: kept answers judged a second time
     mcp.py       mcp: a server for agents
-    tools.py     its tools: the commands with --json
-    background.py  a sweep that goes on without the command that started it
+    tools.py     its tools: the commands with --json, and sweeps that go on without it
     findings.py  what check and doctor find, on a terminal and for scripts
     error_document.py  an error as JSON
     reference.py every command as Markdown: docs/commands.md

@@ -37,20 +37,8 @@ if TYPE_CHECKING:
     from ablations.terminal.screen import Screen
 
 QuestionName = Literal["level", "ceiling", "compute"]
-STUDY_HEADINGS = {
-    "mark": "",
-    "seeds": "seeds",
-    "budget": "budget",
-    "samples": "samples",
-    "runs": "runs",
-    "cost": "cost",
-    "left": "to train",
-    "time": "time",
-    "level": "level",
-    "ceiling": "ceiling",
-    "compute": "compute",
-}
-"""Column headings by field of `DesignLine`."""
+STUDY_HEADINGS = {"mark": "", "left": "to train"}
+"""Column headings of the fields of `DesignLine` that are not called like them."""
 
 
 def design(
@@ -175,18 +163,19 @@ def check_wanted(question: QuestionName, detect: float) -> float:
 
 def design_table(prospect: "Prospect") -> "Listing":
     """One line per design, the cheapest to train first."""
-    from dataclasses import asdict
+    from dataclasses import asdict, fields
 
-    from ablations.report.words.design import design_line
+    from ablations.report.words.design import DesignLine, design_line
     from ablations.terminal.listing import Column, Listing
 
     study = prospect.blueprint.study
     title = f"{study.sweep.name}{at_scale(study.scale)}: smallest detectable difference, by design"
     hidden = set() if prospect.known.speed else {"time"}
     hidden |= set() if any(one.costs.left != one.costs.whole for one in prospect.designs) else {"left"}
-    shown = {field: heading for field, heading in STUDY_HEADINGS.items() if field not in hidden}
+    shown = [field.name for field in fields(DesignLine) if field.name not in hidden]
     columns = [
-        Column(heading=heading, kind="name" if field == "mark" else "number") for field, heading in shown.items()
+        Column(heading=STUDY_HEADINGS.get(field, field), kind="name" if field == "mark" else "number")
+        for field in shown
     ]
     table = Listing(columns=columns, title=title)
     for one in prospect.by_cost:

@@ -96,18 +96,18 @@ def content_of(path: Path) -> bytes:
         raise unreadable(path, error) from None
 
 
-def damaged(path: Path, why: object) -> FileError:
+def damage_error(path: Path, why: object) -> FileError:
     """The error for a binary file whose content is not what its writer wrote."""
     return Place(source=str(path)).error(str(why), "copy the file again from its source")
 
 
-def decoded(path: Path, records: Iterable[bytes], decode: Callable[[bytes], Any], damage: Any) -> Iterator[Any]:
+def decoded_records(path: Path, records: Iterable[bytes], decode: Callable[[bytes], Any], damage: Any) -> Iterator[Any]:
     """The messages in the records of a binary file; FileError for a record at which `decode` raises `damage`."""
     for number, record in enumerate(records, start=1):
         try:
             yield decode(record)
         except damage as error:
-            raise damaged(path, f"record {number} is damaged ({error})") from None
+            raise damage_error(path, f"record {number} is damaged ({error})") from None
 
 
 def unreadable(path: Path, error: OSError) -> FileError:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ablations.errors import AblationsError
 from ablations.logs.extras import extra
-from ablations.logs.log import HALF_WRITTEN, Log, content_of, damaged, decoded
+from ablations.logs.log import HALF_WRITTEN, Log, content_of, damage_error, decoded_records
 from ablations.logs.rows import log_of_rows
 
 LENGTH_FIELD, CHECKSUM = 8, 4
@@ -35,9 +35,9 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
         try:
             records, is_whole = split_records(content_of(path), checksum)
         except ValueError as error:
-            raise damaged(path, error) from None
+            raise damage_error(path, error) from None
         notes = notes if is_whole else (HALF_WRITTEN,)
-        for event in decoded(path, records, events.Event.FromString, damage):
+        for event in decoded_records(path, records, events.Event.FromString, damage):
             for tag, value in _scalars(event, arrays):
                 # One row a step, and a further one for a tag that comes again.
                 if tag in (row := at_step.setdefault(event.step, {})):

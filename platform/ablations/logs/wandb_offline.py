@@ -12,7 +12,7 @@ from typing import Any
 
 from ablations.errors import Place
 from ablations.logs.extras import extra
-from ablations.logs.log import HALF_WRITTEN, Log, content_of, damaged, decoded
+from ablations.logs.log import HALF_WRITTEN, Log, content_of, damage_error, decoded_records
 from ablations.logs.rows import flat, log_of_rows
 
 BEGINNING = b":W&B"
@@ -36,10 +36,10 @@ def read_wandb_file(path: Path, name: str) -> Log:
     try:
         records, is_whole = split_blocks(content)
     except ValueError as error:
-        raise damaged(path, error) from None
+        raise damage_error(path, error) from None
     rows: list[tuple[str, dict[str, Any]]] = []
     config: dict[str, str] = {}
-    for number, message in enumerate(decoded(path, records, messages.Record.FromString, damage), start=1):
+    for number, message in enumerate(decoded_records(path, records, messages.Record.FromString, damage), start=1):
         kind = message.WhichOneof("record_type")
         if kind == "history":
             row = {"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in message.history.item}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ablations.study.vary import settings_of
+from ablations.study.vary import plain_settings
 from ablations.text import setting_text
 from scalerl.recipe.command import AnyRecipe
 
@@ -41,7 +41,7 @@ def recipe_settings(recipe: AnyRecipe) -> dict[str, str]:
 
     The folder of a user's own function is left out: every run has its copy, and the hashes show any difference.
     """
-    return dict(_settings(settings_of(recipe)))
+    return dict(_settings(plain_settings(recipe)))
 
 
 def _settings(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from ablations.errors import FileError, Place
 from ablations.files.source import Source
 from ablations.study.override import Override, options_in
 from ablations.study.search_space import Dimension, Search
-from ablations.study.vary import settings_of, value_at, vary
+from ablations.study.vary import plain_settings, value_at, vary
 from scalerl.recipe.command import AnyRecipe
 
 Point = dict[str, int | float | str]
@@ -154,7 +154,7 @@ class SearchSpace:
 
 def search_space(search: Search, source: Source, reference: AnyRecipe) -> SearchSpace:
     """The space under `search:` in a sweep file; raises FileError if the recipe rejects one of the checked points."""
-    settings = settings_of(reference)
+    settings = plain_settings(reference)
     space = SearchSpace(
         reference=reference,
         dimensions=tuple(_dimension(name, written, source, settings) for name, written in search.space.items()),

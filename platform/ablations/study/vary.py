@@ -18,11 +18,11 @@ def vary(base: AnyRecipe, overrides: Sequence[Override]) -> tuple[AnyRecipe, dic
 
 def changes_of(recipe: AnyRecipe, reference: AnyRecipe, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings in which a recipe differs from the reference; a value equal to the reference's is left out."""
-    own, other = settings_of(recipe), settings_of(reference)
+    own, other = plain_settings(recipe), plain_settings(reference)
     return {path: value for path, value in settings.items() if value_at(own, path) != value_at(other, path)}
 
 
-def settings_of(recipe: AnyRecipe) -> dict[str, Any]:
+def plain_settings(recipe: AnyRecipe) -> dict[str, Any]:
     """Every setting of a recipe as plain data; for a program, its configuration."""
     return recipe.settings if isinstance(recipe, CommandRecipe) else recipe.model_dump(mode="json")
 
