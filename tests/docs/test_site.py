@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 from dashboard.browser import CHROMIUM, require_chromium
@@ -84,21 +83,3 @@ def test_the_search_works_on_pages_that_are_opened_from_a_folder(site, chromium)
     page.keyboard.type("wandb")
     page.get_by_role("link", name="Coming from W&B, MLflow, TRL, Hydra").first.wait_for()
     assert [url for url in requests if not url.startswith("file:")] == []
-
-
-def test_indented_blocks_become_fenced_ones_with_their_language():
-    spec = spec_from_file_location("fences", REPOSITORY / "docs/_site/fences.py")
-    assert spec is not None
-    assert spec.loader is not None
-    fences = module_from_spec(spec)
-    spec.loader.exec_module(fences)
-    page = (
-        "Text:\n\n    platform list   # all\n\n    loo  3 runs\n\n"
-        "```yaml\n\n    kept: 1\n```\n\n    seeds: [0]\n\n    import os\n"
-    )
-    assert fences.fenced(page) == (
-        "Text:\n\n```bash\nplatform list   # all\n```\n\n```text\nloo  3 runs\n```\n\n"
-        "```yaml\n\n    kept: 1\n```\n\n```yaml\nseeds: [0]\n```\n\n```python\nimport os\n```\n"
-    )
-    assert fences.language('{"a": 1}\n') == "json"
-    assert fences.language("error: it is: broken: here\n") == "text"

@@ -64,4 +64,5 @@ _PLAN, _FIT = TypeAdapter(Plan), TypeAdapter(FitOptions)
 
 
 def _variant(content: dict[str, Any]) -> PlannedVariant:
-    return PlannedVariant(**content | {"runs": tuple(PlannedRun(**run) for run in content["runs"])})
+    runs: Any = tuple(PlannedRun(**run) for run in content["runs"])
+    return PlannedVariant(**content | {"runs": runs})
