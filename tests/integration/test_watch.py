@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from fixtures_home import make_home
@@ -14,6 +15,8 @@ from integration.conftest import start
 from waiting import wait_until
 
 LIMIT_S = 240.0
+HEARS_CTRL_C = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+"""For a command: a shell that runs the tests in the background hands down an ignored Ctrl-C."""
 
 
 @pytest.fixture
@@ -25,13 +28,10 @@ def following(home, tmp_path):
         output = tmp_path / f"output-{len(started)}"
         with output.open("wb") as file:
             command = [sys.executable, "-m", "ablations.cli", *arguments, "--home", str(home)]
-            process = subprocess.Popen(
-                command, stdout=file, stderr=subprocess.STDOUT, preexec_fn=lambda: signal.signal(signal.SIGINT, default)
-            )
+            process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, preexec_fn=HEARS_CTRL_C)
         started.append(process)
         return process, output
 
-    default = signal.default_int_handler
     yield follow
     for process in started:
         process.kill()
@@ -80,7 +80,14 @@ def test_in_a_terminal_the_watch_is_a_live_table(home):
     make_home(home, fraction=0.5, state="running")
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "ablations.cli", "status", "-w", "--home", str(home)]
-    watch = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=os.environ | {"TERM": "xterm"})
+    watch = subprocess.Popen(
+        command,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=os.environ | {"TERM": "xterm"},
+        preexec_fn=HEARS_CTRL_C,
+    )
     os.close(theirs)
     try:
         seen = b""
