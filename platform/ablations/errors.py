@@ -57,7 +57,6 @@ class Place:
         return Path() if self.line is None else Path(self.source).parent
 
     def error(self, found: str, right: str = "") -> "FileError":
-        """A `FileError` at this place."""
         return FileError(FileProblem(place=self, found=found, right=right))
 
     def __str__(self) -> str:

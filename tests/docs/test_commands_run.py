@@ -14,7 +14,6 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Sequence
-from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,6 @@ from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.errors import AblationsError
 from ablations.files.source import read_yaml
 from ablations.findings.results import read_results
 from ablations.home.home import Home
@@ -193,7 +191,7 @@ def place(trained, tmp_path, monkeypatch):
     folder = tmp_path / "ablations"
     shutil.copytree(trained, folder, symlinks=True)
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(import_module("ablations.cli.options"), "PIPE_WIDTH", WIDTH)
+    monkeypatch.setattr("ablations.cli.options.PIPE_WIDTH", WIDTH)
     monkeypatch.setattr("sys.argv", ["platform"])
     monkeypatch.setattr("ablations.answers.simulated_runs.NUM_CURVES", 2)
     for name in ("ABLATIONS_HOME", "MLFLOW_TRACKING_URI"):
@@ -305,21 +303,6 @@ def test_the_misspelt_setting_of_the_tutorial_is_refused_in_its_words(place):
     (place / "my_study.yaml").write_text(study(with_dapo=False).replace("off_policy:", "off_polcy:"))
     refused = CliRunner().invoke(app, ["sweep", "my_study.yaml"])
     assert str(refused.exception).startswith(shown.removeprefix("error: ").removesuffix("...\n"))
-
-
-def test_what_is_checked_is_what_the_pages_say(place):
-    assert [one.commands for one in blocks(TUTORIAL)][:2] == [
-        ["make install", "source .venv/bin/activate"],
-        [],
-    ]
-    assert "platform show loo" in [command for one in blocks(REPOSITORY / "README.md") for command in one.commands]
-    with pytest.raises(AssertionError, match="neither runs here nor is it named"):
-        run("pip install ablations", "README.md:1", place)
-    with pytest.raises(Exception, match="No such option"):
-        run("platform compare --papers", "README.md:1", place)
-    assert not is_file(Block(line=1, text="seed: [0]\n"), "README.md:1", place)
-    with pytest.raises(AblationsError, match="unknown key 'type'"):
-        is_file(Block(line=1, text="budget: {type: 1}\n"), "README.md:1", place)
 
 
 def test_numbers_may_differ_by_one_in_the_last_digit_and_words_in_nothing():

@@ -1,10 +1,9 @@
 """The numbers in the text of README, first page and tutorial, and the first figure, are those of the kept runs."""
 
 import re
-from pathlib import Path
 
 import pytest
-from page_numbers import FIGURE, SAID, Facts, Said, figure, line, short, with_numbers
+from page_numbers import FIGURE, SAID, Facts, figure, line, with_numbers
 from places import REPOSITORY
 
 PAGES = ("README.md", "docs/index.md", "docs/tutorial.md")
@@ -64,20 +63,3 @@ def test_the_figure_is_what_the_code_draws_of_the_kept_runs(facts):
 
 def steps_at_one(run):
     return next(row["step"] for row in run["rows"] if row["compute_gpu_hours"] >= 625)
-
-
-def test_a_number_is_written_in_its_place_whatever_the_lines_are():
-    said = Said(page="a.md", text="needs {} times the\ncompute ({} to {})", numbers=lambda _: [])
-    (found,) = said.pattern.finditer("It needs 1.57 times\nthe compute (1.2 to 1,000.5).")
-    assert found.groups() == ("1.57", "1.2", "1,000.5")
-    assert [short(0.061), short(-0.061), short(0.5, 2)] == [".061", "-.061", ".50"]
-
-
-def test_a_page_that_no_longer_says_a_sentence_is_an_error(facts):
-    with pytest.raises(ValueError, match=r"docs/index.md: found 0 times"):
-        with_numbers("docs/index.md", "nothing", facts)
-
-
-def test_all_pages_are_written(facts):
-    assert {said.page for said in SAID} == set(PAGES)
-    assert all(Path(REPOSITORY / page).exists() for page in PAGES)

@@ -44,9 +44,3 @@ def test_a_map_names_what_is_there(room):
     assert files | rooms <= words, "the map leaves these out"
     missing = {name for name in named(room) - public(room) if not any(room.glob(f"{name.removesuffix('.py')}*"))}
     assert not missing, "the map names what is not there"
-
-
-def test_the_maps_are_read():
-    assert {"train", "health"} <= named(REPOSITORY / "trainer/scalerl/run")
-    assert {"frozen", "rollout", "objective", "run"} <= named(REPOSITORY / "trainer/scalerl")
-    assert len(ROOMS) > 30

@@ -7,23 +7,13 @@ import pytest
 from pages import PAGES, mentioned
 from places import REPOSITORY
 
-from ablations.cli import app
-from ablations.cli.reference import parameters_of
+from ablations.cli.reference import COMMANDS_BY_NAME
 
 README = REPOSITORY / "README.md"
 FOLDERS = "benchmarks|dashboard|docs|platform|recipes|sweeps|tests|trainer"
 OPTIONS = {
-    one.name or one.callback.__name__: {
-        "--help",
-        *(
-            name
-            for parameter in parameters_of(one.callback)
-            if not parameter.is_argument
-            for name in parameter.usage().split(", ")
-        ),
-    }
-    for one in app.registered_commands
-    if one.callback is not None
+    name: {"--help", *(option for one in command.params for option in one.opts)}
+    for name, command in COMMANDS_BY_NAME.items()
 }
 TARGETS = set(re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE))
 
@@ -77,13 +67,3 @@ def test_links_of_the_readme_lead_somewhere():
     for path, anchor in re.findall(r"\]\(([^)\s#]+)#([^)\s]+)\)", README.read_text()):
         headings = re.findall(r"^#+ (.*)$", (REPOSITORY / path).read_text(), re.MULTILINE)
         assert anchor in [re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings]
-
-
-def test_what_is_checked_is_what_the_pages_mention():
-    contributing = REPOSITORY / "CONTRIBUTING.md"
-    assert {"trainer/scalerl/recipe/axes.py", "tests/trainer/reference_loss.py"} <= paths(contributing)
-    assert {"scalerl.schedules.pipeline", "scalerl.run.health"} <= names(REPOSITORY / "docs/design.md")
-    assert is_defined("ablations.fit.curve.Curve")
-    assert not is_defined("ablations.fit.curve.Kurve")
-    assert not is_defined("scalerl.trainer")
-    assert ("sweep", {"--scale"}) in list(calls(README))

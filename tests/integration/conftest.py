@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,8 +67,16 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path: Path, empty_store: Path) -> Path:
+    """A home folder with nothing but an empty MLflow store, which takes seconds to make."""
+    (tmp_path / "home").mkdir()
+    shutil.copy(empty_store, tmp_path / "home" / "mlflow.db")
     return tmp_path / "home"
+
+
+def is_untouched(home: Path) -> bool:
+    """Whether a command has written nothing into the home folder."""
+    return [path.name for path in home.iterdir()] == ["mlflow.db"]
 
 
 Platform = Callable[..., subprocess.CompletedProcess[str]]

@@ -70,7 +70,7 @@ def test_a_larger_budget_extends_runs_and_what_is_read_of_them_works(platform, s
 
 
 def test_a_cancelled_run_ends_its_program_and_the_same_command_goes_on(platform, study, home):
-    study.write_text(study.read_text().replace("compute: 300", "compute: 100000"))
+    study.write_text(study.read_text().replace("compute: 300", "compute: 100000").replace("[0, 1]", "[0]"))
     process = start(home, "sweep", str(study))
     wait_until(lambda: any(len(one) > 3 for one in steps_by_run(home).values()), "four rows", process=process)
     process.send_signal(signal.SIGTERM)
@@ -79,40 +79,7 @@ def test_a_cancelled_run_ends_its_program_and_the_same_command_goes_on(platform,
     assert {run["state"] for run in status["runs"]} <= {"cancelled", "pending"}
     study.write_text(study.read_text().replace("compute: 100000", "compute: 300"))
     platform("sweep", str(study))
-    assert list(steps_by_run(home).values()) == [list(range(31))] * 4
-
-
-@pytest.mark.studies
-def test_a_stop_rule_ends_a_dominated_program(platform, tmp_path, home):
-    file = write_study(tmp_path / "study", CURVE, budget="{compute: 1000}", stop="{gain_below: 0.9}", seeds="[0]")
-    assert "stopped, A" in platform("sweep", str(file)).stdout
-    steps = {
-        one["variant"]: one["step"] for one in json.loads(platform("status", "own", "--json", code=None).stdout)["runs"]
-    }
-    assert steps["settings"] == 100
-    assert steps["rate=0.2"] < 100
-
-
-def test_a_failing_program_says_why_in_status_and_logs(platform, tmp_path, home):
-    file = write_study(tmp_path / "study", "run.log(step=0, compute=0, score=0.5)\nraise OSError('no data')\n")
-    platform("sweep", str(file), code=1)
-    for run in json.loads(platform("status", "own", "--json", code=None).stdout)["runs"]:
-        assert run["state"] == "failed"
-        assert "exit code 1 at 0 of 100 tokens. Last 4 lines of its output: " in run["message"]
-        assert run["message"].endswith("OSError: no data")
-    assert "OSError: no data" in platform("logs", "settings").stdout
-
-
-def test_a_search_proposes_values_of_the_configuration(platform, tmp_path, home):
-    file = write_study(
-        tmp_path / "study",
-        CURVE,
-        axes="",
-        seeds="[0]",
-        search="{space: {rate: {low: 0.05, high: 0.5}}, trials: 2, sampler: random}",
-    )
-    assert "trial-001" in platform("sweep", str(file)).stdout
-    assert sorted(map(len, steps_by_run(home).values())) == [11] * 3
+    assert list(steps_by_run(home).values()) == [list(range(31))] * 2
 
 
 @pytest.mark.studies

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from integration.conftest import kill_tree, start
+from integration.conftest import is_untouched, kill_tree, start
 from waiting import wait_until
 
 NUM_TRIALS = 12
@@ -104,7 +104,8 @@ def test_dry_run_shows_what_would_be_searched_and_writes_nothing(platform, searc
     printed = json.loads(platform("sweep", str(search), "--dry-run", "--json").stdout)
     assert printed["search"]["space"]["batch.prompts"] == "4 to 12, step 4"
     assert [run["variant"] for run in printed["runs"]] == ["scalerl"]
-    assert not home.exists()
+    assert printed["left_gpu_hours"] == pytest.approx((1 + NUM_TRIALS) * 0.7 * 8.0)
+    assert is_untouched(home)
 
 
 def test_a_search_that_cannot_work_is_refused_before_anything_is_made(platform, search, home):
@@ -112,4 +113,4 @@ def test_a_search_that_cannot_work_is_refused_before_anything_is_made(platform, 
     refused = platform("sweep", str(search), code=2)
     assert "search.yaml:10: search.space.batch.promts: unknown key 'promts'" in refused.stderr
     assert "Traceback" not in refused.stderr
-    assert not home.exists()
+    assert is_untouched(home)

@@ -101,9 +101,3 @@ def test_ctrl_c_with_something_left_is_exit_code_3(home, server, watch):
     watching.until("rows are left")
     watching.process.send_signal(signal.SIGINT)
     assert watching.end(3).endswith("loo: stopped; run the same command again to push the rest\n")
-
-
-def test_options_without_effect_are_refused(platform, home):
-    make_home(home)
-    assert "--every 5 has no effect without --watch" in platform("sync", "--every", "5", code=2).stderr
-    assert "--json has no effect with --watch" in platform("sync", "--watch", "--json", code=2).stderr

@@ -3,9 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -76,22 +73,3 @@ def test_a_cancelled_sweep_leaves_no_generator_and_its_runs_can_go_on(platform, 
     assert not any(Path(f"/proc/{generator}").exists() for generator in generators)
     states = {run["state"] for run in json.loads(platform("status", "--json", code=None).stdout)["runs"]}
     assert states <= {"cancelled", "pending"}
-
-
-def test_a_training_whose_generator_is_killed_says_so_and_goes_on(wall_study, home):
-    command = [
-        *(sys.executable, "-m", "ablations.cli", "train", "scalerl", "--home", str(home)),
-        *("--scale", str(wall_study.parents[1] / "recipes" / "scales" / "wall_seconds.yaml"), "--budget", "100"),
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    statuses = partial(home.glob, "runs/*/status.json")
-    wait_until(lambda: any(json.loads(path.read_text()).get("step") for path in statuses()), "a step", process=process)
-    (generator,) = generators_in(home)
-    os.kill(generator, signal.SIGKILL)
-    again = "Restarting (attempt 1 of 3)."
-    wait_until(lambda: any(again in path.read_text() for path in statuses()), "the news", process=process)
-    wait_until(lambda: generators_in(home) not in ([], [generator]), "another generator", process=process)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=100)
-    assert "warning: generator 0 died (signal 9). " in output
-    assert generators_in(home) == []

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from fixtures_home import make_home
@@ -14,6 +15,8 @@ from integration.conftest import start
 from waiting import wait_until
 
 LIMIT_S = 240.0
+HEARS_CTRL_C = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+"""For a command: a shell that runs the tests in the background hands down an ignored Ctrl-C."""
 
 
 @pytest.fixture
@@ -25,13 +28,10 @@ def following(home, tmp_path):
         output = tmp_path / f"output-{len(started)}"
         with output.open("wb") as file:
             command = [sys.executable, "-m", "ablations.cli", *arguments, "--home", str(home)]
-            process = subprocess.Popen(
-                command, stdout=file, stderr=subprocess.STDOUT, preexec_fn=lambda: signal.signal(signal.SIGINT, default)
-            )
+            process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, preexec_fn=HEARS_CTRL_C)
         started.append(process)
         return process, output
 
-    default = signal.default_int_handler
     yield follow
     for process in started:
         process.kill()
@@ -39,7 +39,8 @@ def following(home, tmp_path):
 
 
 def test_status_and_logs_follow_a_sweep_to_its_end(platform, study, home, following):
-    sweep = start(home, "sweep", str(study), "--jobs", "1")
+    study.write_text(study.read_text().replace("    loss:\n", ""))  # which leaves two runs
+    sweep = start(home, "sweep", str(study), "--jobs", "1", "--budget", "0.7")
     try:
         wait_until((home / "sweeps" / "small" / "plan.json").exists, "plan.json", process=sweep)
         watch, watched = following("status", "-w")
@@ -52,17 +53,17 @@ def test_status_and_logs_follow_a_sweep_to_its_end(platform, study, home, follow
         sweep.kill()
         sweep.wait()
     lines = watched.read_text()
-    assert "small: 1 running, 2 pending" in lines or "small: 1 done, 1 running, 1 pending" in lines
+    assert "small: 1 running, 1 pending" in lines or "small: 1 done, 1 running" in lines
     assert "min left, until" in lines
-    assert "3 done; 100% of the compute" in lines
+    assert "2 done; 100% of the compute" in lines
     said = logged.read_text()
     assert "waiting for its first line" in said
-    assert said.count("pass rate") >= 10
+    assert said.count("pass rate") >= 7
     assert " is done" in said.splitlines()[-1]
     data = json.loads(platform("status", "--json").stdout)
     assert data["seconds_left"] is None
-    assert data["compute_gpu_hours"] == sum(run["compute_gpu_hours"] for run in data["runs"]) >= 24.0
-    assert all(run["wall_s"] > 1 for run in data["runs"])
+    assert data["compute_gpu_hours"] == sum(run["compute_gpu_hours"] for run in data["runs"]) >= 2 * 0.7 * 8.0
+    assert all(run["wall_s"] > 0 for run in data["runs"])
 
 
 def test_ctrl_c_leaves_the_watch_quietly(home, following):
@@ -79,7 +80,14 @@ def test_in_a_terminal_the_watch_is_a_live_table(home):
     make_home(home, fraction=0.5, state="running")
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "ablations.cli", "status", "-w", "--home", str(home)]
-    watch = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=os.environ | {"TERM": "xterm"})
+    watch = subprocess.Popen(
+        command,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=os.environ | {"TERM": "xterm"},
+        preexec_fn=HEARS_CTRL_C,
+    )
     os.close(theirs)
     try:
         seen = b""
@@ -95,9 +103,3 @@ def test_in_a_terminal_the_watch_is_a_live_table(home):
         watch.wait()
         os.close(ours)
     assert b"Traceback" not in seen
-
-
-@pytest.mark.parametrize("option", ["--json", "--all", "--units"])
-def test_what_a_live_table_cannot_do_is_refused(platform, home, option):
-    make_home(home)
-    assert f"{option} has no effect with --watch" in platform("status", "-w", option, code=2).stderr

@@ -3,9 +3,7 @@
 import builtins
 import importlib
 import inspect
-import os
 import re
-import signal
 import sys
 from pathlib import Path
 
@@ -16,9 +14,6 @@ import scalerl
 from ablations import cli
 from ablations.errors import AblationsError, FileError, FileProblem, Place
 from scalerl.errors import Interrupted, Rejected, ScaleRLError
-from scalerl.processes.fleet import Fleet
-from scalerl.run.run_folder import RunFolder
-from scalerl.run.status import RunStatus
 from scalerl.tasks.left_out import LeftOut, UnreadableRows
 
 IN_THE_SANDBOX = {"OtherSideGone", "Unsendable"}
@@ -120,64 +115,3 @@ def test_a_bug_of_ours_is_told_apart_from_what_a_user_can_cause():
 
 
 # --- real runs ------------------------------------------------------------------------------------------------------
-
-SCALE = """
-model: {hidden: 16, layers: 1, heads: 2, mlp: 16}
-tasks:
-  - {type: k_smallest, symbols: 8, min_length: 2, max_length: 3, train_prompts: 6, validation_prompts: 30}
-warm_start: {steps: 30, batch: 32, learning_rate: 1.0e-2, noise: 0.0}
-batch: {prompts: 4, generations: 4}
-generation: {thinking: 4, answer: 4}
-optimiser: {learning_rate: 1.0e-3, warmup_steps: 2}
-evaluation: {every: 0.2, samples: 2}
-compute_unit_gpu_hours: 1.0
-threads: 1
-cluster: """
-
-
-@pytest.fixture
-def train(tmp_path, monkeypatch, capsys):
-    """Runs `platform train` with a cluster; gives its exit code, both outputs, and the status of the run."""
-
-    def run(cluster: str, *sets: str) -> tuple[int, str, str, RunStatus]:
-        (tmp_path / "tiny.yaml").write_text(SCALE + cluster)
-        options = "".join(f" --set {one}" for one in sets)
-        command = f"train scalerl --scale {tmp_path}/tiny.yaml --home {tmp_path}/home{options}"
-        found = ended(command, monkeypatch, capsys)
-        (folder,) = (tmp_path / "home" / "runs").iterdir()
-        return *found, RunFolder(folder).read_status()
-
-    return run
-
-
-@pytest.mark.parametrize(
-    "cluster", ["{generators: 8, trainers: 2, slots: 3}", "{type: wall, generators: 1, slots: 16}"]
-)
-def test_a_run_without_a_prompt_left_is_stopped_and_says_so_every_time(cluster, train):
-    for _ in range(2):  # and repeating the command changes nothing
-        code, out, _, status = train(cluster, "curriculum.threshold=0.01")
-        assert (code, status.state) == (0, "stopped")
-        assert status.message.startswith("all 6 training prompts are retired")
-        assert out.endswith(f" is stopped: {status.message}\n")
-
-
-def test_an_evaluator_that_dies_again_and_again_interrupts_the_run(train, monkeypatch):
-    start = Fleet._start
-
-    def start_and_kill(self, number):
-        line = start(self, number)
-        if line.unit.role == "evaluator":
-            os.kill(line.body.process_id, signal.SIGKILL)
-        return line
-
-    monkeypatch.setattr(Fleet, "_start", start_and_kill)
-    code, _, said, status = train("{type: wall, generators: 1, slots: 16, evaluator: true}")
-    assert (code, status.state) == (3, "failed")
-    assert status.message == (
-        "the evaluator died (signal 9). Not restarting: all 3 restarts are used. Weights not yet measured are kept for "
-        "a resume"
-    )
-    assert (
-        said.splitlines()[-1] == f"stopped: {status.message}; the same command resumes the run from its last checkpoint"
-    )
-    assert "Traceback" not in said

@@ -1,6 +1,7 @@
 """Logging a script of one's own: what is written, what is refused, and what a restart does to the log."""
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -38,16 +39,6 @@ def test_rows_are_evaluations_that_the_platform_reads(tmp_path):
     assert curve.samples.tolist() == [4, 4]
 
 
-def test_a_score_alone_makes_a_curve_without_the_noise_of_its_answers(tmp_path):
-    run = started(tmp_path)
-    for step in range(3):
-        run.log(step=step, compute=step, score=0.1 * step)
-    curve = curve_of(read_rows(tmp_path / "metrics.jsonl"), "own")
-    assert curve is not None
-    assert curve.samples is None
-    assert curve.sampling_variance is None
-
-
 def test_answers_by_prompt_are_read_back_prompt_by_prompt(tmp_path):
     run = started(tmp_path)
     right, of = [40, 0, 13, 35], [40, 36, 36, 40]
@@ -62,18 +53,14 @@ def test_answers_by_prompt_are_read_back_prompt_by_prompt(tmp_path):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (
-            {"step": 1, "compute": 1, "score": float("nan")},
-            "score is nan, which is not a finite number; has the training",
-        ),
-        ({"step": 1, "compute": float("inf"), "score": 0.5}, "compute is inf, which is not a finite number"),
+        ({"step": 1, "compute": 1, "score": math.nan}, "score is nan, which is not a finite number; has the training"),
         ({"step": 1, "compute": 1, "score": 71.0}, r"score is 71; a pass rate lies in \[0, 1\]"),
         ({"step": 1, "compute": -1, "score": 0.5}, "compute is -1; must not be negative"),
         ({"step": 1.5, "compute": 1, "score": 0.5}, "step is 1.5; must be a whole number"),
         ({"step": 1, "compute": "many", "score": 0.5}, "compute is 'many'; must be a number"),
         ({"step": 1, "compute": 1}, "nothing to log; pass score, or right and of"),
         ({"step": 1, "compute": 1, "right": 3}, "pass both right and of, or neither"),
-        ({"step": 1, "compute": 1, "right": 3, "of": 0}, "3 right answers of 0"),
+        ({"step": 1, "compute": 1, "right": 3, "of": 2}, "3 right answers of 2"),
         ({"step": 1, "compute": 1, "right": 0, "of": 0}, "of is 0; an evaluation needs at least one answer"),
         ({"step": 1, "compute": 1, "right": [1, 2], "of": 4}, "both whole numbers, or both lists"),
         ({"step": 1, "compute": 1, "right": [1, 2], "of": [4]}, "right has 2 entries and of has 1"),
@@ -101,16 +88,10 @@ def first_part(folder: Path, text: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=False)
 
 
-def test_a_row_that_a_crash_has_cut_short_is_removed_at_the_restart(tmp_path):
+def test_a_restart_removes_a_row_that_a_crash_has_cut_short_and_replaces_later_rows(tmp_path):
     first_part(tmp_path, '{"kind": "eval", "st')
     run = started(tmp_path)
-    run.log(step=4, compute=4, score=0.5)
-    assert steps_in(tmp_path) == [0, 1, 2, 3, 4]
-
-
-def test_a_script_that_resumes_earlier_replaces_its_later_rows(tmp_path):
-    first_part(tmp_path, "")
-    run = started(tmp_path)
+    assert steps_in(tmp_path) == [0, 1, 2, 3]
     run.log(step=2, compute=2.5, score=0.25)
     with pytest.raises(ValueError, match="step 2 is already logged; log each step once, in order"):
         run.log(step=1, compute=3, score=0.5)
@@ -119,10 +100,7 @@ def test_a_script_that_resumes_earlier_replaces_its_later_rows(tmp_path):
         *((0, 0, 0.5), (1, 1, 0.5)),
         (2, 2.5, 0.25),
     ]
-
-
-def test_a_log_that_is_damaged_in_the_middle_is_refused_with_its_line(tmp_path):
-    first_part(tmp_path, "")
+    del run
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     (tmp_path / "metrics.jsonl").write_text("\n".join([lines[0], "garbage", *lines[1:], ""]))
     with pytest.raises(ValueError, match=r"metrics.jsonl:2: not a row of this log"):
@@ -165,10 +143,3 @@ def test_a_copy_of_the_module_alone_works_without_any_package(tmp_path):
     loaded = {name.partition(".")[0] for name in result.stdout.split()}
     assert loaded - sys.stdlib_module_names - {"__main__"} == {"log"}
     assert steps_in(tmp_path / "run") == [0]
-
-
-def test_start_from_the_package_loads_no_other_module_of_it():
-    heavy = ("ablations", "numpy", "pydantic", "scalerl", "torch")
-    code = f"import sys, ablations; ablations.start; print(*(n for n in sys.modules if n.split('.')[0] in {heavy}))"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.split() == ["ablations", "ablations.log"]

@@ -4,7 +4,7 @@
     budget.py    the --budget option
     run.py       sweep, train
     plan.py      the runs and costs of a sweep, before training
-    submit.py    submission of a sweep to Slurm
+    training.py  where and how the runs of a sweep train: here, on Slurm, on Ray
     new.py       new: a sweep file to begin with
     check.py     check, and its quick part, which begins every sweep
     devices.py   plan: the memory of each device of a cluster
@@ -24,8 +24,7 @@
     doctor.py    doctor; diagnose.py: what it says of a run
     audit.py     audit: kept answers judged a second time
     mcp.py       mcp: a server for agents
-    tools.py     its tools: the commands with --json
-    background.py  a sweep that goes on without the command that started it
+    tools.py     its tools: the commands with --json, and sweeps that go on without it
     findings.py  what check and doctor find, on a terminal and for scripts
     error_document.py  an error as JSON
     reference.py every command as Markdown: docs/commands.md
@@ -127,7 +126,7 @@ def show_version(is_asked: bool) -> None:
 
 
 @app.callback()
-def options(
+def whole_command(
     version: Annotated[
         bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show versions and code, and exit.")
     ] = False,
@@ -184,5 +183,4 @@ def fail(message: str, exit_code: int, error: Exception, *, as_json: bool) -> No
 
 
 def complain(message: str, head: str) -> None:
-    """Print one message on standard error."""
     Screen(stderr=True).say(f"{head}: {message}", style="red")

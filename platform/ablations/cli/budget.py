@@ -16,7 +16,8 @@ from ablations.text import counted, four_digits
 if TYPE_CHECKING:
     from ablations.study.expand import Study
 
-BUDGET_PATTERN = re.compile(r"(?P<amount>[-+]?[\d.]+(?:e[-+]?\d+)?)(?P<unit>h|x|)", re.IGNORECASE)
+BUDGET_PATTERN = re.compile(r"(?P<amount>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?P<unit>h|x|)", re.IGNORECASE)
+_UNITS: dict[str, Literal["", "h", "x"]] = {"": "", "h": "h", "x": "x"}
 HELP = "Compute per run: 2 in the scale's unit, 160h in GPU-hours, 2x times the file's budget."
 LARGE_JUMP = 10.0
 """Ratio to the file's budget above which a bare number needs confirmation: 160 may have been meant as hours."""
@@ -37,20 +38,15 @@ class AskedBudget:
 def read_budget(text: str) -> AskedBudget:
     """Parse --budget; raises AblationsError if the text is not a budget."""
     found = BUDGET_PATTERN.fullmatch(text.strip())
-    try:
-        amount = float(found["amount"]) if found else math.nan
-    except ValueError:
-        amount = math.nan
-    if math.isnan(amount):
+    if found is None:
         raise AblationsError(
             f"--budget: found {text!r}; write 2 (in the scale's unit), 160h (GPU-hours) or 2x (twice the budget in "
             f"the file)"
         )
+    amount = float(found["amount"])
     if not (math.isfinite(amount) and amount > 0):
         raise AblationsError(f"--budget: found {text}; must be a number greater than 0")
-    assert found is not None
-    unit = found["unit"].lower()
-    return AskedBudget(amount=amount, unit="h" if unit == "h" else "x" if unit == "x" else "")
+    return AskedBudget(amount=amount, unit=_UNITS[found["unit"].lower()])
 
 
 def budget_of(study: "Study", asked: AskedBudget) -> float:

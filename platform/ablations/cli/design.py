@@ -9,7 +9,18 @@ import typer
 
 from ablations.cli.budget import HELP as BUDGET_HELP
 from ablations.cli.budget import budget_of, read_budget
-from ablations.cli.options import HomeOption, JsonOption, SetOption, console, print_json, scales_of, warn
+from ablations.cli.options import (
+    HomeOption,
+    JsonOption,
+    ReferenceOption,
+    ScaleOption,
+    SetOption,
+    console,
+    print_json,
+    refuse_idle,
+    scales_of,
+    warn,
+)
 from ablations.errors import AblationsError, FileError
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, plans_of
@@ -39,14 +50,14 @@ def design(
         float | None,
         typer.Option(help="Run-to-run standard deviation in pass rate. Default: estimated from earlier runs."),
     ] = None,
-    scale: Annotated[str | None, typer.Option(help="Scale to use instead of the file's.")] = None,
+    scale: ScaleOption = None,
     seeds: Annotated[
         int | None,
         typer.Option(
             min=1, help=("Only designs with this number of seeds. Default: two or more, and the file's number.")
         ),
     ] = None,
-    reference: Annotated[str | None, typer.Option("--reference", help="For a CSV file: name of the reference.")] = None,
+    reference: ReferenceOption = None,
     set_: SetOption = None,
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
     home: HomeOption = None,
@@ -54,15 +65,11 @@ def design(
 ) -> None:
     """Show the smallest differences that a study could detect with 80 % power, by design, before it is run."""
     if file.suffix.lower() == ".csv":
-        given = {"--detect": detect, "--noise": noise, "--seeds": seeds, "--scale": scale, "--set": set_ or None}
-        given["--budget"] = budget
-        if useless := [name for name, value in given.items() if value is not None]:
-            raise AblationsError(f"{useless[0]} has no effect with a CSV file; omit this option")
+        given = {"--detect": detect, "--noise": noise, "--seeds": seeds, "--scale": scale, "--budget": budget}
+        refuse_idle("a CSV file", given | {"--set": set_ and set_[0]})
         show_curve_designs(file, reference, as_json=as_json)
         return
-    if reference is not None:
-        raise AblationsError(f"--reference {reference} has no effect with a sweep file; omit this option")
-
+    refuse_idle("a sweep file", {"--reference": reference})
     if noise is not None and not (math.isfinite(noise) and 0 < noise < 1):
         raise AblationsError(f"--noise: found {noise:g}; must be between 0 and 1")
     asked_budget = None if budget is None else read_budget(budget)
@@ -91,7 +98,6 @@ def show_designs(
     home: Path | None,
     as_json: bool,
 ) -> None:
-    """Print the designs of a study at one scale."""
     from ablations.findings.foresee import foresee
     from ablations.report.words.comparison import unkept_note
     from ablations.report.words.design import answer, notes, own_sentence, pair_sentences
@@ -118,7 +124,6 @@ def show_designs(
 
 
 def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> None:
-    """Print the designs of a study of another trainer."""
     from ablations.findings.elsewhere import compare_elsewhere, study_of_file
     from ablations.findings.foresee_elsewhere import foresee_curves
     from ablations.fit.options import FitSettings

@@ -28,15 +28,14 @@ def plan(
 ) -> None:
     """Show the memory of each device in a scale's cluster and the time of a step. Needs neither weights nor data. The
     exit code is 1 if something does not fit."""
-    from ablations.study.resolve import load_planned
+    from ablations.study.resolve import load_resolved
     from scalerl.cluster.step_time import step_time
     from scalerl.memory.forecast import MOST_EVALUATION_ROWS, PromptLengths
     from scalerl.memory.per_device import plans, remedy
     from scalerl.memory.shape import shape_of
     from scalerl.recipe import Accelerator
 
-    planned = load_planned(recipe, scale, set_ or ())
-    resolved = planned.recipe
+    resolved = load_resolved(recipe, scale, set_ or (), with_files=False)
     shape = shape_of(resolved.model, resolved.adapter)
     accelerator = resolved.cluster.device if resolved.cluster.type == "virtual" else Accelerator()
     lengths = PromptLengths(trained=PROMPT_TOKENS, measured=PROMPT_TOKENS, most_samples=MOST_EVALUATION_ROWS)
@@ -56,7 +55,7 @@ def plan(
         response_tokens=response,
     )
     if as_json:
-        print_json({**plan_for_scripts(found, took, refused), "run_refused": planned.refused})
+        print_json(plan_for_scripts(found, took, refused))
     else:
         out = console()
         billions = f"{shape.parameters / 1e9:,.2f} B parameters, {shape.active_parameters / 1e9:,.2f} B of them active"
@@ -66,8 +65,6 @@ def plan(
         out.print(f"\nA step of {rollouts:,} rollouts of {response:,.0f} tokens: {time_text(took)}", highlight=False)
         for role, settings in refused.items():
             out.print(f"[red]refused[/red]: the {role} does not fit; to make it fit, set {settings}", highlight=False)
-        if planned.refused:
-            out.print(f"A run would be rejected: {planned.refused}", highlight=False, markup=False)
     if refused:
         raise typer.Exit(FAILED)
 
@@ -107,7 +104,6 @@ def time_text(took: "StepTime") -> str:
 
 
 def plan_for_scripts(found: "tuple[DevicePlan, ...]", took: "StepTime", refused: dict[str, str]) -> dict[str, Any]:
-    """The plan as plain data, in bytes and seconds."""
     return {
         "devices": [{**asdict(one), "parts": dict(one.parts), "total": one.total} for one in found],
         "step": {**asdict(took), "seconds": took.seconds, "gpu_hours": took.gpu_hours},

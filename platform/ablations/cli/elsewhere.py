@@ -25,7 +25,6 @@ class Elsewhere:
     settings: FitSettings
 
     def file(self, path: Path) -> "Results":
-        """Compare the curves of a CSV file."""
         from ablations.findings.elsewhere import study_of_file
 
         return self._compared(study_of_file(path), self.reference)
@@ -69,7 +68,6 @@ class Elsewhere:
     def experiment(
         self, uri: str, experiment: str | None, meaning: Mapping[str, Any], naming: Mapping[str, Any]
     ) -> "Results":
-        """Compare the runs of an MLflow experiment."""
         from ablations.tracking.measured_experiment import ExperimentNames, study_of_experiment
 
         if experiment is None:

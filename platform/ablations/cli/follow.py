@@ -18,17 +18,18 @@ from ablations.cli.options import (
     console,
     find_sweep_name,
     find_sweeps,
+    known_variant,
     print_json,
+    refuse_idle,
     tell,
     unfinished_code,
 )
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan, PlannedRun
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.home.state import State
+from ablations.home.state import RunState, State
 from ablations.terminal.listing import Column, Listing
-from ablations.terminal.short_names import meant
 
 WATCH_EVERY_S = 2.0
 ATTEMPT_COLUMNS = (
@@ -50,8 +51,8 @@ def status(
 ) -> None:
     """Show the state of each run of a sweep, when it will end, and why runs failed."""
     sweeps = find_sweeps(home, sweep)
-    if watch and (idle := [name for name, on in {"json": as_json, "all": all_runs, "units": units}.items() if on]):
-        raise AblationsError(f"--{idle[0]} has no effect with --watch, which shows a live table")
+    if watch:
+        refuse_idle("--watch, which shows a live table", {"--json": as_json, "--all": all_runs, "--units": units})
     if (watch or as_json) and len(sweeps) > 1:
         names = ", ".join(one.name for one in sweeps)
         raise AblationsError(f"{sweep} is a sweep at each of its scales; name one: {names}")
@@ -113,10 +114,8 @@ def logs(
     home: HomeOption = None,
 ) -> None:
     """Print the log of a run."""
-    if attempts and (follow or attempt):
-        raise AblationsError(
-            f"{'--follow' if follow else '--attempt'} has no effect with --attempts, which prints a list"
-        )
+    if attempts:
+        refuse_idle("--attempts, which prints a list", {"--follow": follow, "--attempt": attempt})
     place = find_home(home)
     run_id = find_run(place, run, sweep, seed)
     if attempts:
@@ -136,16 +135,12 @@ def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
     plan = read_sweep(home, find_sweep_name(home, sweep)).plan
     if named := next((one for one in plan.runs if run in _names_of(plan, one)), None):
         return named.id
-    run = meant(run, (variant.name for variant in plan.variants))
-    for variant in plan.variants:
-        if variant.name == run:
-            runs = [planned.id for planned in variant.runs if seed in (None, planned.seed)]
-            if runs:
-                return runs[0]
-            seeds = ", ".join(str(planned.seed) for planned in variant.runs)
-            raise AblationsError(f"variant '{run}' has no seed {seed}; seeds are: {seeds}")
-    names = [variant.name for variant in plan.variants]
-    raise AblationsError(f"unknown run or variant '{run}'; {did_you_mean(run, names, 'variants')}")
+    name = known_variant(run, plan, "run or variant")
+    runs = next(variant.runs for variant in plan.variants if variant.name == name)
+    if found := next((one.id for one in runs if seed in (None, one.seed)), None):
+        return found
+    seeds = ", ".join(str(one.seed) for one in runs)
+    raise AblationsError(f"variant '{name}' has no seed {seed}; seeds are: {seeds}")
 
 
 def _names_of(plan: Plan, run: PlannedRun) -> tuple[str, ...]:
@@ -184,9 +179,7 @@ def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
     folder = home.run(run_id)
     if not attempt_numbers(folder) and not has_run_ended(home, run_id):
         state = run_state(home, run_id)
-        beside_log(
-            f"run {run_id} is {state.state}{f': {state.said}' if state.said else ''}; waiting for its first line"
-        )
+        beside_log(f"run {run_id} is {state_text(state)}; waiting for its first line")
     try:
         for text in follow_log(folder, attempt, lambda: has_run_ended(home, run_id)):
             tell(text, end="")
@@ -195,7 +188,7 @@ def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
     if not attempt_numbers(folder):
         print_log(home, run_id, attempt)
     state = run_state(home, run_id)
-    beside_log(f"run {run_id} is {state.state}{f': {state.said}' if state.said else ''}")
+    beside_log(f"run {run_id} is {state_text(state)}")
     if not state.state.is_finished:
         raise typer.Exit(FAILED if state.state.is_failure else NOT_FINISHED)
 
@@ -214,9 +207,14 @@ def show_attempts(home: Home, run_id: str) -> None:
         log = folder.log(number)
         written = datetime.fromtimestamp(log.stat().st_mtime).astimezone()
         is_last = number == numbers[-1] and state.attempt == number
-        ended = f"{state.state}{f': {state.said}' if state.said else ''}" if is_last else "".join(tail(log, 1))
+        ended = state_text(state) if is_last else "".join(tail(log, 1))
         table.add(str(number), f"{written:%Y-%m-%d %H:%M:%S}", ended)
     console().print(table)
+
+
+def state_text(state: RunState) -> str:
+    """The state of a run with what it says: `failed: loss is not finite at step 12`."""
+    return f"{state.state}: {state.said}" if state.said else str(state.state)
 
 
 def beside_log(text: str) -> None:

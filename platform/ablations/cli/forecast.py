@@ -11,10 +11,12 @@ from ablations.cli.budget import read_budget
 from ablations.cli.options import (
     HomeOption,
     JsonOption,
+    ReferenceOption,
     TaskOption,
     console,
     find_sweep,
     print_json,
+    refuse_idle,
     say_pages,
     started_sweeps,
     warn,
@@ -48,9 +50,7 @@ def forecast(
     backtest: Annotated[
         bool, typer.Option("--backtest", help="Forecast finished runs from their first 30, 50 and 70 % and compare.")
     ] = False,
-    reference: Annotated[
-        str | None, typer.Option("--reference", help="For a CSV file: variant with which to compare the others.")
-    ] = None,
+    reference: ReferenceOption = None,
     task: TaskOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -69,20 +69,18 @@ def forecast(
     asked = [read_budget(one) for one in budget or ()]
     if score is not None and not 0 < score <= 1:
         raise AblationsError(f"--score: found {score:g}; must be a pass rate above 0 and at most 1")
-    if backtest and (budget or score is not None):
-        raise AblationsError("--budget and --score have no effect with --backtest; omit them")
+    if backtest:
+        refuse_idle("--backtest", {"--budget": budget and budget[0], "--score": score})
     is_file = sweep is not None and sweep.lower().endswith(".csv")
     if is_file:
-        if task is not None:
-            raise AblationsError(f"--task {task} has no effect with a CSV file; omit this option")
+        refuse_idle("a CSV file", {"--task": task})
         if of_hours := [one for one in asked if one.unit == "h"]:
             raise AblationsError(
                 f"--budget {of_hours[0].amount:g}h: a CSV file has no GPU-hours; write its own compute, or 2x"
             )
         results = compare_elsewhere(study_of_file(Path(str(sweep))), reference, FitSettings())
-    elif reference is not None:
-        raise AblationsError(f"--reference {reference} has no effect with a sweep; omit this option")
     else:
+        refuse_idle("a sweep", {"--reference": reference})
         with progress_bar("fitting curves") as done:
             results = read_results(with_task(find_sweep(home, sweep), task), done=done)
         warn(unkept_results_note(results))

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ablations.cli.options import HomeOption, SweepArgument, find_sweeps, tell, variants_of_sweep
+from ablations.cli.options import HomeOption, SweepArgument, find_sweeps, known_variant, tell, variants_of_sweep
 from ablations.errors import AblationsError, did_you_mean
 from ablations.home.state import State
-from ablations.terminal.short_names import meant
 from ablations.text import counted
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ def cancel(
 
 
 def cancel_one(started: "StartedSweep", variant: list[str] | None, seed: list[int] | None) -> None:
-    """Stop a sweep, or its runs of these variants and seeds."""
     from ablations.running.reconcile import cancel_runs
     from ablations.status.progress import run_rows
 
@@ -83,7 +81,6 @@ def retry(
 
 
 def named_states(words: list[str]) -> list[State]:
-    """The states with these names."""
     for word in words:
         if word not in list(State):
             raise AblationsError(f"--state {word}: no such state; {did_you_mean(word, list(State), 'states')}")
@@ -92,13 +89,9 @@ def named_states(words: list[str]) -> list[State]:
 
 def chosen(plan: "Plan", rows: "list[RunRow]", variants: list[str] | None, seeds: list[int] | None) -> "list[RunRow]":
     """The rows of these variants and seeds, or all rows if none is named; raises AblationsError for an unknown name."""
-    names = [variant.name for variant in plan.variants]
-    variants = [meant(name, names) for name in variants or ()]
-    for name in variants:
-        if name not in names:
-            raise AblationsError(f"unknown variant '{name}'; {did_you_mean(name, names, 'variants')}")
+    named = {known_variant(name, plan) for name in variants or ()}
     there = sorted({row.seed for row in rows})
     for seed in seeds or ():
         if seed not in there:
             raise AblationsError(f"no run has seed {seed}; seeds are: {', '.join(map(str, there))}")
-    return [row for row in rows if row.variant in (variants or names) and row.seed in (seeds or there)]
+    return [row for row in rows if (not named or row.variant in named) and row.seed in (seeds or there)]

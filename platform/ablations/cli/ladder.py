@@ -10,11 +10,13 @@ from ablations.cli.elsewhere import Elsewhere
 from ablations.cli.options import (
     HomeOption,
     JsonOption,
+    ReferenceOption,
     console,
     find_sweep,
     further_sweeps,
     names_of_file,
     print_json,
+    refuse_idle,
     warn,
 )
 from ablations.errors import AblationsError
@@ -44,9 +46,7 @@ def ladder(
             min=1.0, help=("Model parameters of the scale to forecast. Default: one more step, as large as the last.")
         ),
     ] = None,
-    reference: Annotated[
-        str | None, typer.Option("--reference", help="For a CSV file: the variant to compare with.")
-    ] = None,
+    reference: ReferenceOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -60,15 +60,9 @@ def ladder(
         elsewhere = Elsewhere(home=home, reference=reference, settings=FitSettings())
         found = scale_ladder(elsewhere.scales_of_file(Path(sweeps[0])), at=at)
     else:
-        if reference is not None:
-            raise AblationsError(f"--reference {reference} has no effect on sweeps; omit it")
+        refuse_idle("sweeps", {"--reference": reference})
         names = [one for name in sweeps for one in names_of_file(name) or [name]]
         found = scale_ladder(results_of([find_sweep(home, name) for name in names]), at=at)
-    show_ladder(found, as_json)
-
-
-def show_ladder(found: "ScaleLadder", as_json: bool) -> None:
-    """Print the tables and what they mean, or plain data."""
     if as_json:
         print_json(found.to_json())
         return
@@ -78,7 +72,6 @@ def show_ladder(found: "ScaleLadder", as_json: bool) -> None:
 
 
 def print_ladder(found: "ScaleLadder", out: Screen) -> None:
-    """Print the tables and what they mean."""
     from ablations.report.ladder_tables import ladder_sentences, ladder_tables
 
     for table in ladder_tables(found):
@@ -89,7 +82,6 @@ def print_ladder(found: "ScaleLadder", out: Screen) -> None:
 
 
 def results_of(sweeps: Sequence[StartedSweep]) -> "list[Results]":
-    """The results of each sweep."""
     from ablations.findings.results import read_results
     from ablations.terminal.progress_bar import progress_bar
 
@@ -127,10 +119,3 @@ def ladder_beside(*results: "Results") -> "ScaleLadder | None":
         warn(f"no comparison over scales: {error}")
         return None
     return ladder if ladder.questions else None
-
-
-def ladder_of_file(home: Path | None, file: Path) -> "ScaleLadder":
-    """The ladder of a sweep file with `scales:`."""
-    from ablations.findings.scale_ladder import scale_ladder
-
-    return scale_ladder(results_of([find_sweep(home, name) for name in names_of_file(str(file))]))

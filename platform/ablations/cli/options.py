@@ -3,17 +3,20 @@
 import json
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
-from ablations.errors import AblationsError
+from ablations.errors import AblationsError, did_you_mean
 from ablations.home.home import Home, find_home
+from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import State
 from ablations.terminal.screen import Screen
+from ablations.terminal.short_names import meant
 from ablations.terminal.visible import made_visible
 
 if TYPE_CHECKING:
@@ -41,10 +44,23 @@ TaskOption = Annotated[
     str | None,
     typer.Option("--task", help="Task whose curves to fit. Default: the only one, or all tasks of a mix."),
 ]
-AloneOption = Annotated[
-    bool,
-    typer.Option("--alone", help="Estimate run-to-run variation from this sweep only."),
+AloneOption = Annotated[bool, typer.Option("--alone", help="Estimate run-to-run variation from this sweep only.")]
+ScaleOption = Annotated[str | None, typer.Option("--scale", help="Scale to use instead of the file's.")]
+ReferenceOption = Annotated[
+    str | None, typer.Option("--reference", help="For a CSV file: variant with which to compare the others.")
 ]
+ExecutorName = Literal["local", "slurm", "ray"]
+ExecutorOption = Annotated[
+    ExecutorName,
+    typer.Option("--executor", help="Place where runs train: this machine, Slurm jobs, or a Ray cluster."),
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", min=1, help="Runs at a time. Default: as many as cores and GPUs allow, or resources.at_once."
+    ),
+]
+YesOption = Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, regardless of the cost.")]
 
 
 def started_sweeps(begun: str) -> list[str]:
@@ -69,6 +85,24 @@ SweepArgument = Annotated[
     str | None,
     typer.Argument(help="Sweep name or file. Default: the sweep last started.", autocompletion=started_sweeps),
 ]
+
+
+def refuse_idle(source: str, options: Mapping[str, object]) -> None:
+    """Raise AblationsError if one of the options is given, because it has no effect with `source`."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            said = name if value is True else f"{name} {value}"
+            raise AblationsError(f"{said} has no effect with {source}; omit this option")
+
+
+def known_variant(name: str, plan: Plan, what: str = "variant") -> str:
+    """The variant of this name, which may be short for a grid; AblationsError names the variants."""
+    names = [variant.name for variant in plan.variants]
+    if (found := meant(name, names)) not in names:
+        raise AblationsError(
+            f"unknown {what} '{found}' of sweep '{plan.sweep}'; {did_you_mean(found, names, 'variants')}"
+        )
+    return found
 
 
 def console(*, stderr: bool = False) -> Screen:
@@ -107,7 +141,6 @@ def own_command() -> str:
 
 
 def pages_command(home: Home) -> str:
-    """The command that opens the dashboard of a home folder."""
     return f"{own_command()} dashboard {home.option}"
 
 

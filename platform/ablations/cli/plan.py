@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
     """Print the runs of a sweep with their present states."""
-    from ablations.home.edited import edited_files
-    from ablations.home.state import State
     from ablations.status.progress import run_rows
     from ablations.status.rows import left_to_train
     from ablations.study.balanced_pairs import balance_text, pair_names
@@ -29,12 +27,6 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
         sweep, search = resumed.sweep, resumed.record
     plan, rows = sweep.plan, run_rows(sweep)
     overrides = {variant.name: variant.overrides for variant in plan.variants}
-    recipes = {(run.variant, run.seed): run.recipe for run in study.runs}
-    edited = {
-        row.id: edited_files(sweep.home, recipes[row.variant, row.seed], row.seed)
-        for row in rows
-        if row.state.state == State.PENDING and (row.variant, row.seed) in recipes
-    }
     if as_json:
         num_to_come = search.num_to_come * len(study.sweep.seeds) if search else 0
         of_trials_to_come = num_to_come * plan.budget_gpu_hours
@@ -46,7 +38,6 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
                 "overrides": overrides[row.variant],
                 "state": row.state.state,
                 "compute_gpu_hours": row.state.compute_gpu_hours,
-                "changed_files": edited.get(row.id, []),
             }
             for row in rows
         ]
@@ -69,10 +60,7 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
     columns = [Column(heading=name) for name in ("variant", "seed", "run", "state")]
     table = Listing(columns=[*columns, Column(heading="changes", kind="prose")], notes=legend(plan.axes))
     for row in rows:
-        changed = changes[row.variant] or "the reference"
-        if files := edited.get(row.id):
-            changed += f"; new because {' and '.join(files)} changed"
-        table.add(row.variant, str(row.seed), row.id, row.state.state, changed)
+        table.add(row.variant, str(row.seed), row.id, row.state.state, changes[row.variant] or "the reference")
     out = console()
     out.print(table)
     if search is not None:
@@ -169,7 +157,6 @@ def show_cost(study: "Study", sweep: StartedSweep, jobs: int | None) -> None:
 
 
 def cost_of(num_jobs: int, resources: "Resources", threads: int, partition: str) -> "SubmissionPlan":
-    """The maximum cost of jobs on this cluster."""
     from ablations.slurm import commands
     from ablations.slurm.cost import submission_plan
 

@@ -1,7 +1,7 @@
 """The commands that evaluate a sweep: fit, compare, report."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,6 +20,7 @@ from ablations.cli.options import (
     find_sweep,
     further_sweeps,
     print_json,
+    refuse_idle,
     tell,
     warn,
 )
@@ -71,8 +72,7 @@ def fit(
     given = {"fit_from": first, "fit_to": fit_to, "r0": r0, "loss": loss, "ceiling": ceiling, "task": task}
     settings = {name: value for name, value in given.items() if value is not None}
     if source.lower().endswith(".csv"):
-        if task is not None:
-            raise AblationsError(f"--task {task} has no effect on a CSV file, whose curves have names; omit --task")
+        refuse_idle("a CSV file", {"--task": task})
         fits = fit_file(Path(source), FitSettings(**settings))
     else:
         started = find_sweep(home, source)
@@ -227,25 +227,24 @@ def compare(
     of_meaning = {"log": log, "gpus": gpus, "score": score, "compute": compute, "step": step, "samples": samples}
     of_naming = {"pattern": pattern, "variant": variant, "seed": seed}
     of_logs = {f"--{name}": value for name, value in (of_meaning | of_naming).items()}
-    of_home = {"--task": task, "--alone": "" if alone else None}
-    latex_given = {"--latex": "" if latex else None}
-    of_table = {"--explain": "" if explain else None, "--hours": "" if hours else None}
+    of_home = {"--task": task, "--alone": alone}
+    of_table = {"--explain": explain, "--hours": hours}
     if paper:
-        _refuse("--paper", {"--sort": sort, "--csv": sheet} | latex_given | of_table)
+        refuse_idle("--paper", {"--sort": sort, "--csv": sheet, "--latex": latex} | of_table)
     if as_json:
-        _refuse("--json", {"--csv": sheet} | latex_given | of_table)
+        refuse_idle("--json", {"--csv": sheet, "--latex": latex} | of_table)
     if sheet is not None:
-        _refuse("--csv", latex_given | of_table)
+        refuse_idle("--csv", {"--latex": latex} | of_table)
     if latex:
-        _refuse("--latex", of_table)
+        refuse_idle("--latex", of_table)
     names = sweeps or []
     files = [name for name in names if name.lower().endswith(".csv")]
     elsewhere = Elsewhere(home=home, reference=reference, settings=FitSettings(**settings))
     if mlflow is not None:
-        _refuse("an MLflow experiment", {"SWEEP": names[0] if names else None, "--pattern": pattern} | of_home)
+        refuse_idle("an MLflow experiment", {"SWEEP": names[0] if names else None, "--pattern": pattern} | of_home)
         results = elsewhere.experiment(mlflow, experiment, of_meaning, of_naming)
     elif any(value is not None for value in (log, score, compute)):
-        _refuse("logs", {"--experiment": experiment} | of_home)
+        refuse_idle("logs", {"--experiment": experiment} | of_home)
         results = elsewhere.logs(names, of_meaning, of_naming)
     elif files:
         if len(names) > 1:
@@ -253,14 +252,14 @@ def compare(
                 f"a CSV file cannot be combined with other sources; pass only {files[0]}, or only sweeps. Logs need "
                 "--log, or --score and --compute"
             )
-        _refuse("a CSV file", of_home | {"--experiment": experiment} | of_logs)
+        refuse_idle("a CSV file", of_home | {"--experiment": experiment} | of_logs)
         results = elsewhere.file(Path(files[0]))
     elif names and all(_has_own_runs(name) for name in names):
-        _refuse("folders of runs", of_home | {"--experiment": experiment} | of_logs)
+        refuse_idle("folders of runs", of_home | {"--experiment": experiment} | of_logs)
         results = elsewhere.folders(names)
     else:
         options = {"--from": fit_from, "--loss": loss, "--ceiling": ceiling, "--experiment": experiment}
-        _refuse("a sweep", options | of_logs)
+        refuse_idle("a sweep", options | of_logs)
         _refuse_logs(names)
         results = _of_sweeps(home, names, task, alone=alone, baseline=reference)
     if curves is not None:
@@ -298,13 +297,6 @@ def compare(
     if results.comparison is None and not paper:
         why = "; ".join(results.reasons[:3]) or "no run has an evaluation"
         raise AblationsError(f"nothing is compared: {results.plan.reference} has no fit ({why})")
-
-
-def _refuse(source: str, options: Mapping[str, object]) -> None:
-    """Raise AblationsError if one of the options is given, because it has no effect on this source."""
-    if given := [name for name, value in options.items() if value is not None]:
-        said = f"{given[0]} {options[given[0]]}".rstrip()
-        raise AblationsError(f"{said} has no effect with {source}; omit this option")
 
 
 def _refuse_logs(names: Sequence[str]) -> None:

@@ -16,18 +16,21 @@ from ablations.cli.design import refuse_unfittable
 from ablations.cli.ladder import ladder_beside, print_ladder, results_of
 from ablations.cli.options import (
     FAILED,
+    ExecutorOption,
     HomeOption,
+    JobsOption,
     JsonOption,
+    ScaleOption,
     TrackingOption,
+    YesOption,
     console,
     print_json,
     scales_of,
     unfinished_code,
 )
 from ablations.cli.plan import made_text
-from ablations.cli.run import ExecutorName, on_this_machine, train_missing_runs
 from ablations.cli.studies import by_number, show_studies
-from ablations.cli.submit import on_ray, on_slurm, refuse_without_slurm, where_next
+from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError, Place
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
@@ -61,19 +64,15 @@ def reproduce(
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the studies, with their claims and cost.")] = False,
     all_: Annotated[bool, typer.Option("--all", help="Run every study, one after another.")] = False,
-    scale: Annotated[str | None, typer.Option(help="Scale to use instead of the study's.")] = None,
+    scale: ScaleOption = None,
     as_written: Annotated[
         bool, typer.Option("--as-written", help="Use the seeds and budget of the file instead of designing them.")
     ] = False,
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the design and the claims, then stop.")] = False,
-    executor: Annotated[
-        ExecutorName, typer.Option(help="Place where runs train: this machine, Slurm jobs, or a Ray cluster.")
-    ] = "local",
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs at a time. Default: as many as cores and GPUs allow.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, regardless of the cost.")] = False,
+    executor: ExecutorOption = "local",
+    jobs: JobsOption = None,
+    yes: YesOption = False,
     tracking_uri: TrackingOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -94,9 +93,13 @@ def reproduce(
     names = sorted(files_of("study"), key=by_number) if study is None else [study]
     train = partial(
         train_one,
-        home=place, as_written=as_written, asked=asked, dry_run=dry_run, executor=executor, jobs=jobs, yes=yes,
-        tracking_uri=tracking_uri, as_json=as_json,
-    )  # fmt: skip
+        home=place,
+        as_written=as_written,
+        asked=asked,
+        dry_run=dry_run,
+        options=TrainingOptions(executor=executor, jobs=jobs, yes=yes, tracking_uri=tracking_uri),
+        as_json=as_json,
+    )
     codes: list[int] = []
     found: list[dict[str, Any]] = []
     for name in names:
@@ -150,20 +153,15 @@ def train_one(
     as_written: bool,
     asked: AskedBudget | None,
     dry_run: bool,
-    executor: ExecutorName,
-    jobs: int | None,
-    yes: bool,
-    tracking_uri: str | None,
+    options: TrainingOptions,
     as_json: bool,
 ) -> StartedSweep | dict[str, Any] | None:
     """Design and train a study at one scale, None for its own.
 
     Returns the sweep, in a dry run its plan as JSON, None if its jobs go on.
     """
-    from ablations.running.ending import all_ended
     from ablations.running.make_plan import make_plan, sweep_name
     from ablations.running.shortening import sized
-    from ablations.status.progress import run_rows
     from ablations.study.expand import expand
 
     written = expand(file, scale=scale)
@@ -185,16 +183,8 @@ def train_one(
         if not as_json:
             show_claims(study, started, out)
         return study_for_scripts(study, started)
-    if executor == "slurm":
-        where = on_slurm(study, started, jobs=jobs, hold=False, after=None, prune=False, yes=yes, out=out)
-    else:
-        refuse_without_slurm({"--yes": yes})
-        where = on_ray(study, started, jobs) if executor == "ray" else on_this_machine(study, jobs)
-    train_missing_runs(study, started, file=file, where=where, tracking_uri=tracking_uri, out=out)
-    if where.outlives_command and not all_ended(started, run_rows(started)):
-        where_next(started, out, as_json)
-        return None
-    return started
+    is_over = train_runs(study, started, file=file, options=options, out=out, as_json=as_json)
+    return started if is_over else None
 
 
 def designed(
@@ -261,7 +251,6 @@ def has_horizon(recipe: "AnyRecipe") -> bool:
 
 
 def study_for_scripts(study: "Study", started: StartedSweep) -> dict[str, Any]:
-    """The plan and the claims as plain data."""
     plan = started.plan
     return {
         "study": plan.sweep,
@@ -276,7 +265,6 @@ def study_for_scripts(study: "Study", started: StartedSweep) -> dict[str, Any]:
 
 
 def show_claims(study: "Study", started: StartedSweep, out: "Screen") -> None:
-    """Print the question of the study, the paper's claims, and the cost."""
     from ablations.report.words.card import claim_text
 
     plan = started.plan

@@ -1,14 +1,13 @@
 """The commands that train: sweep, train."""
 
-import os
 import shlex
-import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,11 +16,13 @@ from ablations.cli.budget import ask_about_jump, budget_of, jump_text, read_budg
 from ablations.cli.check import refuse_early
 from ablations.cli.design import refuse_unfittable, show_design
 from ablations.cli.options import (
-    NOT_FINISHED,
+    ExecutorOption,
     HomeOption,
+    JobsOption,
     JsonOption,
     SetOption,
     TrackingOption,
+    YesOption,
     console,
     own_command,
     pages_command,
@@ -32,21 +33,15 @@ from ablations.cli.options import (
 )
 from ablations.cli.plan import made_text, show_cost, show_plan
 from ablations.cli.recipe_files import known_scales
-from ablations.cli.submit import on_ray, on_slurm, refuse_without_slurm, where_next
+from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
-from ablations.running.on_this_machine import OnThisMachine
-from ablations.signals import handled
 from ablations.terminal.screen import Screen
 
-ExecutorName = Literal["local", "slurm", "ray"]
-
 if TYPE_CHECKING:
-    from ablations.running.executor import Executor as Trainer
     from ablations.search.record import SearchRecord
-    from ablations.study.expand import Study
 
 
 def sweep(
@@ -57,14 +52,9 @@ def sweep(
     ] = None,
     set_: SetOption = None,
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
-    executor: Annotated[
-        ExecutorName, typer.Option(help="Place where runs train: this machine, Slurm jobs, or a Ray cluster.")
-    ] = "local",
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Runs at a time. Default: as many as cores and GPUs allow, or resources.at_once."),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, regardless of the cost.")] = False,
+    executor: ExecutorOption = "local",
+    jobs: JobsOption = None,
+    yes: YesOption = False,
     hold: Annotated[
         bool, typer.Option("--hold", help="Slurm: submit held jobs, to start with `scontrol release`.")
     ] = False,
@@ -80,11 +70,12 @@ def sweep(
     as_json: JsonOption = False,
 ) -> None:
     """Train the missing runs of a sweep, then fit and compare its variants; at each of its scales in turn."""
+    options = TrainingOptions(
+        executor=executor, jobs=jobs, yes=yes, hold=hold, after=after, prune=prune, tracking_uri=tracking_uri
+    )
     once = partial(
-        sweep_once,
-        *(file, dry_run, set_, budget, executor, jobs),
-        yes=yes, hold=hold, after=after, prune=prune, shorten=shorten, tracking_uri=tracking_uri, home=home,
-        as_json=as_json,
+        sweep_once, file,
+        home=home, dry_run=dry_run, sets=set_ or (), budget=budget, shorten=shorten, options=options, as_json=as_json,
     )  # fmt: skip
     scales = scales_of(file, scale)
     several = len(scales) > 1
@@ -98,40 +89,32 @@ def sweep(
     if several and executor == "slurm" and not dry_run:
         console().say(f"ladder     {own_command()} ladder {file}, once the jobs have ended")
     if several and not any((*codes, dry_run, executor == "slurm")):
-        from ablations.cli.ladder import ladder_of_file, show_ladder
+        from ablations.cli.ladder import ladder
 
-        show_ladder(ladder_of_file(home, file), as_json=False)
+        ladder([str(file)], home=home)
     if code := max(codes):
         raise typer.Exit(code)
 
 
 def sweep_once(
     file: Path,
-    dry_run: bool,
-    set_: list[str] | None,
-    budget: str | None,
-    executor: ExecutorName,
-    jobs: int | None,
     scale: str | None,
     *,
-    yes: bool,
-    hold: bool,
-    after: str | None,
-    prune: bool,
-    shorten: bool,
-    tracking_uri: str | None,
     home: Path | None,
+    dry_run: bool,
+    sets: Sequence[str],
+    budget: str | None,
+    shorten: bool,
+    options: TrainingOptions,
     as_json: bool,
 ) -> int:
     """Train and compare the study at one scale, None for the file's own; returns the exit code."""
-    from ablations.running.ending import all_ended
     from ablations.running.make_plan import make_plan, sweep_name
     from ablations.running.shortening import sized, what_is_lost
-    from ablations.status.progress import run_rows
     from ablations.study.expand import expand
 
     asked = None if budget is None else read_budget(budget)
-    study = expand(file, scale=scale, sets=set_ or ())
+    study = expand(file, scale=scale, sets=sets)
     command = f"platform {shlex.join(sys.argv[1:])}"
     compute = None if asked is None else budget_of(study, asked)
     place, name = find_home(home), sweep_name(study, scale)
@@ -154,60 +137,17 @@ def sweep_once(
             if asked is not None and (jump := jump_text(asked, plan, own=study.sweep.budget.compute)):
                 text = f"warning: {jump}; for GPU-hours, write for example 160h"
                 out.say(text, style="yellow")
-        if executor == "slurm" and not as_json:
-            show_cost(study, started, jobs)
+        if options.executor == "slurm" and not as_json:
+            show_cost(study, started, options.jobs)
         return 0
-    if executor == "slurm":
-        where = on_slurm(study, started, jobs=jobs, hold=hold, after=after, prune=prune, yes=yes, out=out)
-    else:
-        refuse_without_slurm({"--yes": yes, "--hold": hold, "--after": after, "--prune": prune})
-        where = on_ray(study, started, jobs) if executor == "ray" else on_this_machine(study, jobs)
-    train_missing_runs(study, started, file=file, where=where, tracking_uri=tracking_uri, out=out)
+    if not train_runs(study, started, file=file, options=options, out=out, as_json=as_json):
+        return 0
     started = started.reread()  # a search has added its trials
-    if where.outlives_command and not all_ended(started, run_rows(started)):
-        where_next(started, out, as_json)
-        return 0
     conclude(started, out, as_json)
     return unfinished_code(started, also_failed=(State.STALE,))
 
 
-def train_missing_runs(
-    study: "Study", started: StartedSweep, *, file: Path, where: "Trainer", tracking_uri: str | None, out: Screen
-) -> None:
-    """Train what a sweep lacks, after the quick checks; Ctrl-C and SIGTERM end the command with NOT_FINISHED."""
-    from ablations.running.run_sweep import run_sweep
-    from ablations.status.progress import run_rows
-
-    try:
-        # Handle SIGTERM like Ctrl-C, so that no job on this machine outlives the sweep that started it.
-        with handled(signal.default_int_handler, signal.SIGTERM):
-            missing = {row.variant for row in run_rows(started) if not row.state.state.is_finished}
-            recipes = {one.name: one.recipe for one in study.variants if one.name in missing}
-            refuse_early(recipes, out, trains_here=isinstance(where, OnThisMachine))
-            run_sweep(study, started, file=file, executor=where, tracking_uri=tracking_uri, console=out)
-    except KeyboardInterrupt:
-        out.print(where.interrupted)
-        raise typer.Exit(NOT_FINISHED) from None
-
-
-def on_this_machine(study: "Study", jobs: int | None) -> OnThisMachine:
-    """The executor for this machine, with as many runs at a time as requested, else as many as cores and GPUs allow.
-
-    A run gets the GPUs that it can use; a program of the user's gets those of `resources.gpus`, or all.
-    """
-    from ablations.pools.gpus import gpus_here
-    from scalerl.recipe.command import CommandRecipe
-
-    recipe = study.reference.recipe
-    of_run = study.resources.num_gpus if isinstance(recipe, CommandRecipe) else recipe.most_gpus
-    gpus, most = gpus_here() if of_run else (), (os.cpu_count() or 1) // recipe.total_threads
-    if gpus:
-        most = min(most, len(gpus) // of_run)
-    return OnThisMachine(threads=recipe.threads, jobs=jobs or max(1, most), gpus=gpus, gpus_of_run=of_run)
-
-
 def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
-    """Fit, compare, print the verdict and write the report."""
     from rich.console import Console
 
     from ablations.findings.results import read_results

@@ -20,6 +20,7 @@ from ablations.cli.options import (
     TrackingOption,
     find_sweep,
     print_json,
+    refuse_idle,
     tell,
 )
 from ablations.errors import AblationsError
@@ -138,8 +139,8 @@ def sync(
     """Bring MLflow up to date with the run folders. Nothing is sent twice."""
     if every is not None and not watch:
         raise AblationsError(f"--every {every:g} has no effect without --watch")
-    if watch and as_json:
-        raise AblationsError("--json has no effect with --watch, which prints a line per change")
+    if watch:
+        refuse_idle("--watch, which prints a line per change", {"--json": as_json})
     started = find_sweep(home, sweep)
     if watch:
         watch_sync(started, tracking_uri, every or SYNC_EVERY_S)

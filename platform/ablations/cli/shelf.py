@@ -17,17 +17,19 @@ from ablations.cli.options import (
     SetOption,
     console,
     find_sweep,
+    known_variant,
     print_json,
+    refuse_idle,
     say_pages,
     started_sweeps,
     tell,
     variants_of_sweep,
 )
 from ablations.cli.recipe_files import file_named, list_files, show_file
-from ablations.errors import AblationsError, FileError, did_you_mean
+from ablations.errors import AblationsError, FileError
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.terminal.short_names import legend, meant
+from ablations.terminal.short_names import legend
 from ablations.text import counted
 
 if TYPE_CHECKING:
@@ -117,7 +119,6 @@ def show_variants(sweep: StartedSweep) -> None:
 
 
 def show_recipe(recipe: "AnyRecipe", as_json: bool) -> None:
-    """Print every setting of a recipe."""
     settings = recipe.model_dump(mode="json")
     if as_json:
         print_json(settings)
@@ -129,13 +130,8 @@ def show_recipe(recipe: "AnyRecipe", as_json: bool) -> None:
 
 def variant_recipe(sweep: StartedSweep, name: str) -> "AnyRecipe":
     """The recipe of a variant's runs; AblationsError if the variant is unknown or none of its runs has started."""
-    variants = {variant.name: variant for variant in sweep.plan.variants}
-    name = meant(name, variants)
-    if name not in variants:
-        raise AblationsError(
-            f"unknown variant '{name}' of sweep '{sweep.name}'; {did_you_mean(name, [*variants], 'variants')}"
-        )
-    return recipe_of_run(sweep.home, variants[name].runs[0].id)
+    name = known_variant(name, sweep.plan)
+    return recipe_of_run(sweep.home, next(one.runs[0].id for one in sweep.plan.variants if one.name == name))
 
 
 def recipe_of_run(home: Home, run_id: str) -> "AnyRecipe":
@@ -166,8 +162,8 @@ def diff(
     """Show every setting in which two recipes, runs or variants differ."""
     from ablations.study.recipe_differences import recipe_differences
 
-    if sweep is not None and set_:
-        raise AblationsError("--set has no effect on the variants of a sweep; omit --set")
+    if sweep is not None:
+        refuse_idle("variants of a sweep", {"--set": set_ and set_[0]})
 
     def named(name: str) -> "AnyRecipe":
         if sweep is not None:

@@ -16,7 +16,6 @@ LISTED_SCALES = ("smoke", "bench", "8b")
 
 
 def show_studies(home: Home, as_json: bool) -> None:
-    """Print every study with its claims and its cost at each scale."""
     from ablations.files.lookup import files_of
     from ablations.report.words.card import claim_text
 

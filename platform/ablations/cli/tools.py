@@ -16,7 +16,6 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from ablations import __version__
-from ablations.cli.background import start_in_background
 from ablations.cli.options import SCHEMA, WRONG_INPUT
 from ablations.home.home import Home
 from ablations.text import four_digits
@@ -46,7 +45,6 @@ class Tools:
     most_compute: float | None
 
     def server(self) -> MCPServer:
-        """The server with these tools."""
         server = MCPServer("ablations", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
         asking = (self.list_sweeps, self.show, self.dry_run, self.design, self.status, self.compare, self.forecast)
         for tool in asking:
@@ -147,7 +145,7 @@ class Tools:
             )
         arguments = shell_words([file], scale=scale, set=settings, budget=budget)
         started = start_in_background(self.home, plan["sweep"], arguments)
-        return _result(json.dumps(started.to_json(), indent=1))
+        return _result(json.dumps(started, indent=1))
 
     def _dry_run(self, file: str, scale: str | None, settings: Sequence[str], budget: str | None) -> CallToolResult:
         return self._answer("sweep", [file], scale=scale, set=settings, budget=budget, **{"dry-run": True})
@@ -171,6 +169,24 @@ class Tools:
         if done.returncode == WRONG_INPUT:  # the document holds the reasons
             return _result(done.stdout.rstrip(), done.stderr.strip(), is_error=True)
         return _result(done.stdout.rstrip())
+
+
+def start_in_background(home: Home, sweep: str, arguments: Sequence[str]) -> dict[str, object]:
+    """Start `platform sweep --json` in a session of its own, which neither Ctrl-C nor the end of this process reaches.
+
+    `arguments` are those of the command, and `sweep` is the name that it gives the sweep. Returns the sweep, its
+    process and its log as plain data; the log ends with the comparison or the error as a JSON document. Raises
+    AblationsError if the home folder is not writable.
+    """
+    home.require_writable()
+    log = home.sweep(sweep) / "background.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "ablations.cli", "sweep", "--json", f"--home={home.path}", *arguments]
+    with log.open("ab") as printed:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, start_new_session=True
+        )
+    return {"sweep": sweep, "pid": process.pid, "log": str(log)}
 
 
 def shell_words(arguments: Sequence[str | None], **options: Any) -> list[str]:

@@ -31,8 +31,6 @@ NUMBER_KINDS = "biufc"
 
 @runtime_checkable
 class NamedTupleLike(Protocol):
-    """A `NamedTuple`."""
-
     _fields: tuple[str, ...]
 
 

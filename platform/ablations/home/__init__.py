@@ -4,7 +4,6 @@ home           the folders
 started_sweep  a sweep in its home folder: plan, runs, stops, cancellation, lock
 labels         what readers of a comparison are told: names, units, window, variants
 plan           the variants and runs of a started sweep
-edited         the user's own files that changed since an earlier run
 state          what a run is doing, from its status file and whether its process is alive
 declared       claims and design as they were before the first run
 notifications  tells a webhook what happens to the runs

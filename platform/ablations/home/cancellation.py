@@ -21,7 +21,6 @@ class Cancellation:
 
     @property
     def is_whole(self) -> bool:
-        """True if the whole sweep is cancelled."""
         return self._read() is None
 
     def __contains__(self, run_id: str) -> bool:
@@ -43,5 +42,4 @@ class Cancellation:
         write_atomically(self.path, json.dumps(content).encode())
 
     def lift(self) -> None:
-        """Remove every cancellation."""
         self.path.unlink(missing_ok=True)

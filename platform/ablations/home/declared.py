@@ -76,7 +76,7 @@ def declare(sweep: StartedSweep) -> Declaration:
 
 
 def declarations(sweep: StartedSweep) -> list[Declaration]:
-    """All declarations of a sweep, the first one first; empty for sweeps of earlier versions.
+    """All declarations of a sweep, the first one first; empty before its first start.
 
     Raises AblationsError if the file is damaged, or was changed by hand.
     """

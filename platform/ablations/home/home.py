@@ -33,7 +33,6 @@ class Home:
 
     @property
     def sweeps(self) -> Path:
-        """The folder with one folder per sweep."""
         return self.path / "sweeps"
 
     @property
@@ -42,11 +41,9 @@ class Home:
         return self.path / "curves"
 
     def sweep(self, name: str) -> Path:
-        """The folder of one sweep."""
         return self.sweeps / name
 
     def run(self, run_id: str) -> RunFolder:
-        """The folder of one run."""
         return RunFolder(self.path / "runs" / run_id)
 
     def run_ids(self) -> list[str]:
@@ -78,7 +75,6 @@ class Home:
         return name
 
     def require_writable(self) -> None:
-        """Raise AblationsError unless this folder is writable."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.path) as file:

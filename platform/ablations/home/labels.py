@@ -103,7 +103,6 @@ class Labels:
 
     @property
     def runs(self) -> tuple[PlannedRun, ...]:
-        """The runs of all variants."""
         return tuple(run for variant in self.variants for run in variant.runs)
 
     @property
@@ -122,7 +121,6 @@ class Labels:
 
     @property
     def axes(self) -> dict[str, dict[str, str]]:
-        """The axes that each variant combines, with its values."""
         return {variant.name: variant.axes for variant in self.variants}
 
     @property

@@ -19,7 +19,6 @@ from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
 from ablations.fit.options import FitOptions
 from ablations.home.labels import Labels, PlannedRun, PlannedVariant
-from ablations.terminal.short_names import axes_in
 from scalerl.run.run_folder import write_atomically
 
 
@@ -49,7 +48,6 @@ class Plan(Labels):
         except ValueError as error:
             raise AblationsError(f"{path}: not a plan ({error}); to recreate it, run `platform sweep FILE`") from error
         try:
-            content.pop("total_gpu_hours", None)  # plans of earlier versions have it, nearly always null
             plan = cls(**content | {"variants": tuple(_variant(variant) for variant in content["variants"])})
             checked(plan.fit, _FIT)
             return checked(asdict(plan), _PLAN)
@@ -58,7 +56,6 @@ class Plan(Labels):
             raise AblationsError(f"{path}: not a plan ({error}); the keys of a plan are {keys}") from error
 
     def write(self, path: Path) -> None:
-        """Write the plan atomically."""
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(asdict(self), indent=1).encode())
 
@@ -67,6 +64,5 @@ _PLAN, _FIT = TypeAdapter(Plan), TypeAdapter(FitOptions)
 
 
 def _variant(content: dict[str, Any]) -> PlannedVariant:
-    runs = tuple(PlannedRun(**run) for run in content["runs"])
-    axes = content.get("axes", dict(axes_in(content["name"])))  # plans of earlier versions have them in names only
-    return PlannedVariant(name=content["name"], overrides=content["overrides"], runs=runs, axes=axes)
+    runs: Any = tuple(PlannedRun(**run) for run in content["runs"])
+    return PlannedVariant(**content | {"runs": runs})

@@ -52,7 +52,6 @@ class StartedSweep:
 
     @property
     def lock(self) -> Path:
-        """The lock held by the `platform sweep` that works on the sweep."""
         return self.home.lock_file(self.name)
 
     @property
@@ -62,15 +61,12 @@ class StartedSweep:
 
     @property
     def cancellation(self) -> Cancellation:
-        """The runs of the sweep that are cancelled."""
         return Cancellation(self.folder / "cancelled")
 
     def run(self, run_id: str) -> RunFolder:
-        """The folder of one of the sweep's runs."""
         return self.home.run(run_id)
 
     def write_plan(self) -> None:
-        """Write `plan.json` atomically."""
         self.plan.write(self.home.plan_file(self.name))
 
     def reread(self) -> "StartedSweep":
@@ -82,7 +78,6 @@ class StartedSweep:
         return read_stops(self.folder, self.plan)
 
     def write_stops(self, stops: Iterable[Stopped]) -> None:
-        """Write the stopped and flagged runs."""
         write_stops(self.folder, stops)
 
 

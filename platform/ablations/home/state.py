@@ -149,7 +149,6 @@ def ask_to_stop(folder: RunFolder) -> None:
 
 
 def is_here(status: RunStatus) -> bool:
-    """True if the status was written on this machine."""
     return status.host == socket.gethostname()
 
 

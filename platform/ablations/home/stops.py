@@ -101,6 +101,5 @@ def read_stops(folder: Path, plan: Plan) -> dict[str, Stopped]:
 
 
 def write_stops(folder: Path, stops: Iterable[Stopped]) -> None:
-    """Write `stopped.json` atomically."""
     content = {"runs": [asdict(stopped) for stopped in stops]}
     write_atomically(folder / STOPS_FILE, json.dumps(content, indent=1).encode())

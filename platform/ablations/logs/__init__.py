@@ -3,7 +3,7 @@
 rows_of_run         a program's own log as rows of the run log
 naming              the variant and seed of a run
 meaning             which columns are step, score and compute, and the curve that follows
-presets             the names that other trainers use, with their sources
+presets             the names that other trainers use
 expression          arithmetic over columns
 sources             what wrote a file or folder
 json_logs           JSON lines, and a `trainer_state.json`; tables: CSV and Parquet

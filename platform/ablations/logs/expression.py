@@ -116,7 +116,6 @@ def column_text(name: str) -> str:
 
 
 def columns_of(expression: Expression) -> Iterator[str]:
-    """The columns of an expression, from left to right."""
     if isinstance(expression, ColumnOf):
         yield expression.name
     elif isinstance(expression, Call):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ablations.errors import Place
-from ablations.logs.log import HALF_WRITTEN, Log, unreadable
+from ablations.logs.log import HALF_WRITTEN, Log, content_of
 from ablations.logs.rows import log_of_rows
 
 STEPS = ("step", "_step", "global_step")
@@ -72,8 +72,6 @@ def _unwrapped(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise unreadable(path, error) from None
+        return content_of(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Place(source=str(path)).error(f"not UTF-8 text ({error})", "save the file as UTF-8") from None

@@ -1,8 +1,9 @@
 """The log of one run of any other trainer, and its values by step."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -87,6 +88,27 @@ def thinning_note(step: np.ndarray, values: np.ndarray, name: str) -> str:
     )
 
 
+def content_of(path: Path) -> bytes:
+    """The bytes of a file; FileError if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def damage_error(path: Path, why: object) -> FileError:
+    """The error for a binary file whose content is not what its writer wrote."""
+    return Place(source=str(path)).error(str(why), "copy the file again from its source")
+
+
+def decoded_records(path: Path, records: Iterable[bytes], decode: Callable[[bytes], Any], damage: Any) -> Iterator[Any]:
+    """The messages in the records of a binary file; FileError for a record at which `decode` raises `damage`."""
+    for number, record in enumerate(records, start=1):
+        try:
+            yield decode(record)
+        except damage as error:
+            raise damage_error(path, f"record {number} is damaged ({error})") from None
+
+
 def unreadable(path: Path, error: OSError) -> FileError:
-    """The error for a file that cannot be read."""
     return Place(source=str(path)).error(f"cannot be read ({error.strerror or error})", "name a readable file")

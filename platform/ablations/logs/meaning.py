@@ -42,9 +42,14 @@ class LogMeaning:
     samples: str | None = None
     """All generations behind a score."""
 
+    @property
+    def preset(self) -> Preset | None:
+        """The names of the trainer, if one is named; AblationsError for an unknown trainer."""
+        return None if self.trainer is None else find_preset(self.trainer)
+
     def check(self) -> None:
         """Raise AblationsError if options are missing, or have no effect together."""
-        preset = None if self.trainer is None else find_preset(self.trainer)
+        preset = self.preset
         if preset is None and (missing := [f"--{name}" for name in ("score", "compute") if not getattr(self, name)]):
             raise AblationsError(f"{' and '.join(missing)} missing; name columns, or the trainer with --log")
         if self.gpus is not None and self.compute is not None:
@@ -58,7 +63,6 @@ class LogMeaning:
 
     @property
     def compute_name(self) -> str:
-        """Name of the compute in tables."""
         if self.compute is None:
             return GPU_HOURS
         is_name = not any(sign in self.compute for sign in "(*+<>= ")
@@ -66,11 +70,10 @@ class LogMeaning:
 
     def resolve(self, columns: Collection[str], place: str) -> "Expressions":
         """The expressions for a log with these columns; AblationsError lists the available columns."""
-        preset = None if self.trainer is None else find_preset(self.trainer)
         try:
             return Expressions(
                 score=self.resolve_score(columns),
-                compute=self._resolve_compute(preset, columns),
+                compute=self._resolve_compute(columns),
                 samples=parse(self.samples, columns, option="--samples") if self.samples else None,
                 step=parse(self.step, columns, option="--step") if self.step else None,
             )
@@ -79,19 +82,18 @@ class LogMeaning:
 
     def resolve_score(self, columns: Collection[str]) -> Expression:
         """The expression of the score alone."""
-        preset = None if self.trainer is None else find_preset(self.trainer)
-        return parse(self.score or _score(preset, columns), columns, option="--score")
+        return parse(self.score or _score(self.preset, columns), columns, option="--score")
 
-    def _resolve_compute(self, preset: Preset | None, columns: Collection[str]) -> Expression:
+    def _resolve_compute(self, columns: Collection[str]) -> Expression:
         if self.compute:
             return parse(self.compute, columns, option="--compute")
+        preset = self.preset
         assert preset is not None, "checked before"
         seconds = preset.second_columns(columns)
         if not seconds:
-            names = [metric.name for metric in preset.seconds]
             raise AblationsError(
-                f"--log {preset.name}: no column {' or '.join(names)} with the time of a step; name the compute with "
-                f"--compute; {did_you_mean(names[0], sorted(columns), 'columns')}"
+                f"--log {preset.name}: no column {' or '.join(preset.seconds)} with the time of a step; name the "
+                f"compute with --compute; {did_you_mean(preset.seconds[0], sorted(columns), 'columns')}"
             )
         time = " + ".join(f"where({column_text(name)} > 0, {column_text(name)}, 0)" for name in seconds)
         if preset.is_mean:
@@ -122,13 +124,12 @@ def _score(preset: Preset | None, columns: Collection[str]) -> str:
     found = preset.score_columns(columns)
     if len(found) == 1:
         return column_text(found[0])
-    names = " or ".join(metric.name for metric in preset.scores)
     if found:
         listed = ", ".join(found[:MAX_NAMES]) + (f" and {len(found) - MAX_NAMES} more" if found[MAX_NAMES:] else "")
         raise AblationsError(f"{len(found)} columns hold a held-out score; choose one with --score: {listed}")
     raise AblationsError(
-        f"--log {preset.name}: no column {names}; name the held-out score with --score; "
-        f"{did_you_mean(preset.scores[0].name, sorted(columns), 'columns')}"
+        f"--log {preset.name}: no column {' or '.join(preset.scores)}; name the held-out score with --score; "
+        f"{did_you_mean(preset.scores[0], sorted(columns), 'columns')}"
     )
 
 
@@ -179,8 +180,7 @@ def _steps(log: Log, meaning: LogMeaning, found: Expressions) -> np.ndarray:
     if found.step is not None:
         needed = {column: log.columns[column] for column in columns_of(found.step)}
         return evaluate(found.step, needed, max((len(values) for values in needed.values()), default=0))
-    preset = None if meaning.trainer is None else find_preset(meaning.trainer)
-    if preset and (own := [name for name in preset.steps if name in log.columns]):
+    if meaning.preset and (own := [name for name in meaning.preset.steps if name in log.columns]):
         return first_present(log, own, option="--step")
     return first_present(log, [next((one for one in log.steps if one in log.columns), log.steps[0])], option="--step")
 

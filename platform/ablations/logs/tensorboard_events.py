@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablations.errors import AblationsError, Place
+from ablations.errors import AblationsError
 from ablations.logs.extras import extra
-from ablations.logs.log import HALF_WRITTEN, Log, unreadable
+from ablations.logs.log import HALF_WRITTEN, Log, content_of, damage_error, decoded_records
 from ablations.logs.rows import log_of_rows
 
 LENGTH_FIELD, CHECKSUM = 8, 4
@@ -33,21 +33,11 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
     notes = ()
     for path in paths:
         try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise unreadable(path, error) from None
-        try:
-            records, is_whole = split_records(content, checksum)
+            records, is_whole = split_records(content_of(path), checksum)
         except ValueError as error:
-            raise Place(source=str(path)).error(str(error), "copy the file again from its source") from None
+            raise damage_error(path, error) from None
         notes = notes if is_whole else (HALF_WRITTEN,)
-        for number, record in enumerate(records):
-            try:
-                event = events.Event.FromString(record)
-            except damage as error:
-                raise Place(source=str(path)).error(
-                    f"record {number + 1} is damaged ({error})", "copy the file again from its source"
-                ) from None
+        for event in decoded_records(path, records, events.Event.FromString, damage):
             for tag, value in _scalars(event, arrays):
                 # One row a step, and a further one for a tag that comes again.
                 if tag in (row := at_step.setdefault(event.step, {})):

@@ -12,14 +12,14 @@ from typing import Any
 
 from ablations.errors import Place
 from ablations.logs.extras import extra
-from ablations.logs.log import HALF_WRITTEN, Log, unreadable
+from ablations.logs.log import HALF_WRITTEN, Log, content_of, damage_error, decoded_records
 from ablations.logs.rows import flat, log_of_rows
 
 BEGINNING = b":W&B"
 PREFIX_BYTES = 7
 BYTES_OF_A_BLOCK = 1 << 15
 PART_PREFIX_BYTES = 7
-WHOLE, FIRST, MIDDLE, LAST = 1, 2, 3, 4
+WHOLE, FIRST, LAST = 1, 2, 4
 
 
 def read_wandb_file(path: Path, name: str) -> Log:
@@ -30,29 +30,20 @@ def read_wandb_file(path: Path, name: str) -> Log:
     reads = f"{path}: an offline run of W&B"
     messages = extra("wandb.proto.wandb_internal_pb2", package="wandb", reads=reads)
     damage = extra("google.protobuf.message", package="protobuf", reads=reads).DecodeError
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise unreadable(path, error) from None
+    content = content_of(path)
     if not content.startswith(BEGINNING):
         raise Place(source=str(path)).error("not a W&B file", "name the folder of an offline run")
     try:
         records, is_whole = split_blocks(content)
     except ValueError as error:
-        raise Place(source=str(path)).error(str(error), "copy the file again from its source") from None
+        raise damage_error(path, error) from None
     rows: list[tuple[str, dict[str, Any]]] = []
     config: dict[str, str] = {}
-    for number, record in enumerate(records):
-        try:
-            message = messages.Record.FromString(record)
-        except damage as error:
-            raise Place(source=str(path)).error(
-                f"record {number + 1} is damaged ({error})", "copy the file again from its source"
-            ) from None
+    for number, message in enumerate(decoded_records(path, records, messages.Record.FromString, damage), start=1):
         kind = message.WhichOneof("record_type")
         if kind == "history":
             row = {"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in message.history.item}
-            rows.append((f"record {number + 1}", {"_step": message.history.step.num, **row}))
+            rows.append((f"record {number}", {"_step": message.history.step.num, **row}))
         elif kind == "run":
             name = message.run.display_name or name
             config |= _config(message.run.config.update)

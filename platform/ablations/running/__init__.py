@@ -3,8 +3,7 @@
 make_plan        turns a study into its plan
 shortening       refuses to make a study smaller than what was trained of it
 run_sweep        writes the plan and run folders, and trains the runs
-executor         the protocol of the places where runs train
-with_command     what places have in common that train for as long as the command lives
+executor         what the places have in common where runs train
 on_this_machine  a sweep's runs as processes on this machine
 on_slurm         a sweep's runs as Slurm jobs
 on_ray           a sweep's runs on a Ray cluster

@@ -20,7 +20,7 @@ from typing import IO
 
 from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep
-from ablations.status.progress import is_still_going, run_rows
+from ablations.running.ending import refuse_while_going
 from ablations.terminal.progress_bar import Done
 from scalerl.durable import file_sha256, sync_file
 from scalerl.run.run_folder import RunFolder
@@ -67,11 +67,7 @@ def export_sweep(
     """Write the archive atomically; raises AblationsError if the sweep is still training or `path` exists."""
     if path.exists():
         raise AblationsError(f"{path} already exists; delete it or choose another file with --to")
-    if is_still_going(sweep, run_rows(sweep)):
-        raise AblationsError(
-            f"sweep '{sweep.name}' is still training or queued; export it after it has ended, or run `platform "
-            f"cancel {sweep.name}` first"
-        )
+    refuse_while_going(sweep)
     sources = dict(_sources(sweep, with_checkpoints))
     held = {
         name: ArchivedFile(bytes=source.stat().st_size, sha256=file_sha256(source)) for name, source in sources.items()
@@ -92,7 +88,6 @@ def export_sweep(
 
 
 def contents_of(name: str, held: Mapping[str, ArchivedFile], with_checkpoints: bool) -> bytes:
-    """The content of the first member."""
     files = {file: asdict(one) for file, one in held.items()}
     return seal({"form": ARCHIVE_FORM, "sweep": name, "checkpoints": with_checkpoints, "files": files}, indent=1)
 
@@ -128,14 +123,12 @@ class HashedFile(io.RawIOBase):
         self._file, self._digest = file, hashlib.sha256()
 
     def read(self, size: int = -1) -> bytes:
-        """Read up to `size` bytes."""
         block = self._file.read(size)
         self._digest.update(block)
         return block
 
     @property
     def sha256(self) -> str:
-        """The digest in hex."""
         return self._digest.hexdigest()
 
 

@@ -8,7 +8,7 @@ from filelock import FileLock, Timeout
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.status.progress import is_still_going, run_rows
+from ablations.running.ending import refuse_while_going
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +26,9 @@ class Deletion:
 
 def what_goes(sweep: StartedSweep) -> Deletion:
     """The deletion of a sweep, to confirm; AblationsError if the sweep is training or another one cannot be read."""
-    rows = run_rows(sweep)
-    if is_still_going(sweep, rows):
-        raise AblationsError(
-            f"sweep '{sweep.name}' is still training or queued; run `platform cancel {sweep.name}` first"
-        )
+    refuse_while_going(sweep)
     of_others = _runs_of_others(sweep.home, sweep.name)
-    own = {row.id for row in rows}
+    own = {run.id for run in sweep.plan.runs}
     going = tuple(sorted(run for run in own - of_others if sweep.run(run).path.exists()))
     folders = [sweep.folder, *(sweep.run(run).path for run in going)]
     return Deletion(

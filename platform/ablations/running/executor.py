@@ -1,38 +1,35 @@
 """The place where a sweep's runs train, as `run_sweep` sees it: this machine, Slurm or a Ray cluster."""
 
-from typing import Protocol
+from typing import ClassVar
 
 from rich.console import Console
 
 from ablations.home.started_sweep import StartedSweep
 from ablations.pools.pool import Pool
+from ablations.running.train_missing import train_missing
 from ablations.study.expand import Study
 
 
-class Executor(Protocol):
-    """The place of training: `OnThisMachine(threads=1, jobs=2)`, `OnSlurm(resources=resources, ...)` or `OnRay`."""
+class Executor:
+    """The place of training: `OnThisMachine(threads=1, jobs=2)`, `OnSlurm(resources=resources, ...)` or `OnRay`.
 
-    @property
-    def jobs(self) -> int:
-        """Number of runs that a search keeps in flight."""
-        ...
+    Unless a place says otherwise, its runs stop when the command ends, and cost nothing that the user must confirm.
+    """
 
-    @property
-    def outlives_command(self) -> bool:
-        """True if runs keep training when the command ends."""
-        ...
-
-    @property
-    def interrupted(self) -> str:
-        """The message of an interrupted command: what happens to the runs, and how to resume."""
-        ...
+    jobs: int
+    """Number of runs that a search keeps in flight."""
+    outlives_command: ClassVar[bool] = False
+    """True if runs keep training when the command ends."""
+    interrupted: ClassVar[str] = "Stopped. Run the same command again to resume from the last checkpoints."
+    """The message of an interrupted command: what happens to the runs, and how to resume."""
 
     def ask(self, sweep: StartedSweep, num_to_come: int = 0) -> None:
         """Confirm the cost with the user before anything is written; a search will propose `num_to_come` more runs."""
 
     def pool(self, sweep: StartedSweep, console: Console) -> Pool:
         """The pool that trains the sweep's runs."""
-        ...
+        raise NotImplementedError
 
     def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
         """Train the runs that have not reached the budget, or hand them to jobs that need no command."""
+        train_missing(study, sweep, self.pool(sweep, console), tracking_uri, console)

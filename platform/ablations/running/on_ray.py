@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ablations.home.started_sweep import StartedSweep
-from ablations.running.with_command import WithCommand
+from ablations.running.executor import Executor
 
 if TYPE_CHECKING:
     from ablations.pools.command_pool import CommandPool
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnRay(WithCommand):
+class OnRay(Executor):
     """Actors of a Ray cluster, one per node of a run, at most `jobs` runs at a time."""
 
     share: "NodeShare"
@@ -25,7 +25,6 @@ class OnRay(WithCommand):
     driver: "DriverProcess"
 
     def pool(self, sweep: StartedSweep, console: Console) -> "CommandPool":
-        """The pool that trains the sweep's runs."""
         from ablations.pools.command_pool import CommandPool
         from ablations.pools.snapshot import take_snapshot
         from ablations.ray.ray_site import RaySite

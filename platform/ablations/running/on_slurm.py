@@ -5,13 +5,13 @@ submitit loads slowly, so the pool is imported only when it is created.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.console import Console
 
 from ablations.home.started_sweep import StartedSweep
 from ablations.running.ending import all_ended
-from ablations.running.train_missing import train_missing
+from ablations.running.executor import Executor
 from ablations.status.live import say
 from ablations.status.progress import run_rows
 from ablations.status.table import summary
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnSlurm:
-    """Slurm jobs, one per run."""
+class OnSlurm(Executor):
+    """Slurm jobs, one per run, which keep training when the command ends."""
 
     resources: Resources
     threads: int
@@ -40,18 +40,12 @@ class OnSlurm:
     agree: Callable[[int], None]
     """Called with the number of jobs before anything is written; raises if the user declines."""
 
-    @property
-    def outlives_command(self) -> bool:
-        """True: Slurm keeps the runs training when the command ends."""
-        return True
-
-    @property
-    def interrupted(self) -> str:
-        """The message of an interrupted command."""
-        return "Detached. Jobs keep training; to resume the sweep's decisions, run the same command again."
+    outlives_command: ClassVar[bool] = True
+    interrupted: ClassVar[str] = (
+        "Detached. Jobs keep training; to resume the sweep's decisions, run the same command again."
+    )
 
     def ask(self, sweep: StartedSweep, num_to_come: int = 0) -> None:
-        """Confirm the cost of the jobs to submit, including `num_to_come` runs of a search."""
         from ablations.running.reconcile import num_missing
 
         if num_jobs := num_missing(sweep) + num_to_come:
@@ -81,11 +75,10 @@ class OnSlurm:
 
     def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
         """Submit the runs that have not reached the budget; keep running only if the sweep has decisions to make."""
-        pool = self.pool(sweep, console)
         if sweep.plan.stop is not None:
-            train_missing(study, sweep, pool, tracking_uri, console)
+            super().train(study, sweep, tracking_uri, console)
         else:
-            submit_missing(sweep, pool, tracking_uri, console)
+            submit_missing(sweep, self.pool(sweep, console), tracking_uri, console)
 
 
 def submit_missing(sweep: StartedSweep, pool: "SlurmPool", tracking_uri: str | None, console: Console) -> None:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ablations.home.started_sweep import StartedSweep
-from ablations.running.with_command import WithCommand
+from ablations.running.executor import Executor
 
 if TYPE_CHECKING:
     from ablations.pools.command_pool import CommandPool
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnThisMachine(WithCommand):
+class OnThisMachine(Executor):
     """Processes on this machine, at most `jobs` at a time."""
 
     threads: int
@@ -28,7 +28,6 @@ class OnThisMachine(WithCommand):
     """GPUs that a run can use."""
 
     def pool(self, sweep: StartedSweep, console: Console) -> "CommandPool":
-        """The pool that trains the sweep's runs."""
         from ablations.pools.command_pool import CommandPool
         from ablations.pools.local import ThisMachine
 

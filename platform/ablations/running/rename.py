@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from ablations.errors import AblationsError
 from ablations.home.home import check_sweep_name
 from ablations.home.started_sweep import StartedSweep
-from ablations.status.progress import is_still_going, run_rows
+from ablations.running.ending import refuse_while_going
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
 from scalerl.durable import sync_file
 from scalerl.run.run_folder import write_atomically
@@ -41,10 +41,7 @@ def rename_sweep(sweep: StartedSweep, name: str) -> Renamed:
     home, new = sweep.home, StartedSweep(home=sweep.home, plan=replace(sweep.plan, sweep=name))
     if new.folder.exists():
         raise AblationsError(f"{home.path} already has a sweep '{name}'; choose another name or delete that sweep")
-    if is_still_going(sweep, run_rows(sweep)):
-        raise AblationsError(
-            f"sweep '{sweep.name}' is still training or queued; run `platform cancel {sweep.name}` first"
-        )
+    refuse_while_going(sweep)
     try:
         with FileLock(sweep.lock, timeout=0), FileLock(sweep.folder / "sync.lock", timeout=0):
             with _copied_folder(sweep, new) as copied:

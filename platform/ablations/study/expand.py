@@ -203,13 +203,11 @@ def budget_place(source: Source) -> Place:
 
 
 def with_seeds(study: Study, seeds: Sequence[int]) -> Study:
-    """The study with other seeds."""
     sweep = study.sweep.model_copy(update={"seeds": tuple(seeds)})
     return replace(study, sweep=sweep, runs=runs_of(study.variants, seeds))
 
 
 def runs_of(variants: Iterable[Variant], seeds: Iterable[int]) -> tuple[SweepRun, ...]:
-    """Every variant with every seed."""
     return tuple(_run(variant, seed) for variant in variants for seed in seeds)
 
 

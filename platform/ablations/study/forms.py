@@ -17,10 +17,10 @@ from typing import Any
 
 from ablations.errors import Place, did_you_mean
 from ablations.files.lookup import find_file
-from ablations.files.source import KeyPath, Source
+from ablations.files.source import Source
 from ablations.study.balanced_pairs import TwoChanges, balanced_pairs
-from ablations.study.names import Values, label
-from ablations.study.override import Override, overrides_from, overrides_in
+from ablations.study.names import label
+from ablations.study.override import Override, options_in, overrides_from, overrides_in
 from ablations.study.program import configuration_in
 from ablations.study.resolve import checked_recipe, read_settings
 from ablations.study.sweep import Axes, LeaveOneOut, Sweep
@@ -199,21 +199,13 @@ def _excluded(sweep: Sweep, source: Source, combinations: list[_Combination]) ->
 
 
 def _levels(axes: Axes, source: Source, form: str) -> list[list[_Level]]:
-    return [_levels_of(axis, values, source, (form, axis)) for axis, values in axes.items()]
-
-
-def _levels_of(axis: str, values: Values, source: Source, key: KeyPath) -> list[_Level]:
-    if isinstance(values, dict):
-        return [_named_level(axis, name, source, (*key, name)) for name in values]
-    return [_listed_level(axis, value, source.place((*key, position))) for position, value in enumerate(values)]
-
-
-def _named_level(axis: str, name: str, source: Source, key: KeyPath) -> _Level:
-    return _Level(axis=axis, name=name, overrides=overrides_in(source, key), place=source.place(key))
-
-
-def _listed_level(axis: str, value: Any, place: Place) -> _Level:
-    return _Level(axis=axis, name=label(value), overrides=overrides_from({axis: value}, place), place=place)
+    return [
+        [
+            _Level(axis=axis, name=name, overrides=overrides, place=source.place(key))
+            for name, (key, overrides) in options_in(values, axis, source, (form, axis)).items()
+        ]
+        for axis, values in axes.items()
+    ]
 
 
 def _crossings(sweep: Sweep, source: Source) -> list[_Combination]:

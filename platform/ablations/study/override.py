@@ -19,6 +19,7 @@ from typing import Any
 from ablations.errors import FileError, Place, did_you_mean
 from ablations.files.source import KeyPath, Source, parse_value, shown_value
 from ablations.files.validation import validated
+from ablations.study.names import Values, label
 from scalerl.recipe import ResolvedRecipe
 
 MAX_TIMES = 1_000_000
@@ -41,7 +42,6 @@ class Override:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The path, part by part."""
         return tuple(self.path.split("."))
 
 
@@ -57,6 +57,19 @@ def overrides_from(settings: Mapping[str, Any], place: Place) -> tuple[Override,
     """Overrides that all come from one place, for example those of an axis that reverts."""
     source = Source(data={}, places={}, root=place)
     return tuple(override for path, value in settings.items() for override in _flat(path, value, source, ()))
+
+
+def options_in(
+    values: Values, path: str, source: Source, key: KeyPath
+) -> dict[str, tuple[KeyPath, tuple[Override, ...]]]:
+    """The values at `key` of an axis or a dimension, by name: where each is written, and its overrides.
+
+    Named values have their overrides with them; listed values are those of the setting at `path`.
+    """
+    if isinstance(values, dict):
+        return {name: ((*key, name), overrides_in(source, (*key, name))) for name in values}
+    at = {label(value): ((*key, position), value) for position, value in enumerate(values)}
+    return {name: (own, overrides_from({path: value}, source.place(own))) for name, (own, value) in at.items()}
 
 
 def overrides_set(text: str) -> tuple[Override, ...]:

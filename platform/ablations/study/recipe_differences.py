@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ablations.study.vary import plain_settings
 from ablations.text import setting_text
-from scalerl.recipe.command import AnyRecipe, CommandRecipe
+from scalerl.recipe.command import AnyRecipe
 
 ABSENT = "-"
 """Text for a setting that only one of the two recipes has, as with another type of loss."""
@@ -40,8 +41,7 @@ def recipe_settings(recipe: AnyRecipe) -> dict[str, str]:
 
     The folder of a user's own function is left out: every run has its copy, and the hashes show any difference.
     """
-    settings = recipe.settings if isinstance(recipe, CommandRecipe) else recipe.model_dump(mode="json")
-    return dict(_settings(settings))
+    return dict(_settings(plain_settings(recipe)))
 
 
 def _settings(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:

@@ -51,7 +51,6 @@ train it once."""
 
 
 def sweep_reference() -> str:
-    """The whole page as Markdown."""
     parts = [SWEEP_FILE_PREAMBLE, "## Keys", said(Sweep), rows(Sweep)]
     for name, field in Sweep.model_fields.items():
         found = [*models_of(field.annotation)] or {"published": [Published], "claims": [Claim]}.get(name, [])

@@ -1,19 +1,16 @@
 """A recipe file and a scale file, merged into one resolved recipe."""
 
-import copy
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from ablations.errors import Place, did_you_mean
+from ablations.errors import Place
 from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
 from ablations.study.merge_resources import Asked, asked_in
-from ablations.study.override import Override, base_and_sets, overrides_set, vary_recipe, with_folder
+from ablations.study.override import Override, base_and_sets, vary_recipe, with_folder
 from ablations.study.resources import Resources
 from scalerl.recipe import Recipe, ResolvedRecipe, Scale
 
@@ -25,55 +22,14 @@ class ScaleFile(Scale):
     """See `ablations.study.resources`."""
 
 
-def load_resolved(recipe: str, scale: str, sets: Iterable[str] = ()) -> ResolvedRecipe:
-    """The recipe and scale with these names or paths, changed by `sets` such as `batch.prompts=64`."""
+def load_resolved(recipe: str, scale: str, sets: Iterable[str] = (), *, with_files: bool = True) -> ResolvedRecipe:
+    """The recipe and scale with these names or paths, changed by `sets` such as `batch.prompts=64`.
+
+    Without files, as for a plan, weights and data are not read.
+    """
     recipe_file = find_file("recipe", recipe, named_at=Place(source=f"recipe {recipe}"))
     scale_file = find_file("scale", scale, named_at=Place(source=f"scale {scale}"))
-    return resolve(recipe_file, scale_file, sets)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Planned:
-    """A recipe for planning; `refused` is the reason why a run would be rejected, or empty."""
-
-    recipe: ResolvedRecipe
-    refused: str
-
-
-def load_planned(recipe: str, scale: str, sets: Iterable[str] = ()) -> Planned:
-    """The recipe for a plan, which needs no files: weights and data need not be on this machine.
-
-    Settings that a run cannot combine yet can be planned.
-    """
-    of_recipe = read_settings(find_file("recipe", recipe, named_at=Place(source=f"recipe {recipe}")))
-    of_scale = read_settings(find_file("scale", scale, named_at=Place(source=f"scale {scale}")))
-    overrides = [override for text in sets for override in overrides_set(text)]
-    for override in overrides:
-        if override.parts[0] not in ResolvedRecipe.model_fields:
-            raise override.place.error(
-                "unknown key", did_you_mean(override.parts[0], ResolvedRecipe.model_fields, "keys")
-            )
-    parts: dict[str, Any] = {}
-    for source, check, model in ((of_recipe, checked_recipe, Recipe), (of_scale, checked_scale, Scale)):
-        own = [override for override in overrides if override.parts[0] in model.model_fields]
-        checked = check(_unread(replace(source, data=_with(source.data, own))))
-        parts |= {name: getattr(checked, name) for name in model.model_fields}
-    planned = ResolvedRecipe.model_construct(**parts)
-    try:
-        ResolvedRecipe.model_validate(planned.model_dump())
-    except ValidationError as error:
-        return Planned(recipe=planned, refused=error.errors()[0]["msg"].removeprefix("Value error, "))
-    return Planned(recipe=planned, refused="")
-
-
-def _with(settings: dict[str, Any], overrides: Iterable[Override]) -> dict[str, Any]:
-    changed = copy.deepcopy(settings)
-    for override in overrides:
-        block = changed
-        for part in override.parts[:-1]:
-            block = block.setdefault(part, {})
-        block[override.parts[-1]] = override.value
-    return changed
+    return resolve(recipe_file, scale_file, sets, with_files=with_files)
 
 
 def _unread(source: Source) -> Source:

@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ablations.errors import FileError, Place
-from ablations.files.source import KeyPath, Source
-from ablations.study.names import label
-from ablations.study.override import Override, overrides_from, overrides_in
+from ablations.files.source import Source
+from ablations.study.override import Override, options_in
 from ablations.study.search_space import Dimension, Search
-from ablations.study.vary import vary
-from scalerl.recipe.command import AnyRecipe, CommandRecipe
+from ablations.study.vary import plain_settings, value_at, vary
+from scalerl.recipe.command import AnyRecipe
 
 Point = dict[str, int | float | str]
 """A number for each range (an int if the setting is an integer) and a label for each dimension with choices."""
@@ -95,11 +94,9 @@ class Choice:
 
     @property
     def num_values(self) -> int:
-        """The number of labels."""
         return len(self.options)
 
     def values(self) -> list[float | str]:
-        """Every label in the order written."""
         return list(self.options)
 
     def ends(self) -> list[float | str]:
@@ -107,11 +104,9 @@ class Choice:
         return self.values()
 
     def contains(self, value: float | str) -> bool:
-        """True if a point may have this label."""
         return value in self.options
 
     def overrides(self, value: float | str) -> tuple[Override, ...]:
-        """The overrides for a label."""
         return self.options[str(value)]
 
     def __str__(self) -> str:
@@ -159,7 +154,7 @@ class SearchSpace:
 
 def search_space(search: Search, source: Source, reference: AnyRecipe) -> SearchSpace:
     """The space under `search:` in a sweep file; raises FileError if the recipe rejects one of the checked points."""
-    settings = reference.settings if isinstance(reference, CommandRecipe) else reference.model_dump(mode="json")
+    settings = plain_settings(reference)
     space = SearchSpace(
         reference=reference,
         dimensions=tuple(_dimension(name, written, source, settings) for name, written in search.space.items()),
@@ -173,11 +168,11 @@ def search_space(search: Search, source: Source, reference: AnyRecipe) -> Search
 def _dimension(name: str, written: Dimension, source: Source, settings: Mapping[str, Any]) -> Range | Choice:
     key = ("search", "space", name)
     if written.choices is not None:
-        return Choice(name=name, options=_options(name, written.choices, source, (*key, "choices")))
+        options = options_in(written.choices, name, source, (*key, "choices"))
+        return Choice(name=name, options={chosen: overrides for chosen, (_, overrides) in options.items()})
     assert written.low is not None
     assert written.high is not None
-    standing = _setting(settings, name)
-    is_integer = isinstance(standing, int) and not isinstance(standing, bool)
+    is_integer = any(type(standing) is int for standing in value_at(settings, name))
     if is_integer:
         for bound in ("low", "high", "step"):
             value = getattr(written, bound)
@@ -193,27 +188,6 @@ def _dimension(name: str, written: Dimension, source: Source, settings: Mapping[
         is_integer=is_integer,
         place=source.place(key),
     )
-
-
-def _options(name: str, choices: Any, source: Source, key: KeyPath) -> dict[str, tuple[Override, ...]]:
-    if isinstance(choices, dict):
-        return {chosen: overrides_in(source, (*key, chosen)) for chosen in choices}
-    return {
-        label(value): overrides_from({name: value}, source.place((*key, position)))
-        for position, value in enumerate(choices)
-    }
-
-
-def _setting(settings: Any, path: str) -> Any:
-    """The reference's value at a path; None if missing (`vary` then raises)."""
-    for part in path.split("."):
-        if isinstance(settings, list) and part.isdigit() and int(part) < len(settings):
-            settings = settings[int(part)]
-        elif isinstance(settings, dict):
-            settings = settings.get(part)
-        else:
-            return None
-    return settings
 
 
 def _check_values(space: SearchSpace) -> None:

@@ -18,21 +18,24 @@ def vary(base: AnyRecipe, overrides: Sequence[Override]) -> tuple[AnyRecipe, dic
 
 def changes_of(recipe: AnyRecipe, reference: AnyRecipe, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings in which a recipe differs from the reference; a value equal to the reference's is left out."""
-    own, other = _tree(recipe), _tree(reference)
-    return {path: value for path, value in settings.items() if _at(own, path) != _at(other, path)}
+    own, other = plain_settings(recipe), plain_settings(reference)
+    return {path: value for path, value in settings.items() if value_at(own, path) != value_at(other, path)}
 
 
-def _tree(recipe: AnyRecipe) -> dict[str, Any]:
+def plain_settings(recipe: AnyRecipe) -> dict[str, Any]:
+    """Every setting of a recipe as plain data; for a program, its configuration."""
     return recipe.settings if isinstance(recipe, CommandRecipe) else recipe.model_dump(mode="json")
 
 
-def _at(tree: Any, path: str) -> Any:
+def value_at(tree: Any, path: str) -> list[Any]:
     """The value at a path, in a list of one; an empty list if the tree has no such path."""
-    path = path.removeprefix(NEW)
-    if not _has(tree, path):
-        return []
-    for part in path.split("."):
-        tree = tree[int(part) if isinstance(tree, list) else part]
+    for part in path.removeprefix(NEW).split("."):
+        if isinstance(tree, dict) and part in tree:
+            tree = tree[part]
+        elif isinstance(tree, list) and part in map(str, range(len(tree))):
+            tree = tree[int(part)]
+        else:
+            return []
     return [tree]
 
 
@@ -56,7 +59,7 @@ def _configured(before: dict[str, Any], override: Override, *, any_key: bool) ->
     """The value that an override sets in a configuration; FileError if its key must exist and does not, or must not
     exist and does."""
     known = replace(override, path=override.path.removeprefix(NEW))
-    is_there = _has(before, known.path)
+    is_there = bool(value_at(before, known.path))
     if override.path.startswith(NEW):
         if is_there:
             raise override.place.error(f"{known.path} already exists", f"write it without {NEW}")
@@ -72,18 +75,4 @@ def _configured(before: dict[str, Any], override: Override, *, any_key: bool) ->
 
 def _stands(configuration: dict[str, Any], path: str, value: Any) -> bool:
     """True if a configuration already has this value at a path."""
-    if not _has(configuration, path):
-        return False
-    (standing,) = _at(configuration, path)
-    return type(standing) is type(value) and standing == value
-
-
-def _has(tree: Any, path: str) -> bool:
-    for part in path.split("."):
-        if isinstance(tree, dict) and part in tree:
-            tree = tree[part]
-        elif isinstance(tree, list) and part in map(str, range(len(tree))):
-            tree = tree[int(part)]
-        else:
-            return False
-    return True
+    return any(type(standing) is type(value) and standing == value for standing in value_at(configuration, path))

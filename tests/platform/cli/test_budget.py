@@ -7,7 +7,7 @@ import typer
 from fixtures_home import make_plan
 
 from ablations.cli import budget as of_option
-from ablations.cli.budget import ask_about_jump, jump_text, read_budget
+from ablations.cli.budget import ask_about_jump, read_budget
 from ablations.errors import AblationsError
 
 PLAN = replace(make_plan(), compute_unit_gpu_hours=400.0, budget_gpu_hours=64_000.0)
@@ -21,7 +21,7 @@ def test_a_budget_is_in_units_of_the_scale_in_hours_or_times_the_files(text, com
     assert read_budget(text).in_scale_units(unit_gpu_hours=400.0, own=1.5) == pytest.approx(compute)
 
 
-@pytest.mark.parametrize("text", ["", "abc", "1.2.3", "nan", "inf", "2 weeks", "h", "1e"])
+@pytest.mark.parametrize("text", ["", "abc", "1.2.3", "nan", "2 weeks", "h"])
 def test_what_is_no_budget_is_refused_with_what_would_be(text):
     with pytest.raises(AblationsError, match=r"write 2 \(in the scale's unit\), 160h \(GPU-hours\) or 2x"):
         read_budget(text)
@@ -39,22 +39,14 @@ def test_a_bare_number_far_beyond_the_file_is_refused_without_a_terminal_with_bo
         ask_about_jump(read_budget("160"), PLAN, own=1.0)
 
 
-@pytest.mark.parametrize(("text", "own"), [("160x", 1.0), ("64000h", 1.0), ("10", 1.0), ("160", 16.0)])
-def test_a_unit_or_a_small_step_says_what_is_meant(text, own):
-    ask_about_jump(read_budget(text), PLAN, own=own)
-
-
 def test_at_a_terminal_it_is_asked_about_and_a_no_ends_the_command(monkeypatch):
     asked = []
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr(of_option.typer, "confirm", lambda text: asked.append(text) or len(asked) == 1)
+    for text, own in (("160x", 1.0), ("64000h", 1.0), ("10", 1.0), ("160", 16.0)):  # say what is meant
+        ask_about_jump(read_budget(text), PLAN, own=own)
+    assert asked == []
     ask_about_jump(read_budget("160"), PLAN, own=1.0)
     with pytest.raises(typer.Exit):
         ask_about_jump(read_budget("160"), PLAN, own=1.0)
     assert all(text.endswith("times the file's budget of 1. Train for this long?") for text in asked)
-
-
-def test_what_a_dry_run_warns_of_is_a_bare_number_far_beyond_the_file():
-    said = jump_text(read_budget("160"), PLAN, own=1.0)
-    assert said == "--budget 160 is 64000 GPU-hours for each of 3 runs, 160 times the file's budget of 1"
-    assert jump_text(read_budget("160h"), PLAN, own=1.0) == ""

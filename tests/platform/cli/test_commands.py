@@ -18,7 +18,7 @@ from fixtures_steering import steered
 from places import REPOSITORY
 from typer.testing import CliRunner
 
-from ablations.cli import COMMANDS, app
+from ablations.cli import COMMANDS, app, main, options
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.study.sweep import Stop
@@ -27,7 +27,6 @@ from scalerl.cluster.unit_state import UnitState
 HEAVY = [
     "torch", "transformers", "mlflow", "optuna", "submitit", "ray", "streamlit", "plotly", "pandas", "scipy", "numpy",
 ]  # fmt: skip
-FIT_KEYS = {"curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "verdict", "points", "window"}
 
 
 def run(*arguments: str, code: int = 0) -> str:
@@ -36,14 +35,21 @@ def run(*arguments: str, code: int = 0) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["sweep", "sweeps/loo.yaml", "--dry-run"], ["status", "--help"]])
-def test_quick_commands_load_nothing_heavy(arguments, tmp_path):
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (["--help"], HEAVY),
+        (["sweep", "sweeps/loo.yaml", "--dry-run"], HEAVY),
+        (["check", "scalerl", "--scale", "smoke", "--quick"], ["torch"]),
+    ],
+)
+def test_quick_commands_load_nothing_heavy(arguments, heavy, tmp_path):
     code = (
         f"import sys; sys.argv = {['platform', *arguments]!r}\n"
         "from ablations.cli import app\n"
         "try: app()\n"
         "except SystemExit as end: assert not end.code, end.code\n"
-        f"loaded = [name for name in {HEAVY!r} if name in sys.modules]\n"
+        f"loaded = [name for name in {heavy!r} if name in sys.modules]\n"
         "assert not loaded, loaded"
     )
     environment = {"ABLATIONS_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
@@ -57,69 +63,33 @@ def test_the_version_names_the_package_and_its_code():
     assert re.fullmatch(r"platform \d+\.\d+\.\d+, code \S+, JSON schema 1\n", run("--version"))
 
 
-@pytest.mark.parametrize("command", [[], ["sweep"]])
-def test_help_has_its_short_option(command):
-    assert run(*command, "-h") == run(*command, "--help")
-
-
-def test_the_shell_completes_names_of_sweeps(tmp_path):
-    make_home(tmp_path)
-    environment = {
-        "ABLATIONS_HOME": str(tmp_path),
-        "_PLATFORM_COMPLETE": "complete_bash",
-        "COMP_WORDS": "platform status l",
-        "COMP_CWORD": "2",
-    }
-    found = CliRunner().invoke(app, [], prog_name="platform", env=environment)
-    assert found.stdout.split() == ["loo"]
-
-
-def test_the_shell_completes_sweeps_that_are_not_named_yet(tmp_path):
-    plan = make_home(tmp_path).plan
-    for name in ("more", "third"):
-        StartedSweep(home=Home(tmp_path), plan=replace(plan, sweep=name)).write_plan()
-    environment = {
-        "ABLATIONS_HOME": str(tmp_path),
-        "_PLATFORM_COMPLETE": "complete_bash",
-        "COMP_WORDS": "platform compare loo ",
-        "COMP_CWORD": "3",
-    }
-    found = CliRunner().invoke(app, [], prog_name="platform", env=environment)
-    assert sorted(found.stdout.split()) == ["more", "third"]
-
-
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
+        ("platform status l", ["loo"]),
+        ("platform compare loo ", ["more", "third"]),  # those that are not named yet
         ("platform show loo --variant loo-", ["loo-curriculum", "loo-loss"]),
         ("platform cancel --variant sc", ["scalerl"]),
         ("platform sweep loo.yaml --scale smol", ["smollm"]),
         ("platform new mine.yaml --recipe qwen", ["qwen_dapo"]),
     ],
 )
-def test_the_shell_completes_variants_scales_and_recipes(tmp_path, words, expected):
-    make_home(tmp_path)
+def test_the_shell_completes_sweeps_variants_scales_and_recipes(tmp_path, words, expected):
+    plan = make_home(tmp_path).plan
+    for name in ("more", "third"):
+        StartedSweep(home=Home(tmp_path), plan=replace(plan, sweep=name)).write_plan()
     environment = {
         "ABLATIONS_HOME": str(tmp_path),
         "_PLATFORM_COMPLETE": "complete_bash",
         "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split()) - 1),
+        "COMP_CWORD": str(len(f"{words}.".split()) - 1),
     }
     found = CliRunner().invoke(app, [], prog_name="platform", env=environment)
     assert sorted(found.stdout.split()) == expected
 
 
-def test_compare_prints_the_reference_and_every_variant(tmp_path):
-    make_home(tmp_path)
-    printed = json.loads(run("compare", "loo", "--json", "--home", str(tmp_path)))
-    assert printed["reference"] == "scalerl"
-    assert [variant["curve"] for variant in printed["variants"]] == ["scalerl", "loo-loss", "loo-curriculum"]
-    wanted = FIT_KEYS | {"cost", "delta_A", "delta_A_lo", "delta_A_hi", "compute_ratio"}
-    assert all(wanted <= set(variant) for variant in printed["variants"])
-
-
 def test_help_says_what_commands_are_for_and_has_all_of_them():
-    printed = re.sub("\x1b\\[[0-9;]*m", "", run("--help"))  # colours, where a terminal is forced
+    printed = re.sub("\x1b\\[[0-9;]*m", "", run("-h"))  # colours, where a terminal is forced
     assert [title for title in COMMANDS if f" {title} " in printed] == list(COMMANDS)
     named = [command.__name__.rstrip("_") for commands in COMMANDS.values() for command in commands]
     assert all(re.search(rf"^│ {name} ", printed, re.MULTILINE) for name in named)
@@ -141,25 +111,7 @@ def steered_sweep(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("seeds", "said"),
-    [
-        ("", "3 seeds per variant; one would cost 4200 modelled GPU-hours and be provisional\n"),
-        (
-            "seeds: [0]",
-            "one seed per variant: verdicts stay provisional unless other sweeps of the scale have repeated runs; "
-            "three seeds cost 12600 modelled GPU-hours\n",
-        ),
-    ],
-)
-def test_a_dry_run_says_what_the_seeds_cost(tmp_path, seeds, said):
-    path = tmp_path / "steered.yaml"
-    path.write_text(STEERED_SWEEP.replace("seeds: [0]", seeds))
-    # Two variants, 2100 modelled GPU-hours a run.
-    assert said in run("sweep", str(path), "--dry-run", "--home", str(tmp_path / "home"))
-
-
-def test_a_dry_run_says_when_runs_stop(tmp_path):
+def test_a_dry_run_says_when_runs_stop_and_what_the_seeds_cost(tmp_path):
     arguments = ["sweep", str(steered_sweep(tmp_path)), "--dry-run", "--home", str(tmp_path / "home")]
     # A unit of the laptop scale is 2100 modelled GPU-hours.
     printed = run(*arguments)
@@ -168,6 +120,8 @@ def test_a_dry_run_says_when_runs_stop(tmp_path):
         "stops a run whose expected gain up to the budget stays below 0.01 (P > 0.9) or that would end below "
         "scalerl (P > 0.95), flags a run that collapses or truncates over 10% of its answers; 4200 left to train"
     ) in printed
+    assert "one seed per variant: verdicts stay provisional unless other sweeps of the scale have repeated " in printed
+    assert "three seeds cost 12600 modelled GPU-hours\n" in printed
     data = json.loads(run(*arguments, "--json"))
     assert (data["budget_gpu_hours"], data["stop"]["dominated"]) == (2100.0, 0.95)
 
@@ -221,35 +175,6 @@ def test_status_shows_the_processes_of_a_run_that_trains(tmp_path):
     assert "no run is training on the wall clock" in run("status", "loo", "--units", *home)
 
 
-def test_status_shows_what_a_run_warns_of(tmp_path):
-    sweep = make_home(tmp_path, fraction=0.9, state="running")
-    home, plan = sweep.home, sweep.plan
-    folder = home.run(plan.variants[1].runs[0].id)
-    folder.write_status(replace(folder.read_status(), warnings=("effective sample size is 20%",)))
-    printed = json.loads(run("status", "loo", "--json", "--home", str(tmp_path), code=3))
-    assert [one["warnings"] for one in printed["runs"]] == [[], ["effective sample size is 20%"], []]
-    assert "loo-loss-s0: effective sample size is 20%." in run("status", "loo", "--home", str(tmp_path), code=3)
-
-
-def test_fit_reads_a_csv_file_and_prints_one_entry_a_curve(tmp_path):
-    rows = [f"a,{c},{0.2 + 0.4 / (1 + (100 / c) ** 1.8):.6f}" for c in range(20, 1500, 40)]
-    path = tmp_path / "curves.csv"
-    path.write_text("curve,compute,score\na,0,0.2\n" + "\n".join(rows) + "\n")
-    (printed,) = json.loads(run("fit", str(path), "--json"))
-    assert set(printed) >= FIT_KEYS
-    assert printed["A"] == pytest.approx(0.6, abs=0.002)
-    assert printed["C_mid"] == pytest.approx(100, rel=0.02)
-
-
-def test_a_short_curve_has_a_reason_instead_of_a_fit(tmp_path):
-    path = tmp_path / "short.csv"
-    path.write_text("curve,compute,score\na,0,0.2\na,1,0.3\na,2,0.4\n")
-    (printed,) = json.loads(run("fit", str(path), "--json", code=1))
-    assert set(printed) >= FIT_KEYS
-    assert (printed["curve"], printed["A"], printed["verdict"]) == ("a", None, "no fit")
-    assert "at least 6" in printed["reason"]
-
-
 def eq1_file(path: Path, *, end: float = 1500.0, noise: float = 0.0) -> Path:
     """One curve `a` with A 0.6, B 1.8 and C_mid 100 up to `end`, and a short one `b`."""
     compute, rng = np.linspace(end / 40, end, 40), np.random.default_rng(0)
@@ -259,39 +184,11 @@ def eq1_file(path: Path, *, end: float = 1500.0, noise: float = 0.0) -> Path:
     return path
 
 
-def test_a_ceiling_of_the_task_bounds_a_from_above(tmp_path):
-    path = str(eq1_file(tmp_path / "curves.csv", end=110.0, noise=0.004))
-    alone, bounded = (json.loads(run("fit", path, "--json", *more))[0] for more in ((), ("--ceiling", "0.7")))
-    assert alone["A_hi"] > 0.8
-    assert bounded["A_lo"] < 0.6 < bounded["A_hi"] <= 0.7
-    too_low, _ = json.loads(run("fit", path, "--json", "--ceiling", "0.3", code=1))
-    assert "above the ceiling 0.3" in too_low["reason"]
-
-
 def test_one_curve_with_a_fit_is_enough_and_the_ending_of_the_file_may_be_in_capitals(tmp_path):
     a, b = json.loads(run("fit", str(eq1_file(tmp_path / "curves.CSV")), "--json"))
-    assert a["A"] == pytest.approx(0.6, abs=0.005)
-    assert b["verdict"] == "no fit"
-
-
-def test_explain_as_json_has_the_words_and_a_against_the_cut_off(tmp_path):
-    path = eq1_file(tmp_path / "curves.csv")
-    a, b = json.loads(run("fit", str(path), "--explain", "--json"))
-    plain, _ = json.loads(run("fit", str(path), "--json"))
-    assert {key: a[key] for key in plain} == plain
-    assert a["words"].startswith(
-        f"Eq. 1 on 40 evaluations from 37.5 to 1,500: A {a['asymptote_under_eq1']}, half of the gain"
-    )
-    assert a["cutoffs"][0] == {
-        "fit_from": 0.0,
-        "points": 40,
-        "A": a["A"],
-        "A_lo": a["A_lo"],
-        "A_hi": a["A_hi"],
-        "verdict": a["verdict"],
-    }
-    assert len(a["cutoffs"]) >= 5
-    assert (b["words"], b["cutoffs"]) == ("", [])
+    assert (a["A"], a["C_mid"]) == (pytest.approx(0.6, abs=0.005), pytest.approx(100, rel=0.02))
+    assert (b["A"], b["verdict"]) == (None, "no fit")
+    assert "at least 6" in b["reason"]
 
 
 def test_a_ceiling_without_an_end_is_no_number_in_json(tmp_path):
@@ -305,17 +202,24 @@ def test_a_ceiling_without_an_end_is_no_number_in_json(tmp_path):
     assert {(row["A"], row["A_hi"]) for row in a["cutoffs"] if row["verdict"] == "lower bound only"} == {(None, None)}
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ablations.cli", *arguments], capture_output=True, text=True, check=False
-    )
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Exit code, standard output and standard error of `platform` with these arguments."""
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["platform", *arguments])
+        monkeypatch.setattr(options, "_has_printed_json", False)
+        with pytest.raises(SystemExit) as caught:
+            main()
+        printed = capsys.readouterr()
+        return int(caught.value.code or 0), printed.out, printed.err
+
+    return command
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["fit", "missing.csv"], "missing.csv"),
-        (["fit", "missing.csv", "--to", "0"], "--to: found 0; must be a compute above 0"),
         (["fit", "missing.csv", "--to", "nan"], "--to: found nan; must be a compute above 0"),
         (
             ["fit", "missing.csv", "--from", "5000", "--to", "4000"],
@@ -324,16 +228,25 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["sweep", "sweeps/lo.yaml"], "no such file"),
         (["sweep", "sweeps/loo.yaml", "--scale", "lptop", "--dry-run"], "did you mean 'laptop'"),
         (["sweep", "sweeps/loo.yaml", "--set", "losss=1", "--dry-run"], "did you mean 'loss'"),
-        (["sweep", "sweeps/loo.yaml", "--budget", "0", "--dry-run"], "greater than 0"),
         (["train", "scalrl"], "did you mean 'scalerl'"),
-        (["compare", "loo", "--home", "/nonexistent"], "no sweep has been started"),
+        (["compare", "loo", "--home", "/nonexistent"], "to start one, run `platform sweep FILE`"),
+        (["sync", "--every", "5"], "--every 5 has no effect without --watch"),
+        (["sync", "--watch", "--json"], "--json has no effect with --watch"),
+        *((["status", "-w", option], f"{option} has no effect with --watch") for option in ("--json", "--all")),
+        (["mcp", "--allow-sweeps"], "--allow-sweeps: --most-compute is missing"),
+        (["mcp", "--most-compute", "9"], "--most-compute 9 has no effect without --allow-sweeps"),
+        (["mcp", "--allow-sweeps", "--most-compute", "nan"], "found nan; must be a number greater than 0"),
     ],
 )
-def test_wrong_input_is_one_message_and_exit_code_2(arguments, said):
-    result = command(*arguments)
-    assert result.returncode == 2
-    assert said in result.stderr
-    assert "Traceback" not in result.stderr
+def test_wrong_input_is_one_message_and_exit_code_2(command, arguments, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(REPOSITORY)
+    monkeypatch.setenv("ABLATIONS_HOME", str(tmp_path))
+    if "compare" not in arguments:
+        make_home(tmp_path)
+    code, out, err = command(*arguments)
+    assert code == 2
+    assert said in err
+    assert "--json" in arguments or out == ""
 
 
 @pytest.mark.parametrize(
@@ -346,68 +259,39 @@ def test_wrong_input_is_one_message_and_exit_code_2(arguments, said):
         (["sync", "--every", "x"], "Invalid value for '--every': "),
     ],
 )
-def test_an_error_is_json_where_json_is_asked_for(arguments, message):
-    result = command(*arguments, "--json")
-    error = json.loads(result.stdout)["error"]
-    assert result.returncode == 2
+def test_an_error_is_json_where_json_is_asked_for(command, arguments, message):
+    code, out, err = command(*arguments, "--json")
+    error = json.loads(out)["error"]
+    assert (code, error["exit_code"]) == (2, 2)
     assert error.keys() == {"message", "exit_code"}
-    assert error["exit_code"] == 2
     assert error["message"].startswith(message)
-    assert result.stderr == f"error: {error['message']}\n"
+    assert err == f"error: {error['message']}\n"
 
 
-def test_an_error_in_a_file_is_json_with_its_places(tmp_path):
+def test_an_error_in_a_file_is_json_with_its_places(command, tmp_path):
     file = tmp_path / "loo.yaml"
     file.write_text("name: loo\nreference: scalerl\nscale: smoke\nsedes: [0]\naxes: {losss: [dapo]}\n")
-    result = command("sweep", str(file), "--dry-run", "--json")
-    error = json.loads(result.stdout)["error"]
-    assert (result.returncode, error["exit_code"]) == (2, 2)
+    _, out, _ = command("sweep", str(file), "--dry-run", "--json")
+    error = json.loads(out)["error"]
     assert [(one["source"], one["line"], one["key"]) for one in error["places"]] == [(str(file), 4, "sedes")]
     assert "did you mean 'seeds'" in error["places"][0]["right"]
     assert error["message"] == f"{file}:4: sedes: {error['places'][0]['found']}; {error['places'][0]['right']}"
 
 
-def test_an_error_after_the_result_is_no_second_document(tmp_path):
+def test_an_error_after_the_result_is_no_second_document(command, tmp_path):
     make_home(tmp_path, fraction=0.02)
-    result = command("compare", "--json", "--home", str(tmp_path))
-    assert result.returncode == 2
-    assert json.loads(result.stdout)["reasons"]
-    assert "error: nothing is compared" in result.stderr
+    code, out, err = command("compare", "--json", "--home", str(tmp_path))
+    assert code == 2
+    assert json.loads(out)["reasons"]
+    assert "error: nothing is compared" in err
 
 
-def test_an_error_without_json_prints_nothing_on_standard_output(tmp_path):
-    result = command("status", "--home", str(tmp_path))
-    assert (result.returncode, result.stdout) == (2, "")
-
-
-def test_an_unknown_sweep_names_those_there_are(tmp_path):
-    make_home(tmp_path)
-    result = command("status", "lo", "--home", str(tmp_path))
-    assert result.returncode == 2
-    assert "did you mean 'loo'" in result.stderr
-
-
-def test_a_task_file_that_cannot_be_used_is_said_with_its_line_and_no_traceback(tmp_path):
+def test_a_task_file_that_cannot_be_used_is_said_with_its_line(command, tmp_path):
     scale, file = tmp_path / "words.yaml", tmp_path / "sums.jsonl"
     scale.write_text(f"model: {{tokenizer: characters}}\ntasks:\n  - {{type: math, path: {file}}}\n")
-    command = [
-        sys.executable,
-        "-m",
-        "ablations.cli",
-        "train",
-        "scalerl",
-        "--scale",
-        str(scale),
-        "--home",
-        str(tmp_path),
-    ]
-
-    def refusal():
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
-        assert done.returncode == 2, done.stderr
-        assert "Traceback" not in done.stderr
-        return done.stderr
-
-    assert f"words.yaml:3: tasks.0: path: no file or folder {file}" in refusal()
+    asked = ("train", "scalerl", "--scale", str(scale), "--home", str(tmp_path))
+    assert f"words.yaml:3: tasks.0: path: no file or folder {file}" in command(*asked)[2]
     file.write_text('{"question": "1+1=", "answer": "2"}\n{"question"\n')
-    assert "sums.jsonl:2: unreadable: not JSON" in refusal()
+    code, _, err = command(*asked)
+    assert code == 2
+    assert "sums.jsonl:2: unreadable: not JSON" in err

@@ -18,7 +18,8 @@ from own_programs import write_study
 from places import REPOSITORY
 from waiting import wait_until
 
-ASKING = {"list_sweeps", "show", "dry_run", "design", "status", "compare", "forecast"}
+from ablations.cli.tools import Tools, shell_words
+
 PLATFORM = [sys.executable, "-m", "ablations.cli"]
 
 
@@ -52,92 +53,50 @@ def printed(home: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, capture_output=True, text=True, check=False, cwd=REPOSITORY)
 
 
-async def names_of_tools(client: ClientSession) -> set[str]:
-    return {tool.name for tool in (await client.list_tools()).tools}
-
-
-@pytest.mark.slow
-def test_tools_return_what_the_commands_print(tmp_path):
+def test_tools_give_the_documents_and_the_errors_of_the_commands(tmp_path):
     make_home(tmp_path)
 
-    async def talk(client: ClientSession) -> dict[str, Any]:
-        return {
-            "list": answer(await client.call_tool("list_sweeps")),
-            "show loo": answer(await client.call_tool("show", {"name": "loo"})),
-            "status loo": answer(await client.call_tool("status")),
-            "compare loo --paper": answer(await client.call_tool("compare", {"sweeps": ["loo"], "paper": True})),
-            "compare loo": answer(await client.call_tool("compare", {"reference": "scalerl"})),
-            "forecast loo --budget 2x --budget 3x": answer(
-                await client.call_tool("forecast", {"budgets": ["2x", "3x"]})
-            ),
-        }
-
-    for command, found in session(tmp_path, talk).items():
-        assert found == json.loads(printed(tmp_path, *command.split(), "--json").stdout), command
-
-
-def test_a_study_is_planned_before_it_trains(tmp_path):
-    async def talk(client: ClientSession) -> tuple[set[str], Any, Any]:
-        tools = await names_of_tools(client)
-        plan = answer(await client.call_tool("dry_run", {"file": "sweeps/demo.yaml"}))
-        asked = {"file": "sweeps/demo.yaml", "detect": 0.2, "budget": "1x"}
-        return tools, plan, answer(await client.call_tool("design", asked))
-
-    tools, plan, design = session(tmp_path, talk)
-    assert tools == ASKING
-    assert len(plan["runs"]) == 6
-    assert (plan["left_gpu_hours"], plan["compute_name"]) == (6 * 1875, "modelled GPU-hours")
-    assert (design["sweep"], design["detect"]) == ("demo", 0.2)
-    assert not (tmp_path / "sweeps").exists()
-
-
-def test_the_cost_of_a_search_has_the_trials_to_come(tmp_path):
-    plan = json.loads(printed(tmp_path, "sweep", "sweeps/search_lr.yaml", "--dry-run", "--json").stdout)
-    num_runs = (1 + 12) * 2  # the reference and the trials of the file, with two seeds
-    assert plan["left_gpu_hours"] == num_runs * plan["budget_gpu_hours"]
-
-
-def test_an_error_of_a_tool_has_the_words_of_the_command(tmp_path):
-    make_home(tmp_path)
-
-    async def talk(client: ClientSession) -> list[CallToolResult]:
-        return [
-            await client.call_tool("status", {"sweep": "lo"}),
-            await client.call_tool("dry_run", {"file": "--version"}),
-            await client.call_tool("forecast", {"score": 0}),
+    async def talk(client: ClientSession) -> tuple[set[str], list[CallToolResult]]:
+        calls = [
+            ("compare", {"sweeps": ["loo"], "reference": "scalerl", "paper": True}),
+            ("dry_run", {"file": "sweeps/demo.yaml", "budget": "3"}),
+            ("status", {"sweep": "lo"}),
+            ("sweep", {"file": "sweeps/demo.yaml"}),
         ]
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        return names, [await client.call_tool(*call) for call in calls]
 
-    commands = [["status", "lo"], ["sweep", "--dry-run", "--", "--version"], ["forecast", "--score", "0"]]
-    for command, result in zip(commands, session(tmp_path, talk), strict=True):
-        end = command.index("--") if "--" in command else len(command)
-        line = [*PLATFORM, *command[:end], "--home", str(tmp_path), *command[end:]]
-        said = subprocess.run(line, capture_output=True, text=True, check=False, cwd=REPOSITORY).stderr
-        assert result.is_error
-        assert f"error: {result.content[0].text}\n" == said
+    names, (compared, planned, unknown, refused) = session(tmp_path, talk, "--allow-sweeps", "--most-compute", "11249")
+    assert names == {"list_sweeps", "show", "dry_run", "design", "status", "compare", "forecast", "sweep"}
+    assert answer(compared) == json.loads(printed(tmp_path, "compare", "loo", "--paper", "--json").stdout)
+    plan = answer(planned)
+    assert (len(plan["runs"]), plan["left_gpu_hours"], plan["compute_name"]) == (6, 6 * 1875, "modelled GPU-hours")
+    assert unknown.is_error
+    assert f"error: {unknown.content[0].text}\n" == printed(tmp_path, "status", "lo").stderr
+    assert refused.is_error
+    assert "11250 modelled GPU-hours are left to train, and this server allows 11249;" in refused.content[0].text
+    assert [path.name for path in (tmp_path / "sweeps").iterdir()] == ["loo"]
+
+
+def test_a_tool_for_sweeps_needs_a_limit(tmp_path):
+    async def talk(client: ClientSession) -> set[str]:
+        return {tool.name for tool in (await client.list_tools()).tools}
+
+    assert "sweep" not in session(tmp_path, talk)
 
 
 def test_a_comparison_without_a_fit_is_an_error_with_its_reasons(tmp_path):
-    make_home(tmp_path, fraction=0.02)
-
-    async def talk(client: ClientSession) -> CallToolResult:
-        return await client.call_tool("compare")
-
-    result = session(tmp_path, talk)
+    home = make_home(tmp_path, fraction=0.02).home
+    result = Tools(home=home, most_compute=None).compare()
     document, said = (content.text for content in result.content)
     assert result.is_error
     assert json.loads(document)["reasons"]
     assert said.startswith("error: nothing is compared: scalerl has no fit")
 
 
-def test_a_sweep_over_the_limit_is_refused_with_both_numbers(tmp_path):
-    async def talk(client: ClientSession) -> tuple[set[str], CallToolResult]:
-        return await names_of_tools(client), await client.call_tool("sweep", {"file": "sweeps/demo.yaml"})
-
-    tools, result = session(tmp_path, talk, "--allow-sweeps", "--most-compute", "11249")
-    assert tools == ASKING | {"sweep"}
-    assert result.is_error
-    assert "11250 modelled GPU-hours are left to train, and this server allows 11249;" in result.content[0].text
-    assert not (tmp_path / "sweeps").exists()
+def test_words_of_a_command_line_are_never_taken_for_options():
+    words = shell_words(["--version", None], budget=["2x", "10x"], score=None, paper=True, json=False)
+    assert words == ["--budget=2x", "--budget=10x", "--paper", "--", "--version"]
 
 
 @pytest.mark.slow
@@ -147,12 +106,12 @@ def test_a_sweep_within_the_limit_goes_on_without_the_server(tmp_path, empty_sto
     shutil.copy(empty_store, home / "mlflow.db")
     go = tmp_path / "go"
     waits = f"while not os.path.exists({str(go)!r}): time.sleep(0.05)\n"
-    study = write_study(tmp_path / "study", f"{waits}go_on(10)")
+    study = write_study(tmp_path / "study", f"{waits}go_on(10)", seeds="[0]")
 
     async def talk(client: ClientSession) -> dict[str, Any]:
         return answer(await client.call_tool("sweep", {"file": str(study)}))
 
-    started = session(home, talk, "--allow-sweeps", "--most-compute", "400")  # four runs of 100 tokens
+    started = session(home, talk, "--allow-sweeps", "--most-compute", "200")  # two runs of 100 tokens
     assert started.keys() == {"sweep", "pid", "log"}
     assert os.getsid(started["pid"]) == started["pid"]
     go.touch()
@@ -160,20 +119,6 @@ def test_a_sweep_within_the_limit_goes_on_without_the_server(tmp_path, empty_sto
     log = Path(started["log"])
     wait_until((home / "sweeps" / "own" / "report.html").exists, "the report", shown=log.read_text)
     status = json.loads(printed(home, "status", started["sweep"], "--json").stdout)
-    assert [run["state"] for run in status["runs"]] == ["done"] * 4
+    assert [run["state"] for run in status["runs"]] == ["done"] * 2
     document, _ = json.JSONDecoder().raw_decode(log.read_text().partition("\n{")[2].join(["{", ""]))
     assert document["sweep"] == "own"
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--allow-sweeps"], "--allow-sweeps: --most-compute is missing"),
-        (["--most-compute", "9"], "--most-compute 9 has no effect without --allow-sweeps"),
-        (["--allow-sweeps", "--most-compute", "nan"], "--most-compute: found nan; must be a number greater than 0"),
-    ],
-)
-def test_sweeps_need_a_limit_and_a_limit_needs_sweeps(options, said, tmp_path):
-    result = printed(tmp_path, "mcp", *options)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert said in result.stderr

@@ -63,10 +63,6 @@ def test_a_broken_sweep_is_listed_with_its_fault_beside_the_others(platform, tmp
     assert "not a plan" in platform("list")
 
 
-def test_an_empty_home_says_how_to_begin(platform):
-    assert "to start one, run `platform sweep FILE`" in platform("list")
-
-
 def test_a_sweep_shows_its_question_its_command_and_what_each_variant_changes(platform, tmp_path):
     make_home(tmp_path, seeds=(0, 1))
     printed = platform("show", "loo")
@@ -91,16 +87,12 @@ def two_recipes(home: Home, **of_other) -> tuple[str, str]:
     return ids["scalerl"], ids["other"]
 
 
-def test_the_recipe_of_a_variant_is_whole_and_can_be_read_again(platform, tmp_path):
-    two_recipes(Home(tmp_path), batch={"prompts": 2})
+def test_the_recipe_of_a_variant_and_its_run_is_whole_and_can_be_read_again(platform, tmp_path):
+    _, run = two_recipes(Home(tmp_path), batch={"prompts": 2})
     settings = tiny_recipe(batch={"prompts": 2}).model_dump(mode="json")
     assert yaml.safe_load(platform("show", "two", "--variant", "other")) == settings
     assert json.loads(platform("show", "two", "--variant", "other", "--json")) == settings
     assert "did you mean 'other'?" in platform("show", "two", "--variant", "othr", code=2)
-
-
-def test_the_recipe_of_a_run_is_that_of_its_variant(platform, tmp_path):
-    _, run = two_recipes(Home(tmp_path), batch={"prompts": 2})
     assert platform("show", run) == platform("show", "two", "--variant", "other")
     assert f"no run 0123456789ab in {tmp_path}" in platform("show", "0123456789ab", code=2)
 
@@ -112,6 +104,10 @@ def test_two_variants_and_two_runs_differ_in_the_settings_that_were_changed(plat
         assert found == {"batch.prompts": ("4", "2"), "aggregation": (tiny_recipe().aggregation, "token")}
         assert "batch.prompts" in platform("diff", *names)
     assert "have the same settings" in platform("diff", runs[0], runs[0])
+    said = platform("diff", "scalerl", "other", code=2)
+    assert "unknown recipe 'other'" in said
+    assert "for the variant of that name, add --sweep two" in said
+    assert "--sweep" not in platform("diff", "scalerl", "nosuch", code=2)
 
 
 def test_recipes_are_compared_at_one_scale_and_what_only_one_has_is_a_dash(platform):
@@ -122,16 +118,7 @@ def test_recipes_are_compared_at_one_scale_and_what_only_one_has_is_a_dash(platf
     assert found["off_policy.type"] == ("pipeline", "ppo_off_policy")
     assert found["loss.max_ratio"][1] == "-"
     assert not any(path.startswith(("model.", "batch.")) for path in found)
-    assert "unknown recipe 'nosuch'" in platform("diff", "scalerl", "nosuch", code=2)
     assert "no run 0123456789ab" in platform("diff", "0123456789ab", "scalerl", code=2)
-
-
-def test_a_variant_that_is_taken_for_a_recipe_is_recognised(platform, tmp_path):
-    two_recipes(Home(tmp_path), batch={"prompts": 2})
-    said = platform("diff", "scalerl", "other", code=2)
-    assert "unknown recipe 'other'" in said
-    assert "for the variant of that name, add --sweep two" in said
-    assert "--sweep" not in platform("diff", "scalerl", "nosuch", code=2)
 
 
 def test_deleting_a_sweep_takes_its_runs_and_leaves_those_of_others(platform, tmp_path):
@@ -171,40 +158,29 @@ def test_a_sweep_that_trains_or_is_worked_on_is_not_deleted(platform, tmp_path):
     sweep = make_home(tmp_path)
     with FileLock(sweep.lock):
         assert "run `platform cancel loo` first" in platform("delete", "loo", "--yes", code=2)
-    assert sweep.home.sweep_names() == ["loo"]
-    assert "unknown sweep 'lo'" in platform("delete", "lo", "--yes", code=2)
-
-
-def test_nothing_is_deleted_while_another_sweep_cannot_be_read(platform, tmp_path):
-    sweep = make_home(tmp_path)
     torn = tmp_path / "sweeps" / "torn" / "plan.json"
     torn.parent.mkdir()
     torn.write_text("{")
-    assert "not a plan" in platform("delete", "loo", "--yes", code=2)
+    assert "not a plan" in platform("delete", "loo", "--yes", code=2)  # which may have the same runs
     assert all(sweep.run(run.id).path.exists() for run in sweep.plan.runs)
 
 
 @pytest.mark.parametrize(
-    ("name", "comment", "setting"),
+    ("option", "name", "comment", "setting"),
     [
-        ("scalerl", "# ScaleRL (arXiv 2510.13786", "off_policy:"),
-        ("smoke", "# Less than a minute per run", "evaluation:"),
+        ("--recipes", "scalerl", "ScaleRL (arXiv 2510.13786", "off_policy:"),
+        ("--scales", "smoke", "Less than a minute per run", "evaluation:"),
     ],
 )
-def test_a_recipe_and_a_scale_are_shown_with_their_comments_and_every_default(tmp_path, name, comment, setting):
-    said = CliRunner().invoke(app, ["show", name, "--home", str(tmp_path)]).output
+def test_a_recipe_and_a_scale_are_listed_and_shown_with_their_comments_and_every_default(
+    platform, option, name, comment, setting
+):
+    (listed,) = [one["says"] for one in json.loads(platform("list", option, "--json")) if name in one.values()]
+    assert listed.startswith(comment)
+    assert name in platform("list", option)
+    said = platform("show", name)
     written, _, whole = said.partition("# With every default:")
-    assert comment in written
+    assert f"# {comment}" in written
     assert setting in whole
     assert len(yaml.safe_load(whole)) > len(yaml.safe_load(written))
-    assert json.loads(
-        CliRunner().invoke(app, ["show", name, "--home", str(tmp_path), "--json"]).output
-    ) == yaml.safe_load(whole)
-
-
-@pytest.mark.parametrize(("option", "name"), [("--recipes", "scalerl"), ("--scales", "smoke")])
-def test_recipes_and_scales_are_listed_with_what_they_say_of_themselves(option, name):
-    listed = json.loads(CliRunner().invoke(app, ["list", option, "--json"]).output)
-    (said,) = [one["says"] for one in listed if name in one.values()]
-    assert said.startswith(("ScaleRL (arXiv", "Less than a minute"))
-    assert name in CliRunner().invoke(app, ["list", option]).output
+    assert json.loads(platform("show", name, "--json")) == yaml.safe_load(whole)

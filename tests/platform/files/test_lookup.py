@@ -26,16 +26,6 @@ def test_a_name_is_found_beside_the_sweep_then_here_then_in_the_repository(tmp_p
     assert find_file("recipe", "mine", named_at=HERE) == here / "recipes/mine.yaml"
 
 
-def test_scales_have_a_folder_of_their_own(tmp_path, monkeypatch):
-    make(tmp_path, "recipes/scales/node.yaml", "recipes/mine.yaml")
-    monkeypatch.chdir(tmp_path)
-    assert find_file("scale", "node", named_at=HERE) == tmp_path / "recipes/scales/node.yaml"
-    with pytest.raises(
-        FileError, match=r"unknown scale 'mine'; did you mean 'node'\?|unknown scale 'mine'; scales are"
-    ):
-        find_file("scale", "mine", named_at=HERE)
-
-
 def test_a_path_is_taken_from_the_sweep_then_from_here(tmp_path, monkeypatch):
     make(tmp_path, "sweeps/loo.yaml", "sweeps/mine.yaml", "here/mine.yaml", "here/other.yaml")
     monkeypatch.chdir(tmp_path / "here")

@@ -18,10 +18,7 @@ def written(folder: Path, text: str | bytes) -> Path:
     ("text", "value"),
     [
         ("5e-7", 5e-7),
-        ("1e-4", 1e-4),
-        ("1.0e-15", 1e-15),
         (".5", 0.5),
-        ("-3", -3),
         ("010", 10),
         ("0o10", 8),
         ("0x1F", 31),
@@ -30,9 +27,7 @@ def written(folder: Path, text: str | bytes) -> Path:
         ("~", None),
         ("", None),
         ("off", "off"),
-        ("no", "no"),
         ("yes", "yes"),
-        ("on", "on"),
         ("2025-11-20", "2025-11-20"),
         ("1_000", "1_000"),
         ("12:30", "12:30"),
@@ -48,10 +43,6 @@ def test_plain_values_follow_the_core_schema_of_yaml_1_2(text, value):
     assert type(parsed) is type(value)
 
 
-def test_nan_is_read_as_a_number_for_the_models_to_refuse():
-    assert math.isnan(parse_value(".nan", Place(source="--set")))
-
-
 def test_every_key_and_list_item_knows_its_line(tmp_path):
     source = read_yaml(written(tmp_path, "# comment\nname: x\naxes:\n  batch:\n    - 1\n    - 2\n"))
     lines = {key: place.line for key, place in source.places.items()}
@@ -64,40 +55,21 @@ def test_what_is_not_written_is_placed_at_the_nearest_thing_that_is(tmp_path):
     assert source.place(("batch",)).line == 1
 
 
-def test_an_alias_keeps_the_lines_of_what_it_stands_for(tmp_path):
-    source = read_yaml(written(tmp_path, "a: &shared\n  b: 1\nc: *shared\n"))
-    assert source.data["c"] == {"b": 1}
-    assert source.place(("c", "b")).line == 2
-
-
 def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path):
     source = read_yaml(written(tmp_path, b"\xef\xbb\xbfname: x\r\nseeds: [0]\r\n"))
     assert source.data == {"name": "x", "seeds": [0]}
     assert source.place(("seeds",)).line == 2
 
 
-def test_a_missing_file_is_told_its_nearest_neighbour(tmp_path):
+def test_a_missing_file_is_told_its_nearest_neighbour_and_a_sweep_its_file(tmp_path, monkeypatch):
     written(tmp_path, "name: x\n")
     with pytest.raises(FileError, match=r"fil\.yaml: no such file; did you mean 'file\.yaml'\?"):
         read_yaml(tmp_path / "fil.yaml")
-
-
-def test_the_name_of_a_sweep_is_told_its_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sweeps").mkdir()
     (tmp_path / "sweeps" / "loo.yaml").write_text("name: loo\n")
     with pytest.raises(FileError, match=r"loo: no such file; did you mean sweeps/loo\.yaml\?"):
         read_yaml(Path("loo"))
-
-
-def test_a_missing_folder_is_said_to_be_missing(tmp_path):
-    with pytest.raises(FileError, match=r"no such file; the folder .*sweps does not exist"):
-        read_yaml(tmp_path / "sweps" / "loo.yaml")
-
-
-def test_a_folder_is_not_a_file(tmp_path):
-    with pytest.raises(FileError, match="this is a folder"):
-        read_yaml(tmp_path)
 
 
 def test_a_file_that_cannot_be_opened_says_why(tmp_path):
@@ -113,9 +85,7 @@ def test_a_file_too_large_to_be_hand_written_is_refused(tmp_path, monkeypatch):
         read_yaml(written(tmp_path, "name: " + "x" * 20))
 
 
-@pytest.mark.parametrize(
-    "text", ["!!int x", "!!float 1e", "!!bool maybe", "!local 1", "? [a]\n: 1", "a: b: c", "%", "*"]
-)
+@pytest.mark.parametrize("text", ["!!int x", "!local 1", "? [a]\n: 1", "a: b: c", "%", "*"])
 def test_odd_yaml_is_a_file_error(text):
     with pytest.raises(FileError):
         parse_value(text, Place(source="--set"))

@@ -58,15 +58,6 @@ def test_everything_comes_back_to_the_bit(tmp_path):
             assert (its.dtype, its.shape, its.tobytes()) == (mine.dtype, mine.shape, mine.tobytes())
 
 
-def test_another_class_is_not_made(tmp_path):
-    path = tmp_path / "tree.npz"
-    write_tree(path, tree(), named={"law": LAW})
-    with pytest.raises(NotATree, match="Leaf"):
-        tree_from_bytes(path.read_bytes(), classes=(Tree, Point), named={"law": LAW})
-    with pytest.raises(NotATree, match="law"):
-        tree_from_bytes(path.read_bytes(), classes=CLASSES)
-
-
 def test_pickled_objects_are_refused(tmp_path):
     path = tmp_path / "tree.npz"
     tree = np.array(json.dumps({"array": ["<f8", [1], "C", 0]}))
@@ -74,8 +65,10 @@ def test_pickled_objects_are_refused(tmp_path):
     np.savez(path, **held)
     with pytest.raises(NotATree, match="allow_pickle"):
         tree_from_bytes(path.read_bytes(), classes=())
-    with pytest.raises(TypeError, match="object"):
-        write_tree(path, np.array([object()], dtype=object))
+    for value, said in ((np.array([object()], dtype=object), "object"), ({"a": {1, 2}}, "set")):
+        with pytest.raises(TypeError, match=said):
+            write_tree(path.with_name("other.npz"), value)
+    assert not path.with_name("other.npz").exists()
 
 
 @pytest.mark.parametrize(
@@ -105,20 +98,16 @@ def test_arrays_keep_their_order_in_memory_on_which_sums_hang_to_the_last_bit(tm
     assert (scalar.shape, int(scalar), empty.shape) == ((), 5, (0, 4))
 
 
-@pytest.mark.parametrize("where", [0.0, 0.3, 0.6, 0.95])
+@pytest.mark.parametrize("where", [0.3, 0.95])
 def test_a_file_that_is_cut_short_or_damaged_is_no_tree(tmp_path, where):
     path = tmp_path / "tree.npz"
     write_tree(path, tree(), named={"law": LAW})
     whole = path.read_bytes()
+    with pytest.raises(NotATree, match="Leaf"):  # nor is another class made
+        tree_from_bytes(whole, classes=(Tree, Point), named={"law": LAW})
     path.write_bytes(whole[: int(where * len(whole))])
     with pytest.raises(NotATree):
         tree_from_bytes(path.read_bytes(), classes=CLASSES, named={"law": LAW})
     path.write_bytes(b"\0" * len(whole))
     with pytest.raises(NotATree):
         tree_from_bytes(path.read_bytes(), classes=CLASSES, named={"law": LAW})
-
-
-def test_what_cannot_be_kept_is_refused_when_it_is_written(tmp_path):
-    with pytest.raises(TypeError, match="set"):
-        write_tree(tmp_path / "tree.npz", {"a": {1, 2}})
-    assert not (tmp_path / "tree.npz").exists()

@@ -85,8 +85,3 @@ def test_a_record_that_was_changed_by_hand_is_refused(sweep):
     path.write_text("[{}]")
     with pytest.raises(AblationsError, match="not a record of declarations"):
         declarations(sweep)
-
-
-def test_studies_of_earlier_versions_have_no_record(sweep, tmp_path):
-    (said,) = declared_sentences(card_of(read_results(trained(sweep, tmp_path))))
-    assert "before claims were sealed" in said

@@ -5,97 +5,48 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ablations.errors import AblationsError
 from ablations.logs.expression import calls_of, columns_of, evaluate, parse
 
-COLUMNS = ["step", "perf/time_per_step", "perf", "eval@4", "val-core/x.y/acc/mean@4", "a b"]
-SIGNS = {"<": 0, "<=": 0, ">": 0, ">=": 0, "==": 0, "!=": 0, "+": 1, "-": 1, "*": 2, "/": 2}
-"""How tightly each operator binds."""
-
-values = st.one_of(st.just(math.nan), st.sampled_from([0.0, 1.0, -2.0, 0.5]), st.floats(-1e6, 1e6))
-leaves = st.one_of(st.sampled_from(COLUMNS), st.sampled_from([0.0, 1.0, 2.5, 3600.0, 3.6e6]))
+NAN, INF = math.nan, math.inf
+COLUMNS = {"a": [1.0, NAN, 3.0, -2.0], "b": [2.0, 2.0, 0.0, 4.0], "perf/time": [NAN, 90.0, NAN, 60.0], "a b": [0.0] * 4}
 
 
-def grown(inner):
-    return st.one_of(
-        st.tuples(st.sampled_from([*SIGNS]), inner, inner),
-        st.tuples(st.sampled_from(["cumsum", "diff", "negative"]), inner),
-        st.tuples(st.sampled_from(["min", "max", "where"]), inner, inner),
-        st.tuples(st.just("where"), inner, inner, inner),
-    )
-
-
-trees = st.recursive(leaves, grown, max_leaves=12)
-
-
-def written(tree, above=-1, is_right=False):
-    """The tree as a person writes it, with no more parentheses than are needed."""
-    if isinstance(tree, float):
-        return f"{tree:g}"
-    if isinstance(tree, str):
-        return f"`{tree}`" if " " in tree else tree
-    name, *arguments = tree
-    if name == "negative":
-        return f"-{written(arguments[0], 3)}"
-    if name not in SIGNS:
-        return f"{name}({', '.join(map(written, arguments))})"
-    own = SIGNS[name]
-    text = f"{written(arguments[0], own, own == 0)} {name} {written(arguments[1], own, True)}"
-    return f"({text})" if own < above or (own == above and is_right) else text
-
-
-def by_row(tree, rows):
-    """The value at every row, by a loop over Python's own floats."""
-    if isinstance(tree, float):
-        return [tree] * len(rows)
-    if isinstance(tree, str):
-        return [row[tree] for row in rows]
-    name, *arguments = tree
-    first, *others = [by_row(argument, rows) for argument in arguments]
-    if name == "cumsum":
-        found, total = [], 0.0
-        for value in first:
-            total += 0.0 if math.isnan(value) else value
-            found.append(total)
-        return found
-    if name == "diff":
-        found, before = [], 0.0
-        for value in first:
-            found.append(value - before)
-            before = before if math.isnan(value) else value
-        return found
-    return [at_row(name, *at) for at in zip(first, *others, strict=True)]
-
-
-def at_row(name, a, b=math.nan, c=math.nan):
-    if name == "negative":
-        return 0.0 - a
-    if name == "where":
-        return b if a != 0 and not math.isnan(a) else c
-    if name in ("min", "max"):
-        return math.nan if math.isnan(a) or math.isnan(b) else (min if name == "min" else max)(a, b)
-    if name == "/":
-        return (
-            a / b if b else (math.nan if a == 0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1, b))
-        )
-    found = {"+": a + b, "-": a - b, "*": a * b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}
-    if name in ("==", "!="):
-        return float(not (math.isnan(a) or math.isnan(b)) and (a == b) == (name == "=="))
-    return float(found[name])
-
-
-@settings(max_examples=400, deadline=None)
-@given(trees, st.lists(st.tuples(*[values] * len(COLUMNS)), min_size=1, max_size=6))
-@example(("-", "step", ("-", "perf", 1.0)), [(5.0, 0.0, 2.0, 0.0, 0.0, 0.0)])
-@example(("/", ("*", "step", 2.5), ("/", "perf", 2.5)), [(5.0, 0.0, 2.0, 0.0, 0.0, 0.0)])
-def test_every_expression_has_the_value_of_a_loop_over_rows(tree, rows):
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-    columns = {name: np.array([row[name] for row in rows]) for name in COLUMNS}
-    expression = parse(written(tree), COLUMNS, option="--compute")
-    np.testing.assert_array_equal(evaluate(expression, columns, len(rows)), np.array(by_row(tree, rows)))
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        # Products bind before sums and both from the left; comparisons come last. Worked out by hand.
+        ("a - b - 1", [-2, NAN, 2, -7]),
+        ("a - (b - 1)", [0, NAN, 4, -5]),
+        ("12 / b / 2 * a", [3, NAN, INF, -3]),
+        ("a + 2 * b < 6 - 1", [0, 0, 1, 0]),
+        ("-a * 2", [-2, NAN, -6, 4]),
+        ("a / b", [0.5, NAN, INF, -0.5]),
+        # A comparison with a missing value is false, arithmetic with it is missing.
+        ("a == a", [1, 0, 1, 1]),
+        ("a != b", [1, 0, 1, 1]),
+        ("a <= 1", [1, 0, 0, 1]),
+        ("a >= 3", [0, 0, 1, 0]),
+        ("a > b", [0, 0, 1, 0]),
+        ("min(a, b)", [1, NAN, 0, -2]),
+        ("max(a, 2.5e0)", [2.5, NAN, 3, 2.5]),
+        # A missing value adds nothing to a sum, and an increase is since the value before it.
+        ("cumsum(a)", [1, 1, 4, 2]),
+        ("cumsum(perf/time) * 64 / 3600", [0, 1.6, 1.6, 150 * 64 / 3600]),
+        ("diff(a)", [1, NAN, 2, -5]),
+        ("cumsum(diff(a))", [1, 1, 3, -2]),
+        ("where(a, b)", [2, NAN, 0, 4]),
+        ("where(b - 2, a, .5)", [0.5, 0.5, 3, -2]),
+        ("where(a, b, `a b`)", [2, 0, 0, 4]),
+    ],
+)
+def test_an_expression_has_the_value_worked_out_by_hand(text, values):
+    columns = {name: np.array(column) for name, column in COLUMNS.items()}
+    found = evaluate(parse(text, columns, option="--compute"), columns, 4)
+    np.testing.assert_allclose(found, values, rtol=1e-15)
 
 
 @settings(max_examples=500, deadline=None)
@@ -106,18 +57,6 @@ def test_any_text_is_an_expression_or_is_refused_in_words(text):
         assert {*columns_of(parse(text, columns, option="--score"))} <= {*columns}
 
 
-def test_hours_are_sums_of_seconds_and_a_missing_second_adds_nothing():
-    columns = {"perf/time_per_step": np.array([math.nan, 90.0, math.nan, 60.0])}
-    hours = parse("cumsum(perf/time_per_step) * 64 / 3600", columns, option="--compute")
-    assert evaluate(hours, columns, 4).tolist() == pytest.approx([0, 1.6, 1.6, 2.6667], abs=1e-4)
-
-
-def test_the_time_since_the_row_before_counts_the_steps_between():
-    columns = {"step": np.array([10.0, 15.0, 20.0]), "step_time": np.array([3.0, math.nan, 4.0])}
-    found = parse("cumsum(step_time * diff(where(step_time > 0, step)))", columns, option="--compute")
-    assert evaluate(found, columns, 3).tolist() == [30.0, 30.0, 70.0]
-
-
 @pytest.mark.parametrize(
     ("text", "columns"),
     [
@@ -125,7 +64,6 @@ def test_the_time_since_the_row_before_counts_the_steps_between():
         ("perf / time", ["perf", "time"]),
         ("perf/(time)", ["perf", "time"]),
         ("`perf`/`time`", ["perf", "time"]),
-        ("perf/times", ["perf", "times"]),
         ("min-max", ["min-max"]),
         ("min(a, max)", ["a", "max"]),
         ("`2nd`*2", ["2nd"]),
@@ -142,16 +80,13 @@ def test_the_longest_column_is_meant_unless_spaces_or_backticks_part_it(text, co
         ("", "--score '', character 1: the expression ends; write a column, a number or a function here"),
         ("acc +", "character 6: the expression ends; write a column, a number or a function here"),
         ("acc acc", "character 5: found 'acc'; write an operator such as + or *, or end here"),
-        ("(acc", "character 5: the expression ends; write ) here"),
         ("`acc", "character 1: a backtick without a second one; put backticks on both sides of a column"),
         ("mean(acc)", "character 1: no function 'mean'; functions are: cumsum, diff, min, max, where"),
         ("min(acc)", "character 9: min with 1 arguments; min takes 2"),
-        ("where(acc)", "where with 1 arguments; where takes 2 or 3"),
         ("val/ac", "--score: no column 'val/ac'; did you mean 'val/acc'? columns are: acc, val/acc"),
         ("__import__('os')", "no function '__import__'"),
         ("acc < 1 < 2", "character 9: found '< 2'"),
         ("-" * 60 + "acc", "more than 50 parentheses or signs inside each other"),
-        ("acc ; acc", "found '; acc'"),
     ],
 )
 def test_what_is_no_expression_is_refused_with_its_place(text, said):

@@ -25,10 +25,6 @@ def test_scores_and_compute_are_those_worked_out_by_hand(tmp_path):
     ]  # fmt: skip
 
 
-def test_a_log_that_is_not_there_yet_has_no_rows(tmp_path):
-    assert rows_of_run(tmp_path / "log.jsonl", settings(score="a", compute="b")) == []
-
-
 def test_a_missing_column_is_named_with_the_key_of_the_sweep_file(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"step": 1, "loss": 0.5}\n')

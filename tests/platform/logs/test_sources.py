@@ -68,15 +68,6 @@ def test_tables_as_pandas_writes_them(tmp_path, kind):
     assert log.columns.keys() == {"step", "acc", "note"}
 
 
-def test_a_history_as_wandb_exports_it(tmp_path):
-    """W&B's client gives a frame with `_step` and a column per metric, empty where a row has none."""
-    frame = pd.DataFrame({"_step": [0, 1, 2, 4], "_runtime": [1.0, 2.0, 3.0, 4.0], "eval/acc": [0.2, None, 0.35, 0.5]})
-    frame.to_csv(tmp_path / "a.csv")
-    frame.to_json(tmp_path / "b.jsonl", orient="records", lines=True)
-    assert logged(only_log(tmp_path / "a.csv"), "eval/acc") == SCORES
-    assert logged(only_log(tmp_path / "b.jsonl"), "eval/acc") == SCORES
-
-
 def event_writer(folder, **more):
     pytest.importorskip("tensorboard", reason="TensorBoard is an extra: pip install tensorboard", exc_type=ImportError)
     with warnings.catch_warnings():
@@ -85,13 +76,12 @@ def event_writer(folder, **more):
     return SummaryWriter(folder, **more)
 
 
-@pytest.mark.parametrize("new_style", [False, True])
-def test_event_files_as_tensorboards_writer_writes_them(tmp_path, new_style):
+def test_event_files_as_tensorboards_writer_writes_them(tmp_path):
     writer = event_writer(tmp_path / "dapo-s1")
     for step in range(5):
-        writer.add_scalar("perf/step_time", 2.0 * step, step, new_style=new_style)
+        writer.add_scalar("perf/step_time", 2.0 * step, step, new_style=False)
         if step in SCORES:
-            writer.add_scalar("eval/aime", SCORES[step], step, new_style=new_style)
+            writer.add_scalar("eval/aime", SCORES[step], step, new_style=True)
     writer.add_text("note", "no scalar", 3)
     writer.add_histogram("weights", np.arange(5.0), 3)
     writer.close()
@@ -102,15 +92,7 @@ def test_event_files_as_tensorboards_writer_writes_them(tmp_path, new_style):
     assert log.columns.keys() == {"step", "eval/aime", "perf/step_time"}
 
 
-def test_a_second_event_file_of_a_resumed_run_comes_after_the_first(tmp_path):
-    for number, value in enumerate((0.1, 0.9)):
-        writer = event_writer(tmp_path / "run", filename_suffix=f".{number}")
-        writer.add_scalar("acc", value, 7)
-        writer.close()
-    assert only_log(tmp_path / "run").columns["acc"].tolist() == pytest.approx([0.1, 0.9])
-
-
-def test_a_record_that_is_half_written_is_left_out_and_said(tmp_path):
+def test_an_event_that_is_half_written_is_left_out_and_said_and_damage_is_refused(tmp_path):
     writer = event_writer(tmp_path / "run")
     for step in range(3):
         writer.add_scalar("acc", 0.5, step)
@@ -118,21 +100,14 @@ def test_a_record_that_is_half_written_is_left_out_and_said(tmp_path):
     (path,) = (tmp_path / "run").iterdir()
     whole = path.read_bytes()
     assert only_log(tmp_path / "run").notes == ()
-    for cut in (1, 5, 20):
+    for cut in (1, 20):
         path.write_bytes(whole[:-cut])
         log = only_log(tmp_path / "run")
         assert list(logged(log, "acc")) == [0.0, 1.0]
         assert log.notes == ("The last row is incomplete and was skipped.",)
-
-
-def test_a_damaged_event_file_is_refused(tmp_path):
-    writer = event_writer(tmp_path / "run")
-    writer.add_scalar("acc", 0.5, 1)
-    writer.close()
-    (path,) = (tmp_path / "run").iterdir()
+    # Damage is refused.
     from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
-    whole = path.read_bytes()
     (first, *_), _ = split_records(whole, masked_crc32c)
     path.write_bytes(whole.replace(first, b"\xff" * len(first)))
     with pytest.raises(FileError, match="record 1 is damaged"):
@@ -193,13 +168,6 @@ def test_an_offline_run_that_is_half_written_ends_with_its_last_whole_record(wan
         only_log(tmp_path / "run-x.wandb")
 
 
-def test_json_that_is_nested_without_end_is_refused(tmp_path):
-    for name in ("a.json", "a.jsonl"):
-        (tmp_path / name).write_text("[" * 100_000)
-        with pytest.raises(FileError, match="not JSON"):
-            only_log(tmp_path / name)
-
-
 TRACKIO = """
 import trackio
 for name, seed in (("dapo", 1), ("grpo", 2)):
@@ -220,7 +188,7 @@ def test_a_project_as_trackio_writes_it_has_all_its_runs(tmp_path):
     assert logged(grpo, "perf/time") == {step: 2.0 * step for step in range(5)}
 
 
-def test_rows_that_sqlite_keeps_beside_the_database_are_read_and_their_file_decides_with_it(tmp_path):
+def test_rows_that_sqlite_keeps_beside_the_database_are_read(tmp_path):
     with closing(sqlite3.connect(path := tmp_path / "p.db")) as database:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("CREATE TABLE metrics (id INTEGER PRIMARY KEY, run_name TEXT, step INTEGER, metrics TEXT)")
@@ -246,25 +214,21 @@ def test_a_state_as_a_trainer_of_hugging_face_writes_it(tmp_path):
         assert logged(source.read()[0], "eval_reward") == SCORES
 
 
-@pytest.mark.parametrize("cut", ['{"step": 3, "acc": 0.', '{"st', "{"])
-def test_a_last_line_that_is_half_written_is_left_out_and_said(tmp_path, cut):
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"step": 1, "acc": 0.1}\n{"step": 2, "acc": 0.2}\n' + cut)
+@pytest.mark.parametrize(
+    ("name", "whole", "cut", "said"),
+    [
+        ("a.jsonl", ['{"step": 1, "acc": 0.1}', '{"step": 2, "acc": 0.2}'], '{"step": 3, "ac', r"a\.jsonl:2: not JSON"),
+        ("a.csv", ["step,acc,x", "1,.1,7", "2,.2,8"], "3,.", r"a\.csv:3: 2 fields below a header of 3"),
+    ],
+)
+def test_a_last_row_that_is_half_written_is_left_out_and_said(tmp_path, name, whole, cut, said):
+    path = tmp_path / name
+    path.write_text("\n".join([*whole, cut]))
     log = only_log(path)
     assert logged(log, "acc") == {1: 0.1, 2: 0.2}
     assert log.notes == ("The last row is incomplete and was skipped.",)
-    path.write_text(f'{{"step": 1, "acc": 0.1}}\n{cut}\n{{"step": 2, "acc": 0.2}}\n')
-    with pytest.raises(FileError, match=r"a\.jsonl:2: not JSON"):
-        only_log(path)
-
-
-def test_a_last_row_of_a_csv_file_with_too_few_fields_is_left_out_and_said(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("step,acc,x\n1,.1,7\n2,.2,8\n3,.")
-    assert logged(log := only_log(path), "acc") == {1: 0.1, 2: 0.2}
-    assert log.notes == ("The last row is incomplete and was skipped.",)
-    path.write_text("step,acc,x\n1,.1\n2,.2,8\n")
-    with pytest.raises(FileError, match=r"a\.csv:2: 2 fields below a header of 3"):
+    path.write_text("\n".join([*whole[:-1], cut, whole[-1], ""]))
+    with pytest.raises(FileError, match=said):
         only_log(path)
 
 
@@ -282,9 +246,9 @@ def test_nan_and_infinity_are_what_programs_write_for_them_and_absence_is_neithe
     [
         ("a.jsonl", "", "a.jsonl: no rows; the trainer must have logged a step"),
         ("a.jsonl", "[1, 2]\n", "a.jsonl:1: found '[1, 2]'; write one JSON object per line"),
-        ("a.jsonl", "b\xff", "a.jsonl:1: not JSON"),
+        ("a.jsonl", "[" * 100_000, "a.jsonl:1: not JSON"),
+        ("a.json", "[" * 100_000, "not JSON"),
         ("a.json", '{"a": 1}', "a.json: no list of rows; write a list of objects, or one under 'log_history'"),
-        ("a.json", "{", "for one object per line, the name must end in .jsonl"),
         ("a.csv", "", "a.csv: no rows below the header"),
         ("a.csv", "x,x\n1,2\n", "2 columns are called 'x'; keep one and rename the others"),
         ("a.parquet", "step", "not Parquet"),
@@ -311,30 +275,17 @@ def test_a_folder_must_hold_one_log(tmp_path):
         find_log(tmp_path / "none")
 
 
-def test_a_file_that_is_called_like_every_other_is_named_by_its_folder(tmp_path):
+def test_a_file_with_a_general_name_is_named_by_its_folder(tmp_path):
     (folder := tmp_path / "dapo-s1").mkdir()
     (folder / "metrics.jsonl").write_text('{"step": 1, "acc": 0.1}\n')
     (folder / "config.json").write_text("{}")
     assert find_log(folder / "metrics.jsonl").name == find_log(folder).name == "dapo-s1"
 
 
-@pytest.mark.parametrize(
-    ("library", "name", "said"),
-    [
-        ("tensorboard", "run/events.out.tfevents.1", "a TensorBoard event file is read with the library tensorboard"),
-        ("wandb", "run/run-x.wandb", "an offline run of W&B is read with the library wandb"),
-        ("pyarrow", "run/a.parquet", "a Parquet file is read with the library pyarrow"),
-    ],
-)
-def test_a_library_that_is_missing_is_refused_with_the_command_that_brings_it(
-    tmp_path, monkeypatch, library, name, said
-):
-    (path := tmp_path / name).parent.mkdir()
-    path.touch()
-    for module in [one for one in sys.modules if one.partition(".")[0] == library]:
+def test_a_library_that_is_missing_is_refused_with_the_command_that_brings_it(tmp_path, monkeypatch):
+    (path := tmp_path / "run-x.wandb").touch()
+    for module in [one for one in sys.modules if one.partition(".")[0] == "wandb"]:
         monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(AblationsError) as raised:
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(AblationsError, match=r"an offline run of W&B is read .* wandb, which .*`pip install wandb`$"):
         only_log(path)
-    assert f"{said}, which " in str(raised.value)
-    assert str(raised.value).endswith(f"run `pip install {library}`")

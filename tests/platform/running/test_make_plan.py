@@ -10,7 +10,6 @@ from ablations.cli import app
 from ablations.errors import AblationsError
 from ablations.running.make_plan import make_plan
 from ablations.study.expand import expand
-from scalerl.recipe import ResolvedRecipe
 
 SWEEP = """
 name: schedules
@@ -29,15 +28,14 @@ def plan(folder: Path, schedule: str, budget: float | None = None) -> None:
     make_plan(expand(path), "schedules", budget=budget, command="platform sweep schedules.yaml")
 
 
-@pytest.mark.parametrize("name", ["cosine", "linear"])
-def test_a_sweep_names_the_variant_its_horizon_the_budget_and_what_would_be_right(tmp_path, name):
+def test_a_sweep_names_the_variant_its_horizon_the_budget_and_what_would_be_right(tmp_path):
     said = (
         "sweep 'schedules', variant 'falling': optimiser.schedule.horizon 0.4 is below the budget of 0.5: the "
         "learning rate is 0 after the horizon, so later steps have no effect; use a horizon of at least 0.5, "
         "a final share above 0, or a budget of at most 0.4"
     )
     with pytest.raises(AblationsError, match=re.escape(said)):
-        plan(tmp_path, f"{{type: {name}, horizon: 0.4}}")
+        plan(tmp_path, "{type: linear, horizon: 0.4}")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +51,7 @@ def test_schedules_that_move_something_to_the_end_are_taken(tmp_path, schedule):
 
 
 def test_a_budget_on_the_command_line_counts(tmp_path):
-    plan(tmp_path, "{type: cosine, horizon: 0.4}", budget=0.4)
+    plan(tmp_path, "{type: cosine, horizon: 0.3}", budget=0.1 + 0.2)  # equal up to rounding
     with pytest.raises(AblationsError, match=r"is below the budget of 0\.6"):
         plan(tmp_path, "{type: cosine, horizon: 0.5}", budget=0.6)
 
@@ -65,8 +63,3 @@ def test_a_single_run_is_refused_before_its_folder_is_made(tmp_path):
     assert isinstance(result.exception, AblationsError)
     assert "recipe scalerl: optimiser.schedule.horizon 0.2 is below the budget of 0.3" in str(result.exception)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_budget_equal_to_the_horizon_up_to_rounding_is_taken():
-    schedule = {"type": "cosine", "horizon": 0.3}
-    ResolvedRecipe.model_validate({"optimiser": {"schedule": schedule}}).check_budget(0.1 + 0.2)

@@ -29,13 +29,13 @@ def pushed(tmp_path, empty_store):
     return sweep
 
 
-def experiments(sweep: StartedSweep) -> dict[str, int]:
-    """The experiments of the home folder's store, with their number of runs."""
+def experiments(sweep: StartedSweep) -> dict[str, list[str]]:
+    """The experiments of the home folder's store, with the sweep that each of their runs names."""
     from mlflow import MlflowClient
 
     client = MlflowClient(default_tracking_uri(sweep.home))
     found = [one for one in client.search_experiments() if one.name != "Default"]
-    return {one.name: len(client.search_runs([one.experiment_id])) for one in found}
+    return {one.name: [run.data.tags["sweep"] for run in client.search_runs([one.experiment_id])] for one in found}
 
 
 def files(sweep: StartedSweep) -> set[Path]:
@@ -66,23 +66,32 @@ def test_readings_stay_kept_and_mlflow_has_the_sweep_once_under_its_new_name(pus
     sweep = read_sweep(pushed.home, "losses")
     assert json.dumps(read_results(sweep).to_json() | {"sweep": ""}) == before
     assert {path: path.stat().st_mtime_ns for path in pushed.home.path.glob("runs/*/readings/*")} == readings
-    assert experiments(sweep) == {"losses": 6}
-    assert tags(sweep, "sweep") == {"losses"}
+    assert experiments(sweep) == {"losses": ["losses"] * 6}
     assert read_ledger(sweep).is_current(sweep, None)
     assert [path.name for path in pushed.home.path.iterdir() if path.name.startswith(".")] == []
 
 
-def tags(sweep: StartedSweep, name: str) -> set[str]:
-    """The values of a tag of all runs that MLflow has of the sweep."""
+def test_a_rename_that_is_refused_or_interrupted_changes_nothing_and_goes_on(pushed, monkeypatch):
     from mlflow import MlflowClient
 
-    client = MlflowClient(default_tracking_uri(sweep.home))
-    found = client.get_experiment_by_name(sweep.name)
-    assert found is not None
-    return {run.data.tags[name] for run in client.search_runs([found.experiment_id])}
+    MlflowClient(default_tracking_uri(pushed.home)).create_experiment("taken")
+    refused(pushed, "taken", "MLflow at .* already has an experiment 'taken'; choose another name")
+    ledger = pushed.folder / "sync.json"
+    known = ledger.read_text()
+    ledger.write_text(json.dumps(json.loads(known) | {"tracking_uri": "http://127.0.0.1:9"}))
+    said = r"MLflow at http://127.0.0.1:9, which has this sweep, cannot rename it .*nothing was renamed"
+    refused(pushed, "losses", said)
+    ledger.write_text(known)
 
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
 
-def test_a_rename_that_was_interrupted_after_mlflow_goes_on(pushed, monkeypatch):
+    monkeypatch.setattr("shutil.copytree", full)
+    with pytest.raises(OSError, match="No space left"):
+        rename_sweep(pushed, "losses")
+    assert (pushed.home.sweep_names(), experiments(pushed)) == (["loo"], {"loo": ["loo"] * 6, "taken": []})
+    monkeypatch.undo()
+    # Interrupted after MLflow: the sweep has its old name, and the same command goes on.
     rename_in_mlflow = renaming._rename_in_mlflow
     monkeypatch.setattr(renaming, "_rename_in_mlflow", lambda *asked: rename_in_mlflow(*asked) and 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -91,29 +100,7 @@ def test_a_rename_that_was_interrupted_after_mlflow_goes_on(pushed, monkeypatch)
     monkeypatch.undo()
     made = rename_sweep(pushed, "losses")
     assert push_sweep(made.sweep, made.tracking_uri).rows_pushed == 0
-    assert experiments(made.sweep) == {"losses": 6}
-
-
-def test_a_disk_that_is_full_renames_nothing_in_mlflow_either(pushed, monkeypatch):
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("shutil.copytree", full)
-    with pytest.raises(OSError, match="No space left"):
-        rename_sweep(pushed, "losses")
-    assert (pushed.home.sweep_names(), experiments(pushed)) == (["loo"], {"loo": 6})
-
-
-def test_a_name_that_mlflow_has_already_and_a_server_that_is_down_are_refused(pushed):
-    from mlflow import MlflowClient
-
-    MlflowClient(default_tracking_uri(pushed.home)).create_experiment("taken")
-    refused(pushed, "taken", "MLflow at .* already has an experiment 'taken'; choose another name")
-    ledger = pushed.folder / "sync.json"
-    ledger.write_text(json.dumps(json.loads(ledger.read_bytes()) | {"tracking_uri": "http://127.0.0.1:9"}))
-    refused(
-        pushed, "losses", r"MLflow at http://127.0.0.1:9, which has this sweep, cannot rename it .*nothing was renamed"
-    )
+    assert experiments(made.sweep).keys() == {"losses", "taken"}
 
 
 def test_a_sweep_that_trains_or_is_worked_on_keeps_its_name_and_so_does_one_whose_name_is_taken(tmp_path):

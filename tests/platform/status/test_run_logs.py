@@ -63,7 +63,7 @@ def test_an_attempt_that_was_never_made_is_refused_with_those_there_are(home):
 
 def test_options_that_have_no_effect_are_refused(home):
     assert "--follow has no effect with --attempts" in refusal(home, RUN, "--attempts", "-f")
-    assert "--attempt has no effect with --attempts" in refusal(home, RUN, "--attempts", "--attempt", "1")
+    assert "--attempt 1 has no effect with --attempts" in refusal(home, RUN, "--attempts", "--attempt", "1")
 
 
 def test_the_attempts_are_listed_with_how_they_ended(home):

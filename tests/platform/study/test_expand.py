@@ -45,29 +45,9 @@ def test_leave_one_out_reverts_one_axis_at_a_time():
         assert variant.recipe == reference.model_copy(update={axis: value})
 
 
-def test_leave_one_out_without_axes_takes_those_where_the_recipes_differ(expanded):
-    study = expanded("leave_one_out: {revert_to: baseline}\n")
-    assert names(study)[1:] == [
-        "loo-off_policy", "loo-loss", "loo-aggregation", "loo-advantage", "loo-logits", "loo-zero_variance",
-        "loo-curriculum",
-    ]  # fmt: skip
-
-
-def test_axes_vary_one_factor_at_a_time(expanded):
-    study = expanded("axes:\n  size:\n    big: {batch.prompts: {times: 2}}\n  loss.max_ratio: [4, 8.5]\n")
-    assert names(study) == ["scalerl", "size=big", "loss.max_ratio=4", "loss.max_ratio=8.5"]
-    assert [variant.overrides for variant in study.variants] == [
-        {}, {"batch.prompts": 16}, {"loss.max_ratio": 4}, {"loss.max_ratio": 8.5},
-    ]  # fmt: skip
-
-
-def test_a_grid_crosses_its_axes_and_meets_the_reference_once(expanded):
-    study = expanded("grid:\n  batch.prompts: [8, 16]\n  logits: [fp32, bf16]\n")
-    assert names(study) == ["scalerl", "8,bf16", "16,fp32", "16,bf16"]
-
-
 def test_a_variant_of_a_grid_knows_its_value_on_each_axis_and_the_reference_its_own(expanded):
     study = expanded("grid:\n  batch.prompts: [8, 16]\n  logits: [fp32, bf16]\n")
+    assert names(study) == ["scalerl", "8,bf16", "16,fp32", "16,bf16"]
     assert [variant.axes for variant in study.variants] == [
         {"batch.prompts": prompts, "logits": logits} for prompts in ("8", "16") for logits in ("fp32", "bf16")
     ]
@@ -96,46 +76,16 @@ def test_claims_and_published_values_of_a_grid_may_use_the_whole_name(expanded):
     assert [(claim["variant"], claim["against"]) for claim in plan.claims] == [("16,fp32", "8,bf16")]
 
 
-def test_exclude_leaves_out_every_combination_it_matches(expanded):
-    body = "grid:\n  batch.prompts: [4, 16]\n  logits: [fp32, bf16]\n  off_policy.k: [4, 8]\n"
-    study = expanded(body + "exclude:\n  - {batch.prompts: 16, logits: bf16}\n  - {off_policy.k: 4}\n")
-    assert names(study)[1:] == [
-        "4,fp32,8",
-        "4,bf16,8",
-        "16,fp32,8",
-    ]
-
-
-def test_zip_pairs_its_axes(expanded):
-    study = expanded("zip:\n  batch.prompts: [4, 16]\n  batch.generations: [8, 2]\n")
-    assert names(study)[1:] == ["4,8", "16,2"]
-    assert [(v.recipe.batch.prompts, v.recipe.batch.generations) for v in study.variants[1:]] == [(4, 8), (16, 2)]
-
-
-def test_forms_in_one_file_add_up(expanded):
+def test_exclude_leaves_out_every_combination_it_matches_and_forms_in_one_file_add_up(expanded):
     study = expanded(
         "leave_one_out: {revert_to: baseline, axes: {loss: }}\n"
-        "axes: {logits: [bf16]}\n"
+        "zip:\n  batch.prompts: [4, 16]\n  batch.generations: [8, 2]\n"
+        "grid:\n  cluster.slots: [2, 3]\n  logits: [fp32, bf16]\n  off_policy.k: [4, 8]\n"
+        "exclude:\n  - {cluster.slots: 3, logits: bf16}\n  - {off_policy.k: 4}\n"
         "variants: {mine: {loss.max_ratio: 4, batch.prompts: 16}}\n"
     )
-    assert names(study) == ["scalerl", "loo-loss", "logits=bf16", "mine"]
-
-
-def test_runs_are_variants_times_seeds_named_by_identity(expanded):
-    study = expanded("axes: {logits: [bf16]}\nseeds: [3, 1]\n")
-    assert [(run.variant, run.seed) for run in study.runs] == [
-        ("scalerl", 3), ("scalerl", 1), ("logits=bf16", 3), ("logits=bf16", 1),
-    ]  # fmt: skip
-    assert [run.id for run in study.runs[:2]] == [
-        study.reference.recipe.identity(3),
-        study.reference.recipe.identity(1),
-    ]
-    assert len({run.id for run in study.runs}) == 4
-
-
-def test_the_reference_is_the_same_run_in_every_sweep(expanded):
-    ours = expanded("axes: {logits: [bf16]}\nbudget: {compute: 7}\n")
-    assert ours.runs[0].id == expand(LOO, scale=TINY).runs[0].id
+    assert names(study) == ["scalerl", "loo-loss", "4,8", "16,2", "2,fp32,8", "2,bf16,8", "3,fp32,8", "mine"]
+    assert [(v.recipe.batch.prompts, v.recipe.batch.generations) for v in study.variants[2:4]] == [(4, 8), (16, 2)]
 
 
 def test_a_setting_of_the_command_line_holds_for_every_variant_before_its_own(expanded):
@@ -146,11 +96,6 @@ def test_a_setting_of_the_command_line_holds_for_every_variant_before_its_own(ex
     assert study.sets == ("batch.prompts=5", "loss={type: grpo}")
 
 
-def test_an_axis_that_a_setting_already_reverts_has_no_effect():
-    with pytest.raises(FileError, match=r"loo\.yaml:13: leave_one_out\.axes\.logits: no effect"):
-        expand(LOO, scale=TINY, sets=["logits=bf16"])
-
-
 def test_a_scale_on_the_command_line_replaces_the_sweeps(expanded, tmp_path):
     (tmp_path / "wide.yaml").write_text("batch: {prompts: 100}\n")
     study = expanded("axes:\n  size:\n    big: {batch.prompts: {times: 2}}\n", scale="wide.yaml")
@@ -158,18 +103,6 @@ def test_a_scale_on_the_command_line_replaces_the_sweeps(expanded, tmp_path):
     assert [variant.recipe.batch.prompts for variant in study.variants] == [100, 200]
     with pytest.raises(FileError, match=r"--scale tinny\.yaml: no file tinny\.yaml"):
         expanded("axes: {logits: [bf16]}\n", scale="tinny.yaml")
-
-
-def test_a_recipe_beside_the_sweep_may_be_the_reference(tmp_path):
-    (tmp_path / "mine.yaml").write_text("logits: bf16\n")
-    path = tmp_path / "test.yaml"
-    path.write_text(f"name: test\nreference: mine.yaml\nscale: {TINY}\naxes: {{logits: [fp32]}}\n")
-    assert names(expand(path)) == ["mine", "logits=fp32"]
-
-
-def test_published_fits_belong_to_variants(expanded):
-    study = expanded("axes: {logits: [bf16]}\npublished: {logits=bf16: {A: 0.52, B: 1, C_mid: 2500}}\n")
-    assert study.sweep.published["logits=bf16"].A == 0.52
 
 
 def test_the_problems_of_all_variants_are_reported_together(expanded):
@@ -193,8 +126,3 @@ def test_base_changes_the_reference_and_every_variant(expanded):
 def test_a_setting_of_the_command_line_replaces_that_of_base(expanded):
     study = expanded(BASE + "axes: {loss.type: [dapo]}\n", sets=["length_control.type=interruption"])
     assert (study.reference.recipe.length_control, study.reference.recipe.batch.prompts) == (Interruption(), 16)
-
-
-def test_a_wrong_base_is_named_by_its_line(expanded):
-    with pytest.raises(FileError, match=r"test\.yaml:4: base\.batch\.promts: unknown key 'promts'.*prompts"):
-        expanded("base: {batch.promts: 3}\naxes: {loss.type: [dapo]}\n")

@@ -6,9 +6,8 @@ from places import REPOSITORY
 from ablations.errors import FileError
 from ablations.files.source import read_yaml
 from ablations.study.expand import expand
-from ablations.study.family import ScaleFamily, scale_stem
+from ablations.study.family import ScaleFamily
 from ablations.study.resolve import load_resolved, planned_scale
-from ablations.study.sweep import load_sweep
 
 BENCH = REPOSITORY / "recipes/scales/bench.yaml"
 
@@ -25,9 +24,7 @@ def study(tmp_path):
     return made
 
 
-@pytest.mark.parametrize(
-    ("scale", "written"), [("bench", "bench"), ("bench-size4", "bench_4x"), ("bench-size16", "bench_16x")]
-)
+@pytest.mark.parametrize(("scale", "written"), [("bench", "bench"), ("bench-size16", "bench_16x")])
 def test_a_family_by_model_size_makes_the_runs_of_the_scales_that_were_written_by_hand(study, scale, written):
     family = study("{of: bench, model_size: [1, 4, 16]}", scale)
     assert family.scale == scale
@@ -53,12 +50,6 @@ def test_lists_go_together_and_name_what_differs(study):
     assert (recipe.model.hidden, recipe.generation.max_tokens, recipe.batch.prompts) == (96, 16 + 1 + 22, 32)
 
 
-def test_any_other_scale_is_that_of_a_file(study):
-    assert study("{of: bench, batch: [1, 4]}", "smoke").scale == "smoke"
-    with pytest.raises(FileError, match="--scale bench-batch9: unknown scale 'bench-batch9'"):
-        study("{of: bench, batch: [1, 4]}", "bench-batch9")
-
-
 def test_a_model_that_does_not_think_has_longer_answers_alone_and_no_other_size():
     smollm = planned_scale(REPOSITORY / "recipes/scales/smollm.yaml")
     source = read_yaml(BENCH)
@@ -69,15 +60,3 @@ def test_a_model_that_does_not_think_has_longer_answers_alone_and_no_other_size(
     ]
     with pytest.raises(FileError, match="the model is pretrained, and has one size"):
         ScaleFamily(of="smollm", model_size=(1, 4)).overrides("smollm-size4", smollm, source)
-
-
-def test_a_scale_is_called_like_its_file(tmp_path):
-    assert [scale_stem(one) for one in ("bench", "bench-size0.25", "../scales/a.b.yaml")] == [
-        "bench", "bench-size0.25", "a.b",
-    ]  # fmt: skip
-    path = tmp_path / "made.yaml"
-    path.write_text(
-        f"name: made\nreference: scalerl\nscales: {{of: {BENCH}, batch: [1.5, 1]}}\naxes: {{loss.type: [dapo]}}\n"
-    )
-    assert load_sweep(path).named_scales == ("bench-batch1.5", "bench")
-    assert expand(path, scale="bench-batch1.5").reference.recipe.batch.prompts == 24

@@ -36,21 +36,12 @@ def test_the_share_of_answers_that_fit_limits_the_pass_rate(tmp_path):
     assert make_plan(found, "study", budget=None, command="").fit_settings.ceiling == 0.73
 
 
-def test_nothing_is_known_of_the_trials_of_a_search(tmp_path):
-    path = tmp_path / "study.yaml"
-    path.write_text(
-        "name: study\nreference: scalerl\nscale: smoke\nseeds: [0]\nbudget: {compute: 1}\n"
-        "search: {space: {generation.answer: {low: 3, high: 12}}, trials: 2}\n"
-    )
-    assert expand(path).ceiling is None
-
-
 @pytest.mark.parametrize(
     ("variants", "more", "scale", "expected"),
     [
         ("", "fit: {ceiling: 0.8}", None, 0.8),  # the file's own word counts
-        ("", "fit: {ceiling: 1}", None, 1.0),
         (", longer: {generation.answer: 12}", "", None, None),  # this one can answer everything
+        ("", "search: {space: {generation.answer: {low: 3, high: 12}}, trials: 2}", None, None),  # nor of its trials
         ("", "", "bench", None),
         ("", "base: {tasks: [{type: reasoning_gym, dataset: chain_sum, size: 60, answer: stated}]}", None, None),
     ],

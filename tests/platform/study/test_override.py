@@ -1,11 +1,10 @@
 import pytest
 from trainer.own_functions import written
-from trainer.tiny_text_model import text_model
 
 from ablations.errors import FileError, Place
 from ablations.study.override import overrides_from, overrides_set, vary_recipe
 from ablations.study.resolve import load_resolved
-from scalerl.recipe import Cispo, Dapo, Grpo, Interruption, LengthPenalty, PpoOffPolicy, ResolvedRecipe
+from scalerl.recipe import Cispo, Dapo, Grpo, LengthPenalty, PpoOffPolicy, ResolvedRecipe
 
 HERE = Place(source="sweeps/test.yaml", line=7, key="variants.a")
 BASE = ResolvedRecipe()
@@ -15,12 +14,6 @@ def varied(**settings) -> ResolvedRecipe:
     return vary_recipe(
         BASE, overrides_from({path.replace("__", "."): value for path, value in settings.items()}, HERE)
     )[0]
-
-
-def test_a_dotted_path_changes_one_setting_only():
-    recipe = varied(batch__prompts=64)
-    assert recipe.batch.prompts == 64
-    assert recipe.model_copy(update={"batch": BASE.batch}) == BASE
 
 
 def test_a_mapping_is_shorthand_for_the_paths_inside_it():
@@ -43,10 +36,6 @@ def test_the_same_type_keeps_the_other_settings_of_its_block():
     assert same.loss == Cispo(min_ratio=0.5, max_ratio=8.0)
 
 
-def test_a_number_written_as_an_integer_or_a_float_is_the_same_recipe():
-    assert varied(generation__temperature=2).identity(0) == varied(generation__temperature=2.0).identity(0)
-
-
 def test_entries_of_a_list_are_addressed_by_position():
     assert varied(tasks__0__symbols=20).tasks[0].symbols == 20
     assert varied(tasks=[{"type": "k_smallest", "symbols": 20}]) == varied(tasks__0__symbols=20)
@@ -63,12 +52,8 @@ def test_times_rounds_integers_to_the_nearest_with_halves_up_and_one_at_least(pr
     assert settings == {"batch.prompts": product}
 
 
-def test_times_multiplies_other_numbers_exactly():
-    assert varied(generation__temperature={"times": 0.75}).generation.temperature == 0.75
-    assert varied(optimiser={"learning_rate": {"times": 2}}).optimiser.learning_rate == 1e-6
-
-
 def test_times_multiplies_what_stood_there_before_the_type_changed():
+    assert varied(optimiser={"learning_rate": {"times": 2}}).optimiser.learning_rate == 1e-6
     assert varied(off_policy={"type": "ppo_off_policy", "k": {"times": 2}}).off_policy == PpoOffPolicy(k=16)
 
 
@@ -78,13 +63,6 @@ def test_times_takes_a_positive_number_within_reason(times):
         varied(batch__prompts={"times": times})
 
 
-def test_settings_that_contradict_each_other_are_refused():
-    with pytest.raises(FileError, match=r"batch\.prompts is set twice"):
-        varied(batch={"prompts": 4}, batch__prompts=8)
-    with pytest.raises(FileError, match=r"tasks\.0\.symbols is set twice"):
-        varied(tasks__0__symbols=20, tasks=[{"symbols": 30}])
-
-
 def test_a_value_that_breaks_its_blocks_rule_points_at_the_override_responsible():
     elsewhere = Place(source="sweeps/test.yaml", line=9, key="variants.a.model.heads")
     overrides = overrides_from({"batch.prompts": 64}, HERE) + overrides_from({"model.heads": 7}, elsewhere)
@@ -92,21 +70,13 @@ def test_a_value_that_breaks_its_blocks_rule_points_at_the_override_responsible(
         vary_recipe(BASE, overrides)
 
 
-def test_a_setting_on_the_command_line_is_read_as_yaml():
-    recipe, settings = vary_recipe(BASE, overrides_set("length_control={type: interruption, earliest: 5e-1}"))
-    assert recipe.length_control == Interruption(earliest=0.5)
-    assert settings == {"length_control.type": "interruption", "length_control.earliest": 0.5}
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("batch.prompts=0", "--set batch.prompts=0: found 0; must be at least 1"),
         ("batch.prompts", "--set batch.prompts: not a setting; write --set path=value"),
-        ("=1", "--set =1: not a setting; write --set path=value"),
         ("logits=fp16", "--set logits=fp16: unknown value 'fp16'; did you mean 'bf16'? values are: fp32, bf16"),
         ("learner={type: deepspeed, zero: 5}", "--set learner={type: deepspeed, zero: 5}: found 5; values are: 2, 3"),
-        ("logits=", "--set logits=: found nothing; values are: fp32, bf16"),
         ("batch.x.y=1", "--set batch.x.y=1: unknown key 'x'; keys are: prompts, generations"),
         ("tasks.first.symbols=9", "--set tasks.first.symbols=9: no entry 'first'; entries are 0 to 0"),
     ],
@@ -123,8 +93,6 @@ def test_a_scale_whose_model_does_not_think_needs_the_setting_that_suits_it(tmp_
     with pytest.raises(FileError, match="length_control 'interruption' cuts thinking short and has no effect"):
         load_resolved("scalerl", str(scale))
     assert load_resolved("scalerl", str(scale), ["length_control.type=none"]).length_control.type == "none"
-    with pytest.raises(FileError, match="length_control 'interruption' cuts thinking short and has no effect"):
-        load_resolved("scalerl", str(scale), ["batch.prompts=16"])
 
 
 def test_another_task_file_takes_its_own_hash(tmp_path):
@@ -137,20 +105,11 @@ def test_another_task_file_takes_its_own_hash(tmp_path):
     assert changed.identity(0) != base.identity(0)
 
 
-def test_another_path_is_read_anew(tmp_path):
-    first, second = (text_model(tmp_path / name, seed=seed) for seed, name in enumerate("ab"))
-    base = ResolvedRecipe.model_validate({"model": {"type": "pretrained", "path": str(first)}})
-    varied, _ = vary_recipe(base, overrides_set(f"model.path={second}"))
-    assert varied.model == ResolvedRecipe.model_validate({"model": {"type": "pretrained", "path": str(second)}}).model
-    assert varied.identity(0) != base.identity(0)
-
-
-@pytest.mark.parametrize("override", ["tasks.0.config.max_digits=2", "tasks.0.size=20", "tasks.0={seed: 100}"])
-def test_problems_of_a_library_are_made_anew_when_a_setting_of_theirs_changes(override):
+def test_problems_of_a_library_are_made_anew_when_a_setting_of_theirs_changes():
     config = {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 1}
     task = {"type": "reasoning_gym", "dataset": "chain_sum", "config": config, "size": 10}
     before = ResolvedRecipe.model_validate({"tasks": [task]})
-    after, _ = vary_recipe(before, overrides_set(override))
+    after, _ = vary_recipe(before, overrides_set("tasks.0.config.max_digits=2"))
     (old,), (new,) = before.tasks, after.tasks
     assert old.problems_sha256 != new.problems_sha256
     fresh = new.model_dump(exclude={"problems_sha256"})
@@ -163,33 +122,18 @@ def own_in(folder):
     return Place(source=str(folder / "sweep.yaml"), line=7, key="variants.a")
 
 
-def test_a_function_of_ones_own_is_found_beside_the_file_that_names_it(tmp_path):
-    settings = {"loss": {"type": "custom", "function": "my_ideas.losses:mine", "parameters": {"beta": 0.1}}}
-    recipe, said = vary_recipe(BASE, overrides_from(settings, own_in(tmp_path)))
-    assert recipe.loss.folder == str(tmp_path)
-    assert recipe.loss.parameters == {"beta": 0.1}
-    assert said == {"loss.type": "custom", "loss.function": "my_ideas.losses:mine", "loss.parameters.beta": 0.1}
-
-
 def test_another_function_starts_with_its_own_files_and_without_parameters(tmp_path):
     here = own_in(tmp_path)
     written(tmp_path, file="other.py")
     function = {"type": "custom", "function": "my_ideas.losses:mine", "parameters": {"beta": 0.1}}
-    base = vary_recipe(BASE, overrides_from({"loss": function}, here))[0]
+    base, said = vary_recipe(BASE, overrides_from({"loss": function}, here))
+    assert base.loss.folder == str(tmp_path)
+    assert said == {"loss.type": "custom", "loss.function": "my_ideas.losses:mine", "loss.parameters.beta": 0.1}
     same = vary_recipe(base, overrides_from({"loss.parameters.beta": 0.2}, here))[0]
     assert (same.loss.parameters, same.loss.files) == ({"beta": 0.2}, base.loss.files)
     other = vary_recipe(base, overrides_from({"loss.function": "other:mine"}, here))[0]
     assert (other.loss.parameters, list(other.loss.files)) == ({}, ["other.py"])
     assert vary_recipe(base, overrides_from({"loss.type": "cispo"}, here))[0] == BASE
-
-
-def test_a_function_that_is_nowhere_is_said_where_it_is_named(tmp_path):
-    here = own_in(tmp_path)
-    with pytest.raises(FileError) as caught:
-        vary_recipe(BASE, overrides_from({"loss": {"type": "custom", "function": "my_ideas.loses:mine"}}, here))
-    text = str(caught.value)
-    assert text.startswith(f"{tmp_path}/sweep.yaml:7: ")
-    assert f"found no file my_ideas/loses.py: looked in {tmp_path} and in " in text
 
 
 def test_a_recipe_file_and_the_command_line_name_functions_from_their_own_folders(tmp_path, monkeypatch):
@@ -218,11 +162,11 @@ def test_a_word_gives_way_to_a_function_and_back(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
+        ({"loss": {"type": "custom", "function": "my_ideas.loses:mine"}}, "found no file my_ideas/loses.py: looked"),
         ({"aggregation": {"type": "custom"}}, "missing"),
         ({"aggregation": {"type": "custom", "functon": "a:b"}}, "unknown key 'functon'; did you mean 'function'?"),
         ({"logits": {"type": "custom"}}, "found a mapping; values are: fp32, bf16"),
         ({"loss": {"type": "custom", "function": "mine"}}, "variants.a: found 'mine'; write module and name"),
-        ({"aggregation": "sampel"}, "unknown value 'sampel'; did you mean 'sample'?"),
     ],
 )
 def test_a_function_that_is_not_written_right_is_refused_in_words(settings, said, tmp_path):

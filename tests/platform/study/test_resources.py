@@ -6,16 +6,12 @@ from pathlib import Path
 
 import pytest
 from places import REPOSITORY
-from typer.testing import CliRunner
 
-from ablations.cli import app
 from ablations.errors import FileError
-from ablations.files.source import read_yaml
 from ablations.pools.placed import refuse_idle_devices, threads_of_node
 from ablations.slurm.commands import Partition
 from ablations.slurm.limits import limit_problems, option_problems
 from ablations.study.expand import expand
-from ablations.study.resolve import checked_scale, load_resolved
 from ablations.study.resources import Resources
 from scalerl.recipe import ResolvedRecipe
 
@@ -39,40 +35,17 @@ def asked(folder: Path, block: str):
     return study(folder, sweep=f"resources: {block}\n").asked
 
 
-def test_without_a_block_every_key_has_its_default(tmp_path):
-    assert study(tmp_path).resources == Resources()
-    assert study(tmp_path).resources.time_min == 60.0
-
-
 def test_the_sweep_replaces_the_scale_key_by_key_and_option_by_option(tmp_path):
     found = study(
         tmp_path,
-        scale="resources: {gpus: 8, time_min: 240, setup: [module load cuda], sbatch: {nice: 100, gpu-bind: none}}\n",
-        sweep="resources: {partition: gpu, time_min: 60, sbatch: {nice: 5, comment: mine}}\n",
+        scale="resources: {partition: gpu, gpus: 8, setup: [module load cuda], sbatch: {nice: 100, gpu_bind: none, "
+        "exclusive: true}}\n",
+        sweep="resources: {partition: null, time_min: 90, sbatch: {nice: 5, gpu-bind: closest, exclusive: false}}\n",
     ).resources
+    # A key that the sweep sets to its default replaces the scale's, and false leaves an option out.
     assert found == Resources(
-        partition="gpu",
-        gpus=8,
-        time_min=60,
-        setup=("module load cuda",),
-        sbatch={"nice": 5, "gpu-bind": "none", "comment": "mine"},
+        gpus=8, time_min=90, setup=("module load cuda",), sbatch={"nice": 5, "gpu-bind": "closest"}
     )
-
-
-def test_a_default_that_the_sweep_writes_out_replaces_the_scale_too(tmp_path):
-    found = study(
-        tmp_path, scale="resources: {partition: gpu, gpus: 8}\n", sweep="resources: {partition: null, gpus: 0}\n"
-    ).resources
-    assert (found.partition, found.gpus) == (None, 0)
-
-
-def test_an_option_is_one_however_it_is_written_and_false_leaves_it_out(tmp_path):
-    found = study(
-        tmp_path,
-        scale="resources: {sbatch: {gpu_bind: none, exclusive: true}}\n",
-        sweep="resources: {sbatch: {gpu-bind: closest, exclusive: false}}\n",
-    ).resources
-    assert found.sbatch == {"gpu-bind": "closest"}
 
 
 def test_each_key_is_remembered_where_it_was_written(tmp_path):
@@ -88,13 +61,6 @@ def test_each_key_is_remembered_where_it_was_written(tmp_path):
     assert str(found.place("sbatch.gpu-bind")) == f"{scale}:{SMOKE_LINES + 4}: resources.sbatch.gpu_bind"
 
 
-def test_a_default_is_said_to_be_where_it_could_be_written(tmp_path):
-    path = tmp_path / "sweep.yaml"
-    assert str(study(tmp_path).asked.place("time_min")) == f"{path}:1: resources.time_min"
-    found = study(tmp_path, sweep="resources: {gpus: 1}\n").asked
-    assert str(found.place("time_min")) == f"{path}:5: resources.time_min"
-
-
 def test_resources_are_no_part_of_a_run(tmp_path):
     ids = [run.id for run in study(tmp_path).runs]
     other = study(tmp_path, scale="resources: {gpus: 8}\n", sweep="resources: {partition: gpu}\n")
@@ -102,65 +68,35 @@ def test_resources_are_no_part_of_a_run(tmp_path):
     assert "resources" not in other.reference.recipe.canonical()
 
 
-def test_a_scale_with_resources_trains_one_run_too(tmp_path):
-    study(tmp_path, scale="resources: {gpus: 8}\n")
-    recipe = load_resolved("scalerl", str(tmp_path / "scale.yaml"))
-    assert recipe == load_resolved("scalerl", "smoke")
-    assert checked_scale(read_yaml(tmp_path / "scale.yaml")).resources.gpus == 8
-
-
-def test_one_message_has_the_problems_of_the_scale_and_of_its_resources(tmp_path):
-    with pytest.raises(FileError) as caught:
-        study(tmp_path, scale="thread: 1\nresources: {gpuss: 8}\n")
-    assert [problem.place.key for problem in caught.value.problems] == ["resources.gpuss", "thread"]
-
-
-def test_resources_on_the_command_line_are_told_where_they_belong(tmp_path):
-    result = CliRunner().invoke(
-        app, ["train", "scalerl", "--scale", "smoke", "--set", "resources.gpus=8", "--home", str(tmp_path)]
-    )
-    assert isinstance(result.exception, FileError)
-    assert "--set resources.gpus=8: resources are not part of a recipe; write `resources:`" in str(result.exception)
-
-
 @pytest.mark.parametrize(
     ("written", "time_min"),
-    [
-        ("90", 90),
-        ("7.5", 7.5),
-        ('"90"', 90),
-        ("30:30", 30.5),
-        ("2:00:00", 120),
-        ("1-00:00:00", 1440),
-        ("1-12", 2160),
-        ("1-12:30", 2190),
-    ],
+    [("7.5", 7.5), ('"90"', 90), ("30:30", 30.5), ("2:00:00", 120), ("1-00:00:00", 1440), ("1-12", 2160)],
 )
 def test_a_time_is_minutes_or_what_slurm_writes(written, time_min, tmp_path):
     assert asked(tmp_path, f"{{time_min: {written}}}").resources.time_min == time_min
 
 
-@pytest.mark.parametrize("written", ["4h", "1:2:3:4", "-5:00", "infinite", '""', "1-", "'٣'"])
-def test_other_times_are_refused(written, tmp_path):
-    with pytest.raises(FileError, match=r"resources\.time_min: found .*; must be a number of minutes or a time"):
-        asked(tmp_path, f"{{time_min: {written}}}")
-
-
-@pytest.mark.parametrize(("written", "num"), [("0", 0), ("8", 8), ("h100:8", 8), ("a100-80g:4", 4)])
+@pytest.mark.parametrize(("written", "num"), [("8", 8), ("h100:8", 8), ("a100-80g:4", 4)])
 def test_gpus_are_a_number_or_a_kind_and_a_number(written, num, tmp_path):
     assert asked(tmp_path, f"{{gpus: {written}}}").resources.num_gpus == num
 
 
-@pytest.mark.parametrize("written", ["-1", "1.5", "true", "h100", "h100:0", "':8'", "gpu:h100:8", "[8]"])
-def test_other_gpus_are_refused(written, tmp_path):
-    with pytest.raises(FileError, match=r"resources\.gpus: found .*; must be a number of GPUs, or a kind and a number"):
-        asked(tmp_path, f"{{gpus: {written}}}")
+NO_TIME = "; must be a number of minutes or a time"
+NO_GPUS = "; must be a number of GPUs, or a kind and a number"
+NO_OPTION = "is not a long option of sbatch; write only its name"
 
 
-@pytest.mark.parametrize("written", ["--nice", "nice=5", "N", "a b", "''"])
-def test_options_are_named_alone(written, tmp_path):
-    with pytest.raises(FileError, match=r"is not a long option of sbatch; write only its name"):
-        asked(tmp_path, f"{{sbatch: {{{written}: 100}}}}")
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        *((f"{{time_min: {one}}}", NO_TIME) for one in ("4h", "1:2:3:4", "infinite", '""', "1-", "'٣'")),
+        *((f"{{gpus: {one}}}", NO_GPUS) for one in ("-1", "1.5", "true", "h100:0", "gpu:h100:8", "[8]")),
+        *((f"{{sbatch: {{{one}: 100}}}}", NO_OPTION) for one in ("--nice", "nice=5", "N", "''")),
+    ],
+)
+def test_other_times_gpus_and_options_are_refused(block, said, tmp_path):
+    with pytest.raises(FileError, match=said):
+        asked(tmp_path, block)
 
 
 def test_an_unknown_option_is_refused_with_the_nearest_and_all_valid_ones(tmp_path):
@@ -176,62 +112,50 @@ def test_an_unknown_option_is_refused_with_the_nearest_and_all_valid_ones(tmp_pa
     assert named[-1] == "option-9"
 
 
-def refusal(folder: Path, block: str, *partitions: Partition) -> list[str]:
-    """What is wrong with a block, without where."""
-    problems = limit_problems(asked(folder, block), partitions, threads=2)
-    start = f"{folder / 'sweep.yaml'}:5: resources."
-    assert all(str(problem).startswith(start) for problem in problems)
-    return [str(problem).removeprefix(start) for problem in problems]
+NODES = "{nodes: 2, gpus: h100:8, cpus: 64, mem_gb: 200}"
 
 
-def test_what_a_partition_has_is_not_refused(tmp_path):
-    block = "{partition: gpu, time_min: 2-00:00:00, gpus: 8, cpus: 64, mem_gb: 500, nodes: 9}"
-    assert limit_problems(asked(tmp_path, block), [LOW, GPU], threads=1) == []
-    assert limit_problems(asked(tmp_path, "{partition: long, time_min: 1000-00}"), [LOW, LONG], threads=1) == []
-    assert limit_problems(asked(tmp_path, "{}"), [LOW, GPU], threads=1) == []
-
-
-def test_an_unknown_partition_is_refused_with_the_valid_ones(tmp_path):
-    found = refusal(tmp_path, "{partition: 'low,gpuu'}", LOW, GPU)
-    assert found == ["partition: unknown partition 'gpuu'; did you mean 'gpu'? partitions are: low, gpu"]
-
-
-def test_a_cluster_without_a_default_partition_wants_one_named(tmp_path):
-    found = refusal(tmp_path, "{}", GPU, LONG)
-    assert found == ["partition: this cluster has no default partition; choose one of: gpu, long"]
-
-
-def test_a_time_above_the_limit_says_that_a_shorter_one_is_enough(tmp_path):
-    assert refusal(tmp_path, "{time_min: 4:00:00}", LOW, GPU, LONG) == [
-        "time_min: found 4 h, partition low allows 2 h; write 120 or less: a run that needs longer saves a "
-        "checkpoint, is requeued and resumes; partitions with enough: gpu, long"
+@pytest.mark.parametrize(
+    ("block", "partitions", "said"),
+    [
+        ("{partition: gpu, time_min: 2-00:00:00, gpus: 8, cpus: 64, mem_gb: 500, nodes: 9}", (LOW, GPU), []),
+        ("{partition: long, time_min: 1000-00}", (LOW, LONG), []),
+        ("{partition: 'low,gpu', gpus: 8}", (LOW, GPU), []),  # one of several has enough
+        (
+            "{partition: 'low,gpuu'}",
+            (LOW, GPU),
+            ["partition: unknown partition 'gpuu'; did you mean 'gpu'? partitions are: low, gpu"],
+        ),
+        ("{}", (GPU, LONG), ["partition: this cluster has no default partition; choose one of: gpu, long"]),
+        (
+            NODES,
+            (LOW, GPU, LONG),
+            [
+                "nodes: found 2 nodes; partition low has 1; partitions with enough: gpu, long",
+                "gpus: found 8 GPUs per node; the largest node of partition low has 0; partitions with enough: gpu",
+                "cpus: found 64 processors per node; the largest node of partition low has 4; partitions with "
+                "enough: gpu",
+                "mem_gb: found 200 GB per node; the largest node of partition low has 7.8 GB; partitions with "
+                "enough: gpu",
+            ],
+        ),
+        (
+            "{nodes: 1}",
+            (Partition(name="short", is_default=True, time_limit_min=10, cpus=1, memory_mb=2000, gpus=0, nodes=1),),
+            [
+                "time_min: found 1 h by default, partition short allows 10 min; write 10 or less: a run that needs "
+                "longer saves a checkpoint, is requeued and resumes",
+                "cpus: found 2 processors per node, the scale's threads; the largest node of partition short has 1",
+                "mem_gb: found 4 GB per node by default; the largest node of partition short has 1.9 GB",
+            ],
+        ),
+    ],
+)
+def test_what_no_partition_has_is_refused_with_both_numbers_and_what_has_it(block, partitions, said, tmp_path):
+    start = f"{tmp_path / 'sweep.yaml'}:5: resources."
+    assert list(map(str, limit_problems(asked(tmp_path, block), partitions, threads=2))) == [
+        f"{start}{one}" for one in said
     ]
-
-
-def test_a_default_above_a_limit_says_that_it_is_one(tmp_path):
-    short = Partition(name="short", is_default=True, time_limit_min=10.0, cpus=1, memory_mb=2000, gpus=0, nodes=1)
-    time, cpus, memory = refusal(tmp_path, "{nodes: 1}", short)
-    assert time.startswith("time_min: found 1 h by default, partition short allows 10 min; write 10 or less: ")
-    assert cpus == "cpus: found 2 processors per node, the scale's threads; the largest node of partition short has 1"
-    assert memory == "mem_gb: found 4 GB per node by default; the largest node of partition short has 1.9 GB"
-
-
-def test_more_than_the_largest_node_has_is_refused_with_both_numbers(tmp_path):
-    assert refusal(tmp_path, "{nodes: 2, gpus: h100:8, cpus: 64, mem_gb: 200}", LOW, GPU, LONG) == [
-        "nodes: found 2 nodes; partition low has 1; partitions with enough: gpu, long",
-        "gpus: found 8 GPUs per node; the largest node of partition low has 0; partitions with enough: gpu",
-        "cpus: found 64 processors per node; the largest node of partition low has 4; partitions with enough: gpu",
-        "mem_gb: found 200 GB per node; the largest node of partition low has 7.8 GB; partitions with enough: gpu",
-    ]
-
-
-def test_of_several_partitions_one_must_have_enough(tmp_path):
-    assert limit_problems(asked(tmp_path, "{partition: 'low,gpu', gpus: 8}"), [LOW, GPU], threads=1) == []
-    (found,) = refusal(tmp_path, "{partition: 'low,long', gpus: 1}", LOW, GPU, LONG)
-    assert (
-        found
-        == "gpus: found 1 GPU per node; the largest node of partitions low,long has 0; partitions with enough: gpu"
-    )
 
 
 def test_the_page_of_formats_has_every_key_of_the_block():
@@ -242,39 +166,29 @@ def test_the_page_of_formats_has_every_key_of_the_block():
     assert named == set(Resources.model_fields)
 
 
-@pytest.mark.parametrize(
-    ("block", "found"),
-    [
-        ("{gpus: h100:8}", "gpus: found h100:8; runs train on the CPU"),
-        ("{nodes: 2}", "nodes: found 2; one process simulates all devices of a virtual cluster"),
-    ],
-)
-def test_what_no_run_would_use_is_refused(block, found, tmp_path):
-    recipe = ResolvedRecipe.model_validate({"device": "cpu"})
-    with pytest.raises(FileError) as caught:
-        refuse_idle_devices(asked(tmp_path, block), recipe)
-    (problem,) = caught.value.problems
-    assert f"resources.{found}" in str(problem)
-    refuse_idle_devices(asked(tmp_path, "{cpus: 64}"), recipe)
-
-
 WALL = {"cluster": {"type": "wall", "generators": 3, "generator_threads": 2}, "threads": 4}
 """A trainer and three generators."""
 
 
 @pytest.mark.parametrize(
-    ("device", "block", "why"),
+    ("settings", "block", "why"),
     [
-        ("cpu", "{nodes: 4}", ""),
-        ("cpu", "{nodes: 5}", "nodes: found 5; 4 trainers and generators cannot occupy 5 nodes"),
-        ("cuda", "{nodes: 2, gpus: 2}", ""),
-        ("cuda", "{nodes: 4, gpus: 1}", ""),
-        ("cuda", "{nodes: 2, gpus: 1}", "nodes: found 2; 3 generators with 1 device each, on one node, do not fit"),
-        ("cuda", "{nodes: 2, gpus: 4}", "gpus: found 4 on each of 2 nodes; a run uses 4 GPUs"),
+        ({"device": "cpu"}, "{cpus: 64}", ""),
+        ({"device": "cpu"}, "{gpus: h100:8}", "gpus: found h100:8; runs train on the CPU"),
+        ({"device": "cpu"}, "{nodes: 2}", "nodes: found 2; one process simulates all devices of a virtual cluster"),
+        ({"device": "cpu"} | WALL, "{nodes: 4}", ""),
+        ({"device": "cpu"} | WALL, "{nodes: 5}", "nodes: found 5; 4 trainers and generators cannot occupy 5 nodes"),
+        ({"device": "cuda"} | WALL, "{nodes: 2, gpus: 2}", ""),
+        (
+            {"device": "cuda"} | WALL,
+            "{nodes: 2, gpus: 1}",
+            "nodes: found 2; 3 generators with 1 device each, on one node, do not fit",
+        ),
+        ({"device": "cuda"} | WALL, "{nodes: 2, gpus: 4}", "gpus: found 4 on each of 2 nodes; a run uses 4 GPUs"),
     ],
 )
-def test_a_run_on_the_wall_clock_may_have_several_nodes_if_it_has_processes_for_them(device, block, why, tmp_path):
-    recipe = ResolvedRecipe.model_validate({"device": device} | WALL)
+def test_devices_that_no_process_of_a_run_would_use_are_refused(settings, block, why, tmp_path):
+    recipe = ResolvedRecipe.model_validate(settings)
     if not why:
         refuse_idle_devices(asked(tmp_path, block), recipe)
         return
@@ -295,9 +209,7 @@ def test_processors_are_asked_for_by_node(block, threads, tmp_path):
     [
         ({}, 1),
         ({"device": "cpu"}, 0),
-        ({"learner": {"type": "fsdp", "ranks": 4}}, 4),
         ({"generator": {"type": "vllm", "tensor_parallel": 2}}, 2),
-        ({"cluster": {"type": "wall", "generators": 3}}, 4),
         (
             {
                 "cluster": {"type": "wall", "generators": 3},

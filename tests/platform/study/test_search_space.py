@@ -7,9 +7,9 @@ from fixtures_home import BUDGET, R_0, TRUTH, make_home
 from places import REPOSITORY
 
 from ablations.findings.results import read_results
-from ablations.search.objective import pareto_front, title, told, value, value_text
+from ablations.search.objective import pareto_front, told, value
 from ablations.study.expand import Study, expand
-from ablations.study.search_points import SearchSpace, point_text
+from ablations.study.search_points import SearchSpace
 from ablations.study.search_space import Asymptote, ComputeToReach, ScoreAt
 
 TINY = REPOSITORY / "tests/data/recipes/scales/tiny.yaml"
@@ -33,39 +33,22 @@ def space_of(study: Study) -> SearchSpace:
     return study.space
 
 
-def test_a_search_alone_is_a_study_of_the_reference_to_begin_with(expanded):
-    study = expanded("    batch.prompts: {low: 4, high: 16, step: 4}\n")
-    assert [variant.name for variant in study.variants] == ["scalerl"]
-    assert len(study.runs) == 3
-
-
-def test_what_a_search_leaves_out_has_its_default(expanded):
-    search = expanded("    batch.prompts: {low: 4, high: 16}\n").sweep.search
-    assert (search.sampler, search.seed, search.trials) == ("tpe", 0, 2)
-    assert search.objective == (Asymptote(of="lower"),)
-
-
-def test_one_objective_or_a_list_of_them_may_be_written(expanded):
-    one = expanded("    batch.prompts: {low: 4, high: 16}\n", "  trials: 2\n  objective: {type: score_at, budget: 2}\n")
-    assert one.sweep.search.objective == (ScoreAt(budget=2.0),)
-    several = "  trials: 2\n  objective:\n  - {type: asymptote, of: mean}\n  - {type: compute_to_reach, score: 0.6}\n"
-    two = expanded("    batch.prompts: {low: 4, high: 16}\n", several)
-    assert two.sweep.search.objective == (Asymptote(of="mean"), ComputeToReach(score=0.6))
-
-
 def test_a_range_of_an_integer_setting_holds_integers(expanded):
     (prompts,) = space_of(expanded("    batch.prompts: {low: 4, high: 16, step: 4}\n")).dimensions
     assert prompts.values() == [4, 8, 12, 16]
     assert all(isinstance(number, int) for number in prompts.values())
-    (every,) = space_of(expanded("    batch.prompts: {low: 4, high: 7}\n")).dimensions
-    assert every.values() == [4, 5, 6, 7]
-
-
-def test_a_stepped_range_holds_the_numbers_a_person_would_write(expanded):
-    (temperature,) = space_of(expanded("    generation.temperature: {low: 0.7, high: 1.0, step: 0.1}\n")).dimensions
-    assert temperature.values() == [0.7, 0.8, 0.9, 1.0]
-    assert temperature.contains(0.8)
-    assert not temperature.contains(0.85)
+    # A stepped range holds the numbers that a person would write, and points cross all dimensions.
+    space = space_of(
+        expanded(
+            "    generation.temperature: {low: 0.7, high: 1.0, step: 0.1}\n    loss.type: {choices: [dapo, gspo]}\n"
+        )
+    )
+    assert space.num_points == 8
+    assert [tuple(point.values()) for point in space.points()] == [
+        (temperature, loss) for temperature in (0.7, 0.8, 0.9, 1.0) for loss in ("dapo", "gspo")
+    ]
+    assert space.dimensions[0].contains(0.8)
+    assert not space.dimensions[0].contains(0.85)
 
 
 def test_a_range_without_steps_cannot_be_counted_and_holds_everything_between(expanded):
@@ -74,17 +57,6 @@ def test_a_range_without_steps_cannot_be_counted_and_holds_everything_between(ex
     assert space.contains({"optimiser.learning_rate": 0.00123456})
     assert not space.contains({"optimiser.learning_rate": 0.0031})
     assert not space.contains({"optimiser.learning_rates": 0.001})
-
-
-def test_points_cross_all_dimensions(expanded):
-    space = space_of(
-        expanded("    batch.prompts: {low: 4, high: 8, step: 4}\n    loss.type: {choices: [dapo, gspo]}\n")
-    )
-    assert space.num_points == 4
-    assert list(space.points()) == [
-        {"batch.prompts": 4, "loss.type": "dapo"}, {"batch.prompts": 4, "loss.type": "gspo"},
-        {"batch.prompts": 8, "loss.type": "dapo"}, {"batch.prompts": 8, "loss.type": "gspo"},
-    ]  # fmt: skip
 
 
 def test_a_point_is_the_reference_with_what_its_values_set(expanded):
@@ -101,17 +73,6 @@ def test_a_point_is_the_reference_with_what_its_values_set(expanded):
     assert recipe.loss == space.reference.loss
 
 
-def test_as_many_trials_as_recipes_beside_the_reference_are_taken(expanded):
-    # 4, 8, 12 and 16 prompts; 8 is the reference's own.
-    study = expanded("    batch.prompts: {low: 4, high: 16, step: 4}\n", "  trials: 3\n  sampler: grid\n")
-    assert study.sweep.search.trials == 3
-
-
-def test_a_point_reads_as_its_settings():
-    point = {"optimiser.learning_rate": 0.00123456, "batch.prompts": 16, "loss.type": "dapo"}
-    assert point_text(point) == "optimiser.learning_rate = 0.001235, batch.prompts = 16, loss.type = dapo"
-
-
 @pytest.fixture(scope="module")
 def fits(tmp_path_factory):
     """Fits of a curve drawn from A = 0.61, B = 1.92, C_mid = 320, and of one of which only the start is known."""
@@ -121,26 +82,18 @@ def fits(tmp_path_factory):
     return whole, short
 
 
-def test_the_ceiling_is_its_lower_end_or_its_mean(fits):
-    whole, _ = fits
+def test_the_ceiling_is_its_lower_end_or_its_mean_if_it_has_an_upper_end(fits):
+    whole, short = fits
     assert value(Asymptote(of="lower"), [whole], BUDGET) == whole.eq1_lo < A
     assert value(Asymptote(of="mean"), [whole], BUDGET) == pytest.approx(A, abs=0.01)
-
-
-def test_a_ceiling_without_an_upper_end_counts_with_its_lower_end(fits):
-    _, short = fits
     assert float(short.draws.A.mean()) > short.eq1_lo + 0.05  # the prior's, and of no use in a comparison
     assert value(Asymptote(of="mean"), [short], BUDGET) == short.eq1_lo
 
 
-def test_the_score_at_a_budget_is_that_of_the_curve(fits):
+def test_the_score_at_a_budget_and_the_compute_to_a_score_are_those_of_the_curve(fits):
     whole, _ = fits
     # Eq. 1 at 1.5 x 2000 GPU-hours: 0.31 + 0.30 / (1 + (320 / 3000)^1.92) = 0.6060.
     assert value(ScoreAt(budget=1.5), [whole], BUDGET) == pytest.approx(0.6060, abs=0.01)
-
-
-def test_the_compute_to_a_score_is_that_of_the_curve(fits):
-    whole, _ = fits
     # The inverse of eq. 1: 320 (0.19 / 0.11)^(1 / 1.92) = 425.4.
     assert pytest.approx(425.4, abs=0.1) == C_MID * ((0.5 - R_0) / (A - 0.5)) ** (1 / B)
     assert value(ComputeToReach(score=0.5), [whole], BUDGET) == pytest.approx(425.4, rel=0.03)
@@ -168,12 +121,3 @@ def test_the_pareto_front_holds_what_nothing_beats():
     # Ceiling up, compute down: (0.60, 400) is beaten by (0.61, 300); (0.55, 200) is the cheapest; twins stay both.
     values = [(0.60, 400.0), (0.61, 300.0), (0.55, 200.0), (0.55, 250.0), (0.61, 300.0)]
     assert pareto_front(values, [True, False]) == [1, 2, 4]
-
-
-def test_values_are_named_as_they_may_be_shown():
-    assert [title(one) for one in (Asymptote(), ScoreAt(budget=1.5), ComputeToReach(score=0.6))] == [
-        "A, lower end", "pass rate at 1.5", "compute to 0.6",
-    ]  # fmt: skip
-    assert value_text(ComputeToReach(score=0.6), None) == "never"
-    assert value_text(ComputeToReach(score=0.6), 1830.4) == "1830"
-    assert value_text(Asymptote(), 0.6123) == "0.612"

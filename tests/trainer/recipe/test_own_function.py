@@ -8,7 +8,7 @@ import pytest
 from trainer.own_functions import own_loss, written
 
 from scalerl.recipe import Own
-from scalerl.recipe.own_function import OwnFailed, call_own, changed_files, copy_files, function_of
+from scalerl.recipe.own_function import OwnFailed, call_own, copy_files, function_of
 
 
 def function_in(folder, text, file="ideas.py", name="mine", **settings):
@@ -102,10 +102,6 @@ def test_copies_are_those_of_the_hashes(tmp_path):
     assert copy_files(own, tmp_path / "copy") == copy
     with pytest.raises(OwnFailed, match=r"losses.py has changed since this command read it; repeat the command"):
         copy_files(own, tmp_path / "another")
-
-
-def test_changed_files_are_those_that_are_new_gone_or_different():
-    assert changed_files({"a": "1", "b": "1", "c": "1"}, {"b": "2", "c": "1", "d": "1"}) == ["a", "b", "d"]
 
 
 def test_a_function_is_found_in_a_process_that_is_started_anew(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ others from where Python finds them.
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.abc import MetaPathFinder
@@ -141,8 +141,3 @@ def copy_files(own: Own, folder: Path) -> Own:
         copy.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(copy, source.read_bytes())
     return own.moved(folder)
-
-
-def changed_files(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    """Names of the files whose hashes differ, or that only one of the two has."""
-    return sorted({name for name, _ in old.items() ^ new.items()})

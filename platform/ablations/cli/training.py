@@ -1,0 +1,164 @@
+"""Trains the runs of a sweep where the options say: the place, its checks and questions, and what to type next."""
+
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ablations.cli.check import refuse_early
+from ablations.cli.options import NOT_FINISHED, WRONG_INPUT, ExecutorName, own_command, print_json
+from ablations.cli.plan import cost_of
+from ablations.errors import AblationsError
+from ablations.home.started_sweep import StartedSweep
+from ablations.running.executor import Executor
+from ablations.running.on_ray import OnRay
+from ablations.running.on_slurm import OnSlurm
+from ablations.running.on_this_machine import OnThisMachine
+from ablations.signals import handled
+from ablations.terminal.screen import Screen
+
+if TYPE_CHECKING:
+    from ablations.study.expand import Study
+
+NEXT = (("follow", "status --watch"), ("table", "compare"), ("end", "cancel"))
+SEARCH_AT_ONCE = 8
+"""Number of runs that a search keeps in flight on Slurm if resources.at_once is not set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions:
+    """The options of a command that trains: `TrainingOptions(executor="slurm", jobs=None, yes=True, ...)`."""
+
+    executor: ExecutorName
+    jobs: int | None
+    yes: bool
+    hold: bool = False
+    after: str | None = None
+    prune: bool = False
+    tracking_uri: str | None
+
+
+def train_runs(
+    study: "Study", started: StartedSweep, *, file: Path, options: TrainingOptions, out: Screen, as_json: bool
+) -> bool:
+    """Train what a sweep lacks, after the quick checks; Ctrl-C and SIGTERM end the command with NOT_FINISHED.
+
+    False if jobs go on without the command; the commands to use in the meantime are then printed.
+    """
+    from ablations.running.ending import all_ended
+    from ablations.running.run_sweep import run_sweep
+    from ablations.status.progress import run_rows
+
+    where = executor_of(study, started, options, out)
+    try:
+        # Handle SIGTERM like Ctrl-C, so that no job on this machine outlives the sweep that started it.
+        with handled(signal.default_int_handler, signal.SIGTERM):
+            missing = {row.variant for row in run_rows(started) if not row.state.state.is_finished}
+            recipes = {one.name: one.recipe for one in study.variants if one.name in missing}
+            refuse_early(recipes, out, trains_here=isinstance(where, OnThisMachine))
+            run_sweep(study, started, file=file, executor=where, tracking_uri=options.tracking_uri, console=out)
+    except KeyboardInterrupt:
+        out.print(where.interrupted)
+        raise typer.Exit(NOT_FINISHED) from None
+    started = started.reread()  # a search has added its trials
+    if not where.outlives_command or all_ended(started, run_rows(started)):
+        return True
+    where_next(started, out, as_json)
+    return False
+
+
+def executor_of(study: "Study", sweep: StartedSweep, options: TrainingOptions, out: Screen) -> Executor:
+    """The place where the options let runs train, checked before anything is written."""
+    if options.executor == "slurm":
+        return on_slurm(study, sweep, options, out)
+    given = {"--yes": options.yes, "--hold": options.hold, "--after": options.after, "--prune": options.prune}
+    if useless := [name for name, value in given.items() if value]:
+        raise AblationsError(f"{', '.join(useless)}: no effect without --executor slurm")
+    return (on_ray if options.executor == "ray" else on_this_machine)(study, sweep, options.jobs)
+
+
+def on_this_machine(study: "Study", sweep: StartedSweep, jobs: int | None) -> OnThisMachine:
+    """The executor for this machine, with as many runs at a time as requested, else as many as cores and GPUs allow.
+
+    A run gets the GPUs that it can use; a program of the user's gets those of `resources.gpus`, or all.
+    """
+    from ablations.pools.gpus import gpus_here
+    from scalerl.recipe.command import CommandRecipe
+
+    recipe = study.reference.recipe
+    of_run = study.resources.num_gpus if isinstance(recipe, CommandRecipe) else recipe.most_gpus
+    gpus, most = gpus_here() if of_run else (), (os.cpu_count() or 1) // recipe.total_threads
+    if gpus:
+        most = min(most, len(gpus) // of_run)
+    return OnThisMachine(threads=recipe.threads, jobs=jobs or max(1, most), gpus=gpus, gpus_of_run=of_run)
+
+
+def on_slurm(study: "Study", sweep: StartedSweep, options: TrainingOptions, out: Screen) -> OnSlurm:
+    """The Slurm executor, checked against the cluster before anything is written."""
+    from ablations.pools.placed import refuse_idle_devices, threads_of_node
+    from ablations.slurm.limits import check_home_path, check_on_cluster
+
+    check_home_path(sweep.home.path)
+    resources, threads = study.resources, threads_of_node(study.reference.recipe, study.resources)
+    if options.jobs is not None:
+        resources = resources.model_copy(update={"at_once": options.jobs})
+    partition = check_on_cluster(study.asked, threads=threads)
+    refuse_idle_devices(study.asked, study.reference.recipe)
+
+    def agree(num_jobs: int) -> None:
+        cost = cost_of(num_jobs, resources, threads, partition)
+        out.say(cost.text())
+        if not cost.needs_confirmation or options.yes:
+            return
+        if not sys.stdin.isatty():
+            raise AblationsError(f"{cost.question().removesuffix('submit?')}nothing submitted. Pass --yes to submit")
+        if not typer.confirm(cost.question()):
+            raise typer.Exit(WRONG_INPUT)
+
+    return OnSlurm(
+        resources=resources,
+        threads=threads,
+        jobs=resources.at_once or SEARCH_AT_ONCE,
+        hold=options.hold,
+        after=options.after,
+        prune=options.prune,
+        agree=agree,
+    )
+
+
+def on_ray(study: "Study", sweep: StartedSweep, jobs: int | None) -> OnRay:
+    """The Ray executor, connected to a cluster and checked against it before anything else is written.
+
+    Without `--jobs` as many runs train at a time as fit into the cluster. With `--jobs` Ray is asked for that many, so
+    that a cluster that grows by itself does.
+    """
+    from ablations.pools.placed import refuse_idle_devices, threads_of_node
+    from ablations.ray.capacity import runs_at_once, why_none
+    from ablations.ray.driver_process import DriverProcess
+    from ablations.ray.order import share_of
+
+    recipe, resources = study.reference.recipe, study.resources
+    refuse_idle_devices(study.asked, recipe)
+    sweep.home.require_writable()
+    share = share_of(resources, threads=threads_of_node(recipe, resources))
+    driver = DriverProcess(sweep.folder / "ray" / "driver.log")
+    nodes = [node.resources for node in driver.nodes]
+    at_once = jobs or resources.at_once or runs_at_once(nodes, share)
+    if not at_once:
+        raise AblationsError(f"{why_none(nodes, share)}; change `resources:`, or pass --jobs if it grows")
+    return OnRay(share=share, threads=recipe.threads, jobs=at_once, driver=driver)
+
+
+def where_next(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
+    """Print the commands to use while the jobs wait and train."""
+    if as_json:
+        from ablations.status.progress import run_rows, to_json
+
+        print_json(to_json(sweep.plan, run_rows(sweep)))
+        return
+    lines = [f"{what:11}{own_command()} {name} {sweep.name} {sweep.home.option}" for what, name in NEXT]
+    out.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)
