@@ -3,22 +3,19 @@
 import csv
 import json
 import shutil
-import tarfile
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from fixtures_home import TRUTH, changed, make_home, write_run
-from places import DATA
 from typer.testing import CliRunner
 
 from ablations.answers.questions import QUESTIONS
 from ablations.cli import app
 from ablations.findings.together import together, why_apart
-from ablations.home.home import Home
 from ablations.home.plan import PlannedRun, PlannedVariant
-from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.home.started_sweep import StartedSweep
 from ablations.study.resolve import load_resolved
 
 SLOW = (0.60, 1.8, 330.0)
@@ -89,20 +86,6 @@ def test_the_numbers_of_a_sweep_are_those_it_has_alone(home):
     # Four variants are compared with the reference instead of two, so the corrected interval is wider.
     one, two = own["loo-loss"], both["loo-loss"]
     assert two["delta_level_joint_lo"] < one["delta_level_joint_lo"] < one["delta_level_lo"]
-
-
-def test_a_real_sweep_that_is_cut_in_two_has_the_numbers_of_the_whole(tmp_path):
-    with tarfile.open(DATA / "homes" / "5b233c1.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    home = tmp_path / "home"
-    reference, penalty = (whole := read_sweep(Home(home), "small")).plan.variants
-    shutil.copy(tmp_path / "a81b84a39abf.finished.jsonl", whole.run("a81b84a39abf").metrics)
-    changed(whole, sweep="one", variants=(reference,)).write_plan()
-    # As the version of today writes it, with a setting that the old plan lacks.
-    changed(whole, sweep="two", variants=(reference, penalty), fit={**whole.plan.fit, "ceiling": None}).write_plan()
-    found, expected = lines(home, "compare", "one", "two"), lines(home, "compare", "small")
-    found["kl=penalty"] = found.pop("kl=penalty (two)") | {"curve": "kl=penalty"}
-    assert json.loads(json.dumps(found).replace("kl=penalty (two)", "kl=penalty")) == expected
 
 
 def test_the_table_names_both_sweeps_and_says_whose_variants_are_whose(home):

@@ -8,7 +8,7 @@ import sys
 import pytest
 from reasoning_gym import create_dataset
 
-from scalerl.gym import GymError, data_set, problems
+from scalerl.gym import problems
 from scalerl.objective.rewards import reward
 from scalerl.recipe import ReasoningGym, ResolvedRecipe
 from scalerl.tasks import TaskError, all_tasks, make_task
@@ -117,12 +117,6 @@ def test_partial_scores_are_rewards_and_never_right():
 def test_what_the_library_cannot_make_is_rejected_by_its_names(settings, said):
     with pytest.raises(ValueError, match=said):
         sums(**settings)
-
-
-def test_the_library_is_named_if_it_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "reasoning_gym", None)
-    with pytest.raises(GymError, match=r"pip install '\.\[tasks\]'"):
-        data_set("chain_sum", "{}", size=1, seed=0)
 
 
 def test_other_problems_than_planned_are_rejected():

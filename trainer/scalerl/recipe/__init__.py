@@ -17,6 +17,7 @@
     own_task      a task of the user's own
     reasoning_gym a task whose problems the library of this name makes
     resolved      recipe and scale in one namespace, as stored beside a run; their hash is its identity
+    conflicts     settings that contradict each other
     command       a recipe whose trainer is a program of the user's own
     program_code  hashes of the code of such a program
     file_hash     one hash of the content of a file or folder
@@ -37,7 +38,6 @@ from scalerl.recipe.axes import (
     Grpo,
     Gspo,
     Interruption,
-    Kl,
     LengthPenalty,
     Loss,
     NoCritic,
@@ -52,8 +52,8 @@ from scalerl.recipe.axes import (
 )
 from scalerl.recipe.cluster import Accelerator, ChargedAttention, FreeAttention, Virtual, Wall
 from scalerl.recipe.correction import Correction, NoCorrection, RatioMask, Truncate, TrustRegion
-from scalerl.recipe.generator import BuiltInGenerator, Vllm
-from scalerl.recipe.learner import DeepSpeedSettings, FsdpSettings, LearnerSettings, TorchSettings
+from scalerl.recipe.generator import Vllm
+from scalerl.recipe.learner import DeepSpeedSettings, FsdpSettings, LearnerSettings
 from scalerl.recipe.models import LlamaModel, Model, MoeModel, PretrainedModel
 from scalerl.recipe.one_task import ALL
 from scalerl.recipe.own import Own, OwnLoss
@@ -61,8 +61,6 @@ from scalerl.recipe.own_task import CustomTask
 from scalerl.recipe.reasoning_gym import ReasoningGym
 from scalerl.recipe.resolved import ResolvedRecipe
 from scalerl.recipe.scale import (
-    BatchSize,
-    Evaluation,
     Generation,
     Optimiser,
     Scale,
@@ -71,7 +69,6 @@ from scalerl.recipe.scale import (
 from scalerl.recipe.tasks import (
     AnyTask,
     Code,
-    Downstream,
     FileSettings,
     KSmallest,
     Math,
@@ -84,8 +81,6 @@ __all__ = [
     "ALL",
     "Accelerator",
     "AnyTask",
-    "BatchSize",
-    "BuiltInGenerator",
     "ChargedAttention",
     "Cispo",
     "Code",
@@ -93,8 +88,6 @@ __all__ = [
     "CustomTask",
     "Dapo",
     "DeepSpeedSettings",
-    "Downstream",
-    "Evaluation",
     "FileSettings",
     "FreeAttention",
     "FsdpSettings",
@@ -103,7 +96,6 @@ __all__ = [
     "Gspo",
     "Interruption",
     "KSmallest",
-    "Kl",
     "LearnerSettings",
     "LengthPenalty",
     "LlamaModel",
@@ -132,7 +124,6 @@ __all__ = [
     "Recipe",
     "ResolvedRecipe",
     "Scale",
-    "TorchSettings",
     "Truncate",
     "TrustRegion",
     "Uniform",
