@@ -17,7 +17,6 @@
     own_task      a task of the user's own
     reasoning_gym a task whose problems the library of this name makes
     resolved      recipe and scale in one namespace, as stored beside a run; their hash is its identity
-    conflicts     settings that contradict each other
     command       a recipe whose trainer is a program of the user's own
     program_code  hashes of the code of such a program
     file_hash     one hash of the content of a file or folder
