@@ -20,7 +20,7 @@ SLOW = (
     "trainer/cluster/test_placement.py trainer/generator/test_conformance.py trainer/learner/test_engines.py "
     "trainer/learner/test_fake_device.py trainer/processes trainer/run/test_damage.py trainer/run/test_ranks.py "
     "trainer/sandbox trainer/verifiers/test_code_tests.py trainer/verifiers/test_long_answers.py "
-    "trainer/verifiers/test_math_corpus.py trainer/verifiers/test_program_corpus.py "
+    "trainer/verifiers/test_corpora.py trainer/verifiers/test_program_corpus.py "
     "trainer/verifiers/test_properties.py trainer/verifiers/test_python_tests.py trainer/verifiers/test_judge_worker.py"
 )
 """Files and folders that take more than some ten seconds: they start engines, browsers, servers and sandboxes, or hold

@@ -1,22 +1,21 @@
 """Several sweeps against one reference: which variants there are, what is refused, and that numbers stay."""
 
+import csv
 import json
 import shutil
-import tarfile
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from fixtures_home import TRUTH, changed, make_home, write_run
-from places import DATA
 from typer.testing import CliRunner
 
 from ablations.answers.questions import QUESTIONS
 from ablations.cli import app
 from ablations.findings.together import together, why_apart
-from ablations.home.home import Home
 from ablations.home.plan import PlannedRun, PlannedVariant
-from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.home.started_sweep import StartedSweep
 from ablations.study.resolve import load_resolved
 
 SLOW = (0.60, 1.8, 330.0)
@@ -68,6 +67,16 @@ def test_variants_of_another_sweep_stand_under_its_name_and_a_run_stands_once(ho
     assert len({run["id"] for run in found["runs"]}) == len(found["runs"]) == 8
 
 
+def test_a_variant_brings_only_the_runs_that_are_not_there_yet(tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1))
+    runs = sweep.plan.variants[0].runs
+    longer = replace(sweep.plan.variants[0], runs=(*runs, PlannedRun(seed=2, id="ab" * 6)))
+    shorter = replace(sweep.plan.variants[1], runs=sweep.plan.variants[1].runs[:1])
+    found = together(sweep, [changed(sweep, sweep="more", variants=(longer, shorter))])
+    assert found.plan.variants[:3] == sweep.plan.variants
+    assert [(one.name, [run.seed for run in one.runs]) for one in found.plan.variants[3:]] == [("scalerl (more)", [2])]
+
+
 def test_the_numbers_of_a_sweep_are_those_it_has_alone(home):
     own, both = lines(home, "compare", "loo", "--alone"), lines(home, "compare", "loo", "more", "--alone")
     for name, line in own.items():
@@ -79,20 +88,32 @@ def test_the_numbers_of_a_sweep_are_those_it_has_alone(home):
     assert two["delta_level_joint_lo"] < one["delta_level_joint_lo"] < one["delta_level_lo"]
 
 
-def test_a_real_sweep_that_is_cut_in_two_has_the_numbers_of_the_whole(tmp_path):
-    with tarfile.open(DATA / "homes" / "5b233c1.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    home = tmp_path / "home"
-    plan = home / "sweeps/small/plan.json"
-    plan.write_text(plan.read_text().replace(' "total_gpu_hours": null,\n', ""))
-    reference, penalty = (whole := read_sweep(Home(home), "small")).plan.variants
-    shutil.copy(tmp_path / "a81b84a39abf.finished.jsonl", whole.run("a81b84a39abf").metrics)
-    changed(whole, sweep="one", variants=(reference,)).write_plan()
-    # As the version of today writes it, with a setting that the old plan lacks.
-    changed(whole, sweep="two", variants=(reference, penalty), fit={**whole.plan.fit, "ceiling": None}).write_plan()
-    found, expected = lines(home, "compare", "one", "two"), lines(home, "compare", "small")
-    found["kl=penalty"] = found.pop("kl=penalty (two)") | {"curve": "kl=penalty"}
-    assert json.loads(json.dumps(found).replace("kl=penalty (two)", "kl=penalty")) == expected
+def test_the_table_names_both_sweeps_and_says_whose_variants_are_whose(home):
+    printed = " ".join(said(home, "compare", "loo", "more", "--explain").split())
+    assert "loo with more at scale laptop, 2000 modelled GPU-hours per run" in printed
+    assert "again (more) changes batch.prompts = 24." in printed
+    assert (
+        "Variants marked (more) belong to that sweep. All runs are fitted in the window of loo, 0 to 2,000" in printed
+    )
+    first = " ".join(said(home, "compare", "more", "loo").split())
+    assert "more with loo at scale" in first
+    assert "loo-curriculum (loo)" in first
+
+
+def test_a_sweep_whose_runs_all_stand_there_adds_nothing_and_that_is_said(tmp_path):
+    sweep = make_home(tmp_path)
+    changed(sweep, sweep="part", variants=sweep.plan.variants[:2]).write_plan()
+    printed = said(tmp_path, "compare", "loo", "part", "--explain")
+    assert "part adds nothing: all of its runs are in" in " ".join(printed.split())
+
+
+def test_a_sweep_that_has_not_begun_says_so_line_by_line(tmp_path):
+    sweep = make_home(tmp_path)
+    waiting = PlannedVariant(name="later", overrides={}, runs=(PlannedRun(seed=0, id="ef" * 6),))
+    changed(sweep, sweep="more", variants=(sweep.plan.variants[0], waiting)).write_plan()
+    line = lines(tmp_path, "compare", "loo", "more")["later (more)"]
+    assert (line["verdict"], line["A"], line["cost"]) == ("no fit", None, 0)
+    assert "later (more)-s0" in line["reason"]
 
 
 def test_any_variant_can_be_the_reference(home):
@@ -106,6 +127,40 @@ def test_any_variant_can_be_the_reference(home):
     assert "not to loo-loss." in said(home, "compare", "loo", "--reference", "loo-loss", "--explain")
 
 
+def test_sheet_latex_and_order_hold_for_several(home):
+    by_level = [
+        row["variant"]
+        for row in csv.DictReader(StringIO(said(home, "compare", "loo", "more", "--csv", "-", "--sort", "level")))
+    ]
+    assert sorted(by_level) == sorted(NAMES)
+    table = said(home, "compare", "loo", "more", "--latex", "--sort", "level")
+    rows = [line for line in table.splitlines() if line.endswith(r"\\")][1:]
+    assert [row.partition(" & ")[0].replace("{-}", "-") for row in rows] == by_level
+    assert table.startswith("% needs \\usepackage{booktabs}\n\\begin{tabular}")
+
+
+def test_latex_is_the_table_of_the_report(home):
+    table = said(home, "compare", "loo", "--latex")
+    report = Path(said(home, "report", "loo", "--format", "latex").strip())
+    assert table == report.with_name("table.tex").read_text()
+
+
+def test_the_report_of_several_stands_beside_that_of_one(tmp_path):
+    sweep, _ = with_another(tmp_path)
+    own = Path(said(tmp_path, "report", "loo").strip())
+    alone = own.read_text()
+    page = Path(said(tmp_path, "report", "loo", "more").strip())
+    assert page == sweep.folder / "with" / "more" / "report.html"
+    assert "<h1>loo with more</h1>" in page.read_text()
+    assert "again (more)" in page.read_text()
+    assert own.read_text() == alone
+    text = Path(said(tmp_path, "report", "loo", "more", "--format", "md").strip()).read_text()
+    assert (
+        "5 variants of one recipe were trained with seeds from 0, 1, 2 at scale laptop in 2 sweeps, each run for 2,000"
+        in text
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -117,8 +172,25 @@ def test_any_variant_can_be_the_reference(home):
 def test_sweeps_that_mean_other_things_are_refused(tmp_path, change, why):
     sweep = make_home(tmp_path)
     changed(sweep, sweep="more", **change).write_plan()
-    said_of_it = refused(tmp_path, "compare", "loo", "more")
-    assert said_of_it.startswith(f"sweep 'more' cannot be compared with 'loo': {why}")
+    for command in ("compare", "report"):
+        said_of_it = refused(tmp_path, command, "loo", "more")
+        assert said_of_it.startswith(f"sweep 'more' cannot be compared with 'loo': {why}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["loo", "mor"], "unknown sweep 'mor'"),
+        (["loo", "more", "loo"], "sweep 'loo' is named twice; name each sweep once"),
+        (["loo", "curves.csv"], "a CSV file cannot be combined with other sources; pass only"),
+        (["loo", "more", "--mlflow", "sqlite:///none.db"], "SWEEP loo has no effect with an MLflow experiment"),
+        (["loo", "--latex", "--json"], "--latex has no effect with --json; omit this option"),
+        (["loo", "--latex", "--csv", "-"], "--latex has no effect with --csv; omit this option"),
+        (["loo", "--latex", "--paper"], "--latex has no effect with --paper; omit this option"),
+    ],
+)
+def test_what_cannot_be_meant_by_several_is_refused(home, arguments, why):
+    assert why in refused(home, "compare", *arguments)
 
 
 def real(sweep: StartedSweep, name: str, *sets: str) -> StartedSweep:
@@ -157,7 +229,9 @@ def test_what_another_reference_changes_is_said_of_its_variants(tmp_path):
     assert "loss.max_ratio" not in found.overrides  # a setting of the loss that it no longer has
 
 
-@pytest.mark.parametrize(("ours", "theirs", "expected"), [(0.73, 0.8, 0.8), (0.73, None, None)])
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"), [(0.73, 0.8, 0.8), (0.8, 0.73, 0.8), (0.73, None, None), (None, 0.73, None)]
+)
 def test_of_two_ceilings_the_higher_one_limits_all_curves(tmp_path, ours, theirs, expected):
     sweep = make_home(tmp_path)
     first, second = (changed(sweep, fit={"ceiling": one}) for one in (ours, theirs))

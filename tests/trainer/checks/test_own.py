@@ -107,14 +107,14 @@ def test_a_function_is_tried_in_a_process_of_its_own_and_its_own_file_is_named(t
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "limit_s", "words"),
     [
-        ("while True: pass", "mine did not end within 8 s"),
-        ("import os; os._exit(3)", "ended without a result: exit code 3"),
+        ("while True: pass", 3, "mine did not end within 3 s"),
+        ("import os; os._exit(3)", 60, "ended without a result: exit code 3"),
     ],
 )
-def test_a_function_that_never_ends_or_ends_its_process_is_refused(line, words, tmp_path):
-    finding = try_own("loss", own_loss(tmp_path, PLAIN.format(line=line)), 8)
+def test_a_function_that_never_ends_or_ends_its_process_is_refused(line, limit_s, words, tmp_path):
+    finding = try_own("loss", own_loss(tmp_path, PLAIN.format(line=line)), limit_s)
     assert finding.level == "error"
     assert words in finding.found
     assert f"{tmp_path}/my_ideas/losses.py" in finding.found
@@ -143,47 +143,11 @@ OTHERS_BROKEN = {
         "1.0",
         "'float' object has no attribute 'shape'",
     ),
-    "weights everywhere": (
-        "aggregation",
-        "given.mask_BT * scale / longest",
-        "0.0 * given.mask_BT + 1",
-        "its weight_BT is not 0 off mask_BT",
-    ),
-    "weights of a sample": (
-        "aggregation",
-        "given.mask_BT * scale / longest",
-        "given.mask_BT[:, 0] * 1.0",
-        "weight_BT has shape (8,)",
-    ),
-    "a weight of 0 over 0": (
-        "aggregation",
-        "/ longest",
-        "/ given.mask_BT.sum(1, keepdim=True)",
-        "makes weight_BT NaN or infinite off the mask",
-    ),
     "an advantage of missing answers": (
         "advantage",
         "torch.where(given.mask_PG, given.rewards_PG - baseline, 0.0)",
         "given.rewards_PG - 0.5",
         "its advantage_PG is not 0 off mask_PG",
-    ),
-    "a mean over missing answers": (
-        "advantage",
-        "- baseline",
-        "- given.rewards_PG.mean()",
-        "its advantage_PG depends on values where mask_PG is False",
-    ),
-    "centred in place": (
-        "advantage",
-        "given.rewards_PG - baseline",
-        "given.rewards_PG.sub_(0.1)",
-        "changes its input rewards_PG",
-    ),
-    "a random advantage": (
-        "advantage",
-        "- baseline",
-        "* __import__('random').random()",
-        "returns something else when it is called again",
     ),
     "a rule in numbers": ("zero_variance", "pass_rate <= most", "pass_rate", "returns is_trained_P of torch.float32"),
     "a rule of missing answers": (
@@ -192,29 +156,11 @@ OTHERS_BROKEN = {
         "given.right_PG",
         "its is_trained_P depends on values where mask_PG is False",
     ),
-    "a rule for each answer": (
-        "zero_variance",
-        "pass_rate <= most",
-        "given.right_PG",
-        "is_trained_P has shape (8, 24)",
-    ),
     "a reward that is no number": (
         "reward",
         "float(given.outcome",
         "float('nan') * (given.outcome",
         "returns reward nan",
-    ),
-    "a reward of a lone number": (
-        "reward",
-        "RewardOutputs(reward=",
-        "(lambda r: r)(",
-        "returns a float; must return Rew",
-    ),
-    "a reward that forgets partial scores": (
-        "reward",
-        "per_token *",
-        "given.score *",
-        "mine raised TypeError: unsupported operand type(s) for *: 'NoneType'",
     ),
     "a GPU": (
         "reward",
@@ -273,7 +219,7 @@ def test_a_broken_task_is_refused(fault, tmp_path):
 
 
 def test_a_task_that_never_ends_holds_up_no_other_check(tmp_path, monkeypatch):
-    monkeypatch.setattr("scalerl.checks.own_process.TRIAL_LIMIT_S", 8.0)
+    monkeypatch.setattr("scalerl.checks.own_process.TRIAL_LIMIT_S", 3.0)
     tasks = [
         custom_task(tmp_path, TASK.replace("drawn = random.Random(0)", "while True: pass")).model_dump(mode="json")
     ]
@@ -281,5 +227,5 @@ def test_a_task_that_never_ends_holds_up_no_other_check(tmp_path, monkeypatch):
     found = list(examine_recipes({"mine": recipe}, quick=True, say=lambda line: None))
     errors = [one for one in found if one.level == "error"]
     assert [one.part for one in errors] == ["own", "data"]
-    assert "mine did not end within 8 s" in errors[0].found
+    assert "mine did not end within 3 s" in errors[0].found
     assert [fault.what for fault in errors[1].faults] == [errors[0].found]

@@ -10,9 +10,8 @@ import pytest
 from pydantic import ValidationError
 from trainer.tiny import make_prompt
 
-from scalerl.prompts.ordered_pool import OrderedPool, easiest_first, exponential, linear, pool_of
-from scalerl.prompts.pool import PromptPool
-from scalerl.recipe import NoPositiveResampling, Ordered, ResolvedRecipe, Uniform
+from scalerl.prompts.ordered_pool import easiest_first, pool_of
+from scalerl.recipe import Ordered, ResolvedRecipe
 
 # Ten prompts whose difficulty falls with the letter and whose length rises.
 PROMPTS = [
@@ -27,11 +26,6 @@ def make(prompts=PROMPTS, seed=0, **settings) -> Any:
 
 def draw(pool, count):
     return [pool.draw().id for _ in range(count)]
-
-
-def test_paces_by_hand():
-    assert [linear(0.2, t) for t in (0, 0.25, 0.5, 1)] == pytest.approx([0.2, 0.4, 0.6, 1])
-    assert [exponential(0.25, t) for t in (0, 0.25, 0.5, 1)] == pytest.approx([0.25, 0.25**0.75, 0.5, 1])
 
 
 @pytest.mark.parametrize(("by", "names"), [("difficulty", "jihgfedcba"), ("length", "abcdefghij")])
@@ -126,15 +120,6 @@ def test_a_pool_goes_on_exactly_where_its_state_was_taken():
     other.load_state_dict(pool.state_dict())
     assert draw(pool, 40) == draw(other, 40)
     assert (other.epoch, other.num_drawn) == (pool.epoch, pool.num_drawn) == (pool.epoch, 47)
-
-
-def test_each_curriculum_has_its_pool():
-    rng = np.random.default_rng(0)
-    assert isinstance(make(), OrderedPool)
-    for curriculum in (Uniform(), NoPositiveResampling()):
-        pool = pool_of(PROMPTS, curriculum, rng)
-        assert isinstance(pool, PromptPool)
-        assert pool.curriculum == curriculum
 
 
 @pytest.mark.parametrize("setting", [{"start": 0}, {"start": 1}, {"epochs": 0}, {"pace": "root"}, {"by": "reward"}])

@@ -112,17 +112,6 @@ def test_only_a_pretrained_model_needs_no_warm_start_unless_one_is_asked_for(fol
     assert resolved(pretrained, warm_start={"batch": 16}).warm_start == WarmStart(batch=16)
 
 
-def test_a_model_that_does_not_think_has_a_warm_start_of_its_own():
-    plain = {"generation": {"thinking": "none"}, "length_control": {"type": "none"}}
-    assert start_key(resolved(DENSE, **plain), 0) != start_key(resolved(DENSE), 0)
-
-
 def test_warm_starts_of_all_precisions_are_shared():
     keys = {start_key(resolved(DENSE, parameters=parameters), 0) for parameters in ("fp32", "mixed", "bf16", "fp16")}
     assert len(keys) == 1
-
-
-def test_the_file_of_a_scale_may_name_a_model_in_strict_json():
-    text = json.dumps({"model": {"type": "moe", "experts": 4, "router_loss": 0.01}, "tasks": [{"type": "k_smallest"}]})
-    recipe = ResolvedRecipe.model_validate_json(text, strict=True)
-    assert recipe.model == MoeModel(experts=4, router_loss=0.01)

@@ -1,11 +1,9 @@
 """The files of a user's own function: all that it imports from its folder, and nothing else."""
 
-from pathlib import Path
-
 import pytest
 from trainer.own_functions import written
 
-from scalerl.recipe.own_files import file_of_module, find_source, module_of_file
+from scalerl.recipe.own_files import find_source
 
 
 def write(folder, **files):
@@ -68,9 +66,3 @@ def test_a_file_that_is_not_python_is_refused_with_its_line(tmp_path):
     write(tmp_path, mine="import torch\ndef f(:\n")
     with pytest.raises(ValueError, match=f"{tmp_path}/mine.py:2 is not Python"):
         find_source("mine", [tmp_path])
-
-
-@pytest.mark.parametrize("name", ["a.py", "a/b.py", "a/b/__init__.py"])
-def test_a_file_has_the_name_under_which_it_is_imported(tmp_path, name):
-    written(tmp_path, "", head="", file=name)
-    assert file_of_module(module_of_file(name), Path(tmp_path)) == name

@@ -1,11 +1,13 @@
 """Recipes: the paper's defaults, identity, and what is refused."""
 
+import re
+
 import pytest
 import yaml
 from places import RECIPES
 from pydantic import ValidationError
 
-from scalerl.recipe import FreeAttention, Recipe, ResolvedRecipe
+from scalerl.recipe import Recipe, ResolvedRecipe
 
 DEFAULT = ResolvedRecipe()
 
@@ -94,27 +96,6 @@ def test_identity_ignores_how_a_default_was_written():
     assert {ResolvedRecipe.model_validate(data).identity(seed=0) for data in same} == {DEFAULT.identity(seed=0)}
 
 
-AT_5B233C1 = {"cluster": {"attention": {"type": "free"}}, "optimiser": {"packing": "none"}}
-"""Values that commit 5b233c1 had by default, or only had."""
-
-
-def test_settings_that_are_younger_than_the_runs_leave_them_their_names():
-    # As commit 5b233c1 named it, which knew no device, charged no attention and padded by default.
-    old = ResolvedRecipe.model_validate({"device": "cpu", **AT_5B233C1})
-    assert old.identity(seed=0) == "abcff9d7902a"
-    assert DEFAULT.identity(seed=0) != "abcff9d7902a"
-
-
-def test_a_stored_recipe_that_knows_no_attention_is_one_whose_attention_was_free():
-    stored = ResolvedRecipe.model_validate(AT_5B233C1).model_dump(mode="json")
-    del stored["cluster"]["attention"], stored["device"]
-    assert ResolvedRecipe.from_stored(stored).cluster.attention == FreeAttention()
-    assert ResolvedRecipe.from_stored(stored).identity(seed=0) == "abcff9d7902a"
-    assert ResolvedRecipe.from_stored(DEFAULT.model_dump(mode="json")) == DEFAULT
-    wall = ResolvedRecipe.model_validate({"cluster": {"type": "wall"}})
-    assert ResolvedRecipe.from_stored(wall.model_dump(mode="json")) == wall
-
-
 def test_the_factors_of_attention_are_part_of_the_identity():
     clusters = [{}, {"attention": {"width_stands_for": 2}}, {"attention": {"cache_stands_for": 2}}]
     recipes = [ResolvedRecipe.model_validate({"cluster": cluster}) for cluster in clusters]
@@ -139,40 +120,18 @@ def test_a_response_without_thinking_has_one_limit_and_nothing_to_interrupt():
             ResolvedRecipe.model_validate({"generation": {"thinking": wrong}})
 
 
-def test_a_phrase_ends_thinking_once():
-    phrase = {"length_control": {"type": "interruption", "phrase": "a</think>b</think>"}}
-    with pytest.raises(ValidationError, match="has '</think>' twice"):
-        ResolvedRecipe.model_validate(phrase)
-
-
-def test_a_device_that_nothing_can_train_on_is_refused():
-    with pytest.raises(ValidationError, match="Input should be 'cpu' or 'cuda'"):
-        ResolvedRecipe.model_validate({"device": "tpu"})
-
-
-def test_the_device_is_not_part_of_the_identity():
-    recipes = [ResolvedRecipe.model_validate({"device": device}) for device in ("cpu", "cuda", None)]
+def test_device_and_time_between_checkpoints_are_not_part_of_the_identity():
+    settings = [{"device": "cpu"}, {"device": "cuda"}, {"device": None}, {"checkpoint_every_s": 0}]
+    recipes = [ResolvedRecipe.model_validate(one) for one in settings]
     assert {recipe.identity(seed=0) for recipe in recipes} == {DEFAULT.identity(seed=0)}
-
-
-def test_the_time_between_checkpoints_is_not_part_of_the_identity():
-    often = ResolvedRecipe.model_validate({"checkpoint_every_s": 0})
-    assert often.checkpoint_every_s == 0
-    assert often.identity(seed=0) == DEFAULT.identity(seed=0)
-    with pytest.raises(ValidationError, match="greater than or equal to 0"):
-        ResolvedRecipe.model_validate({"checkpoint_every_s": -1})
 
 
 def test_identity_is_twelve_hex_digits_and_the_same_in_every_process():
     identity = DEFAULT.identity(seed=0)
-    assert len(identity) == 12
-    int(identity, 16)
+    assert re.fullmatch("[0-9a-f]{12}", identity)
+    assert identity != DEFAULT.identity(seed=1)
     again = ResolvedRecipe.model_validate_json(DEFAULT.canonical_json())
     assert again.identity(seed=0) == identity
-
-
-def test_identity_changes_with_the_seed():
-    assert len({DEFAULT.identity(seed=seed) for seed in range(100)}) == 100
 
 
 def test_what_holds_the_learner_is_part_of_the_identity_and_on_how_many_processes_is_not():
@@ -262,6 +221,9 @@ def test_a_model_that_vllm_cannot_serve_on_a_cpu_is_refused_when_the_recipe_is_r
     "data",
     [
         {"losss": {"type": "cispo"}},
+        {"device": "tpu"},
+        {"checkpoint_every_s": -1},
+        {"length_control": {"type": "interruption", "phrase": "a</think>b</think>"}},
         {"loss": {"type": "cispo", "clip": 0.2}},
         {"loss": {"type": "ppo"}},
         {"loss": {"clip": 0.2}},
@@ -345,12 +307,6 @@ def test_ppo_with_a_critic_is_what_the_write_ups_say():
     assert 2 <= recipe.epochs <= 8
 
 
-@pytest.mark.parametrize("file", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_recipe_file_names_its_source(file):
-    comment = [line for line in file.read_text().splitlines() if line.startswith("#")]
-    assert "arXiv" in " ".join(comment)
-
-
 @pytest.mark.parametrize("setting", [{"estimator": "k1"}, {"where": "reward"}])
 def test_settings_of_a_kl_penalty_that_is_off_are_refused(setting):
     with pytest.raises(ValidationError, match=r"has no effect while coefficient is 0"):
@@ -369,20 +325,6 @@ def test_truncated_weights_are_refused_where_the_ratio_they_leave_cannot_move():
     ResolvedRecipe.model_validate({**weighed, "loss": {"type": "cispo"}})
 
 
-@pytest.mark.parametrize(
-    ("loss", "correction"),
-    [
-        ({"type": "grpo", "max_weight": 2.0}, {"type": "truncate", "of": "token", "high": 2.0}),
-        ({"type": "gspo", "max_weight": 1.5}, {"type": "truncate", "of": "geometric", "high": 1.5}),
-        ({"type": "dapo", "max_weight": None}, {"type": "none"}),
-    ],
-)
-def test_a_cap_of_weights_in_a_stored_recipe_is_a_correction(loss, correction):
-    new = ResolvedRecipe.model_validate({"loss": {"type": loss["type"]}, "correction": correction, "epochs": 2})
-    stored = new.model_dump(mode="json", exclude={"correction"})
-    assert ResolvedRecipe.from_stored({**stored, "loss": {**stored["loss"], **loss}}) == new
-
-
 NAMES_AT_57CA089 = {"cispo": "dada68d46ef1", "grpo": "588c3464e690", "dapo": "00cda6cc0f57", "gspo": "15567ed88381"}
 
 
@@ -393,10 +335,3 @@ def test_runs_without_a_correction_keep_their_names():
         for loss in ("cispo", "grpo", "dapo", "gspo")
     }
     assert names == NAMES_AT_57CA089
-
-
-def test_a_recipe_cannot_be_changed():
-    with pytest.raises(ValidationError):
-        DEFAULT.logits = "bf16"
-    with pytest.raises(ValidationError):
-        DEFAULT.loss.max_ratio = 1.0

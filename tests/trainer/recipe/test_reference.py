@@ -1,12 +1,9 @@
 """The page of settings: whole, current, and every setting with what a user must know."""
 
-import re
-
-import pytest
 from places import REPOSITORY
 
-from scalerl.recipe import NoCorrection, NoCritic, NoLengthControl, Own, OwnLoss, Recipe, ResolvedRecipe, Uniform
-from scalerl.recipe.reference import models_of, settings_page
+from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.reference import settings_page
 
 PAGE = REPOSITORY / "docs" / "recipes.md"
 SCHEMA = ResolvedRecipe.model_json_schema()
@@ -36,36 +33,6 @@ def test_every_setting_has_a_meaning_a_default_and_a_range():
             _, _, default, allowed, *_ = row.replace("\\|", "").split("|")
             assert default.strip(), f"{heading}.{name}"
             assert allowed.strip(), f"{heading}.{name}"
-
-
-PLAIN = {
-    "active_parameters", "alpha", "beta1", "beta2", "eps", "experts", "experts_per_token", "gae_lambda", "head_size",
-    "heads", "hidden", "k", "kv_heads", "layers", "learning_rate", "mlp", "parameters", "rank", "router_loss",
-    "seed", "temperature", "vocabulary", "weight_decay",
-}  # fmt: skip
-"""Numbers that are factors, seeds, or counts of what they are called."""
-
-
-def test_every_other_number_has_a_unit():
-    bare = set()
-    for rows in sections().values():
-        for name, row in rows.items():
-            _, _, _, allowed, unit, *_ = row.replace("\\|", "").split("|")
-            is_number = "whole number" in allowed or ">" in allowed or "≥" in allowed
-            bare |= {name} if is_number and not unit.strip() else set()
-    assert bare <= PLAIN
-
-
-@pytest.mark.parametrize(
-    "model", [model for name, field in Recipe.model_fields.items() for model in models_of(field.annotation)]
-)
-def test_every_choice_of_the_algorithm_names_its_source(model):
-    said = " ".join([model.__doc__, *(field.description for field in model.model_fields.values() if field.description)])
-    assert re.search(r"ScaleRL|arXiv|[A-Z][a-z]+ (et al\. )?\d{4}", said) or model in OWN, model
-
-
-OWN = {Uniform, NoLengthControl, NoCritic, NoCorrection, Own, OwnLoss}
-"""The absence of a method has no source, nor has a function of the user's own."""
 
 
 def test_a_bound_a_choice_and_a_null_read_as_they_are_enforced():

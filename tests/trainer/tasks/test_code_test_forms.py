@@ -131,30 +131,6 @@ def test_what_has_no_form_is_an_error_with_its_place(written):
         written_tests(written, "here", NOTHING)
 
 
-CALLED = {
-    "a function": ("def test_f():\n    assert f(1) != 2", "test_f()"),
-    "a coroutine": ("async def test_f():\n    assert f(1) != 2", "import asyncio\nasyncio.run(test_f())"),
-    "a function of any name": ("def verify():\n    assert f(1) != 2", "verify()"),
-    "a function with defaults": ("def test_f(n=1):\n    assert f(n) == 2", "test_f()"),
-    "a function that calls others": ("def near(x):\n    assert f(x) != x\ndef main():\n    near(1)", "main()"),
-    "a function with a candidate": ("def verify(candidate):\n    assert candidate(1) != 2", "verify(f)"),
-    "a class": ("class TestF:\n    def test(self):\n        assert f(1) == 2", "run_test_class(TestF)"),
-    "unittest": (
-        "import unittest\nclass A(unittest.TestCase):\n    def test(self):\n        self.assertEqual(f(1), 2)\n"
-        "if __name__ == '__main__':\n    unittest.main()",
-        "run_test_class(A)",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", CALLED)
-def test_what_nobody_calls_is_called(what):
-    text, calls = CALLED[what]
-    written = written_tests(text, "here", PythonSource(entry_point="f"))
-    assert isinstance(written, PythonTest)
-    assert (written.code, written.names) == (f"{text}\n\n{calls}\n", ("f",))
-
-
 def test_what_is_called_already_is_called_once():
     for text in ("def test_f():\n    assert f(1) != 2\ntest_f()", "def near(x):\n    assert f(x) != x\nnear(f(1))"):
         assert written_tests(text, "here", NOTHING) == PythonTest(code=text, names=("f",))

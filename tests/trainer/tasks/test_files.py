@@ -1,5 +1,6 @@
 """Task files: three formats read alike, ids that stay, a split without overlap, identity by content."""
 
+import gzip
 import json
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from pyarrow import parquet
 from pydantic import ValidationError
 
-from scalerl.recipe import KSmallest, Math, ResolvedRecipe
+from scalerl.recipe import Math, ResolvedRecipe
 from scalerl.tasks import TaskError, make_task
 from scalerl.tasks.files import TaskRow, read_task_rows
 from scalerl.tasks.left_out import counts_by_reason
@@ -37,16 +38,19 @@ def file(tmp_path):
     return tmp_path / "sums.jsonl"
 
 
-def test_parquet_and_datasets_folders_hold_the_same_task_as_json_lines(tmp_path, file):
+def test_every_kind_of_file_holds_the_same_task_as_json_lines(tmp_path, file):
+    expected = task_in(file)
+    (tmp_path / "sums.jsonl.gz").write_bytes(gzip.compress(file.read_bytes()))
+    (tmp_path / "sums.json").write_text(json.dumps(ROWS))
     parquet.write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "sums.parquet")
     datasets.Dataset.from_list(ROWS).save_to_disk(tmp_path / "one")
     splits: dict[Any, Any] = {"train": datasets.Dataset.from_list(ROWS), "test": datasets.Dataset.from_list(ROWS[:5])}
     datasets.DatasetDict(splits).save_to_disk(tmp_path / "several")
-    expected = task_in(file)
-    for name, split in (("sums.parquet", None), ("one", None), ("several", "train")):
+    for name in ("sums.jsonl.gz", "sums.json", "sums.parquet", "one", "several"):
+        split = "train" if name == "several" else None
         task = make_task(Math(path=str(tmp_path / name), split=split), CharacterTokenizer())
-        assert [(p.id, p.tokens, p.answer) for p in (*task.train, *task.validation)] == [
-            (p.id, p.tokens, p.answer) for p in (*expected.train, *expected.validation)
+        assert [(p.id, p.tokens, p.answer) for p in make_both(task)] == [
+            (p.id, p.tokens, p.answer) for p in make_both(expected)
         ]
     with pytest.raises(ValueError, match=r"no split None; its splits are train, test"):
         make_task(Math(path=str(tmp_path / "several")), CharacterTokenizer())
@@ -131,20 +135,30 @@ def test_an_error_names_file_and_line(tmp_path, text, message):
         make_task(Math(path=str(path)), CharacterTokenizer())
 
 
-def test_files_that_are_no_task_files_are_refused(tmp_path):
-    (tmp_path / "a.csv").write_text("question,answer\n")
-    (tmp_path / "b.parquet").write_text("no parquet")
-    (tmp_path / "c").mkdir()
-    (tmp_path / "c" / "x").write_text("x")
-    for name, message in (
-        ("a.csv", r"must end in \.jsonl, \.jsonl\.gz, \.json or \.parquet"),
-        ("b.parquet", "not a readable Parquet"),
-        ("c", "save_to_disk"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            list(read_task_rows(tmp_path / name, None))
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"question,answer\n", r"must end in \.jsonl, \.jsonl\.gz, \.json or \.parquet"),
+        ("b.parquet", b"no parquet", r"b\.parquet: not a readable Parquet"),
+        ("c.jsonl.gz", b"no gzip", r"c\.jsonl\.gz: not a readable gzip file"),
+        ("c.jsonl.gz", gzip.compress(b'{"question": 1}' * 99)[:-9], r"c\.jsonl\.gz: not a readable gzip file"),
+        ("d.json", b"{}", "one list of objects"),
+        ("d.json", b"[1]", "row 1: found 1"),
+        ("e.jsonl", b"\xef\xbb\xbf\n", r"task 'math': .*e\.jsonl has no rows"),
+    ],
+)
+def test_files_that_are_no_task_files_are_refused(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        make_task(Math(path=str(tmp_path / name)), CharacterTokenizer())
+
+
+def test_folders_of_something_else_and_splits_of_a_file_are_refused(tmp_path, file):
+    (tmp_path / "x").write_text("x")
+    with pytest.raises(ValueError, match="save_to_disk"):
+        list(read_task_rows(tmp_path, None))
     with pytest.raises(ValueError, match="split 'test' has no effect on a file"):
-        list(read_task_rows(tmp_path / "a.csv", "test"))
+        list(read_task_rows(write(file), "test"))
 
 
 def test_symbols_cannot_write_a_question_in_words(file):
@@ -154,13 +168,6 @@ def test_symbols_cannot_write_a_question_in_words(file):
 
 def resolved(path, **settings):
     return ResolvedRecipe.model_validate({"tasks": [{"type": "math", "path": str(path), **settings}]})
-
-
-def test_moving_a_file_leaves_the_run_as_it_is_and_editing_it_makes_another(tmp_path, file):
-    here, there = resolved(write(file)), resolved(write(tmp_path / "moved.jsonl"))
-    assert here.tasks[0].path != there.tasks[0].path
-    assert here.identity(0) == there.identity(0)
-    assert resolved(write(file, ROWS[1:])).identity(0) != here.identity(0)
 
 
 @pytest.mark.parametrize("kind", ["tasks", "downstream"])
@@ -192,12 +199,6 @@ def test_a_file_edited_since_the_run_was_planned_is_refused(file):
     write(file, ROWS[1:])
     with pytest.raises(ValueError, match=r"sums\.jsonl has changed since the run was planned"):
         make_task(recipe.tasks[0], CharacterTokenizer())
-
-
-def test_a_relative_path_starts_at_the_current_folder(file, monkeypatch):
-    write(file)
-    monkeypatch.chdir(file.parent)
-    assert resolved("sums.jsonl") == resolved(file)
 
 
 @pytest.mark.parametrize(
@@ -342,28 +343,10 @@ def test_line_ends_and_byte_order_marks_change_nothing(file, tmp_path):
     assert make_both(make_task(Math(path=str(path)), CharacterTokenizer())) == make_both(plain)
 
 
-@pytest.mark.parametrize("content", [b"", b"\n\r\n  \n", b"\xef\xbb\xbf\n"])
-def test_a_file_without_rows_is_named(tmp_path, content):
-    path = tmp_path / "empty.jsonl"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"task 'math': .*empty\.jsonl has no rows"):
-        make_task(Math(path=str(path)), CharacterTokenizer())
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
+@pytest.mark.parametrize("share", [0.0, 0.9])
 def test_a_parquet_file_that_is_cut_is_named(tmp_path, share):
     path = tmp_path / "cut.parquet"
     parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
     with pytest.raises(ValueError, match=r"cut\.parquet: not a readable Parquet file"):
         make_task(Math(path=str(path)), CharacterTokenizer())
-
-
-def test_a_held_out_set_of_one_prompt_is_refused(file, tmp_path):
-    held = write(tmp_path / "held.jsonl", [{"question": "7*7=", "answer": "49"}])
-    with pytest.raises(
-        TaskError, match="task 'math': a pass rate needs more than 1 held-out prompt; hold out at least 2"
-    ):
-        task_in(file, validation_path=str(held))
-    with pytest.raises(TaskError, match="a pass rate needs more than 1 held-out prompt"):
-        make_task(KSmallest(validation_prompts=1), SymbolTokenizer())

@@ -8,7 +8,7 @@ import sys
 import pytest
 from reasoning_gym import create_dataset
 
-from scalerl.gym import GymError, data_set, problems
+from scalerl.gym import GymError, draw_problems, problems
 from scalerl.objective.rewards import reward
 from scalerl.recipe import ReasoningGym, ResolvedRecipe
 from scalerl.tasks import TaskError, all_tasks, make_task
@@ -39,9 +39,10 @@ def test_problems_are_the_librarys_each_once():
     assert [problem["question"] for problem in made] == asked
 
 
-@pytest.mark.parametrize("dataset", ["ransom_note", "list_functions"])  # one draws from a set, one from `random`
-def test_problems_are_the_same_in_every_process(dataset):
-    code = f"from scalerl.gym import problems_sha256; print(problems_sha256({dataset!r}, '{{}}', 5, 0))"
+def test_problems_are_the_same_in_every_process():
+    # One data set draws from a set, one from `random`.
+    code = "from scalerl.gym import problems_sha256 as made\n"
+    code += "print([made(name, '{}', 5, 0) for name in ('ransom_note', 'list_functions')])"
     found = {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, stdout=subprocess.PIPE, check=True
@@ -105,24 +106,23 @@ def test_partial_scores_are_rewards_and_never_right():
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("dataset", "config", "size", "said"),
     [
-        ({"dataset": "chainsum"}, r"found dataset 'chainsum'; reasoning-gym has ab, .*chain_sum"),
-        ({"config": {"terms": 2}}, r"found config key 'terms'; data set chain_sum has min_terms, max_terms"),
-        ({"config": {"seed": 2}}, r"write size and seed beside config"),
-        ({"config": {"min_terms": 9}}, r"rejects config .*max_terms must be >= min_terms"),
-        ({"config": {**SUMS, "max_digits": 1}, "size": 900}, r"gives \d+ different problems in 18,000 draws"),
+        ("chainsum", {}, 60, r"found dataset 'chainsum'; reasoning-gym has ab, .*chain_sum"),
+        ("chain_sum", {"terms": 2}, 60, r"found config key 'terms'; data set chain_sum has min_terms, max_terms"),
+        ("chain_sum", {"seed": 2}, 60, r"write size and seed beside config"),
+        ("chain_sum", {"min_terms": 9}, 60, r"rejects config .*max_terms must be >= min_terms"),
+        ("chain_sum", {**SUMS, "max_digits": 1}, 900, r"gives \d+ different problems in 18,000 draws"),
     ],
 )
-def test_what_the_library_cannot_make_is_rejected_by_its_names(settings, said):
-    with pytest.raises(ValueError, match=said):
-        sums(**settings)
+def test_what_the_library_cannot_make_is_rejected_by_its_names(dataset, config, size, said):
+    with pytest.raises(GymError, match=said):
+        draw_problems(dataset, json.dumps(config), size, 0)
 
 
-def test_the_library_is_named_if_it_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "reasoning_gym", None)
-    with pytest.raises(GymError, match=r"pip install '\.\[tasks\]'"):
-        data_set("chain_sum", "{}", size=1, seed=0)
+def test_a_recipe_gets_the_librarys_reason():
+    with pytest.raises(ValueError, match="found dataset 'chainsum'"):
+        sums(dataset="chainsum")
 
 
 def test_other_problems_than_planned_are_rejected():

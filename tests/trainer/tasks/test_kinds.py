@@ -1,16 +1,12 @@
 """What the columns of each kind of task file mean, and its verdicts on answers written by hand."""
 
 import json
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 import pytest
-from trainer.tiny import make_group, tiny_recipe
 
-from scalerl.prompts.judge import Judge
 from scalerl.recipe import Code, Math, MultipleChoice, Qa
-from scalerl.sandbox import Sandbox, SandboxFailed, SandboxTimedOut
 from scalerl.tasks import make_task
 from scalerl.tokens import CharacterTokenizer
 
@@ -34,25 +30,6 @@ def said(task, prompt, text):
 
 
 GSM8K = {"question": "Two hats cost 6 each?", "answer": "6 * 2 = <<6*2=12>>12\nThey cost 12.\n#### 12"}
-MATH = {"question": "What is a half?", "solution": r"It is $\boxed{\frac{1}{2}}$.", "level": "Level 2"}
-
-
-def test_gsm8k_is_its_number_after_the_mark_and_the_thought_before_it(tmp_path):
-    task, prompt = one_of(tmp_path, Math, GSM8K)
-    assert prompt.answer == "12"
-    assert said(task, prompt, "so</think>\\boxed{12}") == "right"
-    assert said(task, prompt, "so</think>#### 12.0") == "right"
-    assert said(task, prompt, "so 12</think>13") == "wrong"
-    assert said(task, prompt, "so</think>no idea") == "unparsable"
-    _, response = task.demonstrate(np.random.default_rng(0), 0.0)
-    assert TOKENIZER.decode(response) == "6 * 2 = <<6*2=12>>12\nThey cost 12.</think>\\boxed{12}"
-
-
-def test_math_is_its_last_box(tmp_path):
-    task, prompt = one_of(tmp_path, Math, MATH)
-    assert said(task, prompt, "</think>The answer is $0.5$") == "right"
-    assert said(task, prompt, r"</think>\boxed{\frac{2}{4}}") == "right"
-    assert said(task, prompt, r"</think>\boxed{2}") == "wrong"
 
 
 def test_an_answer_in_the_thinking_part_does_not_count(tmp_path):
@@ -64,18 +41,6 @@ def test_an_answer_in_the_thinking_part_does_not_count(tmp_path):
 def test_a_comparison_that_takes_too_long_is_wrong(tmp_path):
     task, prompt = one_of(tmp_path, Math, GSM8K, time_limit_s=0.01)
     assert said(task, prompt, "</think>\\boxed{\\binom{99999999}{49999999}}") == "wrong"
-
-
-def test_a_policy_cannot_hide_its_failures_in_answers_that_make_the_verifier_raise(tmp_path):
-    task, prompt = one_of(tmp_path, Math, GSM8K)
-    raising = (r"\boxed{\int x dx}", r"\boxed{\frac{d}{dx} x^2}", r"\boxed{\begin{pmatrix}1&2\\2&4\end{pmatrix}^{-1}}")
-    answers = ["</think>" + text for text in (*[r"\boxed{12}"] * 4, *raising * 4)]
-    tokens = [[*TOKENIZER.encode(text), EOS] for text in answers]
-    rollouts = make_group(prompt.id, tokens, [[-1.0] * len(one) for one in tokens], [0.0] * len(tokens)).rollouts
-    group = Judge(task, tiny_recipe()).group(prompt, [replace(rollout, prompt=prompt) for rollout in rollouts])
-    assert group is not None
-    assert group.pass_rate == 0.25
-    assert group.outcomes.count("right") == 4
 
 
 ARC = {
@@ -189,17 +154,6 @@ def test_programs_are_judged_by_their_tests_in_the_sandbox(tmp_path):
     assert task.judge(demonstrated, list(response)).outcome == "right"
 
 
-def test_a_sandbox_that_fails_is_a_status_of_its_own(tmp_path, monkeypatch):
-    task, prompt = one_of(tmp_path, Code, ADD)
-    for error, status in ((SandboxFailed("no"), "crashed"), (SandboxTimedOut("late"), "timed_out")):
-
-        def fail(*_, error=error, **__):
-            raise error
-
-        monkeypatch.setattr(Sandbox, "run", fail)
-        assert said(task, prompt, "</think>def add(a, b): return a + b") == status
-
-
 def test_an_answer_of_articles_alone_can_match_nothing_and_is_left_out(tmp_path):
     rows = [
         {"question": f"Which letter is {i}?", "answers": ["the", "A"] if i == 7 else ["the", "B"]} for i in range(40)
@@ -209,48 +163,6 @@ def test_an_answer_of_articles_alone_can_match_nothing_and_is_left_out(tmp_path)
     task = make_task(Qa(path=str(path), validation=0.2), TOKENIZER)
     assert [(row.where, row.reason) for row in task.left_out] == [("letters.jsonl:8", "cannot be judged")]
     assert len(task.train) + len(task.validation) == 39
-
-
-IN_PLACES = {
-    "a function": "def test_odd():\n    assert is_odd(3)\n    assert not is_odd(4)\n",
-    "an asynchronous function": "async def test_odd():\n    assert is_odd(3)\n    assert not is_odd(4)\n",
-    "a function that is called": "def check():\n    assert is_odd(3)\n    assert not is_odd(4)\ncheck()\n",
-    "a function of another name": "def all_of_it():\n    assert is_odd(3)\n    assert not is_odd(4)\n",
-    "a class": "class TestOdd:\n    def test_it(self):\n        assert is_odd(3)\n        assert not is_odd(4)\n",
-    "a TestCase": "import unittest\nclass Odd(unittest.TestCase):\n    def test_it(self):\n"
-    "        self.assertTrue(is_odd(3))\n        self.assertFalse(is_odd(4))\n"
-    "if __name__ == '__main__':\n    unittest.main()\n",
-    "the main block": "if __name__ == '__main__':\n    assert is_odd(3)\n    assert not is_odd(4)\n",
-    "a function with the candidate": "def test_odd(candidate):\n    assert candidate(3)\n    assert not candidate(4)\n",
-    "an import of the program": "from solution import is_odd\ndef test_odd():\n    assert is_odd(3)\n"
-    "    assert not is_odd(4)\n",
-    "functions that a main would call": "def one():\n    assert is_odd(3)\ndef two():\n    assert not is_odd(4)\n"
-    "def main():\n    one()\n    two()\n",
-    "an exception": "def test_odd():\n    try:\n        is_odd('x')\n        assert False\n"
-    "    except TypeError:\n        pass\n"
-    "    assert not is_odd(4)\n",
-}
-
-
-@pytest.mark.parametrize("place", IN_PLACES)
-def test_assertions_count_wherever_the_tests_have_them(tmp_path, place):
-    rows = [{"question": f"is a number odd {i}", "test": IN_PLACES[place], "entry_point": "is_odd"} for i in range(12)]
-    path = tmp_path / "odd.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    task = make_task(Code(path=str(path), validation=0.3), TOKENIZER)
-    prompt = task.train[0]
-    assert said(task, prompt, "hm</think>```python\ndef is_odd(n):\n    return n % 2 == 1\n```") == "right"
-    for wrong in ("return True", "return None", "pass"):
-        assert said(task, prompt, f"hm</think>```python\ndef is_odd(n):\n    {wrong}\n```") == "wrong", wrong
-
-
-def test_assertions_that_never_run_make_no_program_right(tmp_path):
-    path = tmp_path / "odd.jsonl"
-    test = "if is_odd(4) is None:\n    assert is_odd(3)\n"
-    rows = [{"question": f"is a number odd {i}", "test": test, "entry_point": "is_odd"} for i in range(12)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    task = make_task(Code(path=str(path), validation=0.3), TOKENIZER)
-    assert said(task, task.train[0], "hm</think>```python\ndef is_odd(n):\n    return n % 2 == 1\n```") == "wrong"
 
 
 @pytest.mark.parametrize(
@@ -274,46 +186,6 @@ def test_tests_that_nothing_can_call_leave_their_row_out(tmp_path, test, message
     (row,) = task.left_out
     assert (row.where, row.reason) == ("odd.jsonl:21", "cannot be judged")
     assert message in row.detail
-
-
-APPS = {
-    "input_output": json.dumps({"fn_name": "twice", "inputs": [[2], [5]], "outputs": [[4], [10]]}),
-    "starter_code": "class Solution:\n    def twice(self, n: int) -> int:\n        ",
-}
-
-
-def test_rows_of_apps_are_read_as_published_and_those_without_tests_are_left_out(tmp_path):
-    path = tmp_path / "apps.jsonl"
-    rows = [APPS | {"question": f"q{i}"} for i in range(20)] + [{"question": "none", "input_output": ""}]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    task = make_task(Code(path=str(path), validation=0.3), TOKENIZER)
-    assert [(row.where, row.reason) for row in task.left_out] == [("apps.jsonl:21", "cannot be judged")]
-    right = "class Solution:\n    def twice(self, n):\n        return 2 * n\n"
-    assert said(task, task.train[0], f"hm</think>```python\n{right}```") == "right"
-    assert said(task, task.train[0], f"hm</think>```python\n{right.replace('2 * n', '[2 * n]')}```") == "wrong"
-
-
-@pytest.mark.parametrize(
-    ("printed", "expected", "outcome"),
-    [
-        ("4.0", "4", "right"),
-        ("0.5", "0.50", "right"),
-        ("1e2", "100", "right"),
-        ("-0", "0", "right"),
-        ("3.14159265", "3.1415927", "right"),
-        ("3.0000001", "3", "wrong"),
-        ("3.15", "3.14", "wrong"),
-        ("7", "007", "wrong"),
-        ("yes", "YES", "wrong"),
-        ("1 2", "1\n2", "wrong"),
-        ("10", "1 0", "wrong"),
-        ("inf", "1e999", "wrong"),
-    ],
-)
-def test_numbers_on_standard_output_count_by_value_and_text_as_it_is(tmp_path, printed, expected, outcome):
-    row = {"tests": [{"stdin": "", "stdout": f"{expected}\n"}]}
-    task, prompt = one_of(tmp_path, Code, row | {"question": "print it"})
-    assert said(task, prompt, f"hm</think>```python\nprint({printed!r})\nexit()\n```") == outcome
 
 
 LEETCODE = {

@@ -9,20 +9,6 @@ SCRIPT = "n = int(input())\nprint(n * 2)"
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["", "python", "Python", "PYTHON", "py", "py3", "python3", "python3.11", "Python 3.11", "Python 3", "{python}",
-     "{.python .numberLines}", "python title='a.py'", "python {linenos=true}", "python:area.py", "ipython3", "area.py",
-     " python ", "python\t", "code"],
-)  # fmt: skip
-@pytest.mark.parametrize("fence", ["```", "````", "~~~"])
-@pytest.mark.parametrize("closed", [True, False])
-def test_a_block_of_any_name_and_fence_is_found(name, fence, closed):
-    end = f"\n{fence}\nDone." if closed else "\n"
-    assert program_in(f"My program:\n\n{fence}{name}\n{CODE}{end}").text == CODE
-    assert program_in(f"My program:\n\n{fence}{name}\n{CODE}{end}".replace("\n", "\r\n")).text == CODE
-
-
-@pytest.mark.parametrize(
     "after",
     ["```bash\npython area.py\n```", "```shell\n$ python area.py\n```", "```json\n[12]\n```", "```text\n12\n```",
      "```output\n12\n```", "```\n12\n```", "```\nYES\n```", "```\n3 4\n12\n```", "```console\npython\n```", "``` \n```",

@@ -11,10 +11,6 @@ from scalerl.tasks import make_task
 from scalerl.tokens.pretrained import PretrainedTokenizer
 from scalerl.tokens.symbols import SymbolTokenizer
 
-QWEN3 = TEMPLATE.removesuffix("{% endif %}") + (
-    "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}{% endif %}"
-)
-
 
 @pytest.fixture
 def problems(tmp_path):
@@ -41,14 +37,6 @@ def test_a_right_answer_is_right_with_thinking_and_without(tmp_path, problems, h
     assert task.judge(prompt, list(tokenizer.encode("no"))).outcome == "unparsable"
 
 
-def test_with_thinking_a_response_without_its_end_has_no_answer(tmp_path, problems):
-    tokenizer = PretrainedTokenizer(text_model(tmp_path / "qwen", thinks=False))
-    task = make_task(problems, tokenizer)
-    assert (
-        task.judge(task.train[0], list(tokenizer.encode(f"\\boxed{{{task.train[0].answer}}}"))).outcome == "unparsable"
-    )
-
-
 @pytest.mark.parametrize("thinks", [True, False])
 def test_a_demonstration_is_right_and_read_as_it_was_written(tmp_path, problems, thinks):
     own, theirs = SymbolTokenizer(thinks=thinks), PretrainedTokenizer(text_model(tmp_path / "q"), thinks=thinks)
@@ -64,15 +52,6 @@ def test_a_demonstration_is_right_and_read_as_it_was_written(tmp_path, problems,
     assert prompt is not None
     assert " are " in theirs.decode(response)
     assert theirs.decode(response).endswith(f"\\boxed{{{prompt.answer}}}")
-
-
-def test_a_template_is_asked_for_no_thinking_only_where_there_is_none(tmp_path):
-    folder = text_model(tmp_path / "qwen3", template=QWEN3)
-    start = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
-    thinking, plain = (PretrainedTokenizer(folder, thinks=thinks) for thinks in (True, False))
-    assert thinking.decode(thinking.encode(start)).endswith("assistant\n")
-    assert thinking.prompt("Hi") == thinking.encode(start + "<think>\n")
-    assert plain.prompt("Hi") == plain.encode(start + "<think>\n\n</think>\n\n")
 
 
 def test_a_template_that_opens_thinking_is_refused_where_there_is_none(tmp_path):

@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 
 from scalerl.tokens.pieces import pieces_of
 from scalerl.tokens.pretrained import PretrainedTokenizer
-from scalerl.tokens.reader import ENDED, MARK, Reader, StatedAnswer, matched
+from scalerl.tokens.reader import ENDED, Reader, StatedAnswer
 
 ALPHABET = pre_tokenizers.ByteLevel.alphabet()
 CORPORA = {
@@ -58,19 +58,6 @@ def vocabulary(request):
 def random_texts(count, seed):
     rng = np.random.default_rng(seed)
     return ["".join(PARTS[i] for i in rng.integers(len(PARTS), size=rng.integers(1, 30))) for _ in range(count)]
-
-
-def test_vocabularies_of_this_test_merge_the_mark_with_what_stands_beside_it():
-    names = {one: [piece.decode(errors="replace") for piece in merged(CORPORA[one])] for one in CORPORA}
-    assert ">\n\n" in names["next lines"]
-    assert any(name.endswith("k>") and name != "k>" for name in names["neighbours"])
-    assert any(b"\n" in piece and b">" in piece for piece in merged(CORPORA["code"]))
-
-
-def merged(corpus):
-    tokenizer = byte_level(corpus)
-    pieces = pieces_of(tokenizer, len(tokenizer), silent=(), where=Path("here"))
-    return [piece for piece in pieces if len(piece) > 1 and set(piece) & set(MARK)]
 
 
 def test_what_tokens_write_is_what_the_library_decodes(vocabulary):
@@ -122,30 +109,11 @@ def check(reader, tokens):
 
 
 def test_an_answer_begins_after_the_token_that_ends_thinking():
-    reader = Reader((b"so", b"</", b"think", b">\n\n4", b"2", b""), thinks=True)
+    reader = Reader((b"so", b"</", b"think", b">\n\n4", b"2", b"", b"a</think>b", b"c</think>d"), thinks=True)
     assert reader.answer([0, 1, 2, 3, 4, 5]) == StatedAnswer(text="\n\n42", tokens=[4, 5])
     assert reader.answer([0, 1, 2, 4, 3]) is None
     assert reader.answer([1, 5, 2, 5, 3]) == StatedAnswer(text="\n\n4", tokens=[])
-
-
-def test_only_the_first_end_of_thinking_counts():
-    reader = Reader((b"a</think>b", b"c</think>d"), thinks=True)
-    assert reader.answer([0, 1]) == StatedAnswer(text="bc</think>d", tokens=[1])
-
-
-@pytest.mark.parametrize(
-    ("piece", "before", "after"),
-    [
-        (b"k>\n", 6, (8, 2)),
-        (b"<<", 0, (1, 2)),
-        (b"<", 5, (1, 1)),
-        (b"/", 1, (2, 1)),
-        (b"/", 2, (0, 1)),
-        (b"", 3, (3, 0)),
-    ],
-)
-def test_a_piece_moves_the_mark_on_or_back(piece, before, after):
-    assert matched(piece, before) == after
+    assert reader.answer([6, 7]) == StatedAnswer(text="bc</think>d", tokens=[7])  # only the first end counts
 
 
 def test_without_thinking_the_whole_response_is_the_answer():

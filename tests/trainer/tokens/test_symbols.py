@@ -3,7 +3,7 @@
 import pytest
 
 from scalerl.tokens import TOKENIZERS
-from scalerl.tokens.characters import PHRASE, CharacterTokenizer
+from scalerl.tokens.characters import CharacterTokenizer
 from scalerl.tokens.symbols import SymbolTokenizer
 
 TEXTS = ("2+2?", "Zürich\n\tπ ≈ 3.14", "", "a<think>b</think>c", "<b>", "</think></think>")
@@ -45,10 +45,6 @@ def test_every_interruption_ends_in_the_end_of_thinking(name):
     phrase = tokenizer.encode(tokenizer.interruption)
     assert phrase[-len(tokenizer.end_think) :] == tokenizer.end_think
     assert max(*phrase, *tokenizer.eos_ids, tokenizer.pad_id) < tokenizer.size
-
-
-def test_the_paper_s_phrase_is_the_interruption_of_text():
-    assert PHRASE == "Okay, time is up. Let me stop thinking and formulate a final answer now. </think>"
 
 
 def test_symbols_refuse_what_they_cannot_write():

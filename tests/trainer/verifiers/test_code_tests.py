@@ -137,36 +137,23 @@ def test_a_program_that_does_not_do_its_work_is_wrong(sandbox, program):
     assert judge(sandbox, program, SQUARES) == "wrong"
 
 
+# Others are in `programs.jsonl`.
 FORGERIES = {
-    "a value that equals everything": "class Any(int):\n    __eq__ = lambda *_: True\n    __hash__ = int.__hash__\n"
-    "def square(n): return Any(1)",
-    "a patched comparison": "import math, builtins\nmath.isclose = lambda *_, **__: True\n"
-    "builtins.all = lambda _: True\nbuiltins.len = lambda _: 4\ndef square(n): return 1",
-    "a patched encoder": "import json\njson.dumps = lambda _: '{\"right\": true}'\ndef square(n): return 1",
     "more lines than questions": "import os\nfor fd in range(3, 20):\n    try: os.write(fd, b'0\\n9\\n144\\n1\\n')\n"
     "    except OSError: pass\ndef square(n): return 0",
-    "fewer lines than questions": "import os\nfor fd in range(3, 20):\n    try: os.write(fd, b'0\\n9\\n')\n"
-    "    except OSError: pass\nos._exit(0)",
-    "no JSON": "import os\nfor fd in range(3, 20):\n    try: os.write(fd, b'right\\n' * 4)\n"
-    "    except OSError: pass\nos._exit(0)",
     "JSON nested beyond any stack": "import os\nfor fd in range(3, 20):\n    try: os.write(fd, b'[' * 200000)\n"
     "    except OSError: pass\nos._exit(0)",
     "the expected values of the frames around it": "import sys\ndef square(n):\n    frame = sys._getframe()\n"
     "    while frame:\n        for value in [*frame.f_locals.values()]:\n"
     "            if isinstance(value, dict) and 'expected' in value: return value['expected']\n"
     "        frame = frame.f_back",
-    "the expected values of the request": "import gc\ndef square(n):\n    for thing in gc.get_objects():\n"
-    "        if isinstance(thing, dict) and isinstance(thing.get('expected'), int): return thing['expected']",
     "containers that hold themselves": "def square(n):\n    a = []\n    a.append(a)\n    return a",
     "a list as deep as the stack": "def square(n):\n    a = []\n    for _ in range(900): a = [a]\n    return a",
     "a forged list as deep as the stack": "import os\nfor fd in range(3, 20):\n"
     "    try: os.write(fd, (b'{\"list\": [' * 320 + b']}' * 320 + b'\\n') * 4)\n    except OSError: pass\nos._exit(0)",
-    "forged numbers": 'import os\nfor fd in range(3, 20):\n    try: os.write(fd, b\'{"int": "x"}\\n\' * 4)\n'
-    "    except OSError: pass\nos._exit(0)",
     "forged decimal digits": "import os\nfor fd in range(3, 20):\n    try: os.write(fd, (b'9' * 5000 + b'\\n') * 4)\n"
     "    except OSError: pass\nos._exit(0)",
     "an integer of a million digits": "def square(n): return 1 << 4000000",
-    "a generator": "def square(n): yield n * n",
 }
 
 
@@ -220,91 +207,24 @@ def test_what_the_harness_never_writes_is_refused(wire):
 
 
 NAN, INF = float("nan"), float("inf")
+# Ordinary numbers and texts are in `programs.jsonl`.
+SAME = [
+    (1e20, 1e20 * (1 + 5e-10)), (0.25, 0.25 * (1 + 5e-7)), (1.0, True), ({"a": 0.1 + 0.2}, {"a": 0.3}), ([NAN], [NAN]),
+    (1e-10, 0.0), (NAN, NAN), (INF, INF), (10**308, 1e308), ([], ()), ({1: "a"}, {"1": "a"}),
+    ({(1, 2): 3}, {(1, 2): 3}), ({1, 2}, frozenset({2, 1})), (None, None),
+]  # fmt: skip
+DIFFERENT = [
+    ("4", 4), (None, 0), (None, False), (1e20, 1e20 * (1 + 5e-9)), ("4.0", 4.0), (INF, NAN), (INF, 10.0), (1e-8, 0.0),
+    (NAN, 1.0), (1.0, NAN), (10**400, INF), (10**400, 1.0), (1.0, 10**400), (NAN, 10**400), (-INF, INF),
+    (1.7e308, -1.7e308), ({10**5000: 1}, {"1": 1}), ([1, 2], [2, 1]), ([1], [1, 1]), ([1, 1], [1]), ([1], {1}),
+    ({1}, [1]), ("ab", ["a", "b"]), ({"a": 1}, {"a": 1, "b": 2}), ({"a": 1, "b": 2}, {"a": 1}), ({1: 1}, {2: 1}),
+    ({}, []), (OTHER, OTHER.__class__), (OTHER, None), ("", None),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        (4, 4),
-        (True, True),
-        (4, 4.0),
-        (0.1 + 0.2, 0.3),
-        (1e20, 1e20 * (1 + 5e-10)),
-        (0.25, 0.25 * (1 + 5e-7)),
-        (4.0, 4),
-        (2500003.0, 2500003),
-        (1.0, True),
-        ([2.0, [3]], [2, [3.0]]),
-        ({"a": 0.1 + 0.2}, {"a": 0.3}),
-        ([NAN], [NAN]),
-        (3, 3.0000001),
-        (1e-10, 0.0),
-        (NAN, NAN),
-        (INF, INF),
-        (10**308, 1e308),
-        ([1, [2.0, "x"]], (1, [2, "x"])),
-        ([], ()),
-        ({1: [0.3]}, {1: [0.1 + 0.2]}),
-        ({1: "a"}, {"1": "a"}),
-        ({(1, 2): 3}, {(1, 2): 3}),
-        ({1, 2}, frozenset({2, 1})),
-        (None, None),
-    ],
-)
-def test_these_are_the_same(answer, expected):
-    assert same(answer, expected)
-
-
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        (5, 4),
-        (10**20 + 1, 10**20),
-        ("4", 4),
-        (4, "4"),
-        (None, 0),
-        (None, False),
-        (1e20, 1e20 * (1 + 5e-9)),
-        (2500003.5, 2500003),
-        (2500003.5, 2500003.0),
-        (3.0000001, 3),
-        (4.0000000001, 4),
-        (float(10**18), 10**18 + 1),
-        (1e-10, 0),
-        (1e-10, False),
-        ([1, [2.0000001]], [1, [2]]),
-        ({"a": 2.0000001}, {"a": 2}),
-        ("4.0", 4.0),
-        (INF, NAN),
-        (INF, 10.0),
-        (1e-8, 0.0),
-        (NAN, 1.0),
-        (1.0, NAN),
-        (10**400, INF),
-        (10**400, 1.0),
-        (1.0, 10**400),
-        (INF, 10**400),
-        (NAN, 10**400),
-        (-INF, INF),
-        (1.7e308, -1.7e308),
-        ({10**5000: 1}, {"1": 1}),
-        ([1, 2], [2, 1]),
-        ([1], [1, 1]),
-        ([1, 1], [1]),
-        ([1], {1}),
-        ({1}, [1]),
-        ("ab", ["a", "b"]),
-        ({"a": 1}, {"a": 1, "b": 2}),
-        ({"a": 1, "b": 2}, {"a": 1}),
-        ({1: 1}, {2: 1}),
-        ({}, []),
-        (OTHER, OTHER.__class__),
-        (OTHER, None),
-        ("", None),
-    ],
-)
-def test_these_are_not_the_same(answer, expected):
-    assert not same(answer, expected)
+def test_values_are_the_same_up_to_rounding_and_the_kind_of_list():
+    assert [pair for pair in SAME if not same(*pair)] == []
+    assert [pair for pair in DIFFERENT if same(*pair)] == []
 
 
 def test_lines_are_compared_without_regard_to_spaces_at_their_ends_and_between_words():
@@ -336,18 +256,6 @@ def test_these_lines_are_not_the_same(answer, expected):
     assert not same_lines([answer], [expected])
     assert not same_lines(["1", answer], ["1", expected])
     assert not same_lines([expected, answer], [expected])
-
-
-@pytest.mark.parametrize("end", ["exit", "quit", "sys.exit"])
-def test_exit_and_quit_end_a_program_as_in_ordinary_python(sandbox, end):
-    test = [StdioTest(stdin="0\n", stdout="none\n"), StdioTest(stdin="8\n", stdout="4\n")]
-    program = "import sys\nn = int(input())\nif n == 0:\n    print('none')\n    {}\nprint(n // 2)"
-    assert judge(sandbox, program.format(f"{end}()"), test) == "right"
-    assert judge(sandbox, program.format(f"{end}(0)"), test) == "right"
-    assert judge(sandbox, program.format(f"{end}(1)"), test) == "wrong"
-    assert judge(sandbox, program.format(f"{end}('an error')"), test) == "wrong"
-    assert judge(sandbox, f"def square(n):\n    {end}()", SQUARES) == "wrong"
-    assert judge(sandbox, f"def square(n): return n * n\n{end}()", SQUARES) == "wrong"
 
 
 def test_tests_are_read_as_a_task_file_writes_them():

@@ -18,13 +18,13 @@ PIECES = [
     "_", "*", "** a", "`a", "$", "$$ a", "\\[ a", "<answer>", "<answer>a ", "answer is ", "\\boxed{", "\\boxed{1}, ",
     "\\text{a}", "a ", "1 ", "1/", "(", "~~a", "not ", "no, ", "A or ", "A.\n", "\n", "- ", "```\n", "```python\nx=1\n",
     "```python\nf()\n```\n", "~~~\n", "def f(): pass\n", "because ", "\\", "{", "'", "½", "x = ", "1:2:", "é", "1.",
-    "10^", "\r\n",
+    "10^", "\r\n", "B ", "(B)", "option: ", "\\text{", "\n*",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_no_repeated_piece_takes_long(piece):
-    for before, after in (("", ""), ("answer is ", ""), ("", "\nThe answer is B."), ("It is ", " !x")):
+    for before, after in (("", ""), ("answer is ", ""), ("B", "}\nThe answer is B."), ("It is ", " !x")):
         assert seconds_of(before + piece * (NUM_CHARS // len(piece)) + after) < MOST_S, before + after
 
 
@@ -40,3 +40,8 @@ def seconds_of(text):
     with contextlib.suppress(ValueError):  # too long, or empty
         gold_answer(text[:20_000])
     return time.process_time() - start
+
+
+@pytest.mark.parametrize("text", ["B " * 50_000, "(" * 100_000, "answer is " * 10_000, "*" * 100_000, "\n" * 300_000])
+def test_long_answers_end_in_their_letter(text):
+    assert verify_choice(text + "\nThe answer is B.", "B", num_choices=4) == "right"

@@ -6,13 +6,10 @@ import pytest
 from places import DATA
 
 from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut
-from scalerl.tasks.code_test_forms import written_tests
-from scalerl.tasks.python_test_code import PythonSource
 from scalerl.verifiers import python_tests
 from scalerl.verifiers.python_tests import PythonTest, judge_python
 
-HOSTILE = ["busy_threads", "closes_channel", "floods_stderr", "floods_stdout", "fork_bomb", "infinite_loop"]
-HOSTILE += ["kills_everyone", "memory_bomb", "segfault", "setsid_daemon", "stops_itself", "traces"]
+HOSTILE = ["closes_channel", "floods_stdout", "fork_bomb", "kills_everyone"]
 TIGHT = Limits(wall_s=1.0, cpu_s=0.5, memory_mb=256, processes=16, output_kb=256, file_mb=16, files=500)
 ROOMY = Limits(wall_s=20.0, cpu_s=5.0, memory_mb=256)
 SQUARE = PythonTest(code="for n in (0, 3, -12, 10**20):\n    assert f(n) == n * n", names=("f",))
@@ -231,27 +228,6 @@ def test_answers_larger_than_a_pipe_arrive_whole(sandbox):
 
 
 ODD, ALWAYS = "def f(n): return n % 2 == 1", "def f(n): return True"
-TESTED = {
-    "a function": "def test_odd():\n    assert f(3)\n    assert not f(4)",
-    "a list of functions": ["def test_three():\n    assert f(3)", "def test_four():\n    assert not f(4)"],
-    "a class": "class TestOdd:\n    def setup_method(self):\n        self.n = 4\n    def test(self):\n"
-    "        assert not f(self.n)",
-    "unittest": "import unittest\nclass Odd(unittest.TestCase):\n    def setUp(self):\n        self.n = 4\n"
-    "    def test(self):\n        self.assertFalse(f(self.n))\nif __name__ == '__main__':\n    unittest.main()",
-    "the main part": "def test_odd(n):\n    assert not f(n)\nif __name__ == '__main__':\n    test_odd(4)",
-    "a coroutine": "async def test_odd():\n    assert not f(4)",
-    "an imported name": "from solution import f as odd\n\ndef test_odd():\n    assert not odd(4)",
-    "a subtest": "import unittest\nclass Odd(unittest.TestCase):\n    def test(self):\n        for n in (2, 4):\n"
-    "            with self.subTest(n=n):\n                self.assertEqual(f(n), False)",
-}
-
-
-@pytest.mark.parametrize("what", TESTED)
-def test_tests_are_run_wherever_they_stand(sandbox, what):
-    tests = written_tests(TESTED[what], "here", PythonSource(entry_point="f"))
-    assert isinstance(tests, PythonTest)
-    assert judge_python(ODD, tests, sandbox=sandbox, limits=ROOMY) == "right"
-    assert judge_python(ALWAYS, tests, sandbox=sandbox, limits=ROOMY) == "wrong"
 
 
 @pytest.mark.parametrize(

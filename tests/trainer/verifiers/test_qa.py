@@ -46,22 +46,6 @@ def test_an_exact_match_with_any_gold_answer_is_enough():
     assert not exact_match("Tower Eiffel", ["La Tour Eiffel", "Eiffel Tower"])
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "Eiffel Tower",
-        "The answer is the Eiffel Tower.",
-        "Answer: Eiffel Tower",
-        "**Answer:** the Eiffel Tower",
-        "\\boxed{Eiffel Tower}",
-        "The answer is Big Ben. No.\nThe answer is Eiffel Tower.",
-    ],
-)
-def test_the_stated_part_of_a_response_is_compared(answer):
-    assert verify_qa(answer, ["La Tour Eiffel", "Eiffel Tower"]) == "right"
-    assert verify_qa(answer, ["Big Ben"]) == "wrong"
-
-
 def test_f1_makes_an_answer_right_only_where_asked():
     answer, gold = "the city of Paris", ["Paris"]
     assert verify_qa(answer, gold) == "wrong"

@@ -21,12 +21,12 @@ def num_samples(subject: Subject, made: MadeTask) -> int:
     return getattr(made.settings, "samples", subject.recipe.evaluation.samples)
 
 
-def standard_errors(num_prompts: int, samples: int, rate: float = 0.5) -> tuple[float, float]:
-    """Standard errors of a pass rate: from sampling alone with fixed prompts, and at most with newly drawn prompts.
+def standard_errors(num_prompts: int, samples: int) -> tuple[float, float]:
+    """Standard errors of a pass rate of .5: from sampling alone with fixed prompts, and at most with newly drawn ones.
 
-    sqrt(p (1 - p) / (n k)), and sqrt(p (1 - p) / n): all samples of a prompt may agree.
+    With p = 0.5, sqrt(p (1 - p) / (n k)), and sqrt(p (1 - p) / n): all samples of a prompt may agree.
     """
-    variance = rate * (1 - rate) / num_prompts
+    variance = 0.5 * 0.5 / num_prompts
     return math.sqrt(variance / samples), math.sqrt(variance)
 
 

@@ -37,7 +37,6 @@ from scalerl.recipe.axes import (
     Grpo,
     Gspo,
     Interruption,
-    Kl,
     LengthPenalty,
     Loss,
     NoCritic,
@@ -52,8 +51,8 @@ from scalerl.recipe.axes import (
 )
 from scalerl.recipe.cluster import Accelerator, ChargedAttention, FreeAttention, Virtual, Wall
 from scalerl.recipe.correction import Correction, NoCorrection, RatioMask, Truncate, TrustRegion
-from scalerl.recipe.generator import BuiltInGenerator, Vllm
-from scalerl.recipe.learner import DeepSpeedSettings, FsdpSettings, LearnerSettings, TorchSettings
+from scalerl.recipe.generator import Vllm
+from scalerl.recipe.learner import DeepSpeedSettings, FsdpSettings, LearnerSettings
 from scalerl.recipe.models import LlamaModel, Model, MoeModel, PretrainedModel
 from scalerl.recipe.one_task import ALL
 from scalerl.recipe.own import Own, OwnLoss
@@ -61,8 +60,6 @@ from scalerl.recipe.own_task import CustomTask
 from scalerl.recipe.reasoning_gym import ReasoningGym
 from scalerl.recipe.resolved import ResolvedRecipe
 from scalerl.recipe.scale import (
-    BatchSize,
-    Evaluation,
     Generation,
     Optimiser,
     Scale,
@@ -71,7 +68,6 @@ from scalerl.recipe.scale import (
 from scalerl.recipe.tasks import (
     AnyTask,
     Code,
-    Downstream,
     FileSettings,
     KSmallest,
     Math,
@@ -84,8 +80,6 @@ __all__ = [
     "ALL",
     "Accelerator",
     "AnyTask",
-    "BatchSize",
-    "BuiltInGenerator",
     "ChargedAttention",
     "Cispo",
     "Code",
@@ -93,8 +87,6 @@ __all__ = [
     "CustomTask",
     "Dapo",
     "DeepSpeedSettings",
-    "Downstream",
-    "Evaluation",
     "FileSettings",
     "FreeAttention",
     "FsdpSettings",
@@ -103,7 +95,6 @@ __all__ = [
     "Gspo",
     "Interruption",
     "KSmallest",
-    "Kl",
     "LearnerSettings",
     "LengthPenalty",
     "LlamaModel",
@@ -132,7 +123,6 @@ __all__ = [
     "Recipe",
     "ResolvedRecipe",
     "Scale",
-    "TorchSettings",
     "Truncate",
     "TrustRegion",
     "Uniform",

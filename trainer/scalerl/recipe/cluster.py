@@ -42,7 +42,7 @@ class ChargedAttention(Frozen):
 
 
 class FreeAttention(Frozen):
-    """Attention takes no time, and a decode step reads only the weights, as in runs from before `attention`."""
+    """Attention takes no time, and a decode step reads only the weights."""
 
     type: Literal["free"] = "free"
 

@@ -197,6 +197,5 @@ AnyRecipe = ResolvedRecipe | CommandRecipe
 
 def recipe_from_stored(stored: dict[str, Any]) -> AnyRecipe:
     """The recipe in a recipe.json."""
-    if stored.get("type") == "command":
-        return CommandRecipe.model_validate(stored)
-    return ResolvedRecipe.from_stored(stored)
+    kind = CommandRecipe if stored.get("type") == "command" else ResolvedRecipe
+    return kind.model_validate(stored)

@@ -3,14 +3,13 @@
 import hashlib
 from pathlib import Path
 
+from scalerl.durable import file_sha256
+
 
 def content_sha256(path: Path, setting: str) -> str:
     """SHA-256 of a file, or of the names and hashes of a folder's files; `setting` names it in an error."""
     try:
-        if path.is_dir():
-            return _of_folder(path)
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return _of_folder(path) if path.is_dir() else file_sha256(path)
     except FileNotFoundError:
         raise ValueError(f"{setting}: no file or folder {path}; a relative path starts at the current folder") from None
     except OSError as error:

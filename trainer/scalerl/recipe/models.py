@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from scalerl.durable import file_sha256
 from scalerl.frozen import Count, Frozen
 
 NUM_EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
@@ -171,8 +172,7 @@ def model_sha256(folder: Path) -> str:
 @lru_cache(maxsize=1024)
 def _hash(path: Path, size: int, modified_ns: int) -> str:
     """SHA-256 of a file, cached while its size and time stay the same."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_sha256(path)
 
 
 def _type_of(data: Any) -> Any:

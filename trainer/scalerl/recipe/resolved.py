@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 from typing import Any, Self
@@ -49,54 +50,9 @@ class ResolvedRecipe(Recipe, Scale):
     """A recipe and a scale in one namespace: everything that determines a run, apart from its seed."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        in_flight = self.cluster.generators * self.cluster.slots
-        k = self.off_policy.k
-        if in_flight > (k + 1) * self.batch.prompts * self.batch.generations and self.off_policy.type == "pipeline":
-            raise ValueError(
-                f"cluster: {in_flight} decoding slots hold more than k + 1 = {k + 1} batches of "
-                f"{self.batch.prompts} x {self.batch.generations} rollouts, so most slots could never be filled; "
-                f"use at most {(k + 1) * self.batch.prompts * self.batch.generations}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _has_keys_to_recompute(self) -> Self:
-        if self.kv == "recompute" and self.off_policy.type == "ppo_off_policy":
-            raise ValueError(
-                "kv 'recompute' has no effect with off_policy 'ppo_off_policy': no rollout is unfinished when weights "
-                "change; remove kv, or use off_policy 'pipeline'"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _loss_can_clip(self) -> Self:
-        if isinstance(self.loss, Cispo | OwnLoss) or not self.corrects_by_start or self.steps_of_a_round > 1:
-            return self
-        raise ValueError(
-            f"correction {self.correction.type!r}: {self.loss.type} then clips pi_train / pi_start, which is 1 when a "
-            f"round has one optimiser step, so its clip has no effect; use epochs of at least 2, ppo_off_policy with k "
-            f"of at least 2, or loss cispo, which has the same gradient"
-        )
-
-    @model_validator(mode="after")
-    def _values_can_clip(self) -> Self:
-        if self.critic.type == "none" or self.critic.value_clip is None or self.steps_of_a_round > 1:
-            return self
-        raise ValueError(
-            f"critic.value_clip {self.critic.value_clip:g} has no effect when a round has one optimiser step, because "
-            f"values have not changed since its start; set value_clip: null, or use epochs of at least 2, or "
-            f"ppo_off_policy with k of at least 2"
-        )
-
-    @model_validator(mode="after")
-    def _interrupts_thinking(self) -> Self:
-        if self.length_control.type == "interruption" and not self.generation.thinks:
-            raise ValueError(
-                "length_control 'interruption' cuts thinking short and has no effect with generation.thinking 'none'; "
-                "use length_control.type 'none', which truncates a response after generation.answer tokens, or "
-                "'penalty'; or set generation.thinking to a number of tokens"
-            )
+    def _fits_together(self) -> Self:
+        if conflict := next(conflicts(self), None):
+            raise ValueError(conflict)
         return self
 
     @property
@@ -109,72 +65,6 @@ class ResolvedRecipe(Recipe, Scale):
         """Layout of the sequences in a pass: by default the fastest in which the balance of experts is measured."""
         by_sequence = self.model.type == "moe" or self.router_loss > 0
         return self.optimiser.packing or ("sequences" if by_sequence else "prompts")
-
-    @model_validator(mode="after")
-    def _router_sees_sequences(self) -> Self:
-        if self.optimiser.packing == "prompts" and self.router_loss > 0:
-            raise ValueError(
-                "optimiser.packing 'prompts' computes a prompt once for several sequences, but model.router_loss is "
-                "computed per sequence; use packing 'sequences', or a router_loss of 0"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _head_has_parts(self) -> Self:
-        model = self.model
-        if self.generator.type == "torch" and model.type != "pretrained" and model.hidden % self.generator.head_parts:
-            raise ValueError(
-                f"generator.head_parts {self.generator.head_parts}: a hidden width of {model.hidden} cannot be divided "
-                f"into this many equal parts; use a divisor of it"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _can_be_served(self) -> Self:
-        model = self.model
-        if self.generator.type == "vllm" and model.type != "pretrained":
-            refuse_split(self.generator, heads=model.heads, kv_heads=model.heads, mlp=model.mlp)
-            if self.device == "cpu":
-                refuse_on_cpu(self.generator, model.hidden // model.heads)
-        return self
-
-    @model_validator(mode="after")
-    def _can_be_driven(self) -> Self:
-        if self.generator.type == "vllm" and self.generator.driver == "async" and self.cluster.type == "virtual":
-            raise ValueError(
-                "generator.driver 'async' chooses as many tokens as the machine has time for, but cluster.type "
-                "'virtual' is a clock that counts decode steps; remove driver, or use cluster.type 'wall'"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _shards_can_train(self) -> Self:
-        kind = self.learner.type
-        if kind == "torch":
-            return self
-        if self.parameters not in ("fp32", "mixed"):
-            raise ValueError(
-                f"learner {kind!r} keeps weights and moments in FP32, but parameters is {self.parameters!r}; "
-                f"use parameters 'mixed', whose products are BF16, or 'fp32', or learner 'torch'"
-            )
-        if self.critic.type != "none" and self.critic.parameters != "fp32":
-            raise ValueError(
-                f"learner {kind!r} keeps weights and moments in FP32, but critic.parameters is "
-                f"{self.critic.parameters!r}; use 'fp32', or learner 'torch'"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _adapter_fits(self) -> Self:
-        if self.adapter.type == "none":
-            return self
-        refuse_unfit(self.adapter, self.model)
-        if self.critic.type != "none":
-            raise ValueError(
-                f"critic {self.critic.type!r} trains a whole network of its own, but adapter.type is "
-                f"{self.adapter.type!r}; use critic type 'none', or adapter type 'none'"
-            )
-        return self
 
     @property
     def batches_of_a_round(self) -> int:
@@ -251,19 +141,6 @@ class ResolvedRecipe(Recipe, Scale):
         moved = {name: own.moved(folder) for name, own in self.own.items() if name in Recipe.model_fields}
         return self.model_copy(update={**moved, "tasks": tasks})
 
-    @model_validator(mode="after")
-    def _own_files_differ(self) -> Self:
-        found: dict[str, tuple[str, str]] = {}
-        for setting, own in self.own.items():
-            for name, sha256 in own.files.items():
-                other, its_sha256 = found.setdefault(name, (setting, sha256))
-                if its_sha256 != sha256:
-                    raise ValueError(
-                        f"{setting}: function {own.function!r} and that of {other} use different files named {name}; "
-                        f"give one of them another name"
-                    )
-        return self
-
     def canonical(self, *blocks: str) -> dict[str, Any]:
         """All settings, or those of `blocks`, that determine a run, as plain values; files by hash, not path."""
         settings = without_places(self.model_dump(mode="json", include=set(blocks) or None))
@@ -276,20 +153,6 @@ class ResolvedRecipe(Recipe, Scale):
         if "loss" in settings and self.loss.type in HAD_A_CAP:
             settings["loss"]["max_weight"] = None
         return settings
-
-    @classmethod
-    def from_stored(cls, stored: dict[str, Any]) -> Self:
-        """The recipe in a recipe.json. A file without `cluster.attention` is older than it, and attention was free. A
-        `loss.max_weight` is what `correction` truncates today."""
-        cluster = stored.get("cluster", {})
-        if cluster.get("type", "virtual") == "virtual":
-            stored = {**stored, "cluster": {"attention": LATER["cluster.attention"], **cluster}}
-        if "max_weight" in stored.get("loss", {}):
-            loss = dict(stored["loss"])
-            cap, of = loss.pop("max_weight"), "geometric" if loss["type"] == "gspo" else "token"
-            corrected = {} if cap is None else {"correction": {"type": "truncate", "of": of, "high": cap}}
-            stored = {**stored, "loss": loss, **corrected}
-        return cls.model_validate(stored)
 
     def check_budget(self, compute: float) -> None:
         """Raises ValueError if a run of this much compute, in the scale's unit, ends in steps without effect."""
@@ -317,3 +180,96 @@ def without_places(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: without_places(part) for key, part in value.items() if f"{key}_sha256" not in value}
     return [without_places(part) for part in value] if isinstance(value, list) else value
+
+
+def conflicts(recipe: ResolvedRecipe) -> Iterator[str]:
+    """Each conflict in a sentence with its remedy; a part may raise ValueError with its own."""
+    yield from _of_clock(recipe)
+    yield from _of_policy(recipe)
+    yield from _of_engines(recipe)
+    found: dict[str, tuple[str, str]] = {}
+    for setting, own in recipe.own.items():
+        for name, sha256 in own.files.items():
+            other, its_sha256 = found.setdefault(name, (setting, sha256))
+            if its_sha256 != sha256:
+                yield (
+                    f"{setting}: function {own.function!r} and that of {other} use different files named {name}; give "
+                    f"one of them another name"
+                )
+
+
+def _of_clock(recipe: ResolvedRecipe) -> Iterator[str]:
+    in_flight, k, batch = recipe.cluster.generators * recipe.cluster.slots, recipe.off_policy.k, recipe.batch
+    most = (k + 1) * batch.prompts * batch.generations
+    if in_flight > most and recipe.off_policy.type == "pipeline":
+        yield (
+            f"cluster: {in_flight} decoding slots hold more than k + 1 = {k + 1} batches of {batch.prompts} x "
+            f"{batch.generations} rollouts, so most slots could never be filled; use at most {most}"
+        )
+    if recipe.kv == "recompute" and recipe.off_policy.type == "ppo_off_policy":
+        yield (
+            "kv 'recompute' has no effect with off_policy 'ppo_off_policy': no rollout is unfinished when weights "
+            "change; remove kv, or use off_policy 'pipeline'"
+        )
+
+
+def _of_policy(recipe: ResolvedRecipe) -> Iterator[str]:
+    loss, critic, has_one_step = recipe.loss, recipe.critic, recipe.steps_of_a_round == 1
+    if recipe.corrects_by_start and has_one_step and not isinstance(loss, Cispo | OwnLoss):
+        yield (
+            f"correction {recipe.correction.type!r}: {loss.type} then clips pi_train / pi_start, which is 1 when a "
+            f"round has one optimiser step, so its clip has no effect; use epochs of at least 2, ppo_off_policy with k "
+            f"of at least 2, or loss cispo, which has the same gradient"
+        )
+    if critic.type != "none" and critic.value_clip is not None and has_one_step:
+        yield (
+            f"critic.value_clip {critic.value_clip:g} has no effect when a round has one optimiser step, because "
+            f"values have not changed since its start; set value_clip: null, or use epochs of at least 2, or "
+            f"ppo_off_policy with k of at least 2"
+        )
+    if recipe.length_control.type == "interruption" and not recipe.generation.thinks:
+        yield (
+            "length_control 'interruption' cuts thinking short and has no effect with generation.thinking 'none'; "
+            "use length_control.type 'none', which truncates a response after generation.answer tokens, or "
+            "'penalty'; or set generation.thinking to a number of tokens"
+        )
+    if recipe.optimiser.packing == "prompts" and recipe.router_loss > 0:
+        yield (
+            "optimiser.packing 'prompts' computes a prompt once for several sequences, but model.router_loss is "
+            "computed per sequence; use packing 'sequences', or a router_loss of 0"
+        )
+
+
+def _of_engines(recipe: ResolvedRecipe) -> Iterator[str]:
+    model, generator, learner, critic = recipe.model, recipe.generator, recipe.learner.type, recipe.critic
+    if generator.type == "torch" and model.type != "pretrained" and model.hidden % generator.head_parts:
+        yield (
+            f"generator.head_parts {generator.head_parts}: a hidden width of {model.hidden} cannot be divided into "
+            f"this many equal parts; use a divisor of it"
+        )
+    if generator.type == "vllm" and model.type != "pretrained":
+        refuse_split(generator, heads=model.heads, kv_heads=model.heads, mlp=model.mlp)
+        if recipe.device == "cpu":
+            refuse_on_cpu(generator, model.hidden // model.heads)
+    if generator.type == "vllm" and generator.driver == "async" and recipe.cluster.type == "virtual":
+        yield (
+            "generator.driver 'async' chooses as many tokens as the machine has time for, but cluster.type "
+            "'virtual' is a clock that counts decode steps; remove driver, or use cluster.type 'wall'"
+        )
+    if learner != "torch" and recipe.parameters not in ("fp32", "mixed"):
+        yield (
+            f"learner {learner!r} keeps weights and moments in FP32, but parameters is {recipe.parameters!r}; use "
+            f"parameters 'mixed', whose products are BF16, or 'fp32', or learner 'torch'"
+        )
+    if learner != "torch" and critic.type != "none" and critic.parameters != "fp32":
+        yield (
+            f"learner {learner!r} keeps weights and moments in FP32, but critic.parameters is {critic.parameters!r}; "
+            f"use 'fp32', or learner 'torch'"
+        )
+    if recipe.adapter.type != "none":
+        refuse_unfit(recipe.adapter, model)
+        if critic.type != "none":
+            yield (
+                f"critic {critic.type!r} trains a whole network of its own, but adapter.type is "
+                f"{recipe.adapter.type!r}; use critic type 'none', or adapter type 'none'"
+            )

@@ -3,7 +3,7 @@
     sandbox        runs one program, watches it, and ends it with everything it started
     limits         limits of a program, and its result
 behind it
-    isolation      bubblewrap, else namespaces of our own, else resource limits only
+    isolation      bubblewrap, else namespaces of our own
     inside         code of the interpreter in the sandbox: launcher, supervisor, program
     system_calls   the filter on system calls
     processes      total usage of a program's processes

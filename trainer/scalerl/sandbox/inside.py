@@ -16,14 +16,13 @@ import os
 import resource
 import select
 import sys
-import time
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 FOLDER = "/sandbox"
 POLL_MS = 50
 PIPES = ("control_fd", "status_fd", "program_fd")
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 36, 38
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
@@ -141,7 +140,7 @@ def install_filter(code):
 def become_program(spec):
     """Isolate this process, close the supervisor's pipes, and return the program's text."""
     os.setsid()
-    os.chdir(spec["folder"])
+    os.chdir(FOLDER)
     with open(spec["program_fd"], "rb") as file:
         text = file.read()
     shut_in(spec)
@@ -168,53 +167,16 @@ def supervise(spec, child):
             report = f"ended {wait_status} {usage.ru_utime + usage.ru_stime:.6f}\n"
         elif control in ready:
             report = ""
-        elif num_files(spec["folder"], spec["own_filesystem"], spec["files"]) > spec["files"]:
+        elif num_files() > spec["files"]:
             report = "limit files\n"
     os.write(status, report.encode())
-    if not spec["own_pids"]:
-        kill_descendants()
     os._exit(0)  # the end of process 1 ends every process of its namespace
 
 
-def num_files(folder, own_filesystem, enough):
-    """Number of files and folders below `folder`; stops counting soon after `enough`."""
-    if own_filesystem:
-        state = os.statvfs(folder)
-        return state.f_files - state.f_ffree - 1
-    count = 0
-    for _, folders, files in os.walk(folder):
-        count += len(folders) + len(files)
-        if count > enough:
-            break
-    return count
-
-
-def kill_descendants():
-    """Kill all descendants without a process namespace: this process adopts orphans, so it can wait for all of them."""
-    while True:
-        parents = {}
-        for name in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{name}/stat") as file:
-                    parents[int(name)] = int(file.read().rsplit(")", 1)[1].split()[1])
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-        family = {os.getpid()}
-        while more := {pid for pid, parent in parents.items() if parent in family} - family:
-            family |= more
-        # Stop them first: a process that forks for ever would outrun the killing.
-        for number in (_signal.SIGSTOP, _signal.SIGKILL):
-            for pid in family - {os.getpid()}:
-                try:
-                    os.kill(pid, number)
-                except ProcessLookupError:
-                    continue
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return
-        time.sleep(0.002)
+def num_files():
+    """Number of files and folders in the program's folder, which has a file system of its own."""
+    state = os.statvfs(FOLDER)
+    return state.f_files - state.f_ffree - 1
 
 
 def main():
@@ -232,8 +194,6 @@ def main():
         prctl(PR_SET_PDEATHSIG, _signal.SIGKILL)
         build_tree(spec)
     prctl(PR_SET_DUMPABLE, 0)  # no process in the sandbox may inspect this one
-    if not spec["own_pids"]:
-        prctl(PR_SET_CHILD_SUBREAPER, 1)
     # From inside, process 1 gets only signals that it handles, and Python handles this one by default.
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     child = os.fork()

@@ -2,13 +2,11 @@
 
     bubblewrap   namespaces and file tree by bwrap: only a read-only interpreter and a small folder are visible
     namespaces   the same, made by the interpreter itself with unshare(2) and pivot_root(2)
-    rlimits      only resource limits and the system-call filter: no network and no signals to others, but full access
-                 to the user's files, and no limit on the size of its folder; used only on request
 
 User and number of processes: root runs each program under its own user id, so that `RLIMIT_NPROC` counts that program
-alone. Any other user gets a user namespace, which also counts separately. `rlimits` without root has neither, so the
-limit is added to what the user already runs. The kernel does not apply the limit to root of a user namespace; programs
-there run at a lower priority, so that counting from outside stays ahead of a program that forks for ever.
+alone. Any other user gets a user namespace, which also counts separately. The kernel does not apply the limit to root
+of a user namespace; programs there run at a lower priority, so that counting from outside stays ahead of a program that
+forks for ever.
 """
 
 import marshal
@@ -18,9 +16,6 @@ import platform
 import shutil
 import sys
 import sysconfig
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -29,11 +24,10 @@ from typing import Any, Literal
 
 from scalerl.errors import SandboxUnavailable
 from scalerl.sandbox.limits import Limits
-from scalerl.sandbox.processes import num_threads_of_user
 from scalerl.sandbox.system_calls import seccomp_filter
 
-IsolationName = Literal["bubblewrap", "namespaces", "rlimits"]
-STRONGEST_FIRST: tuple[IsolationName, ...] = ("bubblewrap", "namespaces", "rlimits")
+IsolationName = Literal["bubblewrap", "namespaces"]
+STRONGEST_FIRST: tuple[IsolationName, ...] = ("bubblewrap", "namespaces")
 
 RUN_MARSHALLED = "import marshal, sys; exec(marshal.loads(bytes.fromhex(sys.argv.pop(1))))"
 """Marshalled code, because compiling the text would take as long as starting the interpreter."""
@@ -62,9 +56,8 @@ def is_real_root() -> bool:
     return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
 
 
-@contextmanager
-def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> Iterator[Launch]:
-    """Context with the command for one program whose pipes are `fds`; deletes a folder it needs on this side."""
+def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> Launch:
+    """The command for one program whose pipes are `fds`."""
     real_root = is_real_root()
     uid = FIRST_USER_ID + next(_next_user_id) % NUM_USER_IDS if real_root else None
     readable, links = interpreter_files()
@@ -73,8 +66,6 @@ def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> I
         **fds,
         "makes_namespaces": isolation == "namespaces",
         "new_user_namespace": not real_root,
-        "own_pids": isolation != "rlimits",
-        "own_filesystem": isolation != "rlimits",
         "root": "/proc",  # always exists, holds nothing the program needs, and is covered by the new root
         "folder_bytes": limits.file_mb << 20,
         "files": limits.files,
@@ -85,32 +76,10 @@ def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> I
         "uid": uid,
         "niceness": UNCOUNTED_NICENESS if os.geteuid() == 0 and not real_root else 0,
         "rlimits": rlimits(limits, others=_num_others(isolation, real_root)),
-        "filter": seccomp_filter(platform.machine(), signals=isolation != "rlimits").hex(),
+        "filter": seccomp_filter(platform.machine()).hex(),
     }
-    with nullcontext(FOLDER) if isolation != "rlimits" else _own_folder(uid) as folder:
-        environment = ENVIRONMENT | {"HOME": folder, "TMPDIR": folder}
-        yield Launch(command=_command(isolation, spec | {"folder": folder}), environment=environment)
-
-
-@contextmanager
-def _own_folder(uid: int | None) -> Iterator[str]:
-    """Context with a folder on this machine's disk that belongs to user `uid`."""
-    folder = tempfile.mkdtemp(prefix="sandbox-")
-    try:
-        if uid is not None:
-            os.chown(folder, uid, uid)
-        yield folder
-    finally:
-        _remove(folder)
-
-
-def _remove(folder: str) -> None:
-    """Delete `folder`, including unreadable parts; follows no link in it."""
-    for path, names, _ in os.walk(folder):
-        for name in names:
-            if not os.path.islink(f"{path}/{name}"):
-                os.chmod(f"{path}/{name}", 0o700)
-    shutil.rmtree(folder)
+    environment = ENVIRONMENT | {"HOME": FOLDER, "TMPDIR": FOLDER}
+    return Launch(command=_command(isolation, spec), environment=environment)
 
 
 @cache
@@ -154,8 +123,6 @@ def _num_others(isolation: IsolationName, real_root: bool) -> int:
     """Processes that RLIMIT_NPROC counts besides the program's own."""
     if real_root:
         return 0
-    if isolation == "rlimits":
-        return num_threads_of_user() + 1  # the supervisor
     return 1 if isolation == "bubblewrap" else 2  # supervisor; and the launcher, which is in the user namespace
 
 

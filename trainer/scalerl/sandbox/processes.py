@@ -61,15 +61,3 @@ def _proportional_bytes(process: Process) -> int:
         return 0
     except PermissionError:
         return process.resident_bytes
-
-
-def num_threads_of_user() -> int:
-    """Number of threads that RLIMIT_NPROC already counts for this user."""
-    count = 0
-    for process in all_processes():
-        try:
-            if os.stat(f"/proc/{process.pid}").st_uid == os.getuid():
-                count += process.num_threads
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return count

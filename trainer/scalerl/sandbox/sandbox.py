@@ -36,15 +36,15 @@ class Sandbox:
     """Runs isolated programs: `Sandbox().run("print(2 + 2)", stdin="", limits=Limits()).stdout`.
 
     Several threads may share one sandbox. The constructor tries which isolation works here, strongest first, and raises
-    SandboxUnavailable if that is weaker than `minimum`.
+    SandboxUnavailable if none does.
     """
 
     isolation: IsolationName
     """Isolation in use; `isolation.py` says what each one promises."""
 
-    def __init__(self, *, minimum: IsolationName = "namespaces", use: IsolationName | None = None) -> None:
+    def __init__(self, *, use: IsolationName | None = None) -> None:
         """`use` forces one isolation."""
-        allowed = STRONGEST_FIRST[: STRONGEST_FIRST.index(minimum) + 1] if use is None else (use,)
+        allowed = STRONGEST_FIRST if use is None else (use,)
         reasons = []
         for isolation in allowed:
             self.isolation = isolation
@@ -54,13 +54,10 @@ class Sandbox:
                 reasons.append(f"  {isolation}: {error}")
             else:
                 return
-        weaker = STRONGEST_FIRST[STRONGEST_FIRST.index(allowed[-1]) + 1 :]
         raise SandboxUnavailable(
-            f"sandbox: this machine has no isolation of at least {allowed[-1]!r}, so it cannot run programs written by "
-            "the policy\n"
+            "sandbox: this machine cannot isolate programs, so it cannot run those written by the policy\n"
             + "\n".join(reasons)
             + "\nInstall bubblewrap or allow user namespaces (sysctl user.max_user_namespaces)"
-            + (f"; Sandbox(minimum={weaker[-1]!r}) would accept less" if weaker else "")
         )
 
     def _probe(self) -> None:
@@ -84,7 +81,7 @@ class Sandbox:
                 "status_fd": status_write.fileno(),
                 "program_fd": program_file.fileno(),
             }
-            launch = stack.enter_context(prepared(self.isolation, limits, fds))
+            launch = prepared(self.isolation, limits, fds)
             try:
                 process = subprocess.Popen(
                     launch.command,
@@ -101,21 +98,16 @@ class Sandbox:
             stack.enter_context(_ended(process, control_write))
             control_read.close()
             status_write.close()
-            # The program's processes are below the supervisor, which only `rlimits` starts directly.
-            skipped = 0 if self.isolation == "rlimits" else 1
-            return Watch(process, status_read, control_write, limits, skipped).until_the_end()
+            return Watch(process, status_read, control_write, limits).until_the_end()
 
 
 class Watch:
     """One program seen from outside: collects its output, and ends it if it exceeds a limit."""
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], status: IO[bytes], control: IO[bytes], limits: Limits, skipped: int
-    ) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], status: IO[bytes], control: IO[bytes], limits: Limits) -> None:
         self.process = process
         self.control = control
         self.limits = limits
-        self.skipped = skipped
         self.written = {"stdout": bytearray(), "stderr": bytearray(), "status": bytearray()}
         self.limit: LimitName | None = None
         self.started: float | None = None
@@ -161,7 +153,7 @@ class Watch:
 
     def _look(self) -> None:
         """Compare the total usage of the program's processes with the limits."""
-        generations = descendants(self.process.pid)[self.skipped :]
+        generations = descendants(self.process.pid)[1:]  # below the supervisor
         family = [process for generation in generations for process in generation]
         most_bytes = self.limits.memory_mb << 20
         if sum(process.cpu_s for process in family) > self.limits.cpu_s:

@@ -48,17 +48,14 @@ DENIED = {
     "keyctl": (250, 219),
 }
 
-DENIED_WITHOUT_PID_NAMESPACE = {
-    # Signals would reach every process of the user, including the trainer.
+DENIED_TO_READERS = {
+    # Signals, which would reach every process of the user, including the trainer.
     "kill": (62, 129),
     "tkill": (200, 130),
     "tgkill": (234, 131),
     "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240),
     "pidfd_send_signal": (424, 424),
-}
-
-DENIED_TO_READERS = {
     # New programs and processes.
     "execve": (59, 221),
     "execveat": (322, 281),
@@ -120,19 +117,18 @@ ALLOW, KILL, REFUSE, NOT_THERE = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050
 """Return values: allow; kill the process; EPERM; ENOSYS."""
 
 
-def seccomp_filter(machine: str, *, signals: bool) -> bytes:
-    """Filter for `machine` (named as by `platform.machine()`); without `signals`, sending signals is rejected too.
+def seccomp_filter(machine: str) -> bytes:
+    """Filter for `machine` (named as by `platform.machine()`).
 
     Calls in another numbering (i386, x32) are killed or rejected, since the table does not apply to them. clone3
     returns ENOSYS, because the filter cannot see its flags in memory; the C library then uses clone. A process may
     change only its own limits (prlimit64 of process 0), or it could have the supervisor killed.
     """
     architecture, column, clone, prlimit64 = _numbers(machine)
-    denied = DENIED if signals else DENIED | DENIED_WITHOUT_PID_NAMESPACE
     return b"".join(
         [
             *_prologue(architecture),
-            *_refused(denied, column),
+            *_refused(DENIED, column),
             *_own_limits_only(prlimit64),
             _instruction(JUMP_EQUAL, 0, 3, clone),
             _instruction(LOAD, 0, 0, FIRST_ARGUMENT_AT),
@@ -148,7 +144,7 @@ def reading_filter(machine: str) -> bytes:
     architecture, column, _, prlimit64 = _numbers(machine)
     code = [
         *_prologue(architecture),
-        *_refused(DENIED | DENIED_WITHOUT_PID_NAMESPACE | DENIED_TO_READERS, column),
+        *_refused(DENIED | DENIED_TO_READERS, column),
     ]
     calls, positions = OPENING
     for name, numbers in calls.items():

@@ -36,7 +36,7 @@ _PYTHON_NAME = re.compile(r"i?py(thon)?[\d.]*|[\w-]+\.py", re.IGNORECASE)
 _NO_LANGUAGE = ("", "code", "program", "solution", "text", "txt", "plain", "plaintext")
 _WORDS = re.compile(r"[\s{}:,=]+")
 _MARKUP = re.compile(r"^\s*(?:#{1,6} |\*\*|[-*] |\d+\. |> )")
-_SENTENCE = re.compile(r"^[A-Za-z][\w'’-]*(?:[,;]? [\w'’`().,;/-]+)*\s*[.:!?,]*$")
+_SENTENCE = re.compile(r"^[A-Za-z][\w'’-]*(?:[,;]? [\w'’`().,;/-]++(?: [\w'’`().,;/-]++)*+)?\s*[.:!?,]*$")
 _ONE_LINE = re.compile(r"^[ \t]*(`{3,})(?:python3?[ \t]+|py[ \t]+)?([^`\n]+)\1[ \t]*$", re.MULTILINE)
 _LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.unaryop, ast.expr_context)
 _OF_PYTHON = frozenset(dir(builtins)) | {"__file__", "exit", "quit"}

@@ -6,7 +6,9 @@ The limits of SymPy and math-verify use signals, so they fail outside the main t
 multiplication. Here the keeper, a single-threaded process with the engine's library but no torch, forks an engine and
 asks it about one answer at a time. When an engine ends, the next one is forked in milliseconds, with everything loaded.
 
-An engine is a module with `warm_up()`, `judge(**asked)`, and `KNOWN`, what it is asked about an answer that is right.
+An engine is a module with `warm_up()`, which loads and runs once what would slow the first answer; `judge(**asked)`,
+which gives outcome, dropped text and partial score as in `Judgement`; and `KNOWN`, what it is asked about an answer
+that is right.
 
 Failures caused by the answer are `wrong`, so that a policy cannot hide them:
 
@@ -40,9 +42,10 @@ import sys
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol, cast
+from types import ModuleType
+from typing import Any, BinaryIO, Literal, cast
 
 from scalerl.rollout import Judgement, Outcome
 from scalerl.signals import signals_to_all_blocked
@@ -58,24 +61,6 @@ SPENT_BYTES = 1 << 28
 WALL_FACTOR, WALL_GRACE_S = 20.0, 10.0
 MOST_QUESTIONS = 3
 """Most questions per request: the answer, the known one, and the answer again."""
-
-
-class EngineModule(Protocol):
-    """Module that a keeper loads."""
-
-    @property
-    def KNOWN(self) -> Mapping[str, Any]:  # noqa: N802
-        """Questions that warm up the engine, with right answers."""
-        ...
-
-    @property
-    def judge(self) -> Callable[..., tuple[Outcome, str, float | None]]:
-        """Function to outcome, dropped text and partial score of an answer; see `Judgement`."""
-        ...
-
-    def warm_up(self) -> None:
-        """Load and run once everything that would slow the first answer."""
-        ...
 
 
 def judge_within(engine: EngineName, asked: Mapping[str, Any], *, time_limit_s: float) -> Judgement:
@@ -217,7 +202,7 @@ def keep(engine: EngineName) -> None:
     verdicts = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # output of the parsers must not mix with verdicts
 
-    module: Any = importlib.import_module(f"scalerl.verifiers.{engine}")
+    module = importlib.import_module(f"scalerl.verifiers.{engine}")
     module.warm_up()
     os.write(verdicts, b"ready\n")
     engines = Engines(module)
@@ -229,7 +214,7 @@ def keep(engine: EngineName) -> None:
 class Engines:
     """One engine at a time, and the cause of its end."""
 
-    def __init__(self, module: EngineModule) -> None:
+    def __init__(self, module: ModuleType) -> None:
         self.module = module
         self.engine: JudgingFork | None = None
 
@@ -260,7 +245,7 @@ class Engines:
 class JudgingFork:
     """A fork of the keeper that judges until it is killed."""
 
-    def __init__(self, module: EngineModule) -> None:
+    def __init__(self, module: ModuleType) -> None:
         requests, self.requests = os.pipe()
         self.verdicts, verdicts = os.pipe()
         self.pid = os.fork()
@@ -311,7 +296,7 @@ class JudgingFork:
         os.waitpid(self.pid, 0)
 
 
-def work(module: EngineModule, requests: int, verdicts: int) -> None:
+def work(module: ModuleType, requests: int, verdicts: int) -> None:
     """Main function of an engine. One timer ends it at the time limit, another if the keeper is gone."""
     for number in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(number, signal.SIG_DFL)

@@ -5,6 +5,7 @@ tidy("**\$1,250**")  ->  "1,250\text{ dollar}"      tidy("\left( ２½ \right)")
 
 import re
 import unicodedata
+from collections.abc import Callable
 
 TEXT = r"\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|math(?:rm|bf|sf|it|tt|normal)|mbox|hbox|operatorname)\s*"
 """A command that typesets its argument as text."""
@@ -72,20 +73,6 @@ _SPACE = re.compile(r"(?<!\\)\\[ ,;:>]")
 _THOUSANDS = re.compile(r"(?<=\d)(?:\\,|\{,\}|\\ |')(?=\d{3}(?!\d))")
 _THIN_COMMAS = re.compile(r"(?<=\d),\\!\s*(?=\d{3}(?!\d))")
 _SYMBOL = r"(\\(?:pi|alpha|beta|gamma|theta|phi|varphi|lambda|mu|omega)(?![A-Za-z])|[A-Za-z0-9])"
-_NUMERATOR = re.compile(rf"\\frac\s*{_SYMBOL}")
-_DENOMINATOR = re.compile(rf"(\\frac\s*\{{(?:[^{{}}]|\{{[^{{}}]*\}})*\}})\s*{_SYMBOL}")
-_BRACE = re.compile(r"\\(?:under|over)brace\s*\{((?:[^{}]|\{[^{}]*\})*)\}\s*[_^]\s*\{(?:[^{}]|\{[^{}]*\})*\}")
-_SLANTED = re.compile(r"(?:\{\})?\^\s*\{?(\d+)\}?\s*/\s*_\s*\{?(\d+)\}?")
-_ROOT_RADICAND = re.compile(r"(\\sqrt\s*\[[^\[\]]*\])\s*([A-Za-z0-9])")
-_UPRIGHT_E = re.compile(rf"(?<=\d)\s*{TEXT}\{{\s*E\s*\}}\s*(?=[-+]?\d)")
-_RADICAND = re.compile(rf"\\sqrt\s*{_SYMBOL}")
-_NAMED_FUNCTION = re.compile(TEXT + r"\{\s*(sin|cos|tan|cot|sec|csc|arcsin|arccos|arctan|ln|log|exp)\s*\}")
-_BINOMIAL = re.compile(r"\\[dt]?binom\s*(\w)\s*(\w)")
-_MOD = re.compile(rf"{TEXT}\{{\s*mod\s*\}}|(?<=[\s\d])mod(?=\s)")
-_UPRIGHT = re.compile(TEXT + r"(?=\{\s*(?:-?[\d.,/]+\s*\}|\\(?!\$|%)))")
-_UNIT_VECTOR = re.compile(
-    r"\\(?:hat|vec|widehat|mathbf)\s*(?:\{\s*(?:\\mathbf\s*\{\s*)?([ijk]|\\[ij]math)\s*\}{1,2}|([ijk])(?![A-Za-z]))"
-)
 _CURRENCY = {"$": "dollar", "€": "€", "£": "£", "¥": "¥", "₹": "₹"}
 _IN_FRONT = re.compile(
     r"^(?P<sign>-?)\s*(?:(?:US|A|C)?(?P<mark>\\?\$|€|£|¥|₹)|(?P<code>USD|EUR|GBP|INR|Rs\.?)\s)\s*(?P<number>-?[\d.][\d.,]*(?:\{,\}\d{3})*)(?P<rest>[^$]*)$"
@@ -100,11 +87,42 @@ _INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\u00ad]")
 _LEADING = re.compile(
     r"^(?:\s|=|:(?!\d)|\\(?:approx|equiv|sim|simeq|implies|Rightarrow|Longrightarrow|therefore|to|rightarrow)(?![A-Za-z])|~)+"
 )
-_FUNCTION = re.compile(r"(?<![A-Za-z\\])(?:pi|ln|log|exp|sin|cos|tan)(?![A-Za-z])")
-_PLAIN_ROOT = re.compile(r"(?<![A-Za-z\\])sqrt\s*(?:\(([^()]*)\)|\{([^{}]*)\}|(\d+))")
-_SCIENTIFIC = re.compile(r"(?<=\d)\s*(?:[x*]|\\times|\\cdot)\s*10\s*\^\s*(?:\{([-+]?\d+)\}|([-+]?\d+)(?![\d.]))")
-_OPEN_INTERVAL = re.compile(r"(?P<lo>[\[\]])(?P<inside>[^\[\](){},;]+[,;][^\[\](){},;]+)(?P<hi>[\[\]])")
-_PRIMES = re.compile(r"(?<=[A-Za-z)}\d])\s*('+)(?!')|\^\s*\{?((?:\\prime\s*)+)\}?")
+_FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
+    (re.compile(pattern), form)
+    for pattern, form in (
+        (r"(?<![A-Za-z\\])sqrt\s*(?:\(([^()]*)\)|\{([^{}]*)\}|(\d+))", r"\\sqrt{\1\2\3}"),
+        (rf"{TEXT}\{{\s*mod\s*\}}|(?<=[\s\d])mod(?=\s)", r"\\mod "),
+        (TEXT + r"\{\s*(sin|cos|tan|cot|sec|csc|arcsin|arccos|arctan|ln|log|exp)\s*\}", r"\\\1 "),
+        (r"\.\.\.", r"\\dots "),
+        (
+            r"(?<=\d)\s*(?:[x*]|\\times|\\cdot)\s*10\s*\^\s*(?:\{([-+]?\d+)\}|([-+]?\d+)(?![\d.]))",
+            r"\\times 10^{\1\2}",
+        ),
+        (r"(?P<lo>[\[\]])(?P<inside>[^\[\](){},;]+[,;][^\[\](){},;]+)(?P<hi>[\[\]])", lambda found: _interval(found)),
+        (r"\\[dt]?binom\s*(\w)\s*(\w)", r"\\binom{\1}{\2}"),
+        (rf"\\frac\s*{_SYMBOL}", r"\\frac{\1}"),
+        (rf"(\\frac\s*\{{(?:[^{{}}]|\{{[^{{}}]*\}})*\}})\s*{_SYMBOL}", r"\1{\2}"),
+        (rf"\\sqrt\s*{_SYMBOL}", r"\\sqrt{\1}"),
+        (r"(\\sqrt\s*\[[^\[\]]*\])\s*([A-Za-z0-9])", r"\1{\2}"),
+        (r"\\(?:under|over)brace\s*\{((?:[^{}]|\{[^{}]*\})*)\}\s*[_^]\s*\{(?:[^{}]|\{[^{}]*\})*\}", r"\1"),
+        (r"(?:\{\})?\^\s*\{?(\d+)\}?\s*/\s*_\s*\{?(\d+)\}?", r"\\frac{\1}{\2}"),
+        (rf"(?<=\d)\s*{TEXT}\{{\s*E\s*\}}\s*(?=[-+]?\d)", "E"),
+        (
+            r"\\(?:hat|vec|widehat|mathbf)\s*"
+            r"(?:\{\s*(?:\\mathbf\s*\{\s*)?(?:\\([ij])math|([ijk]))\s*\}{1,2}|([ijk])(?![A-Za-z]))",
+            r" \1\2\3 ",
+        ),
+        (r"\{([-+:])\}", r"\1"),
+        (r"\\\{\s*\\\}", r"\\emptyset "),
+        (r"(?<![A-Za-z\\])(?:pi|ln|log|exp|sin|cos|tan)(?![A-Za-z])", r"\\\g<0> "),
+        (TEXT + r"(?=\{\s*(?:-?[\d.,/]+\s*\}|\\(?!\$|%)))", ""),
+        (
+            r"(?<=[A-Za-z)}\d])\s*('+)(?!')|\^\s*\{?((?:\\prime\s*)+)\}?",
+            lambda found: "^{" + r"\prime" * (len(found[1] or "") or found[2].count("prime")) + "}",
+        ),
+    )
+]
+"""Rewritings of LaTeX, one after the other."""
 
 
 def tidy(text: str) -> str:
@@ -127,19 +145,8 @@ def tidy(text: str) -> str:
     text = _TRAILING.sub("", _LEADING.sub("", text))
     if text.endswith(".") and not text.endswith(("..", "\\.")):
         text = text[:-1].rstrip()
-    text = _PLAIN_ROOT.sub(lambda found: rf"\sqrt{{{found[1] or found[2] or found[3]}}}", text)
-    text = _NAMED_FUNCTION.sub(r"\\\1 ", _MOD.sub(r"\\mod ", text)).replace("...", r"\dots ")
-    text = _SCIENTIFIC.sub(lambda found: rf"\times 10^{{{found[1] or found[2]}}}", text)
-    text = _OPEN_INTERVAL.sub(_interval, text)
-    text = _BINOMIAL.sub(r"\\binom{\1}{\2}", text)
-    text = _DENOMINATOR.sub(r"\1{\2}", _NUMERATOR.sub(r"\\frac{\1}", text))
-    text = _ROOT_RADICAND.sub(r"\1{\2}", _RADICAND.sub(r"\\sqrt{\1}", text))
-    text = _UPRIGHT_E.sub("E", _SLANTED.sub(r"\\frac{\1}{\2}", _BRACE.sub(r"\1", text)))
-    text = _UNIT_VECTOR.sub(lambda found: f" {(found[1] or found[2]).lstrip(chr(92))[0]} ", text)
-    text = text.replace("{-}", "-").replace("{+}", "+").replace("{:}", ":")
-    text = re.sub(r"\\\{\s*\\\}", r"\\emptyset ", text)
-    text = _UPRIGHT.sub("", _FUNCTION.sub(r"\\\g<0> ", text))
-    text = _PRIMES.sub(lambda found: "^{" + r"\prime" * (len(found[1] or "") or found[2].count("prime")) + "}", text)
+    for pattern, form in _FORMS:
+        text = pattern.sub(form, text)
     text = _TRAILING.sub("", text)
     braces = num_enclosing(text, "{}")
     text = text[braces : len(text) - braces].strip()

@@ -141,7 +141,7 @@ def _sympy(latex: str) -> Any:
 
 def both_signs(latex: str) -> Any:
     r"""Set of values of an answer with \pm: independent signs, but coupled ones if \pm and \mp both occur."""
-    places = len(re.findall(r"\\[pm]m(?:p)?(?![A-Za-z])|\\pm(?![A-Za-z])|\\mp(?![A-Za-z])", latex))
+    places = len(re.findall(r"\\(?:pm|mp)(?![A-Za-z])", latex))
     if places > MOST_SIGNS:
         return None
     together = "\\mp" in latex

@@ -12,27 +12,24 @@ from scalerl.verifiers.math_notation import TEXT
 _POSITIVE = re.compile(
     r"(?:[a-z]\s*\\in\s*)?(?:\\mathbb\s*\{?Z\}?\s*(?:[\^_]\s*\{?\+\}?|_\s*\{\s*>\s*0\s*\})|\\mathbb\s*\{?N\}?\s*\^\s*\{?\*\}?)"
 )
-_ALL_REALS = re.compile(rf"(?:{TEXT}\{{)?\s*all real(?:s| numbers)(?: [a-z])?\s*\}}?", re.IGNORECASE)
-_ALL_INTEGERS = re.compile(
-    rf"(?:{TEXT}\{{)?\s*(?:(?:all )?(?:the )?integers|every integer)(?: [a-z])?\s*\}}?", re.IGNORECASE
-)
-_EXCEPT = re.compile(
-    rf"(?:{TEXT}\{{)?\s*all real(?:s| numbers) (?:except|but|other than)(?: for)?\s*\}}?\s*"
-    r"(?P<value>-?[^{}A-Za-z]+)\}?",
-    re.IGNORECASE,
-)
 _DOES = "(?:is|are|was|were|does|do|did|can|will|has|have)"
-_YES = re.compile(rf"(?:{TEXT}\{{)?\s*yes\s*[,.;:]\s*\w+ {_DOES}\s*\}}?", re.IGNORECASE)
-_NO = re.compile(
-    rf"(?:{TEXT}\{{)?\s*no\s*[,.;:]\s*\w+ {_DOES}(?: ?not|n(?:'|\^\{{\\prime\}})t)\s*\}}?",
-    re.IGNORECASE,
-)
-_TRUTH = re.compile(
-    rf"(?:{TEXT}\{{)?\s*(?:the (?:statement|claim|assertion)|it|this) is (true|false)\s*\}}?", re.IGNORECASE
-)
-_INFINITY = re.compile(
-    rf"(?:{TEXT}\{{)?\s*(?:diverges to\s*)?(?:(?:positive )?infinity|\}}?\s*\\infty)\s*\}}?", re.IGNORECASE
-)
+_PHRASES = [
+    (re.compile(rf"(?:{TEXT}\{{)?\s*(?:{phrase})\s*\}}?", re.IGNORECASE), form)
+    for phrase, form in (
+        (rf"yes\s*[,.;:]\s*\w+ {_DOES}", r"\\text{yes}"),
+        (rf"no\s*[,.;:]\s*\w+ {_DOES}(?: ?not|n(?:'|\^\{{\\prime\}})t)", r"\\text{no}"),
+        (r"(?:the (?:statement|claim|assertion)|it|this) is true", r"\\text{true}"),
+        (r"(?:the (?:statement|claim|assertion)|it|this) is false", r"\\text{false}"),
+        (r"all real(?:s| numbers)(?: [a-z])?", r"\\mathbb{R}"),
+        (r"(?:(?:all )?(?:the )?integers|every integer)(?: [a-z])?", r"\\mathbb{Z}"),
+        (
+            r"all real(?:s| numbers) (?:except|but|other than)(?: for)?\s*\}?\s*(?P<value>-?[^{}A-Za-z]+?)",
+            r"\\mathbb{R}\\setminus\\{\g<value>\\}",
+        ),
+        (r"(?:diverges to\s*)?(?:(?:positive )?infinity|\}?\s*\\infty)", r"\\infty"),
+    )
+]
+"""Phrases, perhaps typeset as text, and the form of each."""
 _ANGLE = re.compile(r"\\(?:angle|measuredangle)\s*\{?\s*([A-Z]{3})\s*\}?")
 _ROW = re.compile(r"\d{1,2}(?: +\d{1,2}){2,}")
 _CYCLES = re.compile(r"(?:\(\s*\d{1,2}(?: +\d{1,2})+\s*\)\s*)+")
@@ -59,18 +56,11 @@ def in_one_form(text: str) -> str:
     """The whole text in one of its forms; the text itself if it has only this one."""
     if _POSITIVE.fullmatch(text):
         return r"\text{positive integers}"
-    if _YES.fullmatch(text) or _NO.fullmatch(text):
-        return r"\text{yes}" if _YES.fullmatch(text) else r"\text{no}"
-    if found := _TRUTH.fullmatch(text):
-        return rf"\text{{{found[1].lower()}}}"
-    if text == r"\mathbf{R}" or _ALL_REALS.fullmatch(text):
+    if text == r"\mathbf{R}":
         return r"\mathbb{R}"
-    if _ALL_INTEGERS.fullmatch(text):
-        return r"\mathbb{Z}"
-    if found := _EXCEPT.fullmatch(text):
-        return rf"\mathbb{{R}}\setminus\{{{found['value'].strip()}\}}"
-    if _INFINITY.fullmatch(text):
-        return r"\infty"
+    for phrase, form in _PHRASES:
+        if found := phrase.fullmatch(text):
+            return found.expand(form)
     if found := _ANGLE.fullmatch(text):
         return rf"\text{{angle {min(found[1], found[1][::-1])}}}"
     if found := _VECTOR.fullmatch(text):
