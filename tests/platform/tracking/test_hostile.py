@@ -1,9 +1,8 @@
 """Text from elsewhere in a whole push: MLflow gets all of it, as text that neither page nor terminal obeys."""
 
 import json
+import shutil
 from dataclasses import replace
-from html.parser import HTMLParser
-from pathlib import Path
 
 from fixtures_home import make_home
 
@@ -17,22 +16,11 @@ LONG = HOSTILE + "h" * (200 - len(HOSTILE))
 SHOWN = LONG.replace("\x1b", "\\x1b").replace("\x07", "\\x07").replace("\u202e", "\\u202e")
 
 
-class Elements(HTMLParser):
-    """The elements of a page with their attributes."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
-
-
-def test_every_character_arrives_and_none_acts(tmp_path):
+def test_every_character_arrives_and_none_acts(tmp_path, empty_store):
     from mlflow import MlflowClient
 
-    sweep = make_home(tmp_path)
+    sweep = make_home(tmp_path, state="running")
+    shutil.copy(empty_store, tmp_path / "mlflow.db")
     home, plan = sweep.home, sweep.plan
     variant = replace(plan.variants[1], name=LONG, overrides={f"loss.{LONG}": LONG, "tasks": [LONG * 50]})
     variants = (plan.variants[0], variant, plan.variants[2])
@@ -65,24 +53,3 @@ def test_every_character_arrives_and_none_acts(tmp_path):
         ]
         assert not {"\x1b", "\x07", "\u202e"} & set("".join(texts))
     assert list(runs[f"{SHOWN} seed 0"].data.metrics.values()).count(1.0) >= 2  # the column, of both kinds of rows
-
-    page = Path(client.download_artifacts(runs[SHOWN].info.run_id, "curve.html", str(tmp_path))).read_text()
-    found = Elements(page).found
-    assert {tag for tag, _ in found} <= {
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "h1",
-        "p",
-        "img",
-        "table",
-        "tr",
-        "th",
-        "td",
-    }
-    assert [list(attributes) for tag, attributes in found if tag == "img"] == [["alt", "src"]]
-    assert all(attributes["src"].startswith("data:image/png") for tag, attributes in found if tag == "img")
-    assert "\x1b" not in page
