@@ -60,7 +60,7 @@ SlurmdParameters=config_overrides
 SchedulerParameters=sched_interval=1,sched_min_interval=100000,batch_sched_delay=0,bf_interval=1,defer_batch
 MinJobAge=60
 SlurmdTimeout=10
-KillWait=5
+KillWait=3
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 JobRequeue=1
@@ -69,7 +69,7 @@ MaxJobCount=20000
 MpiDefault=none
 {accounting}
 {node_lines}
-PartitionName=low Nodes={names} Default=YES DefaultTime=60 MaxTime=120 PriorityTier=1 GraceTime=10 State=UP
+PartitionName=low Nodes={names} Default=YES DefaultTime=60 MaxTime=120 PriorityTier=1 GraceTime=5 State=UP
 PartitionName=high Nodes={names} DefaultTime=10 MaxTime=60 PriorityTier=10 PreemptMode=OFF State=UP
 """
 

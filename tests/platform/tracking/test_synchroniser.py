@@ -5,11 +5,12 @@ import json
 import math
 import shutil
 import threading
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from filelock import FileLock
-from fixtures_home import BUDGET, HEARTBEAT, R_0, TRUTH, make_home, make_plan, planned_run, write_run, write_state
+from fixtures_home import BUDGET, HEARTBEAT, TRUTH, make_home, make_plan, planned_run, write_run, write_state
 from places import ODD_NAMES
 
 from ablations.home.home import Home
@@ -194,27 +195,52 @@ def test_a_run_that_grows_is_pushed_from_where_it_was(tmp_path, empty_store):
     assert runs_of(home)["loo-loss seed 0"].info.status == "KILLED"
 
 
-@pytest.mark.parametrize(
-    ("call", "is_done", "count"),
-    [("log_batch", False, 6), ("log_batch", True, 6), ("create_run", True, 4), ("log_artifact", True, 1)],
-)
-def test_a_push_that_is_killed_at_a_call_loses_and_doubles_nothing(running, monkeypatch, call, is_done, count):
+@pytest.fixture(params=["before a batch", "after a batch", "in a transaction", "after a run was made", "after a file"])
+def killed(request, monkeypatch):
+    """At some call a push is killed; a context."""
     from mlflow import MlflowClient
+    from sqlalchemy import event
+    from sqlalchemy.engine import Engine
 
-    original, calls = getattr(MlflowClient, call), []
+    place, calls = request.param, []
+    name, count = {"after a run was made": ("create_run", 4), "after a file": ("log_artifact", 1)}.get(
+        place, ("log_batch", 6)
+    )
+    original = getattr(MlflowClient, name)
 
-    def killed(self, *given, **more):
-        calls.append(call)
-        made = original(self, *given, **more) if is_done or len(calls) != count else None
-        if len(calls) == count:
+    def strike(number):
+        calls.append(place)
+        if len(calls) == number:
             raise KeyboardInterrupt
+
+    def striking(self, *given, **more):
+        if place == "before a batch":
+            strike(count)
+        made = original(self, *given, **more)
+        if place.startswith("after"):
+            strike(count)
         return made
 
+    def seen(connection, cursor, statement, *rest):
+        if place == "in a transaction" and statement.startswith("INSERT INTO metrics"):
+            strike(4)
+
+    @contextmanager
+    def killed():
+        event.listen(Engine, "after_cursor_execute", seen)
+        with monkeypatch.context() as patch:
+            patch.setattr(MlflowClient, name, striking)
+            with pytest.raises(KeyboardInterrupt):
+                yield
+        event.remove(Engine, "after_cursor_execute", seen)
+
+    return killed
+
+
+def test_a_push_that_is_killed_at_any_point_loses_and_doubles_nothing(running, monkeypatch, killed):
     monkeypatch.setattr(tracking, "MAX_BATCH_METRICS", 150)
-    with monkeypatch.context() as patch:
-        patch.setattr(MlflowClient, call, killed)
-        with pytest.raises(KeyboardInterrupt):
-            sync(running)
+    with killed():
+        sync(running)
     assert not is_current(running.home)
     assert sync(running).rows_left == 0
     assert is_current(running.home)
@@ -324,21 +350,6 @@ def test_a_fit_is_not_doubled_when_the_push_was_killed_after_its_numbers(finishe
     assert is_current(home)
     assert "curve.png" in files_of(home, runs_of(home)["scalerl"])
     assert runs_of(home)["scalerl"].data.metrics["system/fits"] == 1
-
-
-def test_a_curve_that_does_not_rise_has_its_place_in_a_sorted_table_too(finished):
-    sweep, home = finished, finished.home
-    run_id = planned_run("loo-loss", 0).id
-    shutil.rmtree(home.run(run_id).path)
-    write_run(home, run_id, (R_0, 1.9, 320.0))
-    change_plan(home, fit={"ceiling": 0.83})
-    sync(sweep)
-    parent = runs_of(home)["loo-loss"].data
-    assert parent.tags["verdict"].startswith("no rise")
-    assert parent.tags["A_is"] == "no rise"
-    assert parent.metrics["A_lo"] == pytest.approx(R_0, abs=0.01)
-    assert "A" not in parent.metrics or math.isnan(parent.metrics["A"])
-    assert parent.metrics["level"] == pytest.approx(R_0, abs=0.005)
 
 
 def test_a_corrupt_line_is_reported_and_the_other_runs_are_pushed(running):
