@@ -150,7 +150,8 @@ class SlurmCluster:
             "munged",
             "--foreground",
             "--force",
-            *(f"--{option}={self.folder}/munge/{name}" for option, name in MUNGE_FILES.items()),
+            f"--socket={self.folder}/munge/socket",
+            *(f"--{name}-file={self.folder}/munge/{name}" for name in ("key", "pid", "log", "seed")),
         )
         self._until(lambda: (self.folder / "munge" / "socket").exists(), "munged has no socket")
         if self.accounting:
@@ -289,15 +290,6 @@ class SlurmCluster:
                 tails = "\n".join(f"{path.name}: {path.read_text()[-600:]}" for path in (self.folder / "log").iterdir())
                 raise RuntimeError(f"{problem}; ended: {dead}\n{tails}")
             time.sleep(0.1)
-
-
-MUNGE_FILES = {
-    "key-file": "key",
-    "socket": "socket",
-    "pid-file": "pid",
-    "log-file": "log",
-    "seed-file": "seed",
-}
 
 
 def free_ports(number: int) -> list[int]:

@@ -111,6 +111,10 @@ def submitting(programs, tmp_path):
     path = f"{folder}{os.pathsep}{programs.cluster.environment['PATH']}"
     process = programs.start("sweep", str(programs.file), "--executor", "slurm", "--yes", "--hold", PATH=path)
     process.sbatch_answers = (tmp_path / "answer").touch
-    wait_until(asked.exists, "the call of sbatch", limit_s=LIMIT_S, process=process)
-    yield process
-    process.sbatch_answers()
+    try:
+        wait_until(asked.exists, "the call of sbatch", limit_s=LIMIT_S, process=process)
+        yield process
+    finally:
+        process.sbatch_answers()
+        process.kill()
+        process.communicate()

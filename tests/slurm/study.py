@@ -12,6 +12,7 @@ from typing import Any
 from unittest import mock
 
 import own_programs
+import pytest
 from integration.conftest import SCALE, SWEEP, read_metrics
 from slurm.cluster import SlurmCluster
 from waiting import wait_until
@@ -94,11 +95,10 @@ class SlurmStudy:
                 mock.patch.object(sys, "argv", typed),
                 redirect_stdout(out),
                 redirect_stderr(out),
+                pytest.raises(SystemExit) as ended,
             ):
-                try:
-                    main()
-                except SystemExit as ended:
-                    found = ended.code or 0
+                main()
+            found = ended.value.code or 0
             out.seek(0)
             printed = out.read()
         assert code is None or found == code, f"{arguments} gave {found}\n{printed}"

