@@ -26,6 +26,14 @@ def go_on(last, pause=0.0, right=lambda step: 2 * step):
 """Logs compute 10 per step, keeps its own checkpoint, and goes on from it."""
 
 
+HELD = """\
+go_on(20)
+while not os.path.exists({finish!r}):
+    time.sleep(0.05)
+go_on({last})
+"""
+"""Takes 20 steps, and goes on to the last when the test is done with it."""
+
 OTHER_TRAINER = """\
 import json, os, time
 path = os.environ["ABLATIONS_FOLDER"] + "/metrics.jsonl"

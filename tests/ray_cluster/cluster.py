@@ -36,6 +36,9 @@ class RayCluster:
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_worker_niceness": "0",
             "RAY_gcs_rpc_server_reconnect_timeout_s": "10",  # instead of a minute, when the head node is gone
+            # A killed node is noticed within two seconds instead of fifteen.
+            "RAY_health_check_initial_delay_ms": "0",
+            "RAY_health_check_period_ms": "400",
         }
         self._reaper = start_reaper(self.mark)
         self._log = (self._folder / "nodes.log").open("ab")

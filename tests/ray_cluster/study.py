@@ -85,11 +85,11 @@ class RayStudy:
             shown=lambda: [command_line(process) for process in self.cluster.ours()],
         )
 
-    def platform(self, *arguments: str, code: int = 0) -> str:
+    def platform(self, *arguments: str, code: int = 0, **environment: str) -> str:
         """What a command printed; its exit code must be `code`."""
         done = subprocess.run(
             self._command(*arguments),
-            env=self.cluster.environment, capture_output=True, text=True, check=False, timeout=LIMIT_S,
+            env=self.cluster.environment | environment, capture_output=True, text=True, check=False, timeout=LIMIT_S,
         )  # fmt: skip
         assert done.returncode == code, f"{arguments} gave {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr

@@ -5,6 +5,9 @@ import json
 import pytest
 from ray_cluster.study import RayStudy
 
+from ablations.home.home import Home
+from ablations.ray import doctor
+
 
 def checks(printed):
     """The level and the text of each check, by part and name."""
@@ -26,15 +29,10 @@ def test_each_node_is_examined_and_nothing_is_left(cluster, tmp_path):
     assert not study.home.exists()
 
 
-def test_without_a_cluster_the_doctor_says_what_is_missing(cluster, tmp_path):
-    study = RayStudy(cluster=cluster, folder=tmp_path)
-    cluster_there, cluster.address = cluster.address, "127.0.0.1:1"
-    try:
-        seen = checks(study.platform("doctor", "--ray", "--json", code=1))
-    finally:
-        cluster.address = cluster_there
-    level, found = seen["Ray", "cluster"]
-    assert (level, found) == (
-        "error",
-        "no Ray cluster to train on (RAY_ADDRESS is 127.0.0.1:1): [Errno 111] Connection refused",
-    )
+def test_without_a_cluster_the_doctor_says_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "check_here", lambda home, uri: ())
+    monkeypatch.setattr("ablations.ray.driver_process.find_spec", lambda _: None)
+    (found,) = doctor.examine_ray(Home(tmp_path / "home"), "", print)
+    assert (found.part, found.check, found.level) == ("Ray", "cluster", "error")
+    assert "pip install 'ablations[ray]'" in f"{found.found} {found.remedy}"
+    assert not (tmp_path / "home").exists()

@@ -60,7 +60,7 @@ SlurmdParameters=config_overrides
 SchedulerParameters=sched_interval=1,sched_min_interval=100000,batch_sched_delay=0,bf_interval=1,defer_batch
 MinJobAge=60
 SlurmdTimeout=10
-KillWait=5
+KillWait=3
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 JobRequeue=1
@@ -69,7 +69,7 @@ MaxJobCount=20000
 MpiDefault=none
 {accounting}
 {node_lines}
-PartitionName=low Nodes={names} Default=YES DefaultTime=60 MaxTime=120 PriorityTier=1 GraceTime=10 State=UP
+PartitionName=low Nodes={names} Default=YES DefaultTime=60 MaxTime=120 PriorityTier=1 GraceTime=5 State=UP
 PartitionName=high Nodes={names} DefaultTime=10 MaxTime=60 PriorityTier=10 PreemptMode=OFF State=UP
 """
 
@@ -150,7 +150,8 @@ class SlurmCluster:
             "munged",
             "--foreground",
             "--force",
-            *(f"--{option}={self.folder}/munge/{name}" for option, name in MUNGE_FILES.items()),
+            f"--socket={self.folder}/munge/socket",
+            *(f"--{name}-file={self.folder}/munge/{name}" for name in ("key", "pid", "log", "seed")),
         )
         self._until(lambda: (self.folder / "munge" / "socket").exists(), "munged has no socket")
         if self.accounting:
@@ -289,15 +290,6 @@ class SlurmCluster:
                 tails = "\n".join(f"{path.name}: {path.read_text()[-600:]}" for path in (self.folder / "log").iterdir())
                 raise RuntimeError(f"{problem}; ended: {dead}\n{tails}")
             time.sleep(0.1)
-
-
-MUNGE_FILES = {
-    "key-file": "key",
-    "socket": "socket",
-    "pid-file": "pid",
-    "log-file": "log",
-    "seed-file": "seed",
-}
 
 
 def free_ports(number: int) -> list[int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from slurm.cluster import SlurmCluster, missing
-from slurm.study import LIMIT_S, SlurmStudy
+from slurm.study import LIMIT_S, ProgramStudy, SlurmStudy
 from waiting import wait_until
 
 import ablations
@@ -16,7 +16,7 @@ SLOW_SBATCH = """#!/bin/sh
 # The real sbatch, whose answer is late.
 {real} "$@"
 touch {asked}
-sleep 10
+while [ ! -e {answer} ]; do sleep 0.1; done
 """
 TEST_LIMIT_S = 1800
 """A test waits for several things, each for at most `LIMIT_S`; this ends one that hangs elsewhere."""
@@ -72,12 +72,6 @@ def cluster_folder(tmp_path):
     return opened(tmp_path) / "cluster"
 
 
-@pytest.fixture(params=[pytest.param("without accounting", marks=pytest.mark.studies), "with accounting"])
-def either_cluster(request):
-    """Both clusters, one after the other."""
-    return request.getfixturevalue("cluster" if request.param == "without accounting" else "cluster_with_accounting")
-
-
 @pytest.fixture
 def empty(cluster):
     """The shared cluster, without jobs before and after."""
@@ -92,9 +86,9 @@ def study(empty, tmp_path):
 
 
 @pytest.fixture
-def broken_study(own_cluster, tmp_path):
-    """A study on a cluster to break."""
-    return SlurmStudy(cluster=own_cluster, folder=tmp_path / "study")
+def programs(empty, tmp_path):
+    """A study of programs on the shared cluster."""
+    return ProgramStudy(cluster=empty, folder=tmp_path / "study")
 
 
 @pytest.fixture
@@ -107,14 +101,20 @@ def source(tmp_path):
 
 
 @pytest.fixture
-def submitting(study, tmp_path):
-    """A sweep whose held jobs are there while it still waits for their id."""
+def submitting(programs, tmp_path):
+    """A sweep whose held jobs are there while it still waits for their id, until `sbatch_answers`."""
     folder, asked = tmp_path / "slow", tmp_path / "asked"
     folder.mkdir()
     script = folder / "sbatch"
-    script.write_text(SLOW_SBATCH.format(real=shutil.which("sbatch"), asked=asked))
+    script.write_text(SLOW_SBATCH.format(real=shutil.which("sbatch"), asked=asked, answer=tmp_path / "answer"))
     script.chmod(0o755)
-    path = f"{folder}{os.pathsep}{study.cluster.environment['PATH']}"
-    process = study.start("sweep", str(study.file), "--executor", "slurm", "--yes", "--hold", PATH=path)
-    wait_until(asked.exists, "the call of sbatch", limit_s=LIMIT_S, process=process)
-    return process
+    path = f"{folder}{os.pathsep}{programs.cluster.environment['PATH']}"
+    process = programs.start("sweep", str(programs.file), "--executor", "slurm", "--yes", "--hold", PATH=path)
+    process.sbatch_answers = (tmp_path / "answer").touch
+    try:
+        wait_until(asked.exists, "the call of sbatch", limit_s=LIMIT_S, process=process)
+        yield process
+    finally:
+        process.sbatch_answers()
+        process.kill()
+        process.communicate()

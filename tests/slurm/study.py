@@ -1,18 +1,23 @@
 """A study on a test cluster as its user has it: a sweep file, a home folder, and the command line."""
 
+import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import own_programs
+import pytest
 from integration.conftest import SCALE, SWEEP, read_metrics
 from slurm.cluster import SlurmCluster
 from waiting import wait_until
 
+from ablations.cli import main
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.slurm import queue_cache
@@ -27,8 +32,6 @@ ASKS_OFTEN = (
     "import ablations.slurm.queue_cache as cache; cache.ASK_EVERY_S = {}; from ablations.cli import main; main()"
 )
 """`python -c` for the command line that asks Slurm more often than every ten seconds."""
-UNDISTURBED: dict[float, dict[str, Any]] = {}
-"""Run logs by budget: they are the same to the bit however often they are made."""
 
 
 @dataclass(kw_only=True)
@@ -74,13 +77,38 @@ class SlurmStudy:
             text=True,
         )
 
+    @contextmanager
+    def asked(self, **environment: str) -> Iterator[None]:
+        """In this process Slurm's commands ask the study's cluster, as often as the study does."""
+        with (
+            mock.patch.dict(os.environ, self.cluster.environment | environment, clear=True),
+            mock.patch.object(queue_cache, "ASK_EVERY_S", self.ask_every_s),
+        ):
+            yield
+
     def platform(self, *arguments: str, code: int | None = 0, **environment: str) -> str:
-        """What a command printed; its exit code must be `code` unless that is None."""
+        """What a command printed, called in this process; its exit code must be `code` unless that is None."""
+        typed = ["platform", *arguments, "--home", str(self.home)]
+        with io.TextIOWrapper(io.BytesIO()) as out:
+            with (
+                self.asked(**environment),
+                mock.patch.object(sys, "argv", typed),
+                redirect_stdout(out),
+                redirect_stderr(out),
+                pytest.raises(SystemExit) as ended,
+            ):
+                main()
+            found = ended.value.code or 0
+            out.seek(0)
+            printed = out.read()
+        assert code is None or found == code, f"{arguments} gave {found}\n{printed}"
+        return printed
+
+    def apart(self, *arguments: str, code: int, **environment: str) -> str:
+        """What a command printed, called in a process of its own, which may have other code (PYTHONPATH)."""
         process = self.start(*arguments, **environment)
         printed, complained = process.communicate(timeout=LIMIT_S)
-        if code is not None:
-            assert process.returncode == code, f"{arguments} gave {process.returncode}\n{printed}\n{complained}"
-        assert "Traceback" not in complained, complained
+        assert process.returncode == code, f"{arguments} gave {process.returncode}\n{printed}\n{complained}"
         return printed + complained
 
     def submit(self, *arguments: str, code: int | None = 0) -> str:
@@ -93,12 +121,8 @@ class SlurmStudy:
 
     def runs(self) -> list[dict[str, Any]]:
         """Every run as `platform status --json` shows it."""
-        home = Home(self.home)
-        with (
-            mock.patch.dict(os.environ, self.cluster.environment, clear=True),
-            mock.patch.object(queue_cache, "ASK_EVERY_S", self.ask_every_s),
-        ):
-            sweep = read_sweep(home, "small")
+        with self.asked():
+            sweep = read_sweep(Home(self.home), "small")
             return to_json(sweep.plan, run_rows(sweep))["runs"]
 
     def states(self) -> dict[str, str]:
@@ -118,15 +142,9 @@ class SlurmStudy:
 
         return wait_until(rows, what, limit_s=LIMIT_S, every_s=0.3, shown=shown) or {}
 
-    def until_states(self, **expected: str | Collection[str]) -> dict[str, Any]:
-        """The rows as soon as each variant (`_` for `-`) has its state, or one of its states."""
-        wanted = {
-            name.replace("loo_", "loo-"): {states} if isinstance(states, str) else set(states)
-            for name, states in expected.items()
-        }
-        return self.until(
-            lambda rows: all(rows[name]["state"] in states for name, states in wanted.items()), str(wanted)
-        )
+    def until_states(self, wanted: dict[str, str]) -> dict[str, Any]:
+        """The rows as soon as each variant has its state."""
+        return self.until(lambda rows: all(rows[name]["state"] == state for name, state in wanted.items()), str(wanted))
 
     def until_done(self) -> dict[str, Any]:
         """The rows as soon as every run is done."""
@@ -157,10 +175,46 @@ class SlurmStudy:
         return read_metrics(self.home)
 
     def undisturbed(self) -> dict[str, Any]:
-        """The run logs of the same study trained on this machine in another home folder; once for each budget."""
-        if self.budget not in UNDISTURBED:
-            other = self.folder / "undisturbed"
-            command = [sys.executable, "-m", "ablations.cli", "sweep", str(self.file), "--home", str(other)]
-            subprocess.run(command, env=self.cluster.environment, check=True, capture_output=True, timeout=LIMIT_S)
-            UNDISTURBED[self.budget] = read_metrics(other)
-        return UNDISTURBED[self.budget]
+        """The run logs of the same study trained on this machine, in another home folder."""
+        other = self.folder / "undisturbed"
+        command = [sys.executable, "-m", "ablations.cli", "sweep", str(self.file), "--home", str(other)]
+        subprocess.run(command, env=self.cluster.environment, check=True, capture_output=True, timeout=LIMIT_S)
+        return read_metrics(other)
+
+
+@dataclass(kw_only=True)
+class ProgramStudy(SlurmStudy):
+    """Three variants (settings, rate=0.2, rate=0.3) of a program that loads no torch and stands still at step 20 until
+    the test is done with it."""
+
+    budget: float = 300.0
+    axes: str = "{rate: [0.2, 0.3]}"
+
+    @property
+    def finish_file(self) -> Path:
+        """The file at which the programs go on to their last step."""
+        return self.folder / "finish"
+
+    def write(self, *, resources: str = "", script: str = "", **more: str) -> None:
+        """Write the sweep file, whose program is `script` or the one that stands still."""
+        block = f"{{time_min: 10, mem_gb: 1{', ' if resources else ''}{resources}}}"
+        keys = {"name": "small", "axes": self.axes, "seeds": "[0]", "budget": f"{{compute: {self.budget}}}"}
+        held = own_programs.HELD.format(finish=str(self.finish_file), last=30)
+        file = own_programs.write_study(self.file.parent, script or held, **keys | {"resources": block} | more)
+        file.rename(self.file)
+
+    def at_20(self, *variants: str, attempt: int = 1) -> dict[str, Any]:
+        """The rows as soon as these variants, or all, stand at step 20 in this attempt."""
+
+        def standing(rows: dict[str, Any]) -> bool:
+            return all(
+                (row["state"], row["step"], row["attempt"]) == ("running", 20, attempt)
+                for row in (rows[name] for name in variants or rows)
+            )
+
+        return self.until(standing, f"step 20 of {variants or 'all'} in attempt {attempt}")
+
+    def finish(self) -> dict[str, Any]:
+        """Let the programs take their last steps; the rows once every run is done."""
+        self.finish_file.touch()
+        return self.until_done()

@@ -19,18 +19,16 @@ from scalerl.run.run_folder import RunFolder
 
 TORCH = "cluster: {type: wall, generators: 3, slots: 16}"
 """The first node trains, the others generate."""
-RANKS = "cluster: {type: wall, generators: 2, slots: 16}\nlearner: {type: fsdp, ranks: 2}"
-"""Two nodes train and two generate; the coordinator, which has no device, is beside the first rank."""
 ENGINES = "cluster: {type: wall, generators: 2, slots: 64}\nlearner: {type: deepspeed, zero: 2, ranks: 2}\n"
 ENGINES += "generator: {type: vllm}"
+"""Two nodes train and two generate; the coordinator, which has no device, is beside the first rank."""
 EVALUATOR = "cluster: {type: wall, generators: 1, slots: 16, evaluator: true}\nlearner: {type: fsdp, ranks: 2}"
 """Two nodes train, one generates and one evaluates."""
 UNITS = {
     TORCH: {"trainer 0": "n1", "generator 0": "n2", "generator 1": "n3", "generator 2": "n4"},
-    RANKS: {"trainer 0": "n1", "trainer 1": "n2", "generator 0": "n3", "generator 1": "n4"},
+    ENGINES: {"trainer 0": "n1", "trainer 1": "n2", "generator 0": "n3", "generator 1": "n4"},
+    EVALUATOR: {"trainer 0": "n1", "trainer 1": "n2", "evaluator": "n3", "generator 0": "n4"},
 }
-UNITS[ENGINES] = UNITS[RANKS]
-UNITS[EVALUATOR] = {"trainer 0": "n1", "trainer 1": "n2", "evaluator": "n3", "generator 0": "n4"}
 SWEEP = """
 name: small
 reference: scalerl
@@ -132,11 +130,6 @@ def study(four_nodes, tmp_path):
     four_nodes.cancel_all()
 
 
-@pytest.mark.studies
-def test_two_ranks_and_two_generators_over_four_nodes_are_preempted_once_and_lose_nothing(four_nodes, study):
-    preempted_once(NodesStudy(cluster=four_nodes, folder=study.folder.parent / "ranks", budget=8.0, shape=RANKS))
-
-
 VLLM_SCALE = {
     "model": "model: {hidden: 64, layers: 2, heads: 2, mlp: 128}",
     "warm_start": "warm_start: {steps: 60, batch: 64, learning_rate: 2.5e-3, noise: 0.25}",
@@ -155,20 +148,12 @@ def test_two_vllm_generators_and_two_zero_ranks_over_four_nodes_learn_through_a_
         changes=VLLM_SCALE,
         every=10.0,
     )
-    preempted_once(study)
-    rates = [row["pass_rate"] for row in read_rows(study.run.metrics, kind="eval")]
-    assert sum(rates[-3:]) / 3 > rates[0] + 0.05, rates
-
-
-def preempted_once(study):
     before = study.begin()
     study.cluster.run(
         *("sbatch", "--parsable", "--partition=high", "--nodes=4", "--exclusive", "--output=/dev/null"),
         *("--wrap", "sleep 3"),
     )
-    seen = study.until(lambda rows: rows["scalerl"]["state"] in ("preempted", "requeued"))
-    reached = seen["scalerl"]["step"]
-    assert reached > 0
+    study.until(lambda rows: rows["scalerl"]["state"] in ("preempted", "requeued"))
     wait_until(lambda: gone(before), "the end of every process", limit_s=LIMIT_S)
     study.until_run_is_done()
     assert study.rows()["scalerl"]["attempt"] == 2
@@ -176,7 +161,8 @@ def preempted_once(study):
     assert logs == {
         f"attempt-{attempt}{node}.log" for attempt in (1, 2) for node in ("", ".node-1", ".node-2", ".node-3")
     }
-    assert "met the coordinator" in (study.run.path / "logs" / "attempt-2.node-3.log").read_text()
+    rates = [row["pass_rate"] for row in read_rows(study.run.metrics, kind="eval")]
+    assert sum(rates[-3:]) / 3 > rates[0] + 0.05, rates
 
 
 def test_an_agent_and_then_a_whole_node_are_killed_and_the_run_goes_on(study):
@@ -216,27 +202,6 @@ def test_a_job_whose_first_node_is_killed_goes_back_to_the_queue_and_loses_nothi
     study.until(lambda rows: rows["scalerl"]["attempt"] == 2, "the second attempt")
     study.until_run_is_done()
     assert {unit.node for unit in study.run.read_status().units} == {"n1", "n2", "n3", "n4"}
-
-
-@pytest.mark.engines
-def test_a_job_over_four_nodes_that_is_cancelled_writes_its_checkpoint_and_leaves_nothing(study):
-    before = study.begin()
-    study.platform("cancel")
-    study.until(lambda rows: rows["scalerl"]["state"] == "cancelled")
-    wait_until(lambda: gone(before), "the end of every process", limit_s=LIMIT_S)
-    status = study.run.read_status()
-    assert (status.state, status.message) == ("cancelled", "asked to stop")
-
-
-@pytest.mark.engines
-def test_before_its_time_limit_a_job_over_four_nodes_goes_back_to_the_queue(study):
-    study.begin()
-    # As Slurm itself does before the limit: to every process of the job's step, those of agents among them.
-    study.cluster.run("scancel", "--signal=USR2", study.job("scalerl"))
-    study.until(lambda rows: rows["scalerl"]["attempt"] == 2, "the second attempt")
-    study.until_run_is_done()
-    status = study.run.read_status()
-    assert not [warning for warning in status.warnings if "died" in warning]
 
 
 @pytest.mark.studies

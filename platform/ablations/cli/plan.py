@@ -158,7 +158,9 @@ def show_cost(study: "Study", sweep: StartedSweep, jobs: int | None) -> None:
 
 def cost_of(num_jobs: int, resources: "Resources", threads: int, partition: str) -> "SubmissionPlan":
     from ablations.slurm import commands
-    from ablations.slurm.cost import submission_plan
+    from ablations.slurm.cost import SubmissionPlan
 
-    most = int(commands.setting("MaxArraySize"))
-    return submission_plan(num_jobs, resources, threads=threads, partition=partition, max_array_size=most)
+    most = int(commands.settings()["MaxArraySize"])
+    return SubmissionPlan(
+        num_jobs=num_jobs, resources=resources, threads=threads, partition=partition, max_array_size=most
+    )

@@ -108,7 +108,7 @@ def mlflow(port: PortOption = 5000, home: HomeOption = None) -> None:
     folder = existing_home(home)
     store, server = default_tracking_uri(folder), f"http://127.0.0.1:{port}"
     newest = newest_ledger(folder)
-    url = runs_page_url(server, newest.experiment_id, has_view=bool(newest.view)) if newest else server
+    url = runs_page_url(server, newest.experiment_id) if newest else server
     print(f"MLflow of {folder.path}, in some seconds: {url}", flush=True)
     for name, value in QUIET_MLFLOW.items():
         os.environ.setdefault(name, value)
@@ -161,6 +161,7 @@ def sync(
 def watch_sync(sweep: StartedSweep, tracking_uri: str | None, every_s: float) -> None:
     """Push new rows until the sweep has ended; exit code 3 if some are left then, or at Ctrl-C."""
     from ablations.status.live import clock
+    from ablations.status.progress import is_still_going, run_rows
     from ablations.tracking.ledger import default_tracking_uri
     from ablations.tracking.watch import SyncWatch
 
@@ -169,7 +170,11 @@ def watch_sync(sweep: StartedSweep, tracking_uri: str | None, every_s: float) ->
 
     uri = tracking_uri or default_tracking_uri(sweep.home)
     say(f"{sweep.name}: pushing new rows to MLflow at {uri} every {every_s:g} s until the sweep ends")
-    watch = SyncWatch(sweep=sweep, tracking_uri=tracking_uri, every_s=every_s, say=say)
+
+    def is_going(sweep: StartedSweep) -> bool:
+        return is_still_going(sweep, run_rows(sweep))
+
+    watch = SyncWatch(sweep=sweep, tracking_uri=tracking_uri, every_s=every_s, is_going=is_going, say=say)
     try:
         with handled(signal.default_int_handler, signal.SIGTERM):
             is_everything = watch.run()

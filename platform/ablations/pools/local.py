@@ -29,20 +29,14 @@ class LocalJob:
 
     process: submitit.Job[None]
     gpus: tuple[str, ...]
+    why: str = ""
+    """Empty: this machine does not say why it killed a process."""
+    is_lost: bool = False
+    """False: a process here is not lost with its machine."""
 
     def done(self) -> bool:
         """True once the process has ended."""
         return self.process.done()
-
-    @property
-    def why(self) -> str:
-        """Empty: this machine does not say why it killed a process."""
-        return ""
-
-    @property
-    def is_lost(self) -> bool:
-        """False: a process here is not lost with its machine."""
-        return False
 
 
 @dataclass(kw_only=True)

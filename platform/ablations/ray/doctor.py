@@ -19,7 +19,7 @@ from ablations.home.home import Home
 from ablations.pools.snapshot import take_snapshot
 from ablations.ray.driver_process import DriverProcess, RayError, RayNode
 from ablations.slurm.doctor.here import check_engine_versions, check_here
-from ablations.slurm.doctor.node import check_code, check_folder, check_locks, check_tmp, check_tracking
+from ablations.slurm.doctor.node import check_code, check_folder, check_locks, check_tmp
 from ablations.slurm.doctor.probe import look_at_engines, look_at_modules, python_version
 from ablations.slurm.doctor.probe_job import remove
 from ablations.text import counted
@@ -40,7 +40,7 @@ def examine_ray(home: Home, tracking_uri: str, say: Callable[[str], None]) -> Ge
     except AblationsError:
         return  # reported by another finding
     folder = home.path / "doctor" / f"doctor.{uuid.uuid4().hex[:8]}"
-    folder.mkdir(parents=True, mode=0o700)  # a tracking URI may hold a password
+    folder.mkdir(parents=True)
     driver = None
     try:
         say("connects to Ray")
@@ -49,7 +49,7 @@ def examine_ray(home: Home, tracking_uri: str, say: Callable[[str], None]) -> Ge
         snapshot, here = take_snapshot(Home(folder)), look_at_modules()
         for number, node in enumerate(driver.nodes):
             say(f"examines node {node.name}")
-            yield from check_ray_node(driver, node, folder / str(number), snapshot, here, tracking_uri)
+            yield from check_ray_node(driver, node, folder / str(number), snapshot, here)
     except RayError as error:
         what, _, remedy = str(error).rpartition(". ")
         yield Finding(part=RAY_PART, check="cluster", level="error", found=what or remedy, remedy=remedy)
@@ -78,13 +78,12 @@ def check_ray_node(
     folder: Path,
     snapshot: Path,
     here: dict[str, dict[str, str]],
-    tracking_uri: str,
 ) -> Generator[Finding]:
     """Run the probe on a node and judge its report."""
     part, word = f"node {node.name} of Ray ({node.id[:8]})", uuid.uuid4().hex
     folder.mkdir()
     question = folder / "question.json"
-    question.write_text(json.dumps({"word": word, "snapshot": str(snapshot), "tracking_uri": tracking_uri}))
+    question.write_text(json.dumps({"word": word, "snapshot": str(snapshot)}))
     with FileLock(folder / "here.lock"):
         job = driver.examine(folder, node)
         try:
@@ -104,7 +103,6 @@ def check_ray_node(
             yield check_engine_versions(part, report["engines"], look_at_engines(), has_gpus=has_gpus)
             yield check_niceness(part, report)
             yield check_tmp(part, report)
-            yield check_tracking(part, report, tracking_uri)
         finally:
             question.unlink()  # at which the probe ends
             job.ended.wait(REPORT_LIMIT_S)

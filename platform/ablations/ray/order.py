@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ablations.study.resources import Resources
 from ablations.text import counted
-from scalerl.run.run_folder import RunFolder, write_atomically
+from scalerl.run.run_folder import write_atomically
 
 ORDER_FILE = "order.json"
 
@@ -72,11 +72,6 @@ class RayOrder:
     """The folder in which the command was started, where relative paths begin."""
     allocation: str
     """A name for this attempt, the same on all of its nodes."""
-
-    @property
-    def folder(self) -> RunFolder:
-        """The run's folder with its files."""
-        return RunFolder(self.run)
 
     def write(self, attempt: Path) -> None:
         """Write the order into the folder of the attempt, which is created."""

@@ -125,12 +125,6 @@ ALL_NUMBERS = Selection(
     beside_ceiling=("A", "A_eq1"),
     behind=("paper_rule", "B", "C_mid", "R_0", "fit", "cost", "published", "open"),
 )
-MLFLOW = Selection(
-    before=("changes", "seeds"),
-    of_question=("verdict", "number"),
-    beside_ceiling=("A", "A_eq1"),
-    behind=("C_mid", "B", "cost", "fit"),
-)
 
 
 def columns(results: Results, selection: Selection) -> list[ResultColumn]:

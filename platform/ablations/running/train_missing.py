@@ -35,8 +35,9 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
                     say(console, f"{names[event.run]}: {event.why}")
                 for said in steering.steer(pool):
                     say(console, said)
-                notifier.look(sweep, progress.update(), now=isinstance(event, Ended))
-                tracker.tick()
+                rows = progress.update()
+                notifier.look(sweep, rows, now=isinstance(event, Ended))
+                tracker.look(row.state for row in rows)
         rows = run_rows(sweep)
         notifier.look(sweep, rows, now=True)
         say(console, f"{sweep.name}: {summary(sweep.plan, rows)}")

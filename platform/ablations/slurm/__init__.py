@@ -10,8 +10,6 @@ pool                        turns runs into job arrays, through submitit
 job                         trains one run inside a job; saves a checkpoint when Slurm wants the node back
 requeue_before_time_limit   requeues a job that reaches its time limit
 hold, hold_trap.sh          hold the waiting jobs after three equal failures
-first_node                  requeues a job whose first node is gone
-node_of_job                 the node of a job that a task is on
 job_logs                    Slurm's output about a job
 queue_cache                 Slurm's answers about jobs, refreshed at most once in ten seconds
 states                      the state of a run, from its own files and from Slurm

@@ -200,7 +200,7 @@ def address_of_node(name: str) -> tuple[str, int]:
     """Address and port of a node's slurmd."""
     said = run_command("scontrol", "show", "node", name)
     own = re.search(r"\bPort=(\d+)", said)  # shown only if it differs from the default
-    return _field("NodeAddr", said), int(own[1] if own else setting("SlurmdPort"))
+    return _field("NodeAddr", said), int(own[1] if own else settings()["SlurmdPort"])
 
 
 def _field(name: str, said: str) -> str:
@@ -221,16 +221,8 @@ def hold(jobs: Iterable[str]) -> None:
                 raise
 
 
-def setting(name: str) -> str:
-    """A setting of the controller, such as MaxArraySize; SlurmError if it has no setting of that name."""
-    found = re.search(rf"^{name}\s*=\s*(.*)$", run_command("scontrol", "show", "config"), re.MULTILINE)
-    if found is None:
-        raise SlurmError(f"scontrol show config: no {name}")
-    return found[1].strip()
-
-
 def settings() -> dict[str, str]:
-    """All settings of the controller, by name."""
+    """All settings of the controller, by name: `{"MaxArraySize": "1001", ...}`."""
     pairs = re.findall(r"^(\w+)(?:\[0\])?\s*= ?(.*)$", run_command("scontrol", "show", "config"), re.MULTILINE)
     return {name: text.strip() for name, text in pairs}
 

@@ -13,8 +13,11 @@ srun and the batch script, nobody else would end the job, so the agents requeue 
 
 import os
 import re
+import socket
 import sys
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,15 +28,16 @@ from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import RunState, State, read_state
 from ablations.pools.job import attend_run, let_agents_go, train_run
 from ablations.slurm import commands
-from ablations.slurm.first_node import requeue_without_its_first_node
 from ablations.slurm.hold import hold_after_failure, read_hold
-from ablations.slurm.node_of_job import node_of_job
 from ablations.slurm.requeue_before_time_limit import TimeLimit, is_stuck, requeue_this_job
 from ablations.slurm.states import SlurmStates
+from scalerl.cluster.node_of_run import NodeOfRun
 from scalerl.run.run_folder import RunFolder
 
 WAIT_FOR_THE_END_S = 300.0
 """Seconds that a job waits for Slurm to end it before it exits by itself; longer than any reasonable grace period."""
+ANSWER_S = 5.0
+"""Seconds within which a node's slurmd must accept a connection."""
 
 
 @dataclass
@@ -55,7 +59,7 @@ class SlurmJob:
         place = node_of_job(os.environ)
         if place.node:
             if not attend_run(self._folder.path, place):
-                requeue_without_its_first_node(os.environ["SLURM_JOB_ID"])
+                requeue_without_its_first_node(own_job(os.environ))
             return
         self.watch.mkdir(parents=True, exist_ok=True)
         (self.watch / "began").touch()
@@ -75,7 +79,7 @@ class SlurmJob:
         if limit.is_near:
             supervised = state.warm_start_step - before.warm_start_step
             self._requeue(num_steps=state.step - before.step + max(0, supervised))
-        elif is_preempted(os.environ["SLURM_JOB_ID"]):
+        elif is_preempted(own_job(os.environ)):
             self._write_state(State.PREEMPTED, "preempted by a job with a higher priority; checkpoint saved")
             time.sleep(WAIT_FOR_THE_END_S)
 
@@ -85,7 +89,7 @@ class SlurmJob:
             self._write_state(State.FAILED, text)
             self._end_failed()
         self._write_state(State.REQUEUED, "the time limit was near; checkpoint saved")
-        requeue_this_job(os.environ["SLURM_JOB_ID"], WAIT_FOR_THE_END_S)
+        requeue_this_job(own_job(os.environ), WAIT_FOR_THE_END_S)
 
     def _end_failed(self) -> None:
         try:
@@ -138,3 +142,40 @@ def is_preempted(job: str) -> bool:
         return re.search(r"PreemptTime=\d", commands.run_command("scontrol", "show", "job", job)) is not None
     except commands.SlurmSilent:
         return True
+
+
+def own_job(variables: Mapping[str, str]) -> str:
+    """Slurm's id of this job; of an array that of the task, since one task has its array's number as SLURM_JOB_ID."""
+    array = variables.get("SLURM_ARRAY_JOB_ID")
+    return f"{array}_{variables['SLURM_ARRAY_TASK_ID']}" if array else variables["SLURM_JOB_ID"]
+
+
+def node_of_job(variables: Mapping[str, str]) -> NodeOfRun:
+    """The node of this task, from Slurm's variables; Slurm starts one task on each node of the job.
+
+    SLURM_LAUNCH_NODE_IPADDR is the first node, where srun was started, as seen from this node. The name of the node is
+    Slurm's own, because several may share a host. The nodes of a requeued job meet anew.
+    """
+    address = variables.get("SLURM_LAUNCH_NODE_IPADDR")
+    return NodeOfRun(
+        node=int(variables["SLURM_NODEID"]),
+        nodes=int(variables["SLURM_NNODES"]),
+        allocation=f"{variables['SLURM_JOB_ID']}.{variables.get('SLURM_RESTART_COUNT', '0')}",
+        name=variables["SLURMD_NODENAME"],
+        hosts=(address,) if address else (),
+    )
+
+
+def requeue_without_its_first_node(job: str) -> None:
+    """Requeue a job if nobody listens on its first node. If only the run's process died, the batch script ends the job.
+
+    With `--no-kill` Slurm itself would let such a job idle until its time limit. Each of the other nodes does this; for
+    all but the first one, Slurm answers that the job is already waiting.
+    """
+    with suppress(commands.SlurmError):
+        address = commands.address_of_node(commands.first_node(job))
+        try:
+            socket.create_connection(address, timeout=ANSWER_S).close()
+        except OSError:
+            print(f"the first node of job {job} is gone; requeueing the job", flush=True)
+            commands.requeue(job)

@@ -31,7 +31,7 @@ from ablations.slurm.job import SlurmJob
 from ablations.slurm.job_logs import log_folder
 from ablations.slurm.states import SlurmStates
 from ablations.slurm.submissions import Submission, new_submission, read_submissions
-from ablations.slurm.whether_to_submit import LookAgain, Skip, Submit, WaitFor, action
+from ablations.slurm.whether_to_submit import Submit, action
 from ablations.study.resources import Resources
 from ablations.text import counted
 
@@ -69,13 +69,6 @@ class SlurmPool:
     _stopping: set[str] = field(default_factory=set)
     _to_cancel: set[str] = field(default_factory=set)
     """Runs to stop whose jobs are not yet cancelled, because Slurm did not answer."""
-
-    def __post_init__(self) -> None:
-        if "%" in str(self.home.path):
-            raise SlurmError(
-                f"home folder {self.home.path}: Slurm replaces what follows % in the path of a log; choose a folder "
-                "without % in its path with --home or ABLATIONS_HOME"
-            )
 
     @property
     def where(self) -> str:
@@ -162,7 +155,7 @@ class SlurmPool:
             groups = self._groups()
             if not groups:
                 return []
-            most = most_tasks(int(commands.setting("MaxArraySize")))
+            most = most_tasks(int(commands.settings()["MaxArraySize"]))
             snapshot, submitted = take_snapshot(self.home), []
             for (budget, after), run_ids in groups.items():
                 for start in range(0, len(run_ids), most):
@@ -189,12 +182,12 @@ class SlurmPool:
         for run_id, budget in list(self._waiting.items()):
             state = states.state(run_id, read_state(self.home.run(run_id), budget)).state
             match action(state, states.in_queue(run_id), budget):
-                case Skip():
+                case "done":
                     del self._waiting[run_id]
-                case WaitFor():
+                case "has a job":
                     del self._waiting[run_id]
                     self._submitted[run_id] = budget
-                case LookAgain():
+                case "trains here":
                     pass  # try again at the next `submit`
                 case Submit(after=after):
                     first = {*after, self.after} if self.after else set(after)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from ablations.home.home import Home
 from ablations.slurm.commands import GONE, Job, SlurmError, accounting, queue
 from scalerl.run.run_folder import write_atomically
 
@@ -41,51 +42,40 @@ class QueueAnswer:
         return self.jobs.get(key) or Job(id=key[1], name=key[0], state="PENDING", reason="just submitted")
 
 
-class QueueCache:
-    """The jobs of all submissions of a home folder."""
+def queue_answer(home: Home, keys: Collection[JobKey], *, since: float, fresh: bool = False) -> QueueAnswer:
+    """Slurm's answer about these jobs of a home folder, at most ten seconds old.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    `since` is the time of the first submission, in seconds since 1970. With `fresh` the answer is newer than the call,
+    which may wait up to ten seconds for it. While the controller is silent the last answer holds, since silence says
+    nothing about the jobs.
+    """
+    called, path = time.time(), home.path / "slurm.json"
+    while True:
+        with FileLock(path.with_suffix(".lock")):
+            known, now = _read(path), time.time()
+            if known.asked > now or now - known.asked >= ASK_EVERY_S:  # do not wait after the clock went back
+                answer = asked_again(known, keys, since=since, now=now)
+                _write(path, answer)
+                return answer
+            if not fresh or known.asked >= called:
+                return known
+        time.sleep(max(0.0, known.asked + ASK_EVERY_S - now))
 
-    def answer(self, keys: Collection[JobKey], *, since: float, fresh: bool = False) -> QueueAnswer:
-        """Slurm's answer about these jobs, at most ten seconds old.
 
-        `since` is the time of the first submission, in seconds since 1970. With `fresh` the answer is newer than the
-        call, which may wait up to ten seconds for it. While the controller is silent the last answer holds, since
-        silence says nothing about the jobs.
-        """
-        called = time.time()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            with FileLock(self.path.with_suffix(".lock")):
-                known = self._read()
-                now = time.time()
-                if known.asked > now or now - known.asked >= ASK_EVERY_S:  # do not wait after the clock went back
-                    answer = asked_again(known, keys, since=since, now=now)
-                    self._write(answer)
-                    return answer
-                if not fresh or known.asked >= called:
-                    return known
-            time.sleep(max(0.0, known.asked + ASK_EVERY_S - now))
+def _read(path: Path) -> QueueAnswer:
+    try:
+        content = json.loads(path.read_bytes())
+        jobs = {(job["name"], job["id"]): Job(**job) for job in content["jobs"]}
+        return QueueAnswer(asked=content["asked"], problem=content["problem"], jobs=jobs)
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return QueueAnswer()  # rebuilt from Slurm's next answer
 
-    def _read(self) -> QueueAnswer:
-        try:
-            content = json.loads(self.path.read_bytes())
-            jobs = [Job(**job) for job in content["jobs"]]
-            return QueueAnswer(
-                asked=content["asked"], problem=content["problem"], jobs={(job.name, job.id): job for job in jobs}
-            )
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return QueueAnswer()  # rebuilt from Slurm's next answer
 
-    def _write(self, answer: QueueAnswer) -> None:
-        content = {
-            "asked": answer.asked,
-            "problem": answer.problem,
-            "jobs": [asdict(job) for job in answer.jobs.values()],
-        }
-        with suppress(OSError):  # the answer is valid even if the disk is full
-            write_atomically(self.path, json.dumps(content).encode())
+def _write(path: Path, answer: QueueAnswer) -> None:
+    jobs = [asdict(job) for job in answer.jobs.values()]
+    content = {"asked": answer.asked, "problem": answer.problem, "jobs": jobs}
+    with suppress(OSError):  # the answer is valid even if the disk is full
+        write_atomically(path, json.dumps(content).encode())
 
 
 def asked_again(known: QueueAnswer, keys: Collection[JobKey], *, since: float, now: float) -> QueueAnswer:

@@ -13,7 +13,7 @@ from ablations.home.state import RunState, State
 from ablations.slurm.commands import GONE, Job
 from ablations.slurm.hold import read_hold
 from ablations.slurm.job_logs import logs_of_job, tells_of_memory
-from ablations.slurm.queue_cache import JobKey, QueueAnswer, QueueCache
+from ablations.slurm.queue_cache import JobKey, QueueAnswer, queue_answer
 from ablations.slurm.submissions import Submission, all_submissions
 
 ENDINGS: dict[str, tuple[State, str]] = {
@@ -43,8 +43,7 @@ class SlurmStates:
                 self._jobs.setdefault(run, []).insert(0, (one, (one.name, job)))
         self._answer = QueueAnswer()
         if submissions:
-            cache = QueueCache(home.path / "slurm.json")
-            self._answer = cache.answer(keys, since=submissions[0].submitted, fresh=fresh)
+            self._answer = queue_answer(home, keys, since=submissions[0].submitted, fresh=fresh)
         self._holds = {sweep: read_hold(home, sweep) for sweep in {one.sweep for one in submissions}}
 
     def state(self, run_id: str, own: RunState) -> RunState:

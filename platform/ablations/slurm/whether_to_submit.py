@@ -6,27 +6,11 @@ Submit(after=())
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ablations.home.state import State
 from ablations.slurm.commands import Job
 from ablations.slurm.submissions import Submission
-
-
-@dataclass(frozen=True, kw_only=True)
-class Skip:
-    """The run is trained to its budget."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WaitFor:
-    """Waiting or running jobs train the run to its budget: `WaitFor(jobs=("17_3",))`."""
-
-    jobs: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LookAgain:
-    """A process on this machine trains the run, perhaps to a smaller budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,18 +22,19 @@ class Submit:
 
 def action(
     state: State, queued: Sequence[tuple[Submission, Job]], budget_gpu_hours: float
-) -> Skip | WaitFor | LookAgain | Submit:
+) -> Submit | Literal["done", "has a job", "trains here"]:
     """The action for a run with this budget; `queued` are its waiting and running jobs.
 
+    "has a job" that trains it to the budget; "trains here" in a process on this machine, perhaps to a smaller budget.
     A job cancelled a moment ago stays in the queue until its node has ended it, but trains no further. The new job
     waits for that task alone, and for the whole array of any other job.
     """
     if state.is_finished:
-        return Skip()
+        return "done"
     staying = [(one, job) for one, job in queued if state != State.CANCELLED or job.waits]
-    if enough := [job.id for one, job in staying if one.budget_gpu_hours >= budget_gpu_hours]:
-        return WaitFor(jobs=tuple(enough))
+    if any(one.budget_gpu_hours >= budget_gpu_hours for one, _ in staying):
+        return "has a job"
     if state == State.RUNNING and not queued:
-        return LookAgain()
+        return "trains here"
     before = (one.job if (one, job) in staying else job.id for one, job in queued)
     return Submit(after=tuple(sorted({job for job in before if job})))

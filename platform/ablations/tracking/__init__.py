@@ -7,7 +7,6 @@ batches            run logs as batches of metrics, thinned
 scalars            one row as metrics
 descriptions       tags, params and data sets of a variant and of its runs, in a form that MLflow accepts
 sortable           numbers and verdicts of a fit that give every variant a place in a sorted table
-fit_page           a fit as a small self-contained page
 mean_curve         the mean pass rate of a variant's seeds
 runs_page          the URL, columns and chart of MLflow's page of runs
 ledger             the state of MLflow as known here

@@ -2,12 +2,12 @@
 
 import subprocess
 import sys
+from collections.abc import Iterable
 
 from rich.console import Console
 
 from ablations.home.started_sweep import StartedSweep
-from ablations.home.state import State
-from ablations.status.progress import run_rows
+from ablations.home.state import RunState, State
 from ablations.tracking.ledger import read_ledger
 
 SYNC_LIMIT_S = 120.0
@@ -15,29 +15,21 @@ SYNC_LIMIT_S = 120.0
 
 
 class Tracker:
-    """Runs one synchroniser at a time, started if a run has ended since the last one."""
+    """Runs one synchroniser at a time, started if a run has ended since the one before."""
 
     def __init__(self, sweep: StartedSweep, tracking_uri: str | None) -> None:
         self._sweep, self._uri = sweep, tracking_uri
         self._process: subprocess.Popen[str] | None = None
-        self._ended = self._count_ended()
+        self._num_ended: int | None = None
 
-    def _count_ended(self) -> int:
-        states = [row.state.state for row in run_rows(self._sweep)]
-        return sum(state.is_finished or state == State.FAILED for state in states)
-
-    def follow(self, sweep: StartedSweep) -> None:
-        """Replace the sweep by its newer version with a longer plan."""
-        self._sweep = sweep
-
-    def tick(self) -> None:
-        """Start a synchroniser if there is new data and none is running."""
+    def look(self, states: Iterable[RunState]) -> None:
+        """Start a synchroniser if more of the runs have ended than at its last start, and none is running."""
         if self._process and self._process.poll() is None:
             return
-        ended = self._count_ended()
-        if ended > self._ended:
-            self._ended = ended
+        num_ended = sum(one.state.is_finished or one.state == State.FAILED for one in states)
+        if self._num_ended is not None and num_ended > self._num_ended:
             self._process = self._start()
+        self._num_ended = num_ended
 
     def _start(self) -> subprocess.Popen[str]:
         name, home = self._sweep.name, self._sweep.home.path
@@ -49,7 +41,8 @@ class Tracker:
 
     def finish(self, console: Console) -> None:
         """Bring MLflow up to date and report the remaining rows."""
-        if read_ledger(self._sweep).is_current(self._sweep, self._uri):
+        sweep = self._sweep.reread()  # a search has made its plan longer
+        if read_ledger(sweep).is_current(sweep, self._uri):
             return
         console.print(f"pushing the last results to MLflow, for at most {2 * SYNC_LIMIT_S:g} s", soft_wrap=True)
         try:

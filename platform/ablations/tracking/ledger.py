@@ -2,7 +2,6 @@
 
 {"tracking_uri": "sqlite:///...",
  "experiment_id": "1",
- "view": "7c0a52e9f1b3",
  "runs": {"3f0c9a1b2d4e": {"mlflow_id": "8c1f...", "parent_id": "02ab...", "num_rows": 120, "state": "done",
                            "described": "5be0c11f3a27"}},
  "variants": {"scalerl": {"mlflow_id": "02ab...", "overrides": "44136fa355b3", "described": "c07e94d1b6f2",
@@ -21,11 +20,8 @@ from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.tracking.descriptions import Description, description_of_run, description_of_variant, fingerprint
-from ablations.tracking.runs_page import VIEW_MARK
 from scalerl.run.run_folder import RunFolder, write_atomically
 
-FIT_FORM = 3
-"""Version of a fit's contents in MLflow; a fit of an earlier version is pushed again."""
 NOTHING_YET = ""
 UNKNOWN_STATE = "unknown"
 """The state of a run not yet reported to MLflow."""
@@ -63,8 +59,6 @@ class Ledger:
     path: Path
     tracking_uri: str = ""
     experiment_id: str = ""
-    view: str = NOTHING_YET
-    """`runs_page.VIEW_MARK` of the view that the experiment has."""
     runs: dict[str, SyncedRun] = field(default_factory=dict)
     variants: dict[str, SyncedVariant] = field(default_factory=dict)
 
@@ -77,7 +71,6 @@ class Ledger:
                 path=path,
                 tracking_uri=content["tracking_uri"],
                 experiment_id=content["experiment_id"],
-                view=content.get("view", NOTHING_YET),
                 runs={run_id: SyncedRun(**run) for run_id, run in content["runs"].items()},
                 variants={name: SyncedVariant(**variant) for name, variant in content["variants"].items()},
             )
@@ -87,11 +80,6 @@ class Ledger:
     def of(self, tracking_uri: str) -> "Ledger":
         """The ledger of a server: this ledger, or an empty one if this ledger belongs to another server."""
         return self if self.tracking_uri == tracking_uri else Ledger(path=self.path, tracking_uri=tracking_uri)
-
-    def note_view(self, view: str) -> None:
-        """Record the view of the experiment."""
-        self.view = view
-        self._write()
 
     def note_run(self, run_id: str, run: SyncedRun) -> None:
         """Record the state of a run."""
@@ -109,7 +97,6 @@ class Ledger:
         content = {
             "tracking_uri": self.tracking_uri,
             "experiment_id": self.experiment_id,
-            "view": self.view,
             "runs": {run_id: asdict(run) for run_id, run in self.runs.items()},
             "variants": {name: asdict(variant) for name, variant in self.variants.items()},
         }
@@ -131,8 +118,7 @@ class Ledger:
         """
         known = self.of(tracking_uri or default_tracking_uri(sweep.home))
         return (
-            known.view == VIEW_MARK
-            and known.num_left(sweep) == 0
+            known.num_left(sweep) == 0
             and all(known._has_told(sweep, variant) for variant in sweep.plan.variants)
             and all(known.has_fit(name, basis) for name, basis in fit_bases(sweep).items())
         )
@@ -179,7 +165,6 @@ def fit_bases(sweep: StartedSweep) -> dict[str, str]:
         ids = [run.id for side in _sides(plan, variant) for run in side.runs]
         if rows.keys() >= set(ids):
             told = {
-                "form": FIT_FORM,
                 "window": [plan.fit_from_gpu_hours, plan.fit_to_gpu_hours],
                 "budget": plan.budget_gpu_hours,
                 "rows": rows if is_over else {run_id: rows[run_id] for run_id in ids},

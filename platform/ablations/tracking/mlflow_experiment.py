@@ -4,6 +4,7 @@ MLflow is imported inside functions, since the command line must start quickly. 
 `failures_of_mlflow` are those of a server that is down, slow, full or old.
 """
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from ablations.home.state import State
 from ablations.tracking.batches import MetricPoint
 from ablations.tracking.descriptions import DescribedDataset, Description, as_markdown
 from ablations.tracking.ledger import default_tracking_uri
+from ablations.tracking.runs_page import VIEW, VIEW_TAG
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment, Run
@@ -46,7 +48,6 @@ CLIENT_SETTINGS = {
 """By default an MLflow client waits four minutes for a dead server and sends telemetry over the internet."""
 OF_ONE_RUN = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE", "INVALID_STATE")
 """Error codes about one run, for example one deleted on MLflow's page, and not about the server."""
-UNKNOWN_TO_OLD_SERVERS = "ENDPOINT_NOT_FOUND"
 
 
 def set_up_client() -> None:
@@ -108,6 +109,7 @@ class MlflowExperiment:
             if found is None:
                 tags = {"mlflow.note.content": as_markdown(doc), "mlflow.experimentKind": "custom_model_development"}
                 place = folder.as_uri() if is_default else None
+                tags[VIEW_TAG] = json.dumps(VIEW)
                 self.id = self._client.create_experiment(name, artifact_location=place, tags=tags)
             else:
                 self.id = found.experiment_id
@@ -115,10 +117,6 @@ class MlflowExperiment:
         """The store's file location if the home folder was moved or copied since, else empty; no file goes there."""
         if found is not None and is_default and not str(found.artifact_location).startswith(folder.as_uri()):
             self.files_elsewhere = str(found.artifact_location)
-
-    def set_own_tag(self, name: str, value: str) -> None:
-        """Set a tag of the experiment itself."""
-        self._client.set_experiment_tag(self.id, name, value)
 
     def runs(self) -> "list[Run]":
         """All runs of the experiment, in few requests."""
@@ -158,9 +156,8 @@ class MlflowExperiment:
         self._client.log_batch(mlflow_id, metrics, tags=[RunTag(*tag) for tag in (tags or {}).items()])
 
     def log_datasets(self, mlflow_id: str, datasets: Iterable[DescribedDataset]) -> None:
-        """Log data sets as inputs of a run; a server older than MLflow 2.4 does not support data sets and gets none."""
+        """Log data sets as inputs of a run."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
-        from mlflow.exceptions import MlflowException
 
         inputs = [
             DatasetInput(
@@ -169,11 +166,7 @@ class MlflowExperiment:
             )
             for one in datasets
         ]
-        try:
-            self._client.log_inputs(mlflow_id, inputs)
-        except MlflowException as error:
-            if error.error_code != UNKNOWN_TO_OLD_SERVERS:
-                raise
+        self._client.log_inputs(mlflow_id, inputs)
 
     def log_file(self, mlflow_id: str, path: Path) -> None:
         """Log a file under its own name."""

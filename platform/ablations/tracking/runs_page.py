@@ -4,11 +4,10 @@ Without `workflowType` in the URL the page of an experiment opens on traces, for
 is a tag of the experiment, and its key in the URL selects it.
 """
 
-import json
 from typing import Any
 from urllib.parse import urlencode
 
-from ablations.tracking.descriptions import OF_A_VARIANT, fingerprint
+from ablations.tracking.descriptions import OF_A_VARIANT
 
 MEAN_PASS_RATE, MEAN_COMPUTE = "eval/pass_rate", "eval/compute_gpu_hours"
 """Names of a variant's metrics, shared with its seeds, so that one chart shows both."""
@@ -58,12 +57,9 @@ VIEW = {
         _line_chart(MEAN_COMPUTE, deleted=True),
     ],
 }
-VIEW_VALUE = json.dumps(VIEW)
-VIEW_MARK = fingerprint(VIEW)
-"""Mark that changes with the view, so that an experiment with an earlier view gets the new one."""
 
 
-def runs_page_url(server: str, experiment_id: str, *, has_view: bool) -> str:
-    """URL of the runs of an experiment on a server such as `http://127.0.0.1:5000`, in its view, if any."""
-    query = {"workflowType": "machine_learning"} | ({"viewStateShareKey": VIEW_KEY} if has_view else {})
+def runs_page_url(server: str, experiment_id: str) -> str:
+    """URL of the runs of an experiment on a server such as `http://127.0.0.1:5000`, in its view."""
+    query = {"workflowType": "machine_learning", "viewStateShareKey": VIEW_KEY}
     return f"{server}/#/experiments/{experiment_id}/runs?{urlencode(query)}"

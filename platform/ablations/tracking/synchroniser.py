@@ -22,10 +22,9 @@ from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.report.page import report_page
-from ablations.report.static import differences_picture
+from ablations.report.static import PAGE_IN, curves_picture, differences_picture
 from ablations.tracking.batches import NUM_ROWS_METRIC, MetricPoint, ended_ms, row_batches, started_ms
 from ablations.tracking.descriptions import datasets_of, fingerprint
-from ablations.tracking.fit_page import fit_page, fit_picture
 from ablations.tracking.ledger import (
     UNKNOWN_STATE,
     Ledger,
@@ -51,7 +50,7 @@ from ablations.tracking.mlflow_experiment import (
     set_up_client,
     short_reason,
 )
-from ablations.tracking.runs_page import MEAN_COMPUTE, MEAN_PASS_RATE, VIEW_MARK, VIEW_TAG, VIEW_VALUE
+from ablations.tracking.runs_page import MEAN_COMPUTE, MEAN_PASS_RATE
 from ablations.tracking.sortable import numbers_of_run, numbers_of_variant, verdicts_of_run, verdicts_of_variant
 
 if TYPE_CHECKING:
@@ -178,9 +177,6 @@ class Synchroniser:
         if self.ledger.experiment_id != experiment.id:
             self.ledger = Ledger(path=self.ledger.path, tracking_uri=self.tracking_uri)
         self.ledger.experiment_id = experiment.id
-        if self.ledger.view != VIEW_MARK:
-            experiment.set_own_tag(VIEW_TAG, VIEW_VALUE)
-            self.ledger.note_view(VIEW_MARK)
         if experiment.files_elsewhere:
             self.note = (
                 f"MLflow keeps files of this sweep in {experiment.files_elsewhere}, outside this home folder, which "
@@ -304,10 +300,9 @@ class Synchroniser:
         ended = ended_ms(compared_runs(self.sweep, variant))
         self._log_mean_curve(parent.mlflow_id, results, variant)
         self._log_fit(parent.mlflow_id, results, variant, basis, ended)
-        picture = fit_picture(results, variant.name)
+        pair = {results.plan.reference, variant.name}
+        picture = curves_picture(results, "png", width_in=PAGE_IN, shown=pair, dpi=130)
         self.experiment.log_bytes(parent.mlflow_id, picture, "curve.png")
-        page = fit_page(results, variant.name, picture)
-        self.experiment.log_bytes(parent.mlflow_id, page.encode(), "curve.html")
         is_done = all(
             run.id in results.stopped or written_state(self.sweep.run(run.id)) in (State.DONE, State.STOPPED)
             for run in variant.runs

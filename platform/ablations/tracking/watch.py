@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ablations.home.started_sweep import StartedSweep
-from ablations.status.progress import is_still_going, run_rows
 from ablations.text import cause
 from ablations.tracking.ledger import read_ledger
 
@@ -26,13 +25,15 @@ PUSH_LIMIT_S = 600.0
 class SyncWatch:
     """Pushes one sweep until it has ended and nothing is left; reports changes in one line each.
 
-    >>> SyncWatch(sweep=read_sweep(home, "loo"), tracking_uri=None, every_s=30.0, say=print).run()
+    >>> SyncWatch(sweep=sweep, tracking_uri=None, every_s=30.0, is_going=is_going, say=print).run()
     """
 
     sweep: StartedSweep
     tracking_uri: str | None
     """None for the home folder's own store."""
     every_s: float
+    is_going: Callable[[StartedSweep], bool]
+    """True while a run of the sweep is training or waiting."""
     say: Callable[[str], None]
     _problem: str = field(default="", init=False)
     """Cause of the last push's failure, so that each cause is reported once."""
@@ -44,7 +45,7 @@ class SyncWatch:
         while True:
             sweep = self.sweep.reread()
             # Checked before the push, so that rows written until the end are pushed after it.
-            is_over = not is_still_going(sweep, run_rows(sweep))
+            is_over = not self.is_going(sweep)
             is_stuck = not self.has_everything() and not self._push() and not self._is_silent
             if is_over and self.has_everything():
                 self.say(f"{self.sweep.name}: the sweep has ended, and MLflow has everything")

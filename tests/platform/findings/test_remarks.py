@@ -15,7 +15,6 @@ from ablations.report.latex import latex_files
 from ablations.report.markdown import markdown_files
 from ablations.report.page import report_page
 from ablations.report.words.comparison import ResultRow, answers, sentence
-from ablations.tracking.fit_page import fit_page
 from ablations.tracking.sortable import verdicts_of_run, verdicts_of_variant
 from scalerl.run.health import Health, nothing_trained, skipped
 from scalerl.run.metrics import read_rows
@@ -77,7 +76,6 @@ def test_a_collapse_is_in_every_report_and_in_mlflow(fallen, clause):
     for files in (markdown_files(document, {}), latex_files(fallen, document, {})):
         text = b"".join(files.values()).decode().replace("\\", "")
         assert text.count("1 of 3 seeds collapsed (") == 2  # in the note above, and in its sentence
-    assert clause in fit_page(fallen, "loo-loss", b"")
     variant = fallen.variant("loo-loss")
     tags = verdicts_of_variant(fallen, "loo-loss")
     assert (tags["verdict_fit"], tags["verdict"].partition(";")[0]) == ("collapsed 1 of 3", "collapsed 1 of 3")

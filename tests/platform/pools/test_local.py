@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 from filelock import FileLock
 from fixtures_home import BUDGET, make_home, write_state
 from fixtures_steering import steered
@@ -34,10 +35,14 @@ def pool_of(home: Home, folder: Path) -> CommandPool:
     return CommandPool(home=home, site=site, jobs=2, cancelled=Cancellation(folder / "cancelled"))
 
 
-def test_a_run_that_only_waits_is_forgotten_when_it_is_stopped(tmp_path):
-    sweep = make_home(tmp_path, fraction=0.5, state="cancelled")
-    home, plan = sweep.home, sweep.plan
-    pool, run_id = pool_of(home, tmp_path), plan.variants[0].runs[0].id
+@pytest.fixture
+def paused(tmp_path):
+    """A sweep whose runs have half of the budget and are cancelled."""
+    return make_home(tmp_path, fraction=0.5, state="cancelled")
+
+
+def test_a_run_that_only_waits_is_forgotten_when_it_is_stopped(tmp_path, paused):
+    pool, run_id = pool_of(paused.home, tmp_path), paused.plan.variants[0].runs[0].id
     pool.add(run_id, BUDGET)
     assert pool.is_busy(run_id)
     pool.stop(run_id)
@@ -45,20 +50,22 @@ def test_a_run_that_only_waits_is_forgotten_when_it_is_stopped(tmp_path):
     assert list(pool.work()) == []
 
 
-def test_runs_are_done_by_the_budget_each_was_added_with(tmp_path):
+def test_runs_that_are_done_by_their_budget_or_cancelled_are_not_started(tmp_path):
     sweep = make_home(tmp_path, fraction=0.5, state="done")
-    home, plan = sweep.home, sweep.plan
-    pool = pool_of(home, tmp_path)
-    for variant, budget in zip(plan.variants, (0.5 * BUDGET, 0.4 * BUDGET, 0.5 * BUDGET), strict=True):
-        pool.add(variant.runs[0].id, budget)
+    pool, runs = pool_of(sweep.home, tmp_path), sweep.plan.runs
+    for run, budget in zip(runs, (0.5 * BUDGET, 0.4 * BUDGET, 0.5 * BUDGET), strict=True):
+        pool.add(run.id, budget)
+    assert list(pool.work()) == [Tick()]
+    Cancellation(tmp_path / "cancelled").add(None)
+    pool = pool_of(sweep.home, tmp_path)
+    pool.add(runs[0].id, BUDGET)
     assert list(pool.work()) == [Tick()]
     assert not (tmp_path / "submitit").exists()
 
 
 def test_a_run_that_another_sweep_trains_is_waited_for_until_it_is_stopped(tmp_path):
     sweep = make_home(tmp_path, fraction=0.5, state="running")
-    home, plan = sweep.home, sweep.plan
-    pool, run_id = pool_of(home, tmp_path), plan.variants[0].runs[0].id
+    pool, run_id = pool_of(sweep.home, tmp_path), sweep.plan.variants[0].runs[0].id
     pool.add(run_id, BUDGET)
     events = pool.work()
     assert [next(events), next(events)] == [Tick(), Tick()]
@@ -68,23 +75,16 @@ def test_a_run_that_another_sweep_trains_is_waited_for_until_it_is_stopped(tmp_p
     assert not (tmp_path / "submitit").exists()
 
 
-def test_a_run_that_does_not_end_in_time_is_named(tmp_path, monkeypatch):
-    sweep = make_home(tmp_path, fraction=0.5, state="cancelled")
+def test_a_run_that_does_not_end_in_time_is_named(tmp_path, paused, monkeypatch):
     said: list[str] = []
-    pool, run_id = replace(pool_of(sweep.home, tmp_path), say=said.append), sweep.plan.variants[0].runs[0].id
+    pool, run_id = replace(pool_of(paused.home, tmp_path), say=said.append), paused.plan.variants[0].runs[0].id
     monkeypatch.setattr(command_pool, "STOP_LIMIT_S", 0.0)
-    ends = {"asked": False}
-    job = SimpleNamespace(done=lambda: ends["asked"])
-    monkeypatch.setattr(pool.site, "start", lambda *_: job)
+    monkeypatch.setattr(pool.site, "start", lambda *_: SimpleNamespace(done=lambda: False))
     pool.add(run_id, BUDGET)
     events = pool.work()
     next(events)
     events.close()
     assert [text.partition(".")[0] for text in said] == [f"Run {run_id} is still finishing a step"]
-    said.clear()
-    ends["asked"] = True
-    pool._stop_all()
-    assert said == []
 
 
 @contextmanager
@@ -100,12 +100,10 @@ def left_behind(home: Home, run_id: str) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def test_a_run_that_a_killed_sweep_left_training_is_asked_to_stop_too(tmp_path):
-    sweep = make_home(tmp_path, fraction=0.5, state="cancelled")
-    home, plan = sweep.home, sweep.plan
-    run_id = plan.variants[1].runs[0].id
-    with left_behind(home, run_id) as process:
-        pool_of(home, tmp_path).stop(run_id)
+def test_a_run_that_a_killed_sweep_left_training_is_asked_to_stop_too(tmp_path, paused):
+    run_id = paused.plan.variants[1].runs[0].id
+    with left_behind(paused.home, run_id) as process:
+        pool_of(paused.home, tmp_path).stop(run_id)
         assert process.wait(timeout=10) == -signal.SIGTERM
 
 
@@ -136,16 +134,6 @@ def test_cancel_reaches_a_stopped_run_that_still_trains(tmp_path):
         assert process.wait(timeout=10) == -signal.SIGTERM
 
 
-def test_a_cancelled_sweep_starts_nothing_that_is_added(tmp_path):
-    sweep = make_home(tmp_path, fraction=0.5, state="cancelled")
-    home, plan = sweep.home, sweep.plan
-    Cancellation(tmp_path / "cancelled").add(None)
-    pool = pool_of(home, tmp_path)
-    pool.add(plan.variants[0].runs[0].id, BUDGET)
-    assert list(pool.work()) == [Tick()]
-    assert not (tmp_path / "submitit").exists()
-
-
 def test_runs_share_out_the_gpus_of_this_machine():
     four = ("0", "1", "2", "3")
     assert dealt(four, 1, []) == ("0",)
@@ -170,8 +158,7 @@ def test_the_gpus_of_this_machine_are_those_that_this_process_may_use(tmp_path, 
         assert gpus_here() == ()
 
 
-def test_a_job_sees_the_gpus_of_its_run_which_submitit_hides(tmp_path, monkeypatch):
-    sweep = make_home(tmp_path, fraction=0.5, state="cancelled")
+def test_a_job_sees_the_gpus_of_its_run_which_submitit_hides(tmp_path, paused, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6")
     # A job imports the module by name; its environment is what it would train with.
     (tmp_path / "sitecustomize.py").write_text(
@@ -179,17 +166,17 @@ def test_a_job_sees_the_gpus_of_its_run_which_submitit_hides(tmp_path, monkeypat
         "job.train_run = lambda run, *_: (run / 'seen').open('x').write(os.environ['CUDA_VISIBLE_DEVICES'])\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
-    runs = [variant.runs[0].id for variant in sweep.plan.variants]
-    site = ThisMachine(home=sweep.home, submissions=tmp_path / "submitit", threads=1, gpus=("4", "5", "6"))
-    pool = replace(pool_of(sweep.home, tmp_path), site=site, jobs=len(runs))
+    runs = [run.id for run in paused.plan.runs]
+    site = ThisMachine(home=paused.home, submissions=tmp_path / "submitit", threads=1, gpus=("4", "5", "6"))
+    pool = replace(pool_of(paused.home, tmp_path), site=site, jobs=len(runs))
     for run_id in runs:
         pool.add(run_id, BUDGET)
     events = pool.work()
-    seen = [sweep.home.run(run_id).path / "seen" for run_id in runs]
+    seen = [paused.home.run(run_id).path / "seen" for run_id in runs]
     wait_until(lambda: next(events) and all(one.is_file() and one.read_text() for one in seen), "three jobs")
     for run_id in runs:
         pool.stop(run_id)
-    assert [one.read_text() for one in seen] == ["4", "5", "6"][: len(runs)]
+    assert [one.read_text() for one in seen] == ["4", "5", "6"]
 
 
 def test_cancel_leaves_runs_on_other_machines_to_the_command_that_has_started_them(tmp_path):

@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
-from ablations.ray.driver_process import RayError, require_ray
 from ablations.ray.node import ordinary_environment
 from ablations.ray.order import NodeShare, RayOrder, node_log, read_order
 
@@ -41,9 +38,3 @@ def test_an_order_is_read_as_it_was_written(tmp_path):
     order.write(tmp_path / "attempt")
     assert read_order(tmp_path / "attempt") == order
     assert node_log(tmp_path / "attempt", 1) == tmp_path / "attempt" / "1_log.out"
-
-
-def test_without_ray_the_remedy_is_said(monkeypatch):
-    monkeypatch.setattr("ablations.ray.driver_process.find_spec", lambda _: None)
-    with pytest.raises(RayError, match=r"pip install 'ablations\[ray\]'"):
-        require_ray()

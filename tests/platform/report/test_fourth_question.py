@@ -25,7 +25,6 @@ from ablations.report.page import report_page
 from ablations.report.tables import comparison_table
 from ablations.report.verdicts import verdicts_figure
 from ablations.report.words.comparison import ResultRow, answers, glossary, sentence
-from ablations.tracking.fit_page import fit_page
 from ablations.tracking.sortable import numbers_of_variant, verdicts_of_variant
 
 
@@ -87,7 +86,6 @@ def test_a_fourth_question_stands_in_every_output(results):
     assert "& start" in latex_table(document.numbers)
     assert "start less scalerl&#39;s" in report_page(results, now=now)
     assert "start, corrected" in [column.heading for column in columns(results, ALL_NUMBERS)]  # the dashboard's table
-    assert number in fit_page(results, name, b"")
     assert numbers_of_variant(results, name)["delta_start"] == answer.estimate
     assert verdicts_of_variant(results, name)["verdict_start"] == answer.verdict
     assert forest_panels(results)[3].title == "start less scalerl's"

@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from ablations.errors import AblationsError
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.state import RunState, State
 from ablations.slurm.commands import Job
-from ablations.slurm.queue_cache import GONE, QueueAnswer, vanished
+from ablations.slurm.hold import read_hold
+from ablations.slurm.limits import check_home_path
+from ablations.slurm.queue_cache import GONE
 from ablations.slurm.states import SlurmStates, in_slurm
-from ablations.slurm.submissions import new_submission
+from ablations.slurm.submissions import new_submission, read_submissions
 
 
 @pytest.mark.parametrize(
@@ -72,22 +75,31 @@ def test_a_run_that_spoke_after_slurm_was_asked_no_longer_waits(tmp_path, own, a
     assert SlurmStates(home).state("81d2f0a95c3b", state).state == expected
 
 
-def test_a_waiting_task_that_is_gone_from_an_array_that_is_there_was_cancelled():
-    key = ("loo.1f0c9ad2", "17_3")
-    waited = Job(id="17_3", name="loo.1f0c9ad2", state="PENDING")
-    ran = Job(id="17_3", name="loo.1f0c9ad2", state="RUNNING")
-    assert vanished(key, waited, is_array_there=True).state == "CANCELLED"
-    assert vanished(key, waited, is_array_there=False).state == GONE
-    assert vanished(key, ran, is_array_there=True).state == GONE
+@pytest.mark.parametrize(
+    ("file", "content", "read"),
+    [
+        ("submissions/loo.1f0c9ad2.json", '{"name": "lo', lambda home: read_submissions(home, "loo")),
+        ("hold.json", "[]", lambda home: read_hold(home, "loo")),
+        ("cancelled", '["81d2', lambda home: Cancellation(home.sweep("loo") / "cancelled").is_whole),
+    ],
+)
+def test_a_torn_record_is_named_with_what_to_do(tmp_path, file, content, read):
+    path = tmp_path / "sweeps" / "loo" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    with pytest.raises(AblationsError, match="delete") as torn:
+        read(Home(tmp_path))
+    assert str(path) in str(torn.value)
 
 
-def test_a_job_that_was_submitted_after_the_last_question_waits():
-    assert QueueAnswer().job(("loo.1f0c9ad2", "17_3")).state == "PENDING"
+@pytest.mark.parametrize(("name", "character"), [("100%j", "'%'"), ("a:b", "':'")])
+def test_a_home_folder_that_slurm_or_python_would_misread_is_refused(tmp_path, name, character):
+    with pytest.raises(AblationsError, match=character):
+        check_home_path(tmp_path / name)
 
 
 def test_a_sweep_is_cancelled_in_parts_or_as_a_whole_until_that_is_lifted(tmp_path):
     cancelled = Cancellation(tmp_path / "cancelled")
-    assert "81d2f0a95c3b" not in cancelled
     cancelled.add(["81d2f0a95c3b"])
     cancelled.add(["3f0c9a1b2d4e"])
     assert "81d2f0a95c3b" in cancelled
@@ -95,10 +107,8 @@ def test_a_sweep_is_cancelled_in_parts_or_as_a_whole_until_that_is_lifted(tmp_pa
     assert "000000000000" not in cancelled
     assert not cancelled.is_whole
     cancelled.add(None)
-    assert cancelled.is_whole
     cancelled.add(["81d2f0a95c3b"])
     assert cancelled.is_whole
     assert "000000000000" in cancelled
     cancelled.lift()
-    assert not cancelled.is_whole
     assert "81d2f0a95c3b" not in cancelled

@@ -7,7 +7,7 @@ import pytest
 from ablations.home.state import State
 from ablations.slurm.commands import Job
 from ablations.slurm.submissions import Submission, new_submission
-from ablations.slurm.whether_to_submit import LookAgain, Skip, Submit, WaitFor, action
+from ablations.slurm.whether_to_submit import Submit, action
 
 
 def job(number: int, state: str, *, to: float) -> tuple[Submission, Job]:
@@ -22,18 +22,18 @@ def job(number: int, state: str, *, to: float) -> tuple[Submission, Job]:
         (State.PENDING, [], Submit(after=())),
         (State.FAILED, [], Submit(after=())),
         (State.LOST, [], Submit(after=())),
-        (State.DONE, [], Skip()),
-        (State.DONE, [job(17, "RUNNING", to=2000.0)], Skip()),  # the job is about to end
-        (State.RUNNING, [], LookAgain()),  # a process on this machine has it
-        (State.QUEUED, [job(17, "PENDING", to=2000.0)], WaitFor(jobs=("17_3",))),
-        (State.RUNNING, [job(17, "RUNNING", to=4000.0)], WaitFor(jobs=("17_3",))),
-        (State.FAILED, [job(17, "RUNNING", to=2000.0)], WaitFor(jobs=("17_3",))),
+        (State.DONE, [], "done"),
+        (State.DONE, [job(17, "RUNNING", to=2000.0)], "done"),  # the job is about to end
+        (State.RUNNING, [], "trains here"),  # a process on this machine has it
+        (State.QUEUED, [job(17, "PENDING", to=2000.0)], "has a job"),
+        (State.RUNNING, [job(17, "RUNNING", to=4000.0)], "has a job"),
+        (State.FAILED, [job(17, "RUNNING", to=2000.0)], "has a job"),
         (State.RUNNING, [job(17, "RUNNING", to=1000.0)], Submit(after=("17",))),
         (State.QUEUED, [job(17, "PENDING", to=1000.0)], Submit(after=("17",))),
-        (State.RUNNING, [job(18, "PENDING", to=2000.0), job(17, "RUNNING", to=1000.0)], WaitFor(jobs=("18_3",))),
+        (State.RUNNING, [job(18, "PENDING", to=2000.0), job(17, "RUNNING", to=1000.0)], "has a job"),
         (State.RUNNING, [job(9, "PENDING", to=1500.0), job(17, "RUNNING", to=1000.0)], Submit(after=("17", "9"))),
         (State.CANCELLED, [job(17, "COMPLETING", to=2000.0)], Submit(after=("17_3",))),  # its node is ending it
-        (State.CANCELLED, [job(17, "PENDING", to=2000.0)], WaitFor(jobs=("17_3",))),  # an earlier job was cancelled
+        (State.CANCELLED, [job(17, "PENDING", to=2000.0)], "has a job"),  # an earlier job was cancelled
         (
             State.CANCELLED,
             [job(18, "PENDING", to=1000.0), job(17, "COMPLETING", to=2000.0)],

@@ -30,8 +30,8 @@ def home(tmp_path):
     return home
 
 
-def write(home, attempt: int, text: str) -> None:
-    log = home.run(RUN).log(attempt)
+def write(home, attempt: int, text: str, run: str = RUN) -> None:
+    log = home.run(run).log(attempt)
     log.parent.mkdir(exist_ok=True)
     with log.open("a") as file:
         file.write(text)
@@ -44,11 +44,9 @@ def logs(home, *arguments: str, code: int = 0) -> str:
 
 
 def refusal(home, *arguments: str) -> str:
-    command = [sys.executable, "-m", "ablations.cli", "logs", *arguments, "--home", str(home.path)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 2, result.stderr
-    assert "Traceback" not in result.stderr
-    return result.stderr
+    with pytest.raises(AblationsError) as refused:
+        logs(home, *arguments)
+    return str(refused.value)
 
 
 def test_the_last_attempt_is_printed_unless_another_is_asked_for(home):
@@ -59,9 +57,6 @@ def test_the_last_attempt_is_printed_unless_another_is_asked_for(home):
 def test_an_attempt_that_was_never_made_is_refused_with_those_there_are(home):
     assert f"run {RUN}: no log of attempt 7; attempts with a log: 1, 2" in refusal(home, RUN, "--attempt", "7")
     assert "no log of any attempt; no attempt has a log yet" in refusal(home, "scalerl")
-
-
-def test_options_that_have_no_effect_are_refused(home):
     assert "--follow has no effect with --attempts" in refusal(home, RUN, "--attempts", "-f")
     assert "--attempt 1 has no effect with --attempts" in refusal(home, RUN, "--attempts", "--attempt", "1")
 
@@ -92,85 +87,48 @@ def test_of_a_run_that_never_trained_its_jobs_output_is_printed_and_called_so(ho
 def test_a_job_that_died_after_an_earlier_attempt_is_what_is_asked_for(home):
     submission = new_submission("loo", (RUN,), 2000.0, home.path, {}).given("18")
     submission.write(home)
-    folder = home.sweep("loo") / "submitit" / submission.name
-    folder.mkdir(parents=True)
-    (folder / "18_0_log.out").write_text("of the job that began attempt 2\n")
-    os.utime(folder / "18_0_log.out", (1.0, 1.0))
+    log = home.sweep("loo") / "submitit" / submission.name / "18_0_log.out"
+    log.parent.mkdir(parents=True)
+    log.write_text("of the job that began attempt 2\n")
+    os.utime(log, (1.0, 1.0))
     assert logs(home, RUN) == "step 2\n"
-    (folder / "18_0_log.out").write_text("no such file\n")
+    log.write_text("no such file\n")
     assert logs(home, RUN) == "no such file\n"
     assert logs(home, RUN, "--attempt", "2") == "step 2\n"
-    write_state(home, RUN, "done")
-    assert logs(home, RUN) == "step 2\n"
 
 
-class Following:
-    """`platform logs -f` in a process of its own, and what it has printed so far."""
+def test_following_waits_for_the_first_line_goes_over_to_the_next_attempt_and_ends_with_the_run(home, tmp_path):
+    run, output = planned_run("scalerl", 0).id, tmp_path / "output"
+    command = [sys.executable, "-m", "ablations.cli", "logs", "scalerl", "--seed", "0", "-f", "--home", str(home.path)]
+    with output.open("wb") as file, subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT) as following:
 
-    def __init__(self, home, output, *arguments: str) -> None:
-        self.output = output
-        command = [sys.executable, "-m", "ablations.cli", "logs", *arguments, "-f", "--home", str(home.path)]
-        with output.open("wb") as file:
-            self.process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
+        def until(text: str) -> None:
+            wait_until(lambda: text in output.read_text(), text, process=following, shown=output.read_text)
 
-    def until(self, text: str) -> None:
-        read = self.output.read_text
-        wait_until(lambda: text in read(), repr(text), limit_s=LIMIT_S, process=self.process, shown=read)
-
-    def end(self, code: int) -> str:
-        assert self.process.wait(timeout=LIMIT_S) == code, self.output.read_text()
-        return self.output.read_text()
-
-
-@pytest.fixture
-def follow(home, tmp_path):
-    started = []
-
-    def start(*arguments: str) -> Following:
-        started.append(Following(home, tmp_path / "output", *arguments))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.process.kill()
-        one.process.wait()
+        try:
+            until("is running; waiting for its first line")
+            write(home, 1, "step 3, a half", run)
+            until("a half")
+            write(home, 1, " line\n", run)
+            write(home, 2, "step 4\n", run)
+            until("step 4")
+            write(home, 2, "the end\n", run)
+            write_state(home, run, "done")
+            assert following.wait(timeout=LIMIT_S) == 0
+        finally:
+            following.kill()
+    said = f"step 3, a half line\n==> attempt 2 <==\nstep 4\nthe end\nrun {run} is done\n"
+    assert output.read_text().partition("first line\n")[2] == said
 
 
-def test_following_goes_over_to_the_next_attempt_and_ends_with_the_run(home, follow):
-    following = follow(RUN)
-    following.until("step 2\n")
-    write(home, 2, "step 3, a half")
-    following.until("a half")
-    write(home, 2, " line\n")
+def test_following_one_attempt_ends_when_the_next_begins(home):
     write(home, 3, "step 4\n")
-    following.until("step 4")
-    write(home, 3, "the end\n")
-    write_state(home, RUN, "done")
-    said = f"step 2\nstep 3, a half line\n==> attempt 3 <==\nstep 4\nthe end\nrun {RUN} is done\n"
-    assert following.end(0) == said
+    assert logs(home, RUN, "--attempt", "2", "-f", code=3) == "step 2\n"
 
 
-def test_following_one_attempt_ends_when_the_next_begins(home, follow):
-    following = follow(RUN, "--attempt", "2")
-    following.until("step 2")
-    write(home, 3, "step 4\n")
-    assert following.end(3) == f"step 2\nrun {RUN} is running\n"
-
-
-def test_following_a_run_that_failed_says_so_and_exits_with_1(home, follow):
+def test_following_a_run_that_failed_exits_with_1(home):
     write_state(home, RUN, "failed", message="RuntimeError: no")
-    assert follow(RUN).end(1).endswith(f"run {RUN} is failed: RuntimeError: no\n")
-
-
-def test_following_waits_for_a_run_that_has_not_printed_yet(home, follow):
-    following = follow("scalerl")
-    following.until("is running; waiting for its first line")
-    write_log = home.run(planned_run("scalerl", 0).id).log(1)
-    write_log.parent.mkdir()
-    write_log.write_text("first\n")
-    following.until("first")
-    os.kill(following.process.pid, 2)
-    assert "Traceback" not in following.end(3)
+    assert "step 2\n" in logs(home, RUN, "-f", code=1)
 
 
 @pytest.mark.parametrize("name", ["loo-loss-s1", "loo-loss, seed 1", "loo-loss seed 1"])

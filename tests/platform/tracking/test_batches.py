@@ -21,11 +21,8 @@ def test_the_first_steps_are_all_sent_and_32_of_every_doubling_after_them():
     assert steps[-6:] == [2048, 2112, 2176, 2240, 2304, 2368]
 
 
-def test_no_series_of_ten_thousand_steps_is_longer_than_mlflow_draws():
+def test_no_series_is_longer_than_mlflow_draws_and_what_is_sent_does_not_depend_on_how_long_the_run_gets():
     assert len(sent_steps(10_000)) == 63 + 7 * 32 + 8 < 320
-
-
-def test_the_steps_that_are_sent_do_not_depend_on_how_long_the_run_gets():
     assert sent_steps(3000)[: len(sent_steps(777))] == sent_steps(777)
 
 

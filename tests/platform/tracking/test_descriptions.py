@@ -1,5 +1,7 @@
 """What MLflow is told of variants and runs, in names that it accepts and in text that does nothing on its page."""
 
+from dataclasses import replace
+
 import pytest
 from fixtures_home import make_plan
 
@@ -44,13 +46,6 @@ def test_the_reference_varies_nothing_and_has_its_own_values_of_what_others_vary
     assert description_of_variant(plan, plan.variants[0], ["a"], {}).params == {}
 
 
-def test_a_variant_has_the_values_of_its_recipe_where_only_others_differ():
-    plan = make_plan()
-    recipe = {"loss": {"type": "dapo"}, "curriculum": {"type": "no_positive"}}
-    described = description_of_run(plan, plan.variants[1], plan.variants[1].runs[0], [], recipe)
-    assert described.params == {"loss.type": "dapo", "curriculum.type": "no_positive"}
-
-
 def test_several_changes_are_several_axes_and_params():
     overrides = {"curriculum.type": "uniform", "batch.prompts": 32, "tasks": [{"type": "countdown"}]}
     variant = PlannedVariant(name="both", overrides=overrides, runs=(PlannedRun(seed=0, id="0" * 12),))
@@ -81,6 +76,17 @@ def test_a_doc_stays_text_on_mlflows_page():
     assert as_markdown(doc) == (
         "Which &lt;b&gt;loss&lt;/b&gt;?\n\\!\\[x\\]\\(http://elsewhere/x.png\\) &amp; \\*more\\*\\\\x1b\\[2J"
     )
+
+
+def test_text_of_others_becomes_visible_in_every_tag_and_param():
+    text = "a \x1b]0;f\x07 \u202eg"
+    variant = PlannedVariant(name=text, overrides={text: [text]}, runs=(PlannedRun(seed=0, id="0" * 12),))
+    described = description_of_variant(replace(make_plan(), scale=text), variant, [text], {})
+    assert described.name == described.tags["scale"] == described.tags["code"] == "a \\x1b]0;f\\x07 \\u202eg"
+    (dataset,) = datasets_of({"tasks": [{"name": text * 100}]})
+    texts = "".join([*described.tags.values(), *described.params, *described.params.values(), dataset.name])
+    assert not {"\x1b", "\x07", "\u202e"} & set(texts)
+    assert len(dataset.name) == 500  # of MLflow
 
 
 def test_tasks_are_data_sets_with_what_they_are_for():

@@ -1,8 +1,10 @@
 """Runs in MLflow, ours or of another trainer, are compared as those of a sweep are."""
 
 import json
+import math
+import shutil
+from functools import partial
 
-import numpy as np
 import pytest
 from fixtures_design import study_of, trained_home
 from typer.testing import CliRunner
@@ -15,48 +17,70 @@ from ablations.tracking.measured_experiment import ExperimentNames, study_of_exp
 from ablations.tracking.synchroniser import push_sweep
 
 NAMED = ["--score", "pass_rate", "--compute", "gpu_hours", "--reference", "plain"]
+RATES = {0: 0.58, 1: 0.61, 2: 0.64}
+"""The ceiling of the run with each seed."""
+
+
+class Logged:
+    """An experiment of a launcher whose runs are nested and begun again; they begin in the order in which they are
+    logged."""
+
+    def __init__(self, store, name):
+        from mlflow import MlflowClient
+
+        self.uri, self.name = f"sqlite:///{store}", name
+        self.client = MlflowClient(self.uri)
+        self.experiment = self.client.create_experiment(name)
+        self.begun = 0
+
+    def log(self, name, *, ceiling=None, parent="", status="FINISHED", num=31, num_of=None, params=None, **tags):
+        """A run with a curve of `num` readings, or without where there is no ceiling; gives its id."""
+        from mlflow.entities import Metric, Param
+
+        self.begun += 1
+        told = {**tags, **({"mlflow.parentRunId": parent} if parent else {})}
+        run = self.client.create_run(self.experiment, start_time=self.begun, run_name=name, tags=told).info.run_id
+        metrics = [
+            Metric(metric, hours if metric == "gpu_hours" else rate(hours, ceiling), 1, step)
+            for metric, number in (num_of or {"pass_rate": num, "gpu_hours": num}).items()
+            for step, hours in enumerate(range(number if ceiling else 0))
+        ]
+        self.client.log_batch(run, metrics, [Param(*pair) for pair in (params or {}).items()])
+        if status == "RUNNING":
+            self.client.update_run(run, status)
+        else:
+            self.client.set_terminated(run, status)
+        return run
+
+    def study(self, *, seed="seed", score="pass_rate", compute="gpu_hours", **of_meaning):
+        meaning = LogMeaning(score=score, compute=compute, **of_meaning)
+        return study_of_experiment(self.uri, ExperimentNames(experiment=self.name, seed=seed), meaning)
+
+
+def rate(hours, ceiling):
+    """A curve that rises to its ceiling, with a little that no curve has."""
+    rises = (ceiling - 0.2) / (1 + (8 / hours) ** 1.9) if hours else 0.0
+    return 0.2 + rises + 0.002 * math.sin(7 * hours + 100 * ceiling)
+
+
+@pytest.fixture
+def launched(store, request):
+    """An experiment of its own in the same store."""
+    return Logged(store.removeprefix("sqlite:///"), request.node.name)
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    """A home folder whose sweep is in MLflow; its recipes can be read, so that it is known which runs begin alike."""
-    path = tmp_path_factory.mktemp("home")
-    sweep = read_sweep(trained_home(path, study_of(path / "study", name="loo", seeds="[0, 1]")), "loo")
-    assert push_sweep(sweep).rows_left == 0
-    return path
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
+def store(tmp_path_factory, empty_store):
     """A store with an experiment of another trainer, not all of whose runs can be read."""
-    from mlflow import MlflowClient
-
-    uri = f"sqlite:///{tmp_path_factory.mktemp('store') / 'other.db'}"
-    client = MlflowClient(uri)
-    experiment = client.create_experiment("grpo")
-    begun = iter(range(100))
-
-    def log(name, A, *, params, tags=(), status="FINISHED", metrics=("pass_rate", "gpu_hours")):
-        run = client.create_run(experiment, start_time=1000 + next(begun), run_name=name, tags=dict(tags))
-        for key, value in params.items():
-            client.log_param(run.info.run_id, key, value)
-        for step, hours in enumerate(np.arange(0.0, 41.0)):
-            score = 0.2 + (A - 0.2) / (1 + (8 / hours) ** 1.9) if hours else 0.2
-            score += 0.002 * np.sin(7 * step + 100 * A)
-            values = {"pass_rate": score, "gpu_hours": hours}
-            for metric in metrics:
-                if metric == "pass_rate" or step != 40 or name != "short":
-                    client.log_metric(run.info.run_id, metric, values[metric], step=step)
-        client.set_terminated(run.info.run_id, status)
-        return run.info.run_id
-
-    log("a", 0.60, params={"loss": "plain"})
-    log("b", 0.61, params={"loss": "plain"}, status="FAILED")
-    log("c", 0.50, params={}, tags={"loss": "dapo"})
-    log("short", 0.51, params={"loss": "dapo"})
-    log("nameless", 0.5, params={"los": "dapo"})
-    log("without hours", 0.5, params={"loss": "dapo"}, metrics=("pass_rate",))
-    return uri
+    logged = Logged(shutil.copy(empty_store, tmp_path_factory.mktemp("store") / "other.db"), "grpo")
+    log = partial(logged.log, num=41)
+    log("a", ceiling=0.60, params={"loss": "plain"})
+    log("b", ceiling=0.61, params={"loss": "plain"}, status="FAILED")
+    log("c", ceiling=0.50, loss="dapo")
+    log("short", ceiling=0.51, params={"loss": "dapo"}, num_of={"pass_rate": 41, "gpu_hours": 40})
+    log("nameless", ceiling=0.5, params={"los": "dapo"})
+    log("without hours", ceiling=0.5, params={"loss": "dapo"}, num_of={"pass_rate": 41})
+    return logged.uri
 
 
 def compare(*arguments: str) -> str:
@@ -69,12 +93,15 @@ def refused(*arguments: str) -> str:
     return str(CliRunner().invoke(app, ["compare", *arguments]).exception)
 
 
-def test_a_sweep_that_was_pushed_is_compared_from_mlflow_as_from_its_folder(home):
-    ours = json.loads(compare("loo", "--home", str(home), "--json"))
+def test_a_sweep_that_was_pushed_is_compared_from_mlflow_as_from_its_folder(tmp_path, empty_store):
+    # Its recipes can be read, so that it is known which runs begin alike.
+    home = trained_home(tmp_path, study_of(tmp_path / "study", name="loo", seeds="[0, 1]"))
+    uri = f"sqlite:///{shutil.copy(empty_store, tmp_path / 'mlflow.db')}"
+    assert push_sweep(read_sweep(home, "loo"), uri).rows_left == 0
+    ours = json.loads(compare("loo", "--home", str(home.path), "--json"))
     named = ["--score", "eval/pass_rate", "--compute", "eval/compute_gpu_hours", "--samples", "eval/num_samples"]
     told = ["--variant", "ablations.variant", "--seed", "seed", "--reference", "scalerl"]
     told += ["--ceiling", "0.73"]  # what the task of scale smoke allows
-    uri = f"sqlite:///{home / 'mlflow.db'}"
     theirs = json.loads(compare("--mlflow", uri, "--experiment", "loo", *named, *told, "--json"))
     by_name = {line["curve"]: line for line in theirs["variants"]}
     assert len(by_name) == 2
@@ -131,54 +158,12 @@ def test_what_cannot_be_read_is_refused_with_the_names_there_are(store, options,
     assert said in refused("--mlflow", store, *options)
 
 
-def test_a_store_that_is_not_there_is_not_made(tmp_path):
+def test_a_store_that_is_not_there_is_not_made_and_escapes_are_named(tmp_path):
     path = tmp_path / "none.db"
     assert f"there is no file {path}" in refused("--mlflow", f"sqlite:///{path}", "--experiment", "x", *NAMED)
-    assert not path.exists()
-
-
-RATES = {0: 0.58, 1: 0.61, 2: 0.64}
-"""The ceiling of the run with each seed."""
-
-
-class Logged:
-    """An experiment of a launcher whose runs are nested and begun again; runs begin in the order in which they are
-    logged."""
-
-    def __init__(self, path):
-        from mlflow import MlflowClient
-
-        self.uri = f"sqlite:///{path / 'launched.db'}"
-        self.client = MlflowClient(self.uri)
-        self.experiment = self.client.create_experiment("launched")
-        self.begun = 0
-
-    def log(self, name, *, ceiling=None, parent="", status="FINISHED", num=31, experiment="", **tags):
-        """A run with a curve, or without where there is no ceiling; gives its id."""
-        from mlflow.entities import Metric
-
-        self.begun += 1
-        told = {**tags, **({"mlflow.parentRunId": parent} if parent else {})}
-        run = self.client.create_run(experiment or self.experiment, start_time=self.begun, run_name=name, tags=told)
-        for step in range(num if ceiling else 0):
-            hours = 100.0 * step
-            rate = 0.2 + (ceiling - 0.2) / (1 + (280 / hours) ** 1.2) if hours else 0.2
-            metrics = [Metric("gpu_hours", hours, 1, step), Metric("pass_rate", rate, 1, step)]
-            self.client.log_batch(run.info.run_id, metrics=metrics)
-        if status == "RUNNING":
-            self.client.update_run(run.info.run_id, status)
-        else:
-            self.client.set_terminated(run.info.run_id, status)
-        return run.info.run_id
-
-    def study(self, *, seed="seed", score="pass_rate", compute="gpu_hours"):
-        meaning = LogMeaning(score=score, compute=compute)
-        return study_of_experiment(self.uri, ExperimentNames(experiment="launched", seed=seed), meaning)
-
-
-@pytest.fixture
-def launched(tmp_path):
-    return Logged(tmp_path)
+    said = refused("--mlflow", f"sqlite:///{tmp_path}/runs%20a/mlflow.db", "--experiment", "x", *NAMED)
+    assert said.endswith(f"there is no file {tmp_path}/runs a/mlflow.db; in a URL ? is %3F and % is %25")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("seed", ["seed", None])
@@ -192,22 +177,16 @@ def test_a_parent_that_holds_the_mean_of_its_seeds_is_no_seed(launched, seed):
     )
 
 
-def test_parents_of_parents_are_none_either_and_their_tags_reach_down(launched):
+def test_parents_of_parents_are_none_either_and_one_without_metrics_is_not_worth_a_note(launched):
     above = launched.log("all", ceiling=0.6, variant="plain")
     parent = launched.log("plain", ceiling=0.61, parent=above)
     seeds = [launched.log(f"plain-{one}", ceiling=RATES[one], parent=parent, seed=str(one)) for one in RATES]
+    other = launched.log("group", parent=launched.log("groups"), variant="other")
+    seeds.append(launched.log("other-0", ceiling=0.6, parent=other, seed="0"))
     study = launched.study()
-    assert [(run.variant, run.id) for run in study.runs] == [("plain", one) for one in seeds]
-    assert study.notes[0].endswith("of their children: all, plain.")
-
-
-def test_a_parent_without_metrics_is_not_worth_a_note(launched):
-    above = launched.log("all")
-    parent = launched.log("plain", parent=above, variant="plain")
-    launched.log("plain-0", ceiling=0.6, parent=parent, seed="0")
-    study = launched.study()
-    assert len(study.runs) == 1
-    assert study.notes == ()
+    assert [(run.variant, run.id) for run in study.runs] == list(zip(["plain"] * 3 + ["other"], seeds, strict=True))
+    (note,) = study.notes
+    assert note.endswith("of their children: all, plain.")
 
 
 def test_a_parent_whose_children_have_no_such_metric_is_the_run(launched):
@@ -232,7 +211,7 @@ def test_a_parent_of_children_that_were_deleted_still_holds_their_mean(launched)
 
 def test_a_child_of_a_parent_that_was_deleted_or_is_elsewhere_is_a_run(launched):
     parent = launched.log("gone", ceiling=0.61, variant="plain")
-    elsewhere = launched.log("other", experiment=launched.client.create_experiment("other"), variant="plain")
+    elsewhere = Logged(launched.uri.removeprefix("sqlite:///"), "other").log("other", variant="plain")
     runs = [launched.log("a", ceiling=0.6, parent=parent, seed="0")]
     runs.append(launched.log("b", ceiling=0.6, parent=elsewhere, variant="plain", seed="1"))
     launched.client.delete_run(parent)
@@ -241,33 +220,27 @@ def test_a_child_of_a_parent_that_was_deleted_or_is_elsewhere_is_a_run(launched)
     assert study.notes == ()
 
 
-@pytest.mark.parametrize("state", ["FAILED", "KILLED", "RUNNING"])
-def test_the_last_attempt_that_finished_counts_whatever_came_of_later_ones(launched, state):
-    first = launched.log("a", ceiling=0.5, variant="plain", seed="0", status="FAILED")
-    finished = launched.log("b", ceiling=0.6, variant="plain", seed="0", num=20)
-    later = launched.log("c", ceiling=0.7, variant="plain", seed="0", status=state)
+@pytest.mark.parametrize(
+    ("states", "used", "why", "warnings"),
+    [
+        (["FAILED", "FINISHED", "FAILED", "KILLED", "RUNNING"], 1, "the last that finished", ()),
+        (["FINISHED", "FINISHED"], 1, "the last that finished", ()),
+        (["KILLED", "RUNNING"], 1, "the last, as none finished", ("its status in MLflow is RUNNING",)),
+    ],
+)
+def test_the_last_attempt_that_finished_counts_however_long_and_whatever_came_later(
+    launched, states, used, why, warnings
+):
+    ids = [
+        launched.log(f"try {number}", ceiling=0.6, variant="plain", seed="0", status=state, num=31 - 5 * number)
+        for number, state in enumerate(states)
+    ]
     study = launched.study()
-    assert [(run.id, run.warnings) for run in study.runs] == [(finished, ())]
+    assert [(run.id, run.warnings) for run in study.runs] == [(ids[used], warnings)]
+    others = ", ".join(f"{ids[number]} ({state})" for number, state in enumerate(states) if number != used)
     assert study.notes == (
-        f"plain, seed 0, has 3 attempts in MLflow: {finished} is used, the last that finished; "
-        f"left out: {first} (FAILED), {later} ({state}).",
+        f"plain, seed 0, has {len(states)} attempts in MLflow: {ids[used]} is used, {why}; left out: {others}.",
     )
-
-
-def test_of_two_finished_attempts_the_later_counts_also_if_it_is_shorter(launched):
-    first = launched.log("a", ceiling=0.5, variant="plain", seed="0")
-    second = launched.log("b", ceiling=0.6, variant="plain", seed="0", num=20)
-    study = launched.study()
-    assert [run.id for run in study.runs] == [second]
-    assert study.notes[0].endswith(f"{second} is used, the last that finished; left out: {first} (FINISHED).")
-
-
-def test_of_attempts_none_of_which_finished_the_last_counts_and_is_warned_of(launched):
-    launched.log("a", ceiling=0.5, variant="plain", seed="0", status="KILLED")
-    second = launched.log("b", ceiling=0.6, variant="plain", seed="0", status="RUNNING")
-    study = launched.study()
-    assert [(run.id, run.warnings) for run in study.runs] == [(second, ("its status in MLflow is RUNNING",))]
-    assert "is used, the last, as none finished; left out: " in study.notes[0]
 
 
 def test_an_attempt_that_was_deleted_or_has_no_readings_is_none(launched):
@@ -277,14 +250,6 @@ def test_an_attempt_that_was_deleted_or_has_no_readings_is_none(launched):
     study = launched.study()
     assert [run.id for run in study.runs] == [finished]
     assert [note.partition(":")[0] for note in study.notes] == ["MLflow's run 'empty' is left out"]
-
-
-def test_a_store_whose_path_was_not_escaped_is_not_there_and_the_escapes_are_named(tmp_path):
-    (tmp_path / "runs%20a").mkdir()
-    (path := tmp_path / "runs%20a" / "mlflow.db").touch()
-    said = refused("--mlflow", f"sqlite:///{path}", "--experiment", "x", *NAMED)
-    assert said.endswith(f"there is no file {tmp_path}/runs a/mlflow.db; in a URL ? is %3F and % is %25")
-    assert list(tmp_path.iterdir()) == [path.parent]
 
 
 def test_of_thousands_of_values_all_are_read(launched):
@@ -320,7 +285,6 @@ def test_the_names_of_a_trainer_are_known_in_mlflow_too(launched):
     run = launched.log("dapo", variant="dapo", seed="1")
     rows = [("timing/step", 3600.0, step) for step in range(1, 5)] + [("eval/all/avg_score", 0.3, 2)]
     launched.client.log_batch(run, metrics=[Metric(name, value, 1, step) for name, value, step in rows])
-    meaning = LogMeaning(trainer="skyrl", gpus=8.0)
-    study = study_of_experiment(launched.uri, ExperimentNames(experiment="launched", seed="seed"), meaning)
+    study = launched.study(score=None, compute=None, trainer="skyrl", gpus=8.0)
     assert study.compute_name == "GPU-hours"
     assert study.runs[0].curve.compute.tolist() == [16.0]

@@ -1,21 +1,27 @@
-"""MLflow's own pages in a real browser, over a server that a team could share: variants, tags, a figure, and a doc that
-does nothing.
+"""MLflow's own pages in a real browser, as `platform mlflow` serves them: variants, tags, a figure, and a doc that does
+nothing.
 """
 
+import os
 import re
+import shutil
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
 import pytest
 from dashboard.browser import CHROMIUM, LIMIT_MS, require_chromium
 from fixtures_home import make_home
-from mlflow_server import MlflowServer, mlflow_server
+from reaper import start_reaper
 from waiting import wait_until
 
 from ablations.tracking.ledger import read_ledger
-from ablations.tracking.runs_page import runs_page_url
 from ablations.tracking.synchroniser import push_sweep
 
 COLUMN_NAMES = ["changes", "level", "verdict_level", "A_lo", "verdict_ceiling", "compute_ratio"]
@@ -37,6 +43,8 @@ class Pages:
     ids: dict[str, str]
     """Of each variant in MLflow."""
     elsewhere: list[str]
+    said: Path
+    """What the server has printed."""
 
     def open(self, path: str) -> None:
         self.page.goto(f"{self.experiment}/{path}")
@@ -47,14 +55,13 @@ def pages(tmp_path_factory, empty_store) -> Iterator[Pages]:
     require_chromium()
     from playwright.sync_api import sync_playwright
 
-    folder = tmp_path_factory.mktemp("mlflow")
-    sweep = make_home(folder / "home")
+    home = tmp_path_factory.mktemp("home")
+    sweep = make_home(home)
     replace(sweep.plan, doc=DOC).write(sweep.home.plan_file("loo"))
-    with mlflow_server(folder, empty_store) as server:
-        server.start()
-        wait_until(lambda: answers(server), "MLflow", process=server.process)
-        report = push_sweep(sweep.reread(), server.uri)
-        assert (report.rows_left, report.reason) == (0, "")
+    shutil.copy(empty_store, home / "mlflow.db")
+    report = push_sweep(sweep.reread())
+    assert (report.rows_left, report.reason) == (0, "")
+    with serving(home) as (server, said):
         ledger = read_ledger(sweep)
         elsewhere: list[str] = []
         with (
@@ -63,13 +70,14 @@ def pages(tmp_path_factory, empty_store) -> Iterator[Pages]:
         ):
             page = chromium.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce").new_page()
             page.set_default_timeout(LIMIT_MS)
-            page.on("request", lambda request: note_elsewhere(request.url, server.uri, elsewhere))
+            page.on("request", lambda request: note_elsewhere(request.url, server, elsewhere))
             yield Pages(
                 page=page,
-                experiment=f"{server.uri}/#/experiments/{ledger.experiment_id}",
-                runs=runs_page_url(server.uri, ledger.experiment_id, has_view=True),
+                experiment=f"{server}/#/experiments/{ledger.experiment_id}",
+                runs=said.read_text().splitlines()[0].split()[-1],
                 ids={name: variant.mlflow_id for name, variant in ledger.variants.items()},
                 elsewhere=elsewhere,
+                said=said,
             )
 
 
@@ -78,13 +86,39 @@ def note_elsewhere(url: str, own: str, elsewhere: list[str]) -> None:
         elsewhere.append(url)
 
 
-def answers(server: MlflowServer) -> bool:
+@contextmanager
+def serving(home: Path) -> Iterator[tuple[str, Path]]:
+    """The server of `platform mlflow`, and what it prints."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "ablations.cli", "mlflow", f"--port={port}", f"--home={home}"]
+    reaper, said = start_reaper(f"MLFLOW_SERVER_OF={home}"), home / "said"
+    with said.open("w") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=output, env=os.environ | {"MLFLOW_SERVER_OF": str(home)}
+        )
+    try:
+        wait_until(lambda: answers(f"http://127.0.0.1:{port}"), "MLflow", process=process, shown=said.read_text)
+        yield f"http://127.0.0.1:{port}", said
+    finally:
+        reaper.communicate()
+        process.wait()
+
+
+def answers(server: str) -> bool:
     """Not only that it listens: the client waits 10 s for an answer."""
     try:
-        with urlopen(f"{server.uri}/health", timeout=10) as answer:
+        with urlopen(f"{server}/health", timeout=10) as answer:
             return answer.status == 200
     except OSError:
         return False
+
+
+def test_mlflow_prints_no_warning_beside_the_url(pages):
+    first, *others = pages.said.read_text().splitlines()
+    assert first.endswith("/runs?workflowType=machine_learning&viewStateShareKey=ablations")
+    assert [line for line in others if not line.startswith("[MLflow] Security middleware enabled")] == []
 
 
 def test_the_variants_of_a_sweep_are_listed_and_its_doc_stays_text(pages):

@@ -18,7 +18,7 @@ from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.report.columns import ALL_NUMBERS, columns, rows_of
 from ablations.report.csv_files import csv_files
-from ablations.tracking.sortable import numbers_of_run, numbers_of_variant
+from ablations.tracking.sortable import numbers_of_run, numbers_of_variant, verdicts_of_variant
 
 CURVES = {
     "scalerl": (0.61, 1.9, 320.0),
@@ -98,6 +98,8 @@ def test_every_output_has_the_same_asymptote_or_none(results):
     assert {name: ends[0] is not None for name, ends in first.items()} == BOUNDED
     assert {name: ends[2] is not None for name, ends in first.items()} == BOUNDED
     assert all(lo is not None and math.isfinite(lo) for _, lo, _ in first.values())
+    kinds = {name: verdicts_of_variant(results, name)["A_is"] for name in CURVES}
+    assert kinds == {"scalerl": "estimate", "late": "lower bound only", "flat": "no rise", "low": "estimate"}
 
 
 def test_the_terminal_shows_the_same_or_the_lower_end(results):
@@ -115,7 +117,7 @@ def test_the_terminal_shows_the_same_or_the_lower_end(results):
             assert found["A"] is found["least"] is None
 
 
-def test_variants_rank_by_the_lower_end(results):
-    ranked = [variant.name for variant in in_order(results, "ceiling").variants]
-    ends = {name: ends[1] for name, ends in outputs(results)["Python, comparison"].items() if name != "flat"}
-    assert ranked == [*sorted(ends, key=lambda name: -ends[name]), "flat"]
+def test_variants_sorted_by_their_numbers_in_mlflow_stand_as_compare_sorts_them(results):
+    numbers = {one.name: numbers_of_variant(results, one.name) for one in results.variants}
+    for ranked, number in ((in_order(results, "ceiling"), "A_lo"), (in_order(results, "level"), "level")):
+        assert [one.name for one in ranked.variants] == sorted(numbers, key=lambda name: -numbers[name][number])

@@ -4,18 +4,17 @@ import dataclasses
 import json
 import math
 import shutil
-import socket
 import threading
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from filelock import FileLock
-from fixtures_home import BUDGET, HEARTBEAT, R_0, TRUTH, make_home, make_plan, planned_run, write_run, write_state
+from fixtures_home import BUDGET, HEARTBEAT, TRUTH, make_home, make_plan, planned_run, write_run, write_state
 from places import ODD_NAMES
 
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.running.rename import rename_sweep
 from ablations.tracking import synchroniser as tracking
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
 from ablations.tracking.synchroniser import SyncReport, push_sweep
@@ -27,27 +26,27 @@ HALF_ROWS = 21 + 40
 
 @pytest.fixture
 def running(tmp_path, empty_store):
-    """A home folder with a running sweep, whose fits nobody waits for, and an empty store."""
+    """A sweep that is running, so that nobody waits for its fits, and an empty store in its home folder."""
     sweep = make_home(tmp_path / "home", state="running")
-    home = sweep.home
-    shutil.copy(empty_store, home.path / "mlflow.db")
+    shutil.copy(empty_store, sweep.home.path / "mlflow.db")
     return sweep
 
 
 @pytest.fixture
-def finished(running):
-    """The same, finished."""
-    sweep = running
-    finish(sweep)
-    return sweep
+def done(running):
+    """The same with every run done."""
+    for run in running.plan.runs:
+        write_state(running.home, run.id, "done")
+    return running
 
 
-def finish(sweep: StartedSweep) -> None:
-    """Every run is done."""
-    home, plan = sweep.home, sweep.plan
-    for variant in plan.variants:
-        for run in variant.runs:
-            write_state(home, run.id, "done")
+@pytest.fixture
+def finished(done, monkeypatch):
+    """The same without pictures and report, which take longer than the rest."""
+    for name in ("curves_picture", "differences_picture"):
+        monkeypatch.setattr(tracking, name, lambda *_, **__: b"a picture")
+    monkeypatch.setattr(tracking, "report_page", lambda *_, **__: "a report")
+    return done
 
 
 def sync(sweep: StartedSweep, uri: str | None = None) -> SyncReport:
@@ -114,9 +113,8 @@ def assert_each_row_is_there_once(sweep: StartedSweep, uri: str | None = None):
 
 
 def test_a_sweep_becomes_an_experiment_of_parents_and_children(running):
-    sweep = running
-    home = sweep.home
-    report = sync(sweep)
+    home = running.home
+    report = sync(running)
     assert (report.rows_pushed, report.rows_left, report.reason) == (3 * NUM_ROWS, 0, "")
     runs = runs_of(home)
     assert set(runs) == {name for variant in TRUTH for name in (variant, f"{variant} seed 0")}
@@ -124,96 +122,62 @@ def test_a_sweep_becomes_an_experiment_of_parents_and_children(running):
     assert runs["loo-loss seed 0"].data.tags["mlflow.parentRunId"] == runs["loo-loss"].info.run_id
     assert runs["loo-loss seed 0"].data.params == {"loss.type": "dapo"}
     assert runs["scalerl"].data.params == runs["scalerl seed 0"].data.params == {"loss.type": "cispo"}
-    assert_each_row_is_there_once(sweep)
+    assert {run.info.status for run in runs.values()} == {"RUNNING"}
+    assert "A" not in runs["loo-loss"].data.metrics
+    assert_each_row_is_there_once(running)
 
 
-def test_a_finished_variant_has_its_fit_verdict_and_figure(finished):
-    sweep = finished
-    home = sweep.home
-    sync(sweep)
+def test_a_finished_variant_has_its_fit_verdict_and_figure_and_is_pushed_once(done):
+    home = done.home
+    assert not is_current(home)
+    sync(done)
+    assert is_current(home)
     parent = runs_of(home)["loo-loss"]
     assert parent.data.metrics["A"] == pytest.approx(TRUTH["loo-loss"][0], abs=0.01)
     assert parent.data.metrics["A_lo"] < TRUTH["loo-loss"][0] < parent.data.metrics["A_hi"]
     assert parent.data.metrics["cost_gpu_hours"] == BUDGET
     assert parent.data.tags["verdict"] == "resolved; one seed: provisional"
     assert (parent.info.status, parent.info.end_time) == ("FINISHED", 1000 * HEARTBEAT)
-    assert files_of(home, parent) == {"curve.html", "curve.png", "differences.png", "recipe.json"}
+    assert files_of(home, parent) == {"curve.png", "differences.png", "recipe.json"}
     assert files_of(home, runs_of(home)["scalerl"]) == files_of(home, parent) | {"report.html"}
     assert parent.info.artifact_uri.startswith((home.path / "mlartifacts").as_uri())
+    assert sync(done).rows_pushed == 0
+    assert_each_row_is_there_once(done)
+    assert len(history_of(home, "A")) == 1
+    with home.run(planned_run("scalerl", 0).id).metrics.open("a") as file:
+        file.write('{"kind": "train", "step": 81, "loss": 0.1, "compute_gpu_hours": 2010.0, "wall_s": 201.0}\n')
+    assert not is_current(home)
 
 
-def test_a_variant_has_the_mean_curve_of_its_seeds(tmp_path, empty_store):
-    sweep = make_home(tmp_path, seeds=(0, 1))
-    shutil.copy(empty_store, sweep.home.path / "mlflow.db")
-    sync(sweep)
-    of_seeds: dict[float, list[float]] = {}
-    for seed in (0, 1):
-        for line in sweep.home.run(planned_run("loo-loss", seed).id).metrics.read_text().splitlines():
-            if (row := json.loads(line))["kind"] == "eval":
-                of_seeds.setdefault(row["step"], []).append(row["pass_rate"])
-    found = dict(history_of(sweep.home, "eval/pass_rate"))
-    assert found == {step: pytest.approx(sum(both) / 2) for step, both in of_seeds.items()}
-    assert dict(history_of(sweep.home, "eval/compute_gpu_hours")) == {step: 25.0 * step for step in of_seeds}
-
-
-def test_the_mean_of_other_seeds_has_a_name_of_its_own(tmp_path, empty_store):
-    sweep = make_home(tmp_path, seeds=(0,))
-    shutil.copy(empty_store, sweep.home.path / "mlflow.db")
-    sync(sweep)
-    one = history_of(sweep.home, "eval/pass_rate")
-    for variant in TRUTH:
-        write_run(sweep.home, planned_run(variant, 1).id, TRUTH[variant], seed=1)
-    make_plan(seeds=(0, 1)).write(sweep.home.plan_file("loo"))
-    sync(sweep)
-    assert history_of(sweep.home, "eval/pass_rate") == one
-    assert len(history_of(sweep.home, "eval/pass_rate 2 seeds")) == len(one)
-    assert is_current(sweep.home)
-
-
-def test_an_experiment_from_before_its_view_gets_it_with_the_next_push(finished):
+def test_the_mean_curve_of_more_seeds_than_before_has_a_name_of_its_own(finished):
     home = finished.home
     sync(finished)
-    ledger = read_ledger(finished)
-    client = client_of(home)
-    stored = json.loads(client.get_experiment(ledger.experiment_id).tags["mlflow.sharedViewState.ablations"])
-    assert stored["selectedColumns"][:2] == ["tags.`changes`", "metrics.`level`"]
-    ledger.note_view("")
-    client.set_experiment_tag(ledger.experiment_id, "mlflow.sharedViewState.ablations", "{}")
-    assert not is_current(home)
+    one = history_of(home, "eval/pass_rate")
+    for variant in TRUTH:
+        write_run(home, planned_run(variant, 1).id, TRUTH[variant], seed=1)
+    make_plan(seeds=(0, 1)).write(home.plan_file("loo"))
     sync(finished)
+    of_seeds: dict[int, list[float]] = {}
+    for seed in (0, 1):
+        for line in home.run(planned_run("loo-loss", seed).id).metrics.read_text().splitlines():
+            if (row := json.loads(line))["kind"] == "eval":
+                of_seeds.setdefault(row["step"], []).append(row["pass_rate"])
+    assert history_of(home, "eval/pass_rate") == one == [(step, first) for step, (first, _) in of_seeds.items()]
+    both = {step: pytest.approx(sum(rates) / 2) for step, rates in of_seeds.items()}
+    assert dict(history_of(home, "eval/pass_rate 2 seeds")) == both
+    assert dict(history_of(home, "eval/compute_gpu_hours")) == {step: 25.0 * step for step in of_seeds}
     assert is_current(home)
-    assert json.loads(client.get_experiment(ledger.experiment_id).tags["mlflow.sharedViewState.ablations"]) == stored
-
-
-def test_a_running_variant_has_no_fit_yet(running):
-    sweep = running
-    home = sweep.home
-    sync(sweep)
-    runs = runs_of(home)
-    assert "A" not in runs["loo-loss"].data.metrics
-    assert runs["loo-loss"].info.status == "RUNNING"
-    assert runs["loo-loss seed 0"].info.status == "RUNNING"
 
 
 def test_a_variant_is_compared_only_when_the_reference_has_ended_too(finished):
-    sweep = finished
-    home = sweep.home
+    home = finished.home
     write_state(home, planned_run("scalerl", 0).id, "running")
-    sync(sweep)
+    sync(finished)
     assert runs_of(home)["loo-loss"].data.metrics == {}
     write_state(home, planned_run("scalerl", 0).id, "done")
     assert not is_current(home)
-    sync(sweep)
+    sync(finished)
     assert runs_of(home)["loo-loss"].data.metrics["delta_A"] == pytest.approx(0.54 - 0.61, abs=0.015)
-
-
-def test_a_second_sync_pushes_nothing(finished):
-    sweep = finished
-    home = sweep.home
-    sync(sweep)
-    assert sync(sweep).rows_pushed == 0
-    assert_each_row_is_there_once(sweep)
-    assert len(history_of(home, "A")) == 1
 
 
 def test_a_run_that_grows_is_pushed_from_where_it_was(tmp_path, empty_store):
@@ -231,51 +195,76 @@ def test_a_run_that_grows_is_pushed_from_where_it_was(tmp_path, empty_store):
     assert runs_of(home)["loo-loss seed 0"].info.status == "KILLED"
 
 
-@pytest.mark.parametrize("after_the_push", [False, True])
-def test_a_kill_at_a_batch_loses_and_doubles_nothing(running, monkeypatch, after_the_push):
+@pytest.fixture(params=["before a batch", "after a batch", "in a transaction", "after a run was made", "after a file"])
+def killed(request, monkeypatch):
+    """At some call a push is killed; a context."""
     from mlflow import MlflowClient
+    from sqlalchemy import event
+    from sqlalchemy.engine import Engine
 
-    sweep = running
-    home = sweep.home
-    log_batch, calls = MlflowClient.log_batch, []
+    place, calls = request.param, []
+    name, count = {"after a run was made": ("create_run", 4), "after a file": ("log_artifact", 1)}.get(
+        place, ("log_batch", 6)
+    )
+    original = getattr(MlflowClient, name)
 
-    def killed_at_the_sixth(self, run_id, metrics=(), **rest):
-        calls.append(run_id)
-        if len(calls) == 6 and not after_the_push:
+    def strike(number):
+        calls.append(place)
+        if len(calls) == number:
             raise KeyboardInterrupt
-        log_batch(self, run_id, metrics=metrics, **rest)
-        if len(calls) == 6:
-            raise KeyboardInterrupt
 
+    def striking(self, *given, **more):
+        if place == "before a batch":
+            strike(count)
+        made = original(self, *given, **more)
+        if place.startswith("after"):
+            strike(count)
+        return made
+
+    def seen(connection, cursor, statement, *rest):
+        if place == "in a transaction" and statement.startswith("INSERT INTO metrics"):
+            strike(4)
+
+    @contextmanager
+    def killed():
+        event.listen(Engine, "after_cursor_execute", seen)
+        with monkeypatch.context() as patch:
+            patch.setattr(MlflowClient, name, striking)
+            with pytest.raises(KeyboardInterrupt):
+                yield
+        event.remove(Engine, "after_cursor_execute", seen)
+
+    return killed
+
+
+def test_a_push_that_is_killed_at_any_point_loses_and_doubles_nothing(running, monkeypatch, killed):
     monkeypatch.setattr(tracking, "MAX_BATCH_METRICS", 150)
-    with monkeypatch.context() as patch:
-        patch.setattr(MlflowClient, "log_batch", killed_at_the_sixth)
-        with pytest.raises(KeyboardInterrupt):
-            sync(sweep)
-    assert not is_current(home)
-    assert sync(sweep).rows_left == 0
-    assert_each_row_is_there_once(sweep)
+    with killed():
+        sync(running)
+    assert not is_current(running.home)
+    assert sync(running).rows_left == 0
+    assert is_current(running.home)
+    assert_each_row_is_there_once(running)
+    assert len(runs_of(running.home)) == 6
+    assert files_of(running.home, runs_of(running.home)["scalerl"]) == {"recipe.json"}
 
 
-@pytest.mark.parametrize("content", [None, "{", "[]"])
-def test_lost_notes_are_found_again_by_tag(running, content):
-    sweep = running
-    home = sweep.home
-    sync(sweep)
-    notes = home.sweep("loo") / "sync.json"
-    notes.unlink()
-    if content is not None:
-        notes.write_text(content)
-    assert not is_current(home)
-    report = sync(sweep)
-    assert (report.rows_pushed, report.rows_left) == (0, 0)
-    assert is_current(home)
-    assert_each_row_is_there_once(sweep)
+def test_lost_notes_are_found_again_by_tag(running):
+    sync(running)
+    notes = running.folder / "sync.json"
+    for content in (None, "{", "[]"):
+        notes.unlink()
+        if content is not None:
+            notes.write_text(content)
+        assert not is_current(running.home)
+        report = sync(running)
+        assert (report.rows_pushed, report.rows_left) == (0, 0)
+        assert is_current(running.home)
+    assert_each_row_is_there_once(running)
 
 
 def test_a_variant_with_other_overrides_is_a_new_parent_of_the_same_runs(running):
-    sweep = running
-    home = sweep.home
+    sweep, home = running, running.home
     sync(sweep)
     path = home.sweep("loo") / "plan.json"
     path.write_text(path.read_text().replace('"loo-loss"', '"loo-dapo"'))
@@ -284,20 +273,8 @@ def test_a_variant_with_other_overrides_is_a_new_parent_of_the_same_runs(running
     assert runs["loo-loss seed 0"].data.tags["mlflow.parentRunId"] == runs["loo-dapo"].info.run_id
 
 
-def test_what_is_known_here_says_whether_mlflow_is_current(finished):
-    sweep = finished
-    home = sweep.home
-    assert not is_current(home)
-    sync(sweep)
-    assert is_current(home)
-    with home.run(planned_run("scalerl", 0).id).metrics.open("a") as file:
-        file.write('{"kind": "train", "step": 81, "loss": 0.1, "compute_gpu_hours": 2010.0, "wall_s": 201.0}\n')
-    assert not is_current(home)
-
-
 def test_another_server_gets_everything_and_the_way_back_doubles_nothing(finished, empty_store, tmp_path, monkeypatch):
-    sweep = finished
-    home = sweep.home
+    sweep, home = finished, finished.home
     monkeypatch.chdir(tmp_path)  # MLflow keeps the files of a store that is not the home folder's in ./mlruns
     other = f"sqlite:///{shutil.copy(empty_store, tmp_path / 'other.db')}"
     sync(sweep)
@@ -313,35 +290,36 @@ def test_another_server_gets_everything_and_the_way_back_doubles_nothing(finishe
         assert [step for step, _ in history_of(home, "A", uri)] == [1]
 
 
-def test_rows_left_are_those_of_the_server_that_was_asked_for(finished):
-    sweep = finished
-    home = sweep.home
-    sync(sweep)
-    with FileLock(home.sweep("loo") / "sync.lock"):
-        assert sync(sweep).rows_left == 0
-        assert sync(sweep, "http://127.0.0.1:9").rows_left == 3 * NUM_ROWS
+def test_two_synchronisers_never_push_the_same_sweep(running):
+    sync(running)
+    with FileLock(running.folder / "sync.lock"):
+        assert sync(running).rows_left == 0
+        report = sync(running, "http://127.0.0.1:9")
+    assert (report.rows_pushed, report.rows_left) == (0, 3 * NUM_ROWS)  # of that server
+    assert "another process" in report.reason
 
 
 def test_mlflow_shows_the_fit_of_the_window_that_was_asked_for_last(finished):
-    sweep = finished
-    home = sweep.home
-    sync(sweep)
-    wide = runs_of(home)["loo-loss"].data.metrics
-    change_plan(home, fit_to_gpu_hours=1000.0)
-    assert not is_current(home)
-    sync(sweep)
-    narrow = runs_of(home)["loo-loss"].data.metrics
+    home = finished.home
+    fits = []
+    for window in (BUDGET, 1000.0, 320.0, BUDGET):
+        change_plan(home, fit_to_gpu_hours=window)
+        assert not is_current(home)
+        sync(finished)
+        fits.append(runs_of(home)["loo-loss"].data)
+    wide, narrow, least, again = (fit.metrics for fit in fits)
     assert narrow["A_hi"] - narrow["A_lo"] > 1.2 * (wide["A_hi"] - wide["A_lo"])  # half the readings
-    change_plan(home, fit_to_gpu_hours=BUDGET)
-    sync(sweep)
-    assert runs_of(home)["loo-loss"].data.metrics == wide | {"system/fits": 3.0}
-    assert history_of(home, "A") == [(1, wide["A"]), (2, narrow["A"]), (3, wide["A"])]
+    assert fits[2].tags["A_is"] == "lower bound only"  # the window ends at C_mid
+    assert 0.4 < least["A_lo"] < TRUTH["loo-loss"][0]
+    assert all(math.isnan(least[name]) for name in ("A", "A_hi", "B"))  # which the fits before had
+    assert again == wide | {"system/fits": 4.0}
+    known = [(step, value) for step, value in history_of(home, "A") if not math.isnan(value)]
+    assert known == [(1, wide["A"]), (2, narrow["A"]), (4, wide["A"])]
     assert is_current(home)
 
 
 def test_another_budget_is_fitted_again_once_the_runs_have_reached_it(finished):
-    sweep = finished
-    home, plan = sweep.home, sweep.plan
+    sweep, home, plan = finished, finished.home, finished.plan
     sync(sweep)
     change_plan(home, budget_gpu_hours=2 * BUDGET)
     assert is_current(home)  # the runs have yet to go on
@@ -361,8 +339,7 @@ def test_a_fit_is_not_doubled_when_the_push_was_killed_after_its_numbers(finishe
             raise KeyboardInterrupt
         return original(self, run_id, *rest)
 
-    sweep = finished
-    home = sweep.home
+    sweep, home = finished, finished.home
     original = getattr(MlflowClient, call)
     with monkeypatch.context() as patch:
         patch.setattr(MlflowClient, call, killed)
@@ -371,54 +348,12 @@ def test_a_fit_is_not_doubled_when_the_push_was_killed_after_its_numbers(finishe
     assert not is_current(home)
     sync(sweep)
     assert is_current(home)
-    assert "curve.html" in files_of(home, runs_of(home)["scalerl"])
+    assert "curve.png" in files_of(home, runs_of(home)["scalerl"])
     assert runs_of(home)["scalerl"].data.metrics["system/fits"] == 1
 
 
-def test_an_asymptote_without_an_upper_end_has_its_lower_end_only(finished):
-    sweep = finished
-    home = sweep.home
-    sync(sweep)
-    before = history_of(home, "A")
-    change_plan(home, fit_to_gpu_hours=320.0)  # C_mid
-    sync(sweep)
-    parent = runs_of(home)["loo-loss"].data
-    assert parent.tags["A_is"] == "lower bound only"
-    assert 0.4 < parent.metrics["A_lo"] < TRUTH["loo-loss"][0]
-    assert math.isnan(parent.metrics["A"])  # that of the fit before, which had one
-    assert math.isnan(parent.metrics["A_hi"])
-    assert history_of(home, "A")[:1] == before
-
-
-def test_a_number_that_only_an_earlier_fit_had_is_shown_no_more(finished):
-    sweep = finished
-    home = sweep.home
-    sync(sweep)
-    assert runs_of(home)["loo-loss"].data.metrics["B"] > 0
-    change_plan(home, fit_to_gpu_hours=320.0)
-    sync(sweep)
-    assert math.isnan(runs_of(home)["loo-loss"].data.metrics["B"])
-
-
-def test_a_curve_that_does_not_rise_has_its_place_in_a_sorted_table_too(finished):
-    sweep = finished
-    home = sweep.home
-    run_id = planned_run("loo-loss", 0).id
-    shutil.rmtree(home.run(run_id).path)
-    write_run(home, run_id, (R_0, 1.9, 320.0))
-    change_plan(home, fit={"ceiling": 0.83})
-    sync(sweep)
-    parent = runs_of(home)["loo-loss"].data
-    assert parent.tags["verdict"].startswith("no rise")
-    assert parent.tags["A_is"] == "no rise"
-    assert parent.metrics["A_lo"] == pytest.approx(R_0, abs=0.01)
-    assert "A" not in parent.metrics or math.isnan(parent.metrics["A"])
-    assert parent.metrics["level"] == pytest.approx(R_0, abs=0.005)
-
-
 def test_a_corrupt_line_is_reported_and_the_other_runs_are_pushed(running):
-    sweep = running
-    home = sweep.home
+    sweep, home = running, running.home
     metrics = home.run(planned_run("scalerl", 0).id).metrics
     lines = metrics.read_text().splitlines(keepends=True)
     metrics.write_text("".join([*lines[:100], "{]\n", *lines[101:]]))
@@ -428,63 +363,40 @@ def test_a_corrupt_line_is_reported_and_the_other_runs_are_pushed(running):
     assert "metrics.jsonl:101: not a metrics row" in report.reason
 
 
-@pytest.mark.timeout(60)
-def test_a_dead_server_is_given_up_and_costs_no_row(tmp_path):
-    sweep = make_home(tmp_path)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    report = sync(sweep, f"http://127.0.0.1:{port}")
-    assert (report.rows_pushed, report.rows_left) == (0, 3 * NUM_ROWS)
-    assert str(report).startswith(f"MLflow at http://127.0.0.1:{port}: pushed 0 rows, {3 * NUM_ROWS} left, because")
+class Full(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(507, "Insufficient Storage")
+        self.end_headers()
+
+    def log_message(self, format, *args):
+        pass
 
 
 @pytest.mark.timeout(60)
-def test_a_server_that_never_answers_is_given_up(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("kind", "reason"), [("dead", "refused"), ("silent", "timed out"), ("full", "507")])
+def test_a_server_that_is_dead_silent_or_full_is_given_up_and_costs_no_row(tmp_path, monkeypatch, kind, reason):
     sweep = make_home(tmp_path)
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        report = sync(sweep, f"http://127.0.0.1:{silent.getsockname()[1]}")
-    assert report.rows_left == 3 * NUM_ROWS
-    assert "timed out" in report.reason
-
-
-def test_a_full_server_is_reported(tmp_path):
-    sweep = make_home(tmp_path)
-
-    class Full(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(507, "Insufficient Storage")
-            self.end_headers()
-
-        def log_message(self, format, *args):
-            pass
-
     with HTTPServer(("127.0.0.1", 0), Full) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        if kind == "full":
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+        if kind == "dead":
+            server.server_close()
         report = sync(sweep, f"http://127.0.0.1:{server.server_port}")
-        server.shutdown()
-    assert report.rows_left == 3 * NUM_ROWS
-    assert "507" in report.reason
-
-
-def test_two_synchronisers_never_push_the_same_sweep(running):
-    sweep = running
-    home = sweep.home
-    with FileLock(home.sweep("loo") / "sync.lock"):
-        report = sync(sweep)
+        if kind == "full":
+            server.shutdown()
     assert (report.rows_pushed, report.rows_left) == (0, 3 * NUM_ROWS)
-    assert "another process" in report.reason
+    assert f"pushed 0 rows, {3 * NUM_ROWS} left, because" in str(report)
+    assert reason in report.reason
 
 
-def test_a_home_folder_may_have_a_name_that_means_something_in_a_url(tmp_path):
+def test_a_home_folder_may_have_a_name_that_means_something_in_a_url(tmp_path, empty_store):
     (odd := tmp_path / " ".join(ODD_NAMES)).mkdir()
-    sweep = make_home(odd)
+    shutil.copy(empty_store, odd / "mlflow.db")
+    sweep = make_home(odd, state="running")
     assert sync(sweep) == SyncReport(
         tracking_uri=default_tracking_uri(sweep.home), rows_pushed=3 * NUM_ROWS, rows_left=0
     )
     known = read_ledger(sweep).variants["scalerl"]
-    assert (odd / "mlflow.db").exists()
-    assert list((odd / "mlartifacts").rglob(f"{known.mlflow_id}/artifacts/curve.html"))
+    assert list((odd / "mlartifacts").rglob(f"{known.mlflow_id}/artifacts/recipe.json"))
     assert list(tmp_path.iterdir()) == [odd]
-    assert rename_sweep(sweep, "other").tracking_uri == default_tracking_uri(sweep.home)

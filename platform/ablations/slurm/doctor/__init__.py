@@ -30,7 +30,7 @@ from ablations.slurm.doctor.cluster import (
 from ablations.slurm.doctor.here import check_here
 from ablations.slurm.doctor.node import check_node
 from ablations.slurm.doctor.probe import look_at_engines, look_at_modules
-from ablations.slurm.doctor.probe_job import remove_left_probes
+from ablations.slurm.doctor.probe_job import Probing, remove_left_probes
 from ablations.slurm.doctor.study import StudyAsked, check_files, check_jobs
 from ablations.slurm.doctor.training import check_training, check_training_here
 from ablations.study.resources import OWN_OPTIONS
@@ -127,28 +127,12 @@ def check_nodes(
     except AblationsError:
         return  # reported by another finding; a probe could not write its report
     remove_left_probes(question.home)
+    probing = Probing(home=question.home, setup=question.setup, options=options, wait_s=question.wait_s, say=say)
     here = look_at_modules()
     for partition in partitions:
-        yield from check_node(
-            question.home,
-            partition,
-            here,
-            question.tracking_uri,
-            setup=question.setup,
-            options=options,
-            wait_s=question.wait_s,
-            say=say,
-        )
+        yield from check_node(probing, partition, here)
         if question.trains:
-            yield from check_training(
-                question.home,
-                partition,
-                look_at_engines(),
-                setup=question.setup,
-                options=options,
-                wait_s=question.wait_s,
-                say=say,
-            )
+            yield from check_training(probing, partition, look_at_engines())
 
 
 def probed_partitions(names: tuple[str, ...]) -> tuple[Partition, ...]:

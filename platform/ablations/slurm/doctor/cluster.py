@@ -152,10 +152,8 @@ def preempted(name: str, mode: str, grace_s: float) -> Finding:
 
 
 def check_job_rules() -> Iterator[Finding]:
-    """Check requeueing, array sizes, and the time that a cancelled job has."""
+    """Check array sizes, and the time that a cancelled job has."""
     settings = commands.settings()
-    default = "" if settings.get("JobRequeue") == "1" else "; not by default (JobRequeue=0), but runs request it"
-    yield Finding(part=SLURM_PART, check="requeue", level="ok", found=f"jobs can be requeued{default}")
     most = int(settings.get("MaxArraySize", "1001")) - 1
     found = f"at most {most} runs per array; a larger sweep becomes several arrays"
     remedy = "the platform submits runs as arrays; ask the administrators for MaxArraySize=1001"

@@ -2,10 +2,15 @@
 
 import os
 import shutil
+import socket
 import sys
+import tempfile
 from collections.abc import Iterator
+from http.client import HTTPException
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.error import HTTPError, URLError
+from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.request import urlopen
 
 from ablations.errors import AblationsError
 from ablations.files.database import sqlite_path, sqlite_url
@@ -14,8 +19,8 @@ from ablations.slurm.doctor.probe import (
     ENGINES,
     look_at_engines,
     look_at_modules,
-    look_at_tracking,
     python_version,
+    reason,
     torch_gpus,
 )
 from scalerl.checks.finding import Finding, judged
@@ -25,6 +30,7 @@ LITTLE_SPACE_GB = 10.0
 """Space for two checkpoints of a small model; with less, a sweep may end with a full disk."""
 FEW_FILES = 10_000
 OLDEST_PYTHON = (3, 11)
+CONNECT_LIMIT_S = 5.0
 
 
 def check_here(home: Home, tracking_uri: str) -> Iterator[Finding]:
@@ -90,6 +96,52 @@ def check_home(home: Home) -> Finding:
     little = free_gb < LITTLE_SPACE_GB
     found = f"{home.path}: {free_gb:.0f} GB free" + (f", room for {num_files.f_favail} files" if few else ", writable")
     return judged(MACHINE_PART, "home folder", found if little or few else "", found, another, level="warning")
+
+
+def look_at_tracking(uri: str) -> str:
+    """The reason why MLflow cannot be used from this machine; empty if it can."""
+    parts = urlsplit(uri)
+    try:
+        if parts.scheme in ("http", "https"):
+            return look_at_server(uri)
+        if parts.scheme.partition("+")[0] == "sqlite":
+            database = uri.partition(":///")[2].partition("?")[0]
+            return look_at_path(Path(unquote(database) or "."))
+        if parts.scheme == "file":
+            return look_at_path(Path(unquote(parts.path)))
+        if parts.scheme == "":
+            return look_at_path(Path(uri))
+        if parts.hostname is None:
+            return f"the doctor cannot check addresses that start with {parts.scheme}:"
+        ports = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
+        port = parts.port or ports.get(parts.scheme.partition("+")[0], 443)
+        socket.create_connection((parts.hostname, port), timeout=CONNECT_LIMIT_S).close()
+    except (OSError, ValueError, HTTPException) as error:
+        return reason(error)
+    return ""
+
+
+def look_at_server(uri: str) -> str:
+    """The reason why an MLflow server does not answer; any answer except a gateway error counts."""
+    try:
+        urlopen(uri.rstrip("/") + "/health", timeout=CONNECT_LIMIT_S).close()
+    except HTTPError as error:
+        return f"HTTP {error.code} {error.reason}" if error.code >= 500 else ""
+    except URLError as error:
+        return reason(error.reason) if isinstance(error.reason, Exception) else str(error.reason)
+    return ""
+
+
+def look_at_path(path: Path) -> str:
+    """The reason why a file or folder cannot be written or created; empty if it can."""
+    if path.exists() and not os.access(path, os.W_OK):
+        return f"{path} is not writable"
+    folder = path if path.is_dir() else path.parent
+    # MLflow creates missing folders itself; the home folder's own store stands in an existing folder.
+    while not folder.exists():
+        folder = folder.parent
+    with tempfile.TemporaryFile(dir=folder):
+        return ""
 
 
 def without_password(uri: str) -> str:

@@ -2,20 +2,19 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ablations.home.home import Home
 from ablations.pools.snapshot import PACKAGES
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.doctor.cluster import seconds
-from ablations.slurm.doctor.here import check_engine_versions, check_modules, without_password
+from ablations.slurm.doctor.here import check_engine_versions, check_modules
 from ablations.slurm.doctor.probe import look_at_engines, python_version
-from ablations.slurm.doctor.probe_job import Probe
+from ablations.slurm.doctor.probe_job import Probe, Probing
 from ablations.slurm.doctor.silence import SHARED, no_report
 from ablations.text import counted
 from scalerl.checks.finding import Finding, judged
@@ -29,31 +28,17 @@ LOCKS_REMEDY = (
 )
 
 
-def check_node(
-    home: Home,
-    partition: Partition,
-    here: dict[str, dict[str, str]],
-    tracking_uri: str,
-    *,
-    setup: tuple[str, ...],
-    options: tuple[str, ...],
-    wait_s: float,
-    say: Callable[[str], None],
-) -> Iterator[Finding]:
-    """Submit one probe and judge its report; the job is cancelled afterwards."""
+def check_node(probing: Probing, partition: Partition, here: dict[str, dict[str, str]]) -> Iterator[Finding]:
+    """Submit one probe and judge its report, compared with the modules `here`; the job is cancelled afterwards."""
     part = f"a node of partition {partition.name}"
-    with Probe(home, partition, setup=setup, options=options, wait_s=wait_s) as probe:
-        try:
-            probe.submit(tracking_uri=tracking_uri)
-        except commands.SlurmSilent:
-            raise
-        except commands.SlurmError as error:
+    with Probe(probing, partition) as probe:
+        if refused := probe.submit():
             remedy = (
                 "runs would be rejected too unless `resources:` differ; to test an option, pass --sbatch NAME=VALUE"
             )
-            yield Finding(part=part, check="probe job", level="error", found=str(error), remedy=remedy)
+            yield Finding(part=part, check="probe job", level="error", found=refused, remedy=remedy)
             return
-        report = probe.report(say)
+        report = probe.report()
         if report is None:
             yield no_report(part, probe)
             return
@@ -66,8 +51,7 @@ def check_node(
         yield check_gpus(part, report, partition)
         yield check_engine_versions(part, report["engines"], look_at_engines(), has_gpus=report["gpus"]["torch"] > 0)
         yield check_tmp(part, report)
-        yield check_tracking(part, report, tracking_uri)
-        yield from check_signals(part, probe, say)
+        yield from check_signals(part, probe)
 
 
 def check_python(part: str, report: dict[str, Any]) -> Finding:
@@ -157,15 +141,9 @@ def check_tmp(part: str, report: dict[str, Any]) -> Finding:
     return judged(part, "temporary", found if little else "", found, remedy, level="warning")
 
 
-def check_tracking(part: str, report: dict[str, Any], uri: str) -> Finding:
-    """Check that the node reaches MLflow."""
-    problem = f"{without_password(uri)}: {report['tracking']}" if report["tracking"] else ""
-    remedy = "runs do not wait for MLflow; to send results while jobs run, use `platform sync --watch` here"
-    return judged(part, "tracking", problem, "reached from the node", remedy, level="warning")
-
-
-def check_signals(part: str, probe: Probe, say: Callable[[str], None]) -> Iterator[Finding]:
+def check_signals(part: str, probe: Probe) -> Iterator[Finding]:
     """Check SIGUSR2 as before a time limit, SIGTERM as from scancel, the time until SIGKILL, and the node's clock."""
+    say = probe.probing.say
     say(f"job {probe.job}: signals")
     asked = time.time()
     commands.send_signal(probe.job, "USR2")

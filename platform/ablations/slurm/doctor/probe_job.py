@@ -55,23 +55,28 @@ class JobShape:
     doing: str = "examines"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Probing:
+    """What all probes of an examination share."""
+
+    home: Home
+    setup: tuple[str, ...] = ()
+    """Shell lines before the probe."""
+    options: tuple[str, ...] = ()
+    """Options of sbatch: `--account=physics`."""
+    wait_s: float
+    """Seconds that a probe may wait for a node."""
+    say: Callable[[str], None]
+    """Gets a line about each slow step."""
+
+
 class Probe:
     """One job in one partition, as a context manager that removes it on exit."""
 
-    def __init__(
-        self,
-        home: Home,
-        partition: Partition,
-        *,
-        shape: JobShape | None = None,
-        setup: tuple[str, ...],
-        options: tuple[str, ...],
-        wait_s: float,
-    ) -> None:
-        self.partition, self.setup, self.options, self.wait_s = partition, setup, options, wait_s
-        self.shape = shape or JobShape()
+    def __init__(self, probing: Probing, partition: Partition, shape: JobShape | None = None) -> None:
+        self.probing, self.partition, self.shape = probing, partition, shape or JobShape()
         self.name = f"doctor.{uuid.uuid4().hex[:8]}"
-        self.folder = home.path / "doctor" / self.name
+        self.folder = probing.home.path / "doctor" / self.name
         self.word = uuid.uuid4().hex
         self.lock = FileLock(self.folder / "here.lock")
         self.job = ""
@@ -79,17 +84,23 @@ class Probe:
         """Slurm's last answer about the job."""
         self.started = 0.0
 
-    def submit(self, **question: Any) -> None:
-        """Write the question and submit the job; raises SlurmError if Slurm rejects it."""
+    def submit(self, **question: Any) -> str:
+        """Write the question and submit the job; returns Slurm's words if it rejects the job, else an empty text."""
         self.snapshot = take_snapshot(Home(self.folder))
         (self.folder / "question.json").write_text(json.dumps({"word": self.word, **question}))
         script = self.folder / "job.sh"
         script.write_text("\n".join([*self._script(), ""]))
-        with interrupts_wait():  # otherwise sbatch might be killed between submitting and printing the job's id
-            self.job = commands.submit(script, *self._options())
+        try:
+            with interrupts_wait():  # otherwise sbatch might be killed between submitting and printing the job's id
+                self.job = commands.submit(script, *self._options())
+        except commands.SlurmSilent:
+            raise
+        except commands.SlurmError as error:
+            return str(error)
+        return ""
 
     def __enter__(self) -> "Probe":
-        self.folder.mkdir(parents=True, mode=0o700)  # a tracking URI may hold a password
+        self.folder.mkdir(parents=True)
         self.lock.acquire()
         return self
 
@@ -104,7 +115,7 @@ class Probe:
                 self.lock.release()
                 remove(self.folder)
 
-    def report(self, say: Callable[[str], None]) -> dict[str, Any] | None:
+    def report(self) -> dict[str, Any] | None:
         """The report of the node; None if the job still waits, ended without a report, or takes too long."""
         asked = running = ended = 0.0
         began = time.monotonic()
@@ -114,10 +125,10 @@ class Probe:
                 asked, self.seen = now, self.ask()
                 running = running or (now if self.seen and self.seen.state == "RUNNING" else 0.0)
                 ended = ended or (now if self.has_ended else 0.0)
-                say(self._progress(now - began))
+                self.probing.say(self._progress(now - began))
             if (ended and now - ended > SETTLE_S) or (running and now - running > self.shape.report_limit_s):
                 return None
-            if not running and not ended and now - began > self.wait_s:
+            if not running and not ended and now - began > self.probing.wait_s:
                 return None
             time.sleep(LOOK_AT_PROBE_EVERY_S)
         self.started = (running or time.monotonic()) - began
@@ -186,7 +197,7 @@ class Probe:
             "#!/bin/bash",
             f"export {' '.join(f'{name}=1' for name in THREAD_VARIABLES)}",
             f"export PYTHONPATH={shlex.quote(str(self.snapshot))}",
-            *self.setup,
+            *self.probing.setup,
             f"srun --unbuffered {shlex.join(command)}",
         ]
 
@@ -197,9 +208,9 @@ class Probe:
         found = [f"--job-name={self.name}", f"--partition={self.partition.name}", "--nodes=1", "--ntasks=1"]
         found += [f"--cpus-per-task={shape.cpus}", f"--mem={shape.memory_mb}M", f"--time={time_min}"]
         found += ["--no-requeue", f"--output={log}"]
-        found += [f"--deadline=now+{round(self.wait_s + 60 * (time_min + 1))}seconds"]
+        found += [f"--deadline=now+{round(self.probing.wait_s + 60 * (time_min + 1))}seconds"]
         found += [f"--gpus-per-node={shape.gpus}"] if self.partition.gpus and shape.gpus else []
-        return [*found, *self.options]  # the last of two equal options counts
+        return [*found, *self.probing.options]  # the last of two equal options counts
 
 
 @contextmanager

@@ -31,10 +31,10 @@ def no_report(part: str, probe: Probe) -> Finding:
 def waits_in_vain(part: str, probe: Probe) -> Finding:
     """The finding for a probe that did not start: a warning on a busy cluster, an error if there are no nodes."""
     assert probe.seen is not None
-    name, reason = probe.partition.name, probe.seen.reason
-    found = f"job {probe.job} still waits after {probe.wait_s:g} s; Slurm's reason: {reason}"
+    name, reason, wait_s = probe.partition.name, probe.seen.reason, probe.probing.wait_s
+    found = f"job {probe.job} still waits after {wait_s:g} s; Slurm's reason: {reason}"
     if probe.seen.state != "PENDING":
-        found = f"job {probe.job} is still {probe.seen.state} after {probe.wait_s:g} s"
+        found = f"job {probe.job} is still {probe.seen.state} after {wait_s:g} s"
     up, away = up_and_away(name, commands.nodes())
     if up == 0:
         why = f" ({'; '.join(dict.fromkeys(group.reason for group in away if group.reason))})" if away else ""
@@ -42,7 +42,7 @@ def waits_in_vain(part: str, probe: Probe) -> Finding:
         remedy = "use another --partition, or wait until nodes return; for the reasons, run `sinfo --list-reasons`"
         return Finding(part=part, check="probe job", level="error", found=found, remedy=remedy)
     if reason in BUSY or probe.seen.state != "PENDING":
-        remedy = f"no node was examined; to wait longer, pass --wait-s {10 * probe.wait_s:g}"
+        remedy = f"no node was examined; to wait longer, pass --wait-s {10 * wait_s:g}"
         return Finding(part=part, check="probe job", level="warning", found=found, remedy=remedy)
     if any(word in reason for word in ("QOS", "Assoc", "Account", "Limit", "Max")):
         remedy = "held by a limit of the account, the QOS or the partition; choose others with --sbatch account=, qos="

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ablations.home.home import Home
-from ablations.slurm import commands
 from ablations.slurm.commands import Partition
-from ablations.slurm.doctor.probe_job import JobShape, Probe
+from ablations.slurm.doctor.probe_job import JobShape, Probe, Probing
 from ablations.slurm.doctor.short_run import NUM_LOG_LINES
 from ablations.slurm.doctor.silence import no_report
 from ablations.study.resolve import load_resolved
@@ -62,16 +61,7 @@ def check_training_here(installed: Iterable[str], say: Callable[[str], None]) ->
         return training_finding(part, json.loads((folder / "report.json").read_text()), recipe)
 
 
-def check_training(
-    home: Home,
-    partition: Partition,
-    installed: Iterable[str],
-    *,
-    setup: tuple[str, ...],
-    options: tuple[str, ...],
-    wait_s: float,
-    say: Callable[[str], None],
-) -> Iterator[Finding]:
+def check_training(probing: Probing, partition: Partition, installed: Iterable[str]) -> Iterator[Finding]:
     """Train in one job and judge its report; the job is removed afterwards."""
     part = f"a node of partition {partition.name}"
     if 0 < partition.gpus < NUM_DEVICES:
@@ -87,18 +77,14 @@ def check_training(
         report_limit_s=LIMIT_S,
         doing="trains for about a minute on",
     )
-    with Probe(home, partition, shape=shape, setup=setup, options=options, wait_s=wait_s) as probe:
+    with Probe(probing, partition, shape) as probe:
         recipe, question = lay_run(probe.folder, installed)
-        try:
-            probe.submit(**question)
-        except commands.SlurmSilent:
-            raise
-        except commands.SlurmError as error:
+        if refused := probe.submit(**question):
             asks = f"the job requests {NUM_DEVICES} processors and {shape.memory_mb} MB"
             remedy = f"{asks}; to change this, pass --sbatch NAME=VALUE"
-            yield Finding(part=part, check=CHECK, level="error", found=str(error), remedy=remedy)
+            yield Finding(part=part, check=CHECK, level="error", found=refused, remedy=remedy)
             return
-        report = probe.report(say)
+        report = probe.report()
         yield no_report(part, probe) if report is None else training_finding(part, report, recipe)
 
 
