@@ -110,7 +110,8 @@ def test_the_verdict_stands_first_then_curves_differences_table_and_what_is_fold
     seen = [one for one in order if one]
     assert seen == ["title", "headline", "figure", "subheader", "figure", "subheader", "table"]
     assert [one.label for one in page.main.expander] == [
-        *("In words", "All numbers", "Fit diagnostics", "Training metrics", "Runs")
+        *("In words", "All numbers", "Ceiling and efficiency", "Fit diagnostics", "Linearised view"),
+        *("Training metrics", "Runs"),
     ]
     assert not page.get("progress")
 

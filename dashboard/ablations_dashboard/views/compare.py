@@ -19,6 +19,7 @@ from ablations_dashboard.sections.curves import show_curves
 from ablations_dashboard.sections.differences import show_differences
 from ablations_dashboard.sections.grid import show_grid
 from ablations_dashboard.sections.metrics import show_metrics
+from ablations_dashboard.sections.planes import show_linearised, show_plane
 from ablations_dashboard.sections.progress import is_in_trouble, show_progress, show_runs
 from ablations_dashboard.sections.verdicts import show_fits, show_numbers, show_table_of_verdicts, show_words
 from ablations_dashboard.selection.variants import Shown, choose_baseline, choose_others, choose_sweep, choose_variants
@@ -30,7 +31,9 @@ from ablations_dashboard.widgets.remark import show_remarks
 FOLDED: dict[str, tuple[str, Callable[[Results, Shown], None]]] = {
     "words": ("In words", show_words),
     "numbers": ("All numbers", show_numbers),
+    "plane": ("Ceiling and efficiency", show_plane),
     "fits": ("Fit diagnostics", show_fits),
+    "linearised": ("Linearised view", show_linearised),
 }
 """Label and content of what is folded below the table, by the URL's word."""
 

@@ -19,6 +19,7 @@ from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
 from ablations.fit.options import FitOptions
 from ablations.home.labels import Labels, PlannedRun, PlannedVariant
+from ablations.terminal.short_names import axes_in
 from scalerl.run.run_folder import write_atomically
 
 
@@ -48,6 +49,7 @@ class Plan(Labels):
         except ValueError as error:
             raise AblationsError(f"{path}: not a plan ({error}); to recreate it, run `platform sweep FILE`") from error
         try:
+            content.pop("total_gpu_hours", None)  # plans of earlier versions have it, nearly always null
             plan = cls(**content | {"variants": tuple(_variant(variant) for variant in content["variants"])})
             checked(plan.fit, _FIT)
             return checked(asdict(plan), _PLAN)
@@ -65,4 +67,5 @@ _PLAN, _FIT = TypeAdapter(Plan), TypeAdapter(FitOptions)
 
 def _variant(content: dict[str, Any]) -> PlannedVariant:
     runs: Any = tuple(PlannedRun(**run) for run in content["runs"])
-    return PlannedVariant(**content | {"runs": runs})
+    axes = content.get("axes", dict(axes_in(content["name"])))  # plans of earlier versions have them in names only
+    return PlannedVariant(**content | {"runs": runs, "axes": axes})

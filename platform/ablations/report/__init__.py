@@ -21,7 +21,9 @@
     forest      the content of a figure of differences, as plain data
     static      both for a paper: SVG, PDF and PNG by matplotlib
     thinning    readings thinned for a screen
+    plane       ceiling against efficiency
     dark        a figure on a dark page
+    linearised  readings on axes on which eq. 1 is a straight line (paper mode)
     forecast    pass rates to ten budgets, and the chances to lead there
     axes        the range of compute and pass rate of a figure of curves
     colours     the colour and marker of each variant

@@ -1,4 +1,4 @@
-"""Figures of the pages: thinned readings, other axes, dark colours."""
+"""Figures of the pages: thinned readings, other axes, the plane, dark colours."""
 
 import dataclasses
 import json
@@ -10,6 +10,7 @@ from fixtures_home import TRUTH
 from ablations.report.colours import own_reference, styles
 from ablations.report.curves import along_rows, curves_figure
 from ablations.report.dark import in_dark
+from ablations.report.plane import plane_figure
 from ablations.report.thinning import thinned, thinned_note
 
 
@@ -54,6 +55,18 @@ def test_a_figure_of_many_readings_has_no_more_points_than_a_screen_shows(decide
     points = next(trace for trace in drawn if trace.mode == "lines+markers")
     assert len([x for x in points.x if x is not None]) == 60
     assert thinned_note(decided, ["scalerl"]) == "Each point is the mean of up to 3 neighbouring evaluations."
+
+
+def test_the_plane_has_each_variant_at_its_ratio_and_difference_with_both_intervals(decided):
+    figure = plane_figure(decided, focus=["loo-loss"])
+    by_name = {trace.name: trace for trace in figure.data}
+    line = decided.compared("loo-loss")
+    cross = by_name["loo-loss"]
+    assert (cross.x[0], cross.y[0]) == (line.answers["compute"].estimate, line.answers["ceiling"].estimate)
+    assert cross.y[0] + cross.error_y.array[0] == pytest.approx(line.answers["ceiling"].hi)
+    assert cross.x[0] - cross.error_x.arrayminus[0] == pytest.approx(line.answers["compute"].lo)
+    assert by_name["loo-curriculum"].marker.color != styles(decided.plan)["loo-curriculum"].colour
+    assert (by_name["scalerl (baseline)"].x[0], by_name["scalerl (baseline)"].y[0]) == (1.0, 0.0)
 
 
 def test_colours_stay_when_another_variant_is_the_baseline(decided):

@@ -197,5 +197,6 @@ AnyRecipe = ResolvedRecipe | CommandRecipe
 
 def recipe_from_stored(stored: dict[str, Any]) -> AnyRecipe:
     """The recipe in a recipe.json."""
-    kind = CommandRecipe if stored.get("type") == "command" else ResolvedRecipe
-    return kind.model_validate(stored)
+    if stored.get("type") == "command":
+        return CommandRecipe.model_validate(stored)
+    return ResolvedRecipe.from_stored(stored)

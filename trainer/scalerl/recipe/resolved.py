@@ -154,6 +154,20 @@ class ResolvedRecipe(Recipe, Scale):
             settings["loss"]["max_weight"] = None
         return settings
 
+    @classmethod
+    def from_stored(cls, stored: dict[str, Any]) -> Self:
+        """The recipe in a recipe.json. A file without `cluster.attention` is older than it, and attention was free. A
+        `loss.max_weight` is what `correction` truncates today."""
+        cluster = stored.get("cluster", {})
+        if cluster.get("type", "virtual") == "virtual":
+            stored = {**stored, "cluster": {"attention": LATER["cluster.attention"], **cluster}}
+        if "max_weight" in stored.get("loss", {}):
+            loss = dict(stored["loss"])
+            cap, of = loss.pop("max_weight"), "geometric" if loss["type"] == "gspo" else "token"
+            corrected = {} if cap is None else {"correction": {"type": "truncate", "of": of, "high": cap}}
+            stored = {**stored, "loss": loss, **corrected}
+        return cls.model_validate(stored)
+
     def check_budget(self, compute: float) -> None:
         """Raises ValueError if a run of this much compute, in the scale's unit, ends in steps without effect."""
         schedule = self.optimiser.schedule
