@@ -91,7 +91,7 @@ def test_a_missing_sandbox_is_refused_here_and_a_warning_for_runs_that_train_els
     path.write_text(settings)
     recipe = load_resolved("scalerl", str(path))
     monkeypatch.setattr(Sandbox, "run", fail)
-    with pytest.raises(AblationsError, match=r"nothing was started: sandbox, isolation: .*no isolation"):
+    with pytest.raises(AblationsError, match=r"nothing was started: sandbox, isolation: .*cannot isolate programs"):
         refuse_early({"scalerl": recipe}, Screen())
     out = Screen(file=io.StringIO(), width=200)
     refuse_early({"scalerl": recipe}, out, trains_here=False)

@@ -14,7 +14,7 @@ from ablations.findings.results import read_results
 from ablations.findings.scale_ladder import scale_ladder
 from ablations.findings.written_cards import WrittenCard, order_text, read_card, read_cards, sign_text
 from ablations.report.card_page import card_markdown
-from ablations.report.words.card import card_line, card_notes, tally_text
+from ablations.report.words.card import card_notes, claim_cells, tally_text
 
 CLAIMS = (
     {"variant": "loo-loss", "of": "ceiling", "says": "down", "by": 0.05, "source": "figure 5a"},
@@ -41,7 +41,7 @@ def test_a_card_is_plain_data_and_markdown(card):
     data = json.loads(json.dumps(card.to_json(), allow_nan=False))
     assert data["outcome"] == "holds"
     assert data["claims"][0]["found"]["estimate"] == card.claims[0].found.estimate
-    assert card_line(card.claims[2]).here.startswith("x 1.")
+    assert claim_cells(card.claims[2])[1].startswith("x 1.")
     text = card_markdown(card, ["The model has 5 parameters, not 8 billion."])
     assert text.startswith("# loo: 3 holds, 1 opposite\n")
     assert "| loo-loss: ceiling down by 0.05 | -0.0" in text
@@ -65,7 +65,7 @@ def test_the_card_of_runs_that_failed_tells_nothing_and_says_why(tmp_path):
         sweep.run(run.id).metrics.write_text("")
     card = written_card(read_results(sweep), sweep.folder, ["It is small."])
     assert {one.outcome for one in card.claims} == {"cannot tell"}
-    assert [card_line(one).here for one in card.claims] == [
+    assert [claim_cells(one)[1] for one in card.claims] == [
         "no upper end",
         "no level",
         "no common target",

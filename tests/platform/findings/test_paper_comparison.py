@@ -1,10 +1,8 @@
 """The paper's own comparison rule, its figure 7, and where they are shown."""
 
-import html
 import json
 import math
 import shutil
-from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -21,8 +19,7 @@ from ablations.findings.paper_comparison import WARNING, PaperRun, paper_compare
 from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
 from ablations.report.linearised import linearised_score
-from ablations.report.page import report_page
-from ablations.report.words.paper import paper_line, paper_notes
+from ablations.report.words.paper import paper_notes, paper_rows
 
 SEVENTH = 100 + 6 * (40_000 - 100) / 99
 """A midpoint of the paper's grid: 2518.18 GPU-hours."""
@@ -87,7 +84,7 @@ def test_seeds_are_fitted_one_by_one_and_averaged():
     assert pytest.approx(1.9, rel=1e-6) == ref.B
     assert ref.C_mid == pytest.approx(math.sqrt(SEVENTH * third))
     assert lines["other"].delta_A == pytest.approx(0, abs=1e-12)
-    assert paper_line(comparison, ref).seeds == "2"
+    assert [row["seeds"] for row in paper_rows(comparison)] == ["2", "1"]
 
 
 def test_a_variant_that_cannot_be_fitted_is_left_out_with_its_reason():
@@ -190,8 +187,6 @@ def test_without_a_fit_of_the_reference_paper_mode_says_why(tmp_path):
     home.run(planned_run("scalerl", 0).id).metrics.unlink()
     with pytest.raises(AblationsError, match=r"'scalerl', which has no fit; scalerl-s0: done, without"):
         paper_comparison(read_results(sweep))
-    page = report_page(read_results(sweep), now=datetime(2025, 11, 20, tzinfo=UTC))
-    assert "paper mode compares with 'scalerl', which has no fit" in html.unescape(page)
 
 
 def test_on_the_axes_of_figure_7_eq_1_is_c_to_the_power_of_b():

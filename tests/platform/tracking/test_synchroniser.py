@@ -195,12 +195,10 @@ def test_a_run_that_grows_is_pushed_from_where_it_was(tmp_path, empty_store):
     assert runs_of(home)["loo-loss seed 0"].info.status == "KILLED"
 
 
-@pytest.fixture(params=["before a batch", "after a batch", "in a transaction", "after a run was made", "after a file"])
+@pytest.fixture(params=["before a batch", "after a batch", "after a run was made", "after a file"])
 def killed(request, monkeypatch):
     """At some call a push is killed; a context."""
     from mlflow import MlflowClient
-    from sqlalchemy import event
-    from sqlalchemy.engine import Engine
 
     place, calls = request.param, []
     name, count = {"after a run was made": ("create_run", 4), "after a file": ("log_artifact", 1)}.get(
@@ -221,18 +219,12 @@ def killed(request, monkeypatch):
             strike(count)
         return made
 
-    def seen(connection, cursor, statement, *rest):
-        if place == "in a transaction" and statement.startswith("INSERT INTO metrics"):
-            strike(4)
-
     @contextmanager
     def killed():
-        event.listen(Engine, "after_cursor_execute", seen)
         with monkeypatch.context() as patch:
             patch.setattr(MlflowClient, name, striking)
             with pytest.raises(KeyboardInterrupt):
                 yield
-        event.remove(Engine, "after_cursor_execute", seen)
 
     return killed
 
