@@ -46,8 +46,8 @@ def integrated(y):
     """Marginal moments and distribution of A, B, C_mid and R_0 by adding up the joint density over a grid of all of
     them and of all noises and anchors.
     """
-    A, r = np.linspace(0.004, 0.999, 45), np.linspace(0.002, 0.55, 37)
-    p, q = np.linspace(X.min() + np.log(0.1), np.log(30), 80), np.linspace(np.log(0.3), np.log(6), 26)
+    A, r = np.linspace(0.004, 0.999, 61), np.linspace(0.002, 0.55, 51)
+    p, q = np.linspace(X.min() + np.log(0.1), np.log(30), 120), np.linspace(np.log(0.3), np.log(6), 34)
     noise = noise_grid(y.size, sampling_variance=SAMPLING_VARIANCE, residual_variance=RESIDUAL_VARIANCE)
     density = np.zeros((A.size, r.size, p.size, q.size))
     inside = r[None, :] <= A[:, None]
