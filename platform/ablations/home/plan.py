@@ -58,6 +58,7 @@ class Plan(Labels):
             raise AblationsError(f"{path}: not a plan ({error}); the keys of a plan are {keys}") from error
 
     def write(self, path: Path) -> None:
+        """Write the plan atomically."""
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(asdict(self), indent=1).encode())
 
@@ -66,6 +67,6 @@ _PLAN, _FIT = TypeAdapter(Plan), TypeAdapter(FitOptions)
 
 
 def _variant(content: dict[str, Any]) -> PlannedVariant:
-    runs: Any = tuple(PlannedRun(**run) for run in content["runs"])
+    runs = tuple(PlannedRun(**run) for run in content["runs"])
     axes = content.get("axes", dict(axes_in(content["name"])))  # plans of earlier versions have them in names only
-    return PlannedVariant(**content | {"runs": runs, "axes": axes})
+    return PlannedVariant(name=content["name"], overrides=content["overrides"], runs=runs, axes=axes)

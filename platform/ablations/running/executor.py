@@ -1,5 +1,6 @@
 """The place where a sweep's runs train, as `run_sweep` sees it: this machine, Slurm or a Ray cluster."""
 
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from ablations.running.train_missing import train_missing
 from ablations.study.expand import Study
 
 
-class Executor:
+class Executor(ABC):
     """The place of training: `OnThisMachine(threads=1, jobs=2)`, `OnSlurm(resources=resources, ...)` or `OnRay`.
 
     Unless a place says otherwise, its runs stop when the command ends, and cost nothing that the user must confirm.
@@ -26,9 +27,9 @@ class Executor:
     def ask(self, sweep: StartedSweep, num_to_come: int = 0) -> None:
         """Confirm the cost with the user before anything is written; a search will propose `num_to_come` more runs."""
 
+    @abstractmethod
     def pool(self, sweep: StartedSweep, console: Console) -> Pool:
         """The pool that trains the sweep's runs."""
-        raise NotImplementedError
 
     def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
         """Train the runs that have not reached the budget, or hand them to jobs that need no command."""

@@ -14,7 +14,7 @@ from ablations.findings.results import read_results
 from ablations.findings.scale_ladder import scale_ladder
 from ablations.findings.written_cards import WrittenCard, order_text, read_card, read_cards, sign_text
 from ablations.report.card_page import card_markdown
-from ablations.report.words.card import card_notes, claim_cells, tally_text
+from ablations.report.words.card import card_notes, claim_cells, cost_sentence, tally_text
 
 CLAIMS = (
     {"variant": "loo-loss", "of": "ceiling", "says": "down", "by": 0.05, "source": "figure 5a"},
@@ -46,6 +46,8 @@ def test_a_card_is_plain_data_and_markdown(card):
     assert text.startswith("# loo: 3 holds, 1 opposite\n")
     assert "| loo-loss: ceiling down by 0.05 | -0.0" in text
     assert "5 parameters" in text
+    assert cost_sentence(card).startswith("9 runs, 3 seeds, ")
+    assert cost_sentence(card).endswith(" in all, 2,000 each.")
 
 
 HOSTILE = "<img src=x> ![i](https://elsewhere.example/x.png) | **b**"
@@ -74,7 +76,8 @@ def test_the_card_of_runs_that_failed_tells_nothing_and_says_why(tmp_path):
     assert tally_text(card.claims) == "4 cannot tell"
     assert tally_text(card.claims[:1]) == "cannot tell"
     notes = " ".join(card_notes(card, ["It is small."]))
-    assert "0 seeds" in notes
+    assert "3 runs, 0 of them with a fit, " in notes
+    assert " in all of 2,000 each." in notes
     assert "scalerl-s0: done, without an evaluation so far" in notes
     assert "It is small" in (sweep.folder / "card.md").read_text()
 

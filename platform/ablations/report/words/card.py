@@ -73,11 +73,17 @@ def tally_text(claims: Sequence[JudgedClaim]) -> str:
 
 
 def cost_sentence(card: Card) -> str:
-    """The cost in a sentence: `9 runs, 3 seeds, 18,900 modelled GPU-hours in all, 2,100 each.`"""
-    plan = card.results.plan
+    """The cost in a sentence: `9 runs, 3 seeds, 18,900 modelled GPU-hours in all, 2,100 each.`
+
+    `9 runs, 5 of them with a fit, 10,100 modelled GPU-hours in all of 2,100 each.` if a run has no fit.
+    """
+    plan, runs = card.results.plan, card.results.runs
+    num_fits = sum(len(variant.fits) for variant in card.results.variants)
+    is_whole = num_fits == len(runs)
+    had = counted(card.num_seeds, "seed") if is_whole else f"{num_fits} of them with a fit"
     return (
-        f"{counted(len(card.results.runs), 'run')}, {counted(card.num_seeds, 'seed')}, "
-        f"{compute_text(card.cost_gpu_hours)} {plan.compute_name} in all, {compute_text(plan.budget_gpu_hours)} each."
+        f"{counted(len(runs), 'run')}, {had}, {compute_text(card.cost_gpu_hours)} {plan.compute_name} in all"
+        f"{',' if is_whole else ' of'} {compute_text(plan.budget_gpu_hours)} each."
     )
 
 
