@@ -98,9 +98,9 @@ def show_found(sweep: StartedSweep, record: SearchRecord) -> None:
 
 def importances_of(sweep: StartedSweep, record: SearchRecord, objective: int) -> dict[str, float]:
     """The importance of every setting of the space, from the finished trials."""
-    search = load_sweep(sweep.copied_file).search
+    search = load_sweep(sweep.folder / "sweep.yaml").search
     if search is None:
-        raise AblationsError(f"{sweep.copied_file}: has no search, and search.json beside it is of one")
+        raise AblationsError(f"{sweep.folder / 'sweep.yaml'}: has no search, and search.json beside it is of one")
     return importances(
         search.space,
         [trial.params for trial in record.ranked],

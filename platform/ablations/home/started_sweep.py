@@ -60,11 +60,6 @@ class StartedSweep:
         return is_locked(self.lock)
 
     @property
-    def copied_file(self) -> Path:
-        """The sweep file, copied whenever a `platform sweep` begins."""
-        return self.folder / "sweep.yaml"
-
-    @property
     def cancellation(self) -> Cancellation:
         return Cancellation(self.folder / "cancelled")
 

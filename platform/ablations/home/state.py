@@ -7,7 +7,7 @@ import signal
 import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -138,6 +138,13 @@ def state_of(folder: RunFolder, status: RunStatus) -> State:
     """The state of a started run according to its status, regardless of its budget; stale if its process has gone."""
     state = State(status.state)
     return State.STALE if state == State.RUNNING and not alive(folder, status) else state
+
+
+def wait_again(folder: RunFolder, budget_gpu_hours: float) -> None:
+    """Make a run that ended early pending again, since a pool will resume it."""
+    own = read_state(folder, budget_gpu_hours).state
+    if not (own.is_finished or own.is_active or own == State.PENDING):
+        folder.write_status(replace(folder.read_status(), state=State.PENDING.value, message="", units=()))
 
 
 def ask_to_stop(folder: RunFolder) -> None:

@@ -12,7 +12,7 @@ from typing import Protocol
 from ablations.errors import AblationsError
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
-from ablations.home.state import RunState, State, read_state
+from ablations.home.state import RunState, State, read_state, wait_again
 from ablations.pools.equal_failures import equal_failures, held_because
 from ablations.pools.pool import Ended, Tick
 from ablations.text import counted
@@ -112,6 +112,7 @@ class CommandPool:
         A waiting run gets the new budget; a training run ends first, then resumes to the new budget.
         """
         self._waiting[run_id] = budget_gpu_hours
+        wait_again(self.home.run(run_id), budget_gpu_hours)
 
     def stop(self, run_id: str) -> None:
         """Ask one run to save its checkpoint and end; drop a run that is only waiting.
@@ -207,6 +208,7 @@ class CommandPool:
         if times >= MOST_LOSSES:
             return Ended(run=run_id, why=f"{why}; lost {times} times in a row without a step, so it is given up")
         self._waiting = {run_id: submission.budget_gpu_hours} | self._waiting  # before those that have not begun
+        wait_again(self.home.run(run_id), submission.budget_gpu_hours)
         return Ended(run=run_id, why=f"{why}; it goes on from its last checkpoint")
 
     def _ask_to_stop(self, run_ids: Iterable[str]) -> None:

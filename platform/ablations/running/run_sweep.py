@@ -73,7 +73,7 @@ def locked(sweep: StartedSweep) -> Iterator[None]:
 def prepare(study: Study, sweep: StartedSweep, file: Path) -> Declaration:
     """Write the plan, seal the claims and the design, and create the run folders."""
     sweep.cancellation.lift()
-    shutil.copyfile(file, sweep.copied_file)
+    shutil.copyfile(file, sweep.folder / "sweep.yaml")
     sweep.write_plan()
     for run in study.runs:
         sweep.run(run.id).create(run.recipe, run.seed)

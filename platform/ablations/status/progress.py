@@ -20,36 +20,23 @@ if TYPE_CHECKING:
 
 def run_rows(sweep: StartedSweep) -> list[RunRow]:
     """The state of every run of the plan: done with its whole budget, stopped if a rule ended it."""
-    stops, slurm, begun = sweep.read_stops(), SlurmStates(sweep.home), _begun(sweep)
+    stops, slurm = sweep.read_stops(), SlurmStates(sweep.home)
     return [
         RunRow(
             variant=variant.name,
             seed=run.seed,
             id=run.id,
-            state=_state_in_sweep(sweep, run.id, stops.get(run.id), slurm, begun),
+            state=_state_in_sweep(sweep, run.id, stops.get(run.id), slurm),
         )
         for variant in sweep.plan.variants
         for run in variant.runs
     ]
 
 
-def _begun(sweep: StartedSweep) -> float:
-    """Unix time when the `platform sweep` at work began; 0 without one."""
-    return sweep.copied_file.stat().st_mtime if sweep.is_at_work and sweep.copied_file.exists() else 0.0
-
-
-def _state_in_sweep(
-    sweep: StartedSweep, run_id: str, stopped: Stopped | None, slurm: SlurmStates, begun: float
-) -> RunState:
-    """The state of a run with the sweep's decisions, which the run's shared folder does not record.
-
-    A run that ended early before `begun` is pending again, since the `platform sweep` at work will resume it.
-    """
+def _state_in_sweep(sweep: StartedSweep, run_id: str, stopped: Stopped | None, slurm: SlurmStates) -> RunState:
+    """The state of a run with the sweep's decisions, which the run's shared folder does not record."""
     plan = sweep.plan
     state = slurm.state(run_id, read_state(sweep.run(run_id), plan.budget_gpu_hours))
-    has_ended = not state.state.is_finished and not state.state.is_active
-    if has_ended and 0 < state.heartbeat < begun and run_id not in sweep.cancellation:
-        state = replace(state, state=State.PENDING, message="")
     said = [state.message] if state.message else []
     # Another sweep without the rule may have finished the run.
     if stopped and stopped.ends_run and state.compute_gpu_hours < plan.budget_gpu_hours:

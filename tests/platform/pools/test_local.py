@@ -50,6 +50,22 @@ def test_a_run_that_only_waits_is_forgotten_when_it_is_stopped(tmp_path, paused)
     assert list(pool.work()) == []
 
 
+def test_runs_that_ended_early_are_pending_until_the_pool_resumes_them(tmp_path):
+    sweep = make_home(tmp_path)
+    pool, runs = pool_of(sweep.home, tmp_path), sweep.plan.runs
+    for run, state in zip(runs, ("failed", "running", "done"), strict=True):
+        write_state(sweep.home, run.id, state, compute=BUDGET if state == "done" else 0.4 * BUDGET, message="why")
+    killed = sweep.run(runs[1].id)
+    killed.write_status(replace(killed.read_status(), host=socket.gethostname()))
+    assert [row.state.state for row in run_rows(sweep)] == ["failed", "stale", "done"]
+    for run in runs:
+        pool.add(run.id, BUDGET)
+    rows = [row.state for row in run_rows(sweep)]
+    assert [state.state for state in rows] == ["pending", "pending", "done"]
+    assert [state.message for state in rows] == ["", "", "why"]
+    assert [state.compute_gpu_hours for state in rows] == [0.4 * BUDGET, 0.4 * BUDGET, BUDGET]
+
+
 def test_runs_that_are_done_by_their_budget_or_cancelled_are_not_started(tmp_path):
     sweep = make_home(tmp_path, fraction=0.5, state="done")
     pool, runs = pool_of(sweep.home, tmp_path), sweep.plan.runs

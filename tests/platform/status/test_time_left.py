@@ -1,6 +1,5 @@
 """How long a run and a sweep still take: numbers worked out by hand."""
 
-import os
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -8,7 +7,6 @@ import pytest
 from fixtures_home import make_home
 
 from ablations.home.state import RunState, State
-from ablations.running.run_sweep import locked
 from ablations.status.progress import run_rows, to_json
 from ablations.status.rows import is_going_on
 from ablations.status.time_left import end_text, seconds_for, seconds_left, sweep_seconds_left, time_left_text
@@ -103,21 +101,6 @@ def test_the_status_of_a_sweep_has_the_seconds_of_every_run_that_trains(tmp_path
     assert data["seconds_left"] == pytest.approx(600)
     assert (data["compute_gpu_hours"], data["compute_name"]) == (1500.0, "modelled GPU-hours")
     assert third not in {run["id"] for run in data["runs"] if run["seconds_left"]}
-
-
-def test_runs_that_ended_before_the_sweep_at_work_began_are_pending_again(tmp_path):
-    sweep = make_home(tmp_path, fraction=0.5, state="failed")
-    first, second, third = (run.id for variant in sweep.plan.variants for run in variant.runs)
-    for run_id, heartbeat in ((first, 1000.0), (second, 3000.0), (third, 1000.0)):
-        folder = sweep.run(run_id)
-        folder.write_status(replace(folder.read_status(), heartbeat=heartbeat))
-    sweep.copied_file.write_text("name: loo")
-    os.utime(sweep.copied_file, (2000.0, 2000.0))
-    assert [row.state.state for row in run_rows(sweep)] == ["failed"] * 3
-    with locked(sweep):
-        assert [row.state.state for row in run_rows(sweep)] == ["pending", "failed", "pending"]
-        sweep.cancellation.add([third])
-        assert [row.state.state for row in run_rows(sweep)] == ["pending", "failed", "failed"]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from pydantic import TypeAdapter, ValidationError
 from scalerl.cluster.unit_state import UnitState
 from scalerl.run.sealed_json import read_sealed, seal
 
-STATES = ("running", "done", "failed", "cancelled", "stopped", "requeued", "preempted")
-"""Possible states of a run that has started; the last two are written by a Slurm job."""
+STATES = ("running", "done", "failed", "cancelled", "stopped", "pending", "requeued", "preempted")
+"""Possible states of a run that has started. A sweep writes `pending` before it resumes a run, and a Slurm job the last
+two."""
 
 
 @dataclass(frozen=True, kw_only=True)
