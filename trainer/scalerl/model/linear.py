@@ -5,6 +5,7 @@ those CPUs oneDNN takes about half as long, forward and backward (`benchmarks/ge
 oneDNN through an operator of its compiler that has no gradient; builds without the operator fall back to `F.linear`.
 """
 
+import os
 from functools import cache
 from typing import Any
 
@@ -14,6 +15,9 @@ from torch.nn import functional as F
 
 SMALL_PRODUCT = 2**20
 """Smallest product, in multiplications, for which calling oneDNN pays off."""
+KEPT_KERNELS = 64
+"""oneDNN compiles a kernel for each shape and keeps 1,024, in two caches. Shapes of rollouts seldom come again, so at
+`bench` half of a run's memory were kernels that saved no time."""
 
 
 def projected(x: Tensor, weight: Tensor) -> Tensor:
@@ -28,6 +32,8 @@ def projected(x: Tensor, weight: Tensor) -> Tensor:
 @cache
 def _has_onednn() -> bool:
     """True if the operator exists and accepts the arguments of `_product`; the operator is private and may change."""
+    for capacity in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):  # PyTorch's and oneDNN's own
+        os.environ.setdefault(capacity, str(KEPT_KERNELS))  # read when oneDNN is first called
     try:
         x = torch.arange(4.0).view(2, 2)
         return torch.equal(_product(x, x), F.linear(x, x))
