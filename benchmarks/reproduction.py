@@ -1,10 +1,11 @@
 """The cards of the paper's claims as a page of the documentation, with figures and raw curves.
 
     platform reproduce --all --home HOME            # or some of them; resumes where it was killed
-    python benchmarks/reproduction.py --home HOME
+    python benchmarks/reproduction.py --home HOME [--page paper|ceilings]
 
-Trains nothing. Writes `docs/results/paper.md`, into `docs/results/paper/` a figure and `STUDY.csv.gz` with every
-reading of every run, which `platform compare` reads unpacked, and `results/reproduction.json`.
+Trains nothing. Writes `docs/results/PAGE.md`, into `docs/results/PAGE/` a figure and `STUDY.csv.gz` with every
+reading of every run, which `platform compare` reads unpacked, and `results/reproduction_PAGE.json`. The page `ceilings`
+has studies of eight units of compute, `paper` those of one to four.
 """
 
 import argparse
@@ -34,44 +35,46 @@ from ablations.report.words.comparison import ResultRow
 from ablations.status.progress import run_rows
 from ablations.study.sweep import load_sweep
 
-PAGE = Path(__file__).parents[1] / "docs/results/paper.md"
+RESULTS = Path(__file__).parents[1] / "docs/results"
+TITLES = {"paper": "The paper's claims, study by study", "ceilings": "The paper's claims after eight units of compute"}
 FIGURE = "curves.svg"
 """As a card names it."""
-HEAD = """# The paper's claims, study by study
+HEAD = """# {title}
 
 Made by [benchmarks/reproduction.py](../../benchmarks/reproduction.py) of runs of scale `{scale}`, {day}.
 [The paper's claims](../reproduction.md) says what a card means, how the scale was calibrated, and discusses these.
-The raw curves of a study are `paper/STUDY.csv.gz` beside this page.
+The raw curves of a study are `{page}/STUDY.csv.gz` beside this page.
 """
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", type=Path, required=True)
-    home = Home(parser.parse_args().home.absolute())
+    parser.add_argument("--page", choices=TITLES, default="paper")
+    asked = parser.parse_args()
+    home, page = Home(asked.home.absolute()), asked.page
     sweeps = [read_sweep(home, name) for name in sorted(home.sweep_names(), key=by_number)]
     whole = [one for one in sweeps if one.plan.claims and all(row.state.state == State.DONE for row in run_rows(one))]
     found = [(card_of(read_results(sweep)), unlike(sweep)) for sweep in whole]
-    PAGE.with_suffix("").mkdir(exist_ok=True)
+    (RESULTS / page).mkdir(exist_ok=True)
     for card, _ in found:
-        write_data(card)
+        write_data(card, RESULTS / page)
     cards = [card for card, _ in found]
     scale = " and ".join(dict.fromkeys(card.results.plan.scale for card in cards))
     parts = [
-        HEAD.format(scale=scale, day=date.today().isoformat()),
+        HEAD.format(title=TITLES[page], scale=scale, day=date.today().isoformat(), page=page),
         overview(cards),
-        *(section(card, differing) for card, differing in found),
+        *(section(card, differing, page) for card, differing in found),
     ]
-    PAGE.write_text("\n".join(parts))
-    write_record("reproduction", {"cards": [card.to_json() for card in cards]})
+    (RESULTS / f"{page}.md").write_text("\n".join(parts))
+    write_record(f"reproduction_{page}", {"cards": [card.to_json() for card in cards]})
     print(Counter(card.outcome for card in cards))
     print(Counter(one.outcome for card in cards for one in card.claims))
 
 
-def write_data(card: Card) -> None:
+def write_data(card: Card, folder: Path) -> None:
     """The figure and the raw curves, the latter without a time in their header: the same runs give the same file."""
     name = card.results.plan.sweep
-    folder = PAGE.with_suffix("")
     (folder / f"{name}.png").write_bytes(curves_picture(card.results, "png"))
     curves = csv_files(card.results)["curves.csv"]
     (folder / f"{name}.csv.gz").write_bytes(gzip.compress(curves, mtime=0))
@@ -85,11 +88,11 @@ def overview(cards: Sequence[Card]) -> str:
     return f"{len(cards)} studies, {len(claims)} claims: {tally_text(claims)}.\n\n{table}\n"
 
 
-def section(card: Card, differing: Sequence[str]) -> str:
+def section(card: Card, differing: Sequence[str], page: str) -> str:
     """One card under a heading of its own."""
     plan = card.results.plan
     title, *lines = card_markdown(card, card_notes(card, differing)).splitlines()
-    text = "\n".join(lines).replace(f"({FIGURE})", f"(paper/{plan.sweep}.png)")
+    text = "\n".join(lines).replace(f"({FIGURE})", f"({page}/{plan.sweep}.png)")
     own, taken = load_sweep(files_of("study")[plan.sweep]).budget.compute, plan.budget_gpu_hours
     assert card.results.sweep is not None
     units = taken / card.results.sweep.plan.compute_unit_gpu_hours

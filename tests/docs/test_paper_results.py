@@ -1,4 +1,4 @@
-"""The page of the paper's claims says what its record has, and the record what the raw curves say."""
+"""Pages of the paper's claims say what their records have, and the records what the raw curves say."""
 
 import csv
 import gzip
@@ -13,7 +13,11 @@ from ablations.report.words.card import claim_text
 from ablations.study.claims import Claim
 
 RESULTS = REPOSITORY / "docs/results"
-CARDS = json.loads((REPOSITORY / "benchmarks/results/reproduction.json").read_text())["cards"]
+CARDS = [
+    (record.stem.partition("_")[2], card)
+    for record in sorted((REPOSITORY / "benchmarks/results").glob("reproduction_*.json"))
+    for card in json.loads(record.read_text())["cards"]
+]
 CLAIM_KEYS = tuple(Claim.model_fields)
 
 
@@ -21,12 +25,12 @@ def claims_of(card):
     return [Claim(**{key: one[key] for key in CLAIM_KEYS}) for one in card["claims"]]
 
 
-@pytest.mark.parametrize("card", CARDS, ids=lambda card: card["study"])
-def test_the_page_has_every_claim_with_its_outcome(card):
-    page = (RESULTS / "paper.md").read_text()
-    assert f"(paper/{card['study']}.png)" in page
+@pytest.mark.parametrize(("page", "card"), CARDS)
+def test_the_page_has_every_claim_with_its_outcome(page, card):
+    text = (RESULTS / f"{page}.md").read_text()
+    assert f"({page}/{card['study']}.png)" in text
     for claim, one in zip(claims_of(card), card["claims"], strict=True):
-        lines = [line for line in page.splitlines() if f"| {markdown_text(claim_text(claim))} |" in line]
+        lines = [line for line in text.splitlines() if f"| {markdown_text(claim_text(claim))} |" in line]
         assert any(f"| {one['outcome']} |" in line for line in lines)
 
 
@@ -35,9 +39,9 @@ def last_third(readings, until):
     return fmean(score for compute, score in readings if 2 / 3 * until <= compute <= until)
 
 
-def levels(study):
+def levels(page, study):
     """Of each variant, in the mean over its seeds."""
-    text = gzip.decompress((RESULTS / f"paper/{study}.csv.gz").read_bytes()).decode()
+    text = gzip.decompress((RESULTS / f"{page}/{study}.csv.gz").read_bytes()).decode()
     runs = {}
     for row in csv.DictReader(text.splitlines()):
         readings = runs.setdefault((row["curve"], row["seed"]), [])
@@ -50,9 +54,9 @@ def levels(study):
     }
 
 
-@pytest.mark.parametrize("card", CARDS, ids=lambda card: card["study"])
-def test_differences_in_level_are_those_of_the_raw_curves(card):
-    found = levels(card["study"])
+@pytest.mark.parametrize(("page", "card"), CARDS)
+def test_differences_in_level_are_those_of_the_raw_curves(page, card):
+    found = levels(page, card["study"])
     reference = next(iter(found))
     assert len(found) >= 2
     for one in card["claims"]:
