@@ -100,10 +100,10 @@ def test_tests_may_have(sandbox, what):
     assert judge(sandbox, "def f(*_, **__): return 'something else'", code) == "wrong"
 
 
-def test_lists_are_changed_in_place_only_where_the_tests_look_for_it(sandbox):
-    program, code = "def f(xs): xs.sort()", "xs = [3, 1, 2]\nf(xs)\nassert xs == [1, 2, 3]"
-    assert judge(sandbox, program, code, in_place=True) == "right"
-    assert judge(sandbox, program, code) == "wrong"
+def test_changes_in_place_show_after_the_statement_that_calls(sandbox):
+    program = "def f(xs):\n    xs.sort()\n    return xs"
+    assert judge(sandbox, program, "xs = [3, 1, 2]\nf(xs)\nassert xs == [1, 2, 3]") == "right"
+    assert judge(sandbox, program, "xs = [3, 1]\nassert f(xs) == [1, 3]\nassert xs == [3, 1]") == "wrong"
     empties = "def f(xs):\n    xs.clear()\n    return 0"
     assert judge(sandbox, empties, "xs = [3, 1, 2]\nassert f(xs) == sum(xs)") == "wrong"
 

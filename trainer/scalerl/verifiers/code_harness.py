@@ -29,6 +29,8 @@ def plain(value, other=named, depth=0):
         return {"bytes": value.hex()}
     if isinstance(value, complex):
         return {"complex": [value.real, value.imag]}
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        return plain(value.item(), other, depth)
     if depth < MAX_DEPTH:
         if isinstance(value, dict):
             return {"dict": [[plain(part, other, depth + 1) for part in pair] for pair in value.items()]}

@@ -53,6 +53,8 @@ _TOLERANCE, _OF_LARGE, _OF_ZERO = Fraction(1, 10**6), Fraction(1, 10**9), Fracti
 of it, so that 2500003.5 does not equal 2500003.0; 1e-9 for zero. Public graders allow 1e-5 at any size (APPS), 1e-6 at
 any size (EvalPlus) or nothing (LiveCodeBench)."""
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_PLACES_OF_A_VALUE = 6
+"""An expected decimal fraction with so many places stands for all numbers that it rounds."""
 _MOST_PLACES = 400
 """Numbers longer, larger or smaller than any float are compared exactly."""
 
@@ -153,8 +155,8 @@ def _agrees(answer: Any, test: CodeTest) -> bool:
 def same_lines(answer: Sequence[str], expected: Sequence[str]) -> bool:
     """True if lines have the same words, comparing numbers by value: 4.0 is 4, and 0.3333333 is 0.33333333.
 
-    An expected whole number is exact; one with a decimal point has the tolerance of a float. A word with a leading zero
-    is text, like everything else.
+    An expected whole number is exact; one with a decimal point has the tolerance of a float, and with six places or
+    more half a unit of its last place. A word with a leading zero is text, like everything else.
     """
     if list(answer) == list(expected):
         return True
@@ -173,7 +175,12 @@ def _same_word(answer: str, expected: str) -> bool:
     if one == other:
         return True
     places = max(len(answer), len(expected), abs(one.adjusted()), abs(other.adjusted()))
-    return "." in expected and places < _MOST_PLACES and _close(one, other)
+    if "." not in expected or places >= _MOST_PLACES:
+        return False
+    last = other.as_tuple().exponent
+    assert isinstance(last, int)
+    rounds = last <= -_PLACES_OF_A_VALUE and abs(one - other) * 2 <= Decimal(1).scaleb(last)
+    return rounds or _close(one, other)
 
 
 def normal_lines(text: str) -> list[str]:

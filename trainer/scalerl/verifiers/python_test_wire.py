@@ -17,6 +17,9 @@ RESTORED = {  # by class: arguments that make an equal value
     "datetime.datetime": lambda value: [*value.timetuple()[:6], value.microsecond],
     "datetime.timedelta": lambda value: [value.days, value.seconds, value.microseconds],
     "collections.deque": lambda value: [list(value), value.maxlen],
+    "collections.Counter": lambda value: [dict(value)],
+    "collections.OrderedDict": lambda value: [list(value.items())],
+    "collections.defaultdict": lambda value: [value.default_factory, dict(value)],
 }
 VIEWS = {
     "keys": (type({}.keys()), lambda items: dict.fromkeys(items).keys()),
@@ -54,6 +57,9 @@ def to_wire(value, other, depth=0):
         return {"complex": [value.real, value.imag]}
     if isinstance(value, bytes | bytearray):
         return {"bytearray" if isinstance(value, bytearray) else "bytes": value.hex()}
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    if name in RESTORED and getattr(value, "tzinfo", None) is None:
+        return {name: all_of(RESTORED[name](value))}
     if isinstance(value, dict):
         return {"dict": [all_of(pair) for pair in dict.items(value)]}
     for kind in (list, tuple, set, frozenset):
@@ -64,9 +70,6 @@ def to_wire(value, other, depth=0):
     for name, (kind, _) in VIEWS.items():
         if isinstance(value, kind):
             return {name: all_of(value)}
-    name = f"{type(value).__module__}.{type(value).__qualname__}"
-    if name in RESTORED and getattr(value, "tzinfo", None) is None:
-        return {name: all_of(RESTORED[name](value))}
     return other(value)
 
 
