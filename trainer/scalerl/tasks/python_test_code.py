@@ -57,6 +57,9 @@ def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
         raise UnusableError(f"{where}: tests import {missing[0]}, but the sandbox has only {has}")
     names = _names_of_program(whole, set(_defined(before)), source, where)
     names = tuple(sorted({*names, *(alias.name for node in imported for alias in node.names)} - {"*"}))
+    solved = {*_defined(_tree_or_none(source.solution or "") or ast.Module([], []))}
+    if solved and "*" not in solved and (missing := sorted({*names} - solved)):
+        raise UnusableError(f"{where}: tests use {missing[0]}, which neither they nor the written solution define")
     return PythonTest(code=code, names=names, before=source.before)
 
 

@@ -12,14 +12,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # the text of the other file stands before this one
     from typing import Any
 
-    from scalerl.verifiers.python_test_wire import Channel, OtherSideGone, Unsendable, from_wire, to_wire
+    from scalerl.verifiers.python_test_wire import RESTORED, Channel, OtherSideGone, Unsendable, from_wire, to_wire
+
+
+RESTORED |= {
+    "decimal.Decimal": lambda value: [str(value)],
+    "fractions.Fraction": lambda value: [value.numerator, value.denominator],
+    "datetime.date": lambda value: [value.year, value.month, value.day],
+    "datetime.time": lambda value: [value.hour, value.minute, value.second, value.microsecond],
+    "datetime.datetime": lambda value: [*value.timetuple()[:6], value.microsecond],
+    "datetime.timedelta": lambda value: [value.days, value.seconds, value.microseconds],
+    "collections.deque": lambda value: [list(value), value.maxlen],
+    "collections.Counter": lambda value: [dict(value)],
+    "collections.OrderedDict": lambda value: [list(value.items())],
+    "collections.defaultdict": lambda value: [value.default_factory, dict(value)],
+}
 
 
 class Tests:
     """The tests' view of the program: a channel, and functions of theirs that the program was given."""
 
-    def __init__(self, channel):
-        self.channel = channel
+    def __init__(self, channel, shared):
+        self.channel, self.shared = channel, shared  # classes that the program knows too
         self.functions, self.changes, self.own_errors = [], [], {}
         self.ended = False
 
@@ -81,7 +95,11 @@ class Tests:
         if self.ended:
             raise OtherSideGone
         self.show_changes()
-        self.channel.send({"ask": what, "target": target, "parts": [*map(self.write, parts)]})
+        self.instances, attributes = [], []
+        message = {"ask": what, "target": target, "parts": [*map(self.write, parts)], "instances": attributes}
+        for one in self.instances:  # grows while it is written: a list of nodes has any length
+            attributes.append([type(one).__name__, self.write(vars(one))])
+        self.channel.send(message)
         while "callback" in (message := self.channel.receive()):
             function, args = self.functions[message["callback"]], self.read(message["args"])
             try:
@@ -99,6 +117,11 @@ class Tests:
             return {"target": target_of(value)}
         if getattr(value, "__module__", None) == "builtins" and hasattr(BUILTINS, value.__name__):
             return {"builtin": value.__name__}
+        if type(value) in self.shared:
+            known = [number for number, one in enumerate(self.instances) if one is value]
+            if not known:
+                self.instances.append(value)
+            return {"instance": known[0] if known else len(self.instances) - 1}
         if hasattr(value, "__next__"):
             return {"iterator": [*map(self.write, value)]}
         if callable(value) and not isinstance(value, type):
@@ -159,7 +182,12 @@ class Remote:
         ask(self, "set_item", key, value)
 
     def __iter__(self):
-        return iter(ask(self, "iter"))
+        return ask(self, "iter")
+
+    def __next__(self):
+        if item := ask(self, "next"):
+            return item[0]
+        raise StopIteration
 
     def __len__(self):
         return ask(self, "len")
@@ -183,11 +211,11 @@ class Remote:
         return ask(self, "get", "__enter__")()
 
     def __exit__(self, *_):
-        return ask(self, "get", "__exit__")(None, None, None)
+        ask(self, "get", "__exit__")(None, None, None)  # its result would hide a failure of the tests
 
     def __eq__(self, other):
         if not isinstance(other, Remote):
-            return isinstance(other, list | dict | set) and ask(self, "plain") == other
+            return isinstance(other, list | dict | set | tuple) and ask(self, "plain") == other
         return target_of(self) == target_of(other) or ask(self, "eq", other) is True
 
     def __hash__(self):
@@ -291,9 +319,9 @@ def run_tests(tests, before, names, max_bytes):
     except (OtherSideGone, ValueError):
         verdict = b"lost"
     else:
-        side = Tests(channel)
         try:
             exec(compile(before, "before.py", "exec"), space)
+            side = Tests(channel, [one for one in space.values() if getattr(one, "__module__", "") == "__main__"])
             space.update({name: side.named(name) for name in names})
             space.update(run_test_class=run_test_class, assertion_ran=lambda: ran.add(True))
             space["statement_ran"] = side.show_changes

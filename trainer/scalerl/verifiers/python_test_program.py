@@ -16,6 +16,9 @@ if TYPE_CHECKING:  # the text of the other files stands before this one
     from scalerl.verifiers.python_test_wire import Channel, from_wire, to_wire
 
 
+CONTAINERS = (list, dict, set, tuple)
+
+
 class Program:
     """Names and objects that the tests may ask for."""
 
@@ -25,6 +28,9 @@ class Program:
 
     def answer(self, request):
         what, target = request["ask"], request["target"]
+        self.given = [self.names[name].__new__(self.names[name]) for name, _ in request["instances"]]
+        for one, (_, attributes) in zip(self.given, request["instances"], strict=True):
+            vars(one).update(self.read(attributes))
         parts = [self.read(part) for part in request["parts"]]
         if what == "kinds":
             found = self.names.get(target)
@@ -36,14 +42,14 @@ class Program:
         if what == "next":
             return {"value": self.write([*islice(owner, 1)])}
         if what == "plain":
-            return {"value": self.write(owner) if isinstance(owner, list | dict | set) else None}
+            return {"value": self.write(owner) if isinstance(owner, CONTAINERS) else None}
         return {"value": self.write((OPERATIONS.get(what) or getattr(operator, what))(owner, *parts))}
 
     def called(self, function, args, kwargs, wires):
         """The value of a call, and the lists, dicts and sets that it changed."""
         value = function(*args, **kwargs)
         is_made = isinstance(function, type) and getattr(BUILTINS, function.__name__, None) is not function
-        has_methods = is_made and isinstance(value, list | dict | set)  # of a class derived from these
+        has_methods = is_made and isinstance(value, CONTAINERS)  # of a class derived from these
         message = {"value": self.object(value) if has_methods else self.write(value)}
         given = dict(enumerate(wires[0]["list"])) | dict(wires[1]["dict"])
         after = [
@@ -64,11 +70,10 @@ class Program:
             return {"callback": value.number_given}
         if isinstance(value, type) and getattr(BUILTINS, value.__name__, None) is value:
             return {"builtin": value.__name__}
-        if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
-            return self.write(value.item())
         if hasattr(value, "__index__") and not isinstance(value, type):
             return self.write(value.__index__())
-        return self.object(value, "iterator" if hasattr(value, "__next__") else "object")
+        is_pythons = hasattr(value, "__next__") and type(value).__module__ != "program"
+        return self.object(value, "iterator" if is_pythons else "object")
 
     def object(self, value, kind="object"):
         if id(value) not in self.numbers:
@@ -86,6 +91,8 @@ class Program:
             return getattr(BUILTINS, content)
         if kind == "iterator":
             return map(self.read, content)
+        if kind == "instance":
+            return self.given[content]
         return self.callback(content)
 
     def callback(self, number):
