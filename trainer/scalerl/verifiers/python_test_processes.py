@@ -22,6 +22,7 @@ RESTORED |= {
     "datetime.time": lambda value: [value.hour, value.minute, value.second, value.microsecond],
     "datetime.datetime": lambda value: [*value.timetuple()[:6], value.microsecond],
     "datetime.timedelta": lambda value: [value.days, value.seconds, value.microseconds],
+    "numpy.array": None,
     "collections.deque": lambda value: [list(value), value.maxlen],
     "collections.Counter": lambda value: [dict(value)],
     "collections.OrderedDict": lambda value: [list(value.items())],
@@ -38,8 +39,10 @@ class Tests:
         self.ended = False
 
     def named(self, name):
-        """The program's `name`: for an exception class a class of the tests, which they can catch; else a remote."""
-        kinds = self.ask("kinds", name)
+        """The program's `name`: a value, for an exception class one of the tests that they can catch, else a remote."""
+        kinds, constant = self.ask("kinds", name)
+        if isinstance(constant, str | int | float | list | dict | set):  # no class: `except` would catch anything by it
+            return constant
         if not kinds:
             return Remote(self, name)
         return self.own_errors.setdefault(kinds[0], type(kinds[0], (self.kind(kinds[1:]),), {}))
@@ -101,11 +104,11 @@ class Tests:
             attributes.append([type(one).__name__, self.write(vars(one))])
         self.channel.send(message)
         while "callback" in (message := self.channel.receive()):
-            function, args = self.functions[message["callback"]], self.read(message["args"])
+            args, kwargs = self.read(message["args"]), self.read(message["kwargs"])
             try:
-                answer = {"value": self.write(function(*args))}
+                answer = {"value": self.write(self.functions[message["callback"]](*args, **kwargs))}
             except Exception as error:
-                answer = {"raised": f"{type(error).__name__}: {error}"}
+                answer = {"raised": type(error).__name__, "text": str(error)}
             self.channel.send(answer)
         return message
 
@@ -173,7 +176,15 @@ class Remote:
         ask(self, "set", name, value)
 
     def __call__(self, *args, **kwargs):
-        return ask(self, "call", list(args), kwargs)
+        made = ask(self, "call", list(args), kwargs)
+        if isinstance(made, Remote) and str(target_of(self))[:1].isupper():
+            object.__setattr__(made, "_is_of_a_class", True)
+        return made
+
+    def __contains__(self, item):
+        """By the program's own word only for an object of a class: the value of a function could contain anything."""
+        is_of_a_class = "_is_of_a_class" in object.__getattribute__(self, "__dict__")
+        return ask(self, "contains", item) is True if is_of_a_class else any(one == item for one in self)
 
     def __getitem__(self, key):
         return ask(self, "item", key)
@@ -207,6 +218,9 @@ class Remote:
     def __instancecheck__(self, instance):
         return isinstance(instance, Remote) and ask(instance, "isinstance", self) is True
 
+    def __subclasscheck__(self, kind):
+        return isinstance(kind, Remote) and ask(kind, "issubclass", self) is True
+
     def __enter__(self):
         return ask(self, "get", "__enter__")()
 
@@ -223,11 +237,21 @@ class Remote:
 
 
 def between_remotes(what):
-    """The program's operator for two of its objects; with a value of the tests it could pass for any number."""
-    return lambda self, other: ask(self, what, other) if isinstance(other, Remote) else NotImplemented
+    """The program's operator for two of its objects; with a value of the tests it could pass for any number.
+
+    A multiple of an object is an object again.
+    """
+
+    def operation(self, other):
+        if not isinstance(other, Remote) and what not in ("mul", "rmul", "truediv"):
+            return NotImplemented
+        value = ask(self, what, other)
+        return value if isinstance(other, Remote) or isinstance(value, Remote) else NotImplemented
+
+    return operation
 
 
-for what in ("add", "sub", "mul", "truediv", "matmul", "and_", "or_", "xor", "lt", "le", "gt", "ge"):
+for what in ("add", "sub", "mul", "rmul", "truediv", "matmul", "and_", "or_", "xor", "lt", "le", "gt", "ge"):
     setattr(Remote, f"__{what.strip('_')}__", between_remotes(what))
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the text of the other files stands before this one
 
 
 CONTAINERS = (list, dict, set, tuple)
+CONSTANTS = (str, int, float, list, dict, set)
 
 
 class Program:
@@ -24,7 +25,7 @@ class Program:
 
     def __init__(self, channel, names):
         self.channel, self.names = channel, names
-        self.objects, self.numbers = [], {}
+        self.objects, self.numbers, self.callbacks = [], {}, {}
 
     def answer(self, request):
         what, target = request["ask"], request["target"]
@@ -35,7 +36,8 @@ class Program:
         if what == "kinds":
             found = self.names.get(target)
             is_error = isinstance(found, type) and issubclass(found, Exception)
-            return {"value": self.write([kind.__name__ for kind in found.__mro__] if is_error else None)}
+            kinds = [kind.__name__ for kind in found.__mro__] if is_error else []
+            return {"value": self.write((kinds, found if isinstance(found, CONSTANTS) else None))}
         owner = self.names[target] if isinstance(target, str) else self.objects[target]
         if what == "call":
             return self.called(owner, *parts, request["parts"])
@@ -66,8 +68,9 @@ class Program:
     def write_other(self, value):
         if hasattr(value, "cr_frame"):
             return {"awaitable": self.write(__import__("asyncio").run(value))}
-        if hasattr(value, "number_given"):
-            return {"callback": value.number_given}
+        for number, function in self.callbacks.items():
+            if function is value:
+                return {"callback": number}
         if isinstance(value, type) and getattr(BUILTINS, value.__name__, None) is value:
             return {"builtin": value.__name__}
         if hasattr(value, "__index__") and not isinstance(value, type):
@@ -96,14 +99,14 @@ class Program:
         return self.callback(content)
 
     def callback(self, number):
-        def function(*args):
-            self.channel.send({"callback": number, "args": self.write(args)})
+        def function(*args, **kwargs):
+            self.channel.send({"callback": number, "args": self.write(args), "kwargs": self.write(kwargs)})
             answer = self.channel.receive()
             if "raised" in answer:
-                raise RuntimeError(answer["raised"])
+                raise getattr(BUILTINS, answer["raised"], RuntimeError)(answer["text"])
             return self.read(answer["value"])
 
-        function.number_given = number
+        self.callbacks[number] = function
         return function
 
 
@@ -117,7 +120,8 @@ OPERATIONS = {
     "set": setattr,
     "item": operator.getitem,
     "set_item": operator.setitem,
-    **{kind.__name__: kind for kind in (iter, len, bool, str, repr, abs, hash, isinstance)},
+    "rmul": lambda owner, factor: factor * owner,
+    **{kind.__name__: kind for kind in (iter, len, bool, str, repr, abs, hash, isinstance, issubclass)},
 }
 
 

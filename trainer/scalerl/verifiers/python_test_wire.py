@@ -50,6 +50,8 @@ def to_wire(value, other, depth=0):
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         return to_wire(value.item(), other, depth)
     name = f"{type(value).__module__}.{type(value).__qualname__}"
+    if name == "numpy.ndarray":
+        return {"numpy.array": all_of([value.tolist(), value.dtype.str])}
     if name in RESTORED and getattr(value, "tzinfo", None) is None:
         return {name: all_of(RESTORED[name](value))}
     if isinstance(value, dict):
