@@ -31,6 +31,8 @@ ECHO = StdioTest(stdin="2 3", stdout="5")
         ({"inputs": ["2 3"], "outputs": ["5"]}, (ECHO,)),
         ({"inputs": [["2", "3"]], "outputs": [["5"]]}, (StdioTest(stdin="2\n3", stdout="5"),)),
         ([{"input": "2 3", "output": "5", "testtype": "stdin"}], (ECHO,)),
+        ({"language": "python", "test_cases": [{"type": "stdin_stdout", "input": "2 3", "output": "5"}]}, (ECHO,)),
+        ([{"type": "function_call", "fn_name": "add", "input": [2, 3], "output": [5]}], (ADD,)),
         ({"inputs": ["2 3"], "outputs": ["5"], "fn_name": None}, (ECHO,)),
         ({"inputs": [[2, 3]], "outputs": [[5]], "fn_name": "add"}, (ADD,)),
         ({"inputs": [[2]], "outputs": [[[5]]], "fn_name": "f"}, (CallTest(call="f", args=(2,), expected=[5]),)),
@@ -108,6 +110,7 @@ def test_what_stands_before_the_tests_belongs_to_neither_program_nor_tests():
             "import scipy, but the sandbox has only the standard library and numpy",
         ),
         ("assert len([1]) == 1 and True", "tests use nothing from the program"),
+        ("assert f(made(1)) != 2", "tests use made, which neither they nor the written solution define"),
     ],
 )
 def test_python_that_cannot_judge_makes_the_problem_unusable(text, message):
@@ -125,7 +128,9 @@ def test_a_functional_test_calls_what_its_metadata_or_the_row_names():
     assert written_tests([row], "here", in_class) == (CallTest(call="Solution.add", args=(2, 3), expected=5),)
 
 
-@pytest.mark.parametrize("written", [[], 3, {"inputs": [1], "outputs": []}, "x = 1", "assert (", [{"call": "f"}]])
+@pytest.mark.parametrize(
+    "written", [[], 3, {"inputs": [1], "outputs": []}, "x = 1", "assert (", [{"call": "f"}], '{"inputs": ["1"]']
+)
 def test_what_has_no_form_is_an_error_with_its_place(written):
     with pytest.raises(ValueError, match=r"^here: "):
         written_tests(written, "here", NOTHING)

@@ -159,6 +159,36 @@ FORGERIES = {
 }
 
 
+CAUGHT = "try:\n    f(-1)\n    assert False\nexcept Bad:\n    pass\nassert f(1) == 0"
+PRETENCES = {
+    "an end of iteration": ("def f(n): raise StopIteration", "assert all(map(lambda n: f(n) == n, [1, 2]))"),
+    "an object that contains everything": (
+        "class f:\n    __init__ = lambda *_: None\n    __contains__ = lambda *_: True",
+        "assert 4 in f(2)",
+    ),
+    "a class that is any tuple": (
+        "class f(tuple):\n    __new__ = lambda kind, n: tuple.__new__(kind, ())\n    __eq__ = lambda *_: True",
+        "assert f(2) == (4,)",
+    ),
+    "a product that is a number": (
+        "class f:\n    __init__ = lambda *_: None\n    __mul__ = lambda *_: 4",
+        "assert f(2) * 1 == 4",
+    ),
+    "an end of `with` that hides failures": (
+        "class f:\n    __init__ = lambda *_: None\n    __enter__ = __exit__ = lambda *_: True",
+        "assert f(0) is not None\nwith f(1) as found:\n    assert found == 5",
+    ),
+    "an error of its own that is every error": ("Bad = Exception\ndef f(n): return 0", CAUGHT),
+    "errors of its own, with those of the tests": ("Bad = (ValueError, AssertionError)\ndef f(n): return 0", CAUGHT),
+}
+
+
+@pytest.mark.parametrize("what", PRETENCES)
+def test_no_object_of_the_program_passes_for_a_value_or_hides_a_failure(sandbox, what):
+    program, code = PRETENCES[what]
+    assert judge(sandbox, program, code, names=("f", "Bad")) == "wrong"
+
+
 @pytest.mark.parametrize("how", FORGERIES)
 def test_no_forgery_is_right(sandbox, how):
     limits = ROOMY.model_copy(update={"cpu_s": 1.0, "memory_mb": 192})

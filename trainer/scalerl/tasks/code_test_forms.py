@@ -39,7 +39,7 @@ def written_tests(written: Any, where: str, source: PythonSource) -> tuple[CodeT
             return paired_tests(inputs, outputs, None, where)
         case [str(), *_] as lines if all(isinstance(line, str) for line in lines):
             return _in_python("\n".join(lines), where, source)
-        case {"test_cases": list(rows), **rest} if rest.get("language", "python") == "python":
+        case {"test_cases": list(rows), **rest} if rest.get("language") in (None, "python"):
             return written_tests(rows, where, source)
         case [{"input": _, "output": _, "fn_name": str(name)}, *_] as rows:
             inputs, outputs = ([row.get(key) for row in rows] for key in ("input", "output"))
