@@ -40,15 +40,16 @@ class Program:
             return {"value": self.write((kinds, found if isinstance(found, CONSTANTS) else None))}
         owner = self.names[target] if isinstance(target, str) else self.objects[target]
         if what == "call":
-            return self.called(owner, *parts, request["parts"])
+            return self.called(owner, parts, request["parts"])
         if what == "next":
             return {"value": self.write([*islice(owner, 1)])}
         if what == "plain":
             return {"value": self.write(owner) if isinstance(owner, CONTAINERS) else None}
         return {"value": self.write((OPERATIONS.get(what) or getattr(operator, what))(owner, *parts))}
 
-    def called(self, function, args, kwargs, wires):
+    def called(self, function, parts, wires):
         """The value of a call, and the lists, dicts and sets that it changed."""
+        args, kwargs = parts
         value = function(*args, **kwargs)
         is_made = isinstance(function, type) and getattr(BUILTINS, function.__name__, None) is not function
         has_methods = is_made and isinstance(value, CONTAINERS)  # of a class derived from these
