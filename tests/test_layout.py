@@ -22,6 +22,7 @@ PROGRAMS = {
     "trainer/scalerl/sandbox/inside.py",
     "trainer/scalerl/verifiers/code_harness.py",
     "trainer/scalerl/verifiers/python_test_processes.py",
+    "trainer/scalerl/verifiers/python_test_program.py",
     "trainer/scalerl/verifiers/python_test_wire.py",
 }
 """Texts that an interpreter in the sandbox runs: they can import nothing of ours, so a fact of both stands twice."""

@@ -156,16 +156,27 @@ import os, sys
 print(__name__, sys.argv, sorted(os.environ), os.listdir("."), input(), sys.stdin.read())
 assert os.getuid() != 0
 try:
-    import numpy
+    import pydantic
 except ModuleNotFoundError as error:
     print(error, file=sys.stderr)
 sys.exit(3)
 """
     finished = box.run(program, stdin="größe\nrest", limits=TIGHT)
-    names = "['HOME', 'LC_ALL', 'PATH', 'PYTHONHASHSEED', 'TMPDIR']"
+    names = "['HOME', 'LC_ALL', 'OPENBLAS_NUM_THREADS', 'PATH', 'PYTHONHASHSEED', 'PYTHONINTMAXSTRDIGITS', 'TMPDIR']"
     assert finished.stdout.replace("'PWD', ", "") == f"__main__ ['program.py'] {names} [] größe rest\n"
-    assert finished.stderr == "No module named 'numpy'\n"
+    assert finished.stderr == "No module named 'pydantic'\n"
     assert (finished.exit_code, finished.signal, finished.limit) == (3, None, None)
+
+
+def test_a_program_may_use_numpy_and_may_not_change_it(box):
+    program = """
+import numpy
+print(int(numpy.array([2, 3]) @ numpy.array([5, 7])))
+open(numpy.__file__, "a")
+"""
+    finished = box.run(program, stdin="", limits=Limits())
+    assert finished.stdout == "31\n"
+    assert "Error: [Errno" in finished.stderr
 
 
 def test_a_program_holds_its_three_standard_files_however_many_the_trainer_has_open(box):

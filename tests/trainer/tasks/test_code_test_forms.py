@@ -31,6 +31,8 @@ ECHO = StdioTest(stdin="2 3", stdout="5")
         ({"inputs": ["2 3"], "outputs": ["5"]}, (ECHO,)),
         ({"inputs": [["2", "3"]], "outputs": [["5"]]}, (StdioTest(stdin="2\n3", stdout="5"),)),
         ([{"input": "2 3", "output": "5", "testtype": "stdin"}], (ECHO,)),
+        ({"language": "python", "test_cases": [{"type": "stdin_stdout", "input": "2 3", "output": "5"}]}, (ECHO,)),
+        ([{"type": "function_call", "fn_name": "add", "input": [2, 3], "output": [5]}], (ADD,)),
         ({"inputs": ["2 3"], "outputs": ["5"], "fn_name": None}, (ECHO,)),
         ({"inputs": [[2, 3]], "outputs": [[5]], "fn_name": "add"}, (ADD,)),
         ({"inputs": [[2]], "outputs": [[[5]]], "fn_name": "f"}, (CallTest(call="f", args=(2,), expected=[5]),)),
@@ -82,7 +84,7 @@ def test_tests_that_do_more_than_compare_a_call_with_literals_run_as_they_are_wr
 def test_names_that_nobody_else_defines_are_those_of_the_program():
     text = "import math\ndef near(a, b): return abs(a - b) < 1\n"
     text += "for x in [1]:\n    assert near(f(x), g.h(math.pi))\nswap(x)"
-    assert written_tests(text, "here", NOTHING) == PythonTest(code=text, names=("f", "g", "swap"), in_place=True)
+    assert written_tests(text, "here", NOTHING) == PythonTest(code=text, names=("f", "g", "swap"))
 
 
 @pytest.mark.parametrize("solution", [None, "def sum(a, b): return a + b"])
@@ -104,10 +106,11 @@ def test_what_stands_before_the_tests_belongs_to_neither_program_nor_tests():
     ("text", "message"),
     [
         (
-            "import numpy as np\nassert np.allclose(f(1), 1)",
-            "import numpy, but the sandbox has only the standard library",
+            "import scipy\nassert scipy.special.expit(f(1)) < 1",
+            "import scipy, but the sandbox has only the standard library and numpy",
         ),
         ("assert len([1]) == 1 and True", "tests use nothing from the program"),
+        ("assert f(made(1)) != 2", "tests use made, which neither they nor the written solution define"),
     ],
 )
 def test_python_that_cannot_judge_makes_the_problem_unusable(text, message):
@@ -125,7 +128,9 @@ def test_a_functional_test_calls_what_its_metadata_or_the_row_names():
     assert written_tests([row], "here", in_class) == (CallTest(call="Solution.add", args=(2, 3), expected=5),)
 
 
-@pytest.mark.parametrize("written", [[], 3, {"inputs": [1], "outputs": []}, "x = 1", "assert (", [{"call": "f"}]])
+@pytest.mark.parametrize(
+    "written", [[], 3, {"inputs": [1], "outputs": []}, "x = 1", "assert (", [{"call": "f"}], '{"inputs": ["1"]']
+)
 def test_what_has_no_form_is_an_error_with_its_place(written):
     with pytest.raises(ValueError, match=r"^here: "):
         written_tests(written, "here", NOTHING)

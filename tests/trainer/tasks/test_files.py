@@ -145,6 +145,27 @@ def test_an_error_names_file_and_line(tmp_path, text, message):
         ("d.json", b"{}", "one list of objects"),
         ("d.json", b"[1]", "row 1: found 1"),
         ("e.jsonl", b"\xef\xbb\xbf\n", r"task 'math': .*e\.jsonl has no rows"),
+        (
+            "f.parquet",
+            b"version https://git-lfs.github.com/spec/v1\n",
+            r"f\.parquet: a pointer of Git LFS.*git lfs pull",
+        ),
+        ("f.jsonl", b"<!DOCTYPE html><html>", r"f\.jsonl: a web page"),
+        ("f.jsonl", gzip.compress(b"{}", mtime=0), r"f\.jsonl: compressed by gzip; .*\.jsonl\.gz"),
+        ("f.jsonl", b'{"question": 1}'.decode().encode("utf-16"), "UTF-16, not UTF-8"),
+        ("f.jsonl", b'[{"question": "1"}]', r"begins with a list; .* must end in \.json"),
+        ("f.json", b'{"question": "1"}\n{"question": "2"}', r"a file with one object per line must end in \.jsonl"),
+        (
+            "g.jsonl",
+            b'{"question": [{"role": "user", "content": "1+1"}], "answer": "2"}',
+            "expected text, not chat messages",
+        ),
+        ("h.jsonl", b'{"question": "prove", "answer": "proof"}', r"\(the first is h\.jsonl:1: answer is 'proof'"),
+        (
+            "i.jsonl",
+            b'{"question": "why", "solution": "It is clear."}',
+            r"\(the first is i\.jsonl:1: its solution states no",
+        ),
     ],
 )
 def test_files_that_are_no_task_files_are_refused(tmp_path, name, content, message):

@@ -100,10 +100,10 @@ def test_tests_may_have(sandbox, what):
     assert judge(sandbox, "def f(*_, **__): return 'something else'", code) == "wrong"
 
 
-def test_lists_are_changed_in_place_only_where_the_tests_look_for_it(sandbox):
-    program, code = "def f(xs): xs.sort()", "xs = [3, 1, 2]\nf(xs)\nassert xs == [1, 2, 3]"
-    assert judge(sandbox, program, code, in_place=True) == "right"
-    assert judge(sandbox, program, code) == "wrong"
+def test_changes_in_place_show_after_the_statement_that_calls(sandbox):
+    program = "def f(xs):\n    xs.sort()\n    return xs"
+    assert judge(sandbox, program, "xs = [3, 1, 2]\nf(xs)\nassert xs == [1, 2, 3]") == "right"
+    assert judge(sandbox, program, "xs = [3, 1]\nassert f(xs) == [1, 3]\nassert xs == [3, 1]") == "wrong"
     empties = "def f(xs):\n    xs.clear()\n    return 0"
     assert judge(sandbox, empties, "xs = [3, 1, 2]\nassert f(xs) == sum(xs)") == "wrong"
 
@@ -157,6 +157,36 @@ FORGERIES = {
     "a name of Python's own": "import __main__\n__main__.Program.answer = lambda *_: {'value': {'builtin': 'eval'}}\n"
     "def f(n): return 1",
 }
+
+
+CAUGHT = "try:\n    f(-1)\n    assert False\nexcept Bad:\n    pass\nassert f(1) == 0"
+PRETENCES = {
+    "an end of iteration": ("def f(n): raise StopIteration", "assert all(map(lambda n: f(n) == n, [1, 2]))"),
+    "an object that contains everything": (
+        "class f:\n    __init__ = lambda *_: None\n    __contains__ = lambda *_: True",
+        "assert 4 in f(2)",
+    ),
+    "a class that is any tuple": (
+        "class f(tuple):\n    __new__ = lambda kind, n: tuple.__new__(kind, ())\n    __eq__ = lambda *_: True",
+        "assert f(2) == (4,)",
+    ),
+    "a product that is a number": (
+        "class f:\n    __init__ = lambda *_: None\n    __mul__ = lambda *_: 4",
+        "assert f(2) * 1 == 4",
+    ),
+    "an end of `with` that hides failures": (
+        "class f:\n    __init__ = lambda *_: None\n    __enter__ = __exit__ = lambda *_: True",
+        "assert f(0) is not None\nwith f(1) as found:\n    assert found == 5",
+    ),
+    "an error of its own that is every error": ("Bad = Exception\ndef f(n): return 0", CAUGHT),
+    "errors of its own, with those of the tests": ("Bad = (ValueError, AssertionError)\ndef f(n): return 0", CAUGHT),
+}
+
+
+@pytest.mark.parametrize("what", PRETENCES)
+def test_no_object_of_the_program_passes_for_a_value_or_hides_a_failure(sandbox, what):
+    program, code = PRETENCES[what]
+    assert judge(sandbox, program, code, names=("f", "Bad")) == "wrong"
 
 
 @pytest.mark.parametrize("how", FORGERIES)

@@ -73,6 +73,8 @@ def build_tree(spec):
         bind(path, root + path, read_only=path not in spec["devices"])
     for path in spec["hidden"]:
         mount("tmpfs", root + path, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV, "size=4k")
+    for path, source in spec["packages"].items():
+        bind(source, root + path, read_only=True)
     for link, target in spec["links"].items():
         os.makedirs(os.path.dirname(root + link), exist_ok=True)
         os.symlink(target, root + link)
@@ -211,6 +213,7 @@ def run_as_main(text):
     code = compile(text, "program.py", "exec")
     module = type(sys)("__main__")
     sys.argv[:] = ["program.py"]
+    sys.path.append("/packages")
     sys.modules["__main__"] = module
     vars(sys.modules["builtins"]).update(exit=sys.exit, quit=sys.exit)  # -S omits them with the rest of `site`
     exec(code, vars(module))

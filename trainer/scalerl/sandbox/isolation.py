@@ -18,6 +18,7 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal
@@ -34,8 +35,16 @@ RUN_MARSHALLED = "import marshal, sys; exec(marshal.loads(bytes.fromhex(sys.argv
 INSIDE = Path(__file__).with_name("inside.py")
 FOLDER = "/sandbox"
 DEVICE_FILES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"}
-"""Environment of a program besides its folder; the hash seed fixes the order of sets."""
+OFFERED = ("numpy",)
+"""Packages that programs may import besides the standard library."""
+ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "LC_ALL": "C.UTF-8",
+    "PYTHONHASHSEED": "0",  # fixes the order of sets
+    "PYTHONINTMAXSTRDIGITS": "0",  # integers of any length, as before Python 3.11 and in other graders
+    "OPENBLAS_NUM_THREADS": "1",  # NumPy would start a thread for every core
+}
+"""Environment of a program besides its folder."""
 
 UNCOUNTED_NICENESS = 15
 """Niceness of programs that the kernel allows to fork beyond their limit."""
@@ -72,6 +81,7 @@ def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> L
         "readable": readable,
         "links": links,
         "hidden": hidden,
+        "packages": package_folders(),
         "devices": DEVICE_FILES,
         "uid": uid,
         "niceness": UNCOUNTED_NICENESS if os.geteuid() == 0 and not real_root else 0,
@@ -104,13 +114,16 @@ def _command(isolation: IsolationName, spec: dict[str, Any]) -> list[str]:
     else:
         command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     # bwrap would make missing parent folders accessible only to its own user.
-    on_the_way = {str(parent) for path in [*spec["readable"], *DEVICE_FILES] for parent in Path(path).parents}
+    bound = [*spec["readable"], *spec["packages"], *DEVICE_FILES]
+    on_the_way = {str(parent) for path in bound for parent in Path(path).parents}
     for folder in sorted(on_the_way - {"/"}):
         command += ["--perms", "0755", "--dir", folder]
     for path in spec["readable"]:
         command += ["--ro-bind", path, path]
     for path in spec["hidden"]:
         command += ["--size", "4096", "--tmpfs", path, "--remount-ro", path]
+    for path, source in spec["packages"].items():
+        command += ["--ro-bind", source, path]
     for link, target in spec["links"].items():
         command += ["--symlink", target, link]
     for path in spec["devices"]:
@@ -163,9 +176,18 @@ def interpreter_files() -> tuple[list[str], dict[str, str]]:
 
 @cache
 def site_packages() -> list[str]:
-    """Folders of installed packages, hidden because they may hold any data; programs see only the standard library."""
+    """Folders of installed packages, hidden because they may hold any data; programs see `OFFERED` alone."""
     paths = _installation()
     return sorted({paths[key] for key in ("purelib", "platlib") if os.path.isdir(paths[key])})
+
+
+@cache
+def package_folders() -> dict[str, str]:
+    """Folders of the packages that programs may import, and of their libraries, by their places in the sandbox."""
+    found = [find_spec(name) for name in OFFERED]
+    origins = [Path(spec.origin).resolve().parent for spec in found if spec is not None and spec.origin is not None]
+    folders = [path for one in origins for path in (one, one.with_name(f"{one.name}.libs")) if path.is_dir()]
+    return {f"/packages/{path.name}": str(path) for path in folders}
 
 
 def _installation() -> dict[str, str]:

@@ -70,13 +70,14 @@ def make_task(settings: AnyTask | Downstream, tokenizer: Tokenizer, *, readable_
     """
     try:
         task = _make(settings, tokenizer)
-        if isinstance(task, TextTask) and not readable_only:
+        has_few = len(task.validation) < FEWEST_HELD_OUT and not isinstance(settings, Measured)
+        if isinstance(task, TextTask) and (has_few or not readable_only):
             task.refuse_unreadable()
     except UnreadableRows as error:
         raise TaskError(f"task {settings.title!r}: {error}", error.rows) from error
     except ValueError as error:
         raise TaskError(str(error)) from error
-    if len(task.validation) < FEWEST_HELD_OUT and not isinstance(settings, Measured):
+    if has_few:
         raise TaskError(
             f"task {task.name!r}: a pass rate needs more than {len(task.validation)} held-out prompt; hold out at "
             f"least {FEWEST_HELD_OUT}, better {FEW_HELD_OUT} or more: raise validation, or use a larger validation_path"

@@ -11,7 +11,7 @@ from scalerl.tasks.file_task import file_task
 from scalerl.tasks.files import TaskRow, read_task_rows
 from scalerl.tasks.left_out import LeftOut
 from scalerl.tasks.same_problem import problem_key
-from scalerl.tasks.text_task import Problem, TextTask
+from scalerl.tasks.text_task import Problem, TextTask, UnusableError
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.choice import LETTERS, judge_choice
 
@@ -46,7 +46,10 @@ def choice_problem(row: TaskRow, settings: MultipleChoice, first: int = 0) -> Pr
     written = row.value("choices", settings.choices, CHOICES)
     texts, labels = _choices(written, row.where)
     answer = row.value("answer", settings.answer, CHOICE_COLUMNS)
-    letter = LETTERS[_place(answer, texts, labels, first, row.where)]
+    place = _place(answer, texts, labels, first, row.where)
+    if texts.count(texts[place]) > 1:
+        raise UnusableError(f"{row.where}: the right answer {texts[place]!r:.40} is the text of two choices")
+    letter = LETTERS[place]
     solution = row.optional_text("solution", settings.solution, ("solution",))
     lines = "\n".join(f"{LETTERS[i]}. {text}" for i, text in enumerate(texts))
     answers = {settings.answer, settings.solution, *CHOICE_COLUMNS, "solution"}

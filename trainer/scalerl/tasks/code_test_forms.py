@@ -3,6 +3,7 @@
     [{"call": "add", "args": [2, 2], "expected": 4}, {"stdin": "2 2", "stdout": "4"}]      our own
     {"inputs": ["2 2"], "outputs": ["4"]}, also with "fn_name"     APPS and similar: see `paired_tests`
     [{"input": "2 2", "output": "4", "testtype": "stdin"}]                                 LiveCodeBench and similar
+    {"test_cases": [{"input": "2 2", "output": "4"}]}, also with "fn_name"                 SYNTHETIC-1
     ["assert add(2, 2) == 4", ...]                                                         MBPP
     "def check(candidate):\\n    assert candidate(2, 2) == 4 ..."  with `entry_point`       HumanEval
 
@@ -15,7 +16,7 @@ from typing import Any
 
 from scalerl.tasks.live_code_bench import test_of
 from scalerl.tasks.paired_tests import method_of, paired_tests
-from scalerl.tasks.python_test_code import PythonSource, compared_calls, python_test
+from scalerl.tasks.python_test_code import PythonSource, compared_calls, is_python, python_test
 from scalerl.tasks.text_task import UnusableError
 from scalerl.verifiers.code_tests import CodeTest, StdioTest, read_tests
 from scalerl.verifiers.python_tests import PythonTest
@@ -27,7 +28,7 @@ def written_tests(written: Any, where: str, source: PythonSource) -> tuple[CodeT
     `source` is what Python tests need besides their own text.
     """
     beginning = source.starter_code or source.solution or ""
-    match _unpacked(written):
+    match _unpacked(written, where):
         case str(text) if text.strip():
             return _in_python(text, where, source)
         case "" | str() | {} as nothing if not nothing or isinstance(nothing, str):
@@ -38,11 +39,16 @@ def written_tests(written: Any, where: str, source: PythonSource) -> tuple[CodeT
             return paired_tests(inputs, outputs, None, where)
         case [str(), *_] as lines if all(isinstance(line, str) for line in lines):
             return _in_python("\n".join(lines), where, source)
+        case {"test_cases": list(rows), **rest} if rest.get("language") in (None, "python"):
+            return written_tests(rows, where, source)
+        case [{"input": _, "output": _, "fn_name": str(name)}, *_] as rows:
+            inputs, outputs = ([row.get(key) for row in rows] for key in ("input", "output"))
+            return paired_tests(inputs, outputs, name, where, beginning)
         case [{"input": _, "output": _}, *_] as rows:
             return tuple(_of_live_code(row, where, source) for row in rows)
         case list(rows) if all(isinstance(row, dict) for row in rows):
             return read_tests([_written_only(row) for row in rows], where)
-    raise ValueError(f"{where}: tests are {written!r:.120}; their forms are in scalerl.tasks.code_test_forms")
+    raise ValueError(f"{where}: tests are {written!r:.120}; docs/formats.md, under Task files, has the forms of tests")
 
 
 def _in_python(text: str, where: str, source: PythonSource) -> tuple[CodeTest, ...] | PythonTest:
@@ -50,14 +56,16 @@ def _in_python(text: str, where: str, source: PythonSource) -> tuple[CodeTest, .
     return test if source.runs_as_written else compared_calls(text, source) or test
 
 
-def _unpacked(written: Any) -> Any:
-    """`written`, parsed if it is a text with JSON."""
-    if isinstance(written, str) and written.lstrip()[:1] in ("[", "{"):
-        try:
-            return json.loads(written)
-        except ValueError:
+def _unpacked(written: Any, where: str) -> Any:
+    """`written`, parsed if it is a text with JSON; raises ValueError for broken JSON."""
+    if not isinstance(written, str) or written.lstrip()[:1] not in ("[", "{"):
+        return written
+    try:
+        return json.loads(written)
+    except ValueError as error:
+        if is_python(written):
             return written
-    return written
+        raise ValueError(f"{where}: tests: neither JSON ({error}) nor Python") from None
 
 
 def _written_only(row: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from scalerl.tasks.live_code_bench import HEADER, question_of, tests_of, with_st
 from scalerl.tasks.paired_tests import joined_columns
 from scalerl.tasks.program_text import program_in
 from scalerl.tasks.proof import Tests, refuse_what_proves_nothing
-from scalerl.tasks.python_test_code import PythonSource
+from scalerl.tasks.python_test_code import PythonSource, is_python
 from scalerl.tasks.text_task import Problem, TextTask, UnusableError
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest, judge_code
@@ -65,7 +65,7 @@ def code_problem(row: TaskRow, settings: Code) -> Problem:
         program = _whole(question, program)
     source = PythonSource(
         entry_point=entry_point,
-        before=HEADER if "class Solution" in starter_code else _before(row, question, entry_point),
+        before=_before(row, question, entry_point, starter_code),
         setup="\n".join([*_lines(row, "test_imports"), _text(row, "test_setup_code") or ""]),
         solution=program,
         starter_code=starter_code,
@@ -124,10 +124,18 @@ def _whole(question: str, program: str) -> str:
     return program
 
 
-def _before(row: TaskRow, question: str, entry_point: str | None) -> str:
-    """Imports and functions published with the problem, for both tests and program."""
+def _before(row: TaskRow, question: str, entry_point: str | None, starter_code: str) -> str:
+    """Imports and functions published with the problem, for both tests and program.
+
+    LeetCodeDataset has them in the column prompt, whose question is another column.
+    """
+    given = _text(row, "prompt") or ""
     if _begins(question, entry_point):
         return question
+    if starter_code and given != question and is_python(given):
+        return given
+    if "class Solution" in starter_code:
+        return HEADER
     lines = [*_lines(row, "test_imports"), *(_text(row, "test_setup_code") or "").splitlines()]
     return "\n".join(line for line in lines if re.match(r"(import|from) ", line))
 

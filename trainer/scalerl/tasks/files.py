@@ -63,6 +63,8 @@ def _fault_of_text(value: Any) -> str:
     match value:
         case str() if not value.strip():
             return "expected text"
+        case [{"role": _, "content": _}, *_]:
+            return "expected text, not chat messages: write the text of the question into a column of its own"
         case str() if not _is_utf8(value):
             return "the text contains half of a surrogate pair, which no file can store; write the whole character"
         case bool():
@@ -103,6 +105,11 @@ def read_task_rows(path: Path, split: str | None) -> Iterator[TaskRow | LeftOut]
         raise ValueError(
             f"{path}: a task file must end in {', '.join(most)} or {last}, or be a folder saved by `datasets`"
         )
+    with path.open("rb") as file:
+        begins = file.read(40).lower()
+    for beginning, (ending, what) in OTHER_CONTENT.items():
+        if begins.startswith(beginning) and not (ending and path.name.endswith(ending)):
+            raise ValueError(f"{path}: {what}")
     yield from reader(path)
 
 
@@ -122,6 +129,8 @@ def _of_compressed_lines(path: Path) -> Iterator[TaskRow | LeftOut]:
 def _of_lines(path: Path, lines: Iterable[bytes]) -> Iterator[TaskRow | LeftOut]:
     for number, line in enumerate(lines, start=1):
         content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+        if number == 1 and content.lstrip().startswith((b"[{", b"[\n")):
+            raise ValueError(f"{path}: begins with a list; a file with one list of objects must end in .json")
         if content.strip():
             yield json_row(f"{path.name}:{number}", content)
 
@@ -130,7 +139,8 @@ def _of_json_list(path: Path) -> Iterator[TaskRow | LeftOut]:
     try:
         rows = _JSON.decode(path.read_bytes().removeprefix(codecs.BOM_UTF8).decode())
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: not JSON ({error}); expected one list of objects") from None
+        hint = "; a file with one object per line must end in .jsonl" if "Extra data: line 2" in str(error) else ""
+        raise ValueError(f"{path}: not JSON ({error}); expected one list of objects{hint}") from None
     if not isinstance(rows, list):
         raise ValueError(f"{path}: found {str(rows)[:60]!r}; expected one list of objects with named columns")
     for number, values in enumerate(rows, start=1):
@@ -200,7 +210,9 @@ def _of_folder(path: Path, split: str | None) -> Iterator[TaskRow]:
     try:
         loaded = datasets.load_from_disk(str(path))
     except FileNotFoundError:
-        raise ValueError(f"{path}: not a folder saved by `datasets` (save_to_disk); use one, or a file") from None
+        files = [str(file.relative_to(path)) for file in sorted(path.rglob("*")) if file.name.endswith(tuple(READERS))]
+        it_has = f", or one of its files: {', '.join(files[:5])}" if files else ", or a file"
+        raise ValueError(f"{path}: not a folder saved by `datasets` (save_to_disk); use one{it_has}") from None
     except Exception as error:  # readers raise many types for a damaged folder
         raise ValueError(f"{path}: not a readable `datasets` folder ({error}); save it again") from error
     if isinstance(loaded, datasets.DatasetDict):
@@ -214,6 +226,14 @@ def _of_folder(path: Path, split: str | None) -> Iterator[TaskRow]:
         yield TaskRow(where=f"{path.name}, row {number}", values=values)
 
 
+OTHER_CONTENT = {
+    b"version https://git-lfs": ("", "a pointer of Git LFS in place of the file; fetch the file with `git lfs pull`"),
+    b"<!doctype html": ("", "a web page; download the file that it shows"),
+    b"\xff\xfe": ("", "UTF-16, not UTF-8; save the file as UTF-8"),
+    b"\x1f\x8b": (".gz", "compressed by gzip; such a file must end in .jsonl.gz"),
+    b"par1": (".parquet", "a Parquet file; its name must end in .parquet"),
+}
+"""What a file may be instead, by its beginning in small letters, with the ending that allows it and what to do."""
 READERS = {
     ".jsonl": _of_json_lines,
     ".jsonl.gz": _of_compressed_lines,

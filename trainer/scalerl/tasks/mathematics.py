@@ -8,13 +8,15 @@ from scalerl.tasks.asked import asked
 from scalerl.tasks.file_task import file_task
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.forms import MATH_COLUMNS, without_calculations
-from scalerl.tasks.text_task import Problem, TextTask
+from scalerl.tasks.text_task import Problem, TextTask, UnusableError
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.judge_worker import MAX_KEEPERS
 from scalerl.verifiers.math_answer import judge_math
 
 NO_ANSWER = {"nan", "NaN", "NAN", "None", "null", "NULL", "<NA>", "NaT", "inf", "-inf", "Infinity", "-Infinity"}
 """Texts that programs write for a missing or too large number."""
+NO_VALUE = {"proof", "na", "n/a"}
+"""Texts in small letters that data sets write where a problem has no answer that could be compared."""
 
 
 def math_task(settings: Math, tokenizer: Tokenizer) -> TextTask:
@@ -41,10 +43,14 @@ def math_problem(row: TaskRow, settings: Math) -> Problem:
         solution = without_calculations(answer) if settings.form == "gsm8k" else answer
     if answer.strip() in NO_ANSWER:
         raise ValueError(f"{row.where}: answer is {answer!r}, the form of a missing value; give an answer")
+    if answer.strip().lower() in NO_VALUE:
+        raise UnusableError(f"{row.where}: answer is {answer!r}, which is no value")
     try:
         gold = columns.gold(answer)
     except ValueError as error:
         raise ValueError(f"{row.where}: {error}") from None
+    if answer == solution and gold.split() == answer.split() and len(answer.split()) > 1:
+        raise UnusableError(f"{row.where}: its solution states no answer in \\boxed{{}} or after '####'")
     answers = {settings.answer, *columns.answer, settings.solution, *columns.solution}
     return Problem(
         question=question,

@@ -22,6 +22,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from scalerl.verifiers.math_answer import without_thought
+
 MOST_BLOCKS = 50
 """Maximum number of blocks, from the end of an answer, that are searched for a program."""
 MOST_CLOSINGS, MOST_TRIES = 20, 500
@@ -55,7 +57,7 @@ def program_in(answer: str, *, reads_input: bool = False) -> WrittenProgram:
 
     With `reads_input` the program runs as a script, so a block that calls the functions before it belongs to it.
     """
-    answer = answer.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    answer = without_thought(answer.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
     tagged = [match[3] for match in _TAGGED.finditer(answer)]
     for text in [*tagged[-1:], answer]:
         if found := _of_blocks([block for block in _blocks(text)[-MOST_BLOCKS:] if block.is_python], reads_input):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scalerl.sandbox import OFFERED
 from scalerl.tasks.calls_of_tests import RUNS_A_CLASS, calls_of_tests, has_assertion
 from scalerl.tasks.text_task import UnusableError
 from scalerl.verifiers.code_tests import CallTest
@@ -51,11 +52,15 @@ def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
         code = "\n".join([f"{code}\n", *calls, ""])
     whole = _parsed(code, where, "tests")
     before = _parsed(source.before, where, "the text before the tests")
-    if missing := sorted((_imported(whole) | _imported(before)) - sys.stdlib_module_names):
-        raise UnusableError(f"{where}: tests import {missing[0]}, but the sandbox has only the standard library")
+    if missing := sorted((_imported(whole) | _imported(before)) - sys.stdlib_module_names - {*OFFERED}):
+        has = f"the standard library and {', '.join(OFFERED)}"
+        raise UnusableError(f"{where}: tests import {missing[0]}, but the sandbox has only {has}")
     names = _names_of_program(whole, set(_defined(before)), source, where)
     names = tuple(sorted({*names, *(alias.name for node in imported for alias in node.names)} - {"*"}))
-    return PythonTest(code=code, names=names, before=source.before, in_place=_discards_a_call(whole, names))
+    solved = {*_defined(_tree_or_none(source.solution or "") or ast.Module([], []))}
+    if solved and "*" not in solved and (missing := sorted({*names} - solved)):
+        raise UnusableError(f"{where}: tests use {missing[0]}, which neither they nor the written solution define")
+    return PythonTest(code=code, names=names, before=source.before)
 
 
 def _imports_of_program(tree: ast.Module, source: PythonSource) -> list[ast.ImportFrom]:
@@ -90,6 +95,11 @@ def _tree_or_none(text: str) -> ast.Module | None:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def is_python(text: str) -> bool:
+    """True if a text can be parsed."""
+    return _tree_or_none(text) is not None
 
 
 def _parsed(text: str, where: str, what: str) -> ast.Module:
@@ -149,21 +159,6 @@ def _imported(tree: ast.AST) -> set[str]:
             case ast.ImportFrom(module=str(module)):
                 found.add(module.partition(".")[0])
     return found
-
-
-def _discards_a_call(tree: ast.AST, names: Sequence[str]) -> bool:
-    """True if the result of a call of the program is discarded: its effect on its arguments is then tested.
-
-    A test function may get the program's as an argument, such as `candidate`.
-    """
-    given = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    return any(
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Call)
-        and isinstance(node.value.func, ast.Name)
-        and node.value.func.id in given.union(names)
-        for node in ast.walk(tree)
-    )
 
 
 def compared_calls(text: str, source: PythonSource) -> tuple[CallTest, ...] | None:

@@ -136,7 +136,10 @@ class TextTask:
         lacks_training = not train and self.settings.held_out_share < 1
         if not held_out or lacks_training:
             self.refuse_unreadable()
-            reasons = f"; left out: {reasons_text(self.left_out)}" if self.left_out else ""
+            reasons = ""
+            if self.left_out:
+                first = self.left_out[0]
+                reasons = f"; left out: {reasons_text(self.left_out)} (the first is {first.where}: {first.detail})"
             raise ValueError(
                 f"task {self.name!r}: {len(train)} problems to train on and {len(held_out)} held out{reasons}; change "
                 "validation, max_prompt_tokens or the file"
@@ -200,9 +203,12 @@ class TextTask:
             self.never_shown.update(about_but_not_shown(row, entry.problem))
             if (other := seen.get(entry.key)) is not None:
                 is_same = other.problem.identity == entry.problem.identity
-                same = "the same problem as" if is_same else "a variant of"
+                detail = f"{'the same problem as' if is_same else 'a variant of'} {other.where}"
+                answers = entry.problem.answer, other.problem.answer
+                if is_same and all(isinstance(one, str) for one in answers) and answers[0] != answers[1]:
+                    detail += f", whose answer is {answers[1]!r:.40}, here {answers[0]!r:.40}"
                 reason = again if entry.key in earlier else "duplicate"
-                self._leave_out(row, reason, f"{same} {other.where}", same_as=other.where)
+                self._leave_out(row, reason, detail, same_as=other.where)
                 if not is_same:
                     self._newly.append(entry.prompt.id)
                 continue

@@ -15,7 +15,8 @@ code_tests    programs, by tests in the sandbox
   code_harness  code around the program in the sandbox
 python_tests  programs, by Python tests that run in a separate sandbox
   python_test_wire       values sent between the two, as lines of JSON
-  python_test_processes  code in both sandboxes: tests that ask, and the program that answers
+  python_test_processes  code in the tests' sandbox: what they use of the program asks for it
+  python_test_program    code in the program's sandbox, which answers
 gym_score     scores of `reasoning-gym`; runs in the worker
 judge_worker  processes of mathematics and of scores, with time limit and restart
 choice        the letter of a multiple-choice answer, as in ARC and HellaSwag

@@ -9,53 +9,14 @@ import json
 import os
 import sys
 
-MAX_DEPTH = 100
-MAX_INT_BITS = 10_000
-"""Longer integers are written in hexadecimal, because Python rejects more than 4,300 decimal digits."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the text of that file stands before this one
+    from scalerl.verifiers.python_test_wire import from_wire, to_wire
 
 
 def named(value):
     """Name of a type that JSON cannot write."""
     return {"other": type(value).__name__}
-
-
-def plain(value, other=named, depth=0):
-    """`(1, {2})` as `{"tuple": [1, {"set": [2]}]}`; `other` writes what has no such form or is nested too deep."""
-    if isinstance(value, int) and value.bit_length() > MAX_INT_BITS:
-        return {"int": format(value, "x")}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, bytes | bytearray):
-        return {"bytes": value.hex()}
-    if isinstance(value, complex):
-        return {"complex": [value.real, value.imag]}
-    if depth < MAX_DEPTH:
-        if isinstance(value, dict):
-            return {"dict": [[plain(part, other, depth + 1) for part in pair] for pair in value.items()]}
-        for kind in (list, tuple, set, frozenset):
-            if isinstance(value, kind):
-                return {kind.__name__: [plain(item, other, depth + 1) for item in value]}
-    return other(value)
-
-
-KINDS = {
-    "list": lambda items: [given(item) for item in items],
-    "tuple": lambda items: tuple(given(item) for item in items),
-    "set": lambda items: {given(item) for item in items},
-    "frozenset": lambda items: frozenset(given(item) for item in items),
-    "dict": lambda items: {given(key): given(item) for key, item in items},
-    "int": lambda digits: int(digits, 16),
-    "bytes": bytes.fromhex,
-    "complex": lambda parts: complex(*parts),
-}
-
-
-def given(wire):
-    """Argument from its JSON: `{"tuple": [1, {"bytes": "ff"}]}` is `(1, b"\xff")`."""
-    if not isinstance(wire, dict):
-        return wire
-    ((kind, content),) = wire.items()
-    return KINDS[kind](content)
 
 
 def new_module(name):
@@ -86,7 +47,8 @@ def answer_calls(codes, calls, write):
     for code in codes:
         exec(code, names)
     for question in calls:
-        write(json.dumps(plain(function(names, question["call"])(*map(given, question["args"])))))
+        args = [from_wire(arg, None) for arg in question["args"]]
+        write(json.dumps(to_wire(function(names, question["call"])(*args), named)))
 
 
 def answer_inputs(codes, inputs, write, close):

@@ -23,12 +23,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut
-from scalerl.verifiers.code_harness import MAX_DEPTH, MAX_INT_BITS, plain
+from scalerl.verifiers.python_test_wire import Unsendable, from_wire, to_wire
 
 if TYPE_CHECKING:  # batch loads torch
     from scalerl.rollout import Outcome
 
-HARNESS = Path(__file__).with_name("code_harness.py").read_text(encoding="utf-8")
+HARNESS = "\n\n".join(
+    Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("python_test_wire.py", "code_harness.py")
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +55,10 @@ _TOLERANCE, _OF_LARGE, _OF_ZERO = Fraction(1, 10**6), Fraction(1, 10**9), Fracti
 of it, so that 2500003.5 does not equal 2500003.0; 1e-9 for zero. Public graders allow 1e-5 at any size (APPS), 1e-6 at
 any size (EvalPlus) or nothing (LiveCodeBench)."""
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_PLACES_OF_A_VALUE = 6
+"""An expected decimal fraction with so many places stands for all numbers that it rounds."""
+_BITS_OF_A_KEY = 10_000
+"""Longer integers are no keys of a JSON text: Python writes at most 4,300 decimal digits."""
 _MOST_PLACES = 400
 """Numbers longer, larger or smaller than any float are compared exactly."""
 
@@ -85,8 +91,8 @@ def read_tests(rows: Sequence[Mapping[str, Any]], where: str) -> tuple[CodeTest,
 
 def _refuse_what_cannot_travel(value: Any, where: str) -> None:
     try:
-        plain(value, _refused)
-    except ValueError as error:
+        to_wire(value, _refused)
+    except (ValueError, Unsendable) as error:
         raise ValueError(f"{where}: {error}") from None
 
 
@@ -128,8 +134,8 @@ def judge_code(
     if finished.limit is not None:
         return "wrong"
     try:
-        answers = [decoded(json.loads(line)) for line in lines]
-    except (ValueError, RecursionError):  # not written by the harness, so the program wrote to the channel
+        answers = [from_wire(json.loads(line), lambda *_: OTHER) for line in lines]
+    except Exception:  # any: not written by the harness, so the program wrote to the channel
         return "wrong"
     if len(answers) != len(in_order):
         return "wrong"
@@ -140,7 +146,7 @@ def judge_code(
 def _question(test: CodeTest) -> dict[str, Any]:
     """Part of a test that the program may see."""
     if isinstance(test, CallTest):
-        return {"call": test.call, "args": [plain(value, _refused) for value in test.args]}
+        return {"call": test.call, "args": [to_wire(value, _refused) for value in test.args]}
     return {"stdin": test.stdin}
 
 
@@ -153,8 +159,8 @@ def _agrees(answer: Any, test: CodeTest) -> bool:
 def same_lines(answer: Sequence[str], expected: Sequence[str]) -> bool:
     """True if lines have the same words, comparing numbers by value: 4.0 is 4, and 0.3333333 is 0.33333333.
 
-    An expected whole number is exact; one with a decimal point has the tolerance of a float. A word with a leading zero
-    is text, like everything else.
+    An expected whole number is exact; one with a decimal point has the tolerance of a float, and with six places or
+    more half a unit of its last place. A word with a leading zero is text, like everything else.
     """
     if list(answer) == list(expected):
         return True
@@ -173,7 +179,12 @@ def _same_word(answer: str, expected: str) -> bool:
     if one == other:
         return True
     places = max(len(answer), len(expected), abs(one.adjusted()), abs(other.adjusted()))
-    return "." in expected and places < _MOST_PLACES and _close(one, other)
+    if "." not in expected or places >= _MOST_PLACES:
+        return False
+    last = other.as_tuple().exponent
+    assert isinstance(last, int)
+    rounds = last <= -_PLACES_OF_A_VALUE and abs(one - other) * 2 <= Decimal(1).scaleb(last)
+    return rounds or _close(one, other)
 
 
 def normal_lines(text: str) -> list[str]:
@@ -187,51 +198,10 @@ OTHER = object()
 
 def _refused(value: Any) -> NoReturn:
     """Raise ValueError for an argument that cannot be sent."""
-    if isinstance(value, dict | list | tuple | set | frozenset):
-        raise ValueError(f"a value is nested more than {MAX_DEPTH} deep")
     raise ValueError(
         f"a value is of type {type(value).__name__}; every value must be None, a number, text, bytes, a list, a tuple, "
         "a set or a dict"
     )
-
-
-def decoded(wire: Any, depth: int = 0) -> Any:
-    """Value that the harness wrote: `{"list": [1, {"set": [2]}]}` is `[1, {2}]`; raises ValueError for other text."""
-    if not isinstance(wire, dict):
-        if isinstance(wire, list):
-            raise ValueError("a list without its kind")
-        return wire
-    if depth > MAX_DEPTH:
-        raise ValueError(f"nested more than {MAX_DEPTH} deep")
-    depth += 1
-    match list(wire.items()):
-        case [("list" | "tuple", list(items))]:
-            return [decoded(item, depth) for item in items]
-        case [("set" | "frozenset", list(items))]:
-            return {_as_key(decoded(item, depth)) for item in items}
-        case [("dict", list(items))] if all(isinstance(item, list) and len(item) == 2 for item in items):
-            return {_as_key(decoded(key, depth)): decoded(value, depth) for key, value in items}
-        case [("int", str(digits))]:
-            return int(digits, 16)
-        case [("bytes", str(digits))]:
-            return bytes.fromhex(digits)
-        case [("complex", [float(real), float(imaginary)])]:
-            return complex(real, imaginary)
-        case [("other", _)]:
-            return OTHER
-    raise ValueError(f"not a value of the harness: {list(wire)!r:.200}")
-
-
-def _as_key(value: Any) -> Any:
-    """Hashable form of a decoded list or set: keys and members of sets are tuples and frozen sets."""
-    match value:
-        case list():
-            return tuple(map(_as_key, value))
-        case set():
-            return frozenset(value)
-        case dict():
-            raise ValueError("a dict as a key")
-    return value
 
 
 def same(answer: Any, expected: Any) -> bool:
@@ -242,7 +212,9 @@ def same(answer: Any, expected: Any) -> bool:
     """
     match expected:
         case list() | tuple():
-            return isinstance(answer, list) and len(answer) == len(expected) and all(map(same, answer, expected))
+            return (
+                isinstance(answer, list | tuple) and len(answer) == len(expected) and all(map(same, answer, expected))
+            )
         case dict():
             if not isinstance(answer, dict):
                 return False
@@ -263,7 +235,7 @@ def _is_finite(number: float) -> bool:
 
 def _as_text(key: Any) -> Any:
     """An integer key as JSON writes it."""
-    return str(key) if type(key) is int and key.bit_length() <= MAX_INT_BITS else key
+    return str(key) if type(key) is int and key.bit_length() <= _BITS_OF_A_KEY else key
 
 
 def _close(answer: float | Decimal, expected: float | Decimal) -> bool:

@@ -1,11 +1,8 @@
-"""Runs inside two sandboxes: the tests in one, the policy's program in the other. Values are sent as lines of JSON.
+"""Runs inside the sandbox of the tests: each name of the program is a `Remote`, whose use asks the other side.
 
-    run_tests      runs the tests; each name they use from the program is a `Remote`, whose use asks the other side
-    serve_program  runs the program and answers: calls, attributes and items of its objects, and exceptions
-
-The program shares a process with `serve_program` and may change all of it, so it decides what is answered, but nothing
-else. An answer is read as plain values of Python's own types, so the program's methods never run in the tests' process.
-A value of any other type stays in the program's process; the tests get a `Remote` for it, which equals only itself.
+An answer is read as plain values of Python's own types, so the program's methods never run in the tests' process.
+A value of any other type stays in the program's process; the tests get a `Remote` for it, which is unlike any value of
+theirs. Two remotes may be compared and combined by the program's own operators.
 """
 
 import os
@@ -15,46 +12,103 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # the text of the other file stands before this one
     from typing import Any
 
-    from scalerl.verifiers.python_test_wire import Channel, OtherSideGone, Unsendable, from_wire, to_wire
+    from scalerl.verifiers.python_test_wire import RESTORED, Channel, OtherSideGone, Unsendable, from_wire, to_wire
 
-# Side of the tests.
+
+RESTORED |= {
+    "decimal.Decimal": lambda value: [str(value)],
+    "fractions.Fraction": lambda value: [value.numerator, value.denominator],
+    "datetime.date": lambda value: [value.year, value.month, value.day],
+    "datetime.time": lambda value: [value.hour, value.minute, value.second, value.microsecond],
+    "datetime.datetime": lambda value: [*value.timetuple()[:6], value.microsecond],
+    "datetime.timedelta": lambda value: [value.days, value.seconds, value.microseconds],
+    "numpy.array": None,
+    "collections.deque": lambda value: [list(value), value.maxlen],
+    "collections.Counter": lambda value: [dict(value)],
+    "collections.OrderedDict": lambda value: [list(value.items())],
+    "collections.defaultdict": lambda value: [value.default_factory, dict(value)],
+}
 
 
 class Tests:
     """The tests' view of the program: a channel, and functions of theirs that the program was given."""
 
-    def __init__(self, channel, in_place):
-        self.channel, self.in_place = channel, in_place
-        self.functions = []
+    def __init__(self, channel, shared):
+        self.channel, self.shared = channel, shared  # classes that the program knows too
+        self.functions, self.changes, self.own_errors = [], [], {}
         self.ended = False
+
+    def named(self, name):
+        """The program's `name`: a value, for an exception class one of the tests that they can catch, else a remote."""
+        kinds, constant = self.ask("kinds", name)
+        if isinstance(constant, str | int | float | list | dict | set):  # no class: `except` would catch anything by it
+            return constant
+        if not kinds:
+            return Remote(self, name)
+        return self.own_errors.setdefault(kinds[0], type(kinds[0], (self.kind(kinds[1:]),), {}))
+
+    def kind(self, names):
+        """The class of an exception: the program's own, or else the nearest built-in one."""
+        for name in names:
+            kind = self.own_errors.get(name) or getattr(BUILTINS, name, None) if isinstance(name, str) else None
+            if isinstance(kind, type) and issubclass(kind, Exception):
+                return kind
+        return RuntimeError
 
     def ask(self, what, target, *parts):
         """The program's answer; raises its exception."""
         try:
             message = self.exchange(what, target, parts)
             if "raised" not in message:
-                if self.in_place and what == "call":
-                    take_over(parts[0], self.read(message["args"]))
+                if "changed" in message:
+                    given = dict(enumerate(parts[0])) | parts[1]
+                    self.changes = [(given[key], self.read(new)) for key, new in message["changed"]]
                 return self.read(message["value"])
-            error = exception(message["raised"], message["text"])
+            error = self.error(message)
         except BaseException as problem:  # any answer: tests that catch this have not passed
             self.ended = True
             raise OtherSideGone(f"{type(problem).__name__}: {problem}") from None
         raise error
 
+    def error(self, message):
+        """The program's exception. A StopIteration would silently end a loop of the tests."""
+        kind, text = self.kind(name for name in message["raised"] if name != "StopIteration"), str(message["text"])
+        try:
+            error = kind(text)
+        except TypeError:  # a class that needs more than a text
+            error = RuntimeError(text)
+        vars(error).update(self.read(message["about"]))
+        return error
+
+    def show_changes(self):
+        """Make the program's changes to lists, dicts and sets that it was given: after the statement that called it.
+
+        Within `assert f(xs) == sorted(xs)` a program that empties `xs` gains nothing.
+        """
+        for given, new in self.changes:
+            if isinstance(given, list | bytearray):
+                given[:] = new
+            else:
+                given.clear()
+                given.update(new)
+        self.changes = []
+
     def exchange(self, what, target, parts):
         """The answer, after serving the program's calls of the tests' own functions."""
         if self.ended:
             raise OtherSideGone
-        self.channel.send(
-            {"ask": what, "target": target, "parts": [*map(self.write, parts)], "in_place": self.in_place}
-        )
+        self.show_changes()
+        self.instances, attributes = [], []
+        message = {"ask": what, "target": target, "parts": [*map(self.write, parts)], "instances": attributes}
+        for one in self.instances:  # grows while it is written: a list of nodes has any length
+            attributes.append([type(one).__name__, self.write(vars(one))])
+        self.channel.send(message)
         while "callback" in (message := self.channel.receive()):
-            function, args = self.functions[message["callback"]], self.read(message["args"])
+            args, kwargs = self.read(message["args"]), self.read(message["kwargs"])
             try:
-                answer = {"value": self.write(function(*args))}
+                answer = {"value": self.write(self.functions[message["callback"]](*args, **kwargs))}
             except Exception as error:
-                answer = {"raised": f"{type(error).__name__}: {error}"}
+                answer = {"raised": type(error).__name__, "text": str(error)}
             self.channel.send(answer)
         return message
 
@@ -66,6 +120,13 @@ class Tests:
             return {"target": target_of(value)}
         if getattr(value, "__module__", None) == "builtins" and hasattr(BUILTINS, value.__name__):
             return {"builtin": value.__name__}
+        if type(value) in self.shared:
+            known = [number for number, one in enumerate(self.instances) if one is value]
+            if not known:
+                self.instances.append(value)
+            return {"instance": known[0] if known else len(self.instances) - 1}
+        if hasattr(value, "__next__"):
+            return {"iterator": [*map(self.write, value)]}
         if callable(value) and not isinstance(value, type):
             self.functions.append(value)
             return {"callback": len(self.functions) - 1}
@@ -75,8 +136,10 @@ class Tests:
         return from_wire(wire, self.read_other)
 
     def read_other(self, kind, content):
-        if kind == "iterator":
-            return iter([self.read(item) for item in content])
+        if kind == "iterator" and type(content) is int:
+            return items_of(Remote(self, content))
+        if kind == "callback":
+            return self.functions[content]
         if kind == "awaitable":
             return finished(self.read(content))
         if kind == "builtin" and isinstance(getattr(BUILTINS, content), type):
@@ -91,8 +154,14 @@ async def finished(value):
     return value
 
 
+def items_of(remote):
+    """Items of the program's iterator, each asked for when it is needed."""
+    while item := ask(remote, "next"):
+        yield item[0]
+
+
 class Remote:
-    """A name or an object of the program. A remote equals only itself, regardless of the program's answer."""
+    """A name or an object of the program. A remote equals no value of the tests, regardless of the program's answer."""
 
     def __init__(self, tests, target):
         object.__setattr__(self, "_tests", tests)
@@ -107,7 +176,15 @@ class Remote:
         ask(self, "set", name, value)
 
     def __call__(self, *args, **kwargs):
-        return ask(self, "call", list(args), kwargs)
+        made = ask(self, "call", list(args), kwargs)
+        if isinstance(made, Remote) and str(target_of(self))[:1].isupper():
+            object.__setattr__(made, "_is_of_a_class", True)
+        return made
+
+    def __contains__(self, item):
+        """By the program's own word only for an object of a class: the value of a function could contain anything."""
+        is_of_a_class = "_is_of_a_class" in object.__getattribute__(self, "__dict__")
+        return ask(self, "contains", item) is True if is_of_a_class else any(one == item for one in self)
 
     def __getitem__(self, key):
         return ask(self, "item", key)
@@ -116,7 +193,12 @@ class Remote:
         ask(self, "set_item", key, value)
 
     def __iter__(self):
-        return iter(ask(self, "list"))
+        return ask(self, "iter")
+
+    def __next__(self):
+        if item := ask(self, "next"):
+            return item[0]
+        raise StopIteration
 
     def __len__(self):
         return ask(self, "len")
@@ -127,13 +209,50 @@ class Remote:
     def __str__(self):
         return str(ask(self, "str"))
 
-    __repr__ = __str__
+    def __repr__(self):
+        return str(ask(self, "repr"))
+
+    def __abs__(self):
+        return ask(self, "abs")
+
+    def __instancecheck__(self, instance):
+        return isinstance(instance, Remote) and ask(instance, "isinstance", self) is True
+
+    def __subclasscheck__(self, kind):
+        return isinstance(kind, Remote) and ask(kind, "issubclass", self) is True
+
+    def __enter__(self):
+        return ask(self, "get", "__enter__")()
+
+    def __exit__(self, *_):
+        ask(self, "get", "__exit__")(None, None, None)  # its result would hide a failure of the tests
 
     def __eq__(self, other):
-        return isinstance(other, Remote) and target_of(self) == target_of(other)
+        if not isinstance(other, Remote):
+            return isinstance(other, list | dict | set | tuple) and ask(self, "plain") == other
+        return target_of(self) == target_of(other) or ask(self, "eq", other) is True
 
     def __hash__(self):
-        return hash(target_of(self))
+        return hash(ask(self, "hash"))
+
+
+def between_remotes(what):
+    """The program's operator for two of its objects; with a value of the tests it could pass for any number.
+
+    A multiple of an object is an object again.
+    """
+
+    def operation(self, other):
+        if not isinstance(other, Remote) and what not in ("mul", "rmul", "truediv"):
+            return NotImplemented
+        value = ask(self, what, other)
+        return value if isinstance(other, Remote) or isinstance(value, Remote) else NotImplemented
+
+    return operation
+
+
+for what in ("add", "sub", "mul", "rmul", "truediv", "matmul", "and_", "or_", "xor", "lt", "le", "gt", "ge"):
+    setattr(Remote, f"__{what.strip('_')}__", between_remotes(what))
 
 
 def target_of(remote):
@@ -142,28 +261,6 @@ def target_of(remote):
 
 def ask(remote, what, *parts):
     return object.__getattribute__(remote, "_tests").ask(what, target_of(remote), *parts)
-
-
-def exception(names, text):
-    """The program's exception, as the nearest built-in class."""
-    for name in names:
-        kind = getattr(BUILTINS, name, None) if isinstance(name, str) else None
-        if isinstance(kind, type) and issubclass(kind, Exception):
-            try:
-                return kind(str(text))
-            except TypeError:  # a class that needs more than a text
-                continue
-    return RuntimeError(str(text))
-
-
-def take_over(given, after):
-    """Update the lists, dicts and sets among the arguments with the program's changes."""
-    for one, new in zip(given, after, strict=True):
-        if isinstance(one, list) and isinstance(new, list):
-            one[:] = new
-        elif isinstance(one, dict | set) and type(one) is type(new):
-            one.clear()
-            one.update(new)
 
 
 def run_test_class(kind):
@@ -185,7 +282,7 @@ def run_test_class(kind):
 def counting(tests):
     """Tests that report `assertion_ran` for each assertion that held, or whose expected error was raised."""
     ast = __import__("ast")
-    told = ast.parse("assertion_ran()").body
+    told, ran = ast.parse("assertion_ran()").body, ast.parse("statement_ran()").body
 
     def is_assertion(node):
         if isinstance(node, ast.Assert):
@@ -203,7 +300,10 @@ def counting(tests):
     class Counting(ast.NodeTransformer):
         def generic_visit(self, node):
             super().generic_visit(node)
-            return [node, *told] if isinstance(node, ast.stmt) and is_assertion(node) else node
+            if not isinstance(node, ast.stmt):
+                return node
+            calls = isinstance(node, ast.Expr | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Assert)
+            return [node, *(told if is_assertion(node) else []), *(ran if calls else [])]
 
         def visit_Try(self, node):  # noqa: N802
             expects = any(isinstance(one, ast.Assert) for part in (*node.body, *node.orelse) for one in ast.walk(part))
@@ -219,7 +319,7 @@ def counting(tests):
 SWALLOWING = ("Exception", "BaseException", "AssertionError")
 
 
-def run_tests(tests, before, names, in_place, max_bytes):
+def run_tests(tests, before, names, max_bytes):
     """Run the tests and write `ready`, then the verdict: right, wrong, or `lost` if the program never started.
 
     Tests without a single executed assertion make no program right.
@@ -243,104 +343,18 @@ def run_tests(tests, before, names, in_place, max_bytes):
     except (OtherSideGone, ValueError):
         verdict = b"lost"
     else:
-        side = Tests(channel, in_place)
         try:
             exec(compile(before, "before.py", "exec"), space)
-            space.update({name: Remote(side, name) for name in names})
+            side = Tests(channel, [one for one in space.values() if getattr(one, "__module__", "") == "__main__"])
+            space.update({name: side.named(name) for name in names})
             space.update(run_test_class=run_test_class, assertion_ran=lambda: ran.add(True))
+            space["statement_ran"] = side.show_changes
             exec(compile(counting(tests), "tests.py", "exec"), space)
             verdict = b"right" if ran and not side.ended else b"wrong"
         except BaseException:
             verdict = b"wrong"
     os.write(verdicts, verdict + b"\n")
     os._exit(0)
-
-
-# Side of the program.
-
-
-class Program:
-    """Names and objects that the tests may ask for."""
-
-    def __init__(self, channel, names):
-        self.channel, self.names, self.objects = channel, names, []
-
-    def answer(self, request):
-        what, target = request["ask"], request["target"]
-        parts = [self.read(part) for part in request["parts"]]
-        owner = self.names[target] if isinstance(target, str) else self.objects[target]
-        if what == "get":
-            return {"value": self.write(getattr(owner, parts[0]))}
-        if what == "set":
-            return {"value": setattr(owner, *parts)}
-        if what == "item":
-            return {"value": self.write(owner[parts[0]])}
-        if what == "set_item":
-            owner[parts[0]] = parts[1]
-            return {"value": None}
-        if what == "call":
-            args, kwargs = parts
-            value = self.write(owner(*args, **kwargs))
-            return {"value": value, "args": self.write(args) if request["in_place"] else None}
-        return {"value": self.write({"list": list, "len": len, "bool": bool, "str": str}[what](owner))}
-
-    def write(self, value):
-        return to_wire(value, self.write_other)
-
-    def write_other(self, value):
-        if hasattr(value, "cr_frame"):
-            return {"awaitable": self.write(__import__("asyncio").run(value))}
-        if hasattr(value, "__next__"):
-            return {"iterator": [self.write(item) for item in value]}
-        if isinstance(value, type) and getattr(BUILTINS, value.__name__, None) is value:
-            return {"builtin": value.__name__}
-        if hasattr(value, "__index__") and not isinstance(value, type):
-            return self.write(value.__index__())
-        self.objects.append(value)
-        return {"object": len(self.objects) - 1}
-
-    def read(self, wire) -> "Any":
-        return from_wire(wire, self.read_other)
-
-    def read_other(self, kind, content):
-        if kind == "target":
-            return self.names[content] if isinstance(content, str) else self.objects[content]
-        if kind == "builtin":
-            return getattr(BUILTINS, content)
-        return self.callback(content)
-
-    def callback(self, number):
-        def function(*args):
-            self.channel.send({"callback": number, "args": self.write(args)})
-            answer = self.channel.receive()
-            if "raised" in answer:
-                raise RuntimeError(answer["raised"])
-            return self.read(answer["value"])
-
-        return function
-
-
-def serve_program(program, before, max_bytes):
-    """Write `ready`, run the program, and answer until the tests end."""
-    channel = Channel(max_bytes)
-    channel.send("ready")
-    module = type(sys)("program")
-    sys.modules["program"] = module
-    names = vars(module)
-    try:
-        exec(compile(before, "before.py", "exec"), names)
-        exec(compile(program, "program.py", "exec"), names)
-        side = Program(channel, names)
-        while True:
-            request = channel.receive()
-            try:
-                answer = side.answer(request)
-            except BaseException as error:
-                kinds = [kind.__name__ for kind in type(error).__mro__]
-                answer = {"raised": kinds, "text": f"{error!s:.500}"}
-            channel.send(answer)
-    finally:
-        os._exit(0)  # ends any threads that are left
 
 
 BUILTINS = sys.modules["builtins"]

@@ -1,4 +1,4 @@
-"""Values sent between the tests and the program, as lines of JSON; runs inside both sandboxes."""
+"""Values sent between the tests and the program, as lines of JSON; runs inside every sandbox, and outside of them."""
 
 import json
 import os
@@ -9,15 +9,8 @@ if TYPE_CHECKING:  # importing this would take longer than all the rest
 
 MAX_DEPTH = 100
 EXACT_IN_JSON = 1 << 53
-RESTORED = {  # by class: arguments that make an equal value
-    "decimal.Decimal": lambda value: [str(value)],
-    "fractions.Fraction": lambda value: [value.numerator, value.denominator],
-    "datetime.date": lambda value: [value.year, value.month, value.day],
-    "datetime.time": lambda value: [value.hour, value.minute, value.second, value.microsecond],
-    "datetime.datetime": lambda value: [*value.timetuple()[:6], value.microsecond],
-    "datetime.timedelta": lambda value: [value.days, value.seconds, value.microseconds],
-    "collections.deque": lambda value: [list(value), value.maxlen],
-}
+RESTORED = {}
+"""By class: arguments that make an equal value. Filled only in the sandboxes of Python tests, as it may take long."""
 VIEWS = {
     "keys": (type({}.keys()), lambda items: dict.fromkeys(items).keys()),
     "values": (type({}.values()), lambda items: dict(enumerate(items)).values()),
@@ -41,8 +34,6 @@ def to_wire(value, other, depth=0):
 
     if value is None or isinstance(value, bool):
         return value
-    if depth > MAX_DEPTH:
-        raise Unsendable(f"a value nested more than {MAX_DEPTH} deep")
     if isinstance(value, int):
         value = int(value)
         return value if abs(value) < EXACT_IN_JSON else {"int": hex(value)}
@@ -54,6 +45,15 @@ def to_wire(value, other, depth=0):
         return {"complex": [value.real, value.imag]}
     if isinstance(value, bytes | bytearray):
         return {"bytearray" if isinstance(value, bytearray) else "bytes": value.hex()}
+    if depth >= MAX_DEPTH:
+        raise Unsendable(f"a value is nested more than {MAX_DEPTH} deep")
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        return to_wire(value.item(), other, depth)
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    if name == "numpy.ndarray":
+        return {"numpy.array": all_of([value.tolist(), value.dtype.str])}
+    if name in RESTORED and getattr(value, "tzinfo", None) is None:
+        return {name: all_of(RESTORED[name](value))}
     if isinstance(value, dict):
         return {"dict": [all_of(pair) for pair in dict.items(value)]}
     for kind in (list, tuple, set, frozenset):
@@ -64,9 +64,6 @@ def to_wire(value, other, depth=0):
     for name, (kind, _) in VIEWS.items():
         if isinstance(value, kind):
             return {name: all_of(value)}
-    name = f"{type(value).__module__}.{type(value).__qualname__}"
-    if name in RESTORED and getattr(value, "tzinfo", None) is None:
-        return {name: all_of(RESTORED[name](value))}
     return other(value)
 
 

@@ -5,7 +5,8 @@
 
 When the tests use a name of the program, they ask its sandbox; everything else, above all comparisons, runs in the
 tests' sandbox (`python_test_processes`). So the program cannot reach its judge: it never sees the tests or the values
-they compare with, and can only answer with plain values. Arguments are passed by value.
+they compare with, and can only answer with plain values. Arguments are passed by value; the program's changes to lists,
+dicts and sets show after the statement of the tests that called it.
 
     right       the tests ran to their end
     wrong       they did not, or the program failed, exceeded a limit, or wrote to the channel
@@ -28,7 +29,8 @@ if TYPE_CHECKING:  # batch loads torch
     from scalerl.rollout import Outcome
 
 PROCESSES_TEXT = "\n\n".join(
-    Path(__file__).with_name(f"python_test_{part}.py").read_text(encoding="utf-8") for part in ("wire", "processes")
+    Path(__file__).with_name(f"python_test_{part}.py").read_text(encoding="utf-8")
+    for part in ("wire", "processes", "program")
 )
 WAIT_S = 60.0
 """Extra time that the tests may wait beyond the program's limit; a machine may need half of it to start the program."""
@@ -43,16 +45,12 @@ class PythonTest:
     """Names used from the program."""
     before: str = ""
     """Text that runs before the tests and before the program, so that both may use its definitions."""
-    in_place: bool = False
-    """True if the tests see the program's changes to lists, dicts and sets in its arguments."""
 
 
 def judge_python(program: str, test: PythonTest, *, sandbox: Sandbox, limits: Limits) -> "Outcome":
     """Outcome of `program`, whose `limits` apply to the whole test; the test has the same limits for itself."""
     max_bytes = limits.output_kb << 10
-    tests = _text(
-        "run_tests", tests=test.code, before=test.before, names=test.names, in_place=test.in_place, max_bytes=max_bytes
-    )
+    tests = _text("run_tests", tests=test.code, before=test.before, names=test.names, max_bytes=max_bytes)
     serving = _text("serve_program", program=program, before=test.before, max_bytes=max_bytes)
     patient = limits.model_copy(update={"wall_s": limits.wall_s + WAIT_S})
     requests, answers = os.pipe(), os.pipe()
