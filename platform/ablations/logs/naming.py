@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ablations.errors import AblationsError, did_you_mean
+from ablations.fit.curve_file import seed_in
 
-USUAL_NAMES = r"(?P<variant>.+?)(?:[-_.](?:s|seed)[-_=]?(?P<seed>\d+))?"
-"""Default pattern: `dapo-s1`, `dapo_seed1`, or `dapo` for a single run."""
-MOST_SEED_DIGITS = 18
+USUAL_NAMES = r"(?P<variant>.+?)(?:[-_.,](?:s|seed)[-_=]?(?P<seed>\d+)(?:[-_.][\dT_.-]+)?)?"
+"""Default pattern: `dapo-s1`, `dapo_seed1`, `loss=dapo,seed=1`, each perhaps with a date; `dapo` for a single run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +50,9 @@ class Naming:
 
 def whole_seed(text: str, place: str) -> int:
     """A seed as a number; AblationsError for anything else."""
-    if not text.isdecimal() or len(text) > MOST_SEED_DIGITS:
+    if (seed := seed_in(text)) is None:
         raise AblationsError(f"{place}: found seed {text!r}; a seed is a whole number")
-    return int(text)
+    return seed
 
 
 def _value(config: Mapping[str, str], key: str, option: str, place: str) -> str:

@@ -42,8 +42,8 @@ class Preset:
 
 
 def _named(name: str, columns: Iterable[str]) -> list[str]:
-    """The columns that match a name."""
-    pattern = re.compile(".+".join(map(re.escape, re.split(r"<[^>]+>", name))))
+    """The columns that match a name, also as MLflow gets it, which allows no `@`."""
+    pattern = re.compile(".+".join(map(re.escape, re.split(r"<[^>]+>", name))).replace("@", "(?:@|_at_)"))
     return [column for column in columns if pattern.fullmatch(column)]
 
 
@@ -78,8 +78,8 @@ PRESETS = (
     Preset(
         name="openrlhf",
         steps=("train/global_step", "eval/global_step"),
-        scores=("eval/eval_<data set>_pass<k>",),
-        seconds=("train/timing/step_total",),
+        scores=("eval/eval_<data set>_pass<k>", "eval_<data set>_pass<k>"),
+        seconds=("train/timing/step_total", "timing/step_total"),
     ),
     # The second name of each is that of W&B and TensorBoard.
     Preset(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ablations.errors import AblationsError
+from ablations.logs.console import read_console
 from ablations.logs.json_logs import read_json, read_json_lines
 from ablations.logs.log import Log
 from ablations.logs.tables import read_csv_log, read_parquet
@@ -20,16 +21,25 @@ LOG_READERS: dict[str, Callable[[Path, str], Log]] = {
     ".csv": read_csv_log,
     ".parquet": read_parquet,
     ".wandb": read_wandb_file,
+    ".tsv": read_csv_log,
+    ".log": read_console,
+    ".out": read_console,
+    ".txt": read_console,
 }
 DATABASE = ".db"
 """A project of Trackio."""
 EVENTS = "*tfevents*"
 STATE = "trainer_state.json"
-GENERAL_NAMES = {"history", "log", "logs", "metrics", "train", "trainer_state", "training_log"}
+GENERAL_NAMES = re.compile(
+    r"(history|logs?|metrics|output|progress|results|scalars|stdout|train|trainer_state|training_log)([-_]\d+)?",
+    re.IGNORECASE,
+)
 """General file names; the folder then names the run."""
+SECOND_CHOICES = (".json", ".log", ".out", ".txt")
+"""Files of a folder that are its log only if no other file can be."""
 LOG_KINDS = (
-    f"files are {', '.join((*LOG_READERS, DATABASE))} and TensorBoard's event files; folders hold one of them, a "
-    f"{STATE} or checkpoints with one"
+    f"files are {', '.join((*LOG_READERS, DATABASE))}, the text files also as .gz, and TensorBoard's event files; "
+    f"folders hold one of them, a {STATE} or checkpoints with one"
 )
 
 
@@ -45,14 +55,19 @@ class LogSource:
         first = self.files[0]
         if "tfevents" in first.name:
             return [read_event_files(self.files, self.name)]
-        if first.suffix.lower() == DATABASE:
+        if _kind(first) == DATABASE:
             return read_trackio(first)
-        return [LOG_READERS[first.suffix.lower()](first, self.name)]
+        return [LOG_READERS[_kind(first)](first, self.name)]
 
 
 def is_log(path: Path) -> bool:
     """True for a file whose name is that of a log."""
-    return path.is_file() and ("tfevents" in path.name or path.suffix.lower() in (*LOG_READERS, DATABASE))
+    return path.is_file() and ("tfevents" in path.name or _kind(path) in (*LOG_READERS, DATABASE))
+
+
+def _kind(path: Path) -> str:
+    """The ending of a file's name, without that of gzip."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def find_log(path: Path) -> LogSource:
@@ -66,7 +81,7 @@ def find_log(path: Path) -> LogSource:
     if "tfevents" in path.name:
         return LogSource(name=path.absolute().parent.name, files=(path,))
     # New rows of SQLite may be in a file beside the database.
-    beside = [path.with_name(f"{path.name}-wal")] if path.suffix.lower() == DATABASE else []
+    beside = [path.with_name(f"{path.name}-wal")] if _kind(path) == DATABASE else []
     return LogSource(name=_name(path), files=(path, *(one for one in beside if one.exists())))
 
 
@@ -76,19 +91,42 @@ def _in_folder(folder: Path) -> LogSource:
         return LogSource(name=name, files=tuple(events))
     if states := sorted(folder.glob(f"checkpoint-*/{STATE}"), key=_number_of_checkpoint):
         return LogSource(name=name, files=(states[-1],))
-    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in LOG_READERS and path.is_file())
+    found = sorted(path for path in folder.iterdir() if _kind(path) in LOG_READERS and path.is_file())
     main = [path for path in found if path.suffix == ".wandb" or path.name == STATE]
-    logs = main or [path for path in found if path.suffix != ".json"] or found
-    if len(logs) != 1:
-        what = f"{len(logs)} logs: {', '.join(path.name for path in logs[:5])}" if logs else "no log"
-        raise AblationsError(f"{folder}: {what}; name one file per run; {LOG_KINDS}")
-    return LogSource(name=name, files=(logs[0],))
+    first = [path for path in found if _kind(path) not in SECOND_CHOICES]
+    logs = main or first or [path for path in found if _kind(path) == ".json"] or found
+    if len(logs) == 1:
+        return LogSource(name=name, files=(logs[0],))
+    below = [] if logs else _events_below(folder)
+    if len(below) == 1:
+        return LogSource(name=name, files=tuple(sorted(below[0].glob(EVENTS))))
+    if below:
+        some = ", ".join(str(path) for path in below[:5])
+        raise AblationsError(
+            f"{folder}: event files in {len(below)} folders below it: {some}; name one folder per run, and move the "
+            "event files of a run that was resumed into one folder"
+        )
+    what = f"{len(logs)} logs: {', '.join(path.name for path in logs[:5])}" if logs else "no log"
+    of_runs = (
+        f" or folder per run, such as {folder}/*" if any(path.is_dir() for path in folder.iterdir()) else " per run"
+    )
+    raise AblationsError(f"{folder}: {what}; name one file{of_runs}; {LOG_KINDS}")
+
+
+def _events_below(folder: Path) -> list[Path]:
+    """The folders of event files below a folder, without folders inside these, in which TensorBoard keeps settings."""
+    found: list[Path] = []
+    for one in sorted({path.parent for path in folder.rglob(EVENTS)}):
+        if not any(one.is_relative_to(above) for above in found):
+            found.append(one)
+    return found
 
 
 def _name(path: Path) -> str:
     """The name of a run with one file: the file's, or the folder's if the file has a general name."""
-    if path.stem.lower() not in GENERAL_NAMES:
-        return path.stem
+    stem = Path(path.name.removesuffix(".gz")).stem
+    if not GENERAL_NAMES.fullmatch(stem):
+        return stem
     folder = path.absolute().parent
     return folder.parent.name if folder.name.startswith("checkpoint-") else folder.name
 
