@@ -7,7 +7,7 @@ its columns, and the code of this room. The folder may be deleted at any time.
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -54,10 +54,21 @@ def study_of_logs(
     meaning.check()
     naming.check()
     runs: list[ParsedRun] = []
-    for number, path in enumerate(paths):
-        runs += _parsed(path, meaning, naming, kept)
+    sources: dict[str, LogSource] = {}
+    for path in paths:
+        try:
+            source = find_log(path)
+        except AblationsError as error:
+            runs.append(ParsedRun(place=str(path), reason=str(error)))
+            continue
+        first = source.files[0]
+        run = first.name if first.suffix == ".wandb" else str(path)  # W&B's name has the id of the run
+        files = sources[run].files if run in sources else ()
+        sources[run] = replace(source, files=tuple(sorted({*files, *source.files}) if files else source.files))
+    for number, source in enumerate(sources.values(), start=1):
+        runs += _parsed(source, meaning, naming, kept)
         if done is not None:
-            done(number + 1, len(paths))
+            done(number, len(sources))
     failed = [run for run in runs if run.curve is None]
     if len(failed) == len(runs):
         more = f"\nand {len(failed) - MOST_SAID} more" if len(failed) > MOST_SAID else ""
@@ -70,12 +81,8 @@ def study_of_logs(
     )
 
 
-def _parsed(path: Path, meaning: LogMeaning, naming: Naming, kept: Path | None) -> tuple[ParsedRun, ...]:
-    """The runs at a path, from the saved file or from the log."""
-    try:
-        source = find_log(path)
-    except AblationsError as error:
-        return (ParsedRun(place=str(path), reason=str(error)),)
+def _parsed(source: LogSource, meaning: LogMeaning, naming: Naming, kept: Path | None) -> tuple[ParsedRun, ...]:
+    """The runs of a source, from the saved file or from the log."""
 
     def read() -> tuple[ParsedRun, ...]:
         keys = [key for key in (naming.variant, naming.seed) if key]
@@ -92,7 +99,7 @@ def _parsed(path: Path, meaning: LogMeaning, naming: Naming, kept: Path | None) 
             is_final=lambda _: all(map(is_at_rest, source.files)),
         )[0]
     except AblationsError as error:
-        return (ParsedRun(place=str(path), reason=str(error)),)
+        return (ParsedRun(place=str(source.files[0]), reason=str(error)),)
 
 
 def _run(log: Log, meaning: LogMeaning, naming: Naming) -> ParsedRun:

@@ -11,6 +11,10 @@ USUAL_NAMES = r"(?P<variant>.+?)(?:[-_.,](?:s|seed)[-_=]?(?P<seed>\d+)(?:[-_.][\
 """Default pattern: `dapo-s1`, `dapo_seed1`, `loss=dapo,seed=1`, each perhaps with a date; `dapo` for a single run."""
 
 
+SEED_INSIDE = re.compile(r"(.+?)[-_.,]seed[-_=]?(\d+)([-_.,].+)")
+"""A usual name with the seed inside: `dapo_seed1_lr1e-6` is variant `dapo_lr1e-6`, seed 1."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Naming:
     """Rule for the variant and seed of a run: `Naming(pattern="(?P<variant>.+)-run(?P<seed>[0-9]+)")`."""
@@ -36,6 +40,8 @@ class Naming:
         """The variant, and the seed if the run has one; AblationsError if the name or configuration does not match."""
         found = re.fullmatch(self.pattern, name)
         groups = found.groupdict() if found else {}
+        if self.pattern == USUAL_NAMES and not groups.get("seed") and (inside := SEED_INSIDE.fullmatch(name)):
+            groups = {"variant": inside[1] + inside[3], "seed": inside[2]}
         if found is None and self.variant is None:
             raise AblationsError(
                 f"{place}: the name {name!r} does not match --pattern {self.pattern!r}; "

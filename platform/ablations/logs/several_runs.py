@@ -1,5 +1,7 @@
-"""Several runs in one table: told apart by columns such as `method` and `seed`, or by a column each, as in a chart that
-W&B's page exports: `Step, dapo-s0 - val/acc, dapo-s0 - val/acc__MIN, dapo-s0 - val/acc__MAX, dapo-s1 - val/acc, ...`.
+"""Several runs in one table, and the parts of a run that was resumed.
+
+Runs are told apart by columns such as `method` and `seed`, or have a column each, as in a chart that W&B's page exports:
+`Step, dapo-s0 - val/acc, dapo-s0 - val/acc__MIN, dapo-s0 - val/acc__MAX, dapo-s1 - val/acc, ...`.
 """
 
 from collections.abc import Sequence
@@ -25,6 +27,25 @@ def runs_in(log: Log, keys: Sequence[str]) -> list[Log]:
     if len(shared) < len(log.columns) and (len(shared) <= 1 or any(name.endswith(LEAST) for name in log.columns)):
         return _of_chart(log, log.columns, shared)
     return [log]
+
+
+def joined(parts: Sequence[Log]) -> Log:
+    """The log of a run that was resumed, from its parts; AblationsError if a part does not go on from the first."""
+    begins = [
+        float(np.nanmin(next(part.columns[name] for name in part.steps if name in part.columns))) for part in parts
+    ]
+    for part, begin in zip(parts[1:], begins[1:], strict=True):
+        if begin <= begins[0]:
+            raise AblationsError(
+                f"{parts[0].place} and {part.place} begin at steps {begins[0]:g} and {begin:g}, so they are not parts "
+                "of one run; name one file or folder per run"
+            )
+    rows = [row for part in parts if isinstance(part.columns, RowColumns) for row in part.columns.rows]
+    last, said = parts[-1], f"{len(parts)} parts of a run that was resumed are joined"
+    notes = tuple(dict.fromkeys([*(note for part in parts for note in part.notes), said]))
+    return log_of_rows(
+        rows, name=last.name, place=parts[0].place, steps=tuple(last.steps), config=last.config, notes=notes
+    )
 
 
 def _told_apart(log: Log, columns: RowColumns, keys: Sequence[str]) -> list[Log]:

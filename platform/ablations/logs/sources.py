@@ -1,14 +1,16 @@
 """Finds the kind of a file or folder, and the logs in it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from ablations.errors import AblationsError
 from ablations.logs.console import read_console
 from ablations.logs.json_logs import read_json, read_json_lines
 from ablations.logs.log import Log
+from ablations.logs.several_runs import joined
 from ablations.logs.tables import read_csv_log, read_parquet
 from ablations.logs.tensorboard_events import read_event_files
 from ablations.logs.trackio_database import read_trackio
@@ -45,16 +47,23 @@ LOG_KINDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class LogSource:
-    """The files of one log, or of all logs of a project: `LogSource(name="dapo-s1", files=(Path("a.jsonl"),))`."""
+    """The files of one log, or of all logs of a project: `LogSource(name="dapo-s1", files=(Path("a.jsonl"),))`.
+
+    Files in several folders are the parts of a run that was resumed, in their order.
+    """
 
     name: str
     files: tuple[Path, ...]
 
     def read(self) -> list[Log]:
         """The logs; AblationsError if they cannot be read."""
-        first = self.files[0]
+        parts = [self._part(list(files)) for _, files in groupby(self.files, key=lambda path: path.parent)]
+        return parts[0] if len(parts) == 1 else [joined([log for part in parts for log in part])]
+
+    def _part(self, files: Sequence[Path]) -> list[Log]:
+        first = files[0]
         if "tfevents" in first.name:
-            return [read_event_files(self.files, self.name)]
+            return [read_event_files(files, self.name)]
         if _kind(first) == DATABASE:
             return read_trackio(first)
         return [LOG_READERS[_kind(first)](first, self.name)]
@@ -97,15 +106,8 @@ def _in_folder(folder: Path) -> LogSource:
     logs = main or first or [path for path in found if _kind(path) == ".json"] or found
     if len(logs) == 1:
         return LogSource(name=name, files=(logs[0],))
-    below = [] if logs else _events_below(folder)
-    if len(below) == 1:
-        return LogSource(name=name, files=tuple(sorted(below[0].glob(EVENTS))))
-    if below:
-        some = ", ".join(str(path) for path in below[:5])
-        raise AblationsError(
-            f"{folder}: event files in {len(below)} folders below it: {some}; name one folder per run, and move the "
-            "event files of a run that was resumed into one folder"
-        )
+    if not logs and (below := _events_below(folder)):
+        return LogSource(name=name, files=below)
     what = f"{len(logs)} logs: {', '.join(path.name for path in logs[:5])}" if logs else "no log"
     of_runs = (
         f" or folder per run, such as {folder}/*" if any(path.is_dir() for path in folder.iterdir()) else " per run"
@@ -113,13 +115,16 @@ def _in_folder(folder: Path) -> LogSource:
     raise AblationsError(f"{folder}: {what}; name one file{of_runs}; {LOG_KINDS}")
 
 
-def _events_below(folder: Path) -> list[Path]:
-    """The folders of event files below a folder, without folders inside these, in which TensorBoard keeps settings."""
-    found: list[Path] = []
-    for one in sorted({path.parent for path in folder.rglob(EVENTS)}):
-        if not any(one.is_relative_to(above) for above in found):
-            found.append(one)
-    return found
+def _events_below(folder: Path) -> tuple[Path, ...]:
+    """The event files below a folder, folder by folder in the order of their start, which their names begin with.
+
+    Folders inside a folder of event files are left out; TensorBoard keeps settings there.
+    """
+    found: dict[Path, list[Path]] = {}
+    for path in sorted(folder.rglob(EVENTS), key=lambda path: (len(path.parts), path.name)):
+        if not any(path.parent != above and path.parent.is_relative_to(above) for above in found):
+            found.setdefault(path.parent, []).append(path)
+    return tuple(path for files in sorted(found.values(), key=lambda files: files[0].name) for path in files)
 
 
 def _name(path: Path) -> str:

@@ -232,22 +232,14 @@ def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path):
 
 
 def test_variant_and_seed_are_told_by_the_name_by_a_pattern_or_by_the_configuration(tmp_path):
-    paths = [
-        tmp_path / name
-        for name in (
-            "dapo-s3.jsonl",
-            "dapo_seed4.jsonl",
-            "loss=a,seed=2.jsonl",
-            "grpo.v2-s1_20261120-101500.jsonl",
-            "plain.jsonl",
-        )
-    ]
+    names = ("dapo-s3", "dapo_seed4", "loss=a,seed=2", "grpo.v2-s1_20261120-101500", "a_seed3_lr1e-6", "plain")
+    paths = [tmp_path / f"{name}.jsonl" for name in names]
     for path in paths:
         written(path, [row | {"loss": "cispo", "run": 7} for row in ROWS])
     told = [(run.variant, run.seed) for run in study(*paths).runs]
-    assert told == [("dapo", 3), ("dapo", 4), ("loss=a", 2), ("grpo.v2", 1), ("plain", 0)]
+    assert told == [("dapo", 3), ("dapo", 4), ("loss=a", 2), ("grpo.v2", 1), ("a_lr1e-6", 3), ("plain", 0)]
     naming = Naming(pattern=r"(?P<variant>[a-z]+).*?(?P<seed>\d+)?")
-    assert [run.variant for run in study(*paths, naming=naming).runs] == ["dapo", "dapo", "loss", "grpo", "plain"]
+    assert [run.variant for run in study(*paths, naming=naming).runs] == ["dapo", "dapo", "loss", "grpo", "a", "plain"]
     (run,) = study(paths[0], naming=Naming(variant="loss", seed="run")).runs
     assert (run.variant, run.seed, run.curve.start) == ("cispo", 7, "seed 7")
 

@@ -285,17 +285,25 @@ def test_lines_that_trainers_print_are_read_among_others(tmp_path, printed, colu
     assert log.name == "dapo-s1"
 
 
-def test_event_files_below_a_runs_folder_are_its_log_and_those_of_several_runs_are_refused(tmp_path):
-    for run in ("dapo-s1", "grpo-s1"):
-        with closing(event_writer(tmp_path / run / "exp_001" / "tensorboard")) as writer:
-            writer.add_scalar("acc", 0.5, 3)
-        settings = tmp_path / run / "exp_001" / "tensorboard" / "1764000000.1"
-        with closing(event_writer(settings)) as writer:
-            writer.add_scalar("hparam/acc", 0.0, 0)
+def test_event_files_below_a_runs_folder_are_its_log_also_in_parts_and_those_of_several_runs_are_refused(tmp_path):
+    def write(folder: str, scores: dict[int, float]) -> None:
+        with closing(event_writer(tmp_path / folder)) as writer:
+            for step, score in scores.items():
+                writer.add_scalar("acc", score, step)
+
+    write("dapo-s1/exp_001/tensorboard", {0: 0.25, 2: 0.5, 4: 0.75})
+    write("dapo-s1/exp_001/tensorboard/1764000000.1", {0: 0.0})  # where TensorBoard keeps settings
     log = only_log(tmp_path / "dapo-s1")
-    assert (log.name, logged(log, "acc")) == ("dapo-s1", {3: 0.5})
-    with pytest.raises(AblationsError, match=r"event files in 2 folders below it: .*dapo-s1.*; name one folder"):
-        find_log(tmp_path)
+    assert (log.name, logged(log, "acc"), log.notes) == ("dapo-s1", {0: 0.25, 2: 0.5, 4: 0.75}, ())
+    write("dapo-s1/exp_002/tensorboard", {4: 0.5, 6: 1.0})
+    log = only_log(tmp_path / "dapo-s1")
+    assert logged(log, "acc") == {0: 0.25, 2: 0.5, 4: 0.5, 6: 1.0}
+    assert log.notes == ("2 parts of a run that was resumed are joined",)
+    write("dapo-s2/tb", {0: 0.25})
+    with pytest.raises(
+        AblationsError, match=r"dapo-s1.* and .*dapo-s2/tb begin at steps 0 and 0, so they are not parts"
+    ):
+        find_log(tmp_path).read()
 
 
 def test_a_folder_must_hold_one_log(tmp_path):
