@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ablations.errors import Place
+from ablations.errors import MAX_NAMES, Place
 from ablations.fit.curve import Curve, requirement
 from ablations.fit.table_file import Table, read_table
 
@@ -41,26 +41,29 @@ def read_curves(path: Path | str) -> list[Curve]:
 def read_scales(path: Path | str) -> list[str]:
     """The scales that the column `scale` names, in the order of their first row; empty without the column."""
     table = _table(path)
-    if SCALE_COLUMN not in table.header:
-        return []
-    return list(
-        dict.fromkeys(
-            _name(row[SCALE_COLUMN], Place(source=str(path), line=line).inside(SCALE_COLUMN))
-            for line, row in table.rows
-        )
-    )
+    return _scales(table, path) if SCALE_COLUMN in table.header else []
+
+
+def _scales(table: Table, path: Path | str) -> list[str]:
+    places = ((Place(source=str(path), line=line).inside(SCALE_COLUMN), row) for line, row in table.rows)
+    return list(dict.fromkeys(_name(row[SCALE_COLUMN], place) for place, row in places))
 
 
 def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[SeedCurve]:
     """Read curves as runs: the column `curve` names the variant; the seed is 0 without a column `seed`.
 
-    `scale` keeps only the rows with this value in the column `scale`.
+    `scale` keeps only the rows with this value in the column `scale`; without it, a file with several is refused.
     """
     table = _table(path)
     header, rows = table.header, table.rows
     _check_header(header, Place(source=str(path)))
     if scale is not None:
         rows = [(line, row) for line, row in rows if row[SCALE_COLUMN] == scale]
+    elif SCALE_COLUMN in header and len(several := _scales(table, path)) > 1:
+        raise Place(source=str(path)).error(
+            f"runs of {len(several)} scales ({', '.join(several[:MAX_NAMES])})",
+            f"run `platform ladder {path}`, or keep the rows of one scale",
+        )
     columns = ["compute", "score", *(column for column in COUNT_COLUMNS if column in header)]
     readings: dict[tuple[str, int], dict[float, dict[str, float]]] = {}
     for line, row in rows:

@@ -21,6 +21,8 @@ class Preset:
     scores: tuple[str, ...]
     seconds: tuple[str, ...]
     """Times of one step in seconds; all times in a log are added."""
+    summands: tuple[str, ...] = ()
+    """Scores of which, if there are several, the others are sums; then each may be meant."""
     not_scores: tuple[str, ...] = ()
     """Names that look like scores."""
     steps: tuple[str, ...] = ()
@@ -32,7 +34,9 @@ class Preset:
         """The columns that may be the held-out score, in order."""
         columns = sorted(columns)
         others = {column for name in self.not_scores for column in _named(name, columns)}
-        found = (column for name in self.scores for column in _named(name, columns))
+        found = [column for name in self.scores for column in _named(name, columns)]
+        summands = [column for name in self.summands for column in _named(name, columns)]
+        found += summands[1:] and summands
         return [column for column in dict.fromkeys(found) if column not in others]
 
     def second_columns(self, columns: Iterable[str]) -> list[str]:
@@ -86,6 +90,7 @@ PRESETS = (
         name="trl",
         steps=("step", "train/global_step"),
         scores=("eval_reward", "eval/reward"),
+        summands=("eval_rewards/<function>/mean", "eval/rewards/<function>/mean"),
         seconds=("step_time", "train/step_time"),
         is_mean=True,
     ),

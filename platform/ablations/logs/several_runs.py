@@ -1,7 +1,7 @@
 """Several runs in one table, and the parts of a run that was resumed.
 
-Runs are told apart by columns such as `method` and `seed`, or have a column each, as in a chart that W&B's page exports:
-`Step, dapo-s0 - val/acc, dapo-s0 - val/acc__MIN, dapo-s0 - val/acc__MAX, dapo-s1 - val/acc, ...`.
+Runs are told apart by columns such as `method` and `seed`, or have a column each, as in a chart that W&B's page
+exports: `Step, dapo-s0 - val/acc, dapo-s0 - val/acc__MIN, dapo-s0 - val/acc__MAX, dapo-s1 - val/acc, ...`.
 """
 
 from collections.abc import Sequence

@@ -45,6 +45,10 @@ def test_delimiters_decimal_commas_encodings_and_gzip_change_nothing(tmp_path, c
         (b"curve,compute,score\na,1,50%\n", "found '50%'; must be a number; divide percent by 100"),
         (b"# x\ncurve,compute,score\na,1\n", "curves.csv:3: 2 fields below a header of 3"),
         (gzip.compress(PLAIN.encode())[:-9], "gzip cannot unpack it"),
+        (
+            b"curve,compute,score,scale\na,1,.5,small\na,2,.6,large\n",
+            "runs of 2 scales (small, large); run `platform lad",
+        ),
         (b"method,hours,acc\na,1,.5\n", "`compare` reads other names with --score, --compute, --variant and --seed"),
     ],
 )
