@@ -182,8 +182,9 @@ def find_sweep_name(home: Home, name: str | None) -> str:
         name = load_sweep(Path(name)).name
     if name and name not in home.sweep_names() and Path(name).exists() and not _is_sweep_file(name):
         raise AblationsError(
-            f"{name} is a file or folder, not a sweep; `platform compare` reads logged runs and logs, and its option "
-            "`--curves curves.csv` writes the file that fit, forecast, design and ladder read"
+            f"{name} is a file or folder, not a sweep; `platform compare` reads folders of ablations.start, and logs "
+            "with --log TRAINER --gpus N or with --score and --compute; its --curves writes a CSV file, which fit, "
+            "forecast and design read"
         )
     return home.find_sweep(name)
 

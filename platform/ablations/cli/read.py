@@ -262,7 +262,6 @@ def compare(
     else:
         options = {"--from": fit_from, "--loss": loss, "--ceiling": ceiling, "--experiment": experiment}
         refuse_idle("a sweep", options | of_logs)
-        _refuse_logs(names)
         results = _of_sweeps(home, names, task, alone=alone, baseline=reference)
     if curves is not None:
         from ablations.report.csv_files import csv_files
@@ -299,15 +298,6 @@ def compare(
     if results.comparison is None and not paper:
         why = "; ".join(results.reasons[:3]) or "no run has an evaluation"
         raise AblationsError(f"nothing is compared: {results.plan.reference} has no fit ({why})")
-
-
-def _refuse_logs(names: Sequence[str]) -> None:
-    """Raise AblationsError for a log in place of a sweep."""
-    from ablations.logs.sources import is_log
-
-    for name in names:
-        if is_log(Path(name)):
-            raise AblationsError(f"{name}: a log is read with --log TRAINER --gpus N, or with --score and --compute")
 
 
 def _of_sweeps(

@@ -116,7 +116,7 @@ def log_of_rows(
     *,
     name: str,
     place: str,
-    steps: tuple[str, ...],
+    steps: Sequence[str],
     config: Mapping[str, str] | None = None,
     notes: tuple[str, ...] = (),
     own: Mapping[str, str] | None = None,

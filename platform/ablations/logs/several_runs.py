@@ -43,9 +43,7 @@ def joined(parts: Sequence[Log]) -> Log:
     rows = [row for part in parts if isinstance(part.columns, RowColumns) for row in part.columns.rows]
     last, said = parts[-1], f"{len(parts)} parts of a run that was resumed are joined"
     notes = tuple(dict.fromkeys([*(note for part in parts for note in part.notes), said]))
-    return log_of_rows(
-        rows, name=last.name, place=parts[0].place, steps=tuple(last.steps), config=last.config, notes=notes
-    )
+    return log_of_rows(rows, name=last.name, place=parts[0].place, steps=last.steps, config=last.config, notes=notes)
 
 
 def _told_apart(log: Log, columns: RowColumns, keys: Sequence[str]) -> list[Log]:
@@ -59,8 +57,7 @@ def _told_apart(log: Log, columns: RowColumns, keys: Sequence[str]) -> list[Log]
     for values, rows in groups.items():
         named = dict(zip(keys, values, strict=True))
         place = f"{log.place}, {', '.join(f'{key} {value}' for key, value in named.items())}"
-        one = log_of_rows(rows, name=log.name, place=place, steps=tuple(log.steps), notes=log.notes, own=named)
-        found.append(one)
+        found.append(log_of_rows(rows, name=log.name, place=place, steps=log.steps, notes=log.notes, own=named))
     return found
 
 
@@ -84,6 +81,5 @@ def _of_chart(log: Log, columns: RowColumns, shared: Sequence[str]) -> list[Log]
 
 def _is_mean(columns: RowColumns, name: str) -> bool:
     """True if the least and the largest value behind a point differ."""
-    if f"{name}{LEAST}" not in columns or f"{name}{MOST}" not in columns:
-        return False
-    return bool(np.nanmax(columns[f"{name}{MOST}"] - columns[f"{name}{LEAST}"], initial=0.0) > 0)
+    least, most = (columns.get(f"{name}{end}") for end in (LEAST, MOST))
+    return least is not None and most is not None and bool(np.any(most > least))

@@ -219,6 +219,13 @@ def test_a_score_that_ends_long_before_its_log_is_noticed(tmp_path):
     )
 
 
+@pytest.mark.parametrize("command", ["compare", "fit", "forecast"])
+def test_a_log_in_place_of_a_sweep_is_answered_with_the_options_that_read_it(tmp_path, command):
+    written(path := tmp_path / "a.jsonl", ROWS)
+    result = CliRunner().invoke(app, [command, str(path), "--home", str(tmp_path)])
+    assert "not a sweep; `platform compare` reads" in str(result.exception)
+
+
 def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path):
     paths = [tmp_path / f"{name}.jsonl" for name in "ab"]
     written(paths[0], ROWS)
