@@ -16,6 +16,7 @@ from ablations.cli.options import (
     ScaleOption,
     SetOption,
     console,
+    is_curve_file,
     print_json,
     refuse_idle,
     scales_of,
@@ -64,7 +65,7 @@ def design(
     as_json: JsonOption = False,
 ) -> None:
     """Show the smallest differences that a study could detect with 80 % power, by design, before it is run."""
-    if file.suffix.lower() == ".csv":
+    if is_curve_file(file.name):
         given = {"--detect": detect, "--noise": noise, "--seeds": seeds, "--scale": scale, "--budget": budget}
         refuse_idle("a CSV file", given | {"--set": set_ and set_[0]})
         show_curve_designs(file, reference, as_json=as_json)

@@ -15,6 +15,7 @@ from ablations.cli.options import (
     TaskOption,
     console,
     find_sweep,
+    is_curve_file,
     print_json,
     refuse_idle,
     say_pages,
@@ -71,7 +72,7 @@ def forecast(
         raise AblationsError(f"--score: found {score:g}; must be a pass rate above 0 and at most 1")
     if backtest:
         refuse_idle("--backtest", {"--budget": budget and budget[0], "--score": score})
-    is_file = sweep is not None and sweep.lower().endswith(".csv")
+    is_file = sweep is not None and is_curve_file(sweep)
     if is_file:
         refuse_idle("a CSV file", {"--task": task})
         if of_hours := [one for one in asked if one.unit == "h"]:

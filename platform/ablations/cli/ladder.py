@@ -14,6 +14,7 @@ from ablations.cli.options import (
     console,
     find_sweep,
     further_sweeps,
+    is_curve_file,
     names_of_file,
     print_json,
     refuse_idle,
@@ -54,7 +55,7 @@ def ladder(
     scale."""
     from ablations.findings.scale_ladder import scale_ladder
 
-    if sweeps[0].lower().endswith(".csv"):
+    if is_curve_file(sweeps[0]):
         if len(sweeps) > 1:
             raise AblationsError(f"a CSV file cannot be combined with sweeps; pass only {sweeps[0]}")
         elsewhere = Elsewhere(home=home, reference=reference, settings=FitSettings())

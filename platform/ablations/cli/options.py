@@ -87,6 +87,11 @@ SweepArgument = Annotated[
 ]
 
 
+def is_curve_file(name: str) -> bool:
+    """True for the name of a table of curves."""
+    return name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+
+
 def refuse_idle(source: str, options: Mapping[str, object]) -> None:
     """Raise AblationsError if one of the options is given, because it has no effect with `source`."""
     for name, value in options.items():
@@ -175,6 +180,12 @@ def find_sweep_name(home: Home, name: str | None) -> str:
                 f"`platform ladder {name}`"
             )
         name = load_sweep(Path(name)).name
+    if name and name not in home.sweep_names() and Path(name).exists() and not _is_sweep_file(name):
+        raise AblationsError(
+            f"{name} is a file or folder, not a sweep; `platform compare` reads folders of ablations.start, and logs "
+            "with --log TRAINER --gpus N or with --score and --compute; its --curves writes a CSV file, which fit, "
+            "forecast and design read"
+        )
     return home.find_sweep(name)
 
 

@@ -19,6 +19,7 @@ from ablations.cli.options import (
     console,
     find_sweep,
     further_sweeps,
+    is_curve_file,
     print_json,
     refuse_idle,
     tell,
@@ -71,7 +72,7 @@ def fit(
     check_end(fit_to, first)
     given = {"fit_from": first, "fit_to": fit_to, "r0": r0, "loss": loss, "ceiling": ceiling, "task": task}
     settings = {name: value for name, value in given.items() if value is not None}
-    if source.lower().endswith(".csv"):
+    if is_curve_file(source):
         refuse_idle("a CSV file", {"--task": task})
         fits = fit_file(Path(source), FitSettings(**settings))
     else:
@@ -184,7 +185,8 @@ def compare(
         str | None,
         typer.Option(
             "--variant",
-            help="Configuration key (in MLflow a param or tag) that holds the variant. Default in MLflow: variant.",
+            help="Configuration key (in MLflow a param or tag, in a table with several runs a column) that holds the "
+            "variant. Default in MLflow: variant.",
         ),
     ] = None,
     seed: Annotated[
@@ -192,8 +194,8 @@ def compare(
         typer.Option(
             "--seed",
             help=(
-                "Configuration key (in MLflow a param or tag) that holds the seed. Default: runs are numbered in "
-                "their order."
+                "Configuration key (in MLflow a param or tag, in a table with several runs a column) that holds the "
+                "seed. Default: runs are numbered in their order."
             ),
         ),
     ] = None,
@@ -238,7 +240,7 @@ def compare(
     if latex:
         refuse_idle("--latex", of_table)
     names = sweeps or []
-    files = [name for name in names if name.lower().endswith(".csv")]
+    files = [name for name in names if is_curve_file(name)]
     elsewhere = Elsewhere(home=home, reference=reference, settings=FitSettings(**settings))
     if mlflow is not None:
         refuse_idle("an MLflow experiment", {"SWEEP": names[0] if names else None, "--pattern": pattern} | of_home)
@@ -260,7 +262,6 @@ def compare(
     else:
         options = {"--from": fit_from, "--loss": loss, "--ceiling": ceiling, "--experiment": experiment}
         refuse_idle("a sweep", options | of_logs)
-        _refuse_logs(names)
         results = _of_sweeps(home, names, task, alone=alone, baseline=reference)
     if curves is not None:
         from ablations.report.csv_files import csv_files
@@ -297,15 +298,6 @@ def compare(
     if results.comparison is None and not paper:
         why = "; ".join(results.reasons[:3]) or "no run has an evaluation"
         raise AblationsError(f"nothing is compared: {results.plan.reference} has no fit ({why})")
-
-
-def _refuse_logs(names: Sequence[str]) -> None:
-    """Raise AblationsError for a log in place of a sweep."""
-    from ablations.logs.sources import is_log
-
-    for name in names:
-        if is_log(Path(name)):
-            raise AblationsError(f"{name}: a log is read with --log TRAINER --gpus N, or with --score and --compute")
 
 
 def _of_sweeps(

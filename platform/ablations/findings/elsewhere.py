@@ -8,9 +8,10 @@ from pathlib import Path
 from ablations.errors import AblationsError, did_you_mean
 from ablations.findings.results import FittedVariant, Results, compare_variants
 from ablations.fit.curve import Curve
-from ablations.fit.curve_file import read_seed_curves
+from ablations.fit.curve_file import SeedCurve, read_seed_curves
 from ablations.fit.options import FitSettings
 from ablations.home.labels import Labels, PlannedRun, PlannedVariant, run_name
+from ablations.logs.naming import Naming
 from ablations.readings.fitted_run import FittedRun
 from ablations.readings.kept import forget_old
 from ablations.readings.readings_together import Done, readings_of_runs
@@ -55,13 +56,23 @@ class MeasuredStudy:
 def study_of_file(path: Path, *, scale: str | None = None) -> MeasuredStudy:
     """The runs of a CSV file, whose column `curve` names the variant; FileError if the file cannot be used.
 
-    With `scale`, only the runs whose column `scale` has this value; the study is then called `NAME@SCALE`.
+    Without a column `seed`, names such as `dapo-s1` give the seeds, if all do. With `scale`, only the runs whose column
+    `scale` has this value; the study is then called `NAME@SCALE`.
     """
-    runs = tuple(
-        MeasuredRun(variant=run.variant, seed=run.seed, id=run.curve.name, curve=run.curve)
-        for run in read_seed_curves(path, scale=scale)
+    found, notes = read_seed_curves(path, scale=scale), ()
+    named = [(run, *Naming().of(run.variant, {}, str(path))) for run in found if not run.curve.start]
+    if len(named) == len(found) and all(seed is not None for _, _, seed in named):
+        notes = ("Seeds are those in the names of the curves, since the file has no column `seed`.",)
+        found = [
+            SeedCurve(variant=name, seed=seed, curve=replace(run.curve, start=f"seed {seed}"))
+            for run, name, seed in named
+            if seed is not None
+        ]
+    runs = tuple(MeasuredRun(variant=run.variant, seed=run.seed, id=run.curve.name, curve=run.curve) for run in found)
+    name = Path(path.name.removesuffix(".gz")).stem
+    return MeasuredStudy(
+        name=name if scale is None else f"{name}@{scale}", compute_name="compute", runs=runs, notes=notes
     )
-    return MeasuredStudy(name=path.stem if scale is None else f"{path.stem}@{scale}", compute_name="compute", runs=runs)
 
 
 def compare_elsewhere(
@@ -167,4 +178,7 @@ def _ends(runs: Sequence[FittedRun], compute_name: str) -> list[str]:
     if not ends or max(ends) <= MOST_APART * max(min(ends), math.ulp(0.0)):
         return []
     first, last = map(compute_text, (min(ends), max(ends)))
-    return [f"The last evaluations of the {counted(len(ends), 'run')} lie between {first} and {last} {compute_name}."]
+    return [
+        f"The last evaluations of the {counted(len(ends), 'run')} lie between {first} and {last} {compute_name}; a "
+        "variant is compared with the reference at the compute that all runs of both have reached."
+    ]

@@ -7,22 +7,25 @@ its columns, and the code of this room. The folder may be deleted at any time.
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from ablations import logs
 from ablations.errors import AblationsError
 from ablations.findings.elsewhere import MeasuredRun, MeasuredStudy
+from ablations.fit import curve_file, table_file
 from ablations.fit.curve import Curve
 from ablations.logs.log import Log
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.naming import Naming
+from ablations.logs.several_runs import runs_in
 from ablations.logs.sources import LogSource, find_log
 from ablations.readings.kept import code_in, kept_tree
 from ablations.readings.run_reading import is_at_rest
 from ablations.terminal.progress_bar import Done
 
+TABLE_CODE = (curve_file.__file__, table_file.__file__)
 MOST_SAID = 3
 """Maximum number of runs whose reasons one error lists."""
 
@@ -51,10 +54,21 @@ def study_of_logs(
     meaning.check()
     naming.check()
     runs: list[ParsedRun] = []
-    for number, path in enumerate(paths):
-        runs += _parsed(path, meaning, naming, kept)
+    sources: dict[str, LogSource] = {}
+    for path in paths:
+        try:
+            source = find_log(path)
+        except AblationsError as error:
+            runs.append(ParsedRun(place=str(path), reason=str(error)))
+            continue
+        first = source.files[0]
+        run = first.name if first.suffix == ".wandb" else str(path)  # W&B's name has the id of the run
+        files = sources[run].files if run in sources else ()
+        sources[run] = replace(source, files=tuple(sorted({*files, *source.files}) if files else source.files))
+    for number, source in enumerate(sources.values(), start=1):
+        runs += _parsed(source, meaning, naming, kept)
         if done is not None:
-            done(number + 1, len(paths))
+            done(number, len(sources))
     failed = [run for run in runs if run.curve is None]
     if len(failed) == len(runs):
         more = f"\nand {len(failed) - MOST_SAID} more" if len(failed) > MOST_SAID else ""
@@ -62,20 +76,17 @@ def study_of_logs(
     return MeasuredStudy(
         name=_study_name(paths),
         compute_name=meaning.compute_name,
-        runs=tuple(_numbered([run for run in runs if run.curve is not None])),
+        runs=tuple(_numbered(runs)),
         notes=tuple(f"A run is left out: {run.reason}." for run in failed),
     )
 
 
-def _parsed(path: Path, meaning: LogMeaning, naming: Naming, kept: Path | None) -> tuple[ParsedRun, ...]:
-    """The runs at a path, from the saved file or from the log."""
-    try:
-        source = find_log(path)
-    except AblationsError as error:
-        return (ParsedRun(place=str(path), reason=str(error)),)
+def _parsed(source: LogSource, meaning: LogMeaning, naming: Naming, kept: Path | None) -> tuple[ParsedRun, ...]:
+    """The runs of a source, from the saved file or from the log."""
 
     def read() -> tuple[ParsedRun, ...]:
-        return tuple(_run(log, meaning, naming) for log in source.read())
+        keys = [key for key in (naming.variant, naming.seed) if key]
+        return tuple(_run(log, meaning, naming) for one in source.read() for log in runs_in(one, keys))
 
     try:
         if kept is None:
@@ -88,21 +99,25 @@ def _parsed(path: Path, meaning: LogMeaning, naming: Naming, kept: Path | None) 
             is_final=lambda _: all(map(is_at_rest, source.files)),
         )[0]
     except AblationsError as error:
-        return (ParsedRun(place=str(path), reason=str(error)),)
+        return (ParsedRun(place=str(source.files[0]), reason=str(error)),)
 
 
 def _run(log: Log, meaning: LogMeaning, naming: Naming) -> ParsedRun:
+    variant, seed = "", None
     try:
         variant, seed = naming.of(log.name, log.config, log.place)
         name, start = (variant, "") if seed is None else (f"{variant}-s{seed}", f"seed {seed}")
         curve, warnings = curve_of_log(log, meaning, name=name, start=start)
     except AblationsError as error:
-        return ParsedRun(place=log.place, reason=str(error))
+        return ParsedRun(place=log.place, variant=variant, seed=seed, reason=str(error))
     return ParsedRun(place=log.place, variant=variant, seed=seed, curve=curve, warnings=tuple(warnings))
 
 
 def _numbered(runs: Sequence[ParsedRun]) -> list[MeasuredRun]:
-    """The runs, each with a seed; AblationsError if two runs of a variant have the same."""
+    """The runs that have a curve, each with a seed; AblationsError if two runs of a variant have the same seed.
+
+    A run without a curve counts too: it may be the second part of a resumed run, which lacks the times of the first.
+    """
     told: dict[tuple[str, int], str] = {}
     for run in runs:
         if run.seed is None:
@@ -110,11 +125,13 @@ def _numbered(runs: Sequence[ParsedRun]) -> list[MeasuredRun]:
         if other := told.get((run.variant, run.seed)):
             raise AblationsError(
                 f"{other} and {run.place} are both {run.variant}, seed {run.seed}; tell runs apart with --pattern or "
-                "--seed, or name only one of them"
+                "--seed, join the parts of a run that was resumed, or name only one of them"
             )
         told[run.variant, run.seed] = run.place
     found = []
     for run in runs:
+        if run.curve is None:
+            continue
         seed = run.seed
         if seed is None:
             seed = next(number for number in range(len(runs)) if (run.variant, number) not in told)
@@ -143,5 +160,7 @@ def _key(source: LogSource, meaning: LogMeaning, naming: Naming) -> str:
 
 @cache
 def code_of_logs() -> str:
-    """SHA-256 of the source of the room `logs` and of this file."""
-    return code_in((*sorted(Path(logs.__file__).parent.glob("*.py")), Path(__file__)))
+    """SHA-256 of the source of the room `logs`, of this file and of those that read tables."""
+    return code_in(
+        (*sorted(Path(logs.__file__).parent.glob("*.py")), *(Path(one) for one in TABLE_CODE), Path(__file__))
+    )

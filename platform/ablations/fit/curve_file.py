@@ -1,20 +1,21 @@
 """Reads curves from a CSV file; each belongs to one run: a variant and, if given, a seed."""
 
-import csv
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ablations.errors import Place, did_you_mean
+from ablations.errors import MAX_NAMES, Place
 from ablations.fit.curve import Curve, requirement
+from ablations.fit.table_file import Table, read_table
 
 REQUIRED_COLUMNS = ("curve", "compute", "score")
 COUNT_COLUMNS = ("prompts", "samples", "samples_per_prompt", "step")
 SEED_COLUMN = "seed"
 SCALE_COLUMN = "scale"
-COLUMNS = (*REQUIRED_COLUMNS, SEED_COLUMN, SCALE_COLUMN, *COUNT_COLUMNS)
+COLUMNS = {*REQUIRED_COLUMNS, SEED_COLUMN, SCALE_COLUMN, *COUNT_COLUMNS}
+SEED_TEXT = re.compile(r"(?:s(?:eed)?[-_= ]?)?(\d{1,18})(?:\.0*)?", re.IGNORECASE)
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -39,25 +40,30 @@ def read_curves(path: Path | str) -> list[Curve]:
 
 def read_scales(path: Path | str) -> list[str]:
     """The scales that the column `scale` names, in the order of their first row; empty without the column."""
-    header, rows = _read_rows(Path(path))
-    if SCALE_COLUMN not in header:
-        return []
-    return list(
-        dict.fromkeys(
-            _name(row[SCALE_COLUMN], Place(source=str(path), line=line).inside(SCALE_COLUMN)) for line, row in rows
-        )
-    )
+    table = _table(path)
+    return _scales(table, path) if SCALE_COLUMN in table.header else []
+
+
+def _scales(table: Table, path: Path | str) -> list[str]:
+    places = ((Place(source=str(path), line=line).inside(SCALE_COLUMN), row) for line, row in table.rows)
+    return list(dict.fromkeys(_name(row[SCALE_COLUMN], place) for place, row in places))
 
 
 def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[SeedCurve]:
     """Read curves as runs: the column `curve` names the variant; the seed is 0 without a column `seed`.
 
-    `scale` keeps only the rows with this value in the column `scale`.
+    `scale` keeps only the rows with this value in the column `scale`; without it, a file with several is refused.
     """
-    header, rows = _read_rows(Path(path))
+    table = _table(path)
+    header, rows = table.header, table.rows
     _check_header(header, Place(source=str(path)))
     if scale is not None:
-        rows = [(line, row) for line, row in rows if (row[SCALE_COLUMN] or "").strip() == scale]
+        rows = [(line, row) for line, row in rows if row[SCALE_COLUMN] == scale]
+    elif SCALE_COLUMN in header and len(several := _scales(table, path)) > 1:
+        raise Place(source=str(path)).error(
+            f"runs of {len(several)} scales ({', '.join(several[:MAX_NAMES])})",
+            f"run `platform ladder {path}`, or keep the rows of one scale",
+        )
     columns = ["compute", "score", *(column for column in COUNT_COLUMNS if column in header)]
     readings: dict[tuple[str, int], dict[float, dict[str, float]]] = {}
     for line, row in rows:
@@ -88,11 +94,26 @@ def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[Seed
     ]
 
 
+def _table(path: Path | str) -> Table:
+    """The table, with this platform's names for the columns in whatever case."""
+    table = read_table(Path(path))
+    ours = {
+        column: column.casefold()
+        for column in table.header
+        if column.casefold() in COLUMNS and column.casefold() not in table.header
+    }
+    if len({*ours.values()}) < len(ours):
+        return table
+    rows = [(line, {ours.get(column, column): text for column, text in row.items()}) for line, row in table.rows]
+    return Table(header=[ours.get(column, column) for column in table.header], rows=rows)
+
+
 def _check_header(header: list[str], place: Place) -> None:
     if missing := [column for column in REQUIRED_COLUMNS if column not in header]:
         raise place.error(
             f"missing columns {missing}, found {header}",
-            f"required columns are {list(REQUIRED_COLUMNS)}, optional ones {[SEED_COLUMN, *COUNT_COLUMNS]}",
+            f"required columns are {list(REQUIRED_COLUMNS)}, optional ones {[SEED_COLUMN, *COUNT_COLUMNS]}; `compare` "
+            "reads other names with --score, --compute, --variant and --seed, and --curves writes them with these",
         )
     if "samples_per_prompt" in header and not {"prompts", "samples"} & {*header}:
         raise place.error(
@@ -118,39 +139,6 @@ def _count_samples(reading: dict[str, float], place: Place) -> None:
         )
 
 
-def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str | None]]]]:
-    """The header, and every row with its line number; raises FileError if a row has more fields than the header."""
-    place = Place(source=str(path))
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file, skipinitialspace=True)
-            header = [column.strip() for column in reader.fieldnames or []]
-            reader.fieldnames = header
-            _refuse_second_columns(header, Place(source=str(path), line=reader.line_num))
-            rows = [(reader.line_num, row) for row in reader]
-    except FileNotFoundError:
-        raise place.error(
-            "no such file", did_you_mean(path.name, [one.name for one in path.parent.glob("*.csv")], "CSV files there")
-        ) from None
-    except OSError as error:
-        raise place.error(f"cannot be read ({error.strerror})", "name a readable CSV file") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise place.error(f"not CSV text ({error})", "save the file as UTF-8 CSV") from None
-    for line, row in rows:
-        if surplus := row.get(None):
-            raise Place(source=str(path), line=line).error(
-                f"{len(header) + len(surplus)} fields below a header of {len(header)}",
-                "write numbers with a decimal point, not a comma; put a name that contains a comma in double quotes",
-            )
-    return header, rows
-
-
-def _refuse_second_columns(header: list[str], place: Place) -> None:
-    for column in COLUMNS:
-        if (count := header.count(column)) > 1:
-            raise place.error(f"{count} columns are called {column!r}", "keep one and rename the others")
-
-
 def _curve(name: str, start: str, rows: list[dict[str, float]]) -> Curve:
     columns = {column: np.array([row[column] for row in rows]) for column in rows[0]}
     return Curve(
@@ -164,8 +152,7 @@ def _curve(name: str, start: str, rows: list[dict[str, float]]) -> Curve:
     )
 
 
-def _name(text: str | None, place: Place) -> str:
-    name = (text or "").strip()
+def _name(name: str, place: Place) -> str:
     if not name:
         raise place.error("empty", f"every row must name its {place.key}")
     if CONTROL_CHARACTER.search(name):
@@ -173,19 +160,30 @@ def _name(text: str | None, place: Place) -> str:
     return name
 
 
-def _seed(text: str | None, place: Place) -> int:
-    seed = _number(text, place)
-    if seed != int(seed):
+def seed_in(text: str) -> int | None:
+    """The seed in a text such as "1", "1.0", "s1" or "seed_1"; None for any other."""
+    found = SEED_TEXT.fullmatch(text)
+    return int(found[1]) if found else None
+
+
+def _seed(text: str, place: Place) -> int:
+    if (seed := seed_in(text)) is None:
         raise place.error(f"found {text}", "a seed must be a whole number")
-    return int(seed)
+    return seed
 
 
-def _number(text: str | None, place: Place) -> float:
+def _number(text: str, place: Place) -> float:
     try:
         # float() would read 1_0 as 10.
-        value = float((text or "").replace("_", "?"))
+        value = float(text.replace("_", "?"))
     except ValueError:
-        raise place.error(f"found {text!r}", "must be a number") from None
+        raise place.error(f"found {text!r}", f"must be a number{_advice(text)}") from None
     if right := requirement(place.key, value):
         raise place.error(f"found {text}", right)
     return value
+
+
+def _advice(text: str) -> str:
+    if text.endswith("%"):
+        return "; divide percent by 100"
+    return "; write no sign between thousands" if "," in text else ""

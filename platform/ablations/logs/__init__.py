@@ -5,8 +5,9 @@ naming              the variant and seed of a run
 meaning             which columns are step, score and compute, and the curve that follows
 presets             the names that other trainers use
 expression          arithmetic over columns
+several_runs        the runs of one table
 sources             what wrote a file or folder
-json_logs           JSON lines, and a `trainer_state.json`; tables: CSV and Parquet
+json_logs           JSON lines, and a `trainer_state.json`; tables: CSV and Parquet; console: printed lines
 tensorboard_events  event files; wandb_offline: offline runs of W&B; trackio_database: projects of Trackio
 rows                rows as columns; log: the log of one run, and its values by step
 extras              libraries that only some logs need

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ablations.errors import Place
-from ablations.logs.log import HALF_WRITTEN, Log, content_of
+from ablations.fit.table_file import text_of
+from ablations.logs.log import HALF_WRITTEN, Log
 from ablations.logs.rows import log_of_rows
 
 STEPS = ("step", "_step", "global_step")
@@ -20,7 +21,7 @@ def read_json_lines(path: Path, name: str) -> Log:
     A last line that is not JSON is skipped with a note, since the trainer may still be writing it; any other such line
     raises FileError.
     """
-    lines = _text(path).split("\n")
+    lines = text_of(path).split("\n")
     rows, notes = [], ()
     last = max((number for number, line in enumerate(lines) if line.strip()), default=-1)
     for number, line in enumerate(lines):
@@ -46,7 +47,7 @@ def read_json_lines(path: Path, name: str) -> Log:
 def read_json(path: Path, name: str) -> Log:
     """The log of a file with a list of JSON objects, or of a `trainer_state.json`; FileError for any other."""
     try:
-        content = json.loads(_text(path))
+        content = json.loads(text_of(path))
     except (ValueError, RecursionError) as error:
         raise Place(source=str(path)).error(
             f"not JSON ({error})", "for one object per line, the name must end in .jsonl"
@@ -68,10 +69,3 @@ def _unwrapped(row: Mapping[str, Any]) -> Mapping[str, Any]:
     if row.keys() == {"step", "data"} and isinstance(row["data"], Mapping):
         return {"step": row["step"], **row["data"]}
     return row
-
-
-def _text(path: Path) -> str:
-    try:
-        return content_of(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Place(source=str(path)).error(f"not UTF-8 text ({error})", "save the file as UTF-8") from None

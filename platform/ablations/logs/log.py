@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ablations.errors import AblationsError, FileError, Place, did_you_mean
+from ablations.errors import MAX_NAMES, AblationsError, FileError, Place, did_you_mean
 from ablations.text import counted
 
+MOST_MISSING = 0.05
+"""Share of steps without the time that is summed, above which the compute is useless."""
+MOST_REPEATED, LEAST_REPEATED = 0.5, 3
+"""Share and number of steps with two scores from which they are not repetitions of a resumed run."""
 HALF_WRITTEN = "The last row is incomplete and was skipped."
 """Note on a log that its trainer may still be writing."""
 
@@ -27,6 +31,8 @@ class Log:
     config: Mapping[str, str] = field(default_factory=dict)
     nans: Callable[[str], int] = field(default=lambda _: 0)
     """Number of NaN values logged in a column; missing values do not count."""
+    labels: Callable[[], Mapping[str, Sequence[str]]] = field(default=dict)
+    """Columns of words that may tell runs apart, with the text of each row, "" if it has none."""
     notes: tuple[str, ...] = ()
 
 
@@ -72,8 +78,11 @@ def first_present(log: Log, names: Sequence[str], *, option: str) -> np.ndarray:
     return found
 
 
-def thinning_note(step: np.ndarray, values: np.ndarray, name: str) -> str:
-    """A note if steps are missing in a column that is summed over all steps; else ""."""
+def thinning_note(step: np.ndarray, values: np.ndarray, name: str, *, is_of_each_step: bool) -> str:
+    """A note if steps are missing in a column that is summed over all steps; AblationsError if many are.
+
+    Unless each value `is_of_each_step`, it may stand for the same number of steps, so regular gaps are only noted.
+    """
     logged = step[~np.isnan(values)]
     if logged.size == 0:
         return ""
@@ -82,10 +91,41 @@ def thinning_note(step: np.ndarray, values: np.ndarray, name: str) -> str:
         return ""
     place = int(np.argmax(apart > 1))
     first = logged[place] - apart[place] + 1
-    return (
+    said = (
         f"{name} is missing at {counted(missing, 'step')} up to step {logged[-1]:g}, the first of them {first:g}, so "
         "the compute is too low; export the whole history, or sum the time in another way with --compute"
     )
+    usual = 1.0 if is_of_each_step else float(np.median(apart))
+    if np.sum(np.maximum(apart - usual, 0.0)) > MOST_MISSING * logged[-1]:
+        raise AblationsError(said)
+    return said
+
+
+def check_one_run(log: Log, steps: np.ndarray, values: np.ndarray, name: str) -> None:
+    """Raise AblationsError if the scores of one column belong to several runs or data sets.
+
+    A resumed run repeats steps too, but goes back first; it seldom repeats half of them.
+    """
+    present = ~np.isnan(values) & ~np.isnan(steps)
+    at, score = steps[present], values[present]
+    different = np.unique(at)
+    if different.size < max(at.size, 1):
+        for label, texts in log.labels().items():
+            pairs = {*zip(at.tolist(), np.array(texts)[present].tolist(), strict=True)}
+            if len(pairs) - different.size >= MOST_REPEATED * different.size:
+                listed = ", ".join(sorted({*texts} - {""})[:MAX_NAMES])
+                raise AblationsError(
+                    f"{log.place}: rows of one step differ in column {label!r}: {listed}; name the columns that tell "
+                    "runs apart with --variant and --seed, or keep the rows of one run"
+                )
+    twice = (at[1:] == at[:-1]) & (score[1:] != score[:-1])
+    if twice.sum() >= max(MOST_REPEATED * different.size, LEAST_REPEATED):
+        place = int(np.argmax(twice))
+        raise AblationsError(
+            f"{log.place}: {name} has two values at {int(twice.sum())} of {different.size} steps, {score[place]:g} and "
+            f"{score[place + 1]:g} at step {at[place]:g}, as if two data sets were logged under one name; log each "
+            "under its own name, or choose another --score"
+        )
 
 
 def content_of(path: Path) -> bytes:

@@ -15,12 +15,14 @@ from ablations.logs.expression import (
     evaluate,
     parse,
 )
-from ablations.logs.log import Log, by_step, first_present, thinning_note
+from ablations.logs.log import Log, by_step, check_one_run, first_present, thinning_note
 from ablations.logs.presets import Preset, find_preset
 from ablations.text import counted
 
 SECONDS_PER_HOUR = 3600
 GPU_HOURS = "GPU-hours"
+LEAST_SCORES, MOST_WAIT = 3, 3.0
+"""Scores from which their end is judged, and the largest wait for one, as a multiple of the longest so far."""
 STEP_OF_ROW = "the step, once for each row"
 """Name for the step in the compute of a trainer, regardless of the column that holds it."""
 
@@ -141,6 +143,8 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
     """
     found = meaning.resolve(log.columns.keys(), log.place)
     steps = _steps(log, meaning, found)
+    for column in columns_of(found.score):
+        check_one_run(log, steps, log.columns[column], column)
     values = by_step(steps, {column: log.columns[column] for column in found.columns})
     size = values.step.size
     score = evaluate(found.score, values.columns, size)
@@ -169,10 +173,29 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
         said.append(f"{counted(values.repeated, 'step')} logged again, as after a resume; the last value is used")
     if values.stepless:
         said.append(f"{counted(values.stepless, 'row')} without a step skipped")
+    if ended := _early_end(values.step, is_scored, compute):
+        said.append(ended)
     if dropped := int(is_scored.sum() - is_reading.sum()):
         said.append(f"{dropped} of {counted(int(is_scored.sum()), 'evaluation')} have no compute at their step")
-    thinned = (thinning_note(values.step, values.columns[column], column) for column in _summed(found.compute))
+    try:
+        thinned = [
+            thinning_note(values.step, values.columns[column], column, is_of_each_step=meaning.compute is None)
+            for column in _summed(found.compute)
+        ]
+    except AblationsError as error:
+        raise AblationsError(f"{log.place}: {error}") from None
     return curve, [*said, *filter(None, thinned)]
+
+
+def _early_end(step: np.ndarray, is_scored: np.ndarray, compute: np.ndarray) -> str:
+    """A note if the scores end long before the compute does, as when the name of a metric has changed."""
+    scored, counted_steps = step[is_scored], step[~np.isnan(compute)]
+    if scored.size < LEAST_SCORES or counted_steps[-1] - scored[-1] <= MOST_WAIT * np.max(np.diff(scored)):
+        return ""
+    return (
+        f"the score ends at step {scored[-1]:g}, but the log at {counted_steps[-1]:g}; if the metric has two names, "
+        'write --score "where(a >= 0, a, b)"'
+    )
 
 
 def _steps(log: Log, meaning: LogMeaning, found: Expressions) -> np.ndarray:
@@ -182,7 +205,20 @@ def _steps(log: Log, meaning: LogMeaning, found: Expressions) -> np.ndarray:
         return evaluate(found.step, needed, max((len(values) for values in needed.values()), default=0))
     if meaning.preset and (own := [name for name in meaning.preset.steps if name in log.columns]):
         return first_present(log, own, option="--step")
-    return first_present(log, [next((one for one in log.steps if one in log.columns), log.steps[0])], option="--step")
+    own = next((one for one in log.steps if one in log.columns), None)
+    if own is None and meaning.preset is None and not any(calls_of(found.compute, "cumsum")):
+        return _order_of_rows(log, found)
+    return first_present(log, [own or log.steps[0]], option="--step")
+
+
+def _order_of_rows(log: Log, found: Expressions) -> np.ndarray:
+    """The number of each row, for a table without steps whose compute is a column."""
+    if labels := log.labels():
+        raise AblationsError(
+            f"{log.place}: no column of steps, and rows differ in {' and '.join(map(repr, labels))}; name the columns "
+            "that tell runs apart with --variant and --seed"
+        )
+    return np.arange(max((len(log.columns[column]) for column in found.columns), default=0), dtype=float)
 
 
 def _summed(compute: Expression) -> Iterator[str]:

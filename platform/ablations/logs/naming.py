@@ -5,10 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ablations.errors import AblationsError, did_you_mean
+from ablations.fit.curve_file import seed_in
 
-USUAL_NAMES = r"(?P<variant>.+?)(?:[-_.](?:s|seed)[-_=]?(?P<seed>\d+))?"
-"""Default pattern: `dapo-s1`, `dapo_seed1`, or `dapo` for a single run."""
-MOST_SEED_DIGITS = 18
+USUAL_NAMES = r"(?P<variant>.+?)(?:[-_.,](?:s|seed)[-_=]?(?P<seed>\d+)(?:[-_.][\dT_.-]+)?)?"
+"""Default pattern: `dapo-s1`, `dapo_seed1`, `loss=dapo,seed=1`, each perhaps with a date; `dapo` for a single run."""
+
+
+SEED_INSIDE = re.compile(r"(.+?)[-_.,]seed[-_=]?(\d+)([-_.,].+)")
+"""A usual name with the seed inside: `dapo_seed1_lr1e-6` is variant `dapo_lr1e-6`, seed 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,8 @@ class Naming:
         """The variant, and the seed if the run has one; AblationsError if the name or configuration does not match."""
         found = re.fullmatch(self.pattern, name)
         groups = found.groupdict() if found else {}
+        if self.pattern == USUAL_NAMES and not groups.get("seed") and (inside := SEED_INSIDE.fullmatch(name)):
+            groups = {"variant": inside[1] + inside[3], "seed": inside[2]}
         if found is None and self.variant is None:
             raise AblationsError(
                 f"{place}: the name {name!r} does not match --pattern {self.pattern!r}; "
@@ -50,9 +56,9 @@ class Naming:
 
 def whole_seed(text: str, place: str) -> int:
     """A seed as a number; AblationsError for anything else."""
-    if not text.isdecimal() or len(text) > MOST_SEED_DIGITS:
+    if (seed := seed_in(text)) is None:
         raise AblationsError(f"{place}: found seed {text!r}; a seed is a whole number")
-    return int(text)
+    return seed
 
 
 def _value(config: Mapping[str, str], key: str, option: str, place: str) -> str:

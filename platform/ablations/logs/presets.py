@@ -21,6 +21,8 @@ class Preset:
     scores: tuple[str, ...]
     seconds: tuple[str, ...]
     """Times of one step in seconds; all times in a log are added."""
+    summands: tuple[str, ...] = ()
+    """Scores of which, if there are several, the others are sums; then each may be meant."""
     not_scores: tuple[str, ...] = ()
     """Names that look like scores."""
     steps: tuple[str, ...] = ()
@@ -32,7 +34,9 @@ class Preset:
         """The columns that may be the held-out score, in order."""
         columns = sorted(columns)
         others = {column for name in self.not_scores for column in _named(name, columns)}
-        found = (column for name in self.scores for column in _named(name, columns))
+        found = [column for name in self.scores for column in _named(name, columns)]
+        summands = [column for name in self.summands for column in _named(name, columns)]
+        found += summands[1:] and summands
         return [column for column in dict.fromkeys(found) if column not in others]
 
     def second_columns(self, columns: Iterable[str]) -> list[str]:
@@ -42,8 +46,8 @@ class Preset:
 
 
 def _named(name: str, columns: Iterable[str]) -> list[str]:
-    """The columns that match a name."""
-    pattern = re.compile(".+".join(map(re.escape, re.split(r"<[^>]+>", name))))
+    """The columns that match a name, also as MLflow gets it, which allows no `@`."""
+    pattern = re.compile(".+".join(map(re.escape, re.split(r"<[^>]+>", name))).replace("@", "(?:@|_at_)"))
     return [column for column in columns if pattern.fullmatch(column)]
 
 
@@ -78,14 +82,15 @@ PRESETS = (
     Preset(
         name="openrlhf",
         steps=("train/global_step", "eval/global_step"),
-        scores=("eval/eval_<data set>_pass<k>",),
-        seconds=("train/timing/step_total",),
+        scores=("eval/eval_<data set>_pass<k>", "eval_<data set>_pass<k>"),
+        seconds=("train/timing/step_total", "timing/step_total"),
     ),
     # The second name of each is that of W&B and TensorBoard.
     Preset(
         name="trl",
         steps=("step", "train/global_step"),
         scores=("eval_reward", "eval/reward"),
+        summands=("eval_rewards/<function>/mean", "eval/rewards/<function>/mean"),
         seconds=("step_time", "train/step_time"),
         is_mean=True,
     ),

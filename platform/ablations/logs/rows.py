@@ -1,6 +1,7 @@
 """Rows as trainers write them, and the columns of a log made from them on demand."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import NoneType
@@ -11,6 +12,8 @@ import numpy as np
 from ablations.errors import AblationsError
 from ablations.logs.log import Log
 
+OF_RUNS = {"seed", "run", "run_id", "trial"}
+"""Names of columns whose numbers may tell runs apart."""
 PLAIN_TYPES = {bool, float, int, NoneType}
 
 
@@ -40,10 +43,9 @@ class RowColumns(Mapping[str, np.ndarray]):
     """
 
     def __init__(self, rows: Sequence[tuple[str, Mapping[str, Any]]], place: str) -> None:
-        self._places = [where for where, _ in rows]
-        self._rows = [dict(flat(row)) if dict in map(type, row.values()) else row for _, row in rows]
+        self.rows = [(where, dict(flat(row)) if dict in map(type, row.values()) else row) for where, row in rows]
         self._names: dict[str, None] = {}
-        for row in self._rows:
+        for _, row in self.rows:
             self._names.update(dict.fromkeys(row))
         self._place = place
         self._column = cache(self._made)
@@ -68,7 +70,7 @@ class RowColumns(Mapping[str, np.ndarray]):
         found = {}
         for name in self._names:
             only = None
-            for row in self._rows:
+            for _, row in self.rows:
                 value = row.get(name)
                 if value is None or value == "":
                     continue
@@ -79,8 +81,19 @@ class RowColumns(Mapping[str, np.ndarray]):
                 found[name] = str(only)
         return found
 
+    def labels(self) -> dict[str, list[str]]:
+        """The columns that may tell runs apart, with the text of each row: several words, or several seeds."""
+        found = {}
+        for name in self._names:
+            texts = ["" if row.get(name) is None else str(row[name]) for _, row in self.rows]
+            words = {*texts} - {""}
+            is_of_runs = re.split(r"[/.]", name)[-1].casefold() in OF_RUNS
+            if 1 < len(words) <= len(texts) / 2 and (is_of_runs or all(as_number(one) is None for one in words)):
+                found[name] = texts
+        return found
+
     def _made(self, name: str) -> tuple[np.ndarray, int]:
-        values = [row.get(name) for row in self._rows]
+        values = [row.get(name) for _, row in self.rows]
         if not {*map(type, values)} <= PLAIN_TYPES:
             values = [self._number(name, *at) for at in enumerate(values)]
         numbers = np.array([math.nan if value is None else value for value in values], dtype=float)
@@ -92,7 +105,7 @@ class RowColumns(Mapping[str, np.ndarray]):
         number = as_number(value)
         if number is None:
             raise AblationsError(
-                f"{self._place}: column {name!r} holds text, {str(value)[:40]!r} in {self._places[row]}; use a "
+                f"{self._place}: column {name!r} holds text, {str(value)[:40]!r} in {self.rows[row][0]}; use a "
                 "column of numbers"
             )
         return number
@@ -103,18 +116,23 @@ def log_of_rows(
     *,
     name: str,
     place: str,
-    steps: tuple[str, ...],
+    steps: Sequence[str],
     config: Mapping[str, str] | None = None,
     notes: tuple[str, ...] = (),
+    own: Mapping[str, str] | None = None,
 ) -> Log:
-    """A log of rows, each with its place, such as "line 7"; without a config, constant columns take its place."""
+    """A log of rows, each with its place, such as "line 7"; without a config, constant columns take its place.
+
+    `own` is added to the configuration.
+    """
     columns = RowColumns(rows, place)
     return Log(
         name=name,
         place=place,
         columns=columns,
         steps=steps,
-        config=columns.config() if config is None else config,
+        config={**(columns.config() if config is None else config), **(own or {})},
         nans=columns.nans,
+        labels=columns.labels,
         notes=notes,
     )

@@ -1,13 +1,16 @@
 """Finds the kind of a file or folder, and the logs in it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from ablations.errors import AblationsError
+from ablations.logs.console import read_console
 from ablations.logs.json_logs import read_json, read_json_lines
 from ablations.logs.log import Log
+from ablations.logs.several_runs import joined
 from ablations.logs.tables import read_csv_log, read_parquet
 from ablations.logs.tensorboard_events import read_event_files
 from ablations.logs.trackio_database import read_trackio
@@ -20,39 +23,60 @@ LOG_READERS: dict[str, Callable[[Path, str], Log]] = {
     ".csv": read_csv_log,
     ".parquet": read_parquet,
     ".wandb": read_wandb_file,
+    ".tsv": read_csv_log,
+    ".log": read_console,
+    ".out": read_console,
+    ".txt": read_console,
 }
 DATABASE = ".db"
 """A project of Trackio."""
 EVENTS = "*tfevents*"
 STATE = "trainer_state.json"
-GENERAL_NAMES = {"history", "log", "logs", "metrics", "train", "trainer_state", "training_log"}
+GENERAL_NAMES = re.compile(
+    r"(history|logs?|metrics|output|progress|results|scalars|stdout|train|trainer_state|training_log)([-_]\d+)?",
+    re.IGNORECASE,
+)
 """General file names; the folder then names the run."""
+SECOND_CHOICES = (".json", ".log", ".out", ".txt")
+"""Files of a folder that are its log only if no other file can be."""
 LOG_KINDS = (
-    f"files are {', '.join((*LOG_READERS, DATABASE))} and TensorBoard's event files; folders hold one of them, a "
-    f"{STATE} or checkpoints with one"
+    f"files are {', '.join((*LOG_READERS, DATABASE))}, the text files also as .gz, and TensorBoard's event files; "
+    f"folders hold one of them, a {STATE} or checkpoints with one"
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogSource:
-    """The files of one log, or of all logs of a project: `LogSource(name="dapo-s1", files=(Path("a.jsonl"),))`."""
+    """The files of one log, or of all logs of a project: `LogSource(name="dapo-s1", files=(Path("a.jsonl"),))`.
+
+    Files in several folders are the parts of a run that was resumed, in their order.
+    """
 
     name: str
     files: tuple[Path, ...]
 
     def read(self) -> list[Log]:
         """The logs; AblationsError if they cannot be read."""
-        first = self.files[0]
+        parts = [self._part(list(files)) for _, files in groupby(self.files, key=lambda path: path.parent)]
+        return parts[0] if len(parts) == 1 else [joined([log for part in parts for log in part])]
+
+    def _part(self, files: Sequence[Path]) -> list[Log]:
+        first = files[0]
         if "tfevents" in first.name:
-            return [read_event_files(self.files, self.name)]
-        if first.suffix.lower() == DATABASE:
+            return [read_event_files(files, self.name)]
+        if _kind(first) == DATABASE:
             return read_trackio(first)
-        return [LOG_READERS[first.suffix.lower()](first, self.name)]
+        return [LOG_READERS[_kind(first)](first, self.name)]
 
 
 def is_log(path: Path) -> bool:
     """True for a file whose name is that of a log."""
-    return path.is_file() and ("tfevents" in path.name or path.suffix.lower() in (*LOG_READERS, DATABASE))
+    return path.is_file() and ("tfevents" in path.name or _kind(path) in (*LOG_READERS, DATABASE))
+
+
+def _kind(path: Path) -> str:
+    """The ending of a file's name, without that of gzip."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def find_log(path: Path) -> LogSource:
@@ -66,7 +90,7 @@ def find_log(path: Path) -> LogSource:
     if "tfevents" in path.name:
         return LogSource(name=path.absolute().parent.name, files=(path,))
     # New rows of SQLite may be in a file beside the database.
-    beside = [path.with_name(f"{path.name}-wal")] if path.suffix.lower() == DATABASE else []
+    beside = [path.with_name(f"{path.name}-wal")] if _kind(path) == DATABASE else []
     return LogSource(name=_name(path), files=(path, *(one for one in beside if one.exists())))
 
 
@@ -76,19 +100,38 @@ def _in_folder(folder: Path) -> LogSource:
         return LogSource(name=name, files=tuple(events))
     if states := sorted(folder.glob(f"checkpoint-*/{STATE}"), key=_number_of_checkpoint):
         return LogSource(name=name, files=(states[-1],))
-    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in LOG_READERS and path.is_file())
+    found = sorted(path for path in folder.iterdir() if _kind(path) in LOG_READERS and path.is_file())
     main = [path for path in found if path.suffix == ".wandb" or path.name == STATE]
-    logs = main or [path for path in found if path.suffix != ".json"] or found
-    if len(logs) != 1:
-        what = f"{len(logs)} logs: {', '.join(path.name for path in logs[:5])}" if logs else "no log"
-        raise AblationsError(f"{folder}: {what}; name one file per run; {LOG_KINDS}")
-    return LogSource(name=name, files=(logs[0],))
+    first = [path for path in found if _kind(path) not in SECOND_CHOICES]
+    logs = main or first or [path for path in found if _kind(path) == ".json"] or found
+    if len(logs) == 1:
+        return LogSource(name=name, files=(logs[0],))
+    if not logs and (below := _events_below(folder)):
+        return LogSource(name=name, files=below)
+    what = f"{len(logs)} logs: {', '.join(path.name for path in logs[:5])}" if logs else "no log"
+    of_runs = (
+        f" or folder per run, such as {folder}/*" if any(path.is_dir() for path in folder.iterdir()) else " per run"
+    )
+    raise AblationsError(f"{folder}: {what}; name one file{of_runs}; {LOG_KINDS}")
+
+
+def _events_below(folder: Path) -> tuple[Path, ...]:
+    """The event files below a folder, folder by folder in the order of their start, which their names begin with.
+
+    Folders inside a folder of event files are left out; TensorBoard keeps settings there.
+    """
+    found: dict[Path, list[Path]] = {}
+    for path in sorted(folder.rglob(EVENTS), key=lambda path: (len(path.parts), path.name)):
+        if not any(path.parent != above and path.parent.is_relative_to(above) for above in found):
+            found.setdefault(path.parent, []).append(path)
+    return tuple(path for files in sorted(found.values(), key=lambda files: files[0].name) for path in files)
 
 
 def _name(path: Path) -> str:
     """The name of a run with one file: the file's, or the folder's if the file has a general name."""
-    if path.stem.lower() not in GENERAL_NAMES:
-        return path.stem
+    stem = Path(path.name.removesuffix(".gz")).stem
+    if not GENERAL_NAMES.fullmatch(stem):
+        return stem
     folder = path.absolute().parent
     return folder.parent.name if folder.name.startswith("checkpoint-") else folder.name
 

@@ -1,11 +1,11 @@
 """Logs as tables: CSV and Parquet with one row per step, such as the history that W&B exports."""
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ablations.errors import Place
+from ablations.fit.table_file import read_table
 from ablations.logs.extras import extra
 from ablations.logs.json_logs import STEPS
 from ablations.logs.log import HALF_WRITTEN, Log, unreadable
@@ -20,32 +20,11 @@ def read_csv_log(path: Path, name: str) -> Log:
 
     A last row with too few fields is skipped with a note, since the trainer may still be writing it.
     """
-    place = Place(source=str(path))
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, skipinitialspace=True)
-            header = [column.strip() for column in next(reader, [])]
-            lines = [(reader.line_num, fields) for fields in reader if fields]
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise place.error(f"not CSV text ({error})", "save the file as UTF-8 CSV") from None
-    if second := next((column for column in header if header.count(column) > 1), None):
-        raise place.error(f"{header.count(second)} columns are called {second!r}", "keep one and rename the others")
-    notes = ()
-    if len(lines) > 1 and len(lines[-1][1]) < len(header):
-        notes = (HALF_WRITTEN,)
-        lines.pop()
-    if not lines:
-        raise place.error("no rows below the header", "the trainer must have logged a step")
-    rows = []
-    for line, fields in lines:
-        if len(fields) != len(header):
-            raise Place(source=str(path), line=line).error(
-                f"{len(fields)} fields below a header of {len(header)}",
-                "write numbers with a decimal point, not a comma, and names with a comma in double quotes",
-            )
-        rows.append((f"line {line}", {column: text.strip() for column, text in zip(header, fields, strict=True)}))
+    table = read_table(path, is_growing=True)
+    if not table.rows:
+        raise Place(source=str(path)).error("no rows below the header", "the trainer must have logged a step")
+    rows = [(f"line {line}", row) for line, row in table.rows]
+    notes = (HALF_WRITTEN,) if table.is_cut else ()
     return log_of_rows(rows, name=name, place=str(path), steps=TABLE_STEPS, notes=notes)
 
 

@@ -69,13 +69,15 @@ def grid_listings(results: Results) -> list[OneLine]:
 
 
 def brief_notes(results: Results) -> list[str]:
-    """Remarks on spoiled runs, then three notes: the meaning of the marks, the cost of deciding, and the command for
-    the rest."""
+    """Remarks on spoiled runs and, of logs, on data that is left out; then three notes: the meaning of the marks, the
+    cost of deciding, and the command for the rest."""
     if results.comparison is None:
         return [*(one.text for one in results.remarks), *results.reasons]
     named = " ".join((results.plan.sweep, *results.beside)) if results.sweep else ""
-    grave = [one.text for one in results.remarks if one.weight == "error"][:MOST_NOTES]
-    found = len(results.remarks) - len(grave) + len(results.reasons)
+    weights = ("error",) if results.sweep else ("error", "warning")
+    remarks = [one.text for one in results.remarks if one.weight in weights]
+    grave = [*results.notes[:MOST_NOTES], *remarks[:MOST_NOTES]]
+    found = len(results.remarks) + len(results.reasons) - len(grave)
     rest = [counted(found, "remark")] if found else []
     rest += ["changes"] if any(variant.overrides for variant in results.variants) else []
     where = f"`platform compare {named} --explain`" if named else "--explain"

@@ -74,7 +74,7 @@ def row_points(row: dict[str, Any], started_ms: int) -> list[MetricPoint]:
 
 
 def _time_ms(row: dict[str, Any], started_ms: int) -> int:
-    return started_ms + int(1000 * row["wall_s"])
+    return started_ms + int(1000 * row.get("wall_s", 0.0))  # the log of another trainer may have no times
 
 
 def _mark(count: int, at: int) -> MetricPoint:

@@ -121,11 +121,17 @@ def test_of_steps_that_a_resumed_run_repeats_the_last_counts_and_this_is_said(tm
     assert warnings == ("3 steps logged again, as after a resume; the last value is used",)
 
 
-def test_a_history_that_was_cut_or_thinned_is_noticed(tmp_path):
-    rows = [row for row in ROWS if row["step"] in (1, 2, 3, 7, 8)]
-    _, (warning,) = curve_of(tmp_path, rows, compute="cumsum(s)")
-    assert warning.startswith("s is missing at 3 steps up to step 8, the first of them 4, so the compute is too low")
-    curve_of(tmp_path, rows, compute="step")
+def test_a_history_that_was_cut_or_thinned_is_noticed_and_one_that_lacks_much_is_refused(tmp_path):
+    rows = [{"step": step, "acc": step / 100, "s": 60.0} for step in range(1, 41) if step not in (4, 5)]
+    curve, (warning,) = curve_of(tmp_path, rows, compute="cumsum(s)")
+    assert warning.startswith("s is missing at 2 steps up to step 40, the first of them 4, so the compute is too low")
+    assert curve.compute[-1] == 38 * 60
+    for few in (rows[1:], rows[10:]):
+        with pytest.raises(
+            AblationsError, match=r"a\.jsonl: s is missing at \d+ steps up to step 40.* export the whole"
+        ):
+            curve_of(tmp_path, few, compute="cumsum(s)")
+        curve_of(tmp_path, few, compute="step")
 
 
 @pytest.mark.parametrize(
@@ -146,6 +152,80 @@ def test_what_a_log_does_not_have_is_refused_with_what_is_there(tmp_path, meanin
     assert said in str(raised.value)
 
 
+METHODS = {("dapo", "0"): 0.01, ("dapo", "1"): 0.02, ("grpo", "0"): 0.03}
+
+
+def of_methods(header: str, row: str) -> str:
+    """A table with ten rows of each run, whose score grows by its value each hour."""
+    rows = [row.format(*run, hour, each * hour) for run, each in METHODS.items() for hour in range(1, 11)]
+    return "\n".join([header, *rows]) + "\n"
+
+
+CHART = "\n".join(
+    [
+        ",".join(["Step", *(f"{n}-s{s} - acc{end}" for n, s in METHODS for end in ("", "__MIN", "__MAX"))]),
+        *(
+            ",".join([f"{hour}", *(f"{each * hour}" for each in METHODS.values() for _ in "123")])
+            for hour in range(1, 11)
+        ),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        (of_methods("method,seed,hours,acc", "{},{},{},{}"), {"compute": "hours", "naming": ("method", "seed")}),
+        (of_methods("method,seed,step,acc", "{},seed {},{},{}"), {"compute": "step", "naming": ("method", "seed")}),
+        (of_methods("run,step,acc", "{}-{},{},{}"), {"compute": "step", "naming": ("run", None)}),
+        (CHART, {"compute": "Step", "score": "acc"}),
+        ("\n".join(",".join(line.split(",")[:1] + line.split(",")[1::3]) for line in CHART.split("\n")),
+         {"compute": "Step", "score": "acc"}),
+    ],
+)  # fmt: skip
+def test_the_runs_of_one_table_are_told_apart_by_columns_or_have_a_column_each(tmp_path, content, columns):
+    (path := tmp_path / "a.csv").write_text(content)
+    variant, seed = columns.pop("naming", (None, None))
+    runs = study(path, naming=Naming(variant=variant, seed=seed), **columns).runs
+    named = [("dapo-0", 0), ("dapo-1", 0), ("grpo-0", 0)] if variant == "run" else [(n, int(s)) for n, s in METHODS]
+    assert [(run.variant, run.seed) for run in runs] == named
+    for run, each in zip(runs, METHODS.values(), strict=True):
+        assert run.curve.score == pytest.approx([each * hour for hour in range(1, 11)])
+        assert run.curve.compute.tolist() == list(range(1, 11))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (of_methods("method,seed,step,acc", "{},{},{},{}"), "differ in column 'method': dapo, grpo; name the columns"),
+        (of_methods("who,seed,step,acc", "7,{1},{2},{3}"), "rows of one step differ in column 'seed': 0, 1; name the"),
+        (of_methods("method,seed,hours,acc", "{},{},{},{}"), "no column of steps, and rows differ in 'method'"),
+        ("step,acc\n" + "".join(f"{step},{acc}\n" for step in range(1, 5) for acc in (0.1, 0.6)),
+         "acc has two values at 4 of 4 steps, 0.1 and 0.6 at step 1, as if two data sets were logged"),
+    ],
+)  # fmt: skip
+def test_runs_or_data_sets_are_never_merged_into_one_curve(tmp_path, content, said):
+    (path := tmp_path / "a.csv").write_text(content)
+    with pytest.raises(AblationsError) as raised:
+        study(path, compute="hours" if "hours" in content else "step")
+    assert said in str(raised.value)
+
+
+def test_a_score_that_ends_long_before_its_log_is_noticed(tmp_path):
+    rows = [{"step": step, "s": 60.0} | ({"acc": step / 100} if step <= 20 else {}) for step in range(1, 41)]
+    _, (warning,) = curve_of(tmp_path, rows, compute="cumsum(s)")
+    assert warning.startswith(
+        "the score ends at step 20, but the log at 40; if the metric has two names, write --score"
+    )
+
+
+@pytest.mark.parametrize("command", ["compare", "fit", "forecast"])
+def test_a_log_in_place_of_a_sweep_is_answered_with_the_options_that_read_it(tmp_path, command):
+    written(path := tmp_path / "a.jsonl", ROWS)
+    result = CliRunner().invoke(app, [command, str(path), "--home", str(tmp_path)])
+    assert "not a sweep; `platform compare` reads" in str(result.exception)
+
+
 def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path):
     paths = [tmp_path / f"{name}.jsonl" for name in "ab"]
     written(paths[0], ROWS)
@@ -154,16 +234,19 @@ def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path):
     assert [run.id for run in found.runs] == ["a-s0"]
     (note,) = found.notes
     assert note.startswith(f"A run is left out: {paths[1]}: --score: no column 'acc'")
+    shown = " ".join(compare(*paths, "--score", "acc", "--compute", "step", "--home", tmp_path).split())
+    assert "b.jsonl: --score: no column 'acc'" in shown  # without --explain
 
 
 def test_variant_and_seed_are_told_by_the_name_by_a_pattern_or_by_the_configuration(tmp_path):
-    paths = [tmp_path / name for name in ("dapo-s3.jsonl", "dapo_seed4.jsonl", "grpo.v2-s1.jsonl", "plain.jsonl")]
+    names = ("dapo-s3", "dapo_seed4", "loss=a,seed=2", "grpo.v2-s1_20261120-101500", "a_seed3_lr1e-6", "plain")
+    paths = [tmp_path / f"{name}.jsonl" for name in names]
     for path in paths:
         written(path, [row | {"loss": "cispo", "run": 7} for row in ROWS])
     told = [(run.variant, run.seed) for run in study(*paths).runs]
-    assert told == [("dapo", 3), ("dapo", 4), ("grpo.v2", 1), ("plain", 0)]
+    assert told == [("dapo", 3), ("dapo", 4), ("loss=a", 2), ("grpo.v2", 1), ("a_lr1e-6", 3), ("plain", 0)]
     naming = Naming(pattern=r"(?P<variant>[a-z]+).*?(?P<seed>\d+)?")
-    assert [run.variant for run in study(*paths, naming=naming).runs] == ["dapo", "dapo", "grpo", "plain"]
+    assert [run.variant for run in study(*paths, naming=naming).runs] == ["dapo", "dapo", "loss", "grpo", "a", "plain"]
     (run,) = study(paths[0], naming=Naming(variant="loss", seed="run")).runs
     assert (run.variant, run.seed, run.curve.start) == ("cispo", 7, "seed 7")
 
@@ -189,7 +272,7 @@ def test_two_runs_with_one_variant_and_seed_are_refused_and_runs_without_a_seed_
         (tmp_path / name).parent.mkdir(exist_ok=True)
         written(tmp_path / name, ROWS)
     assert [run.seed for run in study(*(tmp_path / name for name in names)).runs] == [1, 2, 0]
-    (tmp_path / "b" / "dapo-s0.jsonl").write_text((tmp_path / names[0]).read_text())
+    (tmp_path / "b" / "dapo-s0.jsonl").write_text('{"step": 7, "s": 1.0}')  # a part without a score counts too
     with pytest.raises(AblationsError, match=r"a/dapo-s0\.jsonl and .*b/dapo-s0\.jsonl are both dapo, seed 0; tell"):
         study(*(tmp_path / folder / "dapo-s0.jsonl" for folder in "ab"))
 

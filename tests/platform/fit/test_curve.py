@@ -121,7 +121,7 @@ def test_a_missing_or_binary_file_is_refused(tmp_path):
     with pytest.raises(FileError, match=r"none\.csv: no such file; there are no CSV files there"):
         read_curves(tmp_path / "none.csv")
     (tmp_path / "binary.csv").write_bytes(b"curve,compute,score\n\xff\xfe\x00")
-    with pytest.raises(FileError, match="not CSV text"):
+    with pytest.raises(FileError, match="not UTF-8 text"):
         read_curves(tmp_path / "binary.csv")
 
 

@@ -7,6 +7,7 @@ import pytest
 from places import REPOSITORY
 
 from ablations.cli.reference import COMMANDS_BY_NAME
+from ablations.errors import AblationsError
 from ablations.logs.log import Log
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.presets import PRESETS
@@ -65,7 +66,13 @@ LOGGED = {
     ],
     # Logged every second step: the time is the mean of both. The evaluation is before the row of its step.
     "trl": [
-        {"step": 1, "eval_reward": 0.2, "eval_loss": 1.0},
+        {
+            "step": 1,
+            "eval_reward": 0.2,
+            "eval_rewards/right/mean": 0.2,
+            "eval_rewards/right/std": 0.4,
+            "eval_loss": 1.0,
+        },
         {"step": 2, "step_time": 0.5 * HOUR, "loss": 1.0},
         {"step": 3, "eval_reward": 0.4},
         {"step": 4, "step_time": HOUR},
@@ -100,6 +107,14 @@ def test_the_time_of_trl_is_that_of_all_steps_since_the_row_before_whatever_the_
     meaning = LogMeaning(trainer="trl", gpus=1.0, step="global_step")
     curve, _ = curve_of_log(log_of(rows), meaning, name="a", start="")
     assert curve.compute.tolist() == [0, 1]
+
+
+def test_a_reward_of_trl_that_is_a_sum_is_not_taken_for_the_pass_rate():
+    rows = [row | {"eval_rewards/format/mean": 1.0} for row in LOGGED["trl"]]
+    with pytest.raises(
+        AblationsError, match=r"choose one.*: eval_reward, eval_rewards/format/mean, eval_rewards/right/mean$"
+    ):
+        curve_of_log(log_of(rows), LogMeaning(trainer="trl", gpus=1.0), name="a", start="")
 
 
 def test_the_help_names_every_trainer():

@@ -254,7 +254,8 @@ def test_nan_and_infinity_are_what_programs_write_for_them_and_absence_is_neithe
         ("a.parquet", "step", "not Parquet"),
         ("a.db", "", "not a Trackio database"),
         ("a.db", "not a database at all", "cannot be read (file is not a database)"),
-        ("a.log", "step 1", "no readable log; files are .jsonl, .ndjson, .json, .csv, .parquet, .wandb, .db"),
+        ("a.log", "step 1", "a.log: no line has a step and values, such as 'step:5 - val/acc:0.31'"),
+        ("a.md", "step 1", "no readable log; files are .jsonl, .ndjson, .json, .csv, .parquet, .wandb, .tsv, .log"),
     ],
 )
 def test_what_is_no_log_is_refused_with_what_would_be_one(tmp_path, name, content, said):
@@ -262,6 +263,47 @@ def test_what_is_no_log_is_refused_with_what_would_be_one(tmp_path, name, conten
     with pytest.raises(AblationsError) as raised:
         only_log(tmp_path / name)
     assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("printed", "column"),
+    [
+        ("\x1b[36m(TaskRunner pid=7)\x1b[0m step:{} - val/acc/mean@8:np.float64({}) - lr:1e-06", "val/acc/mean@8"),
+        ("Step {} | rewards:nan successes:{} lr:1e-06 ", "successes"),
+        ("(Actor pid=7) [2026-11-20 10:00:00] metrics.py:247 - eval {}: {{'eval/aime': {}, 'n': 4}}", "eval/aime"),
+        ("INFO 11-20 10:00 trainer.py:9] Global step {}: {{'reward': {}, 'timing/step_total': 61.2}}", "reward"),
+        ("Evaluation completed in 0:01:00, global_step {}, eval_metrics: {{'eval_math_pass1': {}}}", "eval_math_pass1"),
+    ],
+)
+def test_lines_that_trainers_print_are_read_among_others(tmp_path, printed, column):
+    other = "Training Progress:  3%| | 6/200 [12:01<1:00:00, 36.0s/it]\n(raylet) step:x - 5 objects, step 3 failed\n"
+    (path := tmp_path / "dapo-s1.log").write_text(
+        "".join(f"{printed.format(step, score)}\n{other}" for step, score in SCORES.items())
+    )
+    log = only_log(path)
+    assert logged(log, column) == SCORES
+    assert log.name == "dapo-s1"
+
+
+def test_event_files_below_a_runs_folder_are_its_log_also_in_parts_and_those_of_several_runs_are_refused(tmp_path):
+    def write(folder: str, scores: dict[int, float]) -> None:
+        with closing(event_writer(tmp_path / folder)) as writer:
+            for step, score in scores.items():
+                writer.add_scalar("acc", score, step)
+
+    write("dapo-s1/exp_001/tensorboard", {0: 0.25, 2: 0.5, 4: 0.75})
+    write("dapo-s1/exp_001/tensorboard/1764000000.1", {0: 0.0})  # where TensorBoard keeps settings
+    log = only_log(tmp_path / "dapo-s1")
+    assert (log.name, logged(log, "acc"), log.notes) == ("dapo-s1", {0: 0.25, 2: 0.5, 4: 0.75}, ())
+    write("dapo-s1/exp_002/tensorboard", {4: 0.5, 6: 1.0})
+    log = only_log(tmp_path / "dapo-s1")
+    assert logged(log, "acc") == {0: 0.25, 2: 0.5, 4: 0.5, 6: 1.0}
+    assert log.notes == ("2 parts of a run that was resumed are joined",)
+    write("dapo-s2/tb", {0: 0.25})
+    with pytest.raises(
+        AblationsError, match=r"dapo-s1.* and .*dapo-s2/tb begin at steps 0 and 0, so they are not parts"
+    ):
+        find_log(tmp_path).read()
 
 
 def test_a_folder_must_hold_one_log(tmp_path):
@@ -279,7 +321,11 @@ def test_a_file_with_a_general_name_is_named_by_its_folder(tmp_path):
     (folder := tmp_path / "dapo-s1").mkdir()
     (folder / "metrics.jsonl").write_text('{"step": 1, "acc": 0.1}\n')
     (folder / "config.json").write_text("{}")
+    (folder / "stdout.log").write_text("step:1 - acc:0.2\n")
     assert find_log(folder / "metrics.jsonl").name == find_log(folder).name == "dapo-s1"
+    assert find_log(folder / "stdout.log").name == "dapo-s1"
+    with pytest.raises(AblationsError, match=r"no log; name one file or folder per run, such as .*/\*;"):
+        find_log(tmp_path)
 
 
 def test_a_library_that_is_missing_is_refused_with_the_command_that_brings_it(tmp_path, monkeypatch):

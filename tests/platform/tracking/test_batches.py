@@ -4,7 +4,7 @@ import json
 
 from fixtures_home import make_home, planned_run
 
-from ablations.tracking.batches import MetricPoint, is_sent, row_batches
+from ablations.tracking.batches import MetricPoint, is_sent, row_batches, row_points
 
 
 def sent_steps(num_steps: int) -> list[int]:
@@ -55,3 +55,8 @@ def test_rows_that_are_not_sent_are_counted_all_the_same(tmp_path):
     batches = list(row_batches(folder, 0, started_ms=0, max_points=150, problems=[]))
     assert batches == [(1, [MetricPoint("system/rows", 1, 6500, 1)])]
     assert list(row_batches(folder, 1, started_ms=0, max_points=150, problems=[])) == []
+
+
+def test_a_row_of_another_trainers_log_has_no_time_and_is_sent_with_that_of_the_start():
+    row = {"kind": "eval", "step": 6, "task": "score", "pass_rate": 0.5}
+    assert row_points(row, 1000) == [MetricPoint("eval/pass_rate", 0.5, 1000, 6)]

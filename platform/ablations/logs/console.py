@@ -1,0 +1,40 @@
+"""Lines that trainers print for each step, among whatever else they print:
+
+step:5 - val-core/openai/gsm8k/acc/mean@8:0.31 - perf/time_per_step:61.2         verl, behind Ray's colours and prefix
+Step 5 | rewards:4.1 successes:0.31                                               torchtune's files
+perf 5: {'perf/step_time': 61.2}                                                  slime; eval 5: {...}
+Global step 5: {'reward': 0.4, 'timing/step_total': 61.2}                         OpenRLHF
+"""
+
+import re
+from pathlib import Path
+
+from ablations.errors import Place
+from ablations.fit.table_file import text_of
+from ablations.logs.log import Log
+from ablations.logs.rows import log_of_rows
+
+ESCAPES = re.compile(r"\x1b\[[\d;]*m")
+STEP_OF_LINE = re.compile(r"\b(?:step|eval|perf|rollout|global_step)[ :](\d+)(?: [-|] |: \{|, \w+: \{)", re.IGNORECASE)
+LOGGED_NUMBER = r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|\.\d+|nan|inf)"
+PAIR_OF_LINE = re.compile(
+    rf"(?:'([^']+)'|([^\s:{{}}',]+)): ?'?(?:[\w.]+\()?({LOGGED_NUMBER})(?:, dtype=\S+)?\)?'?(?=[\s,}}]|$)",
+    re.IGNORECASE,
+)
+
+
+def read_console(path: Path, name: str) -> Log:
+    """The log in the printed lines of a trainer; FileError if no line has a step and values."""
+    rows = []
+    for number, line in enumerate(ESCAPES.sub("", text_of(path)).splitlines(), start=1):
+        if (head := STEP_OF_LINE.search(line)) is None:
+            continue
+        values = {quoted or plain: float(text) for quoted, plain, text in PAIR_OF_LINE.findall(line, head.end(1))}
+        if values:
+            rows.append((f"line {number}", {"step": int(head[1]), **values}))
+    if not rows:
+        raise Place(source=str(path)).error(
+            "no line has a step and values, such as 'step:5 - val/acc:0.31'",
+            "name a log that the trainer writes to a file; TRL prints no steps, but its trainer_state.json has them",
+        )
+    return log_of_rows(rows, name=name, place=str(path), steps=("step",), config={})

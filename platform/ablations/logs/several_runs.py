@@ -1,0 +1,85 @@
+"""Several runs in one table, and the parts of a run that was resumed.
+
+Runs are told apart by columns such as `method` and `seed`, or have a column each, as in a chart that W&B's page
+exports: `Step, dapo-s0 - val/acc, dapo-s0 - val/acc__MIN, dapo-s0 - val/acc__MAX, dapo-s1 - val/acc, ...`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ablations.errors import AblationsError
+from ablations.logs.log import Log
+from ablations.logs.rows import RowColumns, log_of_rows
+
+OF_A_CHART = " - "
+LEAST, MOST = "__MIN", "__MAX"
+IS_MEAN = "W&B has averaged values, of grouped runs or of neighbouring steps; __MIN and __MAX differ"
+
+
+def runs_in(log: Log, keys: Sequence[str]) -> list[Log]:
+    """The logs of the runs in a table; `keys` are the columns that tell them apart, if it has them."""
+    if not isinstance(log.columns, RowColumns):
+        return [log]
+    if told := [key for key in keys if key in {*log.columns} and key not in log.config]:
+        return _told_apart(log, log.columns, told)
+    shared = [name for name in log.columns if OF_A_CHART not in name]
+    if len(shared) < len(log.columns) and (len(shared) <= 1 or any(name.endswith(LEAST) for name in log.columns)):
+        return _of_chart(log, log.columns, shared)
+    return [log]
+
+
+def joined(parts: Sequence[Log]) -> Log:
+    """The log of a run that was resumed, from its parts; AblationsError if a part does not go on from the first."""
+    begins = [
+        float(np.nanmin(next(part.columns[name] for name in part.steps if name in part.columns))) for part in parts
+    ]
+    for part, begin in zip(parts[1:], begins[1:], strict=True):
+        if begin <= begins[0]:
+            raise AblationsError(
+                f"{parts[0].place} and {part.place} begin at steps {begins[0]:g} and {begin:g}, so they are not parts "
+                "of one run; name one file or folder per run"
+            )
+    rows = [row for part in parts if isinstance(part.columns, RowColumns) for row in part.columns.rows]
+    last, said = parts[-1], f"{len(parts)} parts of a run that was resumed are joined"
+    notes = tuple(dict.fromkeys([*(note for part in parts for note in part.notes), said]))
+    return log_of_rows(rows, name=last.name, place=parts[0].place, steps=last.steps, config=last.config, notes=notes)
+
+
+def _told_apart(log: Log, columns: RowColumns, keys: Sequence[str]) -> list[Log]:
+    groups: dict[tuple[str, ...], list] = {}
+    for place, row in columns.rows:
+        values = tuple("" if row.get(key) is None else str(row[key]) for key in keys)
+        if "" in values:
+            raise AblationsError(f"{log.place}: column {keys[values.index('')]!r} is empty in {place}; name every run")
+        groups.setdefault(values, []).append((place, row))
+    found = []
+    for values, rows in groups.items():
+        named = dict(zip(keys, values, strict=True))
+        place = f"{log.place}, {', '.join(f'{key} {value}' for key, value in named.items())}"
+        found.append(log_of_rows(rows, name=log.name, place=place, steps=log.steps, notes=log.notes, own=named))
+    return found
+
+
+def _of_chart(log: Log, columns: RowColumns, shared: Sequence[str]) -> list[Log]:
+    series: dict[str, dict[str, str]] = {}
+    for name in columns:
+        run, is_series, metric = name.rpartition(OF_A_CHART)
+        if is_series and not metric.endswith((LEAST, MOST)):
+            series.setdefault(run.replace(": ", "="), {})[metric] = name
+    found = []
+    for run, metrics in series.items():
+        rows = [
+            (place, {name: row.get(name) for name in shared} | {own: row.get(name) for own, name in metrics.items()})
+            for place, row in columns.rows
+        ]
+        notes = (*log.notes, IS_MEAN) if any(_is_mean(columns, name) for name in metrics.values()) else log.notes
+        place, steps = f"{log.place}, {run}", (*log.steps, *shared[:1])
+        found.append(log_of_rows(rows, name=run, place=place, steps=steps, config={}, notes=notes))
+    return found
+
+
+def _is_mean(columns: RowColumns, name: str) -> bool:
+    """True if the least and the largest value behind a point differ."""
+    least, most = (columns.get(f"{name}{end}") for end in (LEAST, MOST))
+    return least is not None and most is not None and bool(np.any(most > least))
