@@ -1,5 +1,6 @@
 """The console on which every command prints; no printed text can control the terminal (`made_visible`)."""
 
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,8 +19,11 @@ class Screen(Console):
 
     def say(self, text: str, *, style: str = "") -> None:
         """Print sentences: on a terminal broken between words only, elsewhere each on one line."""
-        options: dict[str, Any] = {"crop": False, "overflow": "ignore"} if self.is_terminal else {"soft_wrap": True}
-        self.print(text, style=style, highlight=False, markup=False, **options)
+        lines = map(self._broken, text.split("\n")) if self.is_terminal else [text]
+        self.print("\n".join(lines), style=style, highlight=False, markup=False, soft_wrap=True)
+
+    def _broken(self, line: str) -> str:
+        return textwrap.fill(line, self.width, break_long_words=False, break_on_hyphens=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render with control characters made visible, except Rich's own control codes, as in a live table."""
