@@ -10,9 +10,10 @@ import streamlit as st
 
 from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
+from ablations.home.plan import Plan
 from ablations.home.started_sweep import read_sweep
 from ablations.status.progress import run_rows
-from ablations.status.rows import RunRow, rows_seconds_left, share
+from ablations.status.rows import RunRow, comparable_rate, rows_seconds_left, share
 from ablations.status.sweeps import SweepLine, ago, sweep_line
 from ablations.status.time_left import time_left_text
 from ablations.terminal.visible import made_visible
@@ -112,7 +113,7 @@ def read_listed(home: Home, name: str) -> ListedSweep:
         rows = run_rows(sweep)
         return ListedSweep(
             line=sweep_line(home, name),
-            leader=leader_of(rows),
+            leader=leader_of(sweep.plan, rows),
             done=fmean([share(row.state, sweep.plan) for row in rows] or [0.0]),
             seconds_left=rows_seconds_left(sweep.plan, rows),
         )
@@ -139,12 +140,12 @@ def show_sweep_card(one: ListedSweep) -> None:
         st.caption(in_markdown(f"{variants}; {hours} spent; highest pass rate: {one.leader}"))
 
 
-def leader_of(rows: list[RunRow]) -> str:
+def leader_of(plan: Plan, rows: list[RunRow]) -> str:
     """The leader, `loo-loss, 0.612`, with the highest mean over seeds of the last pass rates."""
     rates: defaultdict[str, list[float]] = defaultdict(list)
     for row in rows:
-        if row.state.pass_rate is not None:
-            rates[row.variant].append(row.state.pass_rate)
+        if (rate := comparable_rate(row.state, plan)) is not None:
+            rates[row.variant].append(rate)
     means = {variant: fmean(values) for variant, values in rates.items()}
     if not means:
         return NO_LEADER

@@ -105,7 +105,6 @@ class Question:
             NO_DIFFERENCE: f"the interval holds {null} and is narrow enough to rule out a large difference",
             CANNOT_TELL: self.too_wide,
             PROVISIONAL: "one seed does not show how much runs of one recipe differ; a second seed does",
-            REFERENCE: "the variant with which all others are compared",
         }
 
     def spread_of(

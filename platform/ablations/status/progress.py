@@ -21,16 +21,13 @@ if TYPE_CHECKING:
 def run_rows(sweep: StartedSweep) -> list[RunRow]:
     """The state of every run of the plan: done with its whole budget, stopped if a rule ended it."""
     stops, slurm, begun = sweep.read_stops(), SlurmStates(sweep.home), _begun(sweep)
-    return [
-        RunRow(
-            variant=variant.name,
-            seed=run.seed,
-            id=run.id,
-            state=_state_in_sweep(sweep, run.id, stops.get(run.id), slurm, begun),
-        )
-        for variant in sweep.plan.variants
-        for run in variant.runs
-    ]
+    rows = []
+    for variant in sweep.plan.variants:
+        for run in variant.runs:
+            state = _state_in_sweep(sweep, run.id, stops.get(run.id), slurm, begun)
+            is_due = begun > 0 or state.state != State.PENDING
+            rows.append(RunRow(variant=variant.name, seed=run.seed, id=run.id, state=state, is_due=is_due))
+    return rows
 
 
 def _begun(sweep: StartedSweep) -> float:

@@ -61,7 +61,9 @@ def test_rich_itself_still_colours_and_moves_the_cursor():
     assert "\x1b[1A" in out.getvalue()
 
 
-@pytest.mark.parametrize(("is_terminal", "said"), [(True, "the ceilings\ncannot-be told\n"), (False, "the ceilings cannot-be told\n")])
+@pytest.mark.parametrize(
+    ("is_terminal", "said"), [(True, "the ceilings\ncannot-be told\n"), (False, "the ceilings cannot-be told\n")]
+)
 def test_sentences_break_between_words_and_on_a_terminal_only(is_terminal, said):
     out = io.StringIO()
     Screen(file=out, width=16, force_terminal=is_terminal, color_system=None).say("the ceilings cannot-be told")

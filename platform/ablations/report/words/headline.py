@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, REFERENCE, Answer
 from ablations.answers.compare import VariantResult
 from ablations.answers.questions import COMPUTE, LEVEL
-from ablations.findings.advice import seeds_by_question, undecided
+from ablations.findings.advice import is_unfinished, seeds_by_question, undecided
 from ablations.findings.results import Results
 from ablations.fit.options import MIN_READINGS
 from ablations.report.words.comparison import ResultRow
@@ -147,7 +147,7 @@ def _cost(results: Results) -> str:
     assert results.comparison is not None
     lines, plan = results.comparison.variants, results.plan
     open_ones = [one for line in lines for one in undecided(line)]
-    if not open_ones or results.comparison.is_provisional:
+    if not open_ones or results.comparison.is_provisional or is_unfinished(results):
         return ""
     num_seeds = min(line.num_seeds for line in lines)
     needed = seeds_by_question(open_ones, num_seeds)
