@@ -159,7 +159,7 @@ def table_line(one: ListedSweep, *, now: float) -> dict[str, object]:
     return {
         "sweep": made_visible(line.name),
         "runs": made_visible(line.problem) or line.state,
-        "compute": line.compute_gpu_hours,
+        "compute": float(f"{line.compute_gpu_hours:.4g}"),
         "counted in": line.compute_name,
         "time left": one.left,
         "highest pass rate": made_visible(one.leader),

@@ -70,7 +70,8 @@ def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
     if verdict == LEVEL.better:
         beating = sum(_level(one).verdict == LEVEL.better for one in lines)
         more = f"; {beating} of {len(lines)} lead" if beating > 1 else ""
-        return f"{called} leads {reference} by {_ahead(best)} in pass rate at equal compute{more}."
+        alone = "" if _level(best).is_held else f", but not with an interval corrected for {len(lines)} comparisons"
+        return f"{called} leads {reference} by {_ahead(best)} in pass rate at equal compute{alone}{more}."
     if verdict == LEVEL.lower:
         one = _level(best)
         estimate, lo, hi = (None if end is None else -end for end in (one.estimate, one.hi, one.lo))
