@@ -26,7 +26,7 @@ UNKNOWN_QUANTITY: dict[Quantity, str] = {
 }
 """Reasons why the runs give no difference at all."""
 PAPER_PARAMETERS = "8 billion"
-CLAIM_HEADINGS = ("the paper says", "here", "the claim", "source")
+CLAIM_HEADINGS = ("claimed", "here", "the claim", "source")
 
 
 def claim_cells(judged: JudgedClaim) -> tuple[str, str, str, str]:
