@@ -28,6 +28,7 @@ from ablations_dashboard.widgets.table import show_table
 MOST_CARDS = 12
 """Limit on sweeps with a card; the table has all."""
 NO_LEADER = "no evaluation yet"
+NOT_COMPARABLE = "see Compare, since some runs have trained beyond the budget"
 
 
 def page_of_compare() -> "st.Page":
@@ -144,8 +145,11 @@ def leader_of(plan: Plan, rows: list[RunRow]) -> str:
     """The leader, `loo-loss, 0.612`, with the highest mean over seeds of the last pass rates."""
     rates: defaultdict[str, list[float]] = defaultdict(list)
     for row in rows:
-        if (rate := comparable_rate(row.state, plan)) is not None:
+        rate = comparable_rate(row.state, plan)
+        if rate is not None:
             rates[row.variant].append(rate)
+        elif row.state.pass_rate is not None:
+            return NOT_COMPARABLE
     means = {variant: fmean(values) for variant, values in rates.items()}
     if not means:
         return NO_LEADER
