@@ -80,13 +80,9 @@ def compute_title(compute_name: str) -> str:
     return "compute" if compute_name == "compute" else f"compute ({compute_name})"
 
 
-NEGATIVE_ZERO = re.compile(r"^-0(?=[.0]*$)")
-
-
 def interval_text(estimate: float | None, lo: float | None, hi: float | None, form: str) -> str:
     """An interval: `0.610 [0.590, 0.633]`. An unbounded end reads `…`; an estimate of None is left out."""
-    texts = (None if number is None else format(number, form) for number in (estimate, lo, hi))
-    return _interval(*(text and NEGATIVE_ZERO.sub("0", text) for text in texts))
+    return _interval(*(None if number is None else format(number, form) for number in (estimate, lo, hi)))
 
 
 def compute_interval_text(estimate: float | None, lo: float | None, hi: float | None) -> str:

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -19,11 +20,10 @@ class Screen(Console):
 
     def say(self, text: str, *, style: str = "") -> None:
         """Print sentences: on a terminal broken between words only, elsewhere each on one line."""
-        lines = map(self._broken, text.split("\n")) if self.is_terminal else [text]
-        self.print("\n".join(lines), style=style, highlight=False, markup=False, soft_wrap=True)
-
-    def _broken(self, line: str) -> str:
-        return textwrap.fill(line, self.width, break_long_words=False, break_on_hyphens=False)
+        if self.is_terminal:
+            fill = partial(textwrap.fill, width=self.width, break_long_words=False, break_on_hyphens=False)
+            text = "\n".join(map(fill, text.split("\n")))
+        self.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render with control characters made visible, except Rich's own control codes, as in a live table."""

@@ -61,7 +61,7 @@ def found_text(judged: JudgedClaim) -> str:
         return UNKNOWN_QUANTITY[judged.claim.of]
     if judged.claim.of == "compute":
         return f"x {interval_text(found.estimate, found.lo, found.hi, '.2f')}"
-    return interval_text(found.estimate, found.lo, found.hi, "+.3f")
+    return interval_text(found.estimate, found.lo, found.hi, "+z.3f")
 
 
 def tally_text(claims: Sequence[JudgedClaim]) -> str:
