@@ -90,7 +90,7 @@ def test_several_objectives_have_a_pareto_front_and_one_is_chosen(monkeypatch, t
 
 def test_of_few_or_equal_trials_no_importance_is_claimed(monkeypatch, tmp_path):
     make_search(tmp_path, make_record(values=((0.5,), (0.6,), (0.4,))))
-    assert "They need 4 trials" in messages(open_page(monkeypatch, tmp_path, "search"))
+    assert "Importances need 4 finished trials" in messages(open_page(monkeypatch, tmp_path, "search"))
 
 
 def test_a_search_without_a_trial_says_what_shows_the_first(monkeypatch, tmp_path):

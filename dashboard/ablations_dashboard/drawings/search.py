@@ -39,7 +39,8 @@ def history_figure(record: SearchRecord, objective: int = 0) -> Figure:
         )
     )
     framed(figure, x="trial", y=title(record.objectives[objective]), height=340)
-    return figure.update_layout(showlegend=True, legend=LEGEND_ABOVE)
+    whole = max(1, len(numbers) // 10)
+    return figure.update_layout(showlegend=True, legend=LEGEND_ABOVE, xaxis_dtick=whole)
 
 
 def importances_figure(found: Mapping[str, float]) -> Figure:

@@ -7,7 +7,7 @@ from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.status.progress import run_rows
-from ablations.status.rows import RunRow, rows_seconds_left, share
+from ablations.status.rows import RunRow, comparable_rate, rows_seconds_left, share
 from ablations.status.table import summary
 from ablations.status.time_left import time_left_text
 from ablations.status.units import unit_lines
@@ -61,7 +61,7 @@ def progress_frame(plan: Plan, rows: list[RunRow]) -> pd.DataFrame:
             "run": row.id,
             "state": str(row.state.state),
             "compute": share(row.state, plan),
-            "pass rate": row.state.pass_rate,
+            "pass rate": comparable_rate(row.state, plan),
             "step": row.state.step,
             "attempt": row.state.attempt,
             "message": made_visible(row.state.said),

@@ -59,7 +59,7 @@ def legend_html(rows: Rows) -> str:
     if not versions:
         return ""
     said = (
-        "their weights are the number below them and their colour"
+        "the number below them, and their colour, is the step of the weights that wrote them"
         if len(versions) > 1
         else f"weights of step {versions[0]}"
     )

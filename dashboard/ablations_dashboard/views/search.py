@@ -86,7 +86,7 @@ def show_found(sweep: StartedSweep, record: SearchRecord) -> None:
         st.error(with_code(str(error)))
         return
     if not found:
-        st.info(f"They need {LEAST_TRIALS} trials that are done and differ.")
+        st.info(f"Importances need {LEAST_TRIALS} finished trials that differ.")
         return
     show_figure(importances_figure(found), key="importances", name=f"{sweep.name}-importances", alt="Importances")
     rough = f" {len(record.ranked)} trials are few for it: with {ENOUGH_TRIALS} it is steadier."

@@ -10,9 +10,10 @@ import streamlit as st
 
 from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
+from ablations.home.plan import Plan
 from ablations.home.started_sweep import read_sweep
 from ablations.status.progress import run_rows
-from ablations.status.rows import RunRow, rows_seconds_left, share
+from ablations.status.rows import RunRow, comparable_rate, rows_seconds_left, share
 from ablations.status.sweeps import SweepLine, ago, sweep_line
 from ablations.status.time_left import time_left_text
 from ablations.terminal.visible import made_visible
@@ -27,6 +28,7 @@ from ablations_dashboard.widgets.table import show_table
 MOST_CARDS = 12
 """Limit on sweeps with a card; the table has all."""
 NO_LEADER = "no evaluation yet"
+NOT_COMPARABLE = "see Compare, since some runs have trained beyond the budget"
 
 
 def page_of_compare() -> "st.Page":
@@ -112,7 +114,7 @@ def read_listed(home: Home, name: str) -> ListedSweep:
         rows = run_rows(sweep)
         return ListedSweep(
             line=sweep_line(home, name),
-            leader=leader_of(rows),
+            leader=leader_of(sweep.plan, rows),
             done=fmean([share(row.state, sweep.plan) for row in rows] or [0.0]),
             seconds_left=rows_seconds_left(sweep.plan, rows),
         )
@@ -139,12 +141,15 @@ def show_sweep_card(one: ListedSweep) -> None:
         st.caption(in_markdown(f"{variants}; {hours} spent; highest pass rate: {one.leader}"))
 
 
-def leader_of(rows: list[RunRow]) -> str:
+def leader_of(plan: Plan, rows: list[RunRow]) -> str:
     """The leader, `loo-loss, 0.612`, with the highest mean over seeds of the last pass rates."""
     rates: defaultdict[str, list[float]] = defaultdict(list)
     for row in rows:
-        if row.state.pass_rate is not None:
-            rates[row.variant].append(row.state.pass_rate)
+        rate = comparable_rate(row.state, plan)
+        if rate is not None:
+            rates[row.variant].append(rate)
+        elif row.state.pass_rate is not None:
+            return NOT_COMPARABLE
     means = {variant: fmean(values) for variant, values in rates.items()}
     if not means:
         return NO_LEADER
@@ -158,7 +163,7 @@ def table_line(one: ListedSweep, *, now: float) -> dict[str, object]:
     return {
         "sweep": made_visible(line.name),
         "runs": made_visible(line.problem) or line.state,
-        "compute": line.compute_gpu_hours,
+        "compute": float(f"{line.compute_gpu_hours:.4g}"),
         "counted in": line.compute_name,
         "time left": one.left,
         "highest pass rate": made_visible(one.leader),

@@ -57,7 +57,7 @@ class Question:
     is_by_law: bool = False
     """True if the number depends on the law beyond the readings, so that the spread is taken under each."""
     form: str
-    """Format of the numbers in tables: "+.3f"."""
+    """Format of the numbers in tables: "+z.3f", of which z leaves out the sign of -0.000."""
     heading: str
     """Heading of the column of numbers: "level − {reference}"."""
     axis: str
@@ -105,7 +105,6 @@ class Question:
             NO_DIFFERENCE: f"the interval holds {null} and is narrow enough to rule out a large difference",
             CANNOT_TELL: self.too_wide,
             PROVISIONAL: "one seed does not show how much runs of one recipe differ; a second seed does",
-            REFERENCE: "the variant with which all others are compared",
         }
 
     def spread_of(

@@ -35,4 +35,5 @@ def ceiling_under(fit: Fit, law: str) -> tuple[float, float]:
     other = next((one for one in fit.alternatives.others if one.family.name == law), None)
     if law == SIGMOID.name or other is None:
         return fit.eq1_A, float(fit.draws.A.var())
-    return float(np.median(other.ceilings)), float(other.ceilings.var())
+    ceilings = other.ceilings.clip(max=fit.settings.highest)  # the family without a ceiling ends at the task's
+    return float(np.median(ceilings)), float(ceilings.var())

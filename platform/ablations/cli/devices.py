@@ -1,6 +1,7 @@
 """The command that plans a cluster: plan. Shows the memory of each device, and the time of a step."""
 
 from dataclasses import asdict
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from ablations.text import duration_text
 if TYPE_CHECKING:
     from scalerl.cluster.step_time import StepTime
     from scalerl.memory.per_device import DevicePlan
+    from scalerl.recipe import ResolvedRecipe
 
 PROMPT_TOKENS = 512
 """Length of the longest prompt, since the data are not read."""
@@ -45,13 +47,13 @@ def plan(
         for one in found
         if not one.fits(accelerator.memory_gb)
     }
-    response = MEAN_SHARE * resolved.generation.max_tokens
+    response, prompt = MEAN_SHARE * resolved.generation.max_tokens, prompt_tokens(resolved)
     took = step_time(
         resolved,
         shape.size,
-        trainers=found[0].devices,
+        trainers=resolved.trainers,
         tensor_parallel=resolved.devices_of_generator,
-        prompt_tokens=PROMPT_TOKENS / 2,
+        prompt_tokens=prompt,
         response_tokens=response,
     )
     if as_json:
@@ -62,11 +64,24 @@ def plan(
         out.print(f"{scale}: {billions}; {accelerator.name} with {accelerator.memory_gb:g} GB", highlight=False)
         out.print(device_table(found, accelerator.memory_gb))
         rollouts = resolved.batch.prompts * resolved.batch.generations
-        out.print(f"\nA step of {rollouts:,} rollouts of {response:,.0f} tokens: {time_text(took)}", highlight=False)
+        tokens = f"{response:,.0f} tokens after prompts of {prompt:,.0f}"
+        out.say(f"\nA step of {rollouts:,} rollouts of {tokens}: {time_text(took)}")
         for role, settings in refused.items():
             out.print(f"[red]refused[/red]: the {role} does not fit; to make it fit, set {settings}", highlight=False)
     if refused:
         raise typer.Exit(FAILED)
+
+
+def prompt_tokens(recipe: "ResolvedRecipe") -> float:
+    """Mean length of a prompt: that of a generated task, else half of the longest that is assumed."""
+    from scalerl.recipe import KSmallest, Modular
+    from scalerl.tasks import make_task
+    from scalerl.tokens import make_tokenizer
+
+    if recipe.model.type == "pretrained" or not all(isinstance(one, KSmallest | Modular) for one in recipe.tasks):
+        return PROMPT_TOKENS / 2
+    tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
+    return fmean(len(prompt.tokens) for one in recipe.tasks for prompt in make_task(one, tokenizer).validation)
 
 
 def device_table(found: "tuple[DevicePlan, ...]", memory_gb: float) -> Listing:

@@ -46,7 +46,8 @@ def cancel_one(started: "StartedSweep", variant: list[str] | None, seed: list[in
             os.kill(pid, signal.SIGTERM)
     done = [f"asked {counted(len(here), 'running run')} to stop"] if here or not cancelled else []
     done += [f"cancelled {counted(len(cancelled), 'Slurm job')}"] if cancelled else []
-    tell(f"{started.name}: {', '.join(done)}; to resume from the checkpoints, run `platform sweep FILE`")
+    command = started.plan.command or "platform sweep FILE"
+    tell(f"{started.name}: {', '.join(done)}; to resume from the checkpoints, run `{command}`")
     if others:
         tell(f"{counted(len(others), 'run')} not cancelled: another sweep submitted the job")
     known = {*cancelled, *others}

@@ -26,10 +26,10 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
         resumed = resume(study, sweep)
         sweep, search = resumed.sweep, resumed.record
     plan, rows = sweep.plan, run_rows(sweep)
+    num_to_come = search.num_to_come * len(study.sweep.seeds) if search else 0
+    left = left_to_train(plan, rows) + num_to_come * plan.budget_gpu_hours
     overrides = {variant.name: variant.overrides for variant in plan.variants}
     if as_json:
-        num_to_come = search.num_to_come * len(study.sweep.seeds) if search else 0
-        of_trials_to_come = num_to_come * plan.budget_gpu_hours
         runs = [
             {
                 "variant": row.variant,
@@ -45,7 +45,7 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
             {
                 "sweep": plan.sweep,
                 "budget_gpu_hours": plan.budget_gpu_hours,
-                "left_gpu_hours": left_to_train(plan, rows) + of_trials_to_come,
+                "left_gpu_hours": left,
                 "compute_name": plan.compute_name,
                 "stop": plan.stop,
                 "search": search and search.to_json(),
@@ -68,7 +68,6 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
 
         out.print(space_table(search), to_come_text(search, len(study.sweep.seeds), plan.compute_name), sep="\n")
     rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
-    left = left_to_train(plan, rows)
     out.say(
         f"{counted(len(rows), 'run')}{at_scale(study.scale)}, {plan.budget_gpu_hours:g} {plan.compute_name} each"
         f"{rules}; {four_digits(left)} left to train{spent_here_text(sweep, left)}"

@@ -91,7 +91,10 @@ def sweep(
     if several and not any((*codes, dry_run, executor == "slurm")):
         from ablations.cli.ladder import ladder
 
-        ladder([str(file)], home=home)
+        try:
+            ladder([str(file)], home=home)
+        except AblationsError as error:  # the runs are trained all the same
+            warn(f"no ladder: {error}")
     if code := max(codes):
         raise typer.Exit(code)
 
@@ -150,9 +153,9 @@ def sweep_once(
 def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
     from rich.console import Console
 
+    from ablations.cli.shown_comparison import show_tables
     from ablations.findings.results import read_results
     from ablations.report.page import write_report
-    from ablations.report.tables import comparison_table
     from ablations.report.words.comparison import answers, unkept_results_note
     from ablations.search.record import read_search
     from ablations.terminal.progress_bar import progress_bar
@@ -164,7 +167,7 @@ def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
     if as_json:
         print_json(results.to_json() | ({"search": search.to_json()} if search else {}))
     elif search is None:
-        out.print(comparison_table(results))
+        show_tables(results, out)
         for text in ("", *answers(results), ""):
             out.say(text)
     else:

@@ -7,16 +7,30 @@ from ablations.cli.options import console, say_pages, tell
 
 if TYPE_CHECKING:
     from ablations.findings.results import Results
+    from ablations.terminal.screen import Screen
 
 MOST_CELLS = 16
 """Maximum number of cells of a grid whose tables are shown by default."""
 
 
 def show_comparison(results: "Results", *, explain: bool = False, hours: bool = False) -> None:
-    """Print the table, on request its explanation and the hours spent, and the command for the dashboard."""
-    from ablations.report.tables import comparison_table, explanation, grid_listings, hours_table, marks_said
+    """Print the tables, on request their explanation and the hours spent, and the command for the dashboard."""
+    from ablations.report.tables import explanation, hours_table
 
     out = console()
+    show_tables(results, out, explain=explain)
+    for text in filter(None, explanation(results) if explain else ()):
+        out.say(text)
+    if hours:
+        out.print("", hours_table(results) or "No run has logged where its device hours went.", sep="\n")
+    if results.sweep:
+        say_pages(results.sweep.home, out)
+
+
+def show_tables(results: "Results", out: "Screen", *, explain: bool = False) -> None:
+    """Print the variants, and the cells and main effects of a grid; with `explain` also those of a large grid."""
+    from ablations.report.tables import comparison_table, grid_listings, marks_said
+
     table = comparison_table(results)
     if explain:
         table.notes = [marks_said(results)]  # the explanation has the others in full
@@ -26,12 +40,6 @@ def show_comparison(results: "Results", *, explain: bool = False, hours: bool = 
     for one in [*(cells for cells in of_cells if cells and is_small and cells.fits(out.width)), effects]:
         if one is not None:
             out.print("", one, sep="\n")
-    for text in filter(None, explanation(results) if explain else ()):
-        out.say(text)
-    if hours:
-        out.print("", hours_table(results) or "No run has logged where its device hours went.", sep="\n")
-    if results.sweep:
-        say_pages(results.sweep.home, out)
 
 
 def write_sheet(results: "Results", place: str) -> None:

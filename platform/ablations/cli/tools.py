@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import Field
+from pydantic import Field, create_model
 
 from ablations import __version__
 from ablations.cli.options import SCHEMA, WRONG_INPUT
@@ -45,13 +46,11 @@ class Tools:
     most_compute: float | None
 
     def server(self) -> MCPServer:
-        server = MCPServer("ablations", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
         asking = (self.list_sweeps, self.show, self.dry_run, self.design, self.status, self.compare, self.forecast)
-        for tool in asking:
-            _add(server, tool, ToolAnnotations(read_only_hint=True))
+        tools = [_tool(one, ToolAnnotations(read_only_hint=True)) for one in asking]
         if self.most_compute is not None:
-            _add(server, self.sweep, ToolAnnotations(read_only_hint=False, destructive_hint=False))
-        return server
+            tools.append(_tool(self.sweep, ToolAnnotations(read_only_hint=False, destructive_hint=False)))
+        return MCPServer("ablations", tools=tools, version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
 
     def list_sweeps(self) -> CallToolResult:
         """List the sweeps of the home folder with their progress and cost."""
@@ -202,8 +201,13 @@ def shell_words(arguments: Sequence[str | None], **options: Any) -> list[str]:
     return [*line, "--", *(one for one in arguments if one is not None)]
 
 
-def _add(server: MCPServer, tool: Callable[..., CallToolResult], annotations: ToolAnnotations) -> None:
-    server.add_tool(tool, annotations=annotations, structured_output=False)
+def _tool(function: Callable[..., CallToolResult], annotations: ToolAnnotations) -> Tool:
+    """The function as a tool that refuses arguments that it does not have, where the library leaves them out."""
+    tool = Tool.from_function(function, annotations=annotations, structured_output=False)
+    known = tool.fn_metadata.arg_model
+    tool.fn_metadata.arg_model = create_model(known.__name__, __base__=known, __cls_kwargs__={"extra": "forbid"})
+    tool.parameters = tool.fn_metadata.arg_model.model_json_schema(by_alias=True)
+    return tool
 
 
 def _result(*texts: str, is_error: bool = False) -> CallToolResult:

@@ -29,8 +29,10 @@ def find_file(kind: FileKind, name: str, *, named_at: Place, sweep: Path | None 
             return path
     if is_path:
         near = {str(Path(name).with_name(other.name)) for path in candidates for other in yaml_files(path.parent)}
-        raise named_at.error(f"no file {name}", did_you_mean(name, sorted(near), "files"))
-    raise named_at.error(f"unknown {kind} '{name}'", did_you_mean(name, sorted(files_of(kind, sweep)), _PLURALS[kind]))
+        if near:
+            raise named_at.error(f"no file {name}", did_you_mean(name, sorted(near), "files"))
+    right = did_you_mean(Path(name).stem if is_path else name, sorted(files_of(kind, sweep)), _PLURALS[kind])
+    raise named_at.error(f"no file {name}" if is_path else f"unknown {kind} '{name}'", right)
 
 
 def files_of(kind: FileKind, sweep: Path | None = None) -> dict[str, Path]:

@@ -35,6 +35,8 @@ def undecided(line: VariantResult) -> list[Answer]:
 
 def advice(results: Results) -> str:
     """Advice for the whole comparison, with the command that lists designs; empty if no question is open."""
+    if is_unfinished(results):
+        return ""
     if _is_provisional(results):
         if results.sweep is None:
             return "One seed decides nothing: add a second seed for every variant."
@@ -54,6 +56,8 @@ def advice(results: Results) -> str:
 
 def short_advice(results: Results) -> str:
     """The same on one line: `To decide level, compute: 6 seeds; ceiling: at least twice the budget.`"""
+    if is_unfinished(results):
+        return ""
     if _is_provisional(results):
         more = f"`seeds: {_more_seeds(results)}`" if results.sweep else "a second seed for every variant"
         return f"One seed decides nothing; {more} would."
@@ -61,6 +65,11 @@ def short_advice(results: Results) -> str:
     said = [f"{', '.join(enough)}: {max(enough.values())} seeds"] if enough else []
     said += [f"{', '.join(by_compute)}: at least twice the budget"] if by_compute else []
     return f"To decide {'; '.join(said)}." if said else ""
+
+
+def is_unfinished(results: Results) -> bool:
+    """True if runs have not reached the budget, so that what would decide an open question is not known yet."""
+    return any(remark.kind == "unfinished" for remark in results.remarks)
 
 
 def _lines(results: Results) -> Sequence[VariantResult]:

@@ -58,9 +58,9 @@ def known_of_home(home: Home, scale: str, reference: AnyRecipe, task: str | None
 
 
 def _earlier_runs(home: Home, scale: str, reference: AnyRecipe, task: str | None) -> Iterator[EarlierRun]:
-    """Every run with a fit, once; lazily, so that no more runs are fitted than needed."""
+    """Every run with a fit, once, by the plan that fits most of it; lazily, so that no more are fitted than needed."""
     like, seen = reference.canonical(*SAME), set[str]()
-    for plan in plans_of(home, scale):
+    for plan in sorted(plans_of(home, scale), key=lambda plan: plan.fit_to_gpu_hours, reverse=True):
         settings = replace(plan.fit_settings, task=task)
         for variant in plan.variants:
             for run in variant.runs:

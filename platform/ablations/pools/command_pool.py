@@ -162,17 +162,21 @@ class CommandPool:
         for run_id in [run_id for run_id in self._waiting if run_id in self.cancelled]:
             del self._waiting[run_id]
         self._ask_to_stop(run_id for run_id in self._running if run_id in self.cancelled)
+        if len(self._running) >= self.jobs:
+            return
+        states = {run_id: read_state(self.home.run(run_id), budget) for run_id, budget in self._waiting.items()}
+        # Those that a killed sweep left training on this machine, or another sweep trains here, take places too.
+        training = self._running.keys() | {run_id for run_id, state in states.items() if state.pid is not None}
         for run_id, budget_gpu_hours in list(self._waiting.items()):
-            if len(self._running) >= self.jobs:
-                return
-            state = read_state(self.home.run(run_id), budget_gpu_hours).state
+            state = states[run_id].state
             if state.is_finished:  # another sweep has finished the run
                 del self._waiting[run_id]
-            elif state != State.RUNNING and run_id not in self._running:
+            elif state != State.RUNNING and run_id not in self._running and len(training) < self.jobs:
                 del self._waiting[run_id]
                 job = self.site.start(run_id, budget_gpu_hours)
                 self._running[run_id] = _Submission(job=job, budget_gpu_hours=budget_gpu_hours)
-            # Otherwise another sweep trains the run, or this one does to a smaller budget; check again later.
+                training.add(run_id)
+            # Otherwise there is no place, another sweep trains it, or this one does to a smaller budget; check later.
 
     def _reap(self) -> list[Ended]:
         """Drop jobs that ended; returns those whose process was killed."""

@@ -73,7 +73,7 @@ def document_of(results: Results, *, now: datetime, ladder: ScaleLadder | None =
         remarks=results.remarks,
         task=task_of_sweep(results.sweep),
         findings=tuple(sentence(ResultRow(results=results, variant=one)) for one in results.variants),
-        advice=advice(results),
+        advice=advice(results).replace("`", ""),
         changes=tuple((one.name, results.changes(one.name)) for one in results.variants if one.overrides),
         headings=tuple(column.heading for column in shown),
         rows=tuple(map(tuple, rows_of(results, shown))),

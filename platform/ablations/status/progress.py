@@ -20,17 +20,14 @@ if TYPE_CHECKING:
 
 def run_rows(sweep: StartedSweep) -> list[RunRow]:
     """The state of every run of the plan: done with its whole budget, stopped if a rule ended it."""
-    stops, slurm = sweep.read_stops(), SlurmStates(sweep.home)
-    return [
-        RunRow(
-            variant=variant.name,
-            seed=run.seed,
-            id=run.id,
-            state=_state_in_sweep(sweep, run.id, stops.get(run.id), slurm),
-        )
-        for variant in sweep.plan.variants
-        for run in variant.runs
-    ]
+    stops, slurm, is_swept = sweep.read_stops(), SlurmStates(sweep.home), sweep.is_at_work
+    rows = []
+    for variant in sweep.plan.variants:
+        for run in variant.runs:
+            state = _state_in_sweep(sweep, run.id, stops.get(run.id), slurm)
+            is_due = is_swept or state.state != State.PENDING
+            rows.append(RunRow(variant=variant.name, seed=run.seed, id=run.id, state=state, is_due=is_due))
+    return rows
 
 
 def _state_in_sweep(sweep: StartedSweep, run_id: str, stopped: Stopped | None, slurm: SlurmStates) -> RunState:

@@ -9,6 +9,9 @@ from ablations.home.plan import Plan
 from ablations.home.state import HEARTBEAT_LIMIT_S, RunState, State
 from ablations.status.time_left import sweep_seconds_left
 
+BEYOND = 1.1
+"""Fraction of the budget that the last step of a run does not exceed."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow:
@@ -21,6 +24,8 @@ class RunRow:
     seed: int
     id: str
     state: RunState
+    is_due: bool = True
+    """False for a pending run while no `platform sweep` is at work on this machine, which would start it."""
 
     @property
     def name(self) -> str:
@@ -31,6 +36,11 @@ class RunRow:
 def share(state: RunState, plan: Plan) -> float:
     """Compute spent as a fraction of the budget, at most 1."""
     return min(1.0, state.compute_gpu_hours / plan.budget_gpu_hours)
+
+
+def comparable_rate(state: RunState, plan: Plan) -> float | None:
+    """The last pass rate; None if the run has trained well beyond the budget, as another sweep may have asked."""
+    return state.pass_rate if state.compute_gpu_hours < BEYOND * plan.budget_gpu_hours else None
 
 
 def spent(rows: Sequence[RunRow]) -> float:
@@ -48,8 +58,8 @@ def left_to_train(plan: Plan, rows: Sequence[RunRow]) -> float:
 
 
 def rows_seconds_left(plan: Plan, rows: Sequence[RunRow]) -> float | None:
-    """Seconds until the whole sweep has ended (`ablations.status.time_left`); None if unknown."""
-    return sweep_seconds_left([row.state for row in rows], plan.budget_gpu_hours, time.time())
+    """Seconds until all runs that are due have ended (`ablations.status.time_left`); None if unknown."""
+    return sweep_seconds_left([row.state for row in rows if row.is_due], plan.budget_gpu_hours, time.time())
 
 
 def is_going_on(states: Sequence[RunState], *, is_swept: bool, now: float) -> bool:

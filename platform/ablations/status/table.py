@@ -13,7 +13,7 @@ from rich.text import Text
 from ablations.home.plan import Plan
 from ablations.home.state import State
 from ablations.status.failures import Failure
-from ablations.status.rows import RunRow, rows_seconds_left, share, spent
+from ablations.status.rows import RunRow, comparable_rate, rows_seconds_left, share, spent
 from ablations.status.time_left import end_text, seconds_left, time_left_text
 from ablations.terminal.listing import Cell, Column, Kind, Listing
 from ablations.terminal.short_names import legend
@@ -129,8 +129,9 @@ def _columns(
     columns["state"] = [_styled(state.state) for state in states]
     if shown:
         columns["compute"] = [f"{share(state, plan):.0%}" for state in states]
-    if any(state.pass_rate is not None for state in states):
-        columns["pass rate"] = ["" if state.pass_rate is None else f"{state.pass_rate:.3f}" for state in states]
+    rates = [comparable_rate(state, plan) for state in states]
+    if any(rate is not None for rate in rates):
+        columns["pass rate"] = ["" if rate is None else f"{rate:.3f}" for rate in rates]
     if any(state.attempt > 1 for state in states):
         columns["attempt"] = [str(state.attempt or "") for state in states]
     if any(state.state == State.RUNNING for state in states):
@@ -190,6 +191,8 @@ def outlook(plan: Plan, rows: Sequence[RunRow], *, now: datetime | None) -> str:
     seconds = rows_seconds_left(plan, rows)
     end = "" if now is None or seconds is None else f"; {end_text(seconds, now)}"
     four_digits = float(f"{spent(rows):.4g}")
+    if idle := sum(not row.is_due for row in rows):
+        end += f"; {counted(idle, 'pending run')} will start only with `{plan.command or 'platform sweep FILE'}`"
     return f"{four_digits:,.10g} {plan.compute_name} so far{end}"
 
 

@@ -34,6 +34,8 @@ def balanced_pairs(pairs: Sequence[TwoChanges], number: int) -> list[TwoChanges]
 
 def balance_text(pairs: Sequence[TwoChanges], possible: Sequence[TwoChanges]) -> str:
     """How many of the possible pairs these are: `10 of 45 pairs of changes, each change in 2 of them`."""
+    if len(possible) == 1:
+        return "the only pair of changes"
     counts = Counter(chain.from_iterable(pairs))
     every = [counts[change] for change in dict.fromkeys(chain.from_iterable(possible))]
     least, most = min(every), max(every)

@@ -261,15 +261,17 @@ def _add(draft: Draft, reference: Variant, variants: dict[str, Variant], names: 
             f"attention is {found}, but {of_reference} for the reference, so their compute is not comparable",
             "start the sweep once with each setting of attention, with --set",
         )
-    twin = names.setdefault(recipe.canonical_json(), draft.name)
+    identity = recipe.canonical_json()
+    twin = names.get(identity)
     if twin == reference.name:
         if draft.may_be_reference:
             return
         raise draft.place.error(f"no effect: this is '{twin}' itself", "remove it, or set another value")
     if draft.name in variants:
         raise draft.place.error(f"a second variant is named '{draft.name}'", "rename one")
-    if twin != draft.name:
+    if twin is not None:
         raise draft.place.error(f"'{draft.name}' is the same recipe as '{twin}'", "remove one of them")
+    names[identity] = draft.name
     overrides = changes_of(recipe, reference.recipe, settings)
     variants[draft.name] = Variant(name=draft.name, overrides=overrides, recipe=recipe, axes=draft.axes)
 

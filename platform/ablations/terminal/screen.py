@@ -1,6 +1,8 @@
 """The console on which every command prints; no printed text can control the terminal (`made_visible`)."""
 
+import textwrap
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -18,8 +20,10 @@ class Screen(Console):
 
     def say(self, text: str, *, style: str = "") -> None:
         """Print sentences: on a terminal broken between words only, elsewhere each on one line."""
-        options: dict[str, Any] = {"crop": False, "overflow": "ignore"} if self.is_terminal else {"soft_wrap": True}
-        self.print(text, style=style, highlight=False, markup=False, **options)
+        if self.is_terminal:
+            fill = partial(textwrap.fill, width=self.width, break_long_words=False, break_on_hyphens=False)
+            text = "\n".join(map(fill, text.split("\n")))
+        self.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render with control characters made visible, except Rich's own control codes, as in a live table."""

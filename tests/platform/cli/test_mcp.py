@@ -61,18 +61,23 @@ def test_tools_give_the_documents_and_the_errors_of_the_commands(tmp_path):
             ("compare", {"sweeps": ["loo"], "reference": "scalerl", "paper": True}),
             ("dry_run", {"file": "sweeps/demo.yaml", "budget": "3"}),
             ("status", {"sweep": "lo"}),
+            ("compare", {"sweep": "loo"}),
             ("sweep", {"file": "sweeps/demo.yaml"}),
         ]
         names = {tool.name for tool in (await client.list_tools()).tools}
         return names, [await client.call_tool(*call) for call in calls]
 
-    names, (compared, planned, unknown, refused) = session(tmp_path, talk, "--allow-sweeps", "--most-compute", "11249")
+    names, (compared, planned, unknown, misnamed, refused) = session(
+        tmp_path, talk, "--allow-sweeps", "--most-compute", "11249"
+    )
     assert names == {"list_sweeps", "show", "dry_run", "design", "status", "compare", "forecast", "sweep"}
     assert answer(compared) == json.loads(printed(tmp_path, "compare", "loo", "--paper", "--json").stdout)
     plan = answer(planned)
     assert (len(plan["runs"]), plan["left_gpu_hours"], plan["compute_name"]) == (6, 6 * 1875, "modelled GPU-hours")
     assert unknown.is_error
     assert f"error: {unknown.content[0].text}\n" == printed(tmp_path, "status", "lo").stderr
+    assert misnamed.is_error
+    assert "sweep\n  Extra inputs are not permitted" in misnamed.content[0].text
     assert refused.is_error
     assert "11250 modelled GPU-hours are left to train, and this server allows 11249;" in refused.content[0].text
     assert [path.name for path in (tmp_path / "sweeps").iterdir()] == ["loo"]

@@ -93,3 +93,14 @@ def test_a_run_of_two_sweeps_counts_once_and_a_broken_plan_is_left_out(home, stu
     copied.plan_file("broken").write_text("{")
     again = known_of_home(copied, "smoke", study.reference.recipe, None)
     assert (again.num_runs, again.spread) == (known.num_runs, known.spread)
+
+
+def test_a_shorter_study_of_the_same_runs_takes_nothing_from_what_they_say(tmp_path, home, study, known):
+    copied = Home(tmp_path / "copy")
+    shutil.copytree(home.path, copied.path)
+    whole = read_sweep(copied, copied.sweep_names()[0]).plan
+    short = replace(whole, sweep="a", budget_gpu_hours=BUDGET / 4, fit_to_gpu_hours=BUDGET / 4)
+    StartedSweep(home=copied, plan=short).write_plan()
+    assert copied.sweep_names()[0] == "a"
+    again = known_of_home(copied, "smoke", study.reference.recipe, None)
+    assert np.array_equal(again.law(np.array([BUDGET])), known.law(np.array([BUDGET])))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from curves import curve_of, eq1, noisy, readings
 
+from ablations.answers.one_law import ceiling_under
 from ablations.errors import AblationsError
 from ablations.fit.fitting import fit_curve
 
@@ -37,6 +38,13 @@ def test_a_curve_that_has_a_lower_bound_only_gets_an_upper_end(seed):
     assert known.eq1_hi <= 0.65
     assert known.draws.A.max() <= 0.65
     assert known.ceiling.draws.max() <= 0.65
+
+
+def test_a_law_without_a_ceiling_ends_at_the_known_one():
+    compute = np.geomspace(100, 2000, 12)
+    fit = fit_curve(curve_of(0.1 + 0.13 * np.log(compute / 100), 0, compute, sd=0.004), ceiling=0.65)
+    assert fit.alternatives.weights["log-linear"] > 0.1
+    assert ceiling_under(fit, "log-linear") == pytest.approx((0.65, 0.0))
 
 
 def test_the_verdict_is_of_the_width_in_pass_rate():

@@ -123,6 +123,22 @@ def test_a_run_that_a_killed_sweep_left_training_is_asked_to_stop_too(tmp_path, 
         assert process.wait(timeout=10) == -signal.SIGTERM
 
 
+def test_a_run_that_a_killed_sweep_left_training_takes_one_of_the_places(tmp_path, paused, monkeypatch):
+    left, *others = (variant.runs[0].id for variant in paused.plan.variants)
+    pool, begun = replace(pool_of(paused.home, tmp_path), jobs=1), []
+    job = SimpleNamespace(done=lambda: True, is_lost=False, why="")
+    monkeypatch.setattr(pool.site, "start", lambda run_id, _: begun.append(run_id) or job)
+    for run_id in (*others, left):
+        pool.add(run_id, BUDGET)
+    events = pool.work()
+    with left_behind(paused.home, left):
+        next(events)
+        assert begun == []
+    next(events)
+    assert begun == others[:1]
+    events.close()
+
+
 def test_a_sweep_that_starts_again_asks_the_runs_it_had_stopped(tmp_path, monkeypatch):
     monkeypatch.setattr(train_missing.Tracker, "finish", lambda *_: None)
     home = make_home(tmp_path, fraction=0.9, state="cancelled").home

@@ -10,9 +10,10 @@ from ablations.report.words.headline import headline
 from ablations.study.resolve import load_resolved
 
 
-def with_level(results, name, verdict, estimate, lo, hi):
-    """The results with another level of a variant."""
-    return with_line(results, name, answers={"level": {"verdict": verdict, "estimate": estimate, "lo": lo, "hi": hi}})
+def with_level(results, name, verdict, estimate, lo, hi, *, joint_verdict=None):
+    """The results with another level of a variant; without `joint_verdict` the joint interval says the same."""
+    level = {"verdict": verdict, "joint_verdict": joint_verdict or verdict, "estimate": estimate, "lo": lo, "hi": hi}
+    return with_line(results, name, answers={"level": level})
 
 
 SLOWER = "loo-loss and loo-curriculum need 1.49 to 1.64 times the compute of scalerl to the same pass rate."
@@ -42,6 +43,8 @@ def test_the_best_of_those_that_beat_the_reference_leads_with_what_it_changes(de
     assert headline(both)[0] == (
         "loo-loss (loss.type = dapo) leads scalerl by 0.050 [0.030, 0.070] in pass rate at equal compute; 2 of 2 lead."
     )
+    alone = with_level(decided, "loo-loss", "level up", 0.05, 0.03, 0.07, joint_verdict="cannot tell")
+    assert headline(alone)[0].endswith("at equal compute, but not with an interval corrected for 2 comparisons.")
 
 
 def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(decided):

@@ -1,5 +1,6 @@
 """How long a run and a sweep still take: numbers worked out by hand."""
 
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -7,8 +8,10 @@ import pytest
 from fixtures_home import make_home
 
 from ablations.home.state import RunState, State
+from ablations.running.run_sweep import locked
 from ablations.status.progress import run_rows, to_json
 from ablations.status.rows import is_going_on
+from ablations.status.table import outlook
 from ablations.status.time_left import end_text, seconds_for, seconds_left, sweep_seconds_left, time_left_text
 
 
@@ -101,6 +104,20 @@ def test_the_status_of_a_sweep_has_the_seconds_of_every_run_that_trains(tmp_path
     assert data["seconds_left"] == pytest.approx(600)
     assert (data["compute_gpu_hours"], data["compute_name"]) == (1500.0, "modelled GPU-hours")
     assert third not in {run["id"] for run in data["runs"] if run["seconds_left"]}
+
+
+def test_a_pending_run_counts_only_while_a_sweep_is_at_work_which_starts_it(tmp_path):
+    sweep = make_home(tmp_path, fraction=0.25, state="running")
+    first, second, third = (sweep.run(run.id) for variant in sweep.plan.variants for run in variant.runs)
+    for folder, seconds in ((first, 100.0), (second, 200.0)):
+        folder.write_status(replace(folder.read_status(), wall_s=seconds))
+    shutil.rmtree(third.path)
+    with locked(sweep):  # after 300 s at the mean of 0.2 and 0.4 s a GPU-hour, 2000 GPU-hours
+        assert to_json(sweep.plan, run_rows(sweep))["seconds_left"] == pytest.approx(900)
+    rows = run_rows(sweep)
+    assert to_json(sweep.plan, rows)["seconds_left"] == pytest.approx(600)
+    said = outlook(sweep.plan, rows, now=None)
+    assert said.endswith("so far; 1 pending run will start only with `platform sweep sweeps/loo.yaml`")
 
 
 @pytest.mark.parametrize(

@@ -59,3 +59,12 @@ def test_rich_itself_still_colours_and_moves_the_cursor():
     screen.print(Text("red", style="red"))
     assert "\x1b[31mred\x1b[0m" in out.getvalue()
     assert "\x1b[1A" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "said"), [(True, "the ceilings\ncannot-be told\n"), (False, "the ceilings cannot-be told\n")]
+)
+def test_sentences_break_between_words_and_on_a_terminal_only(is_terminal, said):
+    out = io.StringIO()
+    Screen(file=out, width=16, force_terminal=is_terminal, color_system=None).say("the ceilings cannot-be told")
+    assert out.getvalue() == said

@@ -26,7 +26,7 @@ UNKNOWN_QUANTITY: dict[Quantity, str] = {
 }
 """Reasons why the runs give no difference at all."""
 PAPER_PARAMETERS = "8 billion"
-CLAIM_HEADINGS = ("the paper says", "here", "the claim", "source")
+CLAIM_HEADINGS = ("claimed", "here", "the claim", "source")
 
 
 def claim_cells(judged: JudgedClaim) -> tuple[str, str, str, str]:
@@ -61,7 +61,7 @@ def found_text(judged: JudgedClaim) -> str:
         return UNKNOWN_QUANTITY[judged.claim.of]
     if judged.claim.of == "compute":
         return f"x {interval_text(found.estimate, found.lo, found.hi, '.2f')}"
-    return interval_text(found.estimate, found.lo, found.hi, "+.3f")
+    return interval_text(found.estimate, found.lo, found.hi, "+z.3f")
 
 
 def tally_text(claims: Sequence[JudgedClaim]) -> str:

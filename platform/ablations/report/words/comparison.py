@@ -147,7 +147,8 @@ def sentence(row: ResultRow) -> str:
         return f"{variant.name}: {said}. " + ("; ".join(variant.reasons) or f"{reference} has no fit") + "."
     ceiling = f"{f'A {row.A}' if compared.asymptote.rises else row.A} ({counted(len(variant.fits), 'seed')})"
     if row.is_reference:
-        said = [f"{variant.name}, the reference: {'; '.join([*first, ceiling])}", f"fit: {compared.verdict}"]
+        level = [f"level {row.level}"] if row.level else []
+        said = [f"{variant.name}, the reference: {'; '.join([*first, *level, ceiling])}", f"fit: {compared.verdict}"]
     else:
         reference_seeds = counted(len(results.variant(reference).fits), "seed")
         said = [f"{variant.name}: {'; '.join([*first, verdicts_said(compared)])}. {ceiling}"]

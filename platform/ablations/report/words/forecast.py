@@ -30,7 +30,7 @@ def budget_rows(found: "SweepForecast", index: int) -> list[dict[str, str]]:
             {
                 "variant": one.variant,
                 "pass rate": interval_text(at.estimate, at.lo, at.hi, ".3f"),
-                f"− {found.reference}": interval_text(less.estimate, less.lo, less.hi, "+.3f") if less else "",
+                f"− {found.reference}": interval_text(less.estimate, less.lo, less.hi, "+z.3f") if less else "",
                 "P(wins)": f"{outlook.chance.wins:.2f}",
                 "compute for +0.01": computes_text(outlook.cost_of_a_point),
             }

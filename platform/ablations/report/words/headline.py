@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, REFERENCE, Answer
 from ablations.answers.compare import VariantResult
 from ablations.answers.questions import COMPUTE, LEVEL
-from ablations.findings.advice import seeds_by_question, undecided
+from ablations.findings.advice import is_unfinished, seeds_by_question, undecided
 from ablations.findings.results import Results
 from ablations.fit.options import MIN_READINGS
 from ablations.report.words.comparison import ResultRow
@@ -70,7 +70,8 @@ def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
     if verdict == LEVEL.better:
         beating = sum(_level(one).verdict == LEVEL.better for one in lines)
         more = f"; {beating} of {len(lines)} lead" if beating > 1 else ""
-        return f"{called} leads {reference} by {_ahead(best)} in pass rate at equal compute{more}."
+        alone = "" if _level(best).is_held else f", but not with an interval corrected for {len(lines)} comparisons"
+        return f"{called} leads {reference} by {_ahead(best)} in pass rate at equal compute{alone}{more}."
     if verdict == LEVEL.lower:
         one = _level(best)
         estimate, lo, hi = (None if end is None else -end for end in (one.estimate, one.hi, one.lo))
@@ -147,7 +148,7 @@ def _cost(results: Results) -> str:
     assert results.comparison is not None
     lines, plan = results.comparison.variants, results.plan
     open_ones = [one for line in lines for one in undecided(line)]
-    if not open_ones or results.comparison.is_provisional:
+    if not open_ones or results.comparison.is_provisional or is_unfinished(results):
         return ""
     num_seeds = min(line.num_seeds for line in lines)
     needed = seeds_by_question(open_ones, num_seeds)
