@@ -44,7 +44,8 @@ def cancel_one(started: "StartedSweep", variant: list[str] | None, seed: list[in
     for pid in here:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-    done = [f"asked {counted(len(here), 'running run')} to stop"] if here or not cancelled else []
+    asked = f"asked {counted(len(here), 'running run')} to stop" if here else "no run was training here"
+    done = [asked] if here or not cancelled else []
     done += [f"cancelled {counted(len(cancelled), 'Slurm job')}"] if cancelled else []
     command = started.plan.command or "platform sweep FILE"
     tell(f"{started.name}: {', '.join(done)}; to resume from the checkpoints, run `{command}`")

@@ -111,7 +111,7 @@ def _noisy_evaluation(history: History) -> SymptomSince | None:
         f"one evaluation of {number} {'prompts' if prompts else 'answers'} has a standard error of {error:.3f}, so "
         f"differences below {2 * math.sqrt(2) * error:.2f} are noise"
     )
-    return Symptom(text=text, change="raise validation_prompts of the task, or evaluation.samples"), None
+    return Symptom(text=text, change="hold out more prompts of the task, or raise evaluation.samples"), None
 
 
 def _contradicted(history: History) -> SymptomSince | None:

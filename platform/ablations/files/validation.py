@@ -31,7 +31,7 @@ _RIGHT = {
     "string_type": "must be a string; put it in quotes if it looks like a number",
     "too_long": "must have at most {max_length} entries",
     "too_short": "must have at least {min_length} entry",
-    "tuple_type": "must be a list",
+    "tuple_type": "must be a list, as in [a, b]",
 }
 """Advice, by pydantic's error type."""
 
