@@ -130,9 +130,8 @@ def _of_a_phrase(text: str) -> str:
 
 
 def without_thought(response: str) -> str:
-    """The response without what the model itself wrote from <think> to the last </think>, what is struck out or
-    commented out, and an answer that is taken back; a thought that never ends hides the rest, unless that ends with a
-    box."""
+    """The response without what stands from <think> to the last </think>, is struck out, in a comment or taken back; a
+    thought that never ends hides the rest, unless that ends with a box."""
     before, opened, rest = response.partition("<think")
     _, closed, after = rest.rpartition("</think")
     if closed:

@@ -95,6 +95,7 @@ _LETTER = re.compile(
     r"|(?P<d>[A-J])[).]\s*(?=[-\d\\]))[\s.:]*(?P<rest>[^\s+*/^_=<>,|)].*)"
 )
 _LETTER_INSIDE = re.compile(rf"{TEXT}\{{\s*\(?([A-J])[).:]\)?\s+(?P<rest>[^{{}}]+)\}}")
+_ANOTHER_LETTER = re.compile(r"(?<![\w\\])\([A-J]\)|\b(?:or|and)\b\W*(?:\\text\w*\W+)?[A-J]\b")
 _MODULUS = re.compile(
     rf"\s*(?:\\pmod\s*\{{?(?P<a>[\w\\]+)\}}?|\(\s*(?:{TEXT}\{{\s*)?\\?mod\s*(?:ulo\s*)?\}}?\s*\{{?(?P<b>\w+)\}}?\s*\}}?\s*\))$"
 )
@@ -179,7 +180,7 @@ def read(answer: str) -> ParsedAnswer:
         letter = next(one for one in found.groups() if one)
         rest = found["rest"] if found.re is _LETTER else rf"\text{{{found['rest']}}}"
         body = _read(tidy(rest))
-        if not (body.words and not body.is_text):  # such as A) x, a choice of symbols only beside a value
+        if (body.is_text or not body.words) and not _ANOTHER_LETTER.search(rest):  # A) x is a choice of symbols
             return replace(body, text=_whole(text), letter=letter, body=body)
     return _read(text)
 

@@ -7,8 +7,8 @@ of C++ and C#. Dates, amounts, lists and abbreviations may be written in other w
 
 The text compared is, after the thinking part, the last \boxed{}, else text tagged <answer>, else the text after the
 last "answer is" or "answer:", else the whole text. Each is compared whole, then without "in", "on", "at", a title
-such as "President" and text in brackets after it, then by what follows "is" or "was" in a sentence, then by its first
-sentence, whose rest is dropped unless it takes the answer back. An answer without words, or with more than 1,000
+such as "President" and text in brackets after it, then by what follows "is" or "was born in" in a sentence, then by its
+first sentence, whose rest is dropped unless it takes the answer back. An answer without words, or with more than 1,000
 characters, is unparsable.
 """
 
