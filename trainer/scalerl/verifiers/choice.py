@@ -23,54 +23,44 @@ import unicodedata
 from collections.abc import Sequence
 
 from scalerl.rollout import Judgement
-from scalerl.verifiers.math_answer import last_boxed, without_thought
-from scalerl.verifiers.qa import INTRODUCED, normalise
+from scalerl.verifiers.math_answer import DENIED_BEFORE, TAGGED, last_boxed, without_thought
+from scalerl.verifiers.math_prose import in_english
+from scalerl.verifiers.qa import AS_TEXT, normalise, readings
 
 MAX_CHARS = 100_000
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-_TEXT = re.compile(r"\\(?:text|math)(?:bf|rm|it|sf|normal)?\s{0,3}\{([^{}]{0,200})\}")
 _MARKS = re.compile(
     r"[*`\"$“”„«»✅✔✓☑∴→⇒➜👉]|=>|(?<=[\s(])'(?=[A-Za-z]'\W)|(?<=[\s(]'[A-Za-z])'(?!\w)|\\[()\[\]]|\\(?=[\s,;!])|\\(?:rm|bf|it|sf|tt)\b|(?<![A-Za-z0-9])_{1,3}|_{1,3}(?![A-Za-z0-9])"
 )
-_TAGGED = re.compile(r"<answer>(.{0,1000}?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 _ALONE = (
-    r"[(\[]?(?:(?P<{0}capital>(?-i:[A-Z]))(?![\w'])"
+    r"[(\[]?(?:(?P<{0}capital>(?-i:[A-Z]))(?![\w'À-ɏ])"
     r"|(?P<{0}small>(?-i:[a-z]))(?=\s{{0,3}}(?:[)\].,;:!?]|\n|$)(?!\w)))[)\]]?"
 )
-_STRUCK = re.compile(r"~~[^~\n]{0,200}~~")
 _UNSURE = re.compile(
-    r"\b(?:incorrect|wrong|false|worst|least \w+|(?<!no )(?<!a )doubt|(?:cannot|can't) say|whether|if|were"
-    r"|would have)\b"
-    r"[^.?!\n]{0,40}$",
-    re.IGNORECASE,
-)
-_DOUBTED = re.compile(
-    r"(?:n['’]t|\bnot|\bnever)\s+(?:really\s+)?(?:think|believe|say|sure)\W{1,3}(?:that\W)?$", re.IGNORECASE
+    r"(?i)\b(?:incorrect|wrong|false|worst|least \w+|(?<!no )(?<!a )doubt|(?:cannot|can't) say|whether|if|were"
+    r"|would have)\b[^.?!\n]{0,40}$",
 )
 _OTHERS = re.compile(
-    r"\b(?:many|some|most|people|others?|students|they|you (?:might|may|could))\s+(?:\w+\s+)?$", re.IGNORECASE
+    r"(?i)\b(?:many|some|most|people|others?|students|they|nobody|no one|you (?:might|may|could))\s+(?:\w+\s+)?$",
 )
 _TAKEN_BACK = re.compile(
-    r"\b(?:sorry|scratch that|wait|i meant|no|otherwise|unless|in which case|or it might be|or maybe"
+    r"(?i)\b(?:sorry|scratch that|wait|i meant|no|otherwise|unless|in which case|or it might be|or maybe"
     r"|actually(?=\W{1,3}(?:it(?:['’]s| is)\W)?[(\[]?(?-i:[A-Z])[)\]]?[.!]?\s*$))\b\W{1,3}"
     r"(?:[a-z']+\W{1,3}){0,6}?[(\[]?(?P<other>(?-i:[A-Z]))(?![\w'])",
-    re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"A\s+(?!because|since|as|for|and|or|is|here|due|by|which|that|in|it|would|seems)[a-z]{2,}")
 _FILLER = (
     r"(?:\W{0,5}\b(?:i (?:think|believe|guess)|"
-    r"the|option|choice|letter|answer|it|must|should|would|will|be|is|clearly|definitely|most"
-    r"|likely|probably|"
+    r"the|option|choice|letter|answer|it|must|should|would|will|be|is|clearly|definitely|most|likely|probably|"
     r"therefore|thus|indeed|number|correct|best|right|one|labell?ed|marked|simply|just|actually|now|again|that"
-    r"|my|final|"
-    r"in|this|case|to|me|seems|appears|of|by|given)\b){0,8}\W{0,5}"
+    r"|my|final|la|le|el|die|der|das|in|this|case|to|me|seems|appears|of|by|given)\b){0,8}\W{0,5}"
 )
 _CUE = (
-    r"(?:[选選]|(?:\b(?:answer|choice|option|antwort|réponse|respuesta|risposta|resposta|ответ|pick|letter"
+    r"(?:(?:\b(?:answer|choice|option|pick|letter"
     r"|(?:one|statement) that (?:is )?\w+|ans|solution|response|jawaban|cevap|antwoord)\b"
-    r"|答案|选项|答え|正解)(?:\s(?:correct[ae]?|corretta|richtig|juste|finale?)\b)?\W{0,4}"
-    r"(?:\b(?:is|was|ist|est|es|è|é|(?:would|should|must|might|could|will|can only|has to) be)\b|[:：=–—-]|是|为|は))"
+    r")(?:\s(?:correct[ae]?|corrett?a|richtig|juste|finale?)\b)?\W{0,4}"
+    r"(?:\b(?:is|was|(?:would|should|must|might|could|will|can only|has to|seems to|appears to) be)\b|[:：=–—-]))"
 )
 _PICKED = (
     r"\b(?:(?:choose|chose|pick|picked|select|selected|take|go(?:ing)? with|went with|opt for|vote for"
@@ -79,7 +69,7 @@ _PICKED = (
     r"| must be| has to be| should be)|probably|definitely|clearly|certainly|surely)"
 )
 _STATED = re.compile(
-    rf"{_CUE}{_FILLER}{_ALONE.format('a')}"
+    rf"(?i){_CUE}{_FILLER}{_ALONE.format('a')}"
     rf"|{_PICKED}{_FILLER}(?<![\w']){_ALONE.format('b')}(?=\W{{0,3}}(?:[.;!\n—–]|$|here|as"
     r"|because|since|for|works|fits|holds|remains|it is))"
     rf"|(?<![\w']){_ALONE.format('c')}\W{{0,3}}(?:it is(?=[.!\s]*(?:\n|$))"
@@ -87,40 +77,36 @@ _STATED = re.compile(
     r"(?:clearly |definitely |probably |indeed |obviously |likely |actually |therefore |thus |also )?"
     r"(?:the |my |our )?(?:only |one |most |single )?(?:correct|right|best|true|answer|proper|final answer"
     r"|appropriate|accurate|likely|suitable|valid|choice)\b)",
-    re.IGNORECASE,
 )
 _TAKES = ("choose", "chose", "pick", "select", "take", "go", "went", "opt", "vote", "settle", "only", "say")
-_OF_ALL = ("anything ", "all ", "everything ")
+_OF_ALL = ("anything ", "all ", "everything ", "each ", "every ")
 _DENIED = re.compile(
-    r"(?:\bnot|\bcannot|n't|\bnever|\bneither|\bnor|\bexclude[sd]?|\beliminat\w+|\brul\w+ out|\breject\w*|\bwrong\w*"
-    r"|\bincorrect\w*|\bwithout|"
-    r"\bexcept|\banything but|\bother than|\bif)\W{0,3}(?:\w+\W{1,2}){0,2}$",
-    re.IGNORECASE,
+    r"(?i)(?:\bnot|\bcannot|n't|\bnever|\bneither|\bnor|\bexclude[sd]?|\beliminat\w+|\brul\w+ out|\breject\w*"
+    r"|\bwrong\w*|\bincorrect\w*|\bwithout|\bexcept|\banything but|\bother than|\bif)\W{0,3}(?:\w+\W{1,2}){0,2}$",
 )
 _DENIED_AFTER = re.compile(
-    r"[\s)\].,]{0,4}(?:(?:only )?(?:if|unless|when)\b)|[\s)\].,]{0,4}(?:which )?(?:is|was|would be|can|must"
-    r"|does|do)\W{0,2}(?:not\b|n't|wrong|incorrect|false|out\b"
-    r"|excluded|eliminated|too\b)",
-    re.IGNORECASE,
+    r"(?i)[\s)\].,]{0,4}(?:(?:only )?(?:if|unless|when)\b)|[\s)\].,]{0,4}(?:which )?(?:is|was|would be|can|must"
+    r"|does|do)\W{0,2}(?:not\b|n't|wrong|incorrect|false|out\b|excluded|eliminated|too\b)",
 )
-_ONLY_IF = re.compile(r"\s(?:only )?(?:if|unless|were)\b", re.IGNORECASE)
-_LAST_WORD = re.compile(r"(?<![A-Z])[.?!]\s{1,2}[(\[]?([A-Z])[)\].!]{0,3}\s*$")
+_ONLY_IF = re.compile(r"\s(?:only )?(?:if|unless|were)\b|(?<=would be right) for\b", re.IGNORECASE)
+_LAST_WORD = re.compile(r"(?<![A-Z])[.?!:]\s{1,2}[(\[]?([A-Z])[)\].!]{0,3}\s*$")
 _WITH_TEXT = re.compile(r"\s*\(?([A-Z])\)? \((?![^()]*\bor\b)[^()]{1,200}\)[.!]?\s*")
-_REJECTED = re.compile(r"\W{1,4}(?:this |it )?(?:is |looks |seems )?(?:wrong|incorrect|false|not )", re.IGNORECASE)
+_REJECTED = re.compile(
+    r"(?i)\W{1,4}(?:this |it )?(?:wrong|incorrect|false|not )"
+    r"|[^;\n]{0,200}?\b(?:is|are|was|looks|seems) (?:wrong|incorrect|false|not (?:right|correct|true))\b",
+)
 _SAID = re.compile(_CUE, re.IGNORECASE)
 _LONE_LINE = re.compile(
-    r"^[\s#>(\[-]{0,8}(?:(?:[Ff]inal )?(?:[Aa]nswer|[Oo]ption|[Cc]hoice)\s{1,2}[(\[]?)?([A-Za-z])[\s.)\]:]{0,6}$",
+    r"^[\s#>(\[<⟨-]{0,8}(?:(?:[Ff]inal )?(?:[Aa]nswer|[Oo]ption|[Cc]hoice)\s{1,2}[(\[]?)?([A-Za-z])[\s.)\]:>⟩]{0,6}$",
     re.MULTILINE,
 )
 _LABELLED = re.compile(
     r"^[\s#>(\[-]{0,8}(?:(?:[Oo]ption|[Cc]hoice)\s)?([A-Za-z])(?:[)\].:]{1,2}\s{0,4}\S|\)|\s?[-–—]\s)", re.MULTILINE
 )
 _OR_ANOTHER = re.compile(
-    r"[\s)\]}.,'’]{0,6}(?:\b(?:or|and|as well as|o|oder|ou|y|und|et)\b|[,/&]"
-    r"|(?=\([A-Z]\)))(?:\W{0,3}\b(?:option|choice|perhaps|maybe|possibly"
-    r"|also|both)\b){0,2}[\s(\[{]{0,4}"
+    r"(?i)[\s)\]}.,'’]{0,6}(?:\b(?:or|and|then|as well as|o|oder|ou|y|und|et)\b|[,/&?]"
+    r"|(?=\([A-Z]\)))(?:\W{0,3}\b(?:option|choice|perhaps|maybe|possibly|also|both)\b){0,2}[\s(\[{]{0,4}"
     r"(?-i:[A-HJ-Z])(?![\w'])(?!\W{0,3}(?:is|was|are|would|can|does|do|has)\b)",
-    re.IGNORECASE,
 )
 _A_LETTER = re.compile(r"(?<![\w'])[A-Z](?![\w'])|^\W*[a-z]\W*$")
 _BEFORE_A_TEXT = re.compile(r"^[\s)\]}.,;:]{0,8}(?:[-–—=]\s)?[\s(\[{]{0,4}")
@@ -135,14 +121,12 @@ def judge_choice(answer: str, gold: str, *, num_choices: int, texts: Sequence[st
     choices = LETTERS[:num_choices]
     if len(gold) != 1 or gold not in choices:
         raise ValueError(f"gold choice {gold!r}: expected one of the letters {choices[:1]} to {choices[-1:]}")
-    answer = _STRUCK.sub("", without_thought(answer[-MAX_CHARS:]))
+    answer = without_thought(answer[-MAX_CHARS:])
     letter, dropped = chosen_letter(answer, texts)
-    if letter is not None and _has_text_of_another(answer, letter, texts):
+    taken_back = list(_TAKEN_BACK.finditer(_plain(answer[-2_000:])))
+    if letter is None or letter not in choices or (taken_back and taken_back[-1]["other"] != letter):
         return Judgement("unparsable")
-    taken_back = list(_TAKEN_BACK.finditer(_plain(answer[-2_000:]))) if letter is not None else []
-    if taken_back and taken_back[-1]["other"] != letter:
-        return Judgement("unparsable")
-    if letter is None or letter not in choices:
+    if _has_text_of_another(answer, letter, texts):
         return Judgement("unparsable")
     return Judgement("right" if letter == gold else "wrong", dropped)
 
@@ -152,7 +136,7 @@ def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None,
     boxed = last_boxed(response)
     if boxed == "" or re.search(r"\bnot\s*\$?\\boxed\s*\{[^{}]*\}\W*$", response[-200:]):
         return None, ""
-    tagged = _TAGGED.findall(response)
+    tagged = TAGGED.findall(response)
     for content in (boxed, tagged[-1] if tagged else None):
         if content is not None:
             plain = _plain(content)
@@ -166,7 +150,7 @@ def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None,
     plain = _plain(response)
     if not _A_LETTER.search(plain) and (letter := _of_text(plain, texts)):
         return letter, ""
-    if stated := _stated(plain, texts):
+    if stated := _stated(in_english(plain), texts):
         return (None if stated == "?" else stated), ""
     alone = [found[1].upper() for found in _LONE_LINE.finditer(plain)]
     if alone:
@@ -180,22 +164,26 @@ def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None,
     ]
     if left := _without_the_choices(labels):
         return (left[-1] if len(set(left)) == 1 else None), ""
-    if not labels and (letter := _first_letter(plain.strip())):
+    if not labels and (letter := _first_letter(plain.strip())) and not _REJECTED.match(plain.strip(), 1):
         return letter, ""
-    bracketed = set(_BRACKETED.findall(plain))
+    bracketed = {
+        found[1]
+        for found in _BRACKETED.finditer(plain)
+        if not _DENIED.search(plain[max(0, found.start() - 60) : found.start()])
+    }
     if len(bracketed) == 1:
         return bracketed.pop(), "words around the letter"
     said = list(_SAID.finditer(plain))
-    return _of_text(INTRODUCED.sub("", plain.strip()), texts) or (
-        _of_text(plain[said[-1].end() :], texts) if said else None
-    ), ""
+    told = (plain[said[-1].end() :] if said else plain).strip() if not labels else ""
+    found = readings(told) if len(told) <= 1_000 else ()
+    return next((letter for one, _ in found if (letter := _of_text(one, texts))), None), ""
 
 
 def _plain(text: str) -> str:
     """Text without Markdown and LaTeX marks, with full-width letters as ordinary ones."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    return _MARKS.sub("", _TEXT.sub(r"\1", text))
+    return _MARKS.sub("", AS_TEXT.sub(r"\1", text))
 
 
 def _stated(text: str, texts: Sequence[str]) -> str:
@@ -213,7 +201,7 @@ def _stated(text: str, texts: Sequence[str]) -> str:
             continue
         words = found[0].lower()
         concludes = words.startswith(("so", "therefore", "thus", "hence"))  # what is wrong stands before it
-        if (_UNSURE.search(before) and not concludes) or _DOUBTED.search(before):
+        if (_UNSURE.search(before) and not concludes) or DENIED_BEFORE.search(before):
             continue
         if before.lower().endswith(_OF_ALL) or (words.startswith(_TAKES) and _OTHERS.search(before)):
             continue
@@ -261,7 +249,7 @@ def _without_the_choices(labels: list[str]) -> list[str]:
 
 def _text_beside(rest: str, texts: Sequence[str]) -> str | None:
     """Letter of the choice whose text is all that follows a letter in its line: "(copper)." or "- copper"."""
-    return _of_text(_BEFORE_A_TEXT.sub("", rest.partition("\n")[0]).rstrip(" \t)]}.,;:"), texts)
+    return _of_text(_BEFORE_A_TEXT.sub("", rest.partition("\n")[0]).rstrip(" \t)]}.,;:。"), texts)
 
 
 def _has_text_of_another(answer: str, letter: str, texts: Sequence[str]) -> bool:
@@ -269,7 +257,11 @@ def _has_text_of_another(answer: str, letter: str, texts: Sequence[str]) -> bool
     stated = last_boxed(answer)
     plain = _plain(answer if stated is None else stated)
     marked = list(re.finditer(rf"(?<![\w']){letter}(?![\w'])", plain))
-    return bool(marked) and _text_beside(plain[marked[-1].end() :], texts) not in (None, letter)
+    if not marked:
+        return False
+    start, end = marked[-1].span()
+    before = _of_text(plain[:start].rstrip(" (").rpartition("\n")[2], texts)
+    return (_text_beside(plain[end:], texts) or before) not in (None, letter)
 
 
 def _of_text(text: str, texts: Sequence[str]) -> str | None:
@@ -277,7 +269,10 @@ def _of_text(text: str, texts: Sequence[str]) -> str | None:
     if len(text) > 1_000 or not (wanted := normalise(text)):
         return None
     plain = [_plain(one) for one in texts]
-    places = [i for i, one in enumerate(plain) if normalise(one) == wanted and _signs(one) == _signs(text)]
+    wanted = wanted.replace(" ", "")
+    places = [
+        i for i, one in enumerate(plain) if normalise(one).replace(" ", "") == wanted and _signs(one) == _signs(text)
+    ]
     return LETTERS[places[0]] if len(places) == 1 else None
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from scalerl.rollout import Judgement
 from scalerl.verifiers.judge_worker import judge_within
 from scalerl.verifiers.math_notation import squeeze, without_bold
-from scalerl.verifiers.math_prose import changes_what_follows, in_plain_prose, statements
+from scalerl.verifiers.math_prose import changes_what_follows, in_english, in_plain_prose, statements
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER
 
 if TYPE_CHECKING:  # neither torch nor SymPy is loaded before it is needed
@@ -40,31 +40,41 @@ _AT_THE_END = re.compile(
 )
 _DISPLAYED = re.compile(r"(?:\\\[|\$\$)\s*((?:(?!\\\[|\$\$).){1,1000}?)\s*(?:\\\]|\$\$)", re.DOTALL)
 _ONE_OF_SEVERAL = re.compile(r"(?:\$|\\\))\s*(?:,|,?\s*and|,?\s*or)\s*\$$")
-_TAGGED = re.compile(r"<(?:answer|\|begin_of_box\|)>(.*?)(?:</answer>|<\|end_of_box\|>|$)", re.IGNORECASE | re.DOTALL)
+TAGGED = re.compile(r"<(?:answer|\|begin_of_box\|)>(.*?)(?:</answer>|<\|end_of_box\|>|$)", re.IGNORECASE | re.DOTALL)
 _LISTED_NUMBER = re.compile(r"(?:\d\s*(?:,|,?\s*(?:and|or))|\bout of)\s+$")
 """What stands before a number at the end that is not the answer by itself."""
 _SENTENCE = re.compile(r"[A-Z][^$\\]*\s(?:is|are|was|were|equals|cost|costs|be)\s+(?P<value>\\?\$?-?[\d\\.][^,]*?)\.?")
 _QUOTED = re.compile(r"""["“]([^"“”]+)["”]\.?|['‘]([^'‘’]+)['’]\.?""")
-_SAID = re.compile(
-    r"(?:answer|correct (?:option|choice))\W{0,4}(?:is\b\s*:?|:)|答案\s*(?:是|为|[:：】])\s*[:：]?", re.IGNORECASE
+_SAID = re.compile(r"(?:answer|correct (?:option|choice))\W{0,4}(?:is\b\s*:?|[:：])", re.IGNORECASE)
+_RETRACTED = re.compile(
+    r"(?i)\b(?:correct|right|true|actual|real) (?:answer|value|result|one) (?:is|was|(?:should|must) be)\b"
+    r"|(?:^|\b(?:that|this|it|which))\W{0,3}(?:s|is|was|seems|looks) (?:wrong|incorrect|not (?:right|correct))\b"
+    r"|^[^.!?\n]{0,20}\?\s*no\b|(?<!had )\bmade an? (?:mistake|error|slip)\b"
+    r"|\bscratch that\b|\bthe (?:value|answer|result) should be\b",
 )
-_END_OF_PROOF = re.compile(r"\$?(?:\\(?:blacksquare|square|qed|Box)(?![A-Za-z])|[∎□■]|Q\.E\.D\.)\s*\$?\s*$")
+"""What takes back the answer before it."""
+_END_OF_PROOF = re.compile(r"\$?(?:\\(?:blacksquare|square|qed|Box|checkmark)(?![A-Za-z])|[∎□■]|Q\.E\.D\.)\s*\$?\s*$")
 _NO_VALUE = re.compile(
-    r"(?:(?:indeed|therefore|thus|then|also|now)\s+)?(?:correct|right|verified|confirmed|consistent|reasonable|valid|unique"
+    r"(?i)(?:(?:indeed|therefore|thus|then|also|now)\s+)?(?:correct|right|verified|confirmed|consistent|reasonable|valid|unique"
     r"|clear|as follows)\b[^\d$\\]*",
-    re.IGNORECASE,
 )
 """What "the answer is" is followed by if no answer follows."""
-_DENIED = re.compile(
-    r"(?:\b(?:not|never|cannot)|n['’]t)\s+(?:really\s+)?"
+DENIED_BEFORE = re.compile(
+    r"(?i)(?:\b(?:not|never|cannot)|n['’]t)\s+(?:really\s+)?"
     r"(?:think|believe|say|agree|true|sure|certain|the case|mean|clear)"
-    r"\b[^.!?\n,;:]*$|\bdoubt\b[^.!?\n,;:]*$",
-    re.IGNORECASE,
+    r"\b[^.!?\n,;:]*$|\b(?:doubt|suppose|assume|assuming|if|whether)\b[^.!?\n,;:]*$",
 )
 """What denies that "the answer is" what follows."""
 _UNKNOWN = r"\$?[A-Za-z]\s*=\s*-?[\w./√()]+\$?"
 _UNKNOWNS = re.compile(rf"(?<![^\s$]){_UNKNOWN}(?:(?:\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+){_UNKNOWN})+(?=\.?$)")
 """Values of several unknowns, or of one, at the end of a text."""
+_HIDDEN = re.compile(
+    r"(?<![\w}\\])~~(?=\S)[^~\n]{0,200}~~(?![\w\\])|<!--.{0,300}?-->|<(del|strike)>.{0,300}?</\1>", re.DOTALL
+)
+"""What is struck out, and comments that no reader sees."""
+_INEQUALITY = re.compile(
+    r"(?<!\S)(?:-?[\d.]+\s?[<≤]=?\s?)?[A-Za-z]\s?(?:[<>]=?|[≤≥≠])\s?-?[\d./√]+(?=\.?$)|(?<!\S)-?[\d.]+\s?[<≤>≥]=?\s?[A-Za-z](?=\.?$)"
+)
 _ROW = re.compile(r"-?\d+(?:\.\d+)?(?:[ \t]+-?\d+(?:\.\d+)?){2,}")
 _IN_RATIO = re.compile(r"(\d+(?:\s+to\s+\d+)+)\.?")
 
@@ -102,7 +112,7 @@ def gold_answer(text: str) -> str:
 
 def _of_a_phrase(text: str) -> str:
     """Value stated by a gold answer that is a sentence; the text itself otherwise."""
-    if tagged := _TAGGED.findall(text):
+    if tagged := TAGGED.findall(text):
         text = tagged[-1].strip()
     text = re.sub(
         r"^(?:(?:Thus|So|Therefore|Hence|Then|Finally),?\s+)?"
@@ -120,13 +130,18 @@ def _of_a_phrase(text: str) -> str:
 
 
 def without_thought(response: str) -> str:
-    """The response without what the model itself wrote from <think> to the last </think>; a thought that never ends
-    hides the rest, unless that has a box."""
+    """The response without what stands from <think> to the last </think>, is struck out, in a comment or taken back; a
+    thought that never ends hides the rest, unless that ends with a box."""
     before, opened, rest = response.partition("<think")
     _, closed, after = rest.rpartition("</think")
     if closed:
-        return before + after.partition(">")[2]
-    return before if opened and "\\boxed" not in rest else response
+        response = before + after.partition(">")[2]
+    elif opened and ("\\boxed" not in rest or re.search("[A-Za-z]", rest.rpartition("}")[2])):
+        response = before
+    response = _HIDDEN.sub("", response)
+    ends = [end for *_, end in _boxes(response)] or [found.end() for found in _SAID.finditer(response)]
+    after = response[ends[-1] + 1 :] if ends and ends[-1] else ""
+    return after[taken_back.start() :] if (taken_back := _RETRACTED.search(after)) else response
 
 
 def too_long(answer: str) -> bool:
@@ -143,7 +158,7 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
         return squeeze(boxed), "marked"
     response = response.strip()
     response = unquoted(_DISPLAYED.sub(r"\[\1\]", without_bold(response)).strip())
-    if tagged := _TAGGED.findall(response):
+    if tagged := TAGGED.findall(response):
         return squeeze(tagged[-1]), "said"
     last_line = response.rpartition("\n")[2]
     if "####" in last_line:
@@ -151,11 +166,13 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
     tail = response
     if len(tail) > TAIL_CHARS:  # the first word of the tail may be the end of a longer word
         tail = re.sub(r"^\S*", "", tail[-TAIL_CHARS:])
-    tail = in_plain_prose(_END_OF_PROOF.sub("", tail))
+    tail = in_plain_prose(_END_OF_PROOF.sub("", in_english(tail)))
     if (said := _last_said(tail)) or said is None:
         return squeeze(said or ""), "said"
     if (unknowns := _UNKNOWNS.search(tail)) and not changes_what_follows(tail[: unknowns.start()]):
         return re.sub(r"(?:\s*,)?\s+(?:and|or)\s+", ", ", squeeze(unknowns[0].replace("$", ""))), "said"
+    if (found := _INEQUALITY.search(tail)) and not changes_what_follows(tail[: found.start()]):
+        return squeeze(found[0]), "said"
     if _ROW.fullmatch(tail):
         return f"({','.join(tail.split())})", "said"
     if found := _IN_RATIO.fullmatch(tail):
@@ -181,7 +198,7 @@ def _last_said(text: str) -> str | None:
     for found in reversed(list(_SAID.finditer(text))):
         rest = text[found.end() :].partition("\n")[0].strip(" *")
         if rest and not _NO_VALUE.fullmatch(rest):
-            return None if _DENIED.search(text[: found.start()]) else rest
+            return None if DENIED_BEFORE.search(text[: found.start()]) else rest
     return ""
 
 
@@ -192,7 +209,7 @@ def last_boxed(text: str) -> str | None:
         bare = _BARE_BOX.findall(text)
         return bare[-1] if bare else None
     last_start, content, end = boxes[-1]
-    if end is None:
+    if end is None or re.match(r"\{?\d", text[end + 1 : end + 3]):  # \boxed{4}2 is no value
         return ""
     listed = [text[content:end]]
     for start, content, end in reversed(boxes[:-1]):

@@ -20,7 +20,7 @@ import logging
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
-from sympy import Eq, Expr, Float, Integer, Mul, Rational, pi
+from sympy import Eq, Expr, Float, Integer, Mul, Rational, Symbol, pi
 
 from scalerl.verifiers.math_families import congruent, period, same_progression, with_constant, with_integer
 from scalerl.verifiers.math_notation import num_enclosing
@@ -28,7 +28,7 @@ from scalerl.verifiers.math_parser import parsed, split_list
 from scalerl.verifiers.math_phrases import kind_of_numbers, without_reason
 from scalerl.verifiers.math_prose import statements, words_said
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER, SHORT_WORDS, ParsedAnswer, read
-from scalerl.verifiers.math_units import UnitOfMeasure, number_of_words
+from scalerl.verifiers.math_units import UnitOfMeasure
 from scalerl.verifiers.math_values import MAX_DIGITS, decimals, equal, num_digits
 
 if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
@@ -40,9 +40,11 @@ SIGNS = {"": Integer(1), "percent": Rational(1, 100), "degree": pi / 180}
 _INTEGER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.0+)?")
 _EXCLAIMED = re.compile(r"\d!$")
 """The end of a sentence that may be a factorial, or an exclamation."""
+_LISTED_NAME = re.compile(r"(?:^|[,;{}]|(?<![A-Za-z])(?:or|and)(?![A-Za-z]))\s*([A-Za-z])(?:_\{?\w+\}?)?\s*=")
+_OF_A_SYMBOL = re.compile(r"([A-Za-z]+(?:\(|_))([a-z])\)?")
 _TWICE = re.compile(
-    r"(?P<first>[^()]+?)\s*(?:\\text\s*\{\s*(?:\((?P<inside>[^()]+)\)|or\s*\}(?P<other>.+))|\s\((?P<same>[^()]+)\)|\sor\s(?P<or>.+))"
-    r"\s*\}?\$?\.?"
+    r"(?P<first>[^()=]+?)\s*(?:\\text\s*\{\s*(?:\((?P<inside>[^()]+)\)|or\s*\}(?P<other>.+))"
+    r"|\s\((?:or |i\.e\.,? |=)?\s*(?P<same>[^()]+)\)|\sor\s(?P<or>.+)|=(?P<last>[^=]+))\s*\}?\$?\.?"
 )
 OFFSETS = {"celsius": (Rational(1), Rational(27315, 100)), "fahrenheit": (Rational(5, 9), Rational(45967, 180))}
 """Factor and offset of a temperature to kelvin."""
@@ -66,7 +68,7 @@ def judge_stated(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, 
     if _INTEGER.fullmatch(answer) and _INTEGER.fullmatch(gold):
         one, other = (int(text.partition(".")[0].replace(",", "")) for text in (answer, gold))
         return "right" if one == other else "wrong", ""
-    wanted = read(gold)
+    wanted = read(stated_once(gold))
     if place == "marked":
         answer, reason = without_reason(answer)
         stated = read(stated_once(answer))
@@ -83,7 +85,7 @@ def judge_stated(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, 
         if outcome != "unparsable" and not (wanted.is_text and place == "prose" and outcome == "wrong"):
             return outcome, dropped(stated, wanted) or left_out
     for words in words_said(answer) if place == "prose" else ():
-        if wanted.is_text or number_of_words(words) is not None:
+        if wanted.is_text or not read(words).is_text:
             return compare_answers(read(words), wanted), "words around the answer"
     return "unparsable", ""
 
@@ -159,6 +161,8 @@ def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
         return "right" if same_quantities(answer, gold) else "wrong"
     if gold.base and answer.base:
         return "right" if (gold.latex.casefold(), gold.base) == (answer.latex.casefold(), answer.base) else "wrong"
+    if (mine := _listed_names(answer.latex)) and (its := _listed_names(gold.latex)) and mine != its:
+        return "wrong"
     stated, wanted = parsed(answer.latex), parsed(gold.latex)
     if stated is None and wanted is not None:
         return "unparsable"
@@ -213,6 +217,8 @@ def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
             outcome = compare_answers(answer.body, gold.body)
             if outcome == "right":
                 return outcome
+        if same_function(answer, gold):
+            return "right"
         return compare_equations(answer, gold)
     one, other = (answer, gold) if answer.body is not None else (gold, answer)
     assert one.body is not None
@@ -220,6 +226,23 @@ def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
         return compare_equations(answer, gold)
     outcome = compare_answers(one.body, gold) if one is answer else compare_answers(answer, one.body)
     return outcome if outcome == "right" or one is answer else compare_equations(answer, gold)
+
+
+def _listed_names(latex: str) -> set[str]:
+    """Names of the values in a list such as a = 1 or a = 2, without subscripts; none if only one value has a name."""
+    names = _LISTED_NAME.findall(latex)
+    return set(names) if len(names) > 1 else set()
+
+
+def same_function(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
+    """True for f(t) = t^2 beside f(x) = x^2, and a_k beside a_n."""
+    mine, its = _OF_A_SYMBOL.fullmatch(answer.name), _OF_A_SYMBOL.fullmatch(gold.name)
+    if not (mine and its and mine[1] == its[1] and answer.body and gold.body):
+        return False
+    stated, old, new = parsed(answer.body.latex), *(Symbol(one[2], real=True) for one in (mine, its))
+    if not isinstance(stated, Expr) or new in stated.free_symbols:
+        return False
+    return equal(parsed(gold.body.latex), stated.xreplace({old: new}), decimals(answer.latex, gold.latex))
 
 
 def same_name(one: str, other: str) -> bool:

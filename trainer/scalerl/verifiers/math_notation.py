@@ -6,6 +6,7 @@ tidy("**\$1,250**")  ->  "1,250\text{ dollar}"      tidy("\left( ２½ \right)")
 import re
 import unicodedata
 from collections.abc import Callable
+from html import unescape
 
 TEXT = r"\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|math(?:rm|bf|sf|it|tt|normal)|mbox|hbox|operatorname)\s*"
 """A command that typesets its argument as text."""
@@ -18,40 +19,34 @@ _UNICODE_FRACTION = re.compile(r"(\d*)\s*([¼½¾⅐-⅞])")
 _UNICODE_ROOT = re.compile(r"([√∛∜])\s*(?:\(([^()]*)\)|\{([^{}]*)\}|(\d+(?:\.\d+)?|[A-Za-z]))")
 _MARKS = {
     "−": "-", "–": "-", "—": "-", "―": "-", "‐": "-", "‑": "-", "‒": "-", "×": r"\times ", "⋅": r"\cdot ",
-    "·": r"\cdot ", "∙": r"\cdot ", "•": r"\cdot ", "÷": r"\div ", "∕": "/", "⁄": "/",
-    "∞": r"\infty ", "°": r"^\circ ", "º": r"^\circ ", "˚": r"^\circ ",
-    "℃": r"^\circ \text{C}", "℉": r"^\circ \text{F}",
-    "≤": r"\le ", "≥": r"\ge ", "⩽": r"\le ", "⩾": r"\ge ", "≠": r"\ne ", "±": r"\pm ", "∓": r"\mp ", "∪": r"\cup ",
-    "∩": r"\cap ", "∈": r"\in ", "≈": r"\approx ", "≡": r"\equiv ", "∅": r"\emptyset ",
-    "∠": r"\angle ", "△": r"\triangle ",
-    "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "′": "'", "’": "'", "‘": "'",
-    "″": "''", "¢": " cents", "✓": "", "✔": "", "✅": "", "\ufe0f": "", "“": '"', "”": '"',
-    "、": ",", "∶": ":", "∣": "|", "…": r"\dots ", "：": ":", "。": ".", "《": "", "⟨": r"\langle ", "⟩": r"\rangle ",
+    "·": r"\cdot ", "∙": r"\cdot ", "•": r"\cdot ", "÷": r"\div ", "∕": "/", "⁄": "/", "∞": r"\infty ", "°": r"^\circ ",
+    "º": r"^\circ ", "˚": r"^\circ ", "℃": r"^\circ \text{C}", "℉": r"^\circ \text{F}", "≤": r"\le ", "≥": r"\ge ",
+    "⩽": r"\le ", "⩾": r"\ge ", "≠": r"\ne ", "±": r"\pm ", "∓": r"\mp ", "∪": r"\cup ", "∩": r"\cap ", "∈": r"\in ",
+    "≈": r"\approx ", "≡": r"\equiv ", "∅": r"\emptyset ", "∠": r"\angle ", "△": r"\triangle ", "ℝ": r"\mathbb{R}",
+    "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "′": "'", "’": "'", "‘": "'", "″": "''", "¢": " cents",
+    "✓": "", "✔": "", "✅": "", "\ufe0f": "", "“": '"', "”": '"', "、": ",", "∶": ":", "∣": "|", "…": r"\dots ",
+    "：": ":", "。": ".", "《": "", "⟨": r"\langle ", "⟩": r"\rangle ",
 }  # fmt: skip
 _GREEK = {
-    chr(code): "\\" + unicodedata.name(chr(code)).split()[-1].lower() + " "
-    for code in [*range(0x3B1, 0x3C2), *range(0x3C3, 0x3CA)]
-    if "OMICRON" not in unicodedata.name(chr(code))
-} | {"Γ": r"\Gamma ", "Δ": r"\Delta ", "Θ": r"\Theta ", "Λ": r"\Lambda ", "Π": r"\Pi ", "Σ": r"\Sigma ", "Φ": r"\Phi ",
-     "Ψ": r"\Psi ", "Ω": r"\Omega ", "λ": r"\lambda "}  # fmt: skip
+    letter: f"\\{name.lower() if letter.islower() else name.capitalize()} "
+    for letter in "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΠΣΦΨΩ"
+    for name in [unicodedata.name(letter).split()[-1].replace("LAMDA", "LAMBDA")]
+}
 _COMMANDS = {
     r"\nicefrac": r"\frac", r"\sfrac": r"\frac", r"\ensuremath": "", r"\mathcal{O}(": "O(",
     r"\mathbb{R}^+": r"(0,\infty)", r"\mathbb{R}^{+}": r"(0,\infty)", r"\bmod": r"\mod", r"\dfrac": r"\frac",
     r"\tfrac": r"\frac", r"\cfrac": r"\frac", r"\displaystyle": "", r"\textstyle": "", r"\varnothing": r"\emptyset ",
     r"\leqslant": r"\le ", r"\geqslant": r"\ge ", r"\leq": r"\le", r"\geq": r"\ge", r"\neq": r"\ne", r"\lbrace": r"\{",
-    r"\rbrace": r"\}", r"\degree": r"^\circ ", r"\textdegree": r"^\circ ",
-    r"\quad": " ", r"\qquad": " ", r"\thinspace": " ",
-    r"\nobreak": "", r"\large": "", r"\Large": "", r"\LARGE": "", r"\huge": "", r"\Huge": "",
-    r"\small": "",
-    r"\normalsize": "", r"\boldsymbol": "", r"\bm": "", r"\pmb": "", r"\rm": "", r"\bf": "", r"\it": "",
-    r"\not=": r"\ne ", r"\underline": "",
-    r"\emph": "", r"\rightarrow": r"\to", r"\lnot": r"\neg", r"\mid": "|", r"\log_e": r"\ln ",
-    r"\log_{e}": r"\ln ", r"\not =": r"\ne ",
-    r"\limits": "", r"\mathstrut": "", r"\enspace": " ", r"\tan^{-1}": r"\arctan", r"\sin^{-1}": r"\arcsin",
-    r"\cos^{-1}": r"\arccos", r"\colon": ":", r"\ratio": ":", r"\mathbb Z": r"\mathbb{Z}", r"\mathbb R": r"\mathbb{R}",
-    r"\mathbb N": r"\mathbb{N}", "~": " ", r"\euro": "€", r"\pounds": "£", r"\textsterling": "£", r"\texteuro": "€",
-    r"\cents": r"\text{ cents}", r"\cent": r"\text{ cents}", r"\rupee": "₹", r"\lt": "<", r"\gt": ">",
-    r"\dotsc": r"\dots", r"\ldots": r"\dots", r"\cdots": r"\dots",
+    r"\rbrace": r"\}", r"\degree": r"^\circ ", r"\textdegree": r"^\circ ", r"\quad": " ", r"\qquad": " ",
+    r"\thinspace": " ", r"\nobreak": "", r"\large": "", r"\Large": "", r"\LARGE": "", r"\huge": "", r"\Huge": "",
+    r"\small": "", r"\normalsize": "", r"\boldsymbol": "", r"\bm": "", r"\pmb": "", r"\rm": "", r"\bf": "", r"\it": "",
+    r"\not=": r"\ne ", r"\underline": "", r"\emph": "", r"\rightarrow": r"\to", r"\lnot": r"\neg", r"\mid": "|",
+    r"\log_e": r"\ln ", r"\log_{e}": r"\ln ", r"\not =": r"\ne ", r"\limits": "", r"\mathstrut": "", r"\enspace": " ",
+    r"\tan^{-1}": r"\arctan", r"\sin^{-1}": r"\arcsin", r"\cos^{-1}": r"\arccos", r"\colon": ":", r"\ratio": ":",
+    r"\mathbb Z": r"\mathbb{Z}", r"\mathbb R": r"\mathbb{R}", r"\mathbb N": r"\mathbb{N}", "~": " ", r"\euro": "€",
+    r"\pounds": "£", r"\textsterling": "£", r"\texteuro": "€", r"\cents": r"\text{ cents}", r"\cent": r"\text{ cents}",
+    r"\rupee": "₹", r"\lt": "<", r"\gt": ">", "<=": r"\le ",
+    ">=": r"\ge ", r"\dotsc": r"\dots", r"\ldots": r"\dots", r"\cdots": r"\dots",
 }  # fmt: skip
 _COMMAND = re.compile(
     "|".join(
@@ -69,6 +64,8 @@ MOST_MARKS = 4
 _SEPARATED = re.compile(r"\d(?:,\s|;|\s*(?:\\text\s*\{\s*)?(?:and|or)\b)")
 _GROUPS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _BOLD = re.compile(r"(?<![*\w])(\*\*|__|\*|`)(?=\S)([^*`\n]{1,500}?)(?<=\S)\1(?![*\w])")
+_HTML = re.compile(r"<su([bp])>([^<>]{1,100})</su\1>|&[a-z]{2,6};")
+_BOLD_TAG = re.compile(r"</?(?:b|strong|i|em|u|p|span)>")
 _SPACE = re.compile(r"(?<!\\)\\[ ,;:>]")
 _THOUSANDS = re.compile(r"(?<=\d)(?:\\,|\{,\}|\\ |')(?=\d{3}(?!\d))")
 _THIN_COMMAS = re.compile(r"(?<=\d),\\!\s*(?=\d{3}(?!\d))")
@@ -90,14 +87,15 @@ _LEADING = re.compile(
 _FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(pattern), form)
     for pattern, form in (
+        (r"(?<=[\[(])([^\[\](){},;]+);([^\[\](){},;]+)(?=[\])\[])", r"\1,\2"),
+        (rf"(?<=[-+]\s|\S[-+])(?:{TEXT}\{{\s*)?[Cc]onst(?:ant)?\.?\s*\}}?$", "C"),
+        (r"\\(max|min|gcd|lcm)\s*\\\{([^{}]*)\\\}", r"\\\1(\2)"),
         (r"(?<![A-Za-z\\])sqrt\s*(?:\(([^()]*)\)|\{([^{}]*)\}|(\d+))", r"\\sqrt{\1\2\3}"),
+        (TEXT + r"\{\s*-\s*\}(?=\s*\d)", "-"),
         (rf"{TEXT}\{{\s*mod\s*\}}|(?<=[\s\d])mod(?=\s)", r"\\mod "),
         (TEXT + r"\{\s*(sin|cos|tan|cot|sec|csc|arcsin|arccos|arctan|ln|log|exp)\s*\}", r"\\\1 "),
         (r"\.\.\.", r"\\dots "),
-        (
-            r"(?<=\d)\s*(?:[x*]|\\times|\\cdot)\s*10\s*\^\s*(?:\{([-+]?\d+)\}|([-+]?\d+)(?![\d.]))",
-            r"\\times 10^{\1\2}",
-        ),
+        (r"(?<=\d)\s*(?:[x*]|\\times|\\cdot)\s*10\s*\^\s*(?:\{([-+]?\d+)\}|([-+]?\d+)(?![\d.]))", r"\\times 10^{\1\2}"),
         (r"(?P<lo>[\[\]])(?P<inside>[^\[\](){},;]+[,;][^\[\](){},;]+)(?P<hi>[\[\]])", lambda found: _interval(found)),
         (r"\\[dt]?binom\s*(\w)\s*(\w)", r"\\binom{\1}{\2}"),
         (rf"\\frac\s*{_SYMBOL}", r"\\frac{\1}"),
@@ -107,6 +105,7 @@ _FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         (r"\\(?:under|over)brace\s*\{((?:[^{}]|\{[^{}]*\})*)\}\s*[_^]\s*\{(?:[^{}]|\{[^{}]*\})*\}", r"\1"),
         (r"(?:\{\})?\^\s*\{?(\d+)\}?\s*/\s*_\s*\{?(\d+)\}?", r"\\frac{\1}{\2}"),
         (rf"(?<=\d)\s*{TEXT}\{{\s*E\s*\}}\s*(?=[-+]?\d)", "E"),
+        (rf"\\mu\s*{TEXT}\{{\s*(?=[smgACF]\s*\}})", r"\\text{μ"),
         (
             r"\\(?:hat|vec|widehat|mathbf)\s*"
             r"(?:\{\s*(?:\\mathbf\s*\{\s*)?(?:\\([ij])math|([ijk]))\s*\}{1,2}|([ijk])(?![A-Za-z]))",
@@ -155,7 +154,11 @@ def tidy(text: str) -> str:
 
 
 def without_bold(text: str) -> str:
-    """Text without Markdown marks around bold words."""
+    """Text without marks of Markdown and HTML around bold words."""
+    text = _HTML.sub(
+        lambda found: unescape(found[0]) if found[2] is None else f"{'^_'[found[1] == 'b']}{{{found[2]}}}",
+        _BOLD_TAG.sub("", text),
+    )
     for _ in range(MOST_MARKS):
         if (plain := _BOLD.sub(r"\2", text)) == text:
             break

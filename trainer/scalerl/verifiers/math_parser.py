@@ -13,27 +13,13 @@ from latex2sympy2_extended.logic import And
 from latex2sympy2_extended.math_normalization import NormalizationConfig, normalize_latex
 from latex2sympy2_extended.sets import FiniteSet as ParsedSet
 from math_verify.grader import should_treat_as_complex
-from sympy import (
-    Basic,
-    Derivative,
-    Eq,
-    Expr,
-    FiniteSet,
-    I,
-    Integer,
-    Intersection,
-    Interval,
-    MatrixBase,
-    Reals,
-    Symbol,
-    Union,
-)
+from sympy import Basic, Eq, Expr, FiniteSet, I, Integer, Intersection, Interval, MatrixBase, Reals, Symbol, Union
 from sympy import Tuple as SympyTuple
-from sympy.core.function import AppliedUndef
+from sympy.core.function import AppliedUndef, Derivative
 from sympy.core.relational import Ge, Gt, Le, Lt, Ne, Relational
 
 from scalerl.verifiers.math_notation import nesting
-from scalerl.verifiers.math_values import MAX_DIGITS, num_digits
+from scalerl.verifiers.math_values import MAX_DIGITS, attempted, num_digits
 
 MAX_NESTING = 20
 _NORMALISED = NormalizationConfig(units=False, malformed_operators=True, nits=True, boxed="none")
@@ -57,31 +43,24 @@ def parsed(latex: str) -> Any:
         return both_signs(latex)
     if (joined := conditions(latex)) is not None:
         return joined
-    try:
-        value = None if _OF_SYMBOLS.search(latex) else parse_latex(latex)
-    except MemoryError:
-        raise
-    except Exception:  # the parser raises bare Exception
-        return None
-    try:
-        if isinstance(value, Basic) and value.has(AppliedUndef) and num_digits(value) <= MAX_DIGITS:
-            value = replaced(value, {part: Symbol(str(part), real=True) for part in value.atoms(AppliedUndef)})
-        if not isinstance(value, Expr | MatrixBase):
-            value = solutions(value)
-        if not isinstance(value, Expr | MatrixBase) and not (
-            isinstance(value, FiniteSet | Eq) and all(isinstance(part, Expr) for part in value.args)
-        ):
-            return value if isinstance(value, Basic) else None
-        if num_digits(value) > MAX_DIGITS:  # replacing a symbol evaluates the numbers around it
-            return value
-        derivatives: Any = value.atoms(Derivative)
-        slopes = {part: _derivative(part) for part in derivatives if part.expr.is_Symbol}
-        named = replaced(value, slopes)
-        return replaced(named, {symbol: _symbol(symbol) for symbol in named.free_symbols})
-    except MemoryError:
-        raise
-    except Exception:  # SymPy may raise anything, such as ValueError for an integral over 2
-        return None
+    value = None if _OF_SYMBOLS.search(latex) else parse_latex(latex)
+    return attempted(lambda: _with_real_symbols(value))
+
+
+def _with_real_symbols(value: Any) -> Any:
+    if isinstance(value, Basic) and value.has(AppliedUndef) and num_digits(value) <= MAX_DIGITS:
+        value = replaced(value, {part: Symbol(str(part), real=True) for part in value.atoms(AppliedUndef)})
+    if not isinstance(value, Expr | MatrixBase):
+        value = solutions(value)
+    if not isinstance(value, Expr | MatrixBase) and not (
+        isinstance(value, FiniteSet | Eq) and all(isinstance(part, Expr) for part in value.args)
+    ):
+        return value if isinstance(value, Basic) else None
+    if num_digits(value) > MAX_DIGITS:  # replacing a symbol evaluates the numbers around it
+        return value
+    derivatives: Any = value.atoms(Derivative)
+    named = replaced(value, {part: _derivative(part) for part in derivatives if part.expr.is_Symbol})
+    return replaced(named, {symbol: _symbol(symbol) for symbol in named.free_symbols})
 
 
 def replaced(value: Any, new: dict[Any, Any]) -> Any:
@@ -98,12 +77,7 @@ def conditions(latex: str) -> Any:
         _RELATION.search(one) for all_of in either for one in all_of
     ):
         return None
-    try:
-        each = [[parse_latex(one.strip(" ,")) for one in all_of] for all_of in either]
-    except MemoryError:
-        raise
-    except Exception:  # the parser raises bare Exception
-        return None
+    each = [[parse_latex(one.strip(" ,")) for one in all_of] for all_of in either]
     every = [one for all_of in each for one in all_of]
     if not all(map(_is_condition, every)) or len(set[Any]().union(*(one.free_symbols for one in every))) != 1:
         return None
@@ -121,17 +95,13 @@ def _set_of(value: Any) -> Any:
 
 
 def parse_latex(latex: str) -> Any:
-    """Parse with latex2sympy2_extended, keeping symbols; an unreadable chain a = b = c is replaced by its end."""
-    normal = normalize_latex(latex, _NORMALISED)
-    try:
-        return _sympy(normal)
-    except MemoryError:
-        raise
-    except Exception:  # the parser raises bare Exception
-        *before, last = re.split(r"(?<![\\<>!])=", normal)
-        if len(before) < 2 or "," in normal or ";" in normal:
-            raise
-        return _sympy(last)
+    """Parse with latex2sympy2_extended, keeping symbols; an unreadable chain a = b = c is replaced by its end. None if
+    the parser cannot read it."""
+    normal = attempted(lambda: normalize_latex(latex, _NORMALISED)) or ""
+    *before, last = re.split(r"(?<![\\<>!])=", normal)
+    value = attempted(lambda: _sympy(normal)) if normal else None
+    is_chain = value is None and len(before) > 1 and "," not in normal and ";" not in normal
+    return attempted(lambda: _sympy(last)) if is_chain else value
 
 
 def _sympy(latex: str) -> Any:

@@ -13,20 +13,31 @@ _POSITIVE = re.compile(
     r"(?:[a-z]\s*\\in\s*)?(?:\\mathbb\s*\{?Z\}?\s*(?:[\^_]\s*\{?\+\}?|_\s*\{\s*>\s*0\s*\})|\\mathbb\s*\{?N\}?\s*\^\s*\{?\*\}?)"
 )
 _DOES = "(?:is|are|was|were|does|do|did|can|will|has|have)"
+_MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
+_UNIT_VECTOR = re.compile(r"\s*([-+]?)\s*([^-+ijk]*?)\s*([ijk])\s*(?=[-+]|$)")
 _PHRASES = [
     (re.compile(rf"(?:{TEXT}\{{)?\s*(?:{phrase})\s*\}}?", re.IGNORECASE), form)
     for phrase, form in (
         (rf"yes\s*[,.;:]\s*\w+ {_DOES}", r"\\text{yes}"),
         (rf"no\s*[,.;:]\s*\w+ {_DOES}(?: ?not|n(?:'|\^\{{\\prime\}})t)", r"\\text{no}"),
-        (r"(?:the (?:statement|claim|assertion)|it|this) is true", r"\\text{true}"),
-        (r"(?:the (?:statement|claim|assertion)|it|this) is false", r"\\text{false}"),
+        (
+            r"(?:the (?:statement|claim|assertion|limit|series|sequence|sum|integral)|it|this) (?:is )?"
+            r"(?P<said>true|false|convergent|divergent|converges|diverges|does not exist|(?:un)?bounded|undefined)",
+            r"\\text{\g<said>}",
+        ),
+        (r"none of (?:these|the above)", r"\\text{none of these}"),
+        (rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_MONTH})", r"\\text{\g<month> \g<day>}"),
+        (rf"(?P<month>{_MONTH}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?", r"\\text{\g<month> \g<day>}"),
         (r"all real(?:s| numbers)(?: [a-z])?", r"\\mathbb{R}"),
         (r"(?:(?:all )?(?:the )?integers|every integer)(?: [a-z])?", r"\\mathbb{Z}"),
         (
             r"all real(?:s| numbers) (?:except|but|other than)(?: for)?\s*\}?\s*(?P<value>-?[^{}A-Za-z]+?)",
             r"\\mathbb{R}\\setminus\\{\g<value>\\}",
         ),
-        (r"(?:diverges to\s*)?(?:(?:positive )?infinity|\}?\s*\\infty)", r"\\infty"),
+        (
+            r"(?:diverges to\s*)?(?:(?:positive )?infinity|infinite(?:ly many)?(?: solutions)?|\}?\s*\\infty)",
+            r"\\infty",
+        ),
     )
 ]
 """Phrases, perhaps typeset as text, and the form of each."""
@@ -34,6 +45,7 @@ _ANGLE = re.compile(r"\\(?:angle|measuredangle)\s*\{?\s*([A-Z]{3})\s*\}?")
 _ROW = re.compile(r"\d{1,2}(?: +\d{1,2}){2,}")
 _CYCLES = re.compile(r"(?:\(\s*\d{1,2}(?: +\d{1,2})+\s*\)\s*)+")
 _CYCLE = re.compile(r"\(([\d ]+)\)")
+_PART_AS_TEXT = re.compile(TEXT + r"\{\s*(\([a-e]\))\s*\}")
 _PART = re.compile(
     r"\(([a-e])\)\s*([^()]*?)\s*(?:,|;|\\text\s*\{\s*,?\s*and\s*\}|(?<![A-Za-z])and(?![A-Za-z])|(?=\()|$)\s*"
 )
@@ -68,6 +80,9 @@ def in_one_form(text: str) -> str:
             part.strip() for part in re.split(r"\\\\(?:\[[^\]]*\])?", found["column"] or found["row"]) if part.strip()
         ]
         return f"({','.join(parts)})"
+    along = {found[3]: found[1].strip("+") + (found[2] or "1") for found in _UNIT_VECTOR.finditer(text)}
+    if len(along) > 1 and not _UNIT_VECTOR.sub("", text):  # 3i - 5j + k
+        return f"({','.join(along.get(unit, '0') for unit in ('ijk' if 'k' in along else 'ij'))})"
     if found := _CASES.fullmatch(text):
         rows = [row.strip(" ,") for row in found["rows"].split(r"\\") if row.strip(" ,")]
         return ",".join(rows) if all("=" in row for row in rows) else text
@@ -80,6 +95,7 @@ def _in_rows(text: str) -> str:
         return f"({','.join(text.split())})"
     if _CYCLES.fullmatch(text):
         return ",".join(_from_smallest(found[1].split()) for found in _CYCLE.finditer(text))
+    text = _PART_AS_TEXT.sub(r"\1", text)
     parts = list(_PART.finditer(text)) if text.startswith("(a)") else []
     letters, whole = ("".join(part[group] for part in parts) for group in (1, 0))
     if len(parts) < 2 or whole != text or letters != "abcde"[: len(parts)] or not all(part[2] for part in parts):

@@ -48,12 +48,10 @@ _CHANGING = frozenset(_TEXT_OF_CHANGING.split())
 """Words that deny or change a value shortly after them."""
 _STEP = re.compile(r"^[ \t]*(\d{1,2})[.)]\s+(?=\S)", re.MULTILINE)
 _FAREWELL = re.compile(
-    r"(?:\n|(?<=[.!]))[ \t]*(?:let me know|i hope (?:this|that)|feel free|hope (?:this|that) helps)\b[^\n]*$",
-    re.IGNORECASE,
+    r"(?i)(?:\n|(?<=[.!]))[ \t]*(?:let me know|i hope (?:this|that)|feel free|hope (?:this|that) helps)\b[^\n]*$",
 )
 _ASIDE = re.compile(
-    r",\s*(?:and\s+)?(?:not|instead of|rather than)\s[^,;]*$|,?\s+(?:because|since|by\s+[a-z]+ing)\s.*$|\s\([^()]*\)$",
-    re.IGNORECASE,
+    r"(?i),\s*(?:and\s)?(?:not|instead of|rather than)\s[^,;]*$|,?\s+(?:because|since|by\s[a-z]+ing)\s.*$|\s\([^()]*\)$"
 )
 _CONCLUDES = re.compile(r"=|\b(?:so|therefore|thus|hence|then|we get|are left)\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
@@ -66,12 +64,31 @@ by x y z n k m a b c t s r usd rs dollars i think believe in all
 _ALLOWED = frozenset(_TEXT_OF_ALLOWED.split())
 """Words allowed between "the answer is" and its value."""
 _CHANGED_AFTER = re.compile(
-    r"\s*(?:,?\s*(?:or|to|nor|and)\s+[-\d$\\]|[+*/^×·÷]|\s-\s*\d)|\s+(?:or|and)\s+(?:more|less|fewer|so on)\b"
-    r"|[\w\s]{0,30}?\s(?:if|when|unless|provided|only|excluded|is (?:wrong|not|incorrect|false))\b",
+    r"(?i)\s*(?:,?\s*(?:or|to|nor|and)\s+[-\d$\\]|[+*/^×·÷]|\s-\s*\d)|\s+(?:or|and)\s+(?:more|less|fewer|so on)\b"
+    r"|[\w\s]{0,30}?\s(?:if|when|unless|provided|only (?:for|in|at)|excluded|is (?:wrong|not|incorrect|false))\b",
+)
+_UNFINISHED = re.compile(
+    r"(?i)\b(?:we(?= (?:need|must|have to|will|can|now)\b|$)|need to|next|now|let(?:.s| us| me)|assume)\b[^\d.!?。\n]*$"
+)
+"""The end of a text that breaks off in its work."""
+_OTHER_LANGUAGES = {
+    "answer": "antwort richtig respuesta solución réponse resposta risposta ответ 答案 答え 答 正解 选项 정답 답",
+    "is": "ist es est é è lautet beträgt vaut vale 是 为 は 은 는", "and": "und и", "or": "oder ou или 或 または 또는",
+    "not": "nicht kein keine pas não non не 不 ではない", "but": "sondern sino 而 а", "maybe": "可能", "pick": "選 选",
+    ".": "です 입니다 。",
+}  # fmt: skip
+_ENGLISH = {word: english for english, words in _OTHER_LANGUAGES.items() for word in words.split()}
+_FOREIGN = re.compile(
+    "|".join(rf"\b{word}\b(?!-)" if word < "\u3000" else word for word in sorted(_ENGLISH, key=len, reverse=True)),
     re.IGNORECASE,
 )
+_NUMBERED = re.compile(
+    r"(?i)(?:\b(?:(?:step|page|problem|question|exercise|theorem|lemma|equation|figure|chapter|section|case|line)s?"
+    r"|(?:let|suppose|assume)(?: that)?(?: we have)?[\s$]*(?:[A-Za-z]\s*=)?)|[\w)}|]\s?(?:[<>]=?|[≤≥≠]|!=))[\s*_#($]*$",
+)
+"""What makes a number after it no value: page 5, x > 5."""
 _UPRIGHT_NUMBER = re.compile(r"\\(?:text\w*|math\w+)\s*\{\s*(-?[\d.,]+)\s*\}")
-_LONG_WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{3,}")
+_LONG_WORD = re.compile(r"(?<![\\A-Za-z{])(?!(?:sqrt|sin|cos|tan|log|exp|arc(?:sin|cos|tan))\b)[A-Za-z]{3,}")
 _TEXT_ARGUMENT = re.compile(r"\\(?:text\w*|math\w+|mbox|operatorname)\s*\{[^{}]*\}")
 _MAX_CHARS = 1_000
 
@@ -80,6 +97,8 @@ def statements(text: str, place: str) -> Iterator[tuple[str, str]]:
     """Candidate answers with the text dropped for each: the first value of a statement, the last of prose."""
     sentences = [one.strip() for one in _SENTENCE_END.split(text) if one and one.strip()]
     if place == "prose":
+        if _UNFINISHED.search(text[-100:]):
+            return
         sentences.reverse()
     for sentence in sentences[:1] if place == "said" else sentences:
         sentence = _UPRIGHT_NUMBER.sub(r"\1", sentence)
@@ -98,6 +117,12 @@ def statements(text: str, place: str) -> Iterator[tuple[str, str]]:
             return
         if place == "said":
             yield bare, ""
+
+
+def in_english(text: str) -> str:
+    """The text with the few words of other languages that state, deny or join answers in English."""
+    found = _FOREIGN.sub(lambda found: f" {_ENGLISH[found[0].lower()]} ", text)
+    return text if found == text else re.sub(r"[^\S\n]+(?=[\s.,:])|(?<=\bis) +is\b", "", found).strip()
 
 
 def in_plain_prose(response: str) -> str:
@@ -147,7 +172,8 @@ def _words(text: str) -> list[str]:
 
 def changes_what_follows(text: str) -> bool:
     """True if the words at the end deny or change a value that follows: "it is not", "at least"."""
-    return bool(_CHANGING.intersection(_words(text[-80:])[-4:])) or text.rstrip(" $*_(\"'`").endswith(("*", "/", "^"))
+    is_changed = bool(_CHANGING.intersection(_words(text[-80:])[-4:])) or bool(_NUMBERED.search(text[-30:]))
+    return is_changed or text.rstrip(" $*_(\"'`").endswith(("*", "/", "^"))
 
 
 def _values(sentence: str) -> Iterator[str]:

@@ -24,9 +24,9 @@ NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 SHORT_WORDS = frozenset({"yes", "no", "true", "false", "none", "odd", "even", "dne", "nan"})
 """Runs of letters that are words in any spelling; others of up to five letters may be products of symbols."""
 SYNONYMS = {
-    "does not exist": "DNE", "undefined": "DNE",
-    "none": "no solution", "no real solution": "no solution", "no solutions": "no solution",
-    "no real solutions": "no solution",
+    "does not exist": "DNE", "undefined": "DNE", "convergent": "converges",
+    "divergent": "diverges", "none": "no solution", "no real solution": "no solution",
+    "no solutions": "no solution", "no real solutions": "no solution",
 }  # fmt: skip
 """Phrases with the same meaning."""
 
@@ -73,24 +73,21 @@ _QUOTIENT_OF_UNITS = re.compile(
     rf"\\frac\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*\}}\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*(?:(\^)\s*\{{?(\d)\}}?)?\s*\}}"
 )
 _FILLER = re.compile(
-    rf"^(?:{TEXT}\{{)?\s*(?:(?:the )?(?:final )?answer(?: is|:)|there (?:are|is)"
+    rf"(?i)^(?:{TEXT}\{{)?\s*(?:(?:the )?(?:final )?answer(?: is|:)|there (?:are|is)"
     r"|the (?!complement|opposite|negative|reciprocal|inverse)[a-z]+ (?:is|equals)|probability"
     r"|we (?:get|have)|it (?:is|equals)|exactly|about"
     rf"|only|just|approximately|approx\.?|around|roughly"
     rf"|nearly|(?:a )?total of|simply|still)\s*"
     r"(?:\}\s*)?(?=[-\d\\])",
-    re.IGNORECASE,
 )
 _NEGATIVE = re.compile(rf"^(?:{TEXT}\{{)?\s*(?:negative|minus)\s*(?:\}}\s*)?(?=[\d\\])", re.IGNORECASE)
 _BASE_IN_WORDS = re.compile(
-    rf"_\s*\{{?\s*{TEXT}\{{\s*({'|'.join(word for word in NUMBER_WORDS if ' ' not in word)})\s*\}}\s*\}}?",
-    re.IGNORECASE,
+    rf"(?i)_\s*\{{?\s*{TEXT}\{{\s*({'|'.join(word for word in NUMBER_WORDS if ' ' not in word)})\s*\}}\s*\}}?",
 )
 _ROMAN = re.compile(r"[IVX]{2,}")
 _POINT = re.compile(r"[A-Z]\s*(\(\s*-?\d[^()]*,[^()]*\))")
 _OPTION = re.compile(
-    rf"(?:{TEXT}\{{)?\s*(?:option|choice|answer)\s*(?:\}}\s*)?(?:{TEXT}\{{)?\s*\(?(?P<letter>[A-J])\)?\s*\}}?",
-    re.IGNORECASE,
+    rf"(?i)(?:{TEXT}\{{)?\s*(?:option|choice|answer)\s*(?:\}}\s*)?(?:{TEXT}\{{)?\s*\(?(?P<letter>[A-J])\)?\s*\}}?",
 )
 _WORDS = re.compile(r"\(?[A-Za-z]+(?:[' -][A-Za-z]+)*\)?\.?")
 _LETTER = re.compile(
@@ -98,6 +95,7 @@ _LETTER = re.compile(
     r"|(?P<d>[A-J])[).]\s*(?=[-\d\\]))[\s.:]*(?P<rest>[^\s+*/^_=<>,|)].*)"
 )
 _LETTER_INSIDE = re.compile(rf"{TEXT}\{{\s*\(?([A-J])[).:]\)?\s+(?P<rest>[^{{}}]+)\}}")
+_ANOTHER_LETTER = re.compile(r"(?<![\w\\])\([A-J]\)|\b(?:or|and)\b\W*(?:\\text\w*\W+)?[A-J]\b")
 _MODULUS = re.compile(
     rf"\s*(?:\\pmod\s*\{{?(?P<a>[\w\\]+)\}}?|\(\s*(?:{TEXT}\{{\s*)?\\?mod\s*(?:ulo\s*)?\}}?\s*\{{?(?P<b>\w+)\}}?\s*\}}?\s*\))$"
 )
@@ -116,8 +114,7 @@ _UNITS = re.compile(
 )
 _NAME = re.compile(
     r"\((?:\\?[A-Za-z]+)(?:\s*,\s*\\?[A-Za-z]+)+\)|(?:\\?#)?(?:\\(?:Pr|max|min|det|dim|deg|arg|lcm|gcd)(?![A-Za-z])(?:\([^()=]*\)|\s*[A-Z])?|(?:m\s*)?(?:\\(?:angle|triangle|overline|widehat|vec|hat|bar|mathrm|mathbf|text|measuredangle|operatorname)(?![A-Za-z])\s*)*"
-    r"(?:\{[A-Za-z ]+\}|\|?[A-Za-z]{1,4}\|?|\[[A-Z]+\]|"
-    r"\\(?:alpha|beta|gamma|delta|epsilon|theta|lambda"
+    r"(?:\{[A-Za-z ]+\}|\|?[A-Za-z]{1,4}\|?|\[[A-Z]+\]|\\(?:alpha|beta|gamma|delta|epsilon|theta|lambda"
     r"|mu|phi|varphi|psi|omega|sigma|rho|tau|Delta|Omega))"
     r"(?:_(?:\{[^{}]*\}|\w))?(?:\^\{(?:\\prime)+\})?(?:\((?:[a-zA-Z]|-?\d+)(?:\s*(?:,|\||\\c[au]p)\s*(?:[a-zA-Z]|-?\d+))*\))?)"
 )
@@ -128,7 +125,7 @@ _EQUALS = re.compile(r"(?<![<>!\\])(?:=|\\equiv(?![A-Za-z])|\\approx(?![A-Za-z])
 _RELATION = re.compile(r"[<>]|\\(?:le|ge|lt|gt|ne|in|neq|leq|geq|subset)(?![A-Za-z])")
 _CLOCK = re.compile(
     r"(?P<hour>\d{1,2})(?:(?::|\.(?=\d\d\s*[apAP]))(?P<minute>\d\d))?\s*(?P<half>[ap](?=\.?\s*m)|[AP](?=\.?\s*M))\.?\s*[mM]\.?"
-    r"|(?P<h>\d{1,2}):(?P<m>0\d)",
+    r"|(?P<h>\d{1,2}):(?P<m>0\d)"
 )
 _BASE = re.compile(r"\(?(?P<digits>[0-9A-Za-z]+)\)?_\{?(?P<base>\d{1,2})\}?")
 _TO = re.compile(rf"(?<=[\d\w}}])\s*(?:{TEXT}\{{\s*to\s*\}}|(?<![A-Za-z])to(?![A-Za-z]))\s*(?=[\d\w\\])")
@@ -154,8 +151,7 @@ _MINUTES = re.compile(
     r"(?P<whole>\d+)\s*\^\s*\{?\\circ\}?\s*(?P<minutes>\d{1,2})\s*\^\{\\prime\}(?:\s*(?P<seconds>\d{1,2})\s*\^\{\\prime\\prime\})?"
 )
 _TEMPERATURE = re.compile(
-    rf"(?P<value>.*?\d)\s*(?:\^\s*\{{?\\circ\}}?|(?:{TEXT}\{{)?\s*degrees?)\s*(?:{TEXT}\{{)?\s*(?P<scale>[CF]|Celsius|Fahrenheit)\s*\}}?",
-    re.IGNORECASE,
+    rf"(?i)(?P<value>.*?\d)\s*(?:\^\s*\{{?\\circ\}}?|(?:{TEXT}\{{)?\s*degrees?)\s*(?:{TEXT}\{{)?\s*(?P<scale>[CF]|Celsius|Fahrenheit)\s*\}}?",
 )
 _REALS = re.compile(r"[\s,;]*\(?(?<=[\s,;(])[a-z]\s*\\in\s*\\mathbb\{R\}\)?$")
 _NEEDLESS_SPACE = re.compile(r"(?<!\d) | (?!\d)")
@@ -184,7 +180,7 @@ def read(answer: str) -> ParsedAnswer:
         letter = next(one for one in found.groups() if one)
         rest = found["rest"] if found.re is _LETTER else rf"\text{{{found['rest']}}}"
         body = _read(tidy(rest))
-        if not (body.words and not body.is_text):  # such as A) x, a choice of symbols only beside a value
+        if (body.is_text or not body.words) and not _ANOTHER_LETTER.search(rest):  # A) x is a choice of symbols
             return replace(body, text=_whole(text), letter=letter, body=body)
     return _read(text)
 
@@ -219,11 +215,11 @@ def _read(text: str) -> ParsedAnswer:
             domain = "N" if re.search(r"\+|positive|negative|natural", found[0]) else domain
     name, value = _named(text)
     if name:
-        body = replace(_value(value, _whole(value)), modulus=modulus, integer=integer, domain=domain)
+        body = replace(_value(value, _whole(value), integer), modulus=modulus, integer=integer, domain=domain)
         return ParsedAnswer(
             text=whole, latex=as_latex(text), name=name, body=body, modulus=modulus, integer=integer, domain=domain
         )
-    return replace(_value(text, whole), modulus=modulus, integer=integer, domain=domain)
+    return replace(_value(text, whole, integer), modulus=modulus, integer=integer, domain=domain)
 
 
 def _named(text: str) -> tuple[str, str]:
@@ -255,7 +251,8 @@ def _is_name(text: str) -> bool:
     return bool(_NAME.fullmatch(text) or _WORD_NAME.fullmatch(text))
 
 
-def _value(text: str, whole: str) -> ParsedAnswer:
+def _value(text: str, whole: str, integer: str = "") -> ParsedAnswer:
+    """Value of a text; its symbol for any integer is no unit, as m might be metres."""
     words = _TEXT_COMMAND.sub(r"\1", text).strip()
     if kind_of_numbers(words) is not None:
         words = " ".join(words.split())
@@ -293,10 +290,12 @@ def _value(text: str, whole: str) -> ParsedAnswer:
     if not _TRIGONOMETRY.search(text) and "\\circ" in text:
         bare = ANGLE_IN_DEGREES.sub(r"\1", text)
         if "\\circ" not in bare or _DEGREE.fullmatch(bare):
+            if text.startswith("(") and "," in text and text.count("\\circ") <= text.count(","):
+                return ParsedAnswer(text=whole, latex=as_latex(text))
             return ParsedAnswer(text=whole, latex=as_latex(re.sub(_DEGREE_MARK, "", bare)), sign="degree")
     if not _TRIGONOMETRY.search(text) and (found := _DEGREE.fullmatch(text)):
         return ParsedAnswer(text=whole, latex=as_latex(found["value"]), sign="degree")
-    return _with_unit(text, whole) or ParsedAnswer(text=whole, latex=as_latex(text))
+    return (None if integer else _with_unit(text, whole)) or ParsedAnswer(text=whole, latex=as_latex(text))
 
 
 def _may_be_a_product(word: str) -> bool:

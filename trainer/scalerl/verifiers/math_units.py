@@ -15,95 +15,36 @@ from types import MappingProxyType
 Dimensions = tuple[tuple[str, int], ...]
 
 BASE = {
-    "length": {
-        "nm nanometer nanometre": "1/1000000000",
-        "μm um micron micrometer micrometre": "1/1000000",
-        "mm millimeter millimetre": "1/1000",
-        "cm centimeter centimetre": "1/100",
-        "dm decimeter decimetre": "1/10",
-        "m meter metre": "1",
-        "km kilometer kilometre": "1000",
-        "in inch inches": "127/5000",
-        "ft foot feet": "381/1250",
-        "yd yard": "1143/1250",
-        "mi mile": "201168/125",
-    },
-    "time": {
-        "ms millisecond": "1/1000",
-        "s sec second": "1",
-        "min minute": "60",
-        "h hr hour": "3600",
-        "day": "86400",
-        "week wk": "604800",
-        "month": "2628000",
-        "yr year": "31536000",
-        "decade": "315360000",
-        "century centuries": "3153600000",
-    },
-    "mass": {
-        "mg milligram": "1/1000",
-        "g gram gm": "1",
-        "kg kilogram kilo": "1000",
-        "tonne": "1000000",
-        "oz ounce": "45359237/1600000",
-        "lb pound": "45359237/100000",
-        "ton": "45359237/50",
-    },
-    "money": {"cent ¢": "1/100", "dollar $ usd buck": "1"},
-    "euro": {"euro € eur": "1"},
-    "pound sterling": {"£ gbp": "1"},
-    "yen": {"¥ yen jpy": "1"},
-    "rupee": {"₹ rupee rs inr": "1"},
-    "celsius": {"celsius": "1"},
-    "fahrenheit": {"fahrenheit": "1"},
-    "kelvin": {"K kelvin": "1"},
-    "current": {"A amp ampere": "1", "mA milliampere": "1/1000"},
-    "amount": {"mol mole": "1"},
-    "data": {
-        "bit": "1",
-        "byte": "8",
-        "kB KB kilobyte": "8000",
-        "MB megabyte": "8000000",
-        "GB gigabyte": "8000000000",
-    },
-    "angle": {"rad radian": "1"},
-    "unit": {"unit": "1"},
-}
+    "length": {"m meter metre": "1", "in inch inches": "127/5000", "ft foot feet": "381/1250", "yd yard": "1143/1250",
+               "um micron": "1/1000000", "mi mile": "201168/125"},
+    "time": {"s sec second": "1", "min minute": "60", "h hr hour": "3600", "day": "86400", "week wk": "604800",
+             "month": "2628000", "yr year": "31536000", "decade": "315360000", "century centuries": "3153600000"},
+    "mass": {"g gram gm": "1", "kilo": "1000", "tonne": "1000000", "oz ounce": "45359237/1600000",
+             "lb pound": "45359237/100000", "ton": "45359237/50"},
+    "money": {"cent ¢": "1/100", "dollar $ usd buck": "1"}, "euro": {"euro € eur": "1"},
+    "pound sterling": {"£ gbp": "1"}, "yen": {"¥ yen jpy": "1"}, "rupee": {"₹ rupee rs inr": "1"},
+    "celsius": {"celsius": "1"}, "fahrenheit": {"fahrenheit": "1"}, "kelvin": {"K kelvin": "1"},
+    "current": {"A amp ampere": "1"}, "amount": {"mol mole": "1"}, "angle": {"rad radian": "1"}, "unit": {"unit": "1"},
+    "data": {"bit": "1", "byte": "8", "kB KB kilobyte": "8000", "MB megabyte": "8000000", "GB gigabyte": "8000000000"},
+}  # fmt: skip
 """Exact size of each unit in metres, seconds, grams, dollars and so on; names may have a plural s or es. A year has 365
 days, and twelve months."""
 DERIVED = {
-    "ml milliliter millilitre mL cc": "1/1000000 m^3",
-    "cl centiliter centilitre cL": "1/100000 m^3",
-    "l L liter litre": "1/1000 m^3",
-    "gal gallon": "473176473/125000000000 m^3",
-    "qt quart": "473176473/500000000000 m^3",
-    "pt pint": "473176473/1000000000000 m^3",
-    "cup": "473176473/2000000000000 m^3",
-    "acre": "316160658/78125 m^2",
-    "ha hectare": "10000 m^2",
-    "mph": "1397/3125 m/s",
-    "kph kmh kmph": "5/18 m/s",
-    "mpg": "48000000000/112903 1/m^2",
-    "fps": "381/1250 m/s",
-    "N newton": "1000 g m/s^2",
-    "dyn dyne": "1/100 g m/s^2",
-    "erg": "1/10000 g m^2/s^2",
-    "J joule": "1000 g m^2/s^2",
-    "kJ kilojoule": "1000000 g m^2/s^2",
-    "cal calorie": "4184 g m^2/s^2",
-    "kcal kilocalorie": "4184000 g m^2/s^2",
-    "W watt": "1000 g m^2/s^3",
-    "kW kilowatt": "1000000 g m^2/s^3",
-    "MW megawatt": "1000000000 g m^2/s^3",
-    "kWh": "3600000000 g m^2/s^2",
-    "Pa pascal": "1000 g/m s^2",
-    "kPa kilopascal": "1000000 g/m s^2",
-    "Hz hertz": "1 1/s",
-    "kHz kilohertz": "1000 1/s",
-    "V volt": "1000 g m^2/A s^3",
-    "Ω ohm": "1000 g m^2/A^2 s^3",
-    "C coulomb": "1 A s",
-}
+    "l L liter litre": "1/1000 m^3", "cc": "1/1000000 m^3", "gal gallon": "473176473/125000000000 m^3",
+    "qt quart": "473176473/500000000000 m^3", "pt pint": "473176473/1000000000000 m^3",
+    "cup": "473176473/2000000000000 m^3", "acre": "316160658/78125 m^2", "ha hectare": "10000 m^2",
+    "mph": "1397/3125 m/s", "kph kmh kmph": "5/18 m/s", "mpg": "48000000000/112903 1/m^2", "fps": "381/1250 m/s",
+    "N newton": "1000 g m/s^2", "dyn dyne": "1/100 g m/s^2", "erg": "1/10000 g m^2/s^2", "J joule": "1000 g m^2/s^2",
+    "cal calorie": "4184 g m^2/s^2", "kcal": "4184000 g m^2/s^2", "kWh": "3600000000 g m^2/s^2",
+    "W watt": "1000 g m^2/s^3", "Pa pascal": "1000 g/m s^2", "Hz hertz": "1 1/s", "V volt": "1000 g m^2/A s^3",
+    "Ω ohm": "1000 g m^2/A^2 s^3", "C coulomb": "1 A s",
+}  # fmt: skip
+PREFIXED = {
+    "n nano": ("1/1000000000", "m"), "μ micro": ("1/1000000", "m s g A C"), "m milli": ("1/1000", "m s g l A V J W"),
+    "c centi": ("1/100", "m l"), "d deci": ("1/10", "m l"), "k kilo": ("1000", "m g N J cal W Pa Hz V Ω"),
+    "M mega": ("1000000", "N J W Pa Hz V Ω"), "G giga": ("1000000000", "J W Pa Hz"),
+}  # fmt: skip
+"""Size of each prefix, and units before which it stands: short before short names, long before long ones."""
 COUNT_WORDS = {
     "dozen": Fraction(12), "score": Fraction(20), "hundred": Fraction(100), "thousand": Fraction(1000),
     "million": Fraction(10**6), "billion": Fraction(10**9), "trillion": Fraction(10**12),
@@ -114,20 +55,16 @@ COUNT_WORDS = {
 }  # fmt: skip
 """Words after a number that multiply it: 3 dozen, 3 tenths."""
 _SCALES = {"billion": 10**9, "million": 10**6, "thousand": 1000, "hundred": 100}
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-)
+_ONES = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+eighteen nineteen
+"""
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-NUMBER_WORDS = {word: number for number, word in enumerate(_ONES.split())}
-NUMBER_WORDS |= {word: 20 + 10 * place for place, word in enumerate(_TENS.split())} | {
-    "one hundred": 100,
-    "a hundred": 100,
-}
+NUMBER_WORDS = {word: number for number, word in enumerate(_ONES.split())} | {"one hundred": 100, "a hundred": 100}
 NUMBER_WORDS |= {
-    f"{ten} {one}": 20 + 10 * place + number
+    f"{ten} {one}".removesuffix(" zero"): 20 + 10 * place + number
     for place, ten in enumerate(_TENS.split())
-    for number, one in enumerate(_ONES.split()[1:10], 1)
+    for number, one in enumerate(_ONES.split()[:10])
 }
 
 
@@ -169,7 +106,7 @@ excluded excluding exclusive except mille permille ppm ppb or and than least mos
 between not no non plus minus times multiplied divided by squared cubed square cube root factorial power to mod
 modulo base remainder percent point if when unless else but except either neither nor if any all none undefined
 infinite infinity am pm a.m p.m one two three four five six seven eight nine ten eleven twelve false true yes
-wrong incorrect isn't rejected discarded extraneous invalid
+wrong incorrect isn't rejected discarded extraneous invalid divides
 """
 CHANGING = frozenset(_CHANGING.split())
 """Words after a number that change its meaning."""
@@ -215,6 +152,11 @@ def _table() -> Mapping[str, UnitOfMeasure]:
         parts = [*_factors(above, 1, known), *_factors(below, -1, known)]
         unit = _product((UnitOfMeasure(dimensions=(), size=Fraction(factor)), 1), *parts)
         known.update(dict.fromkeys(names.split(), unit))
+    for prefixes, (size, symbols) in PREFIXED.items():
+        units = {known[symbol] for symbol in symbols.split()}
+        for name, unit in [one for one in known.items() if one[1] in units]:
+            scaled = _product((UnitOfMeasure(dimensions=(), size=Fraction(size)), 1), (unit, 1))
+            known |= {one + name: scaled for one in prefixes.split() if (len(one) > 2) == (len(name) > 2)}
     return MappingProxyType(known)
 
 

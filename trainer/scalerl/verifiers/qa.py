@@ -7,8 +7,8 @@ of C++ and C#. Dates, amounts, lists and abbreviations may be written in other w
 
 The text compared is, after the thinking part, the last \boxed{}, else text tagged <answer>, else the text after the
 last "answer is" or "answer:", else the whole text. Each is compared whole, then without "in", "on", "at", a title
-such as "President" and text in brackets after it, then by what follows "is" or "was" in a sentence, then by its first
-sentence, whose rest is dropped unless it takes the answer back. An answer without words, or with more than 1,000
+such as "President" and text in brackets after it, then by what follows "is" or "was born in" in a sentence, then by its
+first sentence, whose rest is dropped unless it takes the answer back. An answer without words, or with more than 1,000
 characters, is unparsable.
 """
 
@@ -18,7 +18,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from scalerl.rollout import Judgement
-from scalerl.verifiers.math_answer import last_boxed, without_thought
+from scalerl.verifiers.math_answer import TAGGED, last_boxed, without_thought
+from scalerl.verifiers.math_prose import in_english
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS
 from scalerl.verifiers.qa_values import in_short, other_currency, same_initials, same_value
 
@@ -28,29 +29,47 @@ _KEPT = re.compile(
     r"(?<=\d)[./^:](?=\d)|(?<!\d)\.(?=\d)|(?<=\d),(?=\d)(?!\d{3}(?!\d))|(?<=\w)[+#]+(?=[\s+#.,;:!?)]|$)|(?:^|(?<=[\s\"'(]))[-−](?=\$?\.?\d)"
 )
 _SAID = re.compile(r"\banswer\W{0,4}(?:is\b\s*:?|:)", re.IGNORECASE)
-_STRUCK = re.compile(r"~~[^~\n]{0,200}~~")
-_TEXT = re.compile(r"\\(?:text|math)(?:bf|rm|it|sf|normal)?\s{0,3}\{([^{}]{0,1000})\}")
+AS_TEXT = re.compile(r"\\(?:text|math)(?:bf|rm|it|sf|normal)?\s{0,3}\{([^{}]{0,1000})\}")
 _UNSURE = re.compile(
     r"\b(?:incorrect|wrong|false|worst|least \w+|doubt|cannot|can't|whether|if)\b[^.?!\n]{0,50}$", re.IGNORECASE
 )
-_TAGGED = re.compile(r"<answer>(.{0,2000}?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
-INTRODUCED = re.compile(r"^(?:it|that|this|he|she|they)(?:['’]s| is| was| are| were)\s+", re.IGNORECASE)
+_INTRODUCED = re.compile(
+    r"(?i)^(?:i (?:think|believe|guess)(?: that)?\s)?"
+    r"(?:(?:it|that|this|he|she|they|there)(?:['’]s| is| was| are| were| must be)\s+)?"
+    r"(?:the (?:colou?r|number|process of)\s)?",
+)
 """Words before an answer: "It is Lima"."""
-_IN_A_YEAR = re.compile(r"^(?:in )?(?:the year )?(?=\d)|^(?-i:(?:in|on|at)\s+(?=(?:the\s+)?[A-Z]))", re.IGNORECASE)
-_TITLE = re.compile(r"^(?:president|dr|mr|ms|sir|prof|professor)\.?\s+(?=\S+\s+\S)", re.IGNORECASE)
+_IN_A_YEAR = re.compile(r"^(?:in )?(?:the year )?(?=\d)|^(?-i:(?:[Ii]n|on|at)\s+(?=(?:the\s+)?[A-Z]))", re.IGNORECASE)
+_TITLE = re.compile(
+    r"^(?:president|king|queen|pope|emperor|saint|dr|mr|mrs|ms|sir|prof|professor)\.?\s+(?=\S+\s+\S)", re.IGNORECASE
+)
 _LAST_NAME_FIRST = re.compile(r"(\w+), (\w+(?: \w\.?)?)\.?")
 _IN_BRACKETS = re.compile(r"(?P<before>[^()]*[A-Za-z][^()]*)\s\([^()]+\)\.?")
 _YES_OR_NO = re.compile(
     r"(yes|no)(?=\s*[,.;:!–—]|\s-\s)(?!\.\s*\d)(?!.*\b(?:but|actually|wait|however|sorry|or)\b)",
     re.IGNORECASE | re.DOTALL,
 )
-_END = re.compile(r"[.!?](?=\s+[A-Z\"“(])|\n|;\s|[,\s]\s*(?:which|because|since|who)\s")
+_END = re.compile(
+    r"[.!?](?=\s+[A-Z\"“(])|\n|;\s|[,\s]\s*(?:which|because|since|who)\s|,\s+(?:the|also|formerly"
+    r"|an?(?! (?:\w+ )?(?:town|city|village|county|pupil|student|rival)\b))\s"
+)
 _ABBREVIATED = re.compile(r"(?:^|[\s.])(?:[A-Z]|St|Dr|Mr|Mrs|Ms|Mt|Ft|No|Jr|Sr|Rev|Gen|Col|Lt|vs|etc)$")
-_SAID_OF = re.compile(r"(?P<before>[^.?!]+?)\s(?:is|was|are|were)\s+(?P<said>[^.?!]+)[.!]?", re.IGNORECASE)
+_SAID_OF = re.compile(
+    r"(?i)[^.?!]+?\s(?:(?:is|was|are|were)\s|(?:has|took)\s(?=\d|\w+ (?:\w+s|people)\b))\s*(?P<said>[^.?!]+)[.!]?",
+)
+_VERB = (
+    r"(?:took place|born|held|won|written|built|fought|made|known|found|(?:discover|invent|publish|paint|creat|compos"
+    r"|direct|found|design|sign|locat|situat|establish|introduc|propos|formulat|develop|happen|occurr|di|liv|mov)ed)"
+)
+_HAPPENED = re.compile(
+    rf"(?i)(?!.*\b(?:and|before|after|nobody|near|almost|formerly)\b)(?>[^.?!,;]+?\s(?:(?:is|was|are|were)\s(?:{_VERB}\s)?|{_VERB}\s)"
+    r"(?:by|in|on|at|called|named|known as|as|to)\s+)(?P<said>[^.?!,;]+)[.!]?",
+)
+"""A sentence whose first verb leads to its end: "It was written by Ovid", "She was born in Rome"."""
 _CORRECTED = re.compile(r"[^.?!]*\bnot\b[^.?!]*\bbut\s+(?P<said>[^.?!]+)[.!]?", re.IGNORECASE)
 _TAKEN_BACK = re.compile(
-    r"\b(?:no|not|wait|actually|rather|instead|sorry|correction|wrong|or|but|however|maybe|perhaps|alternatively)\b|n't",
-    re.IGNORECASE,
+    r"(?i)\b(?:no|not|never|hardly|could|might|may|doubt|except|un?like|wait|actually|rather|instead|sorry|correction"
+    r"|wrong|or|but|however|maybe|perhaps|alternatively)\b|n['’]t",
 )
 
 
@@ -63,10 +82,10 @@ def judge_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> Judgem
         raise ValueError(f"gold answers: {gold!r}; expected a sequence of at least one text")
     if not 0.0 < min_f1 <= 1.0:
         raise ValueError(f"min_f1 is {min_f1}; it must be above 0 and at most 1")
-    stated = _TEXT.sub(r"\1", stated_answer(_STRUCK.sub("", without_thought(answer))))
+    stated = AS_TEXT.sub(r"\1", stated_answer(without_thought(answer)))
     if len(stated) > MAX_ANSWER_CHARS or not normalise(stated):
         return Judgement("unparsable")
-    for text, dropped in _readings(stated):
+    for text, dropped in readings(stated):
         if exact_match(text, gold) or any(same_value(text, one) or same_initials(text, one) for one in gold):
             return Judgement("right", dropped)
     return Judgement("right" if min_f1 < 1.0 and f1(stated, gold) >= min_f1 else "wrong")
@@ -77,8 +96,9 @@ def stated_answer(response: str) -> str:
     boxed = last_boxed(response)
     if boxed is not None:
         return boxed
-    if tagged := _TAGGED.findall(response):
+    if tagged := TAGGED.findall(response):
         return tagged[-1].strip()
+    response = response if _SAID.search(response) else in_english(response)
     for said in reversed(list(_SAID.finditer(response))):
         if _UNSURE.search(response, max(0, said.start() - 60), said.start()):
             continue
@@ -87,10 +107,10 @@ def stated_answer(response: str) -> str:
     return response.strip()
 
 
-def _readings(stated: str) -> Iterator[tuple[str, str]]:
+def readings(stated: str) -> Iterator[tuple[str, str]]:
     """The answer, then shorter versions of it, each with the text dropped."""
     yield stated, ""
-    bare = _IN_A_YEAR.sub("", INTRODUCED.sub("", stated.strip(" *_\"'`")))
+    bare = _IN_A_YEAR.sub("", _INTRODUCED.sub("", stated.strip(" *_\"'`")))
     yield bare, "words before the answer"
     if found := _YES_OR_NO.match(bare):
         yield found[1], "text after the answer"
@@ -100,9 +120,11 @@ def _readings(stated: str) -> Iterator[tuple[str, str]]:
         yield f"{found[2]} {found[1]}", ""
     if (found := _IN_BRACKETS.fullmatch(bare)) and not _TAKEN_BACK.search(bare, found.end("before")):
         yield found["before"], "text after the answer"
-    is_plain = not (_TAKEN_BACK.search(bare) or _UNSURE.search(bare))
-    if found := _CORRECTED.fullmatch(bare) or (is_plain and _SAID_OF.fullmatch(bare)):
-        yield found["said"], "words before the answer"
+    whole = in_english(stated.strip(" *_\"'`"))
+    is_plain = not (_TAKEN_BACK.search(whole) or _UNSURE.search(whole))
+    for pattern in (_CORRECTED, _SAID_OF, _HAPPENED)[: 3 if is_plain else 1]:
+        if found := pattern.fullmatch(whole):
+            yield found["said"], "words before the answer"
     for end in _END.finditer(bare):
         if not (end[0] == "." and _ABBREVIATED.search(bare[: end.start()])):
             if not _TAKEN_BACK.search(bare, end.start()):

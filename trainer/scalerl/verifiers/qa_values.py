@@ -33,6 +33,7 @@ _AMOUNT = re.compile(
     r"(?P<number>(?:[1-9]\d{0,2}(?:,\d{3})+|0|[1-9]\d*)(?:\.\d+)?)\s*(?P<times>(?:thousand|million|billion|trillion)\b)?\s*"
     r"(?P<unit>[a-zμ$€£¥₹°%][a-zμ$€£¥₹°%/ ]*?)?(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s+(?=\d)|$)"
 )
+_COUNTED = re.compile(r"(?:[a-z]{3,} )?(?:[a-z]{3,}s|people|children|men|women)")
 _BETWEEN = re.compile(r"\s*,\s*(?:and\s+|&\s*)?|\s+and\s+|\s*&\s*")
 _CHOICE = re.compile(r"\b(?:or|nor|neither|either|not)\b")
 _TEXT_OF_NUMERALS = "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx"
@@ -62,14 +63,16 @@ def same_initials(answer: str, gold: str) -> bool:
 def same_value(answer: str, gold: str) -> bool:
     """True if both are the same date, amounts of the same quantity, or the same things joined by "and"."""
     answer, gold = (unicodedata.normalize("NFKC", text).casefold().strip(" .\n") for text in (answer, gold))
-    if (
-        (found := _AMOUNT.fullmatch(gold))
-        and found["unit"] not in ("s", None)
-        and isinstance(_unit(found["unit"])[1], tuple)
-    ):
-        number = found["number"] + (found["times"] or "")
-        if (alone := _quantity(answer)) is not None and alone[1] == "":
-            return alone == _quantity(number)
+    for one, other in ((gold, answer), (answer, gold)):
+        if (
+            (found := _AMOUNT.fullmatch(_in_digits(_ABOUT.sub("", one))))
+            and found["unit"] not in ("s", "%", None)
+            and (_COUNTED.fullmatch(found["unit"]) if one is answer else isinstance(_unit(found["unit"])[1], tuple))
+            and not (one is answer and re.fullmatch(r"1\d{3}|20\d\d", gold))
+            and (alone := _quantity(other)) is not None
+            and alone[1] == ""
+        ):
+            return _unit(found["unit"])[1] is not None and alone == _quantity(found["number"] + (found["times"] or ""))
     for meaning in (_date, _quantity, _things):
         wanted = meaning(gold)
         if wanted is not None and wanted == meaning(answer):
@@ -87,9 +90,9 @@ def in_short(normal_form: str) -> str:
 
 
 def other_currency(answer: str, gold: str) -> bool:
-    """True if both texts show currencies and none is in both."""
+    """True if both texts show currencies and none is in both, or the answer alone is a percentage."""
     one, other = set(answer) & set(_CURRENCIES), set(gold) & set(_CURRENCIES)
-    return bool(one and other and not one & other)
+    return bool(one and other and not one & other) or ("%" in answer and not re.search("%|per ?cent", gold))
 
 
 def _date(text: str) -> tuple[int | None, int, int | None] | None:
