@@ -42,6 +42,7 @@ def off(rows, judge):
     ]
 
 
+@pytest.mark.timeout(900)  # 7,300 answers: a minute on a quiet machine
 @pytest.mark.parametrize(("name", "judge"), [("math", "math"), ("choice", "choice"), ("qa", "qa"), ("constructed", "")])
 def test_a_careful_person_would_judge_each_answer_so(name, judge):
     assert off(rows_of(name), judge) == []
