@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ablations.diagnosis.history import History, LogRow
 from ablations.errors import AblationsError
 from ablations.logs.log import Log, by_step, first_present
@@ -81,11 +83,12 @@ def _train_rows(log: Log, preset: Preset) -> list[LogRow]:
 
 
 def _evaluations(log: Log, preset: Preset) -> list[LogRow]:
-    """The held-out scores."""
+    """The held-out scores; of several data sets, their mean at the steps that have all of them."""
     if not (names := preset.score_columns(log.columns)):
         return []
-    values = by_step(_steps(log, preset), {names[0]: log.columns[names[0]]})
-    pairs = zip(values.step.tolist(), values.columns[names[0]].tolist(), strict=True)
+    values = by_step(_steps(log, preset), {name: log.columns[name] for name in names})
+    scores = np.mean([*values.columns.values()], axis=0)
+    pairs = zip(values.step.tolist(), scores.tolist(), strict=True)
     return [{"step": int(step), "pass_rate": score} for step, score in pairs if score == score]
 
 

@@ -192,6 +192,19 @@ def test_a_log_of_trl_whose_rewards_lie_between_0_and_1_has_pass_rates(tmp_path)
     assert (rule, "too hard" in text) == ("no signal", True)
 
 
+def test_several_held_out_data_sets_of_a_log_are_judged_by_their_mean(tmp_path):
+    scores = {10: (0.2, 0.4), 20: (0.3, None), 30: (0.5, 0.1)}
+    lines = []
+    for step, values in scores.items():
+        sets = {f"val-core/{name}/acc/mean@8": value for name, value in zip(("gsm8k", "aime"), values, strict=True)}
+        data = {"actor/lr": 1e-6} | {name: value for name, value in sets.items() if value is not None}
+        lines.append(json.dumps({"step": step, "data": data}))
+    (tmp_path / "verl.jsonl").write_text("\n".join(lines))
+    history = history_of_log(tmp_path / "verl.jsonl", "verl")
+    assert [row["step"] for row in history.evaluations] == [10, 30]
+    assert [row["pass_rate"] for row in history.evaluations] == pytest.approx([0.3, 0.3])
+
+
 def test_a_learning_rate_that_moves_no_weight_is_too_low_although_no_old_weights_are_logged(tmp_path):
     ((rule, text, _),) = trl_log(
         tmp_path, reward=lambda _: 0.3, evaluated=lambda step: 0.3 + step / 9000, learning_rate=5e-8
