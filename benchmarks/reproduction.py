@@ -85,7 +85,8 @@ def overview(cards: Sequence[Card]) -> str:
     claims = [one for card in cards for one in card.claims]
     rows = [(card.results.plan.sweep, *claim_cells(one)) for card in cards for one in card.claims]
     table = markdown_grid(("study", *CLAIM_HEADINGS), rows)
-    return f"{len(cards)} studies, {len(claims)} claims: {tally_text(claims)}.\n\n{table}\n"
+    studies = "study" if len(cards) == 1 else "studies"
+    return f"{len(cards)} {studies}, {len(claims)} claims: {tally_text(claims)}.\n\n{table}\n"
 
 
 def section(card: Card, differing: Sequence[str], page: str) -> str:
