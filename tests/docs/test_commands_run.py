@@ -113,6 +113,8 @@ NOT_RUN = {
         "platform compare 'runs/*' --score 'eval/percent / 100' --compute step --step policy/global_step",
         "platform compare 'runs/*' --log verl --gpus 64 --pattern 'exp[0-9]+_(?P<variant>.+)_run(?P<seed>[0-9]+)'",
         "platform compare 'runs/*' --log trl --gpus 8 --variant algorithm/loss --seed seed",
+        "platform compare all.csv --score accuracy --compute gpu_hours --variant method --seed seed",
+        "platform compare wandb_chart.csv --score val/acc --compute 'Step * 2'",
     ),
     "hours": ("platform reproduce --all",),
     "a server until Ctrl-C; tests/dashboard and tests/tracking start it": (
@@ -176,7 +178,8 @@ def trained(tmp_path_factory, empty_store):
     write_run(home, BF16.runs[0].id, TRUTH["loo-loss"])
     changed(loo, sweep="ceilings", variants=(loo.plan.variants[0], BF16)).write_plan()
     loo.write_plan()
-    write_curves(read_results(loo), place / "curves.csv")
+    for name in ("curves", "all", "wandb_chart"):
+        write_curves(read_results(loo), place / f"{name}.csv")
     add_kept_runs(home, expand(place / "my_study.yaml").runs)
     shutil.copy(empty_store, home.path / "mlflow.db")
     write_own_task(place)

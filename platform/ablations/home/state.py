@@ -171,7 +171,7 @@ def is_locked(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # fails if the lock is held, which is exclusive
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     except BlockingIOError:
         return True
