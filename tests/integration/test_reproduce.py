@@ -2,12 +2,14 @@
 
 import json
 from collections import Counter
+from typing import get_args
 
 import pytest
 from integration.conftest import read_metrics, write_study
 from typer.testing import CliRunner
 
 from ablations.cli import app
+from ablations.findings.judgement import ClaimOutcome
 
 STUDY = """
 name: fig0
@@ -41,7 +43,7 @@ def test_a_study_is_trained_judged_and_judged_alike_by_the_same_command(here, pl
     folder = home / "sweeps/fig0"
     card = json.loads((folder / "card.json").read_text())
     assert (card["num_seeds"], len(card["claims"]), card["scale"]) == (2, 2, "seconds")
-    assert card["claims"][0]["outcome"] in ("holds", "opposite", "no difference of that size", "cannot tell")
+    assert card["claims"][0]["outcome"] in get_args(ClaimOutcome)
     counts = Counter(one["outcome"] for one in card["claims"])
     said = (folder / "card.md").read_text().splitlines()[0]
     assert all(f"{count} {outcome}" in said for outcome, count in counts.items())

@@ -18,6 +18,7 @@ from ablations.study.claims import Claim
 RED = "#CC3311"
 OUTCOME_COLOURS: dict[ClaimOutcome, str] = {
     "holds": GREEN,
+    "holds but smaller": GREEN,
     "opposite": RED,
     "no difference of that size": RED,
     "cannot tell": GREY,

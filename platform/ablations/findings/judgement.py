@@ -1,8 +1,10 @@
-"""The outcome of a claim, given an interval: holds, opposite, no difference of that size, or cannot tell.
+"""The outcome of a claim, given an interval: holds, holds but smaller, opposite, no difference of that size, or cannot
+tell.
 
 A claim "up by d" about a difference with the 95 % interval [lo, hi]:
 
     holds                          lo > 0: the sign is the claimed one
+    holds but smaller              also hi < d, if the claim states d
     opposite                       hi < 0
     no difference of that size     otherwise, if hi < d
     cannot tell                    otherwise
@@ -21,7 +23,7 @@ from ablations.answers.answer import CANNOT_TELL, Answer
 from ablations.answers.ladder import LadderWord
 from ablations.study.claims import Claim
 
-ClaimOutcome = Literal["holds", "opposite", "no difference of that size", "cannot tell"]
+ClaimOutcome = Literal["holds", "holds but smaller", "opposite", "no difference of that size", "cannot tell"]
 
 
 def judged_claim(claim: Claim, answer: Answer | None) -> ClaimOutcome:
@@ -38,7 +40,7 @@ def judged_claim(claim: Claim, answer: Answer | None) -> ClaimOutcome:
     if claim.says == "down":
         lo, hi = -hi, -lo
     if lo > 0:
-        return "holds"
+        return "holds but smaller" if claim.by is not None and hi < claim.size else "holds"
     if hi < 0:
         return "opposite"
     return "no difference of that size" if hi < claim.size else "cannot tell"

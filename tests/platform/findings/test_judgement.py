@@ -19,7 +19,8 @@ def claim(says: Any = "up", of: Any = "ceiling", by: float | None = 0.05):
     ("says", "lo", "hi", "outcome"),
     [
         ("up", 0.01, 0.09, "holds"),
-        ("up", 0.01, 0.04, "holds"),  # smaller than published, but there
+        ("up", 0.01, 0.04, "holds but smaller"),
+        ("down", -0.04, -0.01, "holds but smaller"),
         ("up", -0.09, -0.01, "opposite"),
         ("up", -0.02, 0.04, "no difference of that size"),
         ("up", -0.02, 0.06, "cannot tell"),
@@ -50,6 +51,9 @@ def test_compute_is_judged_by_its_ratio():
         return judged_claim(less, Answer.written(COMPUTE, estimate=None, lo=lo, hi=hi))
 
     assert judged(0.6, 0.9) == "holds"
+    assert judged(0.7, 0.9) == "holds but smaller"
+    unsized = claim("down", of="compute", by=None)  # LEAST_RATIO counts, which is no published size
+    assert judged_claim(unsized, Answer.written(COMPUTE, estimate=None, lo=0.95, hi=0.99)) == "holds"
     assert judged(0.7, 1.2) == "no difference of that size"
     assert judged(0.6, 1.2) == "cannot tell"
     assert claim("up", of="compute", by=None).size == pytest.approx(math.log(LEAST_RATIO))

@@ -15,6 +15,7 @@ from scalerl.recipe import ResolvedRecipe
 OUTCOMES: dict[ClaimOutcome, str] = {
     "holds": "the interval lies on the side that is claimed, or within the margin that is claimed; over scales, the "
     "word is the claimed one",
+    "holds but smaller": "the interval lies on the side that is claimed, and rules out a difference as large",
     "opposite": "the interval lies on the other side, or outside the margin; over scales, another word is right",
     "no difference of that size": "the interval rules out a difference as large as claimed",
     "cannot tell": "the interval allows both what is claimed and its absence",
