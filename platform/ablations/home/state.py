@@ -144,7 +144,8 @@ def wait_again(folder: RunFolder, budget_gpu_hours: float) -> None:
     """Make a run that ended early pending again, since a pool will resume it."""
     own = read_state(folder, budget_gpu_hours).state
     if not (own.is_finished or own.is_active or own == State.PENDING):
-        folder.write_status(replace(folder.read_status(), state=State.PENDING.value, message="", units=()))
+        with suppress(OSError):  # a full disk must not end the sweep, whose pool resumes the run in any case
+            folder.write_status(replace(folder.read_status(), state=State.PENDING.value, message="", units=()))
 
 
 def ask_to_stop(folder: RunFolder) -> None:

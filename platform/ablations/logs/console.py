@@ -16,9 +16,9 @@ from ablations.logs.rows import log_of_rows
 
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")
 STEP_OF_LINE = re.compile(r"\b(?:step|eval|perf|rollout|global_step)[ :](\d+)(?: [-|] |: \{|, \w+: \{)", re.IGNORECASE)
-LOGGED_NUMBER = r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|\.\d+|nan|inf)"
+LOGGED_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|\.\d+|nan|inf)"
 PAIR_OF_LINE = re.compile(
-    rf"(?:'([^']+)'|([^\s:{{}}',]+)): ?'?(?:[\w.]+\()?({LOGGED_NUMBER})(?:, dtype=\S+)?\)?'?(?=[\s,}}]|$)",
+    rf"(?:'([^']+)'|(?<![^\s{{,])([^\s:{{}}',]+)): ?'?(?:[\w.]+\()?({LOGGED_NUMBER})(?:, dtype=\S+)?\)?'?(?=[\s,}}]|$)",
     re.IGNORECASE,
 )
 

@@ -265,6 +265,12 @@ def test_what_is_no_log_is_refused_with_what_would_be_one(tmp_path, name, conten
     assert said in str(raised.value)
 
 
+@pytest.mark.parametrize("junk", ["x", "1", "a.b", "'"])
+def test_a_long_answer_printed_beside_a_step_takes_no_quadratic_time(tmp_path, junk):
+    (path := tmp_path / "dapo-s1.log").write_text(f"step:5 - acc:0.25 - {junk * 400_000}\n")
+    assert logged(only_log(path), "acc") == {5: 0.25}  # an hour if each start of a name looked on to the end
+
+
 @pytest.mark.parametrize(
     ("printed", "column"),
     [
