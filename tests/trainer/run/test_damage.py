@@ -123,3 +123,16 @@ def test_a_damaged_run_resumes_to_the_same_numbers_or_names_the_file_and_the_com
     if is_used and (name, damage) != ("status.json", "deleted"):
         assert f"warning: {path}" in capsys.readouterr().out
         assert any(str(path) in text for text in status.warnings)
+
+
+@pytest.mark.parametrize("content", [b'{"state": "done"', None])
+def test_a_finished_run_without_its_status_is_done_again_with_all_of_its_progress(tmp_path, home, content):
+    folder = RunFolder(shutil.copytree(home / "undisturbed", tmp_path / "run"))
+    before, path = folder.read_status(), folder.path / "status.json"
+    path.unlink() if content is None else path.write_bytes(content)
+    train(folder.path, budget_gpu_hours=BUDGET, warm_starts=home / "warm_starts")
+    after = folder.read_status()
+    assert (after.state, after.step, after.pass_rate) == ("done", before.step, before.pass_rate)
+    assert after.compute_gpu_hours == before.compute_gpu_hours >= BUDGET
+    assert after.wall_s > 0
+    assert rows_of(folder) == rows_of(RunFolder(home / "undisturbed"))

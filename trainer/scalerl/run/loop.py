@@ -102,8 +102,11 @@ class Run:
             raise
         self.health = Health()
         with suppress(ValueError):  # a damaged log costs its warnings, not the run; `platform compare` names the line
-            for row in read_rows(folder.metrics, kind="train"):
-                self.health.add(row)
+            for row in read_rows(folder.metrics):
+                if row.get("kind") == "train":
+                    self.health.add(row)
+                elif row.get("kind") == "eval":
+                    status.resume(pass_rate=row.get("pass_rate"))
         self.interval = SaveInterval(self.recipe.checkpoint_every_s)
         self.off_clock_s["start"] += time.monotonic() - self.started
 
@@ -354,6 +357,8 @@ class Run:
             )
         self.evaluations, self.num_readings = state["evaluations"], state["num_readings"]
         self.wall_s = state["wall_s"]
+        progress = progress_of(self.cluster)
+        self.status.resume(step=progress.step, compute_gpu_hours=progress.compute_gpu_hours, wall_s=self.wall_s)
         self.off_clock_s = state["off_clock_s"]
         self.last_batch = state["last_batch"]
         if self.pending is not None:

@@ -49,6 +49,10 @@ class StatusFile:
         """The number of this attempt, from 1."""
         return self._status.attempt
 
+    def resume(self, **progress: Any) -> None:
+        """Take over the progress of the checkpoint and the log, which a damaged or deleted status file has lost."""
+        self._status = replace(self._status, **progress)
+
     def beat(self, *, every: float = HEARTBEAT_EVERY_S, message: str = "", **progress: Any) -> None:
         """Update fields of the status; writes at most once in `every` seconds."""
         self._status = replace(self._status, **progress)
