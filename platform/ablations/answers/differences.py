@@ -44,11 +44,16 @@ def ceilings_under(fits: Sequence[Fit], law: str = SIGMOID.name) -> Repeats:
 def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
     """Mean A over seeds, with the run-to-run `spread` of A.
 
-    With one seed and an unknown spread, the interval is that of the fit: it describes this run, not its recipe.
+    An unbounded variant is at least as high as its seeds' fits say in the mean, and as the level it has reached; either
+    may be wrong, so the level gets half the tail. With one seed and an unknown spread, the interval is that of the fit:
+    it describes this run, not its recipe.
     """
     if not is_bounded(fits):
-        lo = float(np.mean([fit.ceiling.lo for fit in fits]))
         estimate = _estimated(fits)
+        lo = float(np.mean([fit.ceiling.lo for fit in fits]))
+        if spread.is_known:
+            reached = interval_of(_means(fits, spread, bounded=False), estimate, comparisons=2).joint_lo
+            lo = lo if reached is None else max(lo, reached)
         return Interval(estimate=estimate, lo=min(lo, estimate), hi=None)
     if not spread.is_known:
         ceiling = fits[0].ceiling

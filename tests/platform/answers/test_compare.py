@@ -202,6 +202,16 @@ def test_a_lower_bound_above_the_reference_is_a_ceiling_up():
     assert row.paper_rule == "cannot tell"
 
 
+def test_an_unbounded_ceiling_is_no_lower_than_the_level_that_all_seeds_have_reached():
+    """One seed's fit allows .20; the three have reached .70, and runs lie .0036 apart: t(4) at 1.25 % is 3.5."""
+    first, *others = seeds(0.9, hi=False, reached=0.70)
+    fallen = replace(first, ceiling=replace(first.ceiling, lo=0.20))
+    row = compared([fallen, *others], seeds(0.60))
+    assert row.asymptote.hi is None
+    assert row.asymptote.lo == pytest.approx(0.70 - t(4).ppf(0.9875) * np.std(APART, ddof=1) / np.sqrt(3), abs=2e-3)
+    assert row.asymptote.lo < 0.70
+
+
 def test_a_curve_with_twice_the_c_mid_needs_twice_the_compute():
     mids, others = [2400.0, 2500, 2300], [1200.0, 1150, 1250]
     row = compared([exact_fit(C_mid=C) for C in mids], [exact_fit(C_mid=C) for C in others])
