@@ -5,16 +5,20 @@
 
 Trains nothing. Writes `docs/results/PAGE.md`, into `docs/results/PAGE/` a figure and `STUDY.csv.gz` with every
 reading of every run, which `platform compare` reads unpacked, and `results/reproduction_PAGE.json`. The page `ceilings`
-has studies of eight units of compute, `paper` those of one to four.
+has studies of eight units of compute, `paper` those of one to four. Studies of the
+page that HOME lacks stay.
 """
 
 import argparse
 import gzip
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
+from record import RESULTS as RECORDS
 from record import write_record
 
 from ablations.answers.questions import COMPUTE, LEVEL
@@ -30,7 +34,7 @@ from ablations.report.card_page import card_markdown
 from ablations.report.csv_files import csv_files
 from ablations.report.markdown import markdown_grid, markdown_text
 from ablations.report.static import curves_picture
-from ablations.report.words.card import CLAIM_HEADINGS, card_notes, claim_cells, tally_text
+from ablations.report.words.card import CLAIM_HEADINGS, OUTCOMES, card_notes
 from ablations.report.words.comparison import ResultRow
 from ablations.status.progress import run_rows
 from ablations.study.sweep import load_sweep
@@ -59,17 +63,26 @@ def main() -> None:
     (RESULTS / page).mkdir(exist_ok=True)
     for card, _ in found:
         write_data(card, RESULTS / page)
-    cards = [card for card, _ in found]
-    scale = " and ".join(dict.fromkeys(card.results.plan.scale for card in cards))
-    parts = [
-        HEAD.format(title=TITLES[page], scale=scale, day=date.today().isoformat(), page=page),
-        overview(cards),
-        *(section(card, differing, page) for card, differing in found),
-    ]
-    (RESULTS / f"{page}.md").write_text("\n".join(parts))
-    write_record(f"reproduction_{page}", {"cards": [card.to_json() for card in cards]})
-    print(Counter(card.outcome for card in cards))
-    print(Counter(one.outcome for card in cards for one in card.claims))
+    cards = {card.results.plan.sweep: card for card, _ in found}
+    sections = sections_of(RESULTS / f"{page}.md") | {
+        card.results.plan.sweep: section(card, differing, page) for card, differing in found
+    }
+    scale = " and ".join(dict.fromkeys(card.results.plan.scale for card in cards.values()))
+    head = HEAD.format(title=TITLES[page], scale=scale, day=date.today().isoformat(), page=page)
+    in_order = [sections[name] for name in sorted(sections, key=by_number)]
+    (RESULTS / f"{page}.md").write_text("\n".join([head, overview(sections), *in_order]))
+    record = RECORDS / f"reproduction_{page}.json"
+    before = {one["study"]: one for one in json.loads(record.read_text())["cards"]} if record.exists() else {}
+    recorded = before | {name: card.to_json() for name, card in cards.items()}
+    write_record(record.stem, {"cards": [recorded[name] for name in sorted(recorded, key=by_number)]})
+    print(Counter(card.outcome for card in cards.values()))
+    print(Counter(one.outcome for card in cards.values() for one in card.claims))
+
+
+def sections_of(page: Path) -> dict[str, str]:
+    """The sections of a page that was written before, by study."""
+    _, *sections = page.read_text().split("\n## ") if page.exists() else [""]
+    return {one.partition("\n")[0]: f"## {one.rstrip()}\n" for one in sections}
 
 
 def write_data(card: Card, folder: Path) -> None:
@@ -80,13 +93,26 @@ def write_data(card: Card, folder: Path) -> None:
     (folder / f"{name}.csv.gz").write_bytes(gzip.compress(curves, mtime=0))
 
 
-def overview(cards: Sequence[Card]) -> str:
-    """Every claim in one table."""
-    claims = [one for card in cards for one in card.claims]
-    rows = [(card.results.plan.sweep, *claim_cells(one)) for card in cards for one in card.claims]
-    table = markdown_grid(("study", *CLAIM_HEADINGS), rows)
-    studies = "study" if len(cards) == 1 else "studies"
-    return f"{len(cards)} {studies}, {len(claims)} claims: {tally_text(claims)}.\n\n{table}\n"
+def overview(sections: Mapping[str, str]) -> str:
+    """Every claim in one table, from the first table of each section."""
+    headings = ("study", *CLAIM_HEADINGS)
+    rows = [(name, *cells) for name in sorted(sections, key=by_number) for cells in claims_of(sections[name])]
+    counts = Counter(row[headings.index("the claim")] for row in rows)
+    tally = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome])
+    studies = "study" if len(sections) == 1 else "studies"
+    table = "\n".join(f"| {' | '.join(row)} |" for row in [headings, ["---"] * len(headings), *rows])
+    return f"{len(sections)} {studies}, {len(rows)} claims: {tally}.\n\n{table}\n"
+
+
+def claims_of(section: str) -> Iterable[list[str]]:
+    """The cells of each claim of a section."""
+    _, _, *rows = takewhile(is_row, dropwhile(lambda line: not is_row(line), section.splitlines()))
+    return ([cell.strip() for cell in row.strip("| ").split(" | ")] for row in rows)
+
+
+def is_row(line: str) -> bool:
+    """True for a line of a table."""
+    return line.startswith("|")
 
 
 def section(card: Card, differing: Sequence[str], page: str) -> str:
