@@ -60,17 +60,23 @@ def show_findings(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
 
 
 def show_episodes(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
-    """Show at which steps each rule about the run's health held; `is_quiet` if nothing else was remarked."""
-    lines = [
-        f"step {one.first:,}: {one.text}"
-        if one.first == one.last
-        else f"steps {one.first:,} to {one.last:,}: {one.text}"
-        for one in episodes_of(folder)
-    ]
+    """Show at which steps each rule about the run's health held, a line per rule with its newest text; `is_quiet` if
+    nothing else was remarked.
+    """
+    by_rule: dict[str, list[Episode]] = {}
+    for one in episodes_of(folder):
+        by_rule.setdefault(one.rule, []).append(one)
+    lines = [f"{steps_of(found)}: {found[-1].text}" for found in by_rule.values()]
     if lines:
         st.caption("\n".join(f"* {in_markdown(line)}" for line in lines))
     elif is_quiet and row.state.state in (State.DONE, State.RUNNING) and is_judged(folder):
         st.caption("No rule about the run's health has warned at any step.")
+
+
+def steps_of(found: Sequence[Episode]) -> str:
+    """The steps of all episodes of a rule: `steps 70 to 80`, `steps 60 to 65, 86`."""
+    spans = [f"{one.first:,}" if one.first == one.last else f"{one.first:,} to {one.last:,}" for one in found]
+    return f"{'step' if spans == [f'{found[0].first:,}'] else 'steps'} {', '.join(spans)}"
 
 
 def is_judged(folder: RunFolder) -> bool:

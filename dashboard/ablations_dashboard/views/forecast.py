@@ -100,8 +100,8 @@ def show_forecast_tables(found: SweepForecast, results: Results) -> None:
     counted_in = plan.compute_name.capitalize().replace("gpu", "GPU")
     st.caption(f"{counted_in}. {in_code(command)} prints the same.")
     st.caption(with_code(" ".join((*forecast_notes(found), unkept_forecast_note(results, found)))))
-    for reason in found.reasons:
-        st.warning(in_markdown(f"No forecast: {reason}"))
+    if found.reasons:
+        st.warning("\n".join(["No forecast:", "", *(f"* {in_markdown(reason)}" for reason in found.reasons)]))
 
 
 def show_backtest(results: Results) -> None:

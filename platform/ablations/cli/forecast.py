@@ -120,7 +120,8 @@ def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:
         shown += [*_titled(title, budget_rows(found, index)), Text()]
     any_budget = f"at any budget, compute in {compute_name} [95 %]"
     shown += [*_titled(any_budget, curve_rows(found)), Text()]
-    said = [*forecast_notes(found), *(f"No forecast: {reason}" for reason in found.reasons)]
+    without = ["No forecast:", *(f"  {reason}" for reason in found.reasons)] if found.reasons else []
+    said = [*forecast_notes(found), *without]
     return Group(*shown, *(Text(made_visible(note)) for note in said))
 
 
