@@ -4,17 +4,15 @@ import math
 import re
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import typer
 
 from ablations.cli.options import WRONG_INPUT
 from ablations.errors import AblationsError
 from ablations.home.plan import Plan
+from ablations.study.expand import Study
 from ablations.text import counted, four_digits
-
-if TYPE_CHECKING:
-    from ablations.study.expand import Study
 
 BUDGET_PATTERN = re.compile(r"(?P<amount>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?P<unit>h|x|)", re.IGNORECASE)
 _UNITS: dict[str, Literal["", "h", "x"]] = {"": "", "h": "h", "x": "x"}
@@ -49,7 +47,7 @@ def read_budget(text: str) -> AskedBudget:
     return AskedBudget(amount=amount, unit=_UNITS[found["unit"].lower()])
 
 
-def budget_of(study: "Study", asked: AskedBudget) -> float:
+def budget_of(study: Study, asked: AskedBudget) -> float:
     """The budget for a sweep file, in the scale's unit."""
     unit = study.reference.recipe.compute_unit_gpu_hours
     return asked.in_scale_units(unit_gpu_hours=unit, own=study.sweep.budget.compute)

@@ -1,6 +1,7 @@
 """The command that shows what differences a study could detect before it is run: design."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ablations.cli.budget import HELP as BUDGET_HELP
-from ablations.cli.budget import budget_of, read_budget
+from ablations.cli.budget import AskedBudget, budget_of, read_budget
 from ablations.cli.options import (
     HomeOption,
     JsonOption,
@@ -23,19 +24,20 @@ from ablations.cli.options import (
     warn,
 )
 from ablations.errors import AblationsError, FileError
+from ablations.findings.choices import Blueprint
+from ablations.findings.design_command import design_command
+from ablations.fit.options import FitSettings
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, plans_of
-from ablations.text import at_scale
+from ablations.study.expand import Study, expand
+from ablations.study.fittable import too_few_readings
+from ablations.terminal.listing import Column, Listing
+from ablations.terminal.progress_bar import progress_bar
+from ablations.terminal.screen import Screen
+from ablations.text import at_scale, compute_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ablations.cli.budget import AskedBudget
-    from ablations.findings.choices import Blueprint
     from ablations.findings.foresee import Prospect
-    from ablations.study.expand import Study
-    from ablations.terminal.listing import Listing
-    from ablations.terminal.screen import Screen
 
 QuestionName = Literal["level", "ceiling", "compute"]
 
@@ -89,8 +91,8 @@ def design(
 def show_designs(
     file: Path,
     scale: str | None,
-    sets: "Iterable[str]",
-    asked_budget: "AskedBudget | None",
+    sets: Iterable[str],
+    asked_budget: AskedBudget | None,
     question: QuestionName,
     detect: float | None,
     *,
@@ -102,8 +104,6 @@ def show_designs(
     from ablations.findings.foresee import foresee
     from ablations.report.words.comparison import unkept_note
     from ablations.report.words.design import answer, notes, own_sentence, pair_sentences
-    from ablations.study.expand import expand
-    from ablations.terminal.progress_bar import progress_bar
 
     wanted = None if detect is None else check_wanted(question, detect)
     study = expand(file, scale=scale, sets=sets)
@@ -127,10 +127,7 @@ def show_designs(
 def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> None:
     from ablations.findings.elsewhere import compare_elsewhere, study_of_file
     from ablations.findings.foresee_elsewhere import foresee_curves
-    from ablations.fit.options import FitSettings
     from ablations.report.words.design import curve_notes, seen_text
-    from ablations.terminal.listing import Column, Listing
-    from ablations.text import compute_text
 
     results = compare_elsewhere(study_of_file(file), reference, FitSettings())
     designs = foresee_curves(results)
@@ -160,10 +157,9 @@ def check_wanted(question: QuestionName, detect: float) -> float:
     return detect
 
 
-def design_table(prospect: "Prospect") -> "Listing":
+def design_table(prospect: "Prospect") -> Listing:
     """One line per design, the cheapest to train first."""
     from ablations.report.words.design import TIME, TO_TRAIN, design_row
-    from ablations.terminal.listing import Column, Listing
 
     study = prospect.blueprint.study
     title = f"{study.sweep.name}{at_scale(study.scale)}: smallest detectable difference, by design"
@@ -178,17 +174,13 @@ def design_table(prospect: "Prospect") -> "Listing":
     return table
 
 
-def blueprint_of(study: "Study", home: Home, budget: float | None) -> "Blueprint":
+def blueprint_of(study: Study, home: Home, budget: float | None) -> Blueprint:
     """The design of a sweep file; `budget` replaces the file's, in the scale's unit."""
-    from ablations.findings.choices import Blueprint
-
     return Blueprint(study=study, home=home, budget=study.sweep.budget.compute if budget is None else budget)
 
 
-def show_design(study: "Study", sweep: StartedSweep) -> None:
+def show_design(study: Study, sweep: StartedSweep) -> None:
     """Print the command that shows what the sweep could detect, because its simulation is too slow for a dry run."""
-    from ablations.findings.design_command import design_command
-
     command = design_command(sweep.plan)
     said = f"To see what the sweep could detect, run `{command}`."
     if not any(plans_of(sweep.home, study.scale)):
@@ -197,13 +189,11 @@ def show_design(study: "Study", sweep: StartedSweep) -> None:
     console().say(said)
 
 
-def refuse_unfittable(study: "Study", budget: float | None, out: "Screen") -> None:
+def refuse_unfittable(study: Study, budget: float | None, out: Screen) -> None:
     """Raise FileError if runs of the file have too few evaluations for a fit.
 
     A shorter `--budget` only gets a warning, because the same command can extend its runs later.
     """
-    from ablations.study.fittable import too_few_readings
-
     problem = too_few_readings(study, budget)
     if problem is None:
         return

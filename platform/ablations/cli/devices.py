@@ -8,13 +8,14 @@ import typer
 
 from ablations.cli.options import FAILED, JsonOption, SetOption, console, print_json
 from ablations.cli.recipe_files import known_scales
+from ablations.study.resolve import load_resolved
 from ablations.terminal.listing import Column, Listing
 from ablations.text import duration_text
+from scalerl.recipe import Accelerator, KSmallest, Modular, ResolvedRecipe
 
 if TYPE_CHECKING:
     from scalerl.cluster.step_time import StepTime
     from scalerl.memory.per_device import DevicePlan
-    from scalerl.recipe import ResolvedRecipe
 
 PROMPT_TOKENS = 512
 """Length of the longest prompt, since the data are not read."""
@@ -30,12 +31,10 @@ def plan(
 ) -> None:
     """Show the memory of each device in a scale's cluster and the time of a step. Needs neither weights nor data. The
     exit code is 1 if something does not fit."""
-    from ablations.study.resolve import load_resolved
     from scalerl.cluster.step_time import step_time
     from scalerl.memory.forecast import MOST_EVALUATION_ROWS, PromptLengths
     from scalerl.memory.per_device import plans, remedy
     from scalerl.memory.shape import shape_of
-    from scalerl.recipe import Accelerator
 
     resolved = load_resolved(recipe, scale, set_ or (), with_files=False)
     shape = shape_of(resolved.model, resolved.adapter)
@@ -72,9 +71,8 @@ def plan(
         raise typer.Exit(FAILED)
 
 
-def prompt_tokens(recipe: "ResolvedRecipe") -> float:
+def prompt_tokens(recipe: ResolvedRecipe) -> float:
     """Mean length of a prompt: that of a generated task, else half of the longest that is assumed."""
-    from scalerl.recipe import KSmallest, Modular
     from scalerl.tasks import make_task
     from scalerl.tokens import make_tokenizer
 

@@ -9,11 +9,14 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from ablations.cli.diagnose import diagnose_all
 from ablations.cli.findings import show_counts, show_finding
 from ablations.cli.options import NOT_FINISHED, HomeOption, JsonOption, TrackingOption, console
 from ablations.errors import AblationsError, Place
+from ablations.files.lookup import find_file
 from ablations.home.home import find_home
 from ablations.signals import handled
+from ablations.tracking.ledger import default_tracking_uri
 
 DOCTOR_WIDTH = 100
 
@@ -65,16 +68,13 @@ def doctor(
     Each finding about a run gives the first step at which it holds, its certainty, and the setting to change. The exit
     code is 1 if this machine lacks something.
     """
-    from ablations.files.lookup import find_file
     from ablations.ray.doctor import examine_ray
     from ablations.slurm.doctor import DoctorQuestion, StudyAsked, examine
     from ablations.slurm.doctor.here import absolute
-    from ablations.tracking.ledger import default_tracking_uri
 
     if target is not None:
         if any((partition, no_job, setup, sbatch, ray, train, study, scale, tracking_uri)):
             raise AblationsError(f"{target!r} is diagnosed by its log; omit options about machines")
-        from ablations.cli.diagnose import diagnose_all
 
         diagnose_all(find_home(home), target, seed=seed, trainer=log, as_json=as_json)
         return

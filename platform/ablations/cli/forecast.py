@@ -23,8 +23,11 @@ from ablations.cli.options import (
     warn,
 )
 from ablations.errors import AblationsError
+from ablations.fit.options import FitSettings
 from ablations.terminal.listing import Column, Listing
+from ablations.terminal.progress_bar import progress_bar
 from ablations.terminal.visible import made_visible
+from ablations.text import compute_text, interval_text
 
 if TYPE_CHECKING:
     from ablations.findings.backtest import Backtest, Check
@@ -61,11 +64,9 @@ def forecast(
     from ablations.findings.kept_forecast import kept_forecast
     from ablations.findings.results import read_results
     from ablations.findings.sweep_forecast import backtest_sweep
-    from ablations.fit.options import FitSettings
     from ablations.readings.task_curves import with_task
     from ablations.report.words.comparison import unkept_results_note
     from ablations.report.words.forecast import unkept_forecast_note
-    from ablations.terminal.progress_bar import progress_bar
 
     asked = [read_budget(one) for one in budget or ()]
     if score is not None and not 0 < score <= 1:
@@ -112,7 +113,6 @@ def forecast(
 def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:
     """A table per budget, one for all budgets, and notes for the reader."""
     from ablations.report.words.forecast import budget_rows, curve_rows, forecast_notes
-    from ablations.text import compute_text
 
     shown = []
     for index, hours in enumerate(found.budgets_gpu_hours):
@@ -159,7 +159,6 @@ def backtest_tables(found: "Backtest", *, sweep: str) -> Group:
 
 def _check_cells(check: "Check") -> list[str]:
     from ablations.answers.forecasts import or_dots
-    from ablations.text import interval_text
 
     return [
         check.curve,

@@ -24,6 +24,7 @@ from ablations.errors import AblationsError
 from ablations.fit.options import FitSettings
 from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.terminal.progress_bar import progress_bar
 from ablations.terminal.screen import Screen
 
 if TYPE_CHECKING:
@@ -84,7 +85,6 @@ def print_ladder(found: "ScaleLadder", out: Screen) -> None:
 
 def results_of(sweeps: Sequence[StartedSweep]) -> "list[Results]":
     from ablations.findings.results import read_results
-    from ablations.terminal.progress_bar import progress_bar
 
     found = []
     for sweep in sweeps:

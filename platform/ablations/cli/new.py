@@ -10,6 +10,7 @@ from ablations.cli.options import console, own_command
 from ablations.cli.recipe_files import known_recipes, known_scales
 from ablations.errors import AblationsError, did_you_mean
 from ablations.files.lookup import FileKind, files_of
+from ablations.study.names import nameable
 
 STUDY = """\
 # A study: one reference, and variants that each differ from it in what is written here. All keys: docs/sweep_file.md.
@@ -39,8 +40,6 @@ def new(
     scale: Annotated[str, typer.Option("--scale", help="Scale of the runs.", autocompletion=known_scales)] = "smoke",
 ) -> None:
     """Write a commented sweep file to begin with."""
-    from ablations.study.names import nameable
-
     if file.suffix not in (".yaml", ".yml"):
         raise AblationsError(f"{file}: a sweep file ends in .yaml; write {file.with_suffix('.yaml')}")
     try:

@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -15,12 +15,15 @@ from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import State
+from ablations.running.ending import all_ended
+from ablations.status.progress import run_rows
+from ablations.status.rows import RunRow
+from ablations.study.expand import expand
+from ablations.study.family import scale_stem
+from ablations.study.sweep import load_sweep
 from ablations.terminal.screen import Screen
 from ablations.terminal.short_names import meant
 from ablations.terminal.visible import made_visible
-
-if TYPE_CHECKING:
-    from ablations.status.rows import RunRow
 
 FAILED, WRONG_INPUT, NOT_FINISHED = 1, 2, 3
 SCHEMA = 1
@@ -172,8 +175,6 @@ def find_sweeps(home_option: Path | None, name: str | None) -> list[StartedSweep
 def find_sweep_name(home: Home, name: str | None) -> str:
     """The name of the sweep given by a name, a sweep file, or None; AblationsError lists the sweeps if unknown."""
     if name is not None and home.sweep_names() and _is_sweep_file(name):
-        from ablations.study.sweep import load_sweep
-
         if names := names_of_file(name):
             raise AblationsError(
                 f"{name} is a sweep at each of its scales; name one: {', '.join(names)}; to compare the scales, run "
@@ -193,8 +194,6 @@ def names_of_file(name: str) -> list[str]:
     """The sweeps of a sweep file with `scales`; empty for anything else."""
     if not _is_sweep_file(name):
         return []
-    from ablations.study.family import scale_stem
-    from ablations.study.sweep import load_sweep
 
     sweep = load_sweep(Path(name))
     return [f"{sweep.name}@{scale_stem(scale)}" for scale in sweep.named_scales]
@@ -205,9 +204,6 @@ def scales_of(file: Path, scale: str | None) -> tuple[str | None, ...]:
 
     Raises FileError for a mistake in any of them, so that none trains before it is found.
     """
-    from ablations.study.expand import expand
-    from ablations.study.sweep import load_sweep
-
     if scale is not None:
         return (scale,)
     names = load_sweep(file).named_scales
@@ -221,12 +217,9 @@ def _is_sweep_file(name: str) -> bool:
 
 
 def unfinished_code(
-    sweep: StartedSweep, rows: "list[RunRow] | None" = None, *, also_failed: tuple[State, ...] = ()
+    sweep: StartedSweep, rows: list[RunRow] | None = None, *, also_failed: tuple[State, ...] = ()
 ) -> int:
     """Exit code: 0 if every run is done or was stopped by a rule, 1 if one failed, 3 if runs are not finished."""
-    from ablations.running.ending import all_ended
-    from ablations.status.progress import run_rows
-
     rows = run_rows(sweep) if rows is None else rows
     if all_ended(sweep, rows):
         return 0

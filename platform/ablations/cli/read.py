@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.console import Console
 
 from ablations.cli.elsewhere import Elsewhere
 from ablations.cli.ladder import ladder_beside, last_started
@@ -27,8 +28,11 @@ from ablations.cli.options import (
 )
 from ablations.cli.shown_comparison import show_comparison, write_sheet
 from ablations.errors import AblationsError
-from ablations.findings.order import OrderBy
+from ablations.findings.order import OrderBy, in_order
 from ablations.fit.options import Auto, FitLoss, FitSettings, R0Mode
+from ablations.terminal.progress_bar import progress_bar
+from ablations.terminal.short_names import meant
+from scalerl.run.run_folder import write_atomically
 
 if TYPE_CHECKING:
     from ablations.findings.results import Results
@@ -66,7 +70,6 @@ def fit(
     """Fit the sigmoid compute-performance curve (ScaleRL eq. 1). Exit code 1 if no curve can be fitted."""
     from ablations.findings.fitted_runs import fit_file, fit_sweep
     from ablations.report.words.comparison import unkept_note
-    from ablations.terminal.progress_bar import progress_bar
 
     first = check_cutoff(fit_from)
     check_end(fit_to, first)
@@ -265,17 +268,13 @@ def compare(
         results = _of_sweeps(home, names, task, alone=alone, baseline=reference)
     if curves is not None:
         from ablations.report.csv_files import csv_files
-        from scalerl.run.run_folder import write_atomically
 
         write_atomically(curves, csv_files(results)["curves.csv"])
     if sort is not None:
-        from ablations.findings.order import in_order
-
         results = in_order(results, sort)
     if paper:
         from ablations.findings.paper_comparison import paper_comparison
         from ablations.report.tables import paper_table
-        from ablations.terminal.progress_bar import progress_bar
 
         with progress_bar("fitting on the paper's grid") as done:
             comparison = paper_comparison(results, done=done)
@@ -308,8 +307,6 @@ def _of_sweeps(
     from ablations.findings.together import check_together, together, with_baseline
     from ablations.readings.task_curves import with_task
     from ablations.report.words.comparison import unkept_results_note
-    from ablations.terminal.progress_bar import progress_bar
-    from ablations.terminal.short_names import meant
 
     first, *others = started = [find_sweep(home, name) for name in names] or [find_sweep(home, None)]
     check_together(started)
@@ -356,8 +353,6 @@ def report(
     If a study was started at several scales, each report includes the differences over all of them. A file with
     `scales` is reported at the last started scale.
     """
-    from rich.console import Console
-
     from ablations.report.formats import write_in_format
 
     names = [last_started(home, name) for name in sweeps or []]

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from ablations.cli.options import console, print_json, tell
 from ablations.files.lookup import FileKind, files_of
+from ablations.study.resolve import checked_recipe, checked_scale, read_settings
+from ablations.terminal.listing import Column, Listing
 
 
 def known_recipes(begun: str) -> list[str]:
@@ -26,8 +28,6 @@ def show_file(kind: FileKind, path: Path, as_json: bool) -> None:
     """Print a recipe or scale as written, with its comments, then every setting with the defaults filled in."""
     import yaml
 
-    from ablations.study.resolve import checked_recipe, checked_scale, read_settings
-
     source = read_settings(path)
     settings = (checked_recipe(source) if kind == "recipe" else checked_scale(source)).model_dump(mode="json")
     if as_json:
@@ -39,8 +39,6 @@ def show_file(kind: FileKind, path: Path, as_json: bool) -> None:
 
 def list_files(kind: FileKind, as_json: bool) -> None:
     """Print every recipe or scale with the first comment of its file."""
-    from ablations.terminal.listing import Column, Listing
-
     said = {name: _first_comment(path) for name, path in files_of(kind).items()}
     if as_json:
         print_json([{kind: name, "says": text} for name, text in said.items()])

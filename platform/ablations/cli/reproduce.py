@@ -12,7 +12,7 @@ import typer
 
 from ablations.cli.budget import HELP as BUDGET_HELP
 from ablations.cli.budget import AskedBudget, ask_about_jump, budget_of, read_budget
-from ablations.cli.design import refuse_unfittable
+from ablations.cli.design import blueprint_of, refuse_unfittable
 from ablations.cli.ladder import ladder_beside, print_ladder, results_of
 from ablations.cli.options import (
     FAILED,
@@ -32,20 +32,23 @@ from ablations.cli.plan import made_text
 from ablations.cli.studies import by_number, show_studies
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError, Place
+from ablations.files.lookup import files_of, find_file
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.running.make_plan import make_plan, sweep_name
+from ablations.running.shortening import sized
+from ablations.study.expand import Study, expand, with_seeds
 from ablations.terminal.listing import Column, Kind, Listing
+from ablations.terminal.screen import Screen
 from ablations.text import at_scale, compute_text, counted
 from scalerl.errors import ScaleRLError
+from scalerl.recipe.command import AnyRecipe, CommandRecipe
 from scalerl.run.run_folder import write_atomically
 
 if TYPE_CHECKING:
     from ablations.findings.card import Card
     from ablations.findings.results import Results
     from ablations.findings.scale_ladder import ScaleLadder
-    from ablations.study.expand import Study
-    from ablations.terminal.screen import Screen
-    from scalerl.recipe.command import AnyRecipe
 
     Train = Callable[[Path, str | None, Screen], StartedSweep | dict[str, Any] | None]
     """`train_one` with its options."""
@@ -53,8 +56,6 @@ if TYPE_CHECKING:
 
 def studies_begun(begun: str) -> list[str]:
     """Shell completion: studies whose names start with `begun`."""
-    from ablations.files.lookup import files_of
-
     return [name for name in sorted(files_of("study")) if name.startswith(begun)]
 
 
@@ -81,8 +82,6 @@ def reproduce(
 
     A study with `scales:` is reproduced at each of them; its cards say which differences carry.
     """
-    from ablations.files.lookup import files_of
-
     if [list_, all_, study is not None].count(True) != 1:
         raise AblationsError("reproduce: pass one study, --list, or --all")
     place = find_home(home)
@@ -119,14 +118,12 @@ def reproduce(
 
 
 def reproduce_study(
-    name: str, scale: str | None, train: "Train", out: "Screen", *, as_json: bool
+    name: str, scale: str | None, train: "Train", out: Screen, *, as_json: bool
 ) -> tuple[int, list[dict[str, Any]]]:
     """Design, train and judge one study at each of its scales.
 
     Returns the exit code, and the cards (or in a dry run the plans) as JSON.
     """
-    from ablations.files.lookup import find_file
-
     file = find_file("study", name, named_at=Place(source=f"reproduce {name}"))
     ended = [train(file, one, out) for one in scales_of(file, scale)]
     trained = [one for one in ended if isinstance(one, StartedSweep)]
@@ -147,7 +144,7 @@ def reproduce_study(
 def train_one(
     file: Path,
     scale: str | None,
-    out: "Screen",
+    out: Screen,
     *,
     home: Home,
     as_written: bool,
@@ -160,10 +157,6 @@ def train_one(
 
     Returns the sweep, in a dry run its plan as JSON, None if its jobs go on.
     """
-    from ablations.running.make_plan import make_plan, sweep_name
-    from ablations.running.shortening import sized
-    from ablations.study.expand import expand
-
     written = expand(file, scale=scale)
     if not written.sweep.claims:
         raise AblationsError(f"{file}: has no claims; add the paper's claims under `claims:`")
@@ -188,16 +181,14 @@ def train_one(
 
 
 def designed(
-    study: "Study", home: Home, sweep: str, *, as_written: bool, wanted: float | None, out: "Screen"
-) -> "tuple[Study, float | None]":
+    study: Study, home: Home, sweep: str, *, as_written: bool, wanted: float | None, out: Screen
+) -> tuple[Study, float | None]:
     """The study with the seeds to train, and its budget in the scale's unit.
 
     A study started in this home folder keeps its seeds and budget, since a design that changed with every trained run
     would never end. A `wanted` budget replaces the old one; a new study with a `wanted` budget uses the seeds of its
     file. Raises AblationsError if the budget is smaller than the one the study started with.
     """
-    from ablations.study.expand import with_seeds
-
     if sweep in home.sweep_names():
         plan = read_sweep(home, sweep).plan
         seeds = tuple(dict.fromkeys(run.seed for run in plan.runs))
@@ -217,7 +208,6 @@ def designed(
         out.say(text)
         return study, None
 
-    from ablations.cli.design import blueprint_of
     from ablations.findings.for_claims import design_for
     from ablations.findings.foresee import foresee
     from ablations.report.words.card import claim_text
@@ -237,20 +227,18 @@ def designed(
     return with_seeds(study, choice.seeds), choice.budget
 
 
-def has_horizon(recipe: "AnyRecipe") -> bool:
+def has_horizon(recipe: AnyRecipe) -> bool:
     """True if another budget would change the runs, because the learning-rate schedule is in units of compute.
 
     For a program, its sweep file decides: its runs can be extended.
     """
-    from scalerl.recipe.command import CommandRecipe
-
     if isinstance(recipe, CommandRecipe):
         return False
     schedule = recipe.optimiser.schedule
     return schedule.type != "constant" and schedule.unit == "compute"
 
 
-def study_for_scripts(study: "Study", started: StartedSweep) -> dict[str, Any]:
+def study_for_scripts(study: Study, started: StartedSweep) -> dict[str, Any]:
     plan = started.plan
     return {
         "study": plan.sweep,
@@ -264,7 +252,7 @@ def study_for_scripts(study: "Study", started: StartedSweep) -> dict[str, Any]:
     }
 
 
-def show_claims(study: "Study", started: StartedSweep, out: "Screen") -> None:
+def show_claims(study: Study, started: StartedSweep, out: Screen) -> None:
     from ablations.report.words.card import claim_text
 
     plan = started.plan
@@ -299,7 +287,6 @@ def unlike(sweep: StartedSweep) -> list[str]:
     """The differences between a sweep and the paper's setup."""
     from ablations.report.words.card import unlike_the_paper
     from scalerl.memory.shape import shape_of
-    from scalerl.recipe.command import CommandRecipe
 
     recipe, _ = sweep.run(sweep.plan.runs[0].id).read_recipe()
     if isinstance(recipe, CommandRecipe):
@@ -307,7 +294,7 @@ def unlike(sweep: StartedSweep) -> list[str]:
     return unlike_the_paper(recipe, shape_of(recipe.model).parameters)
 
 
-def show_card(card: "Card", folder: Path, differing: Sequence[str], out: "Screen") -> None:
+def show_card(card: "Card", folder: Path, differing: Sequence[str], out: Screen) -> None:
     """Print the claims, the result for each, and the differences from the paper's setup."""
     from ablations.report.words.card import CLAIM_HEADINGS, OUTCOMES, card_notes, claim_cells
 

@@ -7,14 +7,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from ablations.cli.budget import HELP as BUDGET_HELP
 from ablations.cli.budget import ask_about_jump, budget_of, jump_text, read_budget
 from ablations.cli.check import refuse_early
 from ablations.cli.design import refuse_unfittable, show_design
+from ablations.cli.ladder import ladder
 from ablations.cli.options import (
     ExecutorOption,
     HomeOption,
@@ -33,15 +35,21 @@ from ablations.cli.options import (
 )
 from ablations.cli.plan import made_text, show_cost, show_plan
 from ablations.cli.recipe_files import known_scales
+from ablations.cli.shown_comparison import show_tables
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
+from ablations.pools.code_version import code_version
+from ablations.running.make_plan import check_horizon, make_plan, sweep_name
+from ablations.running.shortening import sized, what_is_lost
+from ablations.search.record import SearchRecord, read_search
+from ablations.search.tables import note, trials_table
+from ablations.study.expand import expand
+from ablations.study.resolve import load_resolved
+from ablations.terminal.progress_bar import progress_bar
 from ablations.terminal.screen import Screen
-
-if TYPE_CHECKING:
-    from ablations.search.record import SearchRecord
 
 
 def sweep(
@@ -89,8 +97,6 @@ def sweep(
     if several and executor == "slurm" and not dry_run:
         console().say(f"ladder     {own_command()} ladder {file}, once the jobs have ended")
     if several and not any((*codes, dry_run, executor == "slurm")):
-        from ablations.cli.ladder import ladder
-
         try:
             ladder([str(file)], home=home)
         except AblationsError as error:  # the runs are trained all the same
@@ -112,10 +118,6 @@ def sweep_once(
     as_json: bool,
 ) -> int:
     """Train and compare the study at one scale, None for the file's own; returns the exit code."""
-    from ablations.running.make_plan import make_plan, sweep_name
-    from ablations.running.shortening import sized, what_is_lost
-    from ablations.study.expand import expand
-
     asked = None if budget is None else read_budget(budget)
     study = expand(file, scale=scale, sets=sets)
     command = f"platform {shlex.join(sys.argv[1:])}"
@@ -151,14 +153,9 @@ def sweep_once(
 
 
 def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
-    from rich.console import Console
-
-    from ablations.cli.shown_comparison import show_tables
     from ablations.findings.results import read_results
     from ablations.report.page import write_report
     from ablations.report.words.comparison import answers, unkept_results_note
-    from ablations.search.record import read_search
-    from ablations.terminal.progress_bar import progress_bar
 
     with progress_bar("fitting curves") as done:
         results = read_results(sweep, done=done)
@@ -178,11 +175,10 @@ def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
     out.print(places, soft_wrap=True, highlight=False, markup=False)
 
 
-def print_search(search: "SearchRecord", sweep: StartedSweep, out: Screen) -> None:
+def print_search(search: SearchRecord, sweep: StartedSweep, out: Screen) -> None:
     """Print the trials, best first, and compare the best of them with the reference."""
     from ablations.findings.results import read_results
     from ablations.report.tables import comparison_table
-    from ablations.search.tables import note, trials_table
 
     plan = sweep.plan
     names = {plan.reference, *(trial.name for trial in search.best)}
@@ -201,10 +197,6 @@ def train(
     home: HomeOption = None,
 ) -> None:
     """Train one run in this process."""
-    from ablations.pools.code_version import code_version
-    from ablations.running.make_plan import check_horizon
-    from ablations.study.resolve import load_resolved
-
     asked = read_budget(budget)
     resolved, place = load_resolved(recipe, scale, set_ or ()), find_home(home)
     compute = asked.in_scale_units(unit_gpu_hours=resolved.compute_unit_gpu_hours, own=1.0)

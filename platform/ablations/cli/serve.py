@@ -27,6 +27,12 @@ from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep
 from ablations.signals import handled
+from ablations.status.live import clock
+from ablations.status.progress import is_still_going, run_rows
+from ablations.terminal.progress_bar import progress_bar
+from ablations.tracking.ledger import default_tracking_uri, newest_ledger
+from ablations.tracking.runs_page import runs_page_url
+from ablations.tracking.watch import SyncWatch
 
 SYNC_EVERY_S = 30.0
 QUIET_MLFLOW = {
@@ -102,9 +108,6 @@ def mlflow(port: PortOption = 5000, home: HomeOption = None) -> None:
 
     Every user of the machine can read and change the data in MLflow; the run folders are not affected.
     """
-    from ablations.tracking.ledger import default_tracking_uri, newest_ledger
-    from ablations.tracking.runs_page import runs_page_url
-
     folder = existing_home(home)
     store, server = default_tracking_uri(folder), f"http://127.0.0.1:{port}"
     newest = newest_ledger(folder)
@@ -145,7 +148,6 @@ def sync(
     if watch:
         watch_sync(started, tracking_uri, every or SYNC_EVERY_S)
         return
-    from ablations.terminal.progress_bar import progress_bar
     from ablations.tracking.synchroniser import push_sweep
 
     with progress_bar("to MLflow") as say_progress:
@@ -160,10 +162,6 @@ def sync(
 
 def watch_sync(sweep: StartedSweep, tracking_uri: str | None, every_s: float) -> None:
     """Push new rows until the sweep has ended; exit code 3 if some are left then, or at Ctrl-C."""
-    from ablations.status.live import clock
-    from ablations.status.progress import is_still_going, run_rows
-    from ablations.tracking.ledger import default_tracking_uri
-    from ablations.tracking.watch import SyncWatch
 
     def say(text: str) -> None:
         tell(f"{clock():%H:%M:%S}  {text}")

@@ -5,8 +5,9 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -29,11 +30,15 @@ from ablations.cli.recipe_files import file_named, list_files, show_file
 from ablations.errors import AblationsError, FileError
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.running.delete import remove_sweep, what_goes
+from ablations.status.sweeps import sweep_lines, sweeps_table
+from ablations.study.recipe_differences import recipe_differences
+from ablations.study.resolve import load_resolved
+from ablations.terminal.listing import Column, Listing
 from ablations.terminal.short_names import legend
 from ablations.text import counted
-
-if TYPE_CHECKING:
-    from scalerl.recipe.command import AnyRecipe
+from scalerl.errors import CannotResume
+from scalerl.recipe.command import AnyRecipe
 
 RUN_ID = re.compile(r"[0-9a-f]{12}")
 
@@ -45,8 +50,6 @@ def list(
     as_json: JsonOption = False,
 ) -> None:
     """List the sweeps of the home folder with their progress and cost; or the recipes, or the scales."""
-    from ablations.status.sweeps import sweep_lines, sweeps_table
-
     if recipes and scales:
         raise AblationsError("--recipes conflicts with --scales; pass one of them")
     if recipes or scales:
@@ -96,8 +99,6 @@ def show(
     if variant is not None:
         show_recipe(variant_recipe(started, variant), as_json)
     elif as_json:
-        from dataclasses import asdict
-
         print_json(asdict(started.plan))
     else:
         show_variants(started)
@@ -105,8 +106,6 @@ def show(
 
 def show_variants(sweep: StartedSweep) -> None:
     """Print the question, the command that started the sweep, and a line for every variant."""
-    from ablations.terminal.listing import Column, Listing
-
     plan, out = sweep.plan, console()
     scale = f"scale {plan.scale}, " if plan.scale else ""
     said = [plan.doc, f"{scale}{plan.hours_text(plan.budget_gpu_hours)} for each run", plan.command]
@@ -118,7 +117,7 @@ def show_variants(sweep: StartedSweep) -> None:
     out.print("", table, sep="\n")
 
 
-def show_recipe(recipe: "AnyRecipe", as_json: bool) -> None:
+def show_recipe(recipe: AnyRecipe, as_json: bool) -> None:
     settings = recipe.model_dump(mode="json")
     if as_json:
         print_json(settings)
@@ -128,16 +127,14 @@ def show_recipe(recipe: "AnyRecipe", as_json: bool) -> None:
     print(yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=120), end="")
 
 
-def variant_recipe(sweep: StartedSweep, name: str) -> "AnyRecipe":
+def variant_recipe(sweep: StartedSweep, name: str) -> AnyRecipe:
     """The recipe of a variant's runs; AblationsError if the variant is unknown or none of its runs has started."""
     name = known_variant(name, sweep.plan)
     return recipe_of_run(sweep.home, next(one.runs[0].id for one in sweep.plan.variants if one.name == name))
 
 
-def recipe_of_run(home: Home, run_id: str) -> "AnyRecipe":
+def recipe_of_run(home: Home, run_id: str) -> AnyRecipe:
     """The recipe of a run; AblationsError if the run has not started, or this version cannot read its recipe."""
-    from scalerl.errors import CannotResume
-
     folder = home.run(run_id)
     if not folder.path.exists():
         raise AblationsError(f"no run {run_id} in {home.path}; the run has not started, or was deleted")
@@ -160,17 +157,14 @@ def diff(
     as_json: JsonOption = False,
 ) -> None:
     """Show every setting in which two recipes, runs or variants differ."""
-    from ablations.study.recipe_differences import recipe_differences
-
     if sweep is not None:
         refuse_idle("variants of a sweep", {"--set": set_ and set_[0]})
 
-    def named(name: str) -> "AnyRecipe":
+    def named(name: str) -> AnyRecipe:
         if sweep is not None:
             return variant_recipe(find_sweep(home, sweep), name)
         if RUN_ID.fullmatch(name) and not Path(name).exists():
             return recipe_of_run(find_home(home), name)
-        from ablations.study.resolve import load_resolved
 
         try:
             return load_resolved(name, scale, set_ or ())
@@ -181,14 +175,11 @@ def diff(
 
     found = recipe_differences(named(left), named(right))
     if as_json:
-        from dataclasses import asdict
-
         print_json([asdict(one) for one in found])
         return
     if not found:
         tell(f"{left} and {right} have the same settings.")
         return
-    from ablations.terminal.listing import Column, Listing
 
     table = Listing(
         columns=(Column(heading="setting"), *(Column(heading=name, kind="words") for name in (left, right)))
@@ -214,8 +205,6 @@ def delete(
     home: HomeOption = None,
 ) -> None:
     """Delete a sweep and the runs that no other sweep uses. Data in MLflow is kept."""
-    from ablations.running.delete import remove_sweep, what_goes
-
     going = what_goes(find_sweep(home, sweep))
     stays = f"; keeping {counted(going.shared, 'run')} shared with other sweeps" if going.shared else ""
     size = f"{going.num_bytes / 1e6:,.1f} MB"

@@ -128,7 +128,7 @@ def test_a_dry_run_says_when_runs_stop_and_what_the_seeds_cost(tmp_path):
 
 def test_a_sweep_that_is_asked_to_terminate_ends_as_one_that_is_interrupted(tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr("ablations.running.run_sweep.run_sweep", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr("ablations.cli.training.run_sweep", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
     file = steered_sweep(tmp_path)
     assert "Run the same command again to resume from the last checkpoints." in run(
         "sweep", str(file), "--home", str(tmp_path / "home"), code=3
