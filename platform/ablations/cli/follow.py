@@ -25,18 +25,17 @@ from ablations.cli.options import (
     unfinished_code,
 )
 from ablations.errors import AblationsError
+from ablations.files.tail import tail
 from ablations.home.home import Home, find_home
 from ablations.home.labels import run_name
 from ablations.home.plan import Plan, PlannedRun
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import RunState, State
 from ablations.status.failures import group_failures
-from ablations.status.follow_log import follow_log, has_run_ended, run_state
 from ablations.status.live import LiveStatus, clock
 from ablations.status.progress import is_still_going, run_rows, to_json
-from ablations.status.run_logs import attempt_numbers, job_logs, tail
-from ablations.status.table import MOST_ROWS, status_view
-from ablations.status.units import units_table
+from ablations.status.run_logs import attempt_numbers, follow_log, has_run_ended, job_logs, run_state
+from ablations.status.table import MOST_ROWS, status_view, units_table
 from ablations.terminal.listing import Column, Listing
 
 WATCH_EVERY_S = 2.0

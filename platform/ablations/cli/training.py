@@ -15,9 +15,8 @@ from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep
 from ablations.pools.gpus import gpus_here
 from ablations.pools.placed import refuse_idle_devices, threads_of_node
-from ablations.ray.capacity import runs_at_once, why_none
 from ablations.ray.driver_process import DriverProcess
-from ablations.ray.order import share_of
+from ablations.ray.order import runs_at_once, share_of, why_none
 from ablations.ray.ray_site import RaySite
 from ablations.running.ending import all_ended
 from ablations.running.executor import Executor, InCommand

@@ -28,9 +28,8 @@ from ablations.slurm.commands import SlurmError, SlurmSilent
 from ablations.slurm.cost import most_tasks
 from ablations.slurm.hold import Hold, read_hold, trap_folder
 from ablations.slurm.job import SlurmJob
-from ablations.slurm.job_logs import log_folder
 from ablations.slurm.states import SlurmStates
-from ablations.slurm.submissions import Submission, new_submission, read_submissions
+from ablations.slurm.submissions import Submission, log_folder, new_submission, read_submissions
 from ablations.slurm.whether_to_submit import Submit, action
 from ablations.study.resources import Resources
 from ablations.text import counted

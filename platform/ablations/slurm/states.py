@@ -12,9 +12,8 @@ from ablations.home.home import Home
 from ablations.home.state import RunState, State
 from ablations.slurm.commands import GONE, Job
 from ablations.slurm.hold import read_hold
-from ablations.slurm.job_logs import logs_of_job, tells_of_memory
 from ablations.slurm.queue_cache import JobKey, QueueAnswer, queue_answer
-from ablations.slurm.submissions import Submission, all_submissions
+from ablations.slurm.submissions import Submission, all_submissions, logs_of_job, tells_of_memory
 
 ENDINGS: dict[str, tuple[State, str]] = {
     "TIMEOUT": (State.TIMED_OUT, "reached the time limit before saving a checkpoint; raise resources.time_min"),
