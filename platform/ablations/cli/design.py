@@ -57,7 +57,7 @@ def design(
     seeds: Annotated[
         int | None,
         typer.Option(
-            min=1, help=("Only designs with this number of seeds. Default: two or more, and the file's number.")
+            min=1, help="Only designs with this number of seeds. Default: two or more, and the file's number."
         ),
     ] = None,
     reference: ReferenceOption = None,

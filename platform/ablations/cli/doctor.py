@@ -30,20 +30,17 @@ def doctor(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the runs to diagnose. Default: all of a sweep.")] = None,
-    log: Annotated[str | None, typer.Option("--log", help="Trainer that wrote LOG: trl or verl.")] = None,
+    log: Annotated[str | None, typer.Option(help="Trainer that wrote LOG: trl or verl.")] = None,
     partition: Annotated[
-        list[str] | None,
-        typer.Option("--partition", help="Partition to examine; may be repeated. Default: the cluster's."),
+        list[str] | None, typer.Option(help="Partition to examine; may be repeated. Default: the cluster's.")
     ] = None,
     no_job: Annotated[bool, typer.Option("--no-job", help="Submit no probe job; no node is examined.")] = False,
-    wait_s: Annotated[float, typer.Option("--wait-s", min=0.0, help="Seconds a probe may wait for a node.")] = 120.0,
+    wait_s: Annotated[float, typer.Option(min=0.0, help="Seconds a probe may wait for a node.")] = 120.0,
     setup: Annotated[
-        list[str] | None,
-        typer.Option("--setup", help="Shell line before the probe, like resources.setup; may be repeated."),
+        list[str] | None, typer.Option(help="Shell line before the probe, like resources.setup; may be repeated.")
     ] = None,
     sbatch: Annotated[
-        list[str] | None,
-        typer.Option("--sbatch", help="sbatch option name=value, such as account=physics; may be repeated."),
+        list[str] | None, typer.Option(help="sbatch option name=value, such as account=physics; may be repeated.")
     ] = None,
     ray: Annotated[
         bool, typer.Option("--ray", help="Examine a Ray cluster and each of its nodes instead of Slurm.")

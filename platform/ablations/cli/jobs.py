@@ -61,8 +61,7 @@ def cancel_one(started: StartedSweep, variant: list[str] | None, seed: list[int]
 def retry(
     sweep: SweepArgument = None,
     state: Annotated[
-        list[str] | None,
-        typer.Option("--state", help="Only runs in this state; may be repeated. Default: all failures."),
+        list[str] | None, typer.Option(help="Only runs in this state; may be repeated. Default: all failures.")
     ] = None,
     variant: VariantOption = None,
     seed: SeedOption = None,

@@ -45,7 +45,7 @@ def ladder(
     at: Annotated[
         float | None,
         typer.Option(
-            min=1.0, help=("Model parameters of the scale to forecast. Default: one more step, as large as the last.")
+            min=1.0, help="Model parameters of the scale to forecast. Default: one more step, as large as the last."
         ),
     ] = None,
     reference: ReferenceOption = None,

@@ -36,7 +36,7 @@ def rename(
 
 def export(
     sweep: SweepArgument = None,
-    to: Annotated[Path | None, typer.Option("--to", help="File to write. Default: SWEEP.tar.gz.")] = None,
+    to: Annotated[Path | None, typer.Option(help="File to write. Default: SWEEP.tar.gz.")] = None,
     checkpoints: Annotated[
         bool, typer.Option("--checkpoints", help="Include checkpoints and models, so that runs can be trained further.")
     ] = False,

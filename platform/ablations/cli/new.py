@@ -34,10 +34,8 @@ budget: {{compute: 1.0}}                 # per run, in the scale's unit; a large
 
 def new(
     file: Annotated[Path, typer.Argument(help="File to write, for example sweeps/mine.yaml.")],
-    recipe: Annotated[
-        str, typer.Option("--recipe", help="Recipe of the reference.", autocompletion=known_recipes)
-    ] = "scalerl",
-    scale: Annotated[str, typer.Option("--scale", help="Scale of the runs.", autocompletion=known_scales)] = "smoke",
+    recipe: Annotated[str, typer.Option(help="Recipe of the reference.", autocompletion=known_recipes)] = "scalerl",
+    scale: Annotated[str, typer.Option(help="Scale of the runs.", autocompletion=known_scales)] = "smoke",
 ) -> None:
     """Write a commented sweep file to begin with."""
     if file.suffix not in (".yaml", ".yml"):

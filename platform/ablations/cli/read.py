@@ -54,7 +54,7 @@ def fit(
     ] = None,
     fit_to: Annotated[float | None, typer.Option("--to", help="Ignore evaluations beyond this compute.")] = None,
     r0: Annotated[
-        R0Mode | None, typer.Option(help=("Relation of R_0 to the evaluation before RL: fixed, anchored or free."))
+        R0Mode | None, typer.Option(help="Relation of R_0 to the evaluation before RL: fixed, anchored or free.")
     ] = None,
     loss: Annotated[FitLoss | None, typer.Option(help="Loss of the fit; huber down-weights outliers.")] = None,
     ceiling: Annotated[
@@ -62,7 +62,7 @@ def fit(
     ] = None,
     task: TaskOption = None,
     explain: Annotated[
-        bool, typer.Option(("--explain"), help="Explain the reasons for and against trusting each fit.")
+        bool, typer.Option("--explain", help="Explain the reasons for and against trusting each fit.")
     ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -134,12 +134,10 @@ def compare(
     ] = False,
     task: TaskOption = None,
     reference: Annotated[
-        str | None,
-        typer.Option("--reference", help="Variant with which to compare the others. Default: the sweep's reference."),
+        str | None, typer.Option(help="Variant with which to compare the others. Default: the sweep's reference.")
     ] = None,
     fit_from: Annotated[
-        str | None,
-        typer.Option("--from", help='For curves of another trainer: a compute or "auto", as in `fit`.'),
+        str | None, typer.Option("--from", help='For curves of another trainer: a compute or "auto", as in `fit`.')
     ] = None,
     loss: Annotated[
         FitLoss | None, typer.Option(help="Loss for curves of another trainer; huber down-weights outliers.")
@@ -147,68 +145,59 @@ def compare(
     ceiling: Annotated[
         float | None, typer.Option(help="For curves of another trainer: highest pass rate that the task allows.")
     ] = None,
-    mlflow: Annotated[
-        str | None, typer.Option("--mlflow", help="MLflow server or store with the --experiment to compare.")
-    ] = None,
-    experiment: Annotated[str | None, typer.Option("--experiment", help="Name of the MLflow experiment.")] = None,
+    mlflow: Annotated[str | None, typer.Option(help="MLflow server or store with the --experiment to compare.")] = None,
+    experiment: Annotated[str | None, typer.Option(help="Name of the MLflow experiment.")] = None,
     log: Annotated[
         str | None,
         typer.Option(
-            "--log",
             help="Trainer that wrote the logs: verl, prime-rl, slime, skyrl, nemo-rl, openrlhf, trl or areal. Then "
-            "SWEEP is one file or folder per run.",
+            "SWEEP is one file or folder per run."
         ),
     ] = None,
     gpus: Annotated[
-        float | None, typer.Option("--gpus", help="With --log: GPUs per run, so that compute is in GPU-hours.")
+        float | None, typer.Option(help="With --log: GPUs per run, so that compute is in GPU-hours.")
     ] = None,
     score: Annotated[
-        str | None, typer.Option("--score", help="Held-out pass rate in logs or MLflow: a column or an expression.")
+        str | None, typer.Option(help="Held-out pass rate in logs or MLflow: a column or an expression.")
     ] = None,
     compute: Annotated[
         str | None,
         typer.Option(
-            "--compute",
             help='Compute in logs or MLflow: a column, or an expression such as "cumsum(perf/time_per_step) * 64 / '
-            '3600".',
+            '3600".'
         ),
     ] = None,
     step: Annotated[
-        str | None, typer.Option("--step", help="Step in logs: a column or an expression. Default: the file's own.")
+        str | None, typer.Option(help="Step in logs: a column or an expression. Default: the file's own.")
     ] = None,
     pattern: Annotated[
         str | None,
         typer.Option(
-            "--pattern",
             help="Regular expression for the names of runs in logs, with groups (?P<variant>...) and (?P<seed>...). "
-            "Default: dapo-s1 is variant dapo, seed 1.",
+            "Default: dapo-s1 is variant dapo, seed 1."
         ),
     ] = None,
     variant: Annotated[
         str | None,
         typer.Option(
-            "--variant",
             help="Configuration key (in MLflow a param or tag, in a table with several runs a column) that holds the "
-            "variant. Default in MLflow: variant.",
+            "variant. Default in MLflow: variant."
         ),
     ] = None,
     seed: Annotated[
         str | None,
         typer.Option(
-            "--seed",
             help=(
                 "Configuration key (in MLflow a param or tag, in a table with several runs a column) that holds the "
                 "seed. Default: runs are numbered in their order."
-            ),
+            )
         ),
     ] = None,
     samples: Annotated[
-        str | None,
-        typer.Option("--samples", help="All generations behind a score in logs or MLflow: an expression or a number."),
+        str | None, typer.Option(help="All generations behind a score in logs or MLflow: an expression or a number.")
     ] = None,
     curves: Annotated[
-        Path | None,
-        typer.Option("--curves", help="Also write the curves to this CSV file, which fit, forecast and design read."),
+        Path | None, typer.Option(help="Also write the curves to this CSV file, which fit, forecast and design read.")
     ] = None,
     alone: AloneOption = False,
     sort: Annotated[
@@ -342,7 +331,7 @@ def report(
         ),
     ] = "html",
     to: Annotated[
-        Path | None, typer.Option("--to", help="Folder for the report. Default: the sweep's folder in the home folder.")
+        Path | None, typer.Option(help="Folder for the report. Default: the sweep's folder in the home folder.")
     ] = None,
     task: TaskOption = None,
     alone: AloneOption = False,

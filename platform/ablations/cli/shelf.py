@@ -80,8 +80,7 @@ def show(
         ),
     ] = None,
     variant: Annotated[
-        str | None,
-        typer.Option("--variant", help="Print the whole recipe of this variant.", autocompletion=variants_of_sweep),
+        str | None, typer.Option(help="Print the whole recipe of this variant.", autocompletion=variants_of_sweep)
     ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -147,10 +146,7 @@ def recipe_of_run(home: Home, run_id: str) -> AnyRecipe:
 def diff(
     left: Annotated[str, typer.Argument(help="Recipe by name or path, run id, or with --sweep a variant.")],
     right: Annotated[str, typer.Argument(help="Recipe, run or variant to compare with the first.")],
-    sweep: Annotated[
-        str | None,
-        typer.Option("--sweep", help="Sweep of the variants.", autocompletion=started_sweeps),
-    ] = None,
+    sweep: Annotated[str | None, typer.Option(help="Sweep of the variants.", autocompletion=started_sweeps)] = None,
     scale: Annotated[str, typer.Option(help="Scale to resolve recipes with, by name or path.")] = "laptop",
     set_: SetOption = None,
     home: HomeOption = None,
