@@ -176,11 +176,8 @@ def main() -> None:
 
 def fail(message: str, exit_code: int, error: Exception, *, as_json: bool) -> NoReturn:
     """Print one message, also as JSON unless the result is already printed, and exit."""
-    complain(message, "stopped" if exit_code == NOT_FINISHED else "error")
+    head = "stopped" if exit_code == NOT_FINISHED else "error"
+    Screen(stderr=True).say(f"{head}: {message}", style="red")
     if as_json and not has_printed_json():
         print_json(error_document(message, exit_code, error))
     sys.exit(exit_code)
-
-
-def complain(message: str, head: str) -> None:
-    Screen(stderr=True).say(f"{head}: {message}", style="red")

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -56,7 +56,9 @@ def plan(
         response_tokens=response,
     )
     if as_json:
-        print_json(plan_for_scripts(found, took, refused))
+        devices = [{**asdict(one), "parts": dict(one.parts), "total": one.total} for one in found]
+        step = {**asdict(took), "seconds": took.seconds, "gpu_hours": took.gpu_hours}
+        print_json({"devices": devices, "step": step, "refused": refused})
     else:
         out = console()
         billions = f"{shape.parameters / 1e9:,.2f} B parameters, {shape.active_parameters / 1e9:,.2f} B of them active"
@@ -114,11 +116,3 @@ def time_text(took: "StepTime") -> str:
         f"{generating} to generate, {training} to train, {at_once}: {step} per step, "
         f"{took.gpu_hours:.3g} modelled GPU-hours on {took.devices} devices"
     )
-
-
-def plan_for_scripts(found: "tuple[DevicePlan, ...]", took: "StepTime", refused: dict[str, str]) -> dict[str, Any]:
-    return {
-        "devices": [{**asdict(one), "parts": dict(one.parts), "total": one.total} for one in found],
-        "step": {**asdict(took), "seconds": took.seconds, "gpu_hours": took.gpu_hours},
-        "refused": refused,
-    }

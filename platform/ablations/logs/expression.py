@@ -53,11 +53,6 @@ class Call:
 Expression = Constant | ColumnOf | Call
 
 
-def cumulated(values: np.ndarray) -> np.ndarray:
-    """The sum of all values so far; a missing value adds nothing."""
-    return np.nancumsum(values)
-
-
 def increases(values: np.ndarray) -> np.ndarray:
     """The increase since the value before, the first since 0; missing where the value is, so `cumsum(diff(x))` is x."""
     found = np.full(values.shape, np.nan)
@@ -93,7 +88,7 @@ OPERATORS: dict[str, Callable[..., np.ndarray]] = {
 COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")
 """Comparison signs in the order of the search, longer ones first."""
 FUNCTIONS: dict[str, tuple[Callable[..., np.ndarray], int, int]] = {
-    "cumsum": (cumulated, 1, 1),
+    "cumsum": (np.nancumsum, 1, 1),
     "diff": (increases, 1, 1),
     "min": (np.minimum, 2, 2),
     "max": (np.maximum, 2, 2),

@@ -56,8 +56,9 @@ class DriverProcess:
     """A driver that is connected to a cluster: `DriverProcess(log).nodes`."""
 
     def __init__(self, log: Path) -> None:
-        """Start a driver whose output goes to `log`; raises RayError if there is no cluster."""
-        require_ray()
+        """Start a driver whose output goes to `log`; raises RayError if there is no Ray or no cluster."""
+        if find_spec("ray") is None:
+            raise RayError("Ray is not installed here; install it with `pip install 'ablations[ray]'`")
         self.log, self._lock = log, threading.Lock()
         self._jobs: dict[str, RayJob] = {}
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -153,9 +154,3 @@ class DriverProcess:
         for job in jobs:
             job.why, job.is_lost = f"Ray's driver has ended; its output is in {self.log}", True
             job.ended.set()
-
-
-def require_ray() -> None:
-    """Raise RayError unless Ray is installed."""
-    if find_spec("ray") is None:
-        raise RayError("Ray is not installed here; install it with `pip install 'ablations[ray]'`")

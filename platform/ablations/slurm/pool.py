@@ -130,7 +130,7 @@ class SlurmPool:
         states, short = SlurmStates(self.home), []
         for run_id, budget_gpu_hours in list(self._submitted.items()):
             is_done = read_state(self.home.run(run_id), budget_gpu_hours).state.is_finished
-            if not is_done and states.is_in_queue(run_id):
+            if not is_done and states.in_queue(run_id):
                 continue
             del self._submitted[run_id]
             if not is_done and run_id not in self._stopping and run_id not in self.cancelled:
@@ -165,17 +165,15 @@ class SlurmPool:
                     self._submitted |= dict.fromkeys(chunk, budget)
                     for run_id in chunk:
                         del self._waiting[run_id]
-                    self._cancel_again(submitted[-1])
+                    # `platform cancel` could not see these jobs until sbatch had answered.
+                    tasks = submitted[-1].task_ids().items()
+                    commands.cancel_jobs(job for run_id, job in tasks if run_id in self.cancelled)
             return submitted
-
-    def _cancel_again(self, submission: Submission) -> None:
-        """Cancel jobs that `platform cancel` could not see yet, because sbatch had not answered."""
-        commands.cancel_jobs(job for run_id, job in submission.task_ids().items() if run_id in self.cancelled)
 
     def _groups(self) -> dict[tuple[float, tuple[str, ...]], list[str]]:
         """The runs that need a job, by budget and by the jobs that must end first; drops runs that are done."""
         states = SlurmStates(self.home)
-        if any(states.is_in_queue(run_id) for run_id in self._waiting):
+        if any(states.in_queue(run_id) for run_id in self._waiting):
             states = SlurmStates(self.home, fresh=True)  # a job may have ended in the last seconds
         groups: dict[tuple[float, tuple[str, ...]], list[str]] = {}
         for run_id, budget in list(self._waiting.items()):

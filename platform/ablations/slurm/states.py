@@ -72,10 +72,6 @@ class SlurmStates:
             return replace(found, state=state, message=f"job {job.id}: {meaning}", pid=None)
         return found
 
-    def is_in_queue(self, run_id: str) -> bool:
-        """True if a job of this run waits or runs."""
-        return bool(self.in_queue(run_id))
-
     def submission(self, run_id: str) -> Submission | None:
         """The last submission of a run."""
         return self._jobs[run_id][0][0] if run_id in self._jobs else None

@@ -63,11 +63,6 @@ def failures_of_mlflow() -> tuple[type[Exception], ...]:
     return MlflowException, SQLAlchemyError, OSError
 
 
-def is_of_one_run(error: Exception) -> bool:
-    """True if the other runs of the experiment can still be pushed."""
-    return getattr(error, "error_code", None) in OF_ONE_RUN
-
-
 def rename_experiment(tracking_uri: str, old: str, new: str, *, known_id: str = "") -> bool:
     """Rename the experiment of a sweep; False if the server has none of the old name.
 
@@ -133,7 +128,6 @@ class MlflowExperiment:
         return self._client.get_run(mlflow_id)
 
     def create_run(self, name: str, tags: Mapping[str, str], started_ms: int | None) -> "Run":
-        """Create a run."""
         return self._client.create_run(self.id, start_time=started_ms, tags=dict(tags), run_name=name)
 
     def describe(self, run: "Run", description: Description) -> None:
@@ -156,7 +150,6 @@ class MlflowExperiment:
         self._client.log_batch(mlflow_id, metrics, tags=[RunTag(*tag) for tag in (tags or {}).items()])
 
     def log_datasets(self, mlflow_id: str, datasets: Iterable[DescribedDataset]) -> None:
-        """Log data sets as inputs of a run."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
         inputs = [
@@ -181,7 +174,6 @@ class MlflowExperiment:
             self.log_file(mlflow_id, path)
 
     def set_tag(self, mlflow_id: str, name: str, value: Any) -> None:
-        """Set one tag."""
         self._client.set_tag(mlflow_id, name, value)
 
     def set_state(self, mlflow_id: str, state: str, ended_ms: int) -> None:

@@ -67,7 +67,7 @@ def check_code(part: str, report: dict[str, Any], here: dict[str, dict[str, str]
     yield from check_modules(
         part, there, "install the package where nodes find it, or fix PYTHONPATH in the setup lines"
     )
-    own = {name: Path(there[name]["folder"]) for name in snapshot_packages(there)}
+    own = {name: Path(there[name]["folder"]) for name in PACKAGES if "error" not in there[name]}
     elsewhere = [str(folder) for name, folder in own.items() if folder != snapshot / name]
     problem = f"jobs would run {' and '.join(elsewhere)} instead of the code that was submitted"
     remedy = "a setup line replaces PYTHONPATH; change it to `export PYTHONPATH=$PYTHONPATH:...`"
@@ -79,11 +79,6 @@ def check_code(part: str, report: dict[str, Any], here: dict[str, dict[str, str]
             found = f"{version} on the node, {version_here or 'not installed'} here"
             remedy = "install one environment on the shared file system, so that every run gives the same numbers"
             yield Finding(part=part, check=name, level="warning", found=found, remedy=remedy)
-
-
-def snapshot_packages(modules: dict[str, dict[str, str]]) -> list[str]:
-    """The importable packages that a snapshot contains."""
-    return [name for name in PACKAGES if "error" not in modules[name]]
 
 
 def check_folder(part: str, report: dict[str, Any], word: str) -> Finding:
