@@ -17,8 +17,7 @@
     design.py    design, and its part of a dry run
     reproduce.py reproduce
     studies.py   reproduce --list
-    shelf.py     list, show, diff, delete: the contents of the home folder
-    recipe_files.py  recipes and scales for list and show
+    shelf.py     list, show, diff, delete: the contents of the home folder, and the recipes and scales
     move.py      rename, export, import: sweeps to another name or home folder
     serve.py     dashboard, mlflow, sync
     doctor.py    doctor; diagnose.py: what it says of a run

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ablations.cli.options import FAILED, JsonOption, SetOption, console, print_json
-from ablations.cli.recipe_files import known_scales
+from ablations.cli.options import FAILED, JsonOption, SetOption, console, files_begun, print_json
 from ablations.study.resolve import load_resolved
 from ablations.terminal.listing import Column, Listing
 from ablations.text import duration_text
@@ -25,7 +24,7 @@ MEAN_SHARE = 0.5
 
 def plan(
     recipe: Annotated[str, typer.Argument(help="Recipe, by name or path.")] = "scalerl",
-    scale: Annotated[str, typer.Option(help="Scale, by name or path.", autocompletion=known_scales)] = "8b",
+    scale: Annotated[str, typer.Option(help="Scale, by name or path.", autocompletion=files_begun("scale"))] = "8b",
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:

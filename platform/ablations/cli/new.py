@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ablations.cli.options import console, own_command
-from ablations.cli.recipe_files import known_recipes, known_scales
+from ablations.cli.options import console, files_begun, own_command
 from ablations.errors import AblationsError, did_you_mean
 from ablations.files.lookup import FileKind, files_of
 from ablations.study.names import nameable
@@ -34,8 +33,10 @@ budget: {{compute: 1.0}}                 # per run, in the scale's unit; a large
 
 def new(
     file: Annotated[Path, typer.Argument(help="File to write, for example sweeps/mine.yaml.")],
-    recipe: Annotated[str, typer.Option(help="Recipe of the reference.", autocompletion=known_recipes)] = "scalerl",
-    scale: Annotated[str, typer.Option(help="Scale of the runs.", autocompletion=known_scales)] = "smoke",
+    recipe: Annotated[
+        str, typer.Option(help="Recipe of the reference.", autocompletion=files_begun("recipe"))
+    ] = "scalerl",
+    scale: Annotated[str, typer.Option(help="Scale of the runs.", autocompletion=files_begun("scale"))] = "smoke",
 ) -> None:
     """Write a commented sweep file to begin with."""
     if file.suffix not in (".yaml", ".yml"):

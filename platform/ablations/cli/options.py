@@ -3,7 +3,7 @@
 import json
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from ablations.errors import AblationsError, did_you_mean
+from ablations.files.lookup import FileKind, files_of
 from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, read_sweep
@@ -69,6 +70,15 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Slurm: submit without as
 def started_sweeps(begun: str) -> list[str]:
     """Shell completion: sweeps whose names start with `begun`, in the home folder chosen without `--home`."""
     return [name for name in find_home(None).sweep_names() if name.startswith(begun)]
+
+
+def files_begun(kind: FileKind) -> Callable[[str], list[str]]:
+    """Shell completion: recipes, scales or studies whose names start with what is typed."""
+
+    def names(begun: str) -> list[str]:
+        return sorted(name for name in files_of(kind) if name.startswith(begun))
+
+    return names
 
 
 def further_sweeps(context: typer.Context, begun: str) -> list[str]:

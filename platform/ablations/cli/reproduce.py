@@ -24,6 +24,7 @@ from ablations.cli.options import (
     TrackingOption,
     YesOption,
     console,
+    files_begun,
     print_json,
     scales_of,
     unfinished_code,
@@ -54,14 +55,10 @@ if TYPE_CHECKING:
     """`train_one` with its options."""
 
 
-def studies_begun(begun: str) -> list[str]:
-    """Shell completion: studies whose names start with `begun`."""
-    return [name for name in sorted(files_of("study")) if name.startswith(begun)]
-
-
 def reproduce(
     study: Annotated[
-        str | None, typer.Argument(help="Study, for example fig4a; --list shows all.", autocompletion=studies_begun)
+        str | None,
+        typer.Argument(help="Study, for example fig4a; --list shows all.", autocompletion=files_begun("study")),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the studies, with their claims and cost.")] = False,
     all_: Annotated[bool, typer.Option("--all", help="Run every study, one after another.")] = False,

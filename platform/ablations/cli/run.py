@@ -26,6 +26,7 @@ from ablations.cli.options import (
     TrackingOption,
     YesOption,
     console,
+    files_begun,
     own_command,
     pages_command,
     print_json,
@@ -34,7 +35,6 @@ from ablations.cli.options import (
     warn,
 )
 from ablations.cli.plan import made_text, show_cost, show_plan
-from ablations.cli.recipe_files import known_scales
 from ablations.cli.shown_comparison import show_tables
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError
@@ -56,7 +56,7 @@ def sweep(
     file: Annotated[Path, typer.Argument(help="Sweep file, for example sweeps/loo.yaml.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the runs and stop.")] = False,
     scale: Annotated[
-        str | None, typer.Option(help="Scale to use instead of the file's.", autocompletion=known_scales)
+        str | None, typer.Option(help="Scale to use instead of the file's.", autocompletion=files_begun("scale"))
     ] = None,
     set_: SetOption = None,
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
@@ -190,7 +190,7 @@ def print_search(search: SearchRecord, sweep: StartedSweep, out: Screen) -> None
 
 def train(
     recipe: Annotated[str, typer.Argument(help="Recipe, by name or path.")],
-    scale: Annotated[str, typer.Option(help="Scale, by name or path.", autocompletion=known_scales)] = "laptop",
+    scale: Annotated[str, typer.Option(help="Scale, by name or path.", autocompletion=files_begun("scale"))] = "laptop",
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     budget: Annotated[str, typer.Option(help="Compute: 1 in the scale's unit, or 160h in GPU-hours.")] = "1",
     set_: SetOption = None,

@@ -49,7 +49,6 @@ def write_tree(path: Path, value: Any, *, named: Mapping[str, Any] | None = None
 
 
 def tree_bytes(value: Any, *, named: Mapping[str, Any] | None = None) -> bytes:
-    """The content of a tree file."""
     numbers = bytearray()
     tree = _encoded(value, numbers, {id(one): name for name, one in (named or {}).items()})
     buffer = io.BytesIO()

@@ -38,7 +38,6 @@ class RayJob:
     ended: threading.Event = field(default_factory=threading.Event)
 
     def done(self) -> bool:
-        """True once the attempt is over."""
         return self.ended.is_set()
 
 
@@ -89,12 +88,10 @@ class DriverProcess:
 
     @property
     def address(self) -> str:
-        """The address of the cluster."""
         return self._said["address"]
 
     @property
     def is_there(self) -> bool:
-        """True while the driver lives."""
         return self._process.poll() is None
 
     def start(self, attempt: Path) -> RayJob:
@@ -106,7 +103,6 @@ class DriverProcess:
         return self._begin(folder, {"examine": str(folder), "node": node.id})
 
     def stop(self, job: RayJob) -> None:
-        """Ask the run of an attempt to stop."""
         self._order({"stop": str(job.attempt)})
 
     def close(self) -> None:

@@ -38,7 +38,6 @@ class RaySite:
 
     @property
     def name(self) -> str:
-        """The cluster."""
         return f" on Ray at {self.driver.address}"
 
     def start(self, run_id: str, budget_gpu_hours: float) -> RayJob:

@@ -71,7 +71,6 @@ class SlurmPool:
 
     @property
     def where(self) -> str:
-        """The place, to follow "3 runs to train"."""
         where = f"partition {self.resources.partition}" if self.resources.partition else "the default partition"
         return f" as jobs on {where}, in {self.home.path}"
 

@@ -48,7 +48,6 @@ class Submission:
         return {run: f"{self.job}_{task}" for task, run in enumerate(self.runs)}
 
     def write(self, home: Home) -> None:
-        """Write the record atomically."""
         path = folder(home, self.sweep) / f"{self.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(asdict(self), indent=1).encode())

@@ -14,6 +14,12 @@ SYNC_LIMIT_S = 120.0
 """Seconds that the sweep command waits for MLflow at its end; `platform sync` resumes there."""
 
 
+def sync_command(sweep: StartedSweep, tracking_uri: str | None) -> list[str]:
+    """The command that pushes a sweep, None for the home folder's own store."""
+    command = [sys.executable, "-m", "ablations.cli", "sync", sweep.name, "--home", str(sweep.home.path)]
+    return [*command, "--tracking-uri", tracking_uri] if tracking_uri else command
+
+
 class Tracker:
     """Runs one synchroniser at a time, started if a run has ended since the one before."""
 
@@ -32,9 +38,7 @@ class Tracker:
         self._num_ended = num_ended
 
     def _start(self) -> subprocess.Popen[str]:
-        name, home = self._sweep.name, self._sweep.home.path
-        command = [sys.executable, "-m", "ablations.cli", "sync", name, "--home", str(home)]
-        command += ["--tracking-uri", self._uri] if self._uri else []
+        command = sync_command(self._sweep, self._uri)
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL
         )

@@ -7,7 +7,7 @@ MLflow is imported inside functions, since the command line must start quickly. 
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +24,7 @@ from ablations.tracking.ledger import default_tracking_uri
 from ablations.tracking.runs_page import VIEW, VIEW_TAG
 
 if TYPE_CHECKING:
+    from mlflow import MlflowClient
     from mlflow.entities import Experiment, Run
 
 MAX_BATCH_METRICS = 1000
@@ -61,6 +62,17 @@ def failures_of_mlflow() -> tuple[type[Exception], ...]:
     from sqlalchemy.exc import SQLAlchemyError
 
     return MlflowException, SQLAlchemyError, OSError
+
+
+def runs_of(client: "MlflowClient", experiment_id: str, **options: Any) -> "Iterator[Run]":
+    """The runs of an experiment, page by page; `options` are those of MLflow's `search_runs`."""
+    token = None
+    while True:
+        page = client.search_runs([experiment_id], page_token=token, **options)
+        yield from page
+        token = page.token
+        if not token:
+            return
 
 
 def rename_experiment(tracking_uri: str, old: str, new: str, *, known_id: str = "") -> bool:
@@ -115,13 +127,7 @@ class MlflowExperiment:
 
     def runs(self) -> "list[Run]":
         """All runs of the experiment, in few requests."""
-        found, token = [], None
-        while True:
-            page = self._client.search_runs([self.id], max_results=PAGE_OF_RUNS, page_token=token)
-            found += page
-            token = page.token
-            if not token:
-                return found
+        return list(runs_of(self._client, self.id, max_results=PAGE_OF_RUNS))
 
     def run(self, mlflow_id: str) -> "Run":
         """The current state of one run in MLflow."""

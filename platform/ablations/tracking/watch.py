@@ -6,7 +6,6 @@ unreachable server is tried again. Between two pushes only the run logs are read
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import Any
 
 from ablations.home.started_sweep import StartedSweep
 from ablations.text import cause
+from ablations.tracking.beside_a_sweep import sync_command
 from ablations.tracking.ledger import read_ledger
 
 PUSH_LIMIT_S = 600.0
@@ -76,12 +76,9 @@ class SyncWatch:
 
     def _report(self) -> dict[str, Any]:
         """The output of `platform sync --json` for one push."""
-        name, home = self.sweep.name, self.sweep.home.path
-        command = [sys.executable, "-m", "ablations.cli", "sync", name, "--home", str(home), "--json"]
-        command += ["--tracking-uri", self.tracking_uri] if self.tracking_uri else []
         # In a session of its own, since Ctrl-C is for the watch, which ends the push.
         with subprocess.Popen(
-            command,
+            [*sync_command(self.sweep, self.tracking_uri), "--json"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
