@@ -25,7 +25,6 @@
     mcp.py       mcp: a server for agents
     tools.py     its tools: the commands with --json, and sweeps that go on without it
     findings.py  what check and doctor find, on a terminal and for scripts
-    error_document.py  an error as JSON
     reference.py every command as Markdown: docs/commands.md
 
 Exit codes: 0 done, or submitted to Slurm; 1 a run failed, no curve has a fit, or the doctor or a check found an error;
@@ -34,6 +33,7 @@ Exit codes: 0 done, or submitted to Slurm; 1 a run failed, no curve has a fit, o
 
 import os
 import sys
+from dataclasses import asdict
 from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
 
 import typer
@@ -58,9 +58,8 @@ from ablations.cli import (
     serve,
     shelf,
 )
-from ablations.cli.error_document import error_document
 from ablations.cli.options import FAILED, NOT_FINISHED, SCHEMA, has_printed_json, print_json
-from ablations.errors import AblationsError
+from ablations.errors import AblationsError, FileError
 from ablations.terminal.encoding import replace_what_cannot_be_printed
 from ablations.terminal.screen import Screen
 from scalerl.errors import ScaleRLError
@@ -180,3 +179,17 @@ def fail(message: str, exit_code: int, error: Exception, *, as_json: bool) -> No
     if as_json and not has_printed_json():
         print_json(error_document(message, exit_code, error))
     sys.exit(exit_code)
+
+
+def error_document(message: str, exit_code: int, error: BaseException | None = None) -> dict[str, Any]:
+    """An error as plain data; a `FileError` also gives the place of each of its problems.
+
+    >>> error_document("unknown sweep 'lo'", 2)
+    {'error': {'message': "unknown sweep 'lo'", 'exit_code': 2}}
+    """
+    said: dict[str, Any] = {"message": message, "exit_code": exit_code}
+    if isinstance(error, FileError):
+        said["places"] = [
+            asdict(problem.place) | {"found": problem.found, "right": problem.right} for problem in error.problems
+        ]
+    return {"error": said}

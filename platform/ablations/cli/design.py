@@ -1,7 +1,6 @@
 """The command that shows what differences a study could detect before it is run: design."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ablations.cli.budget import HELP as BUDGET_HELP
-from ablations.cli.budget import AskedBudget, budget_of, read_budget
+from ablations.cli.budget import budget_of, read_budget
 from ablations.cli.options import (
     HomeOption,
     JsonOption,
@@ -67,6 +66,10 @@ def design(
     as_json: JsonOption = False,
 ) -> None:
     """Show the smallest differences that a study could detect with 80 % power, by design, before it is run."""
+    from ablations.findings.foresee import foresee
+    from ablations.report.words.comparison import unkept_note
+    from ablations.report.words.design import answer, notes, own_sentence, pair_sentences
+
     if is_curve_file(file.name):
         given = {"--detect": detect, "--noise": noise, "--seeds": seeds, "--scale": scale, "--budget": budget}
         refuse_idle("a CSV file", given | {"--set": set_ and set_[0]})
@@ -79,49 +82,26 @@ def design(
     scales = scales_of(file, scale)
     if as_json and len(scales) > 1:
         raise AblationsError(f"{file}: --json prints one document; add --scale")
+    wanted = None if detect is None else check_wanted(question, detect)
     for number, one in enumerate(scales):
         if number:
             console().say("")
-        show_designs(
-            file, one, set_ or (), asked_budget, question, detect,
-            noise=noise, num_seeds=seeds, home=home, as_json=as_json,
-        )  # fmt: skip
-
-
-def show_designs(
-    file: Path,
-    scale: str | None,
-    sets: Iterable[str],
-    asked_budget: AskedBudget | None,
-    question: QuestionName,
-    detect: float | None,
-    *,
-    noise: float | None,
-    num_seeds: int | None,
-    home: Path | None,
-    as_json: bool,
-) -> None:
-    from ablations.findings.foresee import foresee
-    from ablations.report.words.comparison import unkept_note
-    from ablations.report.words.design import answer, notes, own_sentence, pair_sentences
-
-    wanted = None if detect is None else check_wanted(question, detect)
-    study = expand(file, scale=scale, sets=sets)
-    compute = None if asked_budget is None else budget_of(study, asked_budget)
-    with progress_bar("simulating designs") as done:
-        blueprint = replace(blueprint_of(study, find_home(home), compute), num_seeds=num_seeds)
-        prospect = foresee(blueprint, noise=noise, done=done)
-    warn(unkept_note(prospect.blueprint.home, [prospect.known.unkept]))
-    said = None if wanted is None else answer(prospect, question, wanted)
-    if as_json:
-        found = None if wanted is None else prospect.cheapest(question, wanted)
-        asked = {"question": question, "detect": detect, "cheapest": found and found.to_json(prospect.blueprint.unit)}
-        print_json(prospect.to_json() | asked)
-        return
-    out = console()
-    out.print(design_table(prospect))
-    for text in (*notes(prospect), own_sentence(prospect), *pair_sentences(prospect), *([said] if said else [])):
-        out.say(text)
+        study = expand(file, scale=one, sets=set_ or ())
+        compute = None if asked_budget is None else budget_of(study, asked_budget)
+        with progress_bar("simulating designs") as done:
+            blueprint = replace(blueprint_of(study, find_home(home), compute), num_seeds=seeds)
+            prospect = foresee(blueprint, noise=noise, done=done)
+        warn(unkept_note(prospect.blueprint.home, [prospect.known.unkept]))
+        if as_json:
+            found = None if wanted is None else prospect.cheapest(question, wanted)
+            cheapest = found and found.to_json(prospect.blueprint.unit)
+            print_json(prospect.to_json() | {"question": question, "detect": detect, "cheapest": cheapest})
+            return
+        out = console()
+        out.print(design_table(prospect))
+        said = [] if wanted is None else [answer(prospect, question, wanted)]
+        for text in (*notes(prospect), own_sentence(prospect), *pair_sentences(prospect), *filter(None, said)):
+            out.say(text)
 
 
 def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> None:

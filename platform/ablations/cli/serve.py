@@ -30,9 +30,9 @@ from ablations.signals import handled
 from ablations.status.live import clock
 from ablations.status.progress import is_still_going, run_rows
 from ablations.terminal.progress_bar import progress_bar
+from ablations.tracking.beside_a_sweep import SyncWatch
 from ablations.tracking.ledger import default_tracking_uri, newest_ledger
 from ablations.tracking.runs_page import runs_page_url
-from ablations.tracking.watch import SyncWatch
 
 SYNC_EVERY_S = 30.0
 QUIET_MLFLOW = {

@@ -160,15 +160,15 @@ class _Parser:
         return found
 
     def _sum(self) -> Expression:
-        found = self._product()
-        while sign := self._operator("+", "-"):
-            found = Call(name=sign, arguments=(found, self._product()))
-        return found
+        return self._chain(self._product, "+", "-")
 
     def _product(self) -> Expression:
-        found = self._factor()
-        while sign := self._operator("*", "/"):
-            found = Call(name=sign, arguments=(found, self._factor()))
+        return self._chain(self._factor, "*", "/")
+
+    def _chain(self, part: Callable[[], Expression], *signs: str) -> Expression:
+        found = part()
+        while sign := self._operator(*signs):
+            found = Call(name=sign, arguments=(found, part()))
         return found
 
     def _factor(self) -> Expression:

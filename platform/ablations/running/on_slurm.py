@@ -31,9 +31,7 @@ class OnSlurm(Executor):
 
     resources: Resources
     threads: int
-    """Processors of a run if the resources do not set them."""
     jobs: int
-    """Number of runs that a search keeps in flight."""
     hold: bool = False
     after: str | None = None
     prune: bool = False

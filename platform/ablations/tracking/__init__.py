@@ -9,6 +9,5 @@ sortable           numbers and verdicts of a fit that give every variant a place
 mean_curve         the mean pass rate of a variant's seeds
 runs_page          the URL, columns and chart of MLflow's page of runs
 ledger             the state of MLflow as known here
-beside_a_sweep     a synchroniser while a sweep runs
-watch              one that stays on a login node
+beside_a_sweep     a synchroniser while a sweep runs, and one that stays on a login node
 """
