@@ -34,7 +34,7 @@ Exit codes: 0 done, or submitted to Slurm; 1 a run failed, no curve has a fit, o
 import os
 import sys
 from dataclasses import asdict
-from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand
@@ -132,16 +132,8 @@ def whole_command(
     """Ablation studies of reinforcement learning for language models: one YAML file in, a verdict out."""
 
 
-@runtime_checkable
-class UsageProblem(Protocol):
-    """Typer's error for an unknown option or a missing argument, which have no exported common class."""
-
-    exit_code: int
-    ctx: typer.Context | None
-
-    def format_message(self) -> str:
-        """The problem in words."""
-        ...
+UsageProblem: Any = typer.BadParameter.__base__
+"""Typer's error for an unknown option or a missing argument, which it does not export."""
 
 
 def main() -> None:
@@ -162,9 +154,7 @@ def main() -> None:
         sys.exit(FAILED)
     except OSError as error:
         fail(f"{error.filename or 'the system'}: {error.strerror or error}", FAILED, error, as_json=as_json)
-    except Exception as error:
-        if not isinstance(error, UsageProblem):
-            raise
+    except UsageProblem as error:
         command = "platform" if error.ctx is None else error.ctx.command_path
         message = error.format_message().replace("Value error, ", "").rstrip(".")
         if not message:  # without a command: the help has been shown

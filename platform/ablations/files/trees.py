@@ -14,7 +14,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,11 +27,6 @@ ALIGNED_BYTES = 16
 """Each array starts at a multiple of this."""
 NUMBER_KINDS = "biufc"
 """NumPy's codes for kinds of plain numbers; arrays that hold references are rejected."""
-
-
-@runtime_checkable
-class NamedTupleLike(Protocol):
-    _fields: tuple[str, ...]
 
 
 class NotATree(AblationsError):
@@ -108,7 +103,7 @@ def _encoded(value: Any, numbers: bytearray, names: Mapping[int, str]) -> Any:
             return {"slice": [value.start, value.stop, value.step]}
         case Mapping():
             return {"mapping": [[inner(key), inner(one)] for key, one in value.items()]}
-        case tuple() if isinstance(value, NamedTupleLike):
+        case tuple() if hasattr(value, "_fields"):
             return {
                 "class": type(value).__qualname__,
                 "fields": {name: inner(getattr(value, name)) for name in value._fields},

@@ -134,7 +134,6 @@ class Labels:
 
     @property
     def fit_settings(self) -> FitSettings:
-        """Settings for a fit of one of the sweep's curves."""
         options = FitOptions(**self.fit)
         return FitSettings(
             fit_from="auto" if options.cutoff == "auto" else self.fit_from_gpu_hours,

@@ -86,7 +86,6 @@ class SlurmPool:
         self._cancel_stopped()
 
     def is_busy(self, run_id: str) -> bool:
-        """True if a run is added or has a job."""
         return run_id in self._waiting or run_id in self._submitted
 
     def work(self) -> Generator[Ended | Tick, None, None]:

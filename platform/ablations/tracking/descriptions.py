@@ -39,7 +39,6 @@ class Description:
 
     @property
     def fingerprint(self) -> str:
-        """12 hex digits that change with any of the content."""
         return fingerprint(asdict(self))
 
 

@@ -130,7 +130,6 @@ class MlflowExperiment:
         return list(runs_of(self._client, self.id, max_results=PAGE_OF_RUNS))
 
     def run(self, mlflow_id: str) -> "Run":
-        """The current state of one run in MLflow."""
         return self._client.get_run(mlflow_id)
 
     def create_run(self, name: str, tags: Mapping[str, str], started_ms: int | None) -> "Run":

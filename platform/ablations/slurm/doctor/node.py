@@ -54,7 +54,6 @@ def check_node(probing: Probing, partition: Partition, here: dict[str, dict[str,
 
 
 def check_python(part: str, report: dict[str, Any]) -> Finding:
-    """Check that the node has the same Python."""
     path, version = report["python"]["path"], report["python"]["version"]
     same = (path, version) == (sys.executable, python_version())
     problem = "" if same else f"{version} at {path}; here {python_version()} at {sys.executable}"

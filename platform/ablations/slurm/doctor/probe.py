@@ -93,11 +93,8 @@ def stay(folder: Path, ended: list[float]) -> None:
 
 def append(log: Path, line: dict[str, Any]) -> None:
     """Append a line, unless the doctor is gone and has removed the folder."""
-    try:
-        with log.open("a") as file:
-            file.write(json.dumps(line) + "\n")
-    except OSError:
-        pass
+    with suppress(OSError), log.open("a") as file:
+        file.write(json.dumps(line) + "\n")
 
 
 def python_version() -> str:

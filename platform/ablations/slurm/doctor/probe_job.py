@@ -152,7 +152,6 @@ class Probe:
         return self.seen is None or self.seen.has_ended
 
     def signals(self) -> list[dict[str, Any]]:
-        """Signals recorded by the node."""
         if "signals.jsonl" not in self._names():
             return []
         found = []
