@@ -1,7 +1,8 @@
 """The commands of `platform`. Each imports what it needs when it runs, so `--help` and `sweep --dry-run` start fast.
 
-    options.py   shared by the commands: options, sweeps by name, output
-    budget.py    the --budget option
+    options.py   options and arguments of several commands; budget.py: what --budget says
+    named_sweeps.py  the sweeps and variants that a name means
+    output.py    what the commands print, and their exit codes
     run.py       sweep, train
     plan.py      the runs and costs of a sweep, before training
     training.py  where and how the runs of a sweep train: here, on Slurm, on Ray
@@ -58,7 +59,7 @@ from ablations.cli import (
     serve,
     shelf,
 )
-from ablations.cli.options import FAILED, NOT_FINISHED, SCHEMA, has_printed_json, print_json
+from ablations.cli.output import FAILED, NOT_FINISHED, SCHEMA, has_printed_json, print_json
 from ablations.errors import AblationsError, FileError
 from ablations.terminal.encoding import replace_what_cannot_be_printed
 from ablations.terminal.screen import Screen

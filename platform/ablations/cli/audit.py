@@ -1,6 +1,8 @@
 """The command that judges kept answers a second time: audit."""
 
-from ablations.cli.options import HomeOption, JsonOption, SweepArgument, console, find_sweep, print_json, warn
+from ablations.cli.named_sweeps import find_sweep
+from ablations.cli.options import HomeOption, JsonOption, SweepArgument
+from ablations.cli.output import console, print_json, warn
 from ablations.diagnosis.run_history import history_of_run
 from ablations.diagnosis.second_opinion import Audit, audit_rollouts
 from ablations.terminal.listing import Column, Listing

@@ -8,7 +8,7 @@ from typing import Literal
 
 import typer
 
-from ablations.cli.options import WRONG_INPUT
+from ablations.cli.output import WRONG_INPUT
 from ablations.errors import AblationsError
 from ablations.home.plan import Plan
 from ablations.study.expand import Study
@@ -16,7 +16,6 @@ from ablations.text import counted, four_digits
 
 BUDGET_PATTERN = re.compile(r"(?P<amount>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?P<unit>h|x|)", re.IGNORECASE)
 _UNITS: dict[str, Literal["", "h", "x"]] = {"": "", "h": "h", "x": "x"}
-HELP = "Compute per run: 2 in the scale's unit, 160h in GPU-hours, 2x times the file's budget."
 LARGE_JUMP = 10.0
 """Ratio to the file's budget above which a bare number needs confirmation: 160 may have been meant as hours."""
 

@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 
 from ablations.cli.findings import STYLES, lines_of, show_counts, show_finding
-from ablations.cli.options import JsonOption, SetOption, console, scales_of
+from ablations.cli.named_sweeps import scales_of
+from ablations.cli.options import JsonOption, SetOption
+from ablations.cli.output import console
 from ablations.errors import AblationsError
 from ablations.files.source import read_yaml
 from ablations.study.expand import expand

@@ -7,21 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ablations.cli.budget import HELP as BUDGET_HELP
 from ablations.cli.budget import budget_of, read_budget
+from ablations.cli.named_sweeps import is_curve_file, scales_of
 from ablations.cli.options import (
+    BudgetOption,
     HomeOption,
     JsonOption,
     ReferenceOption,
     ScaleOption,
     SetOption,
-    console,
-    is_curve_file,
-    print_json,
     refuse_idle,
-    scales_of,
-    warn,
 )
+from ablations.cli.output import console, print_json, warn
 from ablations.errors import AblationsError, FileError
 from ablations.findings.choices import Blueprint
 from ablations.findings.design_command import design_command
@@ -61,7 +58,7 @@ def design(
     ] = None,
     reference: ReferenceOption = None,
     set_: SetOption = None,
-    budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
+    budget: BudgetOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ablations.cli.follow import find_run
-from ablations.cli.options import console, print_json
+from ablations.cli.output import console, print_json
 from ablations.diagnosis.diagnose import diagnose, finding_text
 from ablations.diagnosis.history import History
 from ablations.diagnosis.run_history import history_of_run

@@ -11,7 +11,8 @@ from rich.markup import escape
 
 from ablations.cli.diagnose import diagnose_all
 from ablations.cli.findings import show_counts, show_finding
-from ablations.cli.options import NOT_FINISHED, HomeOption, JsonOption, TrackingOption, console
+from ablations.cli.options import HomeOption, JsonOption, TrackingOption
+from ablations.cli.output import NOT_FINISHED, console
 from ablations.errors import AblationsError, Place
 from ablations.files.lookup import find_file
 from ablations.home.home import find_home

@@ -8,20 +8,9 @@ from rich.console import Group
 from rich.text import Text
 
 from ablations.cli.budget import read_budget
-from ablations.cli.options import (
-    HomeOption,
-    JsonOption,
-    ReferenceOption,
-    TaskOption,
-    console,
-    find_sweep,
-    is_curve_file,
-    print_json,
-    refuse_idle,
-    say_pages,
-    started_sweeps,
-    warn,
-)
+from ablations.cli.named_sweeps import find_sweep, is_curve_file
+from ablations.cli.options import HomeOption, JsonOption, ReferenceOption, TaskOption, refuse_idle, started_sweeps
+from ablations.cli.output import console, print_json, say_pages, warn
 from ablations.errors import AblationsError
 from ablations.fit.options import FitSettings
 from ablations.terminal.listing import Column, Listing

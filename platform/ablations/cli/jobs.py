@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ablations.cli.options import HomeOption, SweepArgument, find_sweeps, known_variant, tell, variants_of_sweep
+from ablations.cli.named_sweeps import find_sweeps, known_variant
+from ablations.cli.options import HomeOption, SweepArgument, variants_of_sweep
+from ablations.cli.output import tell
 from ablations.errors import AblationsError, did_you_mean
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep

@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ablations.cli.options import HomeOption, SweepArgument, find_sweep, started_sweeps, tell
+from ablations.cli.named_sweeps import find_sweep
+from ablations.cli.options import HomeOption, SweepArgument, started_sweeps
+from ablations.cli.output import tell
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
 from ablations.running.archive import export_sweep

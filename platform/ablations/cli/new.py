@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ablations.cli.options import console, files_begun, own_command
+from ablations.cli.options import files_begun
+from ablations.cli.output import console, own_command
 from ablations.errors import AblationsError, did_you_mean
 from ablations.files.lookup import FileKind, files_of
 from ablations.study.names import nameable

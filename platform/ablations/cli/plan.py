@@ -1,6 +1,6 @@
 """Shows the runs and costs of a sweep before anything is trained."""
 
-from ablations.cli.options import console, print_json
+from ablations.cli.output import console, print_json
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, plans_of
 from ablations.home.state import read_state

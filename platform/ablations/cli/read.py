@@ -11,21 +11,9 @@ from rich.console import Console
 
 from ablations.cli.elsewhere import Elsewhere
 from ablations.cli.ladder import ladder_beside, last_started
-from ablations.cli.options import (
-    FAILED,
-    AloneOption,
-    HomeOption,
-    JsonOption,
-    TaskOption,
-    console,
-    find_sweep,
-    further_sweeps,
-    is_curve_file,
-    print_json,
-    refuse_idle,
-    tell,
-    warn,
-)
+from ablations.cli.named_sweeps import find_sweep, is_curve_file
+from ablations.cli.options import AloneOption, HomeOption, JsonOption, TaskOption, further_sweeps, refuse_idle
+from ablations.cli.output import FAILED, console, print_json, tell, warn
 from ablations.cli.shown_comparison import show_comparison, write_sheet
 from ablations.errors import AblationsError
 from ablations.findings.order import OrderBy, in_order

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ablations.cli.budget import HELP as BUDGET_HELP
 from ablations.cli.budget import AskedBudget, ask_about_jump, budget_of, read_budget
 from ablations.cli.design import blueprint_of, refuse_unfittable
 from ablations.cli.ladder import ladder_beside, print_ladder, results_of
+from ablations.cli.named_sweeps import scales_of
 from ablations.cli.options import (
-    FAILED,
+    BudgetOption,
     ExecutorOption,
     HomeOption,
     JobsOption,
@@ -23,12 +23,9 @@ from ablations.cli.options import (
     ScaleOption,
     TrackingOption,
     YesOption,
-    console,
     files_begun,
-    print_json,
-    scales_of,
-    unfinished_code,
 )
+from ablations.cli.output import FAILED, console, print_json, unfinished_code
 from ablations.cli.plan import made_text
 from ablations.cli.studies import by_number, show_studies
 from ablations.cli.training import TrainingOptions, train_runs
@@ -66,7 +63,7 @@ def reproduce(
     as_written: Annotated[
         bool, typer.Option("--as-written", help="Use the seeds and budget of the file instead of designing them.")
     ] = False,
-    budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
+    budget: BudgetOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the design and the claims, then stop.")] = False,
     executor: ExecutorOption = "local",
     jobs: JobsOption = None,

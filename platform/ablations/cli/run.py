@@ -12,12 +12,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ablations.cli.budget import HELP as BUDGET_HELP
 from ablations.cli.budget import ask_about_jump, budget_of, jump_text, read_budget
 from ablations.cli.check import refuse_early
 from ablations.cli.design import refuse_unfittable, show_design
 from ablations.cli.ladder import ladder
+from ablations.cli.named_sweeps import scales_of
 from ablations.cli.options import (
+    BudgetOption,
     ExecutorOption,
     HomeOption,
     JobsOption,
@@ -25,15 +26,9 @@ from ablations.cli.options import (
     SetOption,
     TrackingOption,
     YesOption,
-    console,
     files_begun,
-    own_command,
-    pages_command,
-    print_json,
-    scales_of,
-    unfinished_code,
-    warn,
 )
+from ablations.cli.output import console, own_command, pages_command, print_json, unfinished_code, warn
 from ablations.cli.plan import made_text, show_cost, show_plan
 from ablations.cli.shown_comparison import show_tables
 from ablations.cli.training import TrainingOptions, train_runs
@@ -59,7 +54,7 @@ def sweep(
         str | None, typer.Option(help="Scale to use instead of the file's.", autocompletion=files_begun("scale"))
     ] = None,
     set_: SetOption = None,
-    budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
+    budget: BudgetOption = None,
     executor: ExecutorOption = "local",
     jobs: JobsOption = None,
     yes: YesOption = False,

@@ -12,17 +12,9 @@ from urllib.parse import urlencode
 
 import typer
 
-from ablations.cli.options import (
-    NOT_FINISHED,
-    HomeOption,
-    JsonOption,
-    SweepArgument,
-    TrackingOption,
-    find_sweep,
-    print_json,
-    refuse_idle,
-    tell,
-)
+from ablations.cli.named_sweeps import find_sweep
+from ablations.cli.options import HomeOption, JsonOption, SweepArgument, TrackingOption, refuse_idle
+from ablations.cli.output import NOT_FINISHED, print_json, tell
 from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep

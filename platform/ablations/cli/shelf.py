@@ -11,21 +11,9 @@ from typing import Annotated
 
 import typer
 
-from ablations.cli.options import (
-    WRONG_INPUT,
-    HomeOption,
-    JsonOption,
-    SetOption,
-    console,
-    find_sweep,
-    known_variant,
-    print_json,
-    refuse_idle,
-    say_pages,
-    started_sweeps,
-    tell,
-    variants_of_sweep,
-)
+from ablations.cli.named_sweeps import find_sweep, known_variant
+from ablations.cli.options import HomeOption, JsonOption, SetOption, refuse_idle, started_sweeps, variants_of_sweep
+from ablations.cli.output import WRONG_INPUT, console, print_json, say_pages, tell
 from ablations.errors import AblationsError, FileError
 from ablations.files.lookup import FileKind, files_of
 from ablations.home.home import Home, find_home

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablations.cli.options import console, say_pages, tell
+from ablations.cli.output import console, say_pages, tell
 from ablations.terminal.screen import Screen
 from scalerl.run.run_folder import write_atomically
 

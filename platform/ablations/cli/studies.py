@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ablations.cli.options import console, print_json
+from ablations.cli.output import console, print_json
 from ablations.errors import AblationsError
 from ablations.files.lookup import files_of
 from ablations.home.home import Home

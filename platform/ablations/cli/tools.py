@@ -17,7 +17,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, create_model
 
 from ablations import __version__
-from ablations.cli.options import SCHEMA, WRONG_INPUT
+from ablations.cli.output import SCHEMA, WRONG_INPUT
 from ablations.home.home import Home
 from ablations.text import four_digits
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import typer
 
 from ablations.cli.check import refuse_early
-from ablations.cli.options import NOT_FINISHED, WRONG_INPUT, ExecutorName, own_command, print_json
+from ablations.cli.options import ExecutorName
+from ablations.cli.output import NOT_FINISHED, WRONG_INPUT, own_command, print_json
 from ablations.cli.plan import cost_of
 from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep

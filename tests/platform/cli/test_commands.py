@@ -18,7 +18,7 @@ from fixtures_steering import steered
 from places import REPOSITORY
 from typer.testing import CliRunner
 
-from ablations.cli import COMMANDS, app, main, options
+from ablations.cli import COMMANDS, app, main, output
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.study.sweep import Stop
@@ -208,7 +208,7 @@ def command(monkeypatch, capsys):
 
     def command(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["platform", *arguments])
-        monkeypatch.setattr(options, "_has_printed_json", False)
+        monkeypatch.setattr(output, "_has_printed_json", False)
         with pytest.raises(SystemExit) as caught:
             main()
         printed = capsys.readouterr()
