@@ -3,14 +3,13 @@
 import json
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ablations.cli.budget import AskedBudget, ask_about_jump, budget_of, read_budget
+from ablations.cli.budget import ask_about_jump, budget_of, read_budget
 from ablations.cli.design import blueprint_of, refuse_unfittable
 from ablations.cli.ladder import ladder_beside, print_ladder, results_of
 from ablations.cli.named_sweeps import scales_of
@@ -48,9 +47,6 @@ if TYPE_CHECKING:
     from ablations.findings.results import Results
     from ablations.findings.scale_ladder import ScaleLadder
 
-    Train = Callable[[Path, str | None, Screen], StartedSweep | dict[str, Any] | None]
-    """`train_one` with its options."""
-
 
 def reproduce(
     study: Annotated[
@@ -82,22 +78,22 @@ def reproduce(
     if list_:
         show_studies(place, as_json)
         return
-    asked = None if budget is None else read_budget(budget)
-    names = sorted(files_of("study"), key=by_number) if study is None else [study]
-    train = partial(
-        train_one,
+    options = TrainingOptions(
         home=place,
-        as_written=as_written,
-        asked=asked,
+        budget=None if budget is None else read_budget(budget),
+        executor=executor,
+        jobs=jobs,
+        yes=yes,
         dry_run=dry_run,
-        options=TrainingOptions(executor=executor, jobs=jobs, yes=yes, tracking_uri=tracking_uri),
+        tracking_uri=tracking_uri,
         as_json=as_json,
     )
+    names = sorted(files_of("study"), key=by_number) if study is None else [study]
     codes: list[int] = []
     found: list[dict[str, Any]] = []
     for name in names:
         try:
-            code, data = reproduce_study(name, scale, train, console(stderr=as_json), as_json=as_json)
+            code, data = reproduce_study(name, scale, options, as_written=as_written)
         except (AblationsError, ScaleRLError) as error:
             if not all_:
                 raise
@@ -112,14 +108,15 @@ def reproduce(
 
 
 def reproduce_study(
-    name: str, scale: str | None, train: "Train", out: Screen, *, as_json: bool
+    name: str, scale: str | None, options: TrainingOptions, *, as_written: bool
 ) -> tuple[int, list[dict[str, Any]]]:
     """Design, train and judge one study at each of its scales.
 
     Returns the exit code, and the cards (or in a dry run the plans) as JSON.
     """
     file = find_file("study", name, named_at=Place(source=f"reproduce {name}"))
-    ended = [train(file, one, out) for one in scales_of(file, scale)]
+    out = console(stderr=options.as_json)
+    ended = [train_one(file, one, out, options, as_written=as_written) for one in scales_of(file, scale)]
     trained = [one for one in ended if isinstance(one, StartedSweep)]
     results = results_of(trained)
     ladder = ladder_beside(*results) if results else None
@@ -128,29 +125,21 @@ def reproduce_study(
         differing = unlike(started)
         card = written_card(one, started.folder, differing, ladder)
         found.append(card.to_json())
-        if not as_json:
+        if not options.as_json:
             show_card(card, started.folder, differing, out)
-    if ladder is not None and not as_json:
+    if ladder is not None and not options.as_json:
         print_ladder(ladder, out)
     return max(map(unfinished_code, trained), default=0), found
 
 
 def train_one(
-    file: Path,
-    scale: str | None,
-    out: Screen,
-    *,
-    home: Home,
-    as_written: bool,
-    asked: AskedBudget | None,
-    dry_run: bool,
-    options: TrainingOptions,
-    as_json: bool,
+    file: Path, scale: str | None, out: Screen, options: TrainingOptions, *, as_written: bool
 ) -> StartedSweep | dict[str, Any] | None:
     """Design and train a study at one scale, None for its own.
 
     Returns the sweep, in a dry run its plan as JSON, None if its jobs go on.
     """
+    home, asked = options.home, options.budget
     written = expand(file, scale=scale)
     if not written.sweep.claims:
         raise AblationsError(f"{file}: has no claims; add the paper's claims under `claims:`")
@@ -164,13 +153,13 @@ def train_one(
     refuse_unfittable(study, budget, out)
     if study.made:
         out.say(made_text(study))
-    if asked is not None and not dry_run:
+    if asked is not None and not options.dry_run:
         ask_about_jump(asked, started.plan, own=study.sweep.budget.compute)
-    if dry_run:
-        if not as_json:
+    if options.dry_run:
+        if not options.as_json:
             show_claims(study, started, out)
         return study_for_scripts(study, started)
-    is_over = train_runs(study, started, file=file, options=options, out=out, as_json=as_json)
+    is_over = train_runs(study, started, file=file, options=options, out=out)
     return started if is_over else None
 
 

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -74,12 +73,18 @@ def sweep(
 ) -> None:
     """Train the missing runs of a sweep, then fit and compare its variants; at each of its scales in turn."""
     options = TrainingOptions(
-        executor=executor, jobs=jobs, yes=yes, hold=hold, after=after, prune=prune, tracking_uri=tracking_uri
+        home=find_home(home),
+        budget=None if budget is None else read_budget(budget),
+        executor=executor,
+        jobs=jobs,
+        yes=yes,
+        hold=hold,
+        after=after,
+        prune=prune,
+        dry_run=dry_run,
+        tracking_uri=tracking_uri,
+        as_json=as_json,
     )
-    once = partial(
-        sweep_once, file,
-        home=home, dry_run=dry_run, sets=set_ or (), budget=budget, shorten=shorten, options=options, as_json=as_json,
-    )  # fmt: skip
     scales = scales_of(file, scale)
     several = len(scales) > 1
     if several and as_json:
@@ -88,7 +93,7 @@ def sweep(
     for one in scales:
         if several:
             console().say(f"scale {one}:")
-        codes.append(once(one))
+        codes.append(sweep_once(file, one, set_ or (), options, shorten=shorten))
     if several and executor == "slurm" and not dry_run:
         console().say(f"ladder     {own_command()} ladder {file}, once the jobs have ended")
     if several and not any((*codes, dry_run, executor == "slurm")):
@@ -100,25 +105,13 @@ def sweep(
         raise typer.Exit(code)
 
 
-def sweep_once(
-    file: Path,
-    scale: str | None,
-    *,
-    home: Path | None,
-    dry_run: bool,
-    sets: Sequence[str],
-    budget: str | None,
-    shorten: bool,
-    options: TrainingOptions,
-    as_json: bool,
-) -> int:
+def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: TrainingOptions, *, shorten: bool) -> int:
     """Train and compare the study at one scale, None for the file's own; returns the exit code."""
-    asked = None if budget is None else read_budget(budget)
+    place, asked, dry_run, as_json = options.home, options.budget, options.dry_run, options.as_json
     study = expand(file, scale=scale, sets=sets)
     command = f"platform {shlex.join(sys.argv[1:])}"
     compute = None if asked is None else budget_of(study, asked)
-    place, name = find_home(home), sweep_name(study, scale)
-    plan = make_plan(study, name, budget=compute, command=command, is_shown_only=dry_run)
+    plan = make_plan(study, sweep_name(study, scale), budget=compute, command=command, is_shown_only=dry_run)
     lost = "" if shorten else what_is_lost(plan, place)
     plan = sized(plan, place, shorten=shorten or dry_run)
     started = StartedSweep(home=place, plan=plan)
@@ -140,7 +133,7 @@ def sweep_once(
         if options.executor == "slurm" and not as_json:
             show_cost(study, started, options.jobs)
         return 0
-    if not train_runs(study, started, file=file, options=options, out=out, as_json=as_json):
+    if not train_runs(study, started, file=file, options=options, out=out):
         return 0
     started = started.reread()  # a search has added its trials
     conclude(started, out, as_json)

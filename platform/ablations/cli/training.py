@@ -8,11 +8,13 @@ from pathlib import Path
 
 import typer
 
+from ablations.cli.budget import AskedBudget
 from ablations.cli.check import refuse_early
 from ablations.cli.options import ExecutorName
 from ablations.cli.output import NOT_FINISHED, WRONG_INPUT, own_command, print_json
 from ablations.cli.plan import cost_of
 from ablations.errors import AblationsError
+from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.pools.gpus import gpus_here
 from ablations.pools.placed import refuse_idle_devices, threads_of_node
@@ -37,20 +39,22 @@ SEARCH_AT_ONCE = 8
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
-    """The options of a command that trains: `TrainingOptions(executor="slurm", jobs=None, yes=True, ...)`."""
+    """The options of a command that trains: `TrainingOptions(home=home, executor="slurm", jobs=None, ...)`."""
 
+    home: Home
+    budget: AskedBudget | None
     executor: ExecutorName
     jobs: int | None
     yes: bool
     hold: bool = False
     after: str | None = None
     prune: bool = False
+    dry_run: bool
     tracking_uri: str | None
+    as_json: bool
 
 
-def train_runs(
-    study: Study, started: StartedSweep, *, file: Path, options: TrainingOptions, out: Screen, as_json: bool
-) -> bool:
+def train_runs(study: Study, started: StartedSweep, *, file: Path, options: TrainingOptions, out: Screen) -> bool:
     """Train what a sweep lacks, after the quick checks; Ctrl-C and SIGTERM end the command with NOT_FINISHED.
 
     False if jobs go on without the command; the commands to use in the meantime are then printed.
@@ -69,7 +73,7 @@ def train_runs(
     started = started.reread()  # a search has added its trials
     if not where.outlives_command or all_ended(started, run_rows(started)):
         return True
-    where_next(started, out, as_json)
+    where_next(started, out, options.as_json)
     return False
 
 
