@@ -72,7 +72,7 @@ def retry(
     """Resubmit failed, lost and timed-out runs. They resume from their checkpoints with the current code."""
     from ablations.running.retry import retry_runs
 
-    states = named_states(state) if state else [one for one in State if one.is_retried]
+    states = named_states(state) if state else [one for one in State if one.is_failure or one == State.PREEMPTED]
     for started in find_sweeps(home, sweep):
         rows = chosen(started.plan, run_rows(started), variant, seed)
         for said in retry_runs(started, rows, states=states):

@@ -52,11 +52,6 @@ class State(StrEnum):
         return self in (State.FAILED, State.LOST, State.TIMED_OUT, State.OUT_OF_MEMORY, State.NODE_FAILED)
 
     @property
-    def is_retried(self) -> bool:
-        """True if `platform retry` without `--state` resubmits the run."""
-        return self.is_failure or self == State.PREEMPTED
-
-    @property
     def waits(self) -> bool:
         """True if the run will start or resume by itself."""
         return self in (State.PENDING, State.QUEUED, State.REQUEUED)

@@ -54,9 +54,11 @@ class SlurmStates:
         if job.waits and has_begun and own.heartbeat > self._answer.asked:
             job = replace(job, state="RUNNING", reason="")  # the job began after the query
         found = in_slurm(own, job, has_begun=has_begun)
-        if job.state == "FAILED" and not found.state.is_finished and own.state != State.FAILED:
-            # Without control groups Slurm ends a job for its memory and reports that only in the job's log.
-            found = self._explained(found, job, submission, run_id)
+        is_unexplained = job.state == "FAILED" and not found.state.is_finished and own.state != State.FAILED
+        # Without control groups Slurm ends a job for its memory and reports that only in the job's log.
+        if is_unexplained and tells_of_memory(logs_of_job(self._home, submission, run_id)):
+            state, meaning = ENDINGS["OUT_OF_MEMORY"]
+            found = replace(found, state=state, message=f"job {job.id}: {meaning}", pid=None)
         if self._answer.problem and not job.has_ended:
             asked = time.strftime("%H:%M", time.localtime(self._answer.asked))
             said = f"{found.message}; " if found.message else ""
@@ -64,12 +66,6 @@ class SlurmStates:
         hold = self._holds[submission.sweep]
         if found.state in (State.QUEUED, State.REQUEUED) and hold and submission.name in hold.submissions:
             return replace(found, message=f"{found.message}; held because {hold}")
-        return found
-
-    def _explained(self, found: RunState, job: Job, submission: Submission, run_id: str) -> RunState:
-        if tells_of_memory(logs_of_job(self._home, submission, run_id)):
-            state, meaning = ENDINGS["OUT_OF_MEMORY"]
-            return replace(found, state=state, message=f"job {job.id}: {meaning}", pid=None)
         return found
 
     def submission(self, run_id: str) -> Submission | None:

@@ -316,9 +316,9 @@ class Synchroniser:
         is_other = run.data.tags.get(CURVE_TAG, mark) != mark
         name = f"{MEAN_PASS_RATE} {len(runs)} seeds" if is_other else MEAN_PASS_RATE
         points = [
-            MetricPoint(metric, value, run.info.start_time + at.step, at.step)
-            for at in mean_curve([one.curve for one in runs if one.curve is not None])
-            for metric, value in ((MEAN_COMPUTE, at.compute), (name, at.pass_rate))
+            MetricPoint(metric, value, run.info.start_time + step, step)
+            for step, compute, rate in mean_curve([one.curve for one in runs if one.curve is not None])
+            for metric, value in ((MEAN_COMPUTE, compute), (name, rate))
         ]
         for begin in range(0, len(points), MAX_BATCH_METRICS):
             self.experiment.log_points(mlflow_id, points[begin : begin + MAX_BATCH_METRICS])
