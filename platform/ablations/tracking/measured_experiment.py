@@ -18,7 +18,7 @@ from ablations.tracking.descriptions import OF_A_VARIANT
 from ablations.tracking.mlflow_experiment import (
     PARENT_TAG,
     failures_of_mlflow,
-    runs_of,
+    runs_of_experiment,
     set_up_client,
     short_reason,
 )
@@ -142,7 +142,7 @@ def _runs(client: "MlflowClient", experiment_id: str) -> Iterator["Run"]:
     """All runs in order of their start, including deleted ones, whose children identify a parent."""
     from mlflow.entities import ViewType
 
-    return runs_of(client, experiment_id, run_view_type=ViewType.ALL, order_by=["attributes.start_time ASC"])
+    return runs_of_experiment(client, experiment_id, run_view_type=ViewType.ALL, order_by=["attributes.start_time ASC"])
 
 
 def _has_score(run: "Run", meaning: LogMeaning) -> bool:

@@ -64,7 +64,7 @@ def failures_of_mlflow() -> tuple[type[Exception], ...]:
     return MlflowException, SQLAlchemyError, OSError
 
 
-def runs_of(client: "MlflowClient", experiment_id: str, **options: Any) -> "Iterator[Run]":
+def runs_of_experiment(client: "MlflowClient", experiment_id: str, **options: Any) -> "Iterator[Run]":
     """The runs of an experiment, page by page; `options` are those of MLflow's `search_runs`."""
     token = None
     while True:
@@ -127,7 +127,7 @@ class MlflowExperiment:
 
     def runs(self) -> "list[Run]":
         """All runs of the experiment, in few requests."""
-        return list(runs_of(self._client, self.id, max_results=PAGE_OF_RUNS))
+        return list(runs_of_experiment(self._client, self.id, max_results=PAGE_OF_RUNS))
 
     def run(self, mlflow_id: str) -> "Run":
         return self._client.get_run(mlflow_id)
