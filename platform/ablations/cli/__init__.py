@@ -1,4 +1,4 @@
-"""The commands of `platform`. Each imports what it needs when it runs, so `--help` and `sweep --dry-run` start fast.
+"""The commands of `platform`. Each imports what is slow when it runs, so `--help` and `sweep --dry-run` start fast.
 
     options.py   options and arguments of several commands; budget.py: what --budget says
     named_sweeps.py  the sweeps and variants that a name means
@@ -20,11 +20,10 @@
     studies.py   reproduce --list
     shelf.py     list, show, diff, delete: the contents of the home folder, and the recipes and scales
     move.py      rename, export, import: sweeps to another name or home folder
-    serve.py     dashboard, mlflow, sync
+    serve.py     dashboard, mlflow, sync; mcp: a server for agents
     doctor.py    doctor; diagnose.py: what it says of a run
     audit.py     audit: kept answers judged a second time
-    mcp.py       mcp: a server for agents
-    tools.py     its tools: the commands with --json, and sweeps that go on without it
+    tools.py     the tools of mcp: the commands with --json, and sweeps that go on without it
     findings.py  what check and doctor find, on a terminal and for scripts
     reference.py every command as Markdown: docs/commands.md
 
@@ -50,7 +49,6 @@ from ablations.cli import (
     forecast,
     jobs,
     ladder,
-    mcp,
     move,
     new,
     read,
@@ -104,7 +102,7 @@ COMMANDS = {
     "Plan and check": (new.new, design.design, check.check, devices.plan, reproduce.reproduce, doctor.doctor),
     "The home folder": (shelf.list, shelf.show, shelf.diff, shelf.delete, move.rename, move.export, move.import_),
     "Pages and MLflow": (serve.dashboard, serve.mlflow, serve.sync),
-    "Agents": (mcp.mcp,),
+    "Agents": (serve.mcp,),
 }
 """Commands by purpose, in the order of `--help`."""
 for purpose, commands in COMMANDS.items():

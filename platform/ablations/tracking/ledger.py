@@ -91,12 +91,7 @@ class Ledger:
             self._write()
 
     def _write(self) -> None:
-        content = {
-            "tracking_uri": self.tracking_uri,
-            "experiment_id": self.experiment_id,
-            "runs": {run_id: asdict(run) for run_id, run in self.runs.items()},
-            "variants": {name: asdict(variant) for name, variant in self.variants.items()},
-        }
+        content = {name: value for name, value in asdict(self).items() if name != "path"}
         write_atomically(self.path, json.dumps(content, indent=1).encode())
 
     def num_left(self, sweep: StartedSweep) -> int:
