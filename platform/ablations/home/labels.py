@@ -138,8 +138,5 @@ class Labels:
         return FitSettings(
             fit_from="auto" if options.cutoff == "auto" else self.fit_from_gpu_hours,
             fit_to=self.fit_to_gpu_hours,
-            r0=options.r0,
-            loss=options.loss,
-            ceiling=options.ceiling,
-            task=options.task,
+            **options.model_dump(exclude={"cutoff"}),
         )
