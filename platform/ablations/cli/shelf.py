@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import yaml
 
 from ablations.cli.named_sweeps import find_sweep, known_variant
 from ablations.cli.options import HomeOption, JsonOption, SetOption, refuse_idle, started_sweeps, variants_of_sweep
@@ -99,8 +100,6 @@ def file_named(name: str) -> tuple[FileKind, Path] | None:
 
 def show_file(kind: FileKind, path: Path, as_json: bool) -> None:
     """Print a recipe or scale as written, with its comments, then every setting with the defaults filled in."""
-    import yaml
-
     source = read_settings(path)
     settings = (checked_recipe(source) if kind == "recipe" else checked_scale(source)).model_dump(mode="json")
     if as_json:
@@ -150,8 +149,6 @@ def show_recipe(recipe: AnyRecipe, as_json: bool) -> None:
     if as_json:
         print_json(settings)
         return
-    import yaml
-
     print(yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=120), end="")
 
 
