@@ -103,10 +103,10 @@ def _encoded(value: Any, numbers: bytearray, names: Mapping[int, str]) -> Any:
             return {"slice": [value.start, value.stop, value.step]}
         case Mapping():
             return {"mapping": [[inner(key), inner(one)] for key, one in value.items()]}
-        case tuple() if hasattr(value, "_fields"):
+        case tuple() if names_of_fields := getattr(value, "_fields", None):
             return {
                 "class": type(value).__qualname__,
-                "fields": {name: inner(getattr(value, name)) for name in value._fields},
+                "fields": {name: inner(getattr(value, name)) for name in names_of_fields},
             }
         case tuple():
             return {"tuple": [inner(one) for one in value]}
