@@ -120,7 +120,8 @@ class SlurmPool:
         if not self._to_cancel:
             return
         with suppress(SlurmSilent):
-            commands.cancel_jobs(SlurmStates(self.home).jobs(self._to_cancel))
+            states = SlurmStates(self.home)
+            commands.cancel_jobs(job.id for run_id in self._to_cancel for _, job in states.in_queue(run_id))
             self._to_cancel.clear()
 
     def _reap(self) -> list[Ended]:

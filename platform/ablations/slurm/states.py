@@ -5,7 +5,6 @@ the rest: which jobs wait and why, which were ended from outside, and which are 
 """
 
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 
 from ablations.home.home import Home
@@ -71,10 +70,6 @@ class SlurmStates:
     def submission(self, run_id: str) -> Submission | None:
         """The last submission of a run."""
         return self._jobs[run_id][0][0] if run_id in self._jobs else None
-
-    def jobs(self, run_ids: Iterable[str]) -> list[str]:
-        """Slurm's ids of all waiting and running jobs of these runs."""
-        return [job.id for run_id in run_ids for _, job in self.in_queue(run_id)]
 
     def waiting_jobs(self, submission: Submission) -> dict[str, str]:
         """Slurm's ids of the waiting jobs of a submission, by run."""

@@ -128,7 +128,10 @@ class Probe:
                 asked, self.seen = now, self.ask()
                 running = running or (now if self.seen and self.seen.state == "RUNNING" else 0.0)
                 ended = ended or (now if self.has_ended else 0.0)
-                self.probing.say(self._progress(now - began))
+                said = f"job {self.job} {self.shape.doing} a node of {self.partition.name}"
+                if self.seen and self.seen.state in NOT_STARTED:
+                    said = f"job {self.job} waits in {self.partition.name} for {now - began:.0f} s: {self.seen.reason}"
+                self.probing.say(said)
             if (ended and now - ended > SETTLE_S) or (running and now - running > self.shape.report_limit_s):
                 return None
             if not running and not ended and now - began > self.probing.wait_s:
@@ -136,11 +139,6 @@ class Probe:
             time.sleep(LOOK_AT_PROBE_EVERY_S)
         self.started = (running or time.monotonic()) - began
         return json.loads((self.folder / "report.json").read_text())
-
-    def _progress(self, waited_s: float) -> str:
-        if self.seen and self.seen.state in NOT_STARTED:
-            return f"job {self.job} waits in {self.partition.name} for {waited_s:.0f} s: {self.seen.reason}"
-        return f"job {self.job} {self.shape.doing} a node of {self.partition.name}"
 
     def ask(self) -> Job | None:
         """The job as Slurm knows it; None once Slurm has forgotten it."""
