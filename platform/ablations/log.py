@@ -210,11 +210,8 @@ def _counted(right: Any, of: Any, step: int) -> dict[str, Any]:
     by_prompt = _is_list(right)
     if by_prompt != _is_list(of):
         raise ValueError(f"step {step}: right and of are both whole numbers, or both lists with an entry per prompt")
-    if not by_prompt:
-        rights, judged = [_whole(right, f"step {step}: right")], [_whole(of, f"step {step}: of")]
-    else:
-        rights = [_whole(one, f"step {step}: right") for one in right]
-        judged = [_whole(one, f"step {step}: of") for one in of]
+    rights = [_whole(one, f"step {step}: right") for one in (right if by_prompt else [right])]
+    judged = [_whole(one, f"step {step}: of") for one in (of if by_prompt else [of])]
     if len(rights) != len(judged) or not judged:
         raise ValueError(f"step {step}: right has {len(rights)} entries and of has {len(judged)}; one per prompt")
     for one, most in zip(rights, judged, strict=True):

@@ -194,7 +194,7 @@ def place(trained, tmp_path, monkeypatch):
     folder = tmp_path / "ablations"
     shutil.copytree(trained, folder, symlinks=True)
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("ablations.cli.options.PIPE_WIDTH", WIDTH)
+    monkeypatch.setattr("ablations.cli.output.PIPE_WIDTH", WIDTH)
     monkeypatch.setattr("sys.argv", ["platform"])
     monkeypatch.setattr("ablations.answers.simulated_runs.NUM_CURVES", 2)
     for name in ("ABLATIONS_HOME", "MLFLOW_TRACKING_URI"):

@@ -21,7 +21,7 @@ from ablations.readings.fitted_run import FittedRun, fitted_run
 from ablations.readings.run_reading import read_kept
 from ablations.running.ending import all_ended
 from ablations.status.rows import RunRow
-from ablations.tracking.scalars import row_scalars
+from ablations.tracking.batches import row_scalars
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 

@@ -8,9 +8,8 @@ from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.status.progress import run_rows
 from ablations.status.rows import RunRow, comparable_rate, rows_seconds_left, share
-from ablations.status.table import summary
+from ablations.status.table import summary, unit_lines
 from ablations.status.time_left import time_left_text
-from ablations.status.units import unit_lines
 from ablations.terminal.visible import made_visible
 from ablations.text import counted
 from ablations_dashboard.text.escape import in_markdown

@@ -11,13 +11,14 @@ import streamlit as st
 import yaml
 
 from ablations.errors import AblationsError, did_you_mean
+from ablations.files.tail import tail
 from ablations.findings.remarks import remarks_on_run
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.status.progress import run_rows
 from ablations.status.remarked import run_of_row
 from ablations.status.rows import RunRow
-from ablations.status.run_logs import attempt_numbers, job_logs, tail
+from ablations.status.run_logs import attempt_numbers, job_logs
 from ablations.study.recipe_differences import recipe_differences
 from ablations.terminal.visible import made_visible
 from ablations.text import compute_text

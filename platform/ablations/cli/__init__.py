@@ -1,7 +1,8 @@
-"""The commands of `platform`. Each imports what it needs when it runs, so `--help` and `sweep --dry-run` start fast.
+"""The commands of `platform`. Each imports what is slow when it runs, so `--help` and `sweep --dry-run` start fast.
 
-    options.py   shared by the commands: options, sweeps by name, output
-    budget.py    the --budget option
+    options.py   options and arguments of several commands; budget.py: what --budget says
+    named_sweeps.py  the sweeps and variants that a name means
+    output.py    what the commands print, and their exit codes
     run.py       sweep, train
     plan.py      the runs and costs of a sweep, before training
     training.py  where and how the runs of a sweep train: here, on Slurm, on Ray
@@ -17,16 +18,13 @@
     design.py    design, and its part of a dry run
     reproduce.py reproduce
     studies.py   reproduce --list
-    shelf.py     list, show, diff, delete: the contents of the home folder
-    recipe_files.py  recipes and scales for list and show
+    shelf.py     list, show, diff, delete: the contents of the home folder, and the recipes and scales
     move.py      rename, export, import: sweeps to another name or home folder
-    serve.py     dashboard, mlflow, sync
+    serve.py     dashboard, mlflow, sync; mcp: a server for agents
     doctor.py    doctor; diagnose.py: what it says of a run
     audit.py     audit: kept answers judged a second time
-    mcp.py       mcp: a server for agents
-    tools.py     its tools: the commands with --json, and sweeps that go on without it
+    tools.py     the tools of mcp: the commands with --json, and sweeps that go on without it
     findings.py  what check and doctor find, on a terminal and for scripts
-    error_document.py  an error as JSON
     reference.py every command as Markdown: docs/commands.md
 
 Exit codes: 0 done, or submitted to Slurm; 1 a run failed, no curve has a fit, or the doctor or a check found an error;
@@ -35,7 +33,8 @@ Exit codes: 0 done, or submitted to Slurm; 1 a run failed, no curve has a fit, o
 
 import os
 import sys
-from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
+from dataclasses import asdict
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand
@@ -50,7 +49,6 @@ from ablations.cli import (
     forecast,
     jobs,
     ladder,
-    mcp,
     move,
     new,
     read,
@@ -59,9 +57,8 @@ from ablations.cli import (
     serve,
     shelf,
 )
-from ablations.cli.error_document import error_document
-from ablations.cli.options import FAILED, NOT_FINISHED, SCHEMA, has_printed_json, print_json
-from ablations.errors import AblationsError
+from ablations.cli.output import FAILED, NOT_FINISHED, SCHEMA, has_printed_json, print_json
+from ablations.errors import AblationsError, FileError
 from ablations.terminal.encoding import replace_what_cannot_be_printed
 from ablations.terminal.screen import Screen
 from scalerl.errors import ScaleRLError
@@ -105,7 +102,7 @@ COMMANDS = {
     "Plan and check": (new.new, design.design, check.check, devices.plan, reproduce.reproduce, doctor.doctor),
     "The home folder": (shelf.list, shelf.show, shelf.diff, shelf.delete, move.rename, move.export, move.import_),
     "Pages and MLflow": (serve.dashboard, serve.mlflow, serve.sync),
-    "Agents": (mcp.mcp,),
+    "Agents": (serve.mcp,),
 }
 """Commands by purpose, in the order of `--help`."""
 for purpose, commands in COMMANDS.items():
@@ -134,16 +131,8 @@ def whole_command(
     """Ablation studies of reinforcement learning for language models: one YAML file in, a verdict out."""
 
 
-@runtime_checkable
-class UsageProblem(Protocol):
-    """Typer's error for an unknown option or a missing argument, which have no exported common class."""
-
-    exit_code: int
-    ctx: typer.Context | None
-
-    def format_message(self) -> str:
-        """The problem in words."""
-        ...
+UsageProblem: Any = typer.BadParameter.__base__
+"""Typer's error for an unknown option or a missing argument, which it does not export."""
 
 
 def main() -> None:
@@ -164,9 +153,7 @@ def main() -> None:
         sys.exit(FAILED)
     except OSError as error:
         fail(f"{error.filename or 'the system'}: {error.strerror or error}", FAILED, error, as_json=as_json)
-    except Exception as error:
-        if not isinstance(error, UsageProblem):
-            raise
+    except UsageProblem as error:
         command = "platform" if error.ctx is None else error.ctx.command_path
         message = error.format_message().replace("Value error, ", "").rstrip(".")
         if not message:  # without a command: the help has been shown
@@ -176,11 +163,22 @@ def main() -> None:
 
 def fail(message: str, exit_code: int, error: Exception, *, as_json: bool) -> NoReturn:
     """Print one message, also as JSON unless the result is already printed, and exit."""
-    complain(message, "stopped" if exit_code == NOT_FINISHED else "error")
+    head = "stopped" if exit_code == NOT_FINISHED else "error"
+    Screen(stderr=True).say(f"{head}: {message}", style="red")
     if as_json and not has_printed_json():
         print_json(error_document(message, exit_code, error))
     sys.exit(exit_code)
 
 
-def complain(message: str, head: str) -> None:
-    Screen(stderr=True).say(f"{head}: {message}", style="red")
+def error_document(message: str, exit_code: int, error: BaseException | None = None) -> dict[str, Any]:
+    """An error as plain data; a `FileError` also gives the place of each of its problems.
+
+    >>> error_document("unknown sweep 'lo'", 2)
+    {'error': {'message': "unknown sweep 'lo'", 'exit_code': 2}}
+    """
+    said: dict[str, Any] = {"message": message, "exit_code": exit_code}
+    if isinstance(error, FileError):
+        said["places"] = [
+            asdict(problem.place) | {"found": problem.found, "right": problem.right} for problem in error.problems
+        ]
+    return {"error": said}

@@ -1,13 +1,12 @@
 """The command that judges kept answers a second time: audit."""
 
-from typing import TYPE_CHECKING
-
-from ablations.cli.options import HomeOption, JsonOption, SweepArgument, console, find_sweep, print_json, warn
+from ablations.cli.named_sweeps import find_sweep
+from ablations.cli.options import HomeOption, JsonOption, SweepArgument
+from ablations.cli.output import console, print_json, warn
+from ablations.diagnosis.run_history import history_of_run
+from ablations.diagnosis.second_opinion import Audit, audit_rollouts
 from ablations.terminal.listing import Column, Listing
 from ablations.text import counted
-
-if TYPE_CHECKING:
-    from ablations.diagnosis.second_opinion import Audit
 
 DISAGREEMENT_COLUMNS = (
     Column(heading="run"),
@@ -29,9 +28,6 @@ def audit(sweep: SweepArgument = None, home: HomeOption = None, as_json: JsonOpt
     The second reading shares no code with the verifiers and judges numbers, letters and plain words alone. A
     disagreement is evidence for a person, not a verdict: look at the rollouts on the page of the run.
     """
-    from ablations.diagnosis.run_history import history_of_run
-    from ablations.diagnosis.second_opinion import audit_rollouts
-
     started = find_sweep(home, sweep)
     named = [(f"{one.name}-s{run.seed}", run.id) for one in started.plan.variants for run in one.runs]
     histories = [history_of_run(started.run(run_id), name) for name, run_id in named]
@@ -53,7 +49,7 @@ def audit(sweep: SweepArgument = None, home: HomeOption = None, as_json: JsonOpt
     show_audits(started.name, found)
 
 
-def show_audits(sweep: str, found: "list[Audit]") -> None:
+def show_audits(sweep: str, found: list[Audit]) -> None:
     """Print the counts, then the disagreements: those first whose answers the verifier calls right."""
     kept, judged = sum(one.num_kept for one in found), sum(one.num_judged for one in found)
     differing = sorted((each for one in found for each in one.disagreements), key=lambda one: one.verdict != "right")

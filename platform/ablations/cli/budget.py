@@ -4,21 +4,18 @@ import math
 import re
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import typer
 
-from ablations.cli.options import WRONG_INPUT
+from ablations.cli.output import WRONG_INPUT
 from ablations.errors import AblationsError
 from ablations.home.plan import Plan
+from ablations.study.expand import Study
 from ablations.text import counted, four_digits
-
-if TYPE_CHECKING:
-    from ablations.study.expand import Study
 
 BUDGET_PATTERN = re.compile(r"(?P<amount>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?P<unit>h|x|)", re.IGNORECASE)
 _UNITS: dict[str, Literal["", "h", "x"]] = {"": "", "h": "h", "x": "x"}
-HELP = "Compute per run: 2 in the scale's unit, 160h in GPU-hours, 2x times the file's budget."
 LARGE_JUMP = 10.0
 """Ratio to the file's budget above which a bare number needs confirmation: 160 may have been meant as hours."""
 
@@ -49,7 +46,7 @@ def read_budget(text: str) -> AskedBudget:
     return AskedBudget(amount=amount, unit=_UNITS[found["unit"].lower()])
 
 
-def budget_of(study: "Study", asked: AskedBudget) -> float:
+def budget_of(study: Study, asked: AskedBudget) -> float:
     """The budget for a sweep file, in the scale's unit."""
     unit = study.reference.recipe.compute_unit_gpu_hours
     return asked.in_scale_units(unit_gpu_hours=unit, own=study.sweep.budget.compute)

@@ -6,20 +6,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ablations.cli.findings import STYLES, lines_of, show_counts, show_finding
-from ablations.cli.options import JsonOption, SetOption, console, scales_of
+from ablations.cli.named_sweeps import scales_of
+from ablations.cli.options import JsonOption, SetOption
+from ablations.cli.output import console
 from ablations.errors import AblationsError
+from ablations.files.source import read_yaml
+from ablations.study.expand import expand
+from ablations.study.fittable import too_few_readings
+from ablations.study.resolve import load_resolved
 from ablations.terminal.progress_bar import SILENT_S
 from ablations.terminal.screen import Screen
-
-if TYPE_CHECKING:
-    from scalerl.checks.finding import Finding
-    from scalerl.recipe import ResolvedRecipe
-    from scalerl.recipe.command import AnyRecipe
+from scalerl.checks.finding import Finding
+from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import AnyRecipe, own_recipes
 
 DEFAULT_SCALE = "laptop"
 WIDTH = 120
@@ -54,14 +58,9 @@ def check(
     show_counts(out, found, as_json)
 
 
-def recipes_of(recipe: str, scale: str | None, sets: Iterable[str]) -> "dict[str, ResolvedRecipe]":
+def recipes_of(recipe: str, scale: str | None, sets: Iterable[str]) -> dict[str, ResolvedRecipe]:
     """Recipes by name: the one recipe, or every variant of a sweep file except those of a program."""
-    from ablations.study.resolve import load_resolved
-    from scalerl.recipe.command import own_recipes
-
     if is_sweep(recipe):
-        from ablations.study.expand import expand
-
         scales = scales_of(Path(recipe), scale)
         variants = {
             variant.name if len(scales) == 1 else f"{variant.name}@{one}": variant.recipe
@@ -72,12 +71,8 @@ def recipes_of(recipe: str, scale: str | None, sets: Iterable[str]) -> "dict[str
     return {Path(recipe).stem: load_resolved(recipe, scale or DEFAULT_SCALE, sets)}
 
 
-def readings_of(file: str, scale: str | None, sets: Iterable[str]) -> "Iterator[Finding]":
+def readings_of(file: str, scale: str | None, sets: Iterable[str]) -> Iterator[Finding]:
     """Problems of a sweep file: runs with too few evaluations to fit, or a learning rate that reaches 0 too early."""
-    from ablations.study.expand import expand
-    from ablations.study.fittable import too_few_readings
-    from scalerl.checks.finding import Finding
-
     study = expand(Path(file), scale=scale, sets=sets)
     names = tuple(variant.name for variant in study.variants)
     if problem := too_few_readings(study):
@@ -100,19 +95,16 @@ def readings_of(file: str, scale: str | None, sets: Iterable[str]) -> "Iterator[
 
 def is_sweep(file: str) -> bool:
     """True if a path names a sweep file, recognised by its key `reference`."""
-    from ablations.files.source import read_yaml
-
     path = Path(file)
     return file.endswith((".yaml", ".yml")) and path.is_file() and "reference" in read_yaml(path).data
 
 
-def refuse_early(recipes: "Mapping[str, AnyRecipe]", out: Screen, *, trains_here: bool = True) -> None:
+def refuse_early(recipes: Mapping[str, AnyRecipe], out: Screen, *, trains_here: bool = True) -> None:
     """Run the quick checks at the start of a sweep or run: prints warnings, raises AblationsError for rejected recipes.
 
     Runs that train on another machine may find a sandbox there, so a missing sandbox here is only a warning.
     """
     from scalerl.checks.examine import examine_recipes
-    from scalerl.recipe.command import own_recipes
 
     with saying_after(SILENT_S, out) as say:
         found = [one for one in examine_recipes(own_recipes(recipes), quick=True, say=say) if one.level != "ok"]

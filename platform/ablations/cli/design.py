@@ -7,35 +7,33 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ablations.cli.budget import HELP as BUDGET_HELP
 from ablations.cli.budget import budget_of, read_budget
+from ablations.cli.named_sweeps import is_curve_file, scales_of
 from ablations.cli.options import (
+    BudgetOption,
     HomeOption,
     JsonOption,
     ReferenceOption,
     ScaleOption,
     SetOption,
-    console,
-    is_curve_file,
-    print_json,
     refuse_idle,
-    scales_of,
-    warn,
 )
+from ablations.cli.output import console, print_json, warn
 from ablations.errors import AblationsError, FileError
+from ablations.findings.choices import Blueprint
+from ablations.findings.design_command import design_command
+from ablations.fit.options import FitSettings
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, plans_of
-from ablations.text import at_scale
+from ablations.study.expand import Study, expand
+from ablations.study.fittable import too_few_readings
+from ablations.terminal.listing import Column, Listing
+from ablations.terminal.progress_bar import progress_bar
+from ablations.terminal.screen import Screen
+from ablations.text import at_scale, compute_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ablations.cli.budget import AskedBudget
-    from ablations.findings.choices import Blueprint
     from ablations.findings.foresee import Prospect
-    from ablations.study.expand import Study
-    from ablations.terminal.listing import Listing
-    from ablations.terminal.screen import Screen
 
 QuestionName = Literal["level", "ceiling", "compute"]
 
@@ -55,16 +53,20 @@ def design(
     seeds: Annotated[
         int | None,
         typer.Option(
-            min=1, help=("Only designs with this number of seeds. Default: two or more, and the file's number.")
+            min=1, help="Only designs with this number of seeds. Default: two or more, and the file's number."
         ),
     ] = None,
     reference: ReferenceOption = None,
     set_: SetOption = None,
-    budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
+    budget: BudgetOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the smallest differences that a study could detect with 80 % power, by design, before it is run."""
+    from ablations.findings.foresee import foresee
+    from ablations.report.words.comparison import unkept_note
+    from ablations.report.words.design import answer, notes, own_sentence, pair_sentences
+
     if is_curve_file(file.name):
         given = {"--detect": detect, "--noise": noise, "--seeds": seeds, "--scale": scale, "--budget": budget}
         refuse_idle("a CSV file", given | {"--set": set_ and set_[0]})
@@ -77,60 +79,32 @@ def design(
     scales = scales_of(file, scale)
     if as_json and len(scales) > 1:
         raise AblationsError(f"{file}: --json prints one document; add --scale")
+    wanted = None if detect is None else check_wanted(question, detect)
     for number, one in enumerate(scales):
         if number:
             console().say("")
-        show_designs(
-            file, one, set_ or (), asked_budget, question, detect,
-            noise=noise, num_seeds=seeds, home=home, as_json=as_json,
-        )  # fmt: skip
-
-
-def show_designs(
-    file: Path,
-    scale: str | None,
-    sets: "Iterable[str]",
-    asked_budget: "AskedBudget | None",
-    question: QuestionName,
-    detect: float | None,
-    *,
-    noise: float | None,
-    num_seeds: int | None,
-    home: Path | None,
-    as_json: bool,
-) -> None:
-    from ablations.findings.foresee import foresee
-    from ablations.report.words.comparison import unkept_note
-    from ablations.report.words.design import answer, notes, own_sentence, pair_sentences
-    from ablations.study.expand import expand
-    from ablations.terminal.progress_bar import progress_bar
-
-    wanted = None if detect is None else check_wanted(question, detect)
-    study = expand(file, scale=scale, sets=sets)
-    compute = None if asked_budget is None else budget_of(study, asked_budget)
-    with progress_bar("simulating designs") as done:
-        blueprint = replace(blueprint_of(study, find_home(home), compute), num_seeds=num_seeds)
-        prospect = foresee(blueprint, noise=noise, done=done)
-    warn(unkept_note(prospect.blueprint.home, [prospect.known.unkept]))
-    said = None if wanted is None else answer(prospect, question, wanted)
-    if as_json:
-        found = None if wanted is None else prospect.cheapest(question, wanted)
-        asked = {"question": question, "detect": detect, "cheapest": found and found.to_json(prospect.blueprint.unit)}
-        print_json(prospect.to_json() | asked)
-        return
-    out = console()
-    out.print(design_table(prospect))
-    for text in (*notes(prospect), own_sentence(prospect), *pair_sentences(prospect), *([said] if said else [])):
-        out.say(text)
+        study = expand(file, scale=one, sets=set_ or ())
+        compute = None if asked_budget is None else budget_of(study, asked_budget)
+        with progress_bar("simulating designs") as done:
+            blueprint = replace(blueprint_of(study, find_home(home), compute), num_seeds=seeds)
+            prospect = foresee(blueprint, noise=noise, done=done)
+        warn(unkept_note(prospect.blueprint.home, [prospect.known.unkept]))
+        if as_json:
+            found = None if wanted is None else prospect.cheapest(question, wanted)
+            cheapest = found and found.to_json(prospect.blueprint.unit)
+            print_json(prospect.to_json() | {"question": question, "detect": detect, "cheapest": cheapest})
+            return
+        out = console()
+        out.print(design_table(prospect))
+        said = [] if wanted is None else [answer(prospect, question, wanted)]
+        for text in (*notes(prospect), own_sentence(prospect), *pair_sentences(prospect), *filter(None, said)):
+            out.say(text)
 
 
 def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> None:
     from ablations.findings.elsewhere import compare_elsewhere, study_of_file
     from ablations.findings.foresee_elsewhere import foresee_curves
-    from ablations.fit.options import FitSettings
     from ablations.report.words.design import curve_notes, seen_text
-    from ablations.terminal.listing import Column, Listing
-    from ablations.text import compute_text
 
     results = compare_elsewhere(study_of_file(file), reference, FitSettings())
     designs = foresee_curves(results)
@@ -160,10 +134,9 @@ def check_wanted(question: QuestionName, detect: float) -> float:
     return detect
 
 
-def design_table(prospect: "Prospect") -> "Listing":
+def design_table(prospect: "Prospect") -> Listing:
     """One line per design, the cheapest to train first."""
     from ablations.report.words.design import TIME, TO_TRAIN, design_row
-    from ablations.terminal.listing import Column, Listing
 
     study = prospect.blueprint.study
     title = f"{study.sweep.name}{at_scale(study.scale)}: smallest detectable difference, by design"
@@ -178,17 +151,13 @@ def design_table(prospect: "Prospect") -> "Listing":
     return table
 
 
-def blueprint_of(study: "Study", home: Home, budget: float | None) -> "Blueprint":
+def blueprint_of(study: Study, home: Home, budget: float | None) -> Blueprint:
     """The design of a sweep file; `budget` replaces the file's, in the scale's unit."""
-    from ablations.findings.choices import Blueprint
-
     return Blueprint(study=study, home=home, budget=study.sweep.budget.compute if budget is None else budget)
 
 
-def show_design(study: "Study", sweep: StartedSweep) -> None:
+def show_design(study: Study, sweep: StartedSweep) -> None:
     """Print the command that shows what the sweep could detect, because its simulation is too slow for a dry run."""
-    from ablations.findings.design_command import design_command
-
     command = design_command(sweep.plan)
     said = f"To see what the sweep could detect, run `{command}`."
     if not any(plans_of(sweep.home, study.scale)):
@@ -197,13 +166,11 @@ def show_design(study: "Study", sweep: StartedSweep) -> None:
     console().say(said)
 
 
-def refuse_unfittable(study: "Study", budget: float | None, out: "Screen") -> None:
+def refuse_unfittable(study: Study, budget: float | None, out: Screen) -> None:
     """Raise FileError if runs of the file have too few evaluations for a fit.
 
     A shorter `--budget` only gets a warning, because the same command can extend its runs later.
     """
-    from ablations.study.fittable import too_few_readings
-
     problem = too_few_readings(study, budget)
     if problem is None:
         return

@@ -2,19 +2,20 @@
 
 from dataclasses import asdict
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ablations.cli.options import FAILED, JsonOption, SetOption, console, print_json
-from ablations.cli.recipe_files import known_scales
+from ablations.cli.options import JsonOption, SetOption, files_begun
+from ablations.cli.output import FAILED, console, print_json
+from ablations.study.resolve import load_resolved
 from ablations.terminal.listing import Column, Listing
 from ablations.text import duration_text
+from scalerl.recipe import Accelerator, KSmallest, Modular, ResolvedRecipe
 
 if TYPE_CHECKING:
     from scalerl.cluster.step_time import StepTime
     from scalerl.memory.per_device import DevicePlan
-    from scalerl.recipe import ResolvedRecipe
 
 PROMPT_TOKENS = 512
 """Length of the longest prompt, since the data are not read."""
@@ -24,18 +25,16 @@ MEAN_SHARE = 0.5
 
 def plan(
     recipe: Annotated[str, typer.Argument(help="Recipe, by name or path.")] = "scalerl",
-    scale: Annotated[str, typer.Option(help="Scale, by name or path.", autocompletion=known_scales)] = "8b",
+    scale: Annotated[str, typer.Option(help="Scale, by name or path.", autocompletion=files_begun("scale"))] = "8b",
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the memory of each device in a scale's cluster and the time of a step. Needs neither weights nor data. The
     exit code is 1 if something does not fit."""
-    from ablations.study.resolve import load_resolved
     from scalerl.cluster.step_time import step_time
     from scalerl.memory.forecast import MOST_EVALUATION_ROWS, PromptLengths
     from scalerl.memory.per_device import plans, remedy
     from scalerl.memory.shape import shape_of
-    from scalerl.recipe import Accelerator
 
     resolved = load_resolved(recipe, scale, set_ or (), with_files=False)
     shape = shape_of(resolved.model, resolved.adapter)
@@ -57,7 +56,9 @@ def plan(
         response_tokens=response,
     )
     if as_json:
-        print_json(plan_for_scripts(found, took, refused))
+        devices = [{**asdict(one), "parts": dict(one.parts), "total": one.total} for one in found]
+        step = {**asdict(took), "seconds": took.seconds, "gpu_hours": took.gpu_hours}
+        print_json({"devices": devices, "step": step, "refused": refused})
     else:
         out = console()
         billions = f"{shape.parameters / 1e9:,.2f} B parameters, {shape.active_parameters / 1e9:,.2f} B of them active"
@@ -72,9 +73,8 @@ def plan(
         raise typer.Exit(FAILED)
 
 
-def prompt_tokens(recipe: "ResolvedRecipe") -> float:
+def prompt_tokens(recipe: ResolvedRecipe) -> float:
     """Mean length of a prompt: that of a generated task, else half of the longest that is assumed."""
-    from scalerl.recipe import KSmallest, Modular
     from scalerl.tasks import make_task
     from scalerl.tokens import make_tokenizer
 
@@ -116,11 +116,3 @@ def time_text(took: "StepTime") -> str:
         f"{generating} to generate, {training} to train, {at_once}: {step} per step, "
         f"{took.gpu_hours:.3g} modelled GPU-hours on {took.devices} devices"
     )
-
-
-def plan_for_scripts(found: "tuple[DevicePlan, ...]", took: "StepTime", refused: dict[str, str]) -> dict[str, Any]:
-    return {
-        "devices": [{**asdict(one), "parts": dict(one.parts), "total": one.total} for one in found],
-        "step": {**asdict(took), "seconds": took.seconds, "gpu_hours": took.gpu_hours},
-        "refused": refused,
-    }

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ablations.cli.follow import find_run
-from ablations.cli.options import console, print_json
+from ablations.cli.output import console, print_json
 from ablations.diagnosis.diagnose import diagnose, finding_text
 from ablations.diagnosis.history import History
+from ablations.diagnosis.run_history import history_of_run
 from ablations.errors import AblationsError
 from ablations.home.home import Home
+from ablations.home.started_sweep import read_sweep
 from ablations.text import counted
 
 if TYPE_CHECKING:  # `findings` loads NumPy, which other targets do not need
@@ -49,16 +51,12 @@ def unlike_in(home: Home, target: str) -> "dict[str, Unlike]":
     """The outlying runs of a sweep; none if the target is not a sweep."""
     from ablations.findings.results import read_results
     from ablations.findings.unlike_seeds import unlike_seeds
-    from ablations.home.started_sweep import read_sweep
 
     return unlike_seeds(read_results(read_sweep(home, target))) if target in home.sweep_names() else {}
 
 
 def histories(home: Home, target: str, seed: int | None, trainer: str | None) -> Iterable[History]:
     """The histories of the log, sweep or run that the user named; a run by its id, its first digits or its variant."""
-    from ablations.diagnosis.run_history import history_of_run
-    from ablations.home.started_sweep import read_sweep
-
     if trainer is not None:
         from ablations.diagnosis.logged_history import history_of_log
 

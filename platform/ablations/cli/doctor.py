@@ -9,11 +9,15 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from ablations.cli.diagnose import diagnose_all
 from ablations.cli.findings import show_counts, show_finding
-from ablations.cli.options import NOT_FINISHED, HomeOption, JsonOption, TrackingOption, console
+from ablations.cli.options import HomeOption, JsonOption, TrackingOption
+from ablations.cli.output import NOT_FINISHED, console
 from ablations.errors import AblationsError, Place
+from ablations.files.lookup import find_file
 from ablations.home.home import find_home
 from ablations.signals import handled
+from ablations.tracking.ledger import default_tracking_uri
 
 DOCTOR_WIDTH = 100
 
@@ -27,20 +31,17 @@ def doctor(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the runs to diagnose. Default: all of a sweep.")] = None,
-    log: Annotated[str | None, typer.Option("--log", help="Trainer that wrote LOG: trl or verl.")] = None,
+    log: Annotated[str | None, typer.Option(help="Trainer that wrote LOG: trl or verl.")] = None,
     partition: Annotated[
-        list[str] | None,
-        typer.Option("--partition", help="Partition to examine; may be repeated. Default: the cluster's."),
+        list[str] | None, typer.Option(help="Partition to examine; may be repeated. Default: the cluster's.")
     ] = None,
     no_job: Annotated[bool, typer.Option("--no-job", help="Submit no probe job; no node is examined.")] = False,
-    wait_s: Annotated[float, typer.Option("--wait-s", min=0.0, help="Seconds a probe may wait for a node.")] = 120.0,
+    wait_s: Annotated[float, typer.Option(min=0.0, help="Seconds a probe may wait for a node.")] = 120.0,
     setup: Annotated[
-        list[str] | None,
-        typer.Option("--setup", help="Shell line before the probe, like resources.setup; may be repeated."),
+        list[str] | None, typer.Option(help="Shell line before the probe, like resources.setup; may be repeated.")
     ] = None,
     sbatch: Annotated[
-        list[str] | None,
-        typer.Option("--sbatch", help="sbatch option name=value, such as account=physics; may be repeated."),
+        list[str] | None, typer.Option(help="sbatch option name=value, such as account=physics; may be repeated.")
     ] = None,
     ray: Annotated[
         bool, typer.Option("--ray", help="Examine a Ray cluster and each of its nodes instead of Slurm.")
@@ -65,16 +66,13 @@ def doctor(
     Each finding about a run gives the first step at which it holds, its certainty, and the setting to change. The exit
     code is 1 if this machine lacks something.
     """
-    from ablations.files.lookup import find_file
     from ablations.ray.doctor import examine_ray
     from ablations.slurm.doctor import DoctorQuestion, StudyAsked, examine
     from ablations.slurm.doctor.here import absolute
-    from ablations.tracking.ledger import default_tracking_uri
 
     if target is not None:
         if any((partition, no_job, setup, sbatch, ray, train, study, scale, tracking_uri)):
             raise AblationsError(f"{target!r} is diagnosed by its log; omit options about machines")
-        from ablations.cli.diagnose import diagnose_all
 
         diagnose_all(find_home(home), target, seed=seed, trainer=log, as_json=as_json)
         return

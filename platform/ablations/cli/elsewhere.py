@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ablations.errors import AblationsError
 from ablations.fit.options import FitSettings
 from ablations.home.home import find_home
+from ablations.terminal.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from ablations.findings.elsewhere import MeasuredStudy
@@ -45,7 +46,6 @@ class Elsewhere:
         """
         from ablations.findings.logged_study import study_of_logs
         from ablations.logs.naming import Naming
-        from ablations.terminal.progress_bar import progress_bar
 
         if not paths:
             raise AblationsError("logs: name one file or folder per run, such as runs/*")
@@ -88,7 +88,6 @@ class Elsewhere:
 
     def _compared(self, study: "MeasuredStudy", reference: str | None, kept: Path | None = None) -> "Results":
         from ablations.findings.elsewhere import compare_elsewhere
-        from ablations.terminal.progress_bar import progress_bar
 
         with progress_bar("fitting curves") as done:
             return compare_elsewhere(study, reference, self.settings, kept=kept, done=done)

@@ -2,18 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ablations.cli.options import FAILED, print_json
+from ablations.cli.output import FAILED, print_json
 from ablations.text import counted
-
-if TYPE_CHECKING:
-    from scalerl.checks.finding import Fault, Finding
+from scalerl.checks.finding import Fault, Finding
 
 STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
 MOST_FAULTS = 10
@@ -21,9 +18,7 @@ MOST_FAULTS = 10
 MOST_NAMES = 3
 
 
-def show_finding(
-    out: Console, finding: "Finding", after: "Finding | None", *, width: int, num_recipes: int = 0
-) -> None:
+def show_finding(out: Console, finding: Finding, after: Finding | None, *, width: int, num_recipes: int = 0) -> None:
     """Print one finding, under the title of its part, in lines of at most `width` characters."""
     if after is None or after.part != finding.part:
         out.print(Text(f"{'' if after is None else chr(10)}{finding.part}", "bold"))
@@ -43,7 +38,7 @@ def show_finding(
     out.print(table, width=min(out.width, width), highlight=False)
 
 
-def show_counts(out: Console, findings: "Sequence[Finding]", as_json: bool) -> None:
+def show_counts(out: Console, findings: Sequence[Finding], as_json: bool) -> None:
     """Print the number of findings at each level, and set the exit code."""
     levels = [finding.level for finding in findings]
     number = {level: levels.count(level) for level in STYLES}
@@ -58,7 +53,7 @@ def show_counts(out: Console, findings: "Sequence[Finding]", as_json: bool) -> N
         raise typer.Exit(FAILED)
 
 
-def lines_of(finding: "Finding", num_recipes: int, most_faults: int = MOST_FAULTS) -> list[str]:
+def lines_of(finding: Finding, num_recipes: int, most_faults: int = MOST_FAULTS) -> list[str]:
     """A finding as lines of plain text."""
     lines = [f"{finding.part}, {finding.check}: {finding.found}"]
     for faults, more in by_kind(finding, most_faults):
@@ -69,7 +64,7 @@ def lines_of(finding: "Finding", num_recipes: int, most_faults: int = MOST_FAULT
     return [*lines, f"  -> {finding.remedy}"] if finding.remedy else lines
 
 
-def by_kind(finding: "Finding", most: int) -> "Iterator[tuple[tuple[Fault, ...], str]]":
+def by_kind(finding: Finding, most: int) -> Iterator[tuple[tuple[Fault, ...], str]]:
     """The first faults of each kind, with the number of further ones, so that one kind does not hide another."""
     for kind in dict.fromkeys(fault.kind for fault in finding.faults):
         of_kind = [fault for fault in finding.faults if fault.kind == kind]
@@ -77,12 +72,12 @@ def by_kind(finding: "Finding", most: int) -> "Iterator[tuple[tuple[Fault, ...],
         yield tuple(of_kind[:most]), f"and {more:,} more {kind}".rstrip() if most and more > 0 else ""
 
 
-def fault_text(fault: "Fault") -> str:
+def fault_text(fault: Fault) -> str:
     """A fault as text: `duplicate: the same problem as train.jsonl:3`."""
     return f"{fault.kind}: {fault.what}" if fault.kind else fault.what
 
 
-def variants_text(finding: "Finding", num_recipes: int) -> str:
+def variants_text(finding: Finding, num_recipes: int) -> str:
     """The variants concerned: `variants: loo-loss, loo-logits and 3 more`; empty if these are all or none."""
     names = finding.variants
     if len(names) == num_recipes:

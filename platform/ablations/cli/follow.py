@@ -9,26 +9,21 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ablations.cli.options import (
-    FAILED,
-    NOT_FINISHED,
-    HomeOption,
-    JsonOption,
-    SweepArgument,
-    console,
-    find_sweep_name,
-    find_sweeps,
-    known_variant,
-    print_json,
-    refuse_idle,
-    tell,
-    unfinished_code,
-)
+from ablations.cli.named_sweeps import find_sweep_name, find_sweeps, known_variant
+from ablations.cli.options import HomeOption, JsonOption, SweepArgument, refuse_idle
+from ablations.cli.output import FAILED, NOT_FINISHED, console, print_json, tell, unfinished_code
 from ablations.errors import AblationsError
+from ablations.files.tail import tail
 from ablations.home.home import Home, find_home
+from ablations.home.labels import run_name
 from ablations.home.plan import Plan, PlannedRun
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import RunState, State
+from ablations.status.failures import group_failures
+from ablations.status.live import LiveStatus, clock
+from ablations.status.progress import is_still_going, run_rows, to_json
+from ablations.status.run_logs import attempt_numbers, follow_log, has_run_ended, job_logs, run_state
+from ablations.status.table import MOST_ROWS, status_view, units_table
 from ablations.terminal.listing import Column, Listing
 
 WATCH_EVERY_S = 2.0
@@ -70,12 +65,7 @@ def status(
 
 def show_status(sweep: StartedSweep, *, all_runs: bool, units: bool, as_json: bool) -> int:
     """Print the state of each run of a sweep; returns the exit code."""
-    from ablations.status.failures import group_failures
-    from ablations.status.live import clock
-    from ablations.status.progress import run_rows, to_json
     from ablations.status.remarked import remarked
-    from ablations.status.table import MOST_ROWS, status_view
-    from ablations.status.units import units_table
 
     plan, rows = sweep.plan, run_rows(sweep)
     failures = group_failures(sweep.home, rows)
@@ -93,9 +83,6 @@ def show_status(sweep: StartedSweep, *, all_runs: bool, units: bool, as_json: bo
 
 def watch_sweep(sweep: StartedSweep, out: Console) -> StartedSweep:
     """Show a sweep until no run is training or waiting; returns the sweep with the trials that a search has added."""
-    from ablations.status.live import LiveStatus
-    from ablations.status.progress import is_still_going
-
     with LiveStatus(sweep, out) as progress:
         while is_still_going(sweep, progress.update()):
             time.sleep(WATCH_EVERY_S)
@@ -145,16 +132,12 @@ def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
 
 def _names_of(plan: Plan, run: PlannedRun) -> tuple[str, ...]:
     """How `fit`, the pages and MLflow call a run: `dapo-s0`, `dapo, seed 0`, `dapo seed 0`."""
-    from ablations.home.labels import run_name
-
     name = next(variant.name for variant in plan.variants if run in variant.runs)
     return run_name(name, run.seed), f"{name}, seed {run.seed}", f"{name} seed {run.seed}"
 
 
 def print_log(home: Home, run_id: str, attempt: int | None) -> None:
     """Print the log of one attempt; for a run that never began to train, the output of its jobs."""
-    from ablations.status.run_logs import attempt_numbers, job_logs
-
     folder = home.run(run_id)
     numbers = attempt_numbers(folder)
     is_done = folder.read_status().state in (State.DONE, State.STOPPED)
@@ -173,9 +156,6 @@ def print_log(home: Home, run_id: str, attempt: int | None) -> None:
 
 def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
     """Print the log as it grows, then how the run ended."""
-    from ablations.status.follow_log import follow_log, has_run_ended, run_state
-    from ablations.status.run_logs import attempt_numbers
-
     folder = home.run(run_id)
     if not attempt_numbers(folder) and not has_run_ended(home, run_id):
         state = run_state(home, run_id)
@@ -195,9 +175,6 @@ def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
 
 def show_attempts(home: Home, run_id: str) -> None:
     """Print when each attempt wrote its last line, and how it ended; for all but the last, the last line itself."""
-    from ablations.status.follow_log import run_state
-    from ablations.status.run_logs import attempt_numbers, tail
-
     folder, state = home.run(run_id), run_state(home, run_id)
     numbers = attempt_numbers(folder)
     if not numbers:

@@ -8,26 +8,18 @@ from rich.console import Group
 from rich.text import Text
 
 from ablations.cli.budget import read_budget
-from ablations.cli.options import (
-    HomeOption,
-    JsonOption,
-    ReferenceOption,
-    TaskOption,
-    console,
-    find_sweep,
-    is_curve_file,
-    print_json,
-    refuse_idle,
-    say_pages,
-    started_sweeps,
-    warn,
-)
+from ablations.cli.named_sweeps import find_sweep, is_curve_file
+from ablations.cli.options import HomeOption, JsonOption, ReferenceOption, TaskOption, refuse_idle, started_sweeps
+from ablations.cli.output import console, print_json, say_pages, warn
 from ablations.errors import AblationsError
+from ablations.fit.options import FitSettings
 from ablations.terminal.listing import Column, Listing
+from ablations.terminal.progress_bar import progress_bar
 from ablations.terminal.visible import made_visible
+from ablations.text import compute_text, interval_text
 
 if TYPE_CHECKING:
-    from ablations.findings.backtest import Backtest, Check
+    from ablations.findings.backtest import Backtest
     from ablations.findings.sweep_forecast import SweepForecast
 
 
@@ -61,11 +53,9 @@ def forecast(
     from ablations.findings.kept_forecast import kept_forecast
     from ablations.findings.results import read_results
     from ablations.findings.sweep_forecast import backtest_sweep
-    from ablations.fit.options import FitSettings
     from ablations.readings.task_curves import with_task
     from ablations.report.words.comparison import unkept_results_note
     from ablations.report.words.forecast import unkept_forecast_note
-    from ablations.terminal.progress_bar import progress_bar
 
     asked = [read_budget(one) for one in budget or ()]
     if score is not None and not 0 < score <= 1:
@@ -112,7 +102,6 @@ def forecast(
 def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:
     """A table per budget, one for all budgets, and notes for the reader."""
     from ablations.report.words.forecast import budget_rows, curve_rows, forecast_notes
-    from ablations.text import compute_text
 
     shown = []
     for index, hours in enumerate(found.budgets_gpu_hours):
@@ -129,7 +118,9 @@ def _titled(title: str, lines: list[dict[str, str]]) -> list[Listing]:
     """A table with a title; nothing if there are no lines."""
     if not lines:
         return []
-    table = _table(*lines[0], title=title)
+    first, *others = lines[0]
+    columns = (Column(heading=heading, kind="number") for heading in others)
+    table = Listing(columns=[Column(heading=first), *columns], title=title, turns=True)
     for line in lines:
         table.add(*line.values())
     return [table]
@@ -137,45 +128,35 @@ def _titled(title: str, lines: list[dict[str, str]]) -> list[Listing]:
 
 def backtest_tables(found: "Backtest", *, sweep: str) -> Group:
     """The scores per fraction, then every run."""
-    errors = ("mean error", "mean |error|", "95 % intervals that held", "mean |error| of no more gain")
-    title = f"{sweep}: forecasts of the last 3 evaluations of finished runs"
-    scores = _table("fitted on", "runs", *errors, title=title)
-    for one in found.scores:
-        cells = (
-            str(one.num_runs),
-            _number(one.mean_error, "+.4f"),
-            _number(one.mean_absolute_error, ".4f"),
-            _number(one.coverage, ".0%"),
-            _number(one.carried_mean_absolute_error, ".4f"),
-        )
-        scores.add(f"first {one.fraction:.0%}", *cells)
-    headings = ("run", "fitted on", "up to", "predicted [95 %]", "measured", "error", "held")
-    runs = _table(*headings, title="run by run")
-    for check in found.checks:
-        if not check.reason:
-            runs.add(*_check_cells(check))
-    reasons = [Text(made_visible(f"No forecast from the {reason}")) for reason in found.reasons]
-    return Group(scores, Text(), runs, *reasons)
-
-
-def _check_cells(check: "Check") -> list[str]:
     from ablations.answers.forecasts import or_dots
-    from ablations.text import interval_text
 
-    return [
-        check.curve,
-        f"{check.fraction:.0%}",
-        or_dots(check.fitted_to),
-        interval_text(check.predicted, check.lo, check.hi, ".3f"),
-        _number(check.measured, ".3f"),
-        _number(check.error, "+.3f"),
-        "yes" if check.is_held else "no",
+    scores = [
+        {
+            "fitted on": f"first {one.fraction:.0%}",
+            "runs": str(one.num_runs),
+            "mean error": _number(one.mean_error, "+.4f"),
+            "mean |error|": _number(one.mean_absolute_error, ".4f"),
+            "95 % intervals that held": _number(one.coverage, ".0%"),
+            "mean |error| of no more gain": _number(one.carried_mean_absolute_error, ".4f"),
+        }
+        for one in found.scores
     ]
-
-
-def _table(first: str, *others: str, title: str) -> Listing:
-    columns = (Column(heading=heading, kind="number") for heading in others)
-    return Listing(columns=[Column(heading=first), *columns], title=title, turns=True)
+    runs = [
+        {
+            "run": check.curve,
+            "fitted on": f"{check.fraction:.0%}",
+            "up to": or_dots(check.fitted_to),
+            "predicted [95 %]": interval_text(check.predicted, check.lo, check.hi, ".3f"),
+            "measured": _number(check.measured, ".3f"),
+            "error": _number(check.error, "+.3f"),
+            "held": "yes" if check.is_held else "no",
+        }
+        for check in found.checks
+        if not check.reason
+    ]
+    title = f"{sweep}: forecasts of the last 3 evaluations of finished runs"
+    reasons = [Text(made_visible(f"No forecast from the {reason}")) for reason in found.reasons]
+    return Group(*_titled(title, scores), Text(), *_titled("run by run", runs), *reasons)
 
 
 def _number(value: float | None, form: str) -> str:

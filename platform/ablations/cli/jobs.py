@@ -3,19 +3,21 @@
 import os
 import signal
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from ablations.cli.options import HomeOption, SweepArgument, find_sweeps, known_variant, tell, variants_of_sweep
+from ablations.cli.named_sweeps import find_sweeps, known_variant
+from ablations.cli.options import HomeOption, SweepArgument, variants_of_sweep
+from ablations.cli.output import tell
 from ablations.errors import AblationsError, did_you_mean
+from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
+from ablations.running.reconcile import cancel_runs
+from ablations.status.progress import run_rows
+from ablations.status.rows import RunRow
 from ablations.text import counted
-
-if TYPE_CHECKING:
-    from ablations.home.plan import Plan
-    from ablations.home.started_sweep import StartedSweep
-    from ablations.status.rows import RunRow
 
 VariantOption = Annotated[
     list[str] | None,
@@ -32,10 +34,7 @@ def cancel(
         cancel_one(started, variant, seed)
 
 
-def cancel_one(started: "StartedSweep", variant: list[str] | None, seed: list[int] | None) -> None:
-    from ablations.running.reconcile import cancel_runs
-    from ablations.status.progress import run_rows
-
+def cancel_one(started: StartedSweep, variant: list[str] | None, seed: list[int] | None) -> None:
     rows = chosen(started.plan, run_rows(started), variant, seed)
     some = bool(variant or seed)
     started.cancellation.add([row.id for row in rows] if some else None)
@@ -64,8 +63,7 @@ def cancel_one(started: "StartedSweep", variant: list[str] | None, seed: list[in
 def retry(
     sweep: SweepArgument = None,
     state: Annotated[
-        list[str] | None,
-        typer.Option("--state", help="Only runs in this state; may be repeated. Default: all failures."),
+        list[str] | None, typer.Option(help="Only runs in this state; may be repeated. Default: all failures.")
     ] = None,
     variant: VariantOption = None,
     seed: SeedOption = None,
@@ -73,9 +71,8 @@ def retry(
 ) -> None:
     """Resubmit failed, lost and timed-out runs. They resume from their checkpoints with the current code."""
     from ablations.running.retry import retry_runs
-    from ablations.status.progress import run_rows
 
-    states = named_states(state) if state else [one for one in State if one.is_retried]
+    states = named_states(state) if state else [one for one in State if one.is_failure or one == State.PREEMPTED]
     for started in find_sweeps(home, sweep):
         rows = chosen(started.plan, run_rows(started), variant, seed)
         for said in retry_runs(started, rows, states=states):
@@ -89,7 +86,7 @@ def named_states(words: list[str]) -> list[State]:
     return [State(word) for word in words]
 
 
-def chosen(plan: "Plan", rows: "list[RunRow]", variants: list[str] | None, seeds: list[int] | None) -> "list[RunRow]":
+def chosen(plan: Plan, rows: list[RunRow], variants: list[str] | None, seeds: list[int] | None) -> list[RunRow]:
     """The rows of these variants and seeds, or all rows if none is named; raises AblationsError for an unknown name."""
     named = {known_variant(name, plan) for name in variants or ()}
     there = sorted({row.seed for row in rows})

@@ -7,23 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ablations.cli.elsewhere import Elsewhere
-from ablations.cli.options import (
-    HomeOption,
-    JsonOption,
-    ReferenceOption,
-    console,
-    find_sweep,
-    further_sweeps,
-    is_curve_file,
-    names_of_file,
-    print_json,
-    refuse_idle,
-    warn,
-)
+from ablations.cli.named_sweeps import find_sweep, is_curve_file, names_of_file
+from ablations.cli.options import HomeOption, JsonOption, ReferenceOption, further_sweeps, refuse_idle
+from ablations.cli.output import console, print_json, warn
 from ablations.errors import AblationsError
 from ablations.fit.options import FitSettings
 from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.terminal.progress_bar import progress_bar
 from ablations.terminal.screen import Screen
 
 if TYPE_CHECKING:
@@ -44,7 +35,7 @@ def ladder(
     at: Annotated[
         float | None,
         typer.Option(
-            min=1.0, help=("Model parameters of the scale to forecast. Default: one more step, as large as the last.")
+            min=1.0, help="Model parameters of the scale to forecast. Default: one more step, as large as the last."
         ),
     ] = None,
     reference: ReferenceOption = None,
@@ -84,7 +75,6 @@ def print_ladder(found: "ScaleLadder", out: Screen) -> None:
 
 def results_of(sweeps: Sequence[StartedSweep]) -> "list[Results]":
     from ablations.findings.results import read_results
-    from ablations.terminal.progress_bar import progress_bar
 
     found = []
     for sweep in sweeps:

@@ -6,9 +6,15 @@ from typing import Annotated
 
 import typer
 
-from ablations.cli.options import HomeOption, SweepArgument, find_sweep, started_sweeps, tell
+from ablations.cli.named_sweeps import find_sweep
+from ablations.cli.options import HomeOption, SweepArgument, started_sweeps
+from ablations.cli.output import tell
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
+from ablations.running.archive import export_sweep
+from ablations.running.rename import rename_sweep
+from ablations.running.unpack import import_sweep
+from ablations.terminal.progress_bar import progress_bar
 from ablations.text import counted
 
 
@@ -18,7 +24,6 @@ def rename(
     home: HomeOption = None,
 ) -> None:
     """Rename a sweep, here and in MLflow. Its runs and results do not change."""
-    from ablations.running.rename import rename_sweep
     from ablations.tracking.synchroniser import push_sweep
 
     started = find_sweep(home, sweep)
@@ -33,16 +38,13 @@ def rename(
 
 def export(
     sweep: SweepArgument = None,
-    to: Annotated[Path | None, typer.Option("--to", help="File to write. Default: SWEEP.tar.gz.")] = None,
+    to: Annotated[Path | None, typer.Option(help="File to write. Default: SWEEP.tar.gz.")] = None,
     checkpoints: Annotated[
         bool, typer.Option("--checkpoints", help="Include checkpoints and models, so that runs can be trained further.")
     ] = False,
     home: HomeOption = None,
 ) -> None:
     """Write a sweep and its runs to one file, for `platform import` in another home folder."""
-    from ablations.running.archive import export_sweep
-    from ablations.terminal.progress_bar import progress_bar
-
     started = find_sweep(home, sweep)
     path = to or Path(f"{started.name}.tar.gz")
     with progress_bar("writing bytes") as done:
@@ -57,9 +59,6 @@ def import_(
     home: HomeOption = None,
 ) -> None:
     """Import a sweep written by `platform export` into this home folder. Every file's digest is checked."""
-    from ablations.running.unpack import import_sweep
-    from ablations.terminal.progress_bar import progress_bar
-
     place = find_home(home)
     if not archive.is_file():
         raise AblationsError(f"{archive}: no such file; to write one, run `platform export SWEEP`")

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from ablations.cli.options import console, own_command
-from ablations.cli.recipe_files import known_recipes, known_scales
+from ablations.cli.options import files_begun
+from ablations.cli.output import console, own_command
 from ablations.errors import AblationsError, did_you_mean
 from ablations.files.lookup import FileKind, files_of
+from ablations.study.names import nameable
 
 STUDY = """\
 # A study: one reference, and variants that each differ from it in what is written here. All keys: docs/sweep_file.md.
@@ -34,13 +35,11 @@ budget: {{compute: 1.0}}                 # per run, in the scale's unit; a large
 def new(
     file: Annotated[Path, typer.Argument(help="File to write, for example sweeps/mine.yaml.")],
     recipe: Annotated[
-        str, typer.Option("--recipe", help="Recipe of the reference.", autocompletion=known_recipes)
+        str, typer.Option(help="Recipe of the reference.", autocompletion=files_begun("recipe"))
     ] = "scalerl",
-    scale: Annotated[str, typer.Option("--scale", help="Scale of the runs.", autocompletion=known_scales)] = "smoke",
+    scale: Annotated[str, typer.Option(help="Scale of the runs.", autocompletion=files_begun("scale"))] = "smoke",
 ) -> None:
     """Write a commented sweep file to begin with."""
-    from ablations.study.names import nameable
-
     if file.suffix not in (".yaml", ".yml"):
         raise AblationsError(f"{file}: a sweep file ends in .yaml; write {file.with_suffix('.yaml')}")
     try:

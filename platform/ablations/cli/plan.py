@@ -1,28 +1,32 @@
 """Shows the runs and costs of a sweep before anything is trained."""
 
-from typing import TYPE_CHECKING
-
-from ablations.cli.options import console, print_json
+from ablations.cli.output import console, print_json
+from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, plans_of
-from ablations.text import MINUTE_S, at_scale, counted, four_digits
+from ablations.home.state import read_state
+from ablations.pools.placed import refuse_idle_devices, threads_of_node
+from ablations.running.reconcile import num_missing
+from ablations.search.loop import resume
+from ablations.search.tables import space_table, to_come_text
+from ablations.slurm import commands
+from ablations.slurm.cost import SubmissionPlan
+from ablations.slurm.limits import check_on_cluster
+from ablations.status.progress import run_rows
+from ablations.status.rows import left_to_train
+from ablations.status.time_left import seconds_for, time_left_text
+from ablations.study.balanced_pairs import balance_text, pair_names
+from ablations.study.expand import Study
+from ablations.study.resources import Resources
+from ablations.terminal.listing import Column, Listing
+from ablations.terminal.short_names import legend
+from ablations.text import MINUTE_S, at_scale, changes_text, counted, four_digits
+from scalerl.recipe import ResolvedRecipe
 
-if TYPE_CHECKING:
-    from ablations.home.plan import Plan
-    from ablations.slurm.cost import SubmissionPlan
-    from ablations.study.expand import Study
-    from ablations.study.resources import Resources
 
-
-def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
+def show_plan(study: Study, sweep: StartedSweep, as_json: bool) -> None:
     """Print the runs of a sweep with their present states."""
-    from ablations.status.progress import run_rows
-    from ablations.status.rows import left_to_train
-    from ablations.study.balanced_pairs import balance_text, pair_names
-
     search = None
     if study.space is not None:
-        from ablations.search.loop import resume
-
         resumed = resume(study, sweep)
         sweep, search = resumed.sweep, resumed.record
     plan, rows = sweep.plan, run_rows(sweep)
@@ -53,8 +57,6 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
             }
         )
         return
-    from ablations.terminal.listing import Column, Listing
-    from ablations.terminal.short_names import legend
 
     changes = {variant.name: variant.changes for variant in plan.variants}
     columns = [Column(heading=name) for name in ("variant", "seed", "run", "state")]
@@ -64,8 +66,6 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
     out = console()
     out.print(table)
     if search is not None:
-        from ablations.search.tables import space_table, to_come_text
-
         out.print(space_table(search), to_come_text(search, len(study.sweep.seeds), plan.compute_name), sep="\n")
     rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
     out.say(
@@ -78,11 +78,9 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
         out.say(seeds_text(plan, len(study.sweep.seeds)))
 
 
-def made_text(study: "Study") -> str:
+def made_text(study: Study) -> str:
     """`bench-size4: model.heads = 4, model.hidden = 128, ...; 340,608 parameters`, for a scale made from another."""
-    from ablations.text import changes_text
     from scalerl.memory.shape import shape_of
-    from scalerl.recipe import ResolvedRecipe
 
     recipe = study.reference.recipe
     assert isinstance(recipe, ResolvedRecipe), "a program has no scale"
@@ -91,9 +89,6 @@ def made_text(study: "Study") -> str:
 
 def spent_here_text(sweep: StartedSweep, compute_gpu_hours: float) -> str:
     """`, about 12 min one after the other`, at the speed of runs of the scale here; empty if none has trained."""
-    from ablations.home.state import read_state
-    from ablations.status.time_left import seconds_for, time_left_text
-
     plans = [sweep.plan, *plans_of(sweep.home, sweep.plan.scale)]
     runs = dict.fromkeys(run.id for plan in plans for run in plan.runs)
     seconds = seconds_for(compute_gpu_hours, [read_state(sweep.home.run(run), 0.0) for run in runs])
@@ -103,7 +98,7 @@ def spent_here_text(sweep: StartedSweep, compute_gpu_hours: float) -> str:
     return f", {about} one after the other"
 
 
-def seeds_text(plan: "Plan", num_seeds: int) -> str:
+def seeds_text(plan: Plan, num_seeds: int) -> str:
     """The cost of the seeds: `3 seeds per variant; one would cost 18900 modelled GPU-hours and be provisional`."""
     of_one = len(plan.runs) / num_seeds * plan.budget_gpu_hours
     if num_seeds > 1:
@@ -117,7 +112,7 @@ def seeds_text(plan: "Plan", num_seeds: int) -> str:
     )
 
 
-def stop_text(plan: "Plan") -> str:
+def stop_text(plan: Plan) -> str:
     """The stop rules as text: `stops a run whose gain stays below 0.01 (P > 0.9); flags a collapse`."""
     assert plan.stop is not None
     rules = []
@@ -135,16 +130,10 @@ def stop_text(plan: "Plan") -> str:
     return f"{stops}flags a run {collapse}"
 
 
-def show_cost(study: "Study", sweep: StartedSweep, jobs: int | None) -> None:
+def show_cost(study: Study, sweep: StartedSweep, jobs: int | None) -> None:
     """Print the maximum cost of the jobs for missing runs and future trials."""
-    from ablations.pools.placed import refuse_idle_devices, threads_of_node
-    from ablations.running.reconcile import num_missing
-    from ablations.slurm.limits import check_on_cluster
-
     num_to_come = 0
     if study.space is not None:
-        from ablations.search.loop import resume
-
         resumed = resume(study, sweep)
         sweep, num_to_come = resumed.sweep, resumed.record.num_to_come * len(study.sweep.seeds)
     threads = threads_of_node(study.reference.recipe, study.resources)
@@ -155,10 +144,7 @@ def show_cost(study: "Study", sweep: StartedSweep, jobs: int | None) -> None:
     console().say(cost.text())
 
 
-def cost_of(num_jobs: int, resources: "Resources", threads: int, partition: str) -> "SubmissionPlan":
-    from ablations.slurm import commands
-    from ablations.slurm.cost import SubmissionPlan
-
+def cost_of(num_jobs: int, resources: Resources, threads: int, partition: str) -> SubmissionPlan:
     most = int(commands.settings()["MaxArraySize"])
     return SubmissionPlan(
         num_jobs=num_jobs, resources=resources, threads=threads, partition=partition, max_array_size=most

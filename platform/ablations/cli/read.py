@@ -7,28 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.console import Console
 
 from ablations.cli.elsewhere import Elsewhere
 from ablations.cli.ladder import ladder_beside, last_started
-from ablations.cli.options import (
-    FAILED,
-    AloneOption,
-    HomeOption,
-    JsonOption,
-    TaskOption,
-    console,
-    find_sweep,
-    further_sweeps,
-    is_curve_file,
-    print_json,
-    refuse_idle,
-    tell,
-    warn,
-)
+from ablations.cli.named_sweeps import find_sweep, is_curve_file
+from ablations.cli.options import AloneOption, HomeOption, JsonOption, TaskOption, further_sweeps, refuse_idle
+from ablations.cli.output import FAILED, console, print_json, tell, warn
 from ablations.cli.shown_comparison import show_comparison, write_sheet
 from ablations.errors import AblationsError
-from ablations.findings.order import OrderBy
+from ablations.findings.order import OrderBy, in_order
 from ablations.fit.options import Auto, FitLoss, FitSettings, R0Mode
+from ablations.terminal.progress_bar import progress_bar
+from ablations.terminal.short_names import meant
+from scalerl.run.run_folder import write_atomically
 
 if TYPE_CHECKING:
     from ablations.findings.results import Results
@@ -50,7 +42,7 @@ def fit(
     ] = None,
     fit_to: Annotated[float | None, typer.Option("--to", help="Ignore evaluations beyond this compute.")] = None,
     r0: Annotated[
-        R0Mode | None, typer.Option(help=("Relation of R_0 to the evaluation before RL: fixed, anchored or free."))
+        R0Mode | None, typer.Option(help="Relation of R_0 to the evaluation before RL: fixed, anchored or free.")
     ] = None,
     loss: Annotated[FitLoss | None, typer.Option(help="Loss of the fit; huber down-weights outliers.")] = None,
     ceiling: Annotated[
@@ -58,7 +50,7 @@ def fit(
     ] = None,
     task: TaskOption = None,
     explain: Annotated[
-        bool, typer.Option(("--explain"), help="Explain the reasons for and against trusting each fit.")
+        bool, typer.Option("--explain", help="Explain the reasons for and against trusting each fit.")
     ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -66,7 +58,6 @@ def fit(
     """Fit the sigmoid compute-performance curve (ScaleRL eq. 1). Exit code 1 if no curve can be fitted."""
     from ablations.findings.fitted_runs import fit_file, fit_sweep
     from ablations.report.words.comparison import unkept_note
-    from ablations.terminal.progress_bar import progress_bar
 
     first = check_cutoff(fit_from)
     check_end(fit_to, first)
@@ -131,12 +122,10 @@ def compare(
     ] = False,
     task: TaskOption = None,
     reference: Annotated[
-        str | None,
-        typer.Option("--reference", help="Variant with which to compare the others. Default: the sweep's reference."),
+        str | None, typer.Option(help="Variant with which to compare the others. Default: the sweep's reference.")
     ] = None,
     fit_from: Annotated[
-        str | None,
-        typer.Option("--from", help='For curves of another trainer: a compute or "auto", as in `fit`.'),
+        str | None, typer.Option("--from", help='For curves of another trainer: a compute or "auto", as in `fit`.')
     ] = None,
     loss: Annotated[
         FitLoss | None, typer.Option(help="Loss for curves of another trainer; huber down-weights outliers.")
@@ -144,68 +133,59 @@ def compare(
     ceiling: Annotated[
         float | None, typer.Option(help="For curves of another trainer: highest pass rate that the task allows.")
     ] = None,
-    mlflow: Annotated[
-        str | None, typer.Option("--mlflow", help="MLflow server or store with the --experiment to compare.")
-    ] = None,
-    experiment: Annotated[str | None, typer.Option("--experiment", help="Name of the MLflow experiment.")] = None,
+    mlflow: Annotated[str | None, typer.Option(help="MLflow server or store with the --experiment to compare.")] = None,
+    experiment: Annotated[str | None, typer.Option(help="Name of the MLflow experiment.")] = None,
     log: Annotated[
         str | None,
         typer.Option(
-            "--log",
             help="Trainer that wrote the logs: verl, prime-rl, slime, skyrl, nemo-rl, openrlhf, trl or areal. Then "
-            "SWEEP is one file or folder per run.",
+            "SWEEP is one file or folder per run."
         ),
     ] = None,
     gpus: Annotated[
-        float | None, typer.Option("--gpus", help="With --log: GPUs per run, so that compute is in GPU-hours.")
+        float | None, typer.Option(help="With --log: GPUs per run, so that compute is in GPU-hours.")
     ] = None,
     score: Annotated[
-        str | None, typer.Option("--score", help="Held-out pass rate in logs or MLflow: a column or an expression.")
+        str | None, typer.Option(help="Held-out pass rate in logs or MLflow: a column or an expression.")
     ] = None,
     compute: Annotated[
         str | None,
         typer.Option(
-            "--compute",
             help='Compute in logs or MLflow: a column, or an expression such as "cumsum(perf/time_per_step) * 64 / '
-            '3600".',
+            '3600".'
         ),
     ] = None,
     step: Annotated[
-        str | None, typer.Option("--step", help="Step in logs: a column or an expression. Default: the file's own.")
+        str | None, typer.Option(help="Step in logs: a column or an expression. Default: the file's own.")
     ] = None,
     pattern: Annotated[
         str | None,
         typer.Option(
-            "--pattern",
             help="Regular expression for the names of runs in logs, with groups (?P<variant>...) and (?P<seed>...). "
-            "Default: dapo-s1 is variant dapo, seed 1.",
+            "Default: dapo-s1 is variant dapo, seed 1."
         ),
     ] = None,
     variant: Annotated[
         str | None,
         typer.Option(
-            "--variant",
             help="Configuration key (in MLflow a param or tag, in a table with several runs a column) that holds the "
-            "variant. Default in MLflow: variant.",
+            "variant. Default in MLflow: variant."
         ),
     ] = None,
     seed: Annotated[
         str | None,
         typer.Option(
-            "--seed",
             help=(
                 "Configuration key (in MLflow a param or tag, in a table with several runs a column) that holds the "
                 "seed. Default: runs are numbered in their order."
-            ),
+            )
         ),
     ] = None,
     samples: Annotated[
-        str | None,
-        typer.Option("--samples", help="All generations behind a score in logs or MLflow: an expression or a number."),
+        str | None, typer.Option(help="All generations behind a score in logs or MLflow: an expression or a number.")
     ] = None,
     curves: Annotated[
-        Path | None,
-        typer.Option("--curves", help="Also write the curves to this CSV file, which fit, forecast and design read."),
+        Path | None, typer.Option(help="Also write the curves to this CSV file, which fit, forecast and design read.")
     ] = None,
     alone: AloneOption = False,
     sort: Annotated[
@@ -265,17 +245,13 @@ def compare(
         results = _of_sweeps(home, names, task, alone=alone, baseline=reference)
     if curves is not None:
         from ablations.report.csv_files import csv_files
-        from scalerl.run.run_folder import write_atomically
 
         write_atomically(curves, csv_files(results)["curves.csv"])
     if sort is not None:
-        from ablations.findings.order import in_order
-
         results = in_order(results, sort)
     if paper:
         from ablations.findings.paper_comparison import paper_comparison
         from ablations.report.tables import paper_table
-        from ablations.terminal.progress_bar import progress_bar
 
         with progress_bar("fitting on the paper's grid") as done:
             comparison = paper_comparison(results, done=done)
@@ -308,8 +284,6 @@ def _of_sweeps(
     from ablations.findings.together import check_together, together, with_baseline
     from ablations.readings.task_curves import with_task
     from ablations.report.words.comparison import unkept_results_note
-    from ablations.terminal.progress_bar import progress_bar
-    from ablations.terminal.short_names import meant
 
     first, *others = started = [find_sweep(home, name) for name in names] or [find_sweep(home, None)]
     check_together(started)
@@ -345,7 +319,7 @@ def report(
         ),
     ] = "html",
     to: Annotated[
-        Path | None, typer.Option("--to", help="Folder for the report. Default: the sweep's folder in the home folder.")
+        Path | None, typer.Option(help="Folder for the report. Default: the sweep's folder in the home folder.")
     ] = None,
     task: TaskOption = None,
     alone: AloneOption = False,
@@ -356,8 +330,6 @@ def report(
     If a study was started at several scales, each report includes the differences over all of them. A file with
     `scales` is reported at the last started scale.
     """
-    from rich.console import Console
-
     from ablations.report.formats import write_in_format
 
     names = [last_started(home, name) for name in sweeps or []]

@@ -3,19 +3,18 @@
 import json
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ablations.cli.budget import HELP as BUDGET_HELP
-from ablations.cli.budget import AskedBudget, ask_about_jump, budget_of, read_budget
-from ablations.cli.design import refuse_unfittable
+from ablations.cli.budget import ask_about_jump, budget_of, read_budget
+from ablations.cli.design import blueprint_of, refuse_unfittable
 from ablations.cli.ladder import ladder_beside, print_ladder, results_of
+from ablations.cli.named_sweeps import scales_of
 from ablations.cli.options import (
-    FAILED,
+    BudgetOption,
     ExecutorOption,
     HomeOption,
     JobsOption,
@@ -23,44 +22,36 @@ from ablations.cli.options import (
     ScaleOption,
     TrackingOption,
     YesOption,
-    console,
-    print_json,
-    scales_of,
-    unfinished_code,
+    files_begun,
 )
+from ablations.cli.output import FAILED, console, print_json, unfinished_code
 from ablations.cli.plan import made_text
 from ablations.cli.studies import by_number, show_studies
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError, Place
+from ablations.files.lookup import files_of, find_file
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.running.make_plan import make_plan, sweep_name
+from ablations.running.shortening import sized
+from ablations.study.expand import Study, expand, with_seeds
 from ablations.terminal.listing import Column, Kind, Listing
+from ablations.terminal.screen import Screen
 from ablations.text import at_scale, compute_text, counted
 from scalerl.errors import ScaleRLError
+from scalerl.recipe.command import AnyRecipe, CommandRecipe
 from scalerl.run.run_folder import write_atomically
 
 if TYPE_CHECKING:
     from ablations.findings.card import Card
     from ablations.findings.results import Results
     from ablations.findings.scale_ladder import ScaleLadder
-    from ablations.study.expand import Study
-    from ablations.terminal.screen import Screen
-    from scalerl.recipe.command import AnyRecipe
-
-    Train = Callable[[Path, str | None, Screen], StartedSweep | dict[str, Any] | None]
-    """`train_one` with its options."""
-
-
-def studies_begun(begun: str) -> list[str]:
-    """Shell completion: studies whose names start with `begun`."""
-    from ablations.files.lookup import files_of
-
-    return [name for name in sorted(files_of("study")) if name.startswith(begun)]
 
 
 def reproduce(
     study: Annotated[
-        str | None, typer.Argument(help="Study, for example fig4a; --list shows all.", autocompletion=studies_begun)
+        str | None,
+        typer.Argument(help="Study, for example fig4a; --list shows all.", autocompletion=files_begun("study")),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the studies, with their claims and cost.")] = False,
     all_: Annotated[bool, typer.Option("--all", help="Run every study, one after another.")] = False,
@@ -68,7 +59,7 @@ def reproduce(
     as_written: Annotated[
         bool, typer.Option("--as-written", help="Use the seeds and budget of the file instead of designing them.")
     ] = False,
-    budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
+    budget: BudgetOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the design and the claims, then stop.")] = False,
     executor: ExecutorOption = "local",
     jobs: JobsOption = None,
@@ -81,30 +72,28 @@ def reproduce(
 
     A study with `scales:` is reproduced at each of them; its cards say which differences carry.
     """
-    from ablations.files.lookup import files_of
-
     if [list_, all_, study is not None].count(True) != 1:
         raise AblationsError("reproduce: pass one study, --list, or --all")
     place = find_home(home)
     if list_:
         show_studies(place, as_json)
         return
-    asked = None if budget is None else read_budget(budget)
-    names = sorted(files_of("study"), key=by_number) if study is None else [study]
-    train = partial(
-        train_one,
+    options = TrainingOptions(
         home=place,
-        as_written=as_written,
-        asked=asked,
+        budget=None if budget is None else read_budget(budget),
+        executor=executor,
+        jobs=jobs,
+        yes=yes,
         dry_run=dry_run,
-        options=TrainingOptions(executor=executor, jobs=jobs, yes=yes, tracking_uri=tracking_uri),
+        tracking_uri=tracking_uri,
         as_json=as_json,
     )
+    names = sorted(files_of("study"), key=by_number) if study is None else [study]
     codes: list[int] = []
     found: list[dict[str, Any]] = []
     for name in names:
         try:
-            code, data = reproduce_study(name, scale, train, console(stderr=as_json), as_json=as_json)
+            code, data = reproduce_study(name, scale, options, as_written=as_written)
         except (AblationsError, ScaleRLError) as error:
             if not all_:
                 raise
@@ -119,16 +108,15 @@ def reproduce(
 
 
 def reproduce_study(
-    name: str, scale: str | None, train: "Train", out: "Screen", *, as_json: bool
+    name: str, scale: str | None, options: TrainingOptions, *, as_written: bool
 ) -> tuple[int, list[dict[str, Any]]]:
     """Design, train and judge one study at each of its scales.
 
     Returns the exit code, and the cards (or in a dry run the plans) as JSON.
     """
-    from ablations.files.lookup import find_file
-
     file = find_file("study", name, named_at=Place(source=f"reproduce {name}"))
-    ended = [train(file, one, out) for one in scales_of(file, scale)]
+    out = console(stderr=options.as_json)
+    ended = [train_one(file, one, out, options, as_written=as_written) for one in scales_of(file, scale)]
     trained = [one for one in ended if isinstance(one, StartedSweep)]
     results = results_of(trained)
     ladder = ladder_beside(*results) if results else None
@@ -137,33 +125,21 @@ def reproduce_study(
         differing = unlike(started)
         card = written_card(one, started.folder, differing, ladder)
         found.append(card.to_json())
-        if not as_json:
+        if not options.as_json:
             show_card(card, started.folder, differing, out)
-    if ladder is not None and not as_json:
+    if ladder is not None and not options.as_json:
         print_ladder(ladder, out)
     return max(map(unfinished_code, trained), default=0), found
 
 
 def train_one(
-    file: Path,
-    scale: str | None,
-    out: "Screen",
-    *,
-    home: Home,
-    as_written: bool,
-    asked: AskedBudget | None,
-    dry_run: bool,
-    options: TrainingOptions,
-    as_json: bool,
+    file: Path, scale: str | None, out: Screen, options: TrainingOptions, *, as_written: bool
 ) -> StartedSweep | dict[str, Any] | None:
     """Design and train a study at one scale, None for its own.
 
     Returns the sweep, in a dry run its plan as JSON, None if its jobs go on.
     """
-    from ablations.running.make_plan import make_plan, sweep_name
-    from ablations.running.shortening import sized
-    from ablations.study.expand import expand
-
+    home, asked = options.home, options.budget
     written = expand(file, scale=scale)
     if not written.sweep.claims:
         raise AblationsError(f"{file}: has no claims; add the paper's claims under `claims:`")
@@ -177,27 +153,25 @@ def train_one(
     refuse_unfittable(study, budget, out)
     if study.made:
         out.say(made_text(study))
-    if asked is not None and not dry_run:
+    if asked is not None and not options.dry_run:
         ask_about_jump(asked, started.plan, own=study.sweep.budget.compute)
-    if dry_run:
-        if not as_json:
+    if options.dry_run:
+        if not options.as_json:
             show_claims(study, started, out)
         return study_for_scripts(study, started)
-    is_over = train_runs(study, started, file=file, options=options, out=out, as_json=as_json)
+    is_over = train_runs(study, started, file=file, options=options, out=out)
     return started if is_over else None
 
 
 def designed(
-    study: "Study", home: Home, sweep: str, *, as_written: bool, wanted: float | None, out: "Screen"
-) -> "tuple[Study, float | None]":
+    study: Study, home: Home, sweep: str, *, as_written: bool, wanted: float | None, out: Screen
+) -> tuple[Study, float | None]:
     """The study with the seeds to train, and its budget in the scale's unit.
 
     A study started in this home folder keeps its seeds and budget, since a design that changed with every trained run
     would never end. A `wanted` budget replaces the old one; a new study with a `wanted` budget uses the seeds of its
     file. Raises AblationsError if the budget is smaller than the one the study started with.
     """
-    from ablations.study.expand import with_seeds
-
     if sweep in home.sweep_names():
         plan = read_sweep(home, sweep).plan
         seeds = tuple(dict.fromkeys(run.seed for run in plan.runs))
@@ -217,7 +191,6 @@ def designed(
         out.say(text)
         return study, None
 
-    from ablations.cli.design import blueprint_of
     from ablations.findings.for_claims import design_for
     from ablations.findings.foresee import foresee
     from ablations.report.words.card import claim_text
@@ -237,20 +210,18 @@ def designed(
     return with_seeds(study, choice.seeds), choice.budget
 
 
-def has_horizon(recipe: "AnyRecipe") -> bool:
+def has_horizon(recipe: AnyRecipe) -> bool:
     """True if another budget would change the runs, because the learning-rate schedule is in units of compute.
 
     For a program, its sweep file decides: its runs can be extended.
     """
-    from scalerl.recipe.command import CommandRecipe
-
     if isinstance(recipe, CommandRecipe):
         return False
     schedule = recipe.optimiser.schedule
     return schedule.type != "constant" and schedule.unit == "compute"
 
 
-def study_for_scripts(study: "Study", started: StartedSweep) -> dict[str, Any]:
+def study_for_scripts(study: Study, started: StartedSweep) -> dict[str, Any]:
     plan = started.plan
     return {
         "study": plan.sweep,
@@ -264,7 +235,7 @@ def study_for_scripts(study: "Study", started: StartedSweep) -> dict[str, Any]:
     }
 
 
-def show_claims(study: "Study", started: StartedSweep, out: "Screen") -> None:
+def show_claims(study: Study, started: StartedSweep, out: Screen) -> None:
     from ablations.report.words.card import claim_text
 
     plan = started.plan
@@ -299,7 +270,6 @@ def unlike(sweep: StartedSweep) -> list[str]:
     """The differences between a sweep and the paper's setup."""
     from ablations.report.words.card import unlike_the_paper
     from scalerl.memory.shape import shape_of
-    from scalerl.recipe.command import CommandRecipe
 
     recipe, _ = sweep.run(sweep.plan.runs[0].id).read_recipe()
     if isinstance(recipe, CommandRecipe):
@@ -307,7 +277,7 @@ def unlike(sweep: StartedSweep) -> list[str]:
     return unlike_the_paper(recipe, shape_of(recipe.model).parameters)
 
 
-def show_card(card: "Card", folder: Path, differing: Sequence[str], out: "Screen") -> None:
+def show_card(card: "Card", folder: Path, differing: Sequence[str], out: Screen) -> None:
     """Print the claims, the result for each, and the differences from the paper's setup."""
     from ablations.report.words.card import CLAIM_HEADINGS, OUTCOMES, card_notes, claim_cells
 

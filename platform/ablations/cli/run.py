@@ -5,17 +5,19 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
 
-from ablations.cli.budget import HELP as BUDGET_HELP
 from ablations.cli.budget import ask_about_jump, budget_of, jump_text, read_budget
 from ablations.cli.check import refuse_early
 from ablations.cli.design import refuse_unfittable, show_design
+from ablations.cli.ladder import ladder
+from ablations.cli.named_sweeps import scales_of
 from ablations.cli.options import (
+    BudgetOption,
     ExecutorOption,
     HomeOption,
     JobsOption,
@@ -23,35 +25,35 @@ from ablations.cli.options import (
     SetOption,
     TrackingOption,
     YesOption,
-    console,
-    own_command,
-    pages_command,
-    print_json,
-    scales_of,
-    unfinished_code,
-    warn,
+    files_begun,
 )
+from ablations.cli.output import console, own_command, pages_command, print_json, unfinished_code, warn
 from ablations.cli.plan import made_text, show_cost, show_plan
-from ablations.cli.recipe_files import known_scales
+from ablations.cli.shown_comparison import show_tables
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
+from ablations.pools.code_version import code_version
+from ablations.running.make_plan import check_horizon, make_plan, sweep_name
+from ablations.running.shortening import sized, what_is_lost
+from ablations.search.record import SearchRecord, read_search
+from ablations.search.tables import note, trials_table
+from ablations.study.expand import expand
+from ablations.study.resolve import load_resolved
+from ablations.terminal.progress_bar import progress_bar
 from ablations.terminal.screen import Screen
-
-if TYPE_CHECKING:
-    from ablations.search.record import SearchRecord
 
 
 def sweep(
     file: Annotated[Path, typer.Argument(help="Sweep file, for example sweeps/loo.yaml.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the runs and stop.")] = False,
     scale: Annotated[
-        str | None, typer.Option(help="Scale to use instead of the file's.", autocompletion=known_scales)
+        str | None, typer.Option(help="Scale to use instead of the file's.", autocompletion=files_begun("scale"))
     ] = None,
     set_: SetOption = None,
-    budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
+    budget: BudgetOption = None,
     executor: ExecutorOption = "local",
     jobs: JobsOption = None,
     yes: YesOption = False,
@@ -71,12 +73,18 @@ def sweep(
 ) -> None:
     """Train the missing runs of a sweep, then fit and compare its variants; at each of its scales in turn."""
     options = TrainingOptions(
-        executor=executor, jobs=jobs, yes=yes, hold=hold, after=after, prune=prune, tracking_uri=tracking_uri
+        home=find_home(home),
+        budget=None if budget is None else read_budget(budget),
+        executor=executor,
+        jobs=jobs,
+        yes=yes,
+        hold=hold,
+        after=after,
+        prune=prune,
+        dry_run=dry_run,
+        tracking_uri=tracking_uri,
+        as_json=as_json,
     )
-    once = partial(
-        sweep_once, file,
-        home=home, dry_run=dry_run, sets=set_ or (), budget=budget, shorten=shorten, options=options, as_json=as_json,
-    )  # fmt: skip
     scales = scales_of(file, scale)
     several = len(scales) > 1
     if several and as_json:
@@ -85,12 +93,10 @@ def sweep(
     for one in scales:
         if several:
             console().say(f"scale {one}:")
-        codes.append(once(one))
+        codes.append(sweep_once(file, one, set_ or (), options, shorten=shorten))
     if several and executor == "slurm" and not dry_run:
         console().say(f"ladder     {own_command()} ladder {file}, once the jobs have ended")
     if several and not any((*codes, dry_run, executor == "slurm")):
-        from ablations.cli.ladder import ladder
-
         try:
             ladder([str(file)], home=home)
         except AblationsError as error:  # the runs are trained all the same
@@ -99,29 +105,13 @@ def sweep(
         raise typer.Exit(code)
 
 
-def sweep_once(
-    file: Path,
-    scale: str | None,
-    *,
-    home: Path | None,
-    dry_run: bool,
-    sets: Sequence[str],
-    budget: str | None,
-    shorten: bool,
-    options: TrainingOptions,
-    as_json: bool,
-) -> int:
+def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: TrainingOptions, *, shorten: bool) -> int:
     """Train and compare the study at one scale, None for the file's own; returns the exit code."""
-    from ablations.running.make_plan import make_plan, sweep_name
-    from ablations.running.shortening import sized, what_is_lost
-    from ablations.study.expand import expand
-
-    asked = None if budget is None else read_budget(budget)
+    place, asked, dry_run, as_json = options.home, options.budget, options.dry_run, options.as_json
     study = expand(file, scale=scale, sets=sets)
     command = f"platform {shlex.join(sys.argv[1:])}"
     compute = None if asked is None else budget_of(study, asked)
-    place, name = find_home(home), sweep_name(study, scale)
-    plan = make_plan(study, name, budget=compute, command=command, is_shown_only=dry_run)
+    plan = make_plan(study, sweep_name(study, scale), budget=compute, command=command, is_shown_only=dry_run)
     lost = "" if shorten else what_is_lost(plan, place)
     plan = sized(plan, place, shorten=shorten or dry_run)
     started = StartedSweep(home=place, plan=plan)
@@ -143,7 +133,7 @@ def sweep_once(
         if options.executor == "slurm" and not as_json:
             show_cost(study, started, options.jobs)
         return 0
-    if not train_runs(study, started, file=file, options=options, out=out, as_json=as_json):
+    if not train_runs(study, started, file=file, options=options, out=out):
         return 0
     started = started.reread()  # a search has added its trials
     conclude(started, out, as_json)
@@ -151,14 +141,9 @@ def sweep_once(
 
 
 def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
-    from rich.console import Console
-
-    from ablations.cli.shown_comparison import show_tables
     from ablations.findings.results import read_results
     from ablations.report.page import write_report
     from ablations.report.words.comparison import answers, unkept_results_note
-    from ablations.search.record import read_search
-    from ablations.terminal.progress_bar import progress_bar
 
     with progress_bar("fitting curves") as done:
         results = read_results(sweep, done=done)
@@ -178,11 +163,10 @@ def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
     out.print(places, soft_wrap=True, highlight=False, markup=False)
 
 
-def print_search(search: "SearchRecord", sweep: StartedSweep, out: Screen) -> None:
+def print_search(search: SearchRecord, sweep: StartedSweep, out: Screen) -> None:
     """Print the trials, best first, and compare the best of them with the reference."""
     from ablations.findings.results import read_results
     from ablations.report.tables import comparison_table
-    from ablations.search.tables import note, trials_table
 
     plan = sweep.plan
     names = {plan.reference, *(trial.name for trial in search.best)}
@@ -194,17 +178,13 @@ def print_search(search: "SearchRecord", sweep: StartedSweep, out: Screen) -> No
 
 def train(
     recipe: Annotated[str, typer.Argument(help="Recipe, by name or path.")],
-    scale: Annotated[str, typer.Option(help="Scale, by name or path.", autocompletion=known_scales)] = "laptop",
+    scale: Annotated[str, typer.Option(help="Scale, by name or path.", autocompletion=files_begun("scale"))] = "laptop",
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     budget: Annotated[str, typer.Option(help="Compute: 1 in the scale's unit, or 160h in GPU-hours.")] = "1",
     set_: SetOption = None,
     home: HomeOption = None,
 ) -> None:
     """Train one run in this process."""
-    from ablations.pools.code_version import code_version
-    from ablations.running.make_plan import check_horizon
-    from ablations.study.resolve import load_resolved
-
     asked = read_budget(budget)
     resolved, place = load_resolved(recipe, scale, set_ or ()), find_home(home)
     compute = asked.in_scale_units(unit_gpu_hours=resolved.compute_unit_gpu_hours, own=1.0)

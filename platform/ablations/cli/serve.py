@@ -1,4 +1,4 @@
-"""The commands that serve web pages and update MLflow: dashboard, mlflow, sync."""
+"""The commands that serve pages or tools, and that update MLflow: dashboard, mlflow, mcp, sync."""
 
 import importlib.util
 import os
@@ -12,21 +12,19 @@ from urllib.parse import urlencode
 
 import typer
 
-from ablations.cli.options import (
-    NOT_FINISHED,
-    HomeOption,
-    JsonOption,
-    SweepArgument,
-    TrackingOption,
-    find_sweep,
-    print_json,
-    refuse_idle,
-    tell,
-)
+from ablations.cli.named_sweeps import find_sweep
+from ablations.cli.options import HomeOption, JsonOption, SweepArgument, TrackingOption, refuse_idle
+from ablations.cli.output import NOT_FINISHED, print_json, tell
 from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep
 from ablations.signals import handled
+from ablations.status.live import clock
+from ablations.status.progress import is_still_going, run_rows
+from ablations.terminal.progress_bar import progress_bar
+from ablations.tracking.beside_a_sweep import SyncWatch
+from ablations.tracking.ledger import default_tracking_uri, newest_ledger
+from ablations.tracking.runs_page import runs_page_url
 
 SYNC_EVERY_S = 30.0
 QUIET_MLFLOW = {
@@ -102,9 +100,6 @@ def mlflow(port: PortOption = 5000, home: HomeOption = None) -> None:
 
     Every user of the machine can read and change the data in MLflow; the run folders are not affected.
     """
-    from ablations.tracking.ledger import default_tracking_uri, newest_ledger
-    from ablations.tracking.runs_page import runs_page_url
-
     folder = existing_home(home)
     store, server = default_tracking_uri(folder), f"http://127.0.0.1:{port}"
     newest = newest_ledger(folder)
@@ -126,6 +121,38 @@ def become(command: list[str]) -> NoReturn:
     os.execv(command[0], command)
 
 
+def mcp(
+    allow_sweeps: Annotated[
+        bool, typer.Option("--allow-sweeps", help="Offer the tool sweep, which trains on this machine.")
+    ] = False,
+    most_compute: Annotated[
+        float | None,
+        typer.Option(
+            help=(
+                "With --allow-sweeps: reject a sweep with more compute left to train than this, in GPU-hours or the "
+                "study's own unit."
+            )
+        ),
+    ] = None,
+    home: HomeOption = None,
+) -> None:
+    """Serve the commands as tools of the Model Context Protocol, on standard input and output, until they close.
+
+    Each tool returns what its command prints with --json. Files are found from the folder in which the server starts.
+    """
+    if allow_sweeps and most_compute is None:
+        raise AblationsError("--allow-sweeps: --most-compute is missing; write for example --most-compute 100")
+    if most_compute is not None and not allow_sweeps:
+        raise AblationsError(f"--most-compute {most_compute:g} has no effect without --allow-sweeps")
+    if most_compute is not None and not most_compute > 0:
+        raise AblationsError(f"--most-compute: found {most_compute:g}; must be a number greater than 0")
+    if importlib.util.find_spec("mcp") is None:
+        raise AblationsError("the server for agents is not installed; run `pip install 'ablations[mcp]'`")
+    from ablations.cli.tools import Tools
+
+    Tools(home=find_home(home), most_compute=most_compute).server().run()
+
+
 def sync(
     sweep: SweepArgument = None,
     tracking_uri: TrackingOption = None,
@@ -145,7 +172,6 @@ def sync(
     if watch:
         watch_sync(started, tracking_uri, every or SYNC_EVERY_S)
         return
-    from ablations.terminal.progress_bar import progress_bar
     from ablations.tracking.synchroniser import push_sweep
 
     with progress_bar("to MLflow") as say_progress:
@@ -160,10 +186,6 @@ def sync(
 
 def watch_sync(sweep: StartedSweep, tracking_uri: str | None, every_s: float) -> None:
     """Push new rows until the sweep has ended; exit code 3 if some are left then, or at Ctrl-C."""
-    from ablations.status.live import clock
-    from ablations.status.progress import is_still_going, run_rows
-    from ablations.tracking.ledger import default_tracking_uri
-    from ablations.tracking.watch import SyncWatch
 
     def say(text: str) -> None:
         tell(f"{clock():%H:%M:%S}  {text}")

@@ -5,35 +5,29 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+import yaml
 
-from ablations.cli.options import (
-    WRONG_INPUT,
-    HomeOption,
-    JsonOption,
-    SetOption,
-    console,
-    find_sweep,
-    known_variant,
-    print_json,
-    refuse_idle,
-    say_pages,
-    started_sweeps,
-    tell,
-    variants_of_sweep,
-)
-from ablations.cli.recipe_files import file_named, list_files, show_file
+from ablations.cli.named_sweeps import find_sweep, known_variant
+from ablations.cli.options import HomeOption, JsonOption, SetOption, refuse_idle, started_sweeps, variants_of_sweep
+from ablations.cli.output import WRONG_INPUT, console, print_json, say_pages, tell
 from ablations.errors import AblationsError, FileError
+from ablations.files.lookup import FileKind, files_of
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.running.delete import remove_sweep, what_goes
+from ablations.status.sweeps import sweep_lines, sweeps_table
+from ablations.study.recipe_differences import recipe_differences
+from ablations.study.resolve import checked_recipe, checked_scale, load_resolved, read_settings
+from ablations.terminal.listing import Column, Listing
 from ablations.terminal.short_names import legend
 from ablations.text import counted
-
-if TYPE_CHECKING:
-    from scalerl.recipe.command import AnyRecipe
+from scalerl.errors import CannotResume
+from scalerl.recipe.command import AnyRecipe
 
 RUN_ID = re.compile(r"[0-9a-f]{12}")
 
@@ -45,8 +39,6 @@ def list(
     as_json: JsonOption = False,
 ) -> None:
     """List the sweeps of the home folder with their progress and cost; or the recipes, or the scales."""
-    from ablations.status.sweeps import sweep_lines, sweeps_table
-
     if recipes and scales:
         raise AblationsError("--recipes conflicts with --scales; pass one of them")
     if recipes or scales:
@@ -77,8 +69,7 @@ def show(
         ),
     ] = None,
     variant: Annotated[
-        str | None,
-        typer.Option("--variant", help="Print the whole recipe of this variant.", autocompletion=variants_of_sweep),
+        str | None, typer.Option(help="Print the whole recipe of this variant.", autocompletion=variants_of_sweep)
     ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -96,17 +87,52 @@ def show(
     if variant is not None:
         show_recipe(variant_recipe(started, variant), as_json)
     elif as_json:
-        from dataclasses import asdict
-
         print_json(asdict(started.plan))
     else:
         show_variants(started)
 
 
+def file_named(name: str) -> tuple[FileKind, Path] | None:
+    """The recipe or scale of this name, with its kind; None if there is neither."""
+    kinds: tuple[FileKind, ...] = ("recipe", "scale")
+    return next(((kind, files[name]) for kind in kinds if name in (files := files_of(kind))), None)
+
+
+def show_file(kind: FileKind, path: Path, as_json: bool) -> None:
+    """Print a recipe or scale as written, with its comments, then every setting with the defaults filled in."""
+    source = read_settings(path)
+    settings = (checked_recipe(source) if kind == "recipe" else checked_scale(source)).model_dump(mode="json")
+    if as_json:
+        print_json(settings)
+        return
+    tell(f"# {kind} {path.stem}, {path}\n{path.read_text()}\n# With every default:")
+    tell(yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=120), end="")
+
+
+def list_files(kind: FileKind, as_json: bool) -> None:
+    """Print every recipe or scale with the first comment of its file."""
+    said = {name: _first_comment(path) for name, path in files_of(kind).items()}
+    if as_json:
+        print_json([{kind: name, "says": text} for name, text in said.items()])
+        return
+    table = Listing(columns=(Column(heading=kind), Column(heading="says", kind="prose")))
+    for name, text in said.items():
+        table.add(name, text)
+    console().print(table)
+
+
+def _first_comment(path: Path) -> str:
+    """The lines of the comment that a file begins with, as one."""
+    found = []
+    for line in path.read_text().splitlines():
+        if not line.startswith("#"):
+            break
+        found.append(line.lstrip("# "))
+    return " ".join(found)
+
+
 def show_variants(sweep: StartedSweep) -> None:
     """Print the question, the command that started the sweep, and a line for every variant."""
-    from ablations.terminal.listing import Column, Listing
-
     plan, out = sweep.plan, console()
     scale = f"scale {plan.scale}, " if plan.scale else ""
     said = [plan.doc, f"{scale}{plan.hours_text(plan.budget_gpu_hours)} for each run", plan.command]
@@ -118,26 +144,22 @@ def show_variants(sweep: StartedSweep) -> None:
     out.print("", table, sep="\n")
 
 
-def show_recipe(recipe: "AnyRecipe", as_json: bool) -> None:
+def show_recipe(recipe: AnyRecipe, as_json: bool) -> None:
     settings = recipe.model_dump(mode="json")
     if as_json:
         print_json(settings)
         return
-    import yaml
-
     print(yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=120), end="")
 
 
-def variant_recipe(sweep: StartedSweep, name: str) -> "AnyRecipe":
+def variant_recipe(sweep: StartedSweep, name: str) -> AnyRecipe:
     """The recipe of a variant's runs; AblationsError if the variant is unknown or none of its runs has started."""
     name = known_variant(name, sweep.plan)
     return recipe_of_run(sweep.home, next(one.runs[0].id for one in sweep.plan.variants if one.name == name))
 
 
-def recipe_of_run(home: Home, run_id: str) -> "AnyRecipe":
+def recipe_of_run(home: Home, run_id: str) -> AnyRecipe:
     """The recipe of a run; AblationsError if the run has not started, or this version cannot read its recipe."""
-    from scalerl.errors import CannotResume
-
     folder = home.run(run_id)
     if not folder.path.exists():
         raise AblationsError(f"no run {run_id} in {home.path}; the run has not started, or was deleted")
@@ -150,27 +172,21 @@ def recipe_of_run(home: Home, run_id: str) -> "AnyRecipe":
 def diff(
     left: Annotated[str, typer.Argument(help="Recipe by name or path, run id, or with --sweep a variant.")],
     right: Annotated[str, typer.Argument(help="Recipe, run or variant to compare with the first.")],
-    sweep: Annotated[
-        str | None,
-        typer.Option("--sweep", help="Sweep of the variants.", autocompletion=started_sweeps),
-    ] = None,
+    sweep: Annotated[str | None, typer.Option(help="Sweep of the variants.", autocompletion=started_sweeps)] = None,
     scale: Annotated[str, typer.Option(help="Scale to resolve recipes with, by name or path.")] = "laptop",
     set_: SetOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show every setting in which two recipes, runs or variants differ."""
-    from ablations.study.recipe_differences import recipe_differences
-
     if sweep is not None:
         refuse_idle("variants of a sweep", {"--set": set_ and set_[0]})
 
-    def named(name: str) -> "AnyRecipe":
+    def named(name: str) -> AnyRecipe:
         if sweep is not None:
             return variant_recipe(find_sweep(home, sweep), name)
         if RUN_ID.fullmatch(name) and not Path(name).exists():
             return recipe_of_run(find_home(home), name)
-        from ablations.study.resolve import load_resolved
 
         try:
             return load_resolved(name, scale, set_ or ())
@@ -181,14 +197,11 @@ def diff(
 
     found = recipe_differences(named(left), named(right))
     if as_json:
-        from dataclasses import asdict
-
         print_json([asdict(one) for one in found])
         return
     if not found:
         tell(f"{left} and {right} have the same settings.")
         return
-    from ablations.terminal.listing import Column, Listing
 
     table = Listing(
         columns=(Column(heading="setting"), *(Column(heading=name, kind="words") for name in (left, right)))
@@ -214,8 +227,6 @@ def delete(
     home: HomeOption = None,
 ) -> None:
     """Delete a sweep and the runs that no other sweep uses. Data in MLflow is kept."""
-    from ablations.running.delete import remove_sweep, what_goes
-
     going = what_goes(find_sweep(home, sweep))
     stays = f"; keeping {counted(going.shared, 'run')} shared with other sweeps" if going.shared else ""
     size = f"{going.num_bytes / 1e6:,.1f} MB"

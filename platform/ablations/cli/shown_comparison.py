@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablations.cli.options import console, say_pages, tell
+from ablations.cli.output import console, say_pages, tell
+from ablations.terminal.screen import Screen
+from scalerl.run.run_folder import write_atomically
 
 if TYPE_CHECKING:
     from ablations.findings.results import Results
-    from ablations.terminal.screen import Screen
 
 MOST_CELLS = 16
 """Maximum number of cells of a grid whose tables are shown by default."""
@@ -27,7 +28,7 @@ def show_comparison(results: "Results", *, explain: bool = False, hours: bool = 
         say_pages(results.sweep.home, out)
 
 
-def show_tables(results: "Results", out: "Screen", *, explain: bool = False) -> None:
+def show_tables(results: "Results", out: Screen, *, explain: bool = False) -> None:
     """Print the variants, and the cells and main effects of a grid; with `explain` also those of a large grid."""
     from ablations.report.tables import comparison_table, grid_listings, marks_said
 
@@ -45,7 +46,6 @@ def show_tables(results: "Results", out: "Screen", *, explain: bool = False) -> 
 def write_sheet(results: "Results", place: str) -> None:
     """Write the comparison as CSV to a file whose name is printed, or to standard output."""
     from ablations.report.csv_files import comparison_sheet
-    from scalerl.run.run_folder import write_atomically
 
     text = comparison_sheet(results)
     if place == "-":

@@ -5,9 +5,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ablations.cli.options import console, print_json
+from ablations.cli.output import console, print_json
 from ablations.errors import AblationsError
+from ablations.files.lookup import files_of
 from ablations.home.home import Home
+from ablations.study.expand import expand
+from ablations.study.sweep import load_sweep
 from ablations.terminal.listing import Column, Listing
 from ablations.text import compute_text
 
@@ -16,7 +19,6 @@ LISTED_SCALES = ("smoke", "bench", "8b")
 
 
 def show_studies(home: Home, as_json: bool) -> None:
-    from ablations.files.lookup import files_of
     from ablations.report.words.card import claim_text
 
     files = files_of("study")
@@ -67,8 +69,6 @@ def outcomes_here(name: str, home: Home) -> str:
 
 def listed_study(name: str, path: Path, home: Home) -> dict[str, Any]:
     """One study: its question, claims, runs, GPU-hours by scale, and outcomes here."""
-    from ablations.study.sweep import load_sweep
-
     sweep = load_sweep(path)
     return {
         "study": name,
@@ -81,8 +81,6 @@ def listed_study(name: str, path: Path, home: Home) -> dict[str, Any]:
 
 def cost_at(path: Path, scale: str) -> float | None:
     """GPU-hours of all runs of a study at a scale; None if its variants cannot be created there."""
-    from ablations.study.expand import expand
-
     try:
         study = expand(path, scale=scale, with_files=False)
     except AblationsError:

@@ -17,7 +17,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, create_model
 
 from ablations import __version__
-from ablations.cli.options import SCHEMA, WRONG_INPUT
+from ablations.cli.output import SCHEMA, WRONG_INPUT
 from ablations.home.home import Home
 from ablations.text import four_digits
 
@@ -70,7 +70,8 @@ class Tools:
         self, file: SweepFile, scale: ScaleName = None, settings: SettingTexts = (), budget: BudgetText = None
     ) -> CallToolResult:
         """Show the runs of a sweep file and the compute left to train, without training anything."""
-        return self._dry_run(file, scale, settings, budget)
+        options = {"scale": scale, "set": settings, "budget": budget, "dry-run": True}
+        return self._answer("sweep", [file], **options)
 
     def design(
         self,
@@ -131,7 +132,7 @@ class Tools:
         The answer names the sweep, the process and its log file, which ends with the comparison or the error.
         """
         assert self.most_compute is not None
-        planned = self._dry_run(file, scale, settings, budget)
+        planned = self.dry_run(file, scale, settings, budget)
         if planned.is_error:
             return planned
         plan = json.loads(_text(planned))
@@ -145,9 +146,6 @@ class Tools:
         arguments = shell_words([file], scale=scale, set=settings, budget=budget)
         started = start_in_background(self.home, plan["sweep"], arguments)
         return _result(json.dumps(started, indent=1))
-
-    def _dry_run(self, file: str, scale: str | None, settings: Sequence[str], budget: str | None) -> CallToolResult:
-        return self._answer("sweep", [file], scale=scale, set=settings, budget=budget, **{"dry-run": True})
 
     def _answer(self, command: str, arguments: Sequence[str | None] = (), **options: Any) -> CallToolResult:
         """The document printed by a command; a tool error with the command's message if the command fails."""

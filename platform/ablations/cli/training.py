@@ -5,24 +5,32 @@ import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
+from ablations.cli.budget import AskedBudget
 from ablations.cli.check import refuse_early
-from ablations.cli.options import NOT_FINISHED, WRONG_INPUT, ExecutorName, own_command, print_json
+from ablations.cli.options import ExecutorName
+from ablations.cli.output import NOT_FINISHED, WRONG_INPUT, own_command, print_json
 from ablations.cli.plan import cost_of
 from ablations.errors import AblationsError
+from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
-from ablations.running.executor import Executor
-from ablations.running.on_ray import OnRay
+from ablations.pools.gpus import gpus_here
+from ablations.pools.placed import refuse_idle_devices, threads_of_node
+from ablations.ray.driver_process import DriverProcess
+from ablations.ray.order import runs_at_once, share_of, why_none
+from ablations.ray.ray_site import RaySite
+from ablations.running.ending import all_ended
+from ablations.running.executor import Executor, InCommand
 from ablations.running.on_slurm import OnSlurm
-from ablations.running.on_this_machine import OnThisMachine
+from ablations.running.run_sweep import run_sweep
 from ablations.signals import handled
+from ablations.slurm.limits import check_home_path, check_on_cluster
+from ablations.status.progress import run_rows, to_json
+from ablations.study.expand import Study
 from ablations.terminal.screen import Screen
-
-if TYPE_CHECKING:
-    from ablations.study.expand import Study
+from scalerl.recipe.command import CommandRecipe
 
 NEXT = (("follow", "status --watch"), ("table", "compare"), ("end", "cancel"))
 SEARCH_AT_ONCE = 8
@@ -31,35 +39,33 @@ SEARCH_AT_ONCE = 8
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
-    """The options of a command that trains: `TrainingOptions(executor="slurm", jobs=None, yes=True, ...)`."""
+    """The options of a command that trains: `TrainingOptions(home=home, executor="slurm", jobs=None, ...)`."""
 
+    home: Home
+    budget: AskedBudget | None
     executor: ExecutorName
     jobs: int | None
     yes: bool
     hold: bool = False
     after: str | None = None
     prune: bool = False
+    dry_run: bool
     tracking_uri: str | None
+    as_json: bool
 
 
-def train_runs(
-    study: "Study", started: StartedSweep, *, file: Path, options: TrainingOptions, out: Screen, as_json: bool
-) -> bool:
+def train_runs(study: Study, started: StartedSweep, *, file: Path, options: TrainingOptions, out: Screen) -> bool:
     """Train what a sweep lacks, after the quick checks; Ctrl-C and SIGTERM end the command with NOT_FINISHED.
 
     False if jobs go on without the command; the commands to use in the meantime are then printed.
     """
-    from ablations.running.ending import all_ended
-    from ablations.running.run_sweep import run_sweep
-    from ablations.status.progress import run_rows
-
     where = executor_of(study, started, options, out)
     try:
         # Handle SIGTERM like Ctrl-C, so that no job on this machine outlives the sweep that started it.
         with handled(signal.default_int_handler, signal.SIGTERM):
             missing = {row.variant for row in run_rows(started) if not row.state.state.is_finished}
             recipes = {one.name: one.recipe for one in study.variants if one.name in missing}
-            refuse_early(recipes, out, trains_here=isinstance(where, OnThisMachine))
+            refuse_early(recipes, out, trains_here=options.executor == "local")
             run_sweep(study, started, file=file, executor=where, tracking_uri=options.tracking_uri, console=out)
     except KeyboardInterrupt:
         out.print(where.interrupted)
@@ -67,11 +73,11 @@ def train_runs(
     started = started.reread()  # a search has added its trials
     if not where.outlives_command or all_ended(started, run_rows(started)):
         return True
-    where_next(started, out, as_json)
+    where_next(started, out, options.as_json)
     return False
 
 
-def executor_of(study: "Study", sweep: StartedSweep, options: TrainingOptions, out: Screen) -> Executor:
+def executor_of(study: Study, sweep: StartedSweep, options: TrainingOptions, out: Screen) -> Executor:
     """The place where the options let runs train, checked before anything is written."""
     if options.executor == "slurm":
         return on_slurm(study, sweep, options, out)
@@ -81,27 +87,30 @@ def executor_of(study: "Study", sweep: StartedSweep, options: TrainingOptions, o
     return (on_ray if options.executor == "ray" else on_this_machine)(study, sweep, options.jobs)
 
 
-def on_this_machine(study: "Study", sweep: StartedSweep, jobs: int | None) -> OnThisMachine:
+def on_this_machine(study: Study, sweep: StartedSweep, jobs: int | None) -> InCommand:
     """The executor for this machine, with as many runs at a time as requested, else as many as cores and GPUs allow.
 
     A run gets the GPUs that it can use; a program of the user's gets those of `resources.gpus`, or all.
     """
-    from ablations.pools.gpus import gpus_here
-    from scalerl.recipe.command import CommandRecipe
+    from ablations.pools.local import ThisMachine  # loads submitit, which takes a while
 
     recipe = study.reference.recipe
     of_run = study.resources.num_gpus if isinstance(recipe, CommandRecipe) else recipe.most_gpus
     gpus, most = gpus_here() if of_run else (), (os.cpu_count() or 1) // recipe.total_threads
     if gpus:
         most = min(most, len(gpus) // of_run)
-    return OnThisMachine(threads=recipe.threads, jobs=jobs or max(1, most), gpus=gpus, gpus_of_run=of_run)
+    site = ThisMachine(
+        home=sweep.home,
+        submissions=sweep.folder / "submitit",
+        threads=recipe.threads,
+        gpus=gpus,
+        gpus_of_run=of_run,
+    )
+    return InCommand(site=site, jobs=jobs or max(1, most))
 
 
-def on_slurm(study: "Study", sweep: StartedSweep, options: TrainingOptions, out: Screen) -> OnSlurm:
+def on_slurm(study: Study, sweep: StartedSweep, options: TrainingOptions, out: Screen) -> OnSlurm:
     """The Slurm executor, checked against the cluster before anything is written."""
-    from ablations.pools.placed import refuse_idle_devices, threads_of_node
-    from ablations.slurm.limits import check_home_path, check_on_cluster
-
     check_home_path(sweep.home.path)
     resources, threads = study.resources, threads_of_node(study.reference.recipe, study.resources)
     if options.jobs is not None:
@@ -130,34 +139,29 @@ def on_slurm(study: "Study", sweep: StartedSweep, options: TrainingOptions, out:
     )
 
 
-def on_ray(study: "Study", sweep: StartedSweep, jobs: int | None) -> OnRay:
+def on_ray(study: Study, sweep: StartedSweep, jobs: int | None) -> InCommand:
     """The Ray executor, connected to a cluster and checked against it before anything else is written.
 
     Without `--jobs` as many runs train at a time as fit into the cluster. With `--jobs` Ray is asked for that many, so
     that a cluster that grows by itself does.
     """
-    from ablations.pools.placed import refuse_idle_devices, threads_of_node
-    from ablations.ray.capacity import runs_at_once, why_none
-    from ablations.ray.driver_process import DriverProcess
-    from ablations.ray.order import share_of
-
     recipe, resources = study.reference.recipe, study.resources
     refuse_idle_devices(study.asked, recipe)
     sweep.home.require_writable()
     share = share_of(resources, threads=threads_of_node(recipe, resources))
-    driver = DriverProcess(sweep.folder / "ray" / "driver.log")
+    folder = sweep.folder / "ray"
+    driver = DriverProcess(folder / "driver.log")
     nodes = [node.resources for node in driver.nodes]
     at_once = jobs or resources.at_once or runs_at_once(nodes, share)
     if not at_once:
         raise AblationsError(f"{why_none(nodes, share)}; change `resources:`, or pass --jobs if it grows")
-    return OnRay(share=share, threads=recipe.threads, jobs=at_once, driver=driver)
+    site = RaySite(home=sweep.home, folder=folder, share=share, threads=recipe.threads, driver=driver)
+    return InCommand(site=site, jobs=at_once, holds=True)
 
 
 def where_next(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
     """Print the commands to use while the jobs wait and train."""
     if as_json:
-        from ablations.status.progress import run_rows, to_json
-
         print_json(to_json(sweep.plan, run_rows(sweep)))
         return
     lines = [f"{what:11}{own_command()} {name} {sweep.name} {sweep.home.option}" for what, name in NEXT]

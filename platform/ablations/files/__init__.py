@@ -5,5 +5,6 @@ validation    pydantic's complaints about a file, rewritten as messages that tea
 lookup        the file that `reference: scalerl` or `scale: laptop` means
 trees         dataclasses and arrays saved to one file and read back
 database      URLs of SQLite files
+tail          the last lines of a log
 checked_json  JSON that the platform wrote, with its types checked on reading
 """

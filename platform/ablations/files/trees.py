@@ -14,7 +14,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,11 +27,6 @@ ALIGNED_BYTES = 16
 """Each array starts at a multiple of this."""
 NUMBER_KINDS = "biufc"
 """NumPy's codes for kinds of plain numbers; arrays that hold references are rejected."""
-
-
-@runtime_checkable
-class NamedTupleLike(Protocol):
-    _fields: tuple[str, ...]
 
 
 class NotATree(AblationsError):
@@ -49,7 +44,6 @@ def write_tree(path: Path, value: Any, *, named: Mapping[str, Any] | None = None
 
 
 def tree_bytes(value: Any, *, named: Mapping[str, Any] | None = None) -> bytes:
-    """The content of a tree file."""
     numbers = bytearray()
     tree = _encoded(value, numbers, {id(one): name for name, one in (named or {}).items()})
     buffer = io.BytesIO()
@@ -109,10 +103,10 @@ def _encoded(value: Any, numbers: bytearray, names: Mapping[int, str]) -> Any:
             return {"slice": [value.start, value.stop, value.step]}
         case Mapping():
             return {"mapping": [[inner(key), inner(one)] for key, one in value.items()]}
-        case tuple() if isinstance(value, NamedTupleLike):
+        case tuple() if names_of_fields := getattr(value, "_fields", None):
             return {
                 "class": type(value).__qualname__,
-                "fields": {name: inner(getattr(value, name)) for name in value._fields},
+                "fields": {name: inner(getattr(value, name)) for name in names_of_fields},
             }
         case tuple():
             return {"tuple": [inner(one) for one in value]}

@@ -134,13 +134,9 @@ class Labels:
 
     @property
     def fit_settings(self) -> FitSettings:
-        """Settings for a fit of one of the sweep's curves."""
         options = FitOptions(**self.fit)
         return FitSettings(
             fit_from="auto" if options.cutoff == "auto" else self.fit_from_gpu_hours,
             fit_to=self.fit_to_gpu_hours,
-            r0=options.r0,
-            loss=options.loss,
-            ceiling=options.ceiling,
-            task=options.task,
+            **options.model_dump(exclude={"cutoff"}),
         )

@@ -58,7 +58,6 @@ class Plan(Labels):
             raise AblationsError(f"{path}: not a plan ({error}); the keys of a plan are {keys}") from error
 
     def write(self, path: Path) -> None:
-        """Write the plan atomically."""
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(asdict(self), indent=1).encode())
 

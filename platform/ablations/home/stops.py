@@ -54,10 +54,6 @@ class Stopped:
     """Budget at the decision; under another budget or `stop` block the run is judged again."""
     stop: dict[str, Any]
 
-    def is_under(self, plan: Plan) -> bool:
-        """True if the plan still has the budget and rules of this decision."""
-        return self.budget_gpu_hours == plan.budget_gpu_hours and self.stop == plan.stop
-
     def text(self, plan: Labels) -> str:
         """The decision as text: the rule, the value it measured, and the number of evaluations read."""
         budget = plan.hours_text(self.budget_gpu_hours)
@@ -97,7 +93,8 @@ def read_stops(folder: Path, plan: Plan) -> dict[str, Stopped]:
             f"{path}: not a list of stopped runs ({error}). Delete the file to let `platform sweep` judge the runs "
             "again"
         ) from error
-    return {stopped.run: stopped for stopped in stops if stopped.is_under(plan)}
+    now = (plan.budget_gpu_hours, plan.stop)
+    return {stopped.run: stopped for stopped in stops if (stopped.budget_gpu_hours, stopped.stop) == now}
 
 
 def write_stops(folder: Path, stops: Iterable[Stopped]) -> None:

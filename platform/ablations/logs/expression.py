@@ -53,11 +53,6 @@ class Call:
 Expression = Constant | ColumnOf | Call
 
 
-def cumulated(values: np.ndarray) -> np.ndarray:
-    """The sum of all values so far; a missing value adds nothing."""
-    return np.nancumsum(values)
-
-
 def increases(values: np.ndarray) -> np.ndarray:
     """The increase since the value before, the first since 0; missing where the value is, so `cumsum(diff(x))` is x."""
     found = np.full(values.shape, np.nan)
@@ -93,7 +88,7 @@ OPERATORS: dict[str, Callable[..., np.ndarray]] = {
 COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")
 """Comparison signs in the order of the search, longer ones first."""
 FUNCTIONS: dict[str, tuple[Callable[..., np.ndarray], int, int]] = {
-    "cumsum": (cumulated, 1, 1),
+    "cumsum": (np.nancumsum, 1, 1),
     "diff": (increases, 1, 1),
     "min": (np.minimum, 2, 2),
     "max": (np.maximum, 2, 2),
@@ -165,15 +160,15 @@ class _Parser:
         return found
 
     def _sum(self) -> Expression:
-        found = self._product()
-        while sign := self._operator("+", "-"):
-            found = Call(name=sign, arguments=(found, self._product()))
-        return found
+        return self._chain(self._product, "+", "-")
 
     def _product(self) -> Expression:
-        found = self._factor()
-        while sign := self._operator("*", "/"):
-            found = Call(name=sign, arguments=(found, self._factor()))
+        return self._chain(self._factor, "*", "/")
+
+    def _chain(self, part: Callable[[], Expression], *signs: str) -> Expression:
+        found = part()
+        while sign := self._operator(*signs):
+            found = Call(name=sign, arguments=(found, part()))
         return found
 
     def _factor(self) -> Expression:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +153,17 @@ def decoded_records(path: Path, records: Iterable[bytes], decode: Callable[[byte
 
 def unreadable(path: Path, error: OSError) -> FileError:
     return Place(source=str(path)).error(f"cannot be read ({error.strerror or error})", "name a readable file")
+
+
+def extra(module: str, *, package: str, reads: str) -> Any:
+    """The module; raises AblationsError with the pip command if its package is not installed, or does not start."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name and module.startswith(error.name):
+            why = "which is not installed"
+        else:
+            why = f"which cannot be imported ({error})"
+        raise AblationsError(
+            f"{reads} is read with the library {package}, {why}; run `pip install {package}`"
+        ) from error

@@ -91,7 +91,7 @@ class LogMeaning:
             return parse(self.compute, columns, option="--compute")
         preset = self.preset
         assert preset is not None, "checked before"
-        seconds = preset.second_columns(columns)
+        seconds = [name for name in preset.seconds if name in columns]
         if not seconds:
             raise AblationsError(
                 f"--log {preset.name}: no column {' or '.join(preset.seconds)} with the time of a step; name the "

@@ -39,11 +39,6 @@ class Preset:
         found += summands[1:] and summands
         return [column for column in dict.fromkeys(found) if column not in others]
 
-    def second_columns(self, columns: Iterable[str]) -> list[str]:
-        """The columns whose sum is the time of a step."""
-        columns = set(columns)
-        return [name for name in self.seconds if name in columns]
-
 
 def _named(name: str, columns: Iterable[str]) -> list[str]:
     """The columns that match a name, also as MLflow gets it, which allows no `@`."""

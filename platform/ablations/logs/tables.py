@@ -6,9 +6,8 @@ from typing import Any
 
 from ablations.errors import Place
 from ablations.fit.table_file import read_table
-from ablations.logs.extras import extra
 from ablations.logs.json_logs import STEPS
-from ablations.logs.log import HALF_WRITTEN, Log, unreadable
+from ablations.logs.log import HALF_WRITTEN, Log, extra, unreadable
 from ablations.logs.rows import log_of_rows
 
 TABLE_STEPS = (*STEPS, "Step")

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ablations.errors import AblationsError
-from ablations.logs.extras import extra
-from ablations.logs.log import HALF_WRITTEN, Log, content_of, damage_error, decoded_records
+from ablations.logs.log import HALF_WRITTEN, Log, content_of, damage_error, decoded_records, extra
 from ablations.logs.rows import log_of_rows
 
 LENGTH_FIELD, CHECKSUM = 8, 4

@@ -20,7 +20,8 @@ def read_trackio(path: Path) -> list[Log]:
                 raise place.error("not a Trackio database", "name a file <project>.db of Trackio's folder")
             run = "run_id" if "run_id" in names else "run_name"
             found = database.execute(f"SELECT {run}, run_name, step, metrics FROM metrics ORDER BY id").fetchall()
-            configs = dict(database.execute(f"SELECT {run}, config FROM configs")) if _has_configs(database) else {}
+            tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
+            configs = dict(database.execute(f"SELECT {run}, config FROM configs")) if "configs" in tables else {}
     except sqlite3.Error as error:
         raise place.error(f"cannot be read ({error})", "name a file <project>.db of Trackio's folder") from None
     if not found:
@@ -41,7 +42,3 @@ def read_trackio(path: Path) -> list[Log]:
         )
         for run_id, of_run in rows.items()
     ]
-
-
-def _has_configs(database: sqlite3.Connection) -> bool:
-    return bool(database.execute("SELECT 1 FROM sqlite_master WHERE name = 'configs'").fetchall())

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ablations.errors import Place
-from ablations.logs.extras import extra
-from ablations.logs.log import HALF_WRITTEN, Log, content_of, damage_error, decoded_records
+from ablations.logs.log import HALF_WRITTEN, Log, content_of, damage_error, decoded_records, extra
 from ablations.logs.rows import flat, log_of_rows
 
 BEGINNING = b":W&B"

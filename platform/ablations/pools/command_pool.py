@@ -103,7 +103,6 @@ class CommandPool:
 
     @property
     def where(self) -> str:
-        """The place and the number of runs at a time."""
         return f", {self.jobs} at a time{self.site.name}, in {self.home.path}"
 
     def add(self, run_id: str, budget_gpu_hours: float) -> None:
@@ -125,7 +124,6 @@ class CommandPool:
         self.site.ask_to_stop(run_id)
 
     def is_busy(self, run_id: str) -> bool:
-        """True if a run waits or trains here."""
         return run_id in self._waiting or run_id in self._running
 
     def work(self) -> Generator[Ended | Tick, None, None]:

@@ -35,7 +35,6 @@ class LocalJob:
     """False: a process here is not lost with its machine."""
 
     def done(self) -> bool:
-        """True once the process has ended."""
         return self.process.done()
 
 
@@ -60,7 +59,6 @@ class ThisMachine:
         return ""
 
     def start(self, run_id: str, budget_gpu_hours: float) -> LocalJob:
-        """Start a process that trains a run to the budget."""
         self._jobs = [job for job in self._jobs if not job.done()]
         gpus = dealt(self.gpus, self.gpus_of_run, [gpu for job in self._jobs for gpu in job.gpus])
         folder = self.submissions / f"{time.strftime('%Y%m%d-%H%M%S')}-{run_id}-{uuid.uuid4().hex[:6]}"

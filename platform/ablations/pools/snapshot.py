@@ -19,7 +19,8 @@ PACKAGES = {"ablations": Path(__file__).parents[1], "scalerl": Path(scalerl.__pa
 
 def take_snapshot(home: Home) -> Path:
     """The folder to put first in the PYTHONPATH of jobs; created unless one with the same code exists."""
-    files = sorted(path for root in PACKAGES.values() for path in root.rglob("*") if is_code(path))
+    found = (path for root in PACKAGES.values() for path in root.rglob("*"))
+    files = sorted(path for path in found if path.is_file() and "__pycache__" not in path.parts)
     digest = hashlib.sha256()
     for path in files:
         digest.update(str(path).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
@@ -31,8 +32,3 @@ def take_snapshot(home: Home) -> Path:
                 shutil.copytree(root, partial / name, ignore=shutil.ignore_patterns("__pycache__"))
             (partial / VERSION_FILE).write_text(code_version())
     return folder
-
-
-def is_code(path: Path) -> bool:
-    """True if a file is source code and not a compiled one."""
-    return path.is_file() and "__pycache__" not in path.parts

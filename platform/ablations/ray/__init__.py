@@ -1,7 +1,6 @@
 """Trains runs on a Ray cluster, which starts our processes and is asked for nothing else. A map of the room:
 
-order           what one attempt at a run asks of the cluster, and what its nodes need to know
-capacity        how many runs fit into a cluster at a time
+order           what one attempt at a run asks of the cluster, how many runs fit, and what its nodes need to know
 ray_site        starts the runs of a sweep on a cluster
 driver_process  the command's side of Ray's driver, which is a process of its own
 driver          the program of that process: the only file that imports Ray

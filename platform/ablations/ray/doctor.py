@@ -15,13 +15,14 @@ from typing import Any
 from filelock import FileLock
 
 from ablations.errors import AblationsError
+from ablations.files.tail import tail
 from ablations.home.home import Home
 from ablations.pools.snapshot import take_snapshot
 from ablations.ray.driver_process import DriverProcess, RayError, RayNode
 from ablations.slurm.doctor.here import check_engine_versions, check_here
 from ablations.slurm.doctor.node import check_code, check_folder, check_locks, check_tmp
 from ablations.slurm.doctor.probe import look_at_engines, look_at_modules, python_version
-from ablations.slurm.doctor.probe_job import remove
+from ablations.slurm.doctor.probe_job import NUM_JOB_LOG_LINES, remove
 from ablations.text import counted
 from scalerl.checks.finding import Finding, judged
 
@@ -63,7 +64,6 @@ def examine_ray(home: Home, tracking_uri: str, say: Callable[[str], None]) -> Ge
 
 
 def cluster_finding(driver: DriverProcess) -> Finding:
-    """The size of the cluster."""
     nodes = driver.nodes
     sums = {name: sum(node.resources.get(name, 0.0) for node in nodes) for name in ("CPU", "GPU")}
     amounts = ", ".join(counted(int(number), name) for name, number in sums.items() if number)
@@ -110,11 +110,10 @@ def check_ray_node(
 
 def no_report_finding(part: str, folder: Path, why: str) -> Finding:
     """The finding for a node whose probe sent no report."""
-    log = folder / "job.log"
-    lines = log.read_text(errors="replace").splitlines()[-8:] if log.exists() else []
     found, _, remedy = (why or f"no report within {REPORT_LIMIT_S:g} s").partition("; ")
     remedy = remedy or "Ray's workers must find Python and the packages of the project, as here"
-    return Finding(part=part, check="probe", level="error", found=found, remedy=remedy, log=tuple(lines))
+    log = tuple(tail(folder / "job.log", NUM_JOB_LOG_LINES))
+    return Finding(part=part, check="probe", level="error", found=found, remedy=remedy, log=log)
 
 
 def check_version(part: str, report: dict[str, Any]) -> Finding:

@@ -246,7 +246,6 @@ def knock(address: str) -> None:
 
 
 def main() -> None:
-    """Connect, serve, end."""
     driver = Driver(reports=os.dup(1))
     os.dup2(2, 1)  # whatever Ray prints goes to the log
     try:

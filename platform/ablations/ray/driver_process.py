@@ -38,7 +38,6 @@ class RayJob:
     ended: threading.Event = field(default_factory=threading.Event)
 
     def done(self) -> bool:
-        """True once the attempt is over."""
         return self.ended.is_set()
 
 
@@ -56,8 +55,9 @@ class DriverProcess:
     """A driver that is connected to a cluster: `DriverProcess(log).nodes`."""
 
     def __init__(self, log: Path) -> None:
-        """Start a driver whose output goes to `log`; raises RayError if there is no cluster."""
-        require_ray()
+        """Start a driver whose output goes to `log`; raises RayError if there is no Ray or no cluster."""
+        if find_spec("ray") is None:
+            raise RayError("Ray is not installed here; install it with `pip install 'ablations[ray]'`")
         self.log, self._lock = log, threading.Lock()
         self._jobs: dict[str, RayJob] = {}
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -88,12 +88,10 @@ class DriverProcess:
 
     @property
     def address(self) -> str:
-        """The address of the cluster."""
         return self._said["address"]
 
     @property
     def is_there(self) -> bool:
-        """True while the driver lives."""
         return self._process.poll() is None
 
     def start(self, attempt: Path) -> RayJob:
@@ -105,7 +103,6 @@ class DriverProcess:
         return self._begin(folder, {"examine": str(folder), "node": node.id})
 
     def stop(self, job: RayJob) -> None:
-        """Ask the run of an attempt to stop."""
         self._order({"stop": str(job.attempt)})
 
     def close(self) -> None:
@@ -153,9 +150,3 @@ class DriverProcess:
         for job in jobs:
             job.why, job.is_lost = f"Ray's driver has ended; its output is in {self.log}", True
             job.ended.set()
-
-
-def require_ray() -> None:
-    """Raise RayError unless Ray is installed."""
-    if find_spec("ray") is None:
-        raise RayError("Ray is not installed here; install it with `pip install 'ablations[ray]'`")

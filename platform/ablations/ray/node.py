@@ -33,7 +33,8 @@ def run_part(attempt: Path, node: int, host: str) -> str:
     # Ray names the GPUs of a worker, but may leave all of them visible to one that asked for none.
     gpus = {} if order.share.gpus else {VISIBLE_GPUS: ""}
     environment = ordinary_environment(os.environ, order.snapshot) | threads | gpus
-    program = ["-P", "-m", "ablations.ray.job", str(attempt), str(node), host, str(niceness_of_daemon())]
+    niceness = os.getpriority(os.PRIO_PROCESS, int(os.environ[RAYLET]))
+    program = ["-P", "-m", "ablations.ray.job", str(attempt), str(node), host, str(niceness)]
     return run_python(program, environment, order.directory, node_log(attempt, node))
 
 
@@ -78,8 +79,3 @@ def ordinary_environment(variables: Mapping[str, str], snapshot: Path) -> dict[s
     """The worker's environment with the code of the snapshot, and without what is Ray's."""
     kept = {name: text for name, text in variables.items() if not name.startswith("RAY_") and name not in OF_RAY}
     return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, [str(snapshot), variables.get("PYTHONPATH")]))}
-
-
-def niceness_of_daemon() -> int:
-    """Niceness of the daemon that has started this worker."""
-    return os.getpriority(os.PRIO_PROCESS, int(os.environ[RAYLET]))

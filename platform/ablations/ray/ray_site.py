@@ -7,10 +7,12 @@ import os
 import time
 import uuid
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from ablations.home.home import Home
 from ablations.home.state import ask_to_stop
+from ablations.pools.snapshot import take_snapshot
 from ablations.ray.driver_process import DriverProcess, RayJob
 from ablations.ray.order import NodeShare, RayOrder
 
@@ -22,8 +24,6 @@ class RaySite:
     home: Home
     folder: Path
     """The folder of the sweep for what belongs to Ray: one folder per attempt, and the driver's output."""
-    snapshot: Path
-    """The folder of the code."""
     share: NodeShare
     threads: int
     driver: DriverProcess
@@ -31,9 +31,13 @@ class RaySite:
     _jobs: dict[str, RayJob] = field(default_factory=dict)
     """The last job of each run."""
 
+    @cached_property
+    def snapshot(self) -> Path:
+        """The folder of the code, which is that of the first start."""
+        return take_snapshot(self.home)
+
     @property
     def name(self) -> str:
-        """The cluster."""
         return f" on Ray at {self.driver.address}"
 
     def start(self, run_id: str, budget_gpu_hours: float) -> RayJob:

@@ -1,18 +1,20 @@
 """The place where a sweep's runs train, as `run_sweep` sees it: this machine, Slurm or a Ray cluster."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.console import Console
 
 from ablations.home.started_sweep import StartedSweep
+from ablations.pools.command_pool import CommandPool, Site
 from ablations.pools.pool import Pool
 from ablations.running.train_missing import train_missing
 from ablations.study.expand import Study
 
 
 class Executor(ABC):
-    """The place of training: `OnThisMachine(threads=1, jobs=2)`, `OnSlurm(resources=resources, ...)` or `OnRay`.
+    """The place of training: `InCommand(site=site, jobs=2)` or `OnSlurm(resources=resources, ...)`.
 
     Unless a place says otherwise, its runs stop when the command ends, and cost nothing that the user must confirm.
     """
@@ -34,3 +36,23 @@ class Executor(ABC):
     def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
         """Train the runs that have not reached the budget, or hand them to jobs that need no command."""
         train_missing(study, sweep, self.pool(sweep, console), tracking_uri, console)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InCommand(Executor):
+    """This machine or a Ray cluster, at most `jobs` runs at a time, for as long as the command lives."""
+
+    site: Site
+    jobs: int
+    holds: bool = False
+    """Start no more runs after equal failures in a row."""
+
+    def pool(self, sweep: StartedSweep, console: Console) -> CommandPool:
+        return CommandPool(
+            home=sweep.home,
+            site=self.site,
+            jobs=self.jobs,
+            cancelled=sweep.cancellation,
+            holds=self.holds,
+            say=console.print,
+        )

@@ -12,6 +12,7 @@ from rich.console import Console
 from ablations.home.started_sweep import StartedSweep
 from ablations.running.ending import all_ended
 from ablations.running.executor import Executor
+from ablations.running.reconcile import cancel_held, num_missing, prune
 from ablations.status.live import say
 from ablations.status.progress import run_rows
 from ablations.status.table import summary
@@ -30,9 +31,7 @@ class OnSlurm(Executor):
 
     resources: Resources
     threads: int
-    """Processors of a run if the resources do not set them."""
     jobs: int
-    """Number of runs that a search keeps in flight."""
     hold: bool = False
     after: str | None = None
     prune: bool = False
@@ -46,14 +45,11 @@ class OnSlurm(Executor):
     )
 
     def ask(self, sweep: StartedSweep, num_to_come: int = 0) -> None:
-        from ablations.running.reconcile import num_missing
-
         if num_jobs := num_missing(sweep) + num_to_come:
             self.agree(num_jobs)
 
     def pool(self, sweep: StartedSweep, console: Console) -> "SlurmPool":
         """The pool that submits the sweep's runs, after interrupted submissions and held jobs are cleared."""
-        from ablations.running.reconcile import cancel_held, prune
         from ablations.slurm.pool import SlurmPool, forget_interrupted
 
         for name in forget_interrupted(sweep.home, sweep.name):

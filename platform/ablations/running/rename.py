@@ -15,6 +15,7 @@ from ablations.home.home import check_sweep_name
 from ablations.home.started_sweep import StartedSweep
 from ablations.running.ending import refuse_while_going
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
+from ablations.tracking.mlflow_experiment import failures_of_mlflow, rename_experiment, set_up_client, short_reason
 from scalerl.durable import sync_file
 from scalerl.run.run_folder import write_atomically
 
@@ -67,7 +68,6 @@ def _rename_in_mlflow(sweep: StartedSweep, name: str) -> str:
     uri = ledger.tracking_uri or default_tracking_uri(sweep.home)
     if uri == default_tracking_uri(sweep.home) and not (sweep.home.path / "mlflow.db").exists():
         return ""
-    from ablations.tracking.mlflow_experiment import failures_of_mlflow, rename_experiment, set_up_client, short_reason
 
     set_up_client()
     try:

@@ -15,6 +15,7 @@ from ablations.home.declared import Declaration, declare
 from ablations.home.notifications import require_address
 from ablations.home.started_sweep import StartedSweep
 from ablations.running.executor import Executor
+from ablations.search.loop import prepare_search, resume, train_trials
 from ablations.status.live import say
 from ablations.study.expand import Study
 
@@ -48,8 +49,6 @@ def run_search(
     study: Study, sweep: StartedSweep, file: Path, executor: Executor, tracking_uri: str | None, console: Console
 ) -> None:
     """Run a search, which adds its trials to the plan while it trains."""
-    from ablations.search.loop import prepare_search, resume, train_trials  # few sweeps are searches
-
     search = resume(study, sweep)
     executor.ask(search.sweep, search.record.num_to_come * len(study.sweep.seeds))
     prepare_search(search)

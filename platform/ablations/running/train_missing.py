@@ -41,11 +41,6 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
         rows = run_rows(sweep)
         notifier.look(sweep, rows, now=True)
         say(console, f"{sweep.name}: {summary(sweep.plan, rows)}")
-    say_decisions(sweep, console)
-    tracker.finish(console)
-
-
-def say_decisions(sweep: StartedSweep, console: Console) -> None:
-    """Print the stopped runs with the reasons; nothing if the sweep has no `stop` block."""
-    if sweep.plan.stop is not None:
+    if sweep.plan.stop is not None:  # the stopped runs with the reasons
         console.print(status_table(sweep.plan, run_rows(sweep)))
+    tracker.finish(console)

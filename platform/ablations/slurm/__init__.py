@@ -3,14 +3,12 @@
 commands                    Slurm's own commands, which no other file runs
 limits                      checks that this cluster has what a job requests
 cost                        the maximum cost of a submission
-submissions                 records of submissions, written before sbatch is called
+submissions                 records of submissions, written before sbatch is called, and what their jobs printed
 batch_script                the options and first lines of a batch script
 whether_to_submit           decides which runs get a new job
 pool                        turns runs into job arrays, through submitit
 job                         trains one run inside a job; saves a checkpoint when Slurm wants the node back
-requeue_before_time_limit   requeues a job that reaches its time limit
 hold, hold_trap.sh          hold the waiting jobs after three equal failures
-job_logs                    Slurm's output about a job
 queue_cache                 Slurm's answers about jobs, refreshed at most once in ten seconds
 states                      the state of a run, from its own files and from Slurm
 doctor/                     checks whether a cluster can run sweeps

@@ -7,7 +7,7 @@ from typing import Any
 from ablations.home.home import Home
 from ablations.pools.job import THREAD_VARIABLES
 from ablations.slurm.hold import trap_lines
-from ablations.slurm.requeue_before_time_limit import signal_before_limit_s
+from ablations.slurm.job import signal_before_limit_s
 from ablations.slurm.submissions import Submission
 from ablations.study.resources import Resources
 

@@ -109,7 +109,6 @@ def missing() -> tuple[str, ...]:
 
 
 def run_command(*command: str, limit_s: float = COMMAND_LIMIT_S) -> str:
-    """Run a command and return its output."""
     try:
         done = subprocess.run(
             command, env=outside_of_jobs(os.environ), capture_output=True, text=True, timeout=limit_s, check=False
@@ -187,7 +186,6 @@ def send_signal(job: str, signal: str) -> None:
 
 
 def requeue(job: str) -> None:
-    """Requeue a running job."""
     run_command("scontrol", "requeue", job)
 
 

@@ -46,7 +46,6 @@ class SubmissionPlan:
 
     @property
     def needs_confirmation(self) -> bool:
-        """True if the user must confirm before submission."""
         return self.device_hours > self.resources.confirm_above_device_hours
 
     def text(self) -> str:
@@ -64,7 +63,6 @@ class SubmissionPlan:
         return "\n".join(lines)
 
     def question(self) -> str:
-        """The question to ask if `needs_confirmation`."""
         most = self._amount(self.resources.confirm_above_device_hours)
         return (
             f"at most {self._amount(self.device_hours)}, above resources.confirm_above_device_hours ({most}); submit?"

@@ -20,8 +20,7 @@ from ablations.home.home import Home
 from ablations.home.state import State
 from ablations.pools.equal_failures import EQUAL_FAILURES, equal_failures, held_because
 from ablations.slurm import commands
-from ablations.slurm.job_logs import OUT_OF_MEMORY, log_folder
-from ablations.slurm.submissions import Submission, read_submissions
+from ablations.slurm.submissions import OUT_OF_MEMORY, Submission, log_folder, read_submissions
 from scalerl.run.run_folder import write_atomically
 
 NEVER_BEGAN = "their jobs ended before training began; for the reason, run `platform logs`"

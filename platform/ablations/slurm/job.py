@@ -13,6 +13,7 @@ srun and the batch script, nobody else would end the job, so the agents requeue 
 
 import os
 import re
+import signal
 import socket
 import sys
 import time
@@ -20,6 +21,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 
 from ablations.errors import AblationsError
 from ablations.home.home import Home
@@ -29,10 +31,57 @@ from ablations.home.state import RunState, State, read_state
 from ablations.pools.job import attend_run, let_agents_go, train_run
 from ablations.slurm import commands
 from ablations.slurm.hold import hold_after_failure, read_hold
-from ablations.slurm.requeue_before_time_limit import TimeLimit, is_stuck, requeue_this_job
 from ablations.slurm.states import SlurmStates
 from scalerl.cluster.node_of_run import NodeOfRun
 from scalerl.run.run_folder import RunFolder
+
+SIGNAL_BEFORE_LIMIT_S = 120
+"""Seconds before the limit of a long job at which Slurm sends the signal; a checkpoint must fit into them."""
+ASK_AGAIN_S = 5.0
+"""Seconds between attempts while the controller does not answer."""
+
+
+def signal_before_limit_s(limit_min: int) -> int:
+    """Seconds before the time limit at which Slurm sends the signal; a short job trains for half of its time."""
+    return min(SIGNAL_BEFORE_LIMIT_S, limit_min * 60 // 2)
+
+
+@dataclass
+class TimeLimit:
+    """The time limit of this process's job."""
+
+    is_near: bool = False
+    """True once Slurm has sent its signal."""
+
+    def watch(self) -> None:
+        """Let the signal end the training from now on; the training saves its checkpoint first.
+
+        Replaces submitit's handler, which would requeue the job before the checkpoint is saved.
+        """
+        signal.signal(signal.SIGUSR2, self._stop_training)
+
+    def _stop_training(self, _: int, __: FrameType | None) -> None:
+        self.is_near = True
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def is_stuck(*, num_steps: int, num_restarts: int) -> bool:
+    """True if two jobs in a row reached their time limit without a step; a third would do no better."""
+    return num_steps == 0 and num_restarts > 0
+
+
+def requeue_this_job(job: str, limit_s: float) -> None:
+    """Requeue the job of this process; Slurm ends the process in the meantime.
+
+    Returns after `limit_s` if the controller does not answer for so long.
+    """
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        with suppress(commands.SlurmSilent):
+            commands.requeue(job)
+            time.sleep(limit_s)
+        time.sleep(ASK_AGAIN_S)
+
 
 WAIT_FOR_THE_END_S = 300.0
 """Seconds that a job waits for Slurm to end it before it exits by itself; longer than any reasonable grace period."""

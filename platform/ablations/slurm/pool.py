@@ -28,9 +28,8 @@ from ablations.slurm.commands import SlurmError, SlurmSilent
 from ablations.slurm.cost import most_tasks
 from ablations.slurm.hold import Hold, read_hold, trap_folder
 from ablations.slurm.job import SlurmJob
-from ablations.slurm.job_logs import log_folder
 from ablations.slurm.states import SlurmStates
-from ablations.slurm.submissions import Submission, new_submission, read_submissions
+from ablations.slurm.submissions import Submission, log_folder, new_submission, read_submissions
 from ablations.slurm.whether_to_submit import Submit, action
 from ablations.study.resources import Resources
 from ablations.text import counted
@@ -72,7 +71,6 @@ class SlurmPool:
 
     @property
     def where(self) -> str:
-        """The place, to follow "3 runs to train"."""
         where = f"partition {self.resources.partition}" if self.resources.partition else "the default partition"
         return f" as jobs on {where}, in {self.home.path}"
 
@@ -88,7 +86,6 @@ class SlurmPool:
         self._cancel_stopped()
 
     def is_busy(self, run_id: str) -> bool:
-        """True if a run is added or has a job."""
         return run_id in self._waiting or run_id in self._submitted
 
     def work(self) -> Generator[Ended | Tick, None, None]:
@@ -123,7 +120,8 @@ class SlurmPool:
         if not self._to_cancel:
             return
         with suppress(SlurmSilent):
-            commands.cancel_jobs(SlurmStates(self.home).jobs(self._to_cancel))
+            states = SlurmStates(self.home)
+            commands.cancel_jobs(job.id for run_id in self._to_cancel for _, job in states.in_queue(run_id))
             self._to_cancel.clear()
 
     def _reap(self) -> list[Ended]:
@@ -131,7 +129,7 @@ class SlurmPool:
         states, short = SlurmStates(self.home), []
         for run_id, budget_gpu_hours in list(self._submitted.items()):
             is_done = read_state(self.home.run(run_id), budget_gpu_hours).state.is_finished
-            if not is_done and states.is_in_queue(run_id):
+            if not is_done and states.in_queue(run_id):
                 continue
             del self._submitted[run_id]
             if not is_done and run_id not in self._stopping and run_id not in self.cancelled:
@@ -166,17 +164,15 @@ class SlurmPool:
                     self._submitted |= dict.fromkeys(chunk, budget)
                     for run_id in chunk:
                         del self._waiting[run_id]
-                    self._cancel_again(submitted[-1])
+                    # `platform cancel` could not see these jobs until sbatch had answered.
+                    tasks = submitted[-1].task_ids().items()
+                    commands.cancel_jobs(job for run_id, job in tasks if run_id in self.cancelled)
             return submitted
-
-    def _cancel_again(self, submission: Submission) -> None:
-        """Cancel jobs that `platform cancel` could not see yet, because sbatch had not answered."""
-        commands.cancel_jobs(job for run_id, job in submission.task_ids().items() if run_id in self.cancelled)
 
     def _groups(self) -> dict[tuple[float, tuple[str, ...]], list[str]]:
         """The runs that need a job, by budget and by the jobs that must end first; drops runs that are done."""
         states = SlurmStates(self.home)
-        if any(states.is_in_queue(run_id) for run_id in self._waiting):
+        if any(states.in_queue(run_id) for run_id in self._waiting):
             states = SlurmStates(self.home, fresh=True)  # a job may have ended in the last seconds
         groups: dict[tuple[float, tuple[str, ...]], list[str]] = {}
         for run_id, budget in list(self._waiting.items()):

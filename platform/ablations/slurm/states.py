@@ -5,16 +5,14 @@ the rest: which jobs wait and why, which were ended from outside, and which are 
 """
 
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 
 from ablations.home.home import Home
 from ablations.home.state import RunState, State
 from ablations.slurm.commands import GONE, Job
 from ablations.slurm.hold import read_hold
-from ablations.slurm.job_logs import logs_of_job, tells_of_memory
 from ablations.slurm.queue_cache import JobKey, QueueAnswer, queue_answer
-from ablations.slurm.submissions import Submission, all_submissions
+from ablations.slurm.submissions import Submission, all_submissions, logs_of_job, tells_of_memory
 
 ENDINGS: dict[str, tuple[State, str]] = {
     "TIMEOUT": (State.TIMED_OUT, "reached the time limit before saving a checkpoint; raise resources.time_min"),
@@ -55,9 +53,11 @@ class SlurmStates:
         if job.waits and has_begun and own.heartbeat > self._answer.asked:
             job = replace(job, state="RUNNING", reason="")  # the job began after the query
         found = in_slurm(own, job, has_begun=has_begun)
-        if job.state == "FAILED" and not found.state.is_finished and own.state != State.FAILED:
-            # Without control groups Slurm ends a job for its memory and reports that only in the job's log.
-            found = self._explained(found, job, submission, run_id)
+        is_unexplained = job.state == "FAILED" and not found.state.is_finished and own.state != State.FAILED
+        # Without control groups Slurm ends a job for its memory and reports that only in the job's log.
+        if is_unexplained and tells_of_memory(logs_of_job(self._home, submission, run_id)):
+            state, meaning = ENDINGS["OUT_OF_MEMORY"]
+            found = replace(found, state=state, message=f"job {job.id}: {meaning}", pid=None)
         if self._answer.problem and not job.has_ended:
             asked = time.strftime("%H:%M", time.localtime(self._answer.asked))
             said = f"{found.message}; " if found.message else ""
@@ -67,23 +67,9 @@ class SlurmStates:
             return replace(found, message=f"{found.message}; held because {hold}")
         return found
 
-    def _explained(self, found: RunState, job: Job, submission: Submission, run_id: str) -> RunState:
-        if tells_of_memory(logs_of_job(self._home, submission, run_id)):
-            state, meaning = ENDINGS["OUT_OF_MEMORY"]
-            return replace(found, state=state, message=f"job {job.id}: {meaning}", pid=None)
-        return found
-
-    def is_in_queue(self, run_id: str) -> bool:
-        """True if a job of this run waits or runs."""
-        return bool(self.in_queue(run_id))
-
     def submission(self, run_id: str) -> Submission | None:
         """The last submission of a run."""
         return self._jobs[run_id][0][0] if run_id in self._jobs else None
-
-    def jobs(self, run_ids: Iterable[str]) -> list[str]:
-        """Slurm's ids of all waiting and running jobs of these runs."""
-        return [job.id for run_id in run_ids for _, job in self.in_queue(run_id)]
 
     def waiting_jobs(self, submission: Submission) -> dict[str, str]:
         """Slurm's ids of the waiting jobs of a submission, by run."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ablations.errors import AblationsError
+from ablations.files.tail import tail
 from ablations.home.home import Home
 from scalerl.run.run_folder import write_atomically
 
@@ -47,7 +48,6 @@ class Submission:
         return {run: f"{self.job}_{task}" for task, run in enumerate(self.runs)}
 
     def write(self, home: Home) -> None:
-        """Write the record atomically."""
         path = folder(home, self.sweep) / f"{self.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(asdict(self), indent=1).encode())
@@ -104,3 +104,23 @@ def _read_all(paths: Iterable[Path]) -> Iterator[Submission]:
                 f"{path}: not a record of a submission ({error}). End its jobs with `scancel --me --name={path.stem}`, "
                 "delete the file, and resubmit with `platform sweep FILE`"
             ) from error
+
+
+OUT_OF_MEMORY = ("exceeded memory limit", "oom-kill", "oom_kill", "Out Of Memory")
+"""Messages of Slurm's daemon when it ends a job for its memory, whatever state the job then has."""
+
+
+def logs_of_job(home: Home, submission: Submission, run_id: str) -> list[Path]:
+    """The output files of a run's job: `17_3_0_log.err` for task 3 of an array, `17_0_log.err` for a job."""
+    job, folder = submission.task_ids().get(run_id), log_folder(home, submission)
+    return [] if job is None else [*folder.glob(f"{job}_*_log.out"), *folder.glob(f"{job}_*_log.err")]
+
+
+def log_folder(home: Home, submission: Submission) -> Path:
+    """The folder for submitit's files of a submission and the output of its jobs."""
+    return home.sweep(submission.sweep) / "submitit" / submission.name
+
+
+def tells_of_memory(logs: list[Path]) -> bool:
+    """True if a job was ended for using more memory than requested."""
+    return any(word in line for path in logs for line in tail(path) for word in OUT_OF_MEMORY)

@@ -5,11 +5,9 @@ progress   every run of a sweep, from the run folders and Slurm
 remarked   remarks on the runs of a sweep as they are now
 rows       one run of a sweep, and sums over all of them
 table      the table of `platform status`
-units      the processes of runs on the wall clock
 live       the table while a sweep runs
 notifier   tells a webhook while a command watches
 time_left  when runs will end
 failures   failed runs by cause
-run_logs   what runs printed
-follow_log  what runs print, as they print it
+run_logs   what runs printed, and print
 """

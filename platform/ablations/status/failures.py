@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ablations.files.tail import tail
 from ablations.home.home import Home
 from ablations.home.state import State
 from ablations.status.rows import RunRow
-from ablations.status.run_logs import job_logs, modified, tail
+from ablations.status.run_logs import job_logs, modified
 from ablations.text import cause
 
 NUM_TRACE_LINES = 8

@@ -52,7 +52,6 @@ def is_still_going(sweep: StartedSweep, rows: list[RunRow]) -> bool:
 def to_json(
     plan: Plan, rows: list[RunRow], failures: Sequence[Failure] = (), remarks: "Sequence[Remark]" = ()
 ) -> dict[str, Any]:
-    """Plain data for scripts."""
     return {
         "sweep": plan.sweep,
         "budget_gpu_hours": plan.budget_gpu_hours,

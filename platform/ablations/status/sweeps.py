@@ -60,7 +60,6 @@ class SweepLine:
         return ", ".join([f"{self.states.get(State.DONE, 0)} of {self.runs} done", *others])
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for scripts."""
         return asdict(self)
 
 

@@ -76,7 +76,6 @@ class Listing:
         self.rows.append(ListedRow(cells=texts, styles=tuple(style for _, style in pairs)))
 
     def cells_of(self, at: int) -> list[str]:
-        """The cells of one column."""
         return [row.cells[at] for row in self.rows]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:

@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ablations.tracking.descriptions import metric_name
-from ablations.tracking.scalars import row_scalars
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 
@@ -90,3 +89,34 @@ def started_ms(folders: list[RunFolder]) -> int | None:
 def ended_ms(folders: list[RunFolder]) -> int:
     """Time of the last sign of life of any of the runs, in milliseconds since 1970."""
     return int(1000 * max(folder.read_status().heartbeat for folder in folders))
+
+
+NOT_SCALARS = frozenset({"step", "wall_s"})
+"""Fields that give the position of a row."""
+
+
+def row_scalars(row: dict[str, Any]) -> dict[str, float]:
+    """The numbers of one row: {"loss": -0.012, "skipped": 0.0, "staleness_mean": 2.4, "staleness_max": 8.0, ...}.
+
+    A histogram gives its mean and its largest value; a mapping of names to numbers gives each number
+    (`outcomes_right`); anything else that is not a number is left out.
+    """
+    scalars: dict[str, float] = {}
+    for name, value in row.items():
+        if isinstance(value, dict) and not all(map(_is_number, value)):
+            scalars |= {f"{name}_{inner}": number for inner, number in row_scalars(value).items()}
+        elif isinstance(value, dict) and value:
+            counts = {float(key): count for key, count in value.items()}
+            scalars[f"{name}_mean"] = sum(key * count for key, count in counts.items()) / sum(counts.values())
+            scalars[f"{name}_max"] = max(counts)
+        elif isinstance(value, int | float) and name not in NOT_SCALARS:
+            scalars[name] = float(value)
+    return scalars
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

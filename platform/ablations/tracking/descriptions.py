@@ -1,6 +1,6 @@
 """The description of a variant and of its runs in MLflow: tags, params, data sets, and names that MLflow accepts.
 
->>> description_of_variant(plan, loo_loss, code_versions=["4f1c2d"], recipe={}).tags
+>>> description_of(plan, loo_loss, code_versions=["4f1c2d"], recipe={}).tags
 {'kind': 'variant', 'sweep': 'loo', 'scale': 'laptop', 'reference': 'scalerl', 'variant': 'loo-loss', 'axis': 'loss',
  'changes': 'loss.type = dapo', 'code': '4f1c2d', 'seed': '0, 1'}
 """
@@ -35,12 +35,10 @@ class Description:
 
     @property
     def name(self) -> str:
-        """Name of the variant."""
         return self.tags["variant"]
 
     @property
     def fingerprint(self) -> str:
-        """12 hex digits that change with any of the content."""
         return fingerprint(asdict(self))
 
 
@@ -58,30 +56,21 @@ class DescribedDataset:
         return fingerprint({"source": self.source})
 
 
-def description_of_variant(
-    plan: Plan, variant: PlannedVariant, code_versions: Iterable[str], recipe: Mapping[str, Any]
-) -> Description:
-    """The description of the run in MLflow that groups the seeds of a variant; `recipe` is the resolved one."""
-    seeds = ", ".join(str(run.seed) for run in variant.runs)
-    return _description(plan, variant, code_versions, recipe, {"kind": OF_A_VARIANT, "seed": seeds})
-
-
-def description_of_run(
-    plan: Plan, variant: PlannedVariant, run: PlannedRun, code_versions: Iterable[str], recipe: Mapping[str, Any]
-) -> Description:
-    """The description of the run in MLflow with the curves of one seed; `recipe` is the variant's resolved one."""
-    return _description(plan, variant, code_versions, recipe, {"kind": OF_A_SEED, "seed": str(run.seed)})
-
-
-def _description(
+def description_of(
     plan: Plan,
     variant: PlannedVariant,
     code_versions: Iterable[str],
     recipe: Mapping[str, Any],
-    own: dict[str, str],
+    run: PlannedRun | None = None,
 ) -> Description:
+    """The description of a variant's run in MLflow, which groups its seeds, or of that with the curves of one seed.
+
+    `recipe` is the variant's resolved one.
+    """
     settings = varied_settings(plan, recipe) | flatten(variant.overrides)
     tags = {
+        "kind": OF_A_SEED if run else OF_A_VARIANT,
+        "seed": ", ".join(str(one.seed) for one in ([run] if run else variant.runs)),
         "sweep": plan.sweep,
         "scale": plan.scale,
         "reference": plan.reference,
@@ -91,7 +80,7 @@ def _description(
         "code": ", ".join(sorted(set(code_versions))) or "not said",
     }
     return Description(
-        tags={name: made_visible(value) for name, value in (own | tags).items()},
+        tags={name: made_visible(value) for name, value in tags.items()},
         params={metric_name(path): made_visible(str(value)) for path, value in settings.items()},
     )
 

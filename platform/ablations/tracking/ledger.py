@@ -9,7 +9,6 @@
 """
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
-from ablations.tracking.descriptions import Description, description_of_run, description_of_variant, fingerprint
+from ablations.tracking.descriptions import Description, description_of, fingerprint
 from scalerl.run.run_folder import RunFolder, write_atomically
 
 NOTHING_YET = ""
@@ -82,34 +81,27 @@ class Ledger:
         return self if self.tracking_uri == tracking_uri else Ledger(path=self.path, tracking_uri=tracking_uri)
 
     def note_run(self, run_id: str, run: SyncedRun) -> None:
-        """Record the state of a run."""
         if self.runs.get(run_id) != run:
             self.runs[run_id] = run
             self._write()
 
     def note_variant(self, name: str, variant: SyncedVariant) -> None:
-        """Record the state of a variant."""
         if self.variants.get(name) != variant:
             self.variants[name] = variant
             self._write()
 
     def _write(self) -> None:
-        content = {
-            "tracking_uri": self.tracking_uri,
-            "experiment_id": self.experiment_id,
-            "runs": {run_id: asdict(run) for run_id, run in self.runs.items()},
-            "variants": {name: asdict(variant) for name, variant in self.variants.items()},
-        }
+        content = {name: value for name, value in asdict(self).items() if name != "path"}
         write_atomically(self.path, json.dumps(content, indent=1).encode())
 
     def num_left(self, sweep: StartedSweep) -> int:
         """Number of rows in the sweep's run logs that MLflow lacks."""
-        return sum(self._num_left(sweep.run(run.id)) for run in sweep.plan.runs)
-
-    def _num_left(self, folder: RunFolder) -> int:
-        known = self.runs.get(folder.path.name)
-        # A run that resumes from its last checkpoint has fewer rows than before until it catches up.
-        return max(num_rows(folder) - (known.num_rows if known else 0), 0)
+        left = 0
+        for run in sweep.plan.runs:
+            known = self.runs.get(run.id)
+            # A run that resumes from its last checkpoint has fewer rows than before until it catches up.
+            left += max(num_rows(sweep.run(run.id)) - (known.num_rows if known else 0), 0)
+        return left
 
     def is_current(self, sweep: StartedSweep, tracking_uri: str | None) -> bool:
         """True if a server has every row and state of the plan's runs, and the fit of every variant that has ended.
@@ -126,11 +118,11 @@ class Ledger:
     def _has_told(self, sweep: StartedSweep, variant: PlannedVariant) -> bool:
         """True if MLflow's tags of a variant and of its runs, and the states of the runs, are up to date."""
         synced = self.variants.get(variant.name)
-        if synced is not None and synced.described != describe_variant(sweep, variant).fingerprint:
+        if synced is not None and synced.described != describe(sweep, variant).fingerprint:
             return False
         return all(
             known.state == written_state(sweep.run(run.id))
-            and known.described == describe_run(sweep, variant, run).fingerprint
+            and known.described == describe(sweep, variant, run).fingerprint
             for run in variant.runs
             if (known := self.runs.get(run.id))
         )
@@ -179,7 +171,6 @@ def default_tracking_uri(home: Home) -> str:
 
 
 def read_ledger(sweep: StartedSweep) -> Ledger:
-    """The ledger of a sweep."""
     return Ledger.read(sweep.folder / "sync.json")
 
 
@@ -212,16 +203,12 @@ def num_rows(folder: RunFolder) -> int:
         return 0
 
 
-def describe_variant(sweep: StartedSweep, variant: PlannedVariant) -> Description:
-    """The current tags and params of a variant."""
-    recipe = _recipe_of(sweep, variant)
-    return description_of_variant(sweep.plan, variant, _code_versions(sweep, variant.runs), recipe)
-
-
-def describe_run(sweep: StartedSweep, variant: PlannedVariant, run: PlannedRun) -> Description:
-    """The current tags and params of a run."""
-    recipe = _recipe_of(sweep, variant)
-    return description_of_run(sweep.plan, variant, run, _code_versions(sweep, [run]), recipe)
+def describe(sweep: StartedSweep, variant: PlannedVariant, run: PlannedRun | None = None) -> Description:
+    """The current tags and params of a variant, or of one of its runs."""
+    recipe = stored_recipe(sweep.run(variant.runs[0].id))  # the same for all seeds; empty until the first has started
+    runs = [run] if run else variant.runs
+    versions = [version for one in runs for version in sweep.run(one.id).read_status().code_versions]
+    return description_of(sweep.plan, variant, versions, recipe, run)
 
 
 def stored_recipe(folder: RunFolder) -> dict[str, Any]:
@@ -231,12 +218,3 @@ def stored_recipe(folder: RunFolder) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return recipe if isinstance(recipe, dict) else {}
-
-
-def _recipe_of(sweep: StartedSweep, variant: PlannedVariant) -> dict[str, Any]:
-    """The resolved recipe of a variant, the same for all seeds; empty until its first seed has started."""
-    return stored_recipe(sweep.run(variant.runs[0].id))
-
-
-def _code_versions(sweep: StartedSweep, runs: Iterable[PlannedRun]) -> list[str]:
-    return [version for run in runs for version in sweep.run(run.id).read_status().code_versions]

@@ -15,7 +15,13 @@ from ablations.logs.log import Log
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.naming import whole_seed
 from ablations.tracking.descriptions import OF_A_VARIANT
-from ablations.tracking.mlflow_experiment import PARENT_TAG, failures_of_mlflow, set_up_client, short_reason
+from ablations.tracking.mlflow_experiment import (
+    PARENT_TAG,
+    failures_of_mlflow,
+    runs_of_experiment,
+    set_up_client,
+    short_reason,
+)
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -136,15 +142,7 @@ def _runs(client: "MlflowClient", experiment_id: str) -> Iterator["Run"]:
     """All runs in order of their start, including deleted ones, whose children identify a parent."""
     from mlflow.entities import ViewType
 
-    token = None
-    while True:
-        page = client.search_runs(
-            [experiment_id], run_view_type=ViewType.ALL, order_by=["attributes.start_time ASC"], page_token=token
-        )
-        yield from page
-        token = page.token
-        if not token:
-            return
+    return runs_of_experiment(client, experiment_id, run_view_type=ViewType.ALL, order_by=["attributes.start_time ASC"])
 
 
 def _has_score(run: "Run", meaning: LogMeaning) -> bool:

@@ -7,7 +7,7 @@ MLflow is imported inside functions, since the command line must start quickly. 
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +24,7 @@ from ablations.tracking.ledger import default_tracking_uri
 from ablations.tracking.runs_page import VIEW, VIEW_TAG
 
 if TYPE_CHECKING:
+    from mlflow import MlflowClient
     from mlflow.entities import Experiment, Run
 
 MAX_BATCH_METRICS = 1000
@@ -63,9 +64,15 @@ def failures_of_mlflow() -> tuple[type[Exception], ...]:
     return MlflowException, SQLAlchemyError, OSError
 
 
-def is_of_one_run(error: Exception) -> bool:
-    """True if the other runs of the experiment can still be pushed."""
-    return getattr(error, "error_code", None) in OF_ONE_RUN
+def runs_of_experiment(client: "MlflowClient", experiment_id: str, **options: Any) -> "Iterator[Run]":
+    """The runs of an experiment, page by page; `options` are those of MLflow's `search_runs`."""
+    token = None
+    while True:
+        page = client.search_runs([experiment_id], page_token=token, **options)
+        yield from page
+        token = page.token
+        if not token:
+            return
 
 
 def rename_experiment(tracking_uri: str, old: str, new: str, *, known_id: str = "") -> bool:
@@ -120,20 +127,12 @@ class MlflowExperiment:
 
     def runs(self) -> "list[Run]":
         """All runs of the experiment, in few requests."""
-        found, token = [], None
-        while True:
-            page = self._client.search_runs([self.id], max_results=PAGE_OF_RUNS, page_token=token)
-            found += page
-            token = page.token
-            if not token:
-                return found
+        return list(runs_of_experiment(self._client, self.id, max_results=PAGE_OF_RUNS))
 
     def run(self, mlflow_id: str) -> "Run":
-        """The current state of one run in MLflow."""
         return self._client.get_run(mlflow_id)
 
     def create_run(self, name: str, tags: Mapping[str, str], started_ms: int | None) -> "Run":
-        """Create a run."""
         return self._client.create_run(self.id, start_time=started_ms, tags=dict(tags), run_name=name)
 
     def describe(self, run: "Run", description: Description) -> None:
@@ -156,7 +155,6 @@ class MlflowExperiment:
         self._client.log_batch(mlflow_id, metrics, tags=[RunTag(*tag) for tag in (tags or {}).items()])
 
     def log_datasets(self, mlflow_id: str, datasets: Iterable[DescribedDataset]) -> None:
-        """Log data sets as inputs of a run."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
         inputs = [
@@ -181,7 +179,6 @@ class MlflowExperiment:
             self.log_file(mlflow_id, path)
 
     def set_tag(self, mlflow_id: str, name: str, value: Any) -> None:
-        """Set one tag."""
         self._client.set_tag(mlflow_id, name, value)
 
     def set_state(self, mlflow_id: str, state: str, ended_ms: int) -> None:

@@ -32,8 +32,7 @@ from ablations.tracking.ledger import (
     SyncedVariant,
     compared_runs,
     default_tracking_uri,
-    describe_run,
-    describe_variant,
+    describe,
     fit_bases,
     num_rows,
     read_ledger,
@@ -43,10 +42,10 @@ from ablations.tracking.ledger import (
 from ablations.tracking.mean_curve import mean_curve
 from ablations.tracking.mlflow_experiment import (
     MAX_BATCH_METRICS,
+    OF_ONE_RUN,
     PARENT_TAG,
     MlflowExperiment,
     failures_of_mlflow,
-    is_of_one_run,
     set_up_client,
     short_reason,
 )
@@ -167,7 +166,7 @@ class Synchroniser:
         try:
             yield
         except failures_of_mlflow() as error:
-            if not is_of_one_run(error):
+            if getattr(error, "error_code", None) not in OF_ONE_RUN:
                 raise
             self.problems.append(f"{name}: {short_reason(error)}")
 
@@ -187,7 +186,7 @@ class Synchroniser:
         """The variant's run in MLflow; other overrides get a new run, since MLflow's params cannot change."""
         overrides = fingerprint(variant.overrides)
         known = self.ledger.variants.get(variant.name)
-        described = describe_variant(self.sweep, variant)
+        described = describe(self.sweep, variant)
         if known is None or known.overrides != overrides:
             tags = {VARIANT_TAG: described.name, OVERRIDES_TAG: overrides}
             found = self._find(*tags.values())
@@ -210,7 +209,7 @@ class Synchroniser:
         The second value is the contents of the run in MLflow, if they were requested.
         """
         known, found = self.ledger.runs.get(run.id), None
-        described = describe_run(self.sweep, variant, run)
+        described = describe(self.sweep, variant, run)
         if known is None:
             tags, name = {RUN_TAG: run.id, PARENT_TAG: parent_id}, f"{described.name} seed {run.seed}"
             began = started_ms([self.sweep.run(run.id)])
@@ -282,17 +281,12 @@ class Synchroniser:
             differences = differences_picture(results, "png", width_in=6.9, dpi=130)
             for variant in lacking:
                 with self._noting(variant.name):
-                    self.experiment.log_bytes(
-                        self.ledger.variants[variant.name].mlflow_id, differences, "differences.png"
-                    )
+                    parent_id = self.ledger.variants[variant.name].mlflow_id
+                    self.experiment.log_bytes(parent_id, differences, "differences.png")
                     if variant.name == self.sweep.plan.reference and len(bases) == len(self.sweep.plan.variants):
-                        self._push_report(results)
+                        page = report_page(results, now=datetime.now(UTC))
+                        self.experiment.log_bytes(parent_id, page.encode(), "report.html")
                     self._push_fit(results, variant, bases[variant.name])
-
-    def _push_report(self, results: Results) -> None:
-        """Log the report of the whole sweep as a file of the reference's run."""
-        page = report_page(results, now=datetime.now(UTC))
-        self.experiment.log_bytes(self.ledger.variants[results.plan.reference].mlflow_id, page.encode(), "report.html")
 
     def _push_fit(self, results: Results, variant: PlannedVariant, basis: str) -> None:
         """Push the fit: metrics of the variant's run and of its seeds, verdicts as tags, pictures as files."""
@@ -322,9 +316,9 @@ class Synchroniser:
         is_other = run.data.tags.get(CURVE_TAG, mark) != mark
         name = f"{MEAN_PASS_RATE} {len(runs)} seeds" if is_other else MEAN_PASS_RATE
         points = [
-            MetricPoint(metric, value, run.info.start_time + at.step, at.step)
-            for at in mean_curve([one.curve for one in runs if one.curve is not None])
-            for metric, value in ((MEAN_COMPUTE, at.compute), (name, at.pass_rate))
+            MetricPoint(metric, value, run.info.start_time + step, step)
+            for step, compute, rate in mean_curve([one.curve for one in runs if one.curve is not None])
+            for metric, value in ((MEAN_COMPUTE, compute), (name, rate))
         ]
         for begin in range(0, len(points), MAX_BATCH_METRICS):
             self.experiment.log_points(mlflow_id, points[begin : begin + MAX_BATCH_METRICS])

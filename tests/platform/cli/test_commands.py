@@ -18,7 +18,7 @@ from fixtures_steering import steered
 from places import REPOSITORY
 from typer.testing import CliRunner
 
-from ablations.cli import COMMANDS, app, main, options
+from ablations.cli import COMMANDS, app, main, output
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.study.sweep import Stop
@@ -128,7 +128,7 @@ def test_a_dry_run_says_when_runs_stop_and_what_the_seeds_cost(tmp_path):
 
 def test_a_sweep_that_is_asked_to_terminate_ends_as_one_that_is_interrupted(tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr("ablations.running.run_sweep.run_sweep", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr("ablations.cli.training.run_sweep", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
     file = steered_sweep(tmp_path)
     assert "Run the same command again to resume from the last checkpoints." in run(
         "sweep", str(file), "--home", str(tmp_path / "home"), code=3
@@ -208,7 +208,7 @@ def command(monkeypatch, capsys):
 
     def command(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["platform", *arguments])
-        monkeypatch.setattr(options, "_has_printed_json", False)
+        monkeypatch.setattr(output, "_has_printed_json", False)
         with pytest.raises(SystemExit) as caught:
             main()
         printed = capsys.readouterr()

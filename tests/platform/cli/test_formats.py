@@ -9,8 +9,7 @@ from fixtures_home import make_home, write_state
 from formats_page import section
 from typer.testing import CliRunner
 
-from ablations.cli import app
-from ablations.cli.error_document import error_document
+from ablations.cli import app, error_document
 from ablations.errors import FileError, FileProblem, Place
 from ablations.fit.curve_file import COLUMNS
 

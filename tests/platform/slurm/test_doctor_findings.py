@@ -19,8 +19,7 @@ from ablations.slurm.doctor.cluster import check_accounting, seconds, up_and_awa
 from ablations.slurm.doctor.here import check_engine_versions, look_at_tracking, without_password
 from ablations.slurm.doctor.node import check_clock, check_code, check_gpus
 from ablations.slurm.doctor.probe import look_at_engines
-from ablations.slurm.doctor.probe_job import remove_left_probes
-from ablations.slurm.doctor.silence import no_report
+from ablations.slurm.doctor.probe_job import no_report, remove_left_probes
 
 LOW = Partition(name="low", is_default=True, time_limit_min=60.0, cpus=4, memory_mb=8000, gpus=0, nodes=1)
 GPUS = Partition(name="gpus", is_default=False, time_limit_min=60.0, cpus=4, memory_mb=8000, gpus=2, nodes=1)

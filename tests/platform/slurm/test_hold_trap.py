@@ -9,8 +9,7 @@ import pytest
 
 from ablations.home.home import Home
 from ablations.slurm.hold import NEVER_BEGAN, TOO_LARGE, TRAP, read_hold, trap_folder, trap_lines
-from ablations.slurm.job_logs import log_folder
-from ablations.slurm.submissions import new_submission
+from ablations.slurm.submissions import log_folder, new_submission
 
 NO_SPACE = "oom_kill event in StepId=17.0. Some of the step tasks have been OOM Killed.\n"
 

@@ -9,8 +9,7 @@ from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.tracking.descriptions import (
     as_markdown,
     datasets_of,
-    description_of_run,
-    description_of_variant,
+    description_of,
     metric_name,
 )
 
@@ -18,7 +17,7 @@ from ablations.tracking.descriptions import (
 def test_a_run_is_told_by_its_tags_and_differs_by_its_params():
     plan = make_plan(seeds=(0, 1))
     variant = plan.variants[1]
-    described = description_of_run(plan, variant, variant.runs[1], ["b", "a", "b"], {})
+    described = description_of(plan, variant, ["b", "a", "b"], {}, variant.runs[1])
     assert described.tags == {
         "kind": "seed",
         "sweep": "loo",
@@ -31,7 +30,7 @@ def test_a_run_is_told_by_its_tags_and_differs_by_its_params():
         "code": "a, b",
     }
     assert described.params == {"loss.type": "dapo"}
-    parent = description_of_variant(plan, variant, [], {})
+    parent = description_of(plan, variant, [], {})
     assert (parent.tags["kind"], parent.tags["seed"]) == ("variant", "0, 1")
     assert parent.tags["code"] == "not said"
     assert parent.fingerprint != described.fingerprint
@@ -40,16 +39,16 @@ def test_a_run_is_told_by_its_tags_and_differs_by_its_params():
 def test_the_reference_varies_nothing_and_has_its_own_values_of_what_others_vary():
     plan = make_plan()
     recipe = {"loss": {"type": "cispo", "max_ratio": 5.0}, "curriculum": {"type": "no_positive"}, "logits": "fp32"}
-    described = description_of_variant(plan, plan.variants[0], ["a"], recipe)
+    described = description_of(plan, plan.variants[0], ["a"], recipe)
     assert (described.tags["axis"], described.tags["changes"]) == ("none", "nothing")
     assert described.params == {"loss.type": "cispo", "curriculum.type": "no_positive"}
-    assert description_of_variant(plan, plan.variants[0], ["a"], {}).params == {}
+    assert description_of(plan, plan.variants[0], ["a"], {}).params == {}
 
 
 def test_several_changes_are_several_axes_and_params():
     overrides = {"curriculum.type": "uniform", "batch.prompts": 32, "tasks": [{"type": "countdown"}]}
     variant = PlannedVariant(name="both", overrides=overrides, runs=(PlannedRun(seed=0, id="0" * 12),))
-    described = description_of_variant(make_plan(), variant, [], {})
+    described = description_of(make_plan(), variant, [], {})
     assert described.tags["axis"] == "batch.prompts, curriculum, tasks"
     expected = {"curriculum.type": "uniform", "batch.prompts": "32", "tasks": '[{"type": "countdown"}]'}
     assert described.params == expected
@@ -81,7 +80,7 @@ def test_a_doc_stays_text_on_mlflows_page():
 def test_text_of_others_becomes_visible_in_every_tag_and_param():
     text = "a \x1b]0;f\x07 \u202eg"
     variant = PlannedVariant(name=text, overrides={text: [text]}, runs=(PlannedRun(seed=0, id="0" * 12),))
-    described = description_of_variant(replace(make_plan(), scale=text), variant, [text], {})
+    described = description_of(replace(make_plan(), scale=text), variant, [text], {})
     assert described.name == described.tags["scale"] == described.tags["code"] == "a \\x1b]0;f\\x07 \\u202eg"
     (dataset,) = datasets_of({"tasks": [{"name": text * 100}]})
     texts = "".join([*described.tags.values(), *described.params, *described.params.values(), dataset.name])

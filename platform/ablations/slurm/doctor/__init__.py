@@ -3,9 +3,8 @@
 here        Python, packages, home folder and MLflow on this machine
 cluster     checks of Slurm's own configuration
 probe       the program that examines a node from inside a job
-probe_job   that job, from submission to removal
+probe_job   that job, from submission to removal, and why it may have sent no report
 node        judges the probe's report, compared with this machine
-silence     explains why a probe sent no report
 training    a minute of training with two generators and two ranks, in a job or here
 short_run   the program that trains for that minute
 study       checks whether one study could be trained here

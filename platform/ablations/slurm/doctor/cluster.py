@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 
 from ablations.slurm import commands
 from ablations.slurm.commands import NodeGroup, Partition
+from ablations.slurm.job import SIGNAL_BEFORE_LIMIT_S
 from ablations.slurm.queue_cache import ASK_EVERY_S
-from ablations.slurm.requeue_before_time_limit import SIGNAL_BEFORE_LIMIT_S
 from ablations.text import MINUTE_S, counted, duration_text
 from scalerl.checks.finding import Finding, judged
 

@@ -14,8 +14,7 @@ from ablations.slurm.commands import Partition
 from ablations.slurm.doctor.cluster import seconds
 from ablations.slurm.doctor.here import check_engine_versions, check_modules
 from ablations.slurm.doctor.probe import look_at_engines, python_version
-from ablations.slurm.doctor.probe_job import Probe, Probing
-from ablations.slurm.doctor.silence import SHARED, no_report
+from ablations.slurm.doctor.probe_job import SHARED, Probe, Probing, no_report
 from ablations.text import counted
 from scalerl.checks.finding import Finding, judged
 
@@ -55,7 +54,6 @@ def check_node(probing: Probing, partition: Partition, here: dict[str, dict[str,
 
 
 def check_python(part: str, report: dict[str, Any]) -> Finding:
-    """Check that the node has the same Python."""
     path, version = report["python"]["path"], report["python"]["version"]
     same = (path, version) == (sys.executable, python_version())
     problem = "" if same else f"{version} at {path}; here {python_version()} at {sys.executable}"
@@ -68,7 +66,7 @@ def check_code(part: str, report: dict[str, Any], here: dict[str, dict[str, str]
     yield from check_modules(
         part, there, "install the package where nodes find it, or fix PYTHONPATH in the setup lines"
     )
-    own = {name: Path(there[name]["folder"]) for name in snapshot_packages(there)}
+    own = {name: Path(there[name]["folder"]) for name in PACKAGES if "error" not in there[name]}
     elsewhere = [str(folder) for name, folder in own.items() if folder != snapshot / name]
     problem = f"jobs would run {' and '.join(elsewhere)} instead of the code that was submitted"
     remedy = "a setup line replaces PYTHONPATH; change it to `export PYTHONPATH=$PYTHONPATH:...`"
@@ -80,11 +78,6 @@ def check_code(part: str, report: dict[str, Any], here: dict[str, dict[str, str]
             found = f"{version} on the node, {version_here or 'not installed'} here"
             remedy = "install one environment on the shared file system, so that every run gives the same numbers"
             yield Finding(part=part, check=name, level="warning", found=found, remedy=remedy)
-
-
-def snapshot_packages(modules: dict[str, dict[str, str]]) -> list[str]:
-    """The importable packages that a snapshot contains."""
-    return [name for name in PACKAGES if "error" not in modules[name]]
 
 
 def check_folder(part: str, report: dict[str, Any], word: str) -> Finding:

@@ -48,6 +48,7 @@ def main(folder: Path) -> None:
     sys.path[:] = [path for path in sys.path if Path(path).absolute() != Path(__file__).absolute().parent]
     ended = watch_signals(folder / "signals.jsonl")
     question = json.loads((folder / "question.json").read_text())
+    tmp = tempfile.gettempdir()
     with held(folder / "node.lock") as node_lock:
         report = {
             "host": socket.gethostname(),
@@ -56,7 +57,7 @@ def main(folder: Path) -> None:
             "word": question["word"],
             "here_lock": look_at_lock(folder / "here.lock"),
             "node_lock": node_lock,
-            "tmp": look_at_space(Path(tempfile.gettempdir())),
+            "tmp": {"path": tmp, "free_gb": shutil.disk_usage(tmp).free / 1e9},
             "gpus": {"listed": listed_gpus(), "torch": torch_gpus(), "nccl": nccl_version()},
             "engines": look_at_engines(),
             "niceness": os.getpriority(os.PRIO_PROCESS, 0),
@@ -92,11 +93,8 @@ def stay(folder: Path, ended: list[float]) -> None:
 
 def append(log: Path, line: dict[str, Any]) -> None:
     """Append a line, unless the doctor is gone and has removed the folder."""
-    try:
-        with log.open("a") as file:
-            file.write(json.dumps(line) + "\n")
-    except OSError:
-        pass
+    with suppress(OSError), log.open("a") as file:
+        file.write(json.dumps(line) + "\n")
 
 
 def python_version() -> str:
@@ -155,11 +153,6 @@ def look_at_lock(path: Path) -> str:
         if not problem:
             return "free"
     return "held" if problem.startswith("Timeout") else problem
-
-
-def look_at_space(folder: Path) -> dict[str, Any]:
-    """Free space in a folder, in GB."""
-    return {"path": str(folder), "free_gb": shutil.disk_usage(folder).free / 1e9}
 
 
 def listed_gpus() -> list[str]:

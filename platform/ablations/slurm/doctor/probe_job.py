@@ -20,12 +20,15 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from ablations.files.tail import tail
 from ablations.home.home import Home
 from ablations.pools.job import THREAD_VARIABLES
 from ablations.pools.snapshot import take_snapshot
 from ablations.signals import handled
 from ablations.slurm import commands
 from ablations.slurm.commands import Job, Partition
+from ablations.slurm.doctor.cluster import up_and_away
+from scalerl.checks.finding import Finding
 
 SETTLE_S = 5.0
 """Seconds that a file may take to appear here from a node."""
@@ -125,7 +128,10 @@ class Probe:
                 asked, self.seen = now, self.ask()
                 running = running or (now if self.seen and self.seen.state == "RUNNING" else 0.0)
                 ended = ended or (now if self.has_ended else 0.0)
-                self.probing.say(self._progress(now - began))
+                said = f"job {self.job} {self.shape.doing} a node of {self.partition.name}"
+                if self.seen and self.seen.state in NOT_STARTED:
+                    said = f"job {self.job} waits in {self.partition.name} for {now - began:.0f} s: {self.seen.reason}"
+                self.probing.say(said)
             if (ended and now - ended > SETTLE_S) or (running and now - running > self.shape.report_limit_s):
                 return None
             if not running and not ended and now - began > self.probing.wait_s:
@@ -133,11 +139,6 @@ class Probe:
             time.sleep(LOOK_AT_PROBE_EVERY_S)
         self.started = (running or time.monotonic()) - began
         return json.loads((self.folder / "report.json").read_text())
-
-    def _progress(self, waited_s: float) -> str:
-        if self.seen and self.seen.state in NOT_STARTED:
-            return f"job {self.job} waits in {self.partition.name} for {waited_s:.0f} s: {self.seen.reason}"
-        return f"job {self.job} {self.shape.doing} a node of {self.partition.name}"
 
     def ask(self) -> Job | None:
         """The job as Slurm knows it; None once Slurm has forgotten it."""
@@ -149,7 +150,6 @@ class Probe:
         return self.seen is None or self.seen.has_ended
 
     def signals(self) -> list[dict[str, Any]]:
-        """Signals recorded by the node."""
         if "signals.jsonl" not in self._names():
             return []
         found = []
@@ -182,8 +182,7 @@ class Probe:
         """The last lines printed by the job; empty if its log is not visible here."""
         if "job.log" not in self._names():
             return ()
-        lines = (self.folder / "job.log").read_text(errors="replace").splitlines()
-        return tuple(line for line in lines if line.strip())[-NUM_JOB_LOG_LINES:]
+        return tuple(tail(self.folder / "job.log", NUM_JOB_LOG_LINES))
 
     def _names(self) -> set[str]:
         # A listing asks the file server; NFS may answer whether one file exists from its cache for a minute.
@@ -250,3 +249,47 @@ def remove_left_probes(home: Home) -> None:
         with suppress(Timeout), FileLock(folder / "here.lock", timeout=0):
             commands.cancel_named(folder.name)
             remove(folder)
+
+
+BUSY = ("Resources", "Priority", "None", "BeginTime")
+"""Reasons for waiting on a healthy cluster."""
+SHARED = "jobs and this machine must share the home folder; choose one on the shared file system with --home"
+
+
+def no_report(part: str, probe: Probe) -> Finding:
+    """The finding for a probe without a report."""
+    if probe.seen and probe.seen.state in NOT_STARTED:
+        return waits_in_vain(part, probe)
+    log, how = probe.log(), probe.seen.state if probe.seen else "gone from the queue"
+    if not log:
+        found = f"job {probe.job} is {how} and left no log here: the node does not see {probe.folder.parent.parent}"
+        return Finding(part=part, check="home folder", level="error", found=found, remedy=SHARED)
+    found = f"{sys.executable} sent no report; job {probe.job} is {how}, and its last lines are below"
+    remedy = (
+        "nodes must find this Python, its packages and srun under the same paths as here; install them on the shared "
+        "file system, and check what the setup lines change (PATH, PYTHONPATH, module load)"
+    )
+    return Finding(part=part, check="Python", level="error", found=found, remedy=remedy, log=log)
+
+
+def waits_in_vain(part: str, probe: Probe) -> Finding:
+    """The finding for a probe that did not start: a warning on a busy cluster, an error if there are no nodes."""
+    assert probe.seen is not None
+    name, reason, wait_s = probe.partition.name, probe.seen.reason, probe.probing.wait_s
+    found = f"job {probe.job} still waits after {wait_s:g} s; Slurm's reason: {reason}"
+    if probe.seen.state != "PENDING":
+        found = f"job {probe.job} is still {probe.seen.state} after {wait_s:g} s"
+    up, away = up_and_away(name, commands.nodes())
+    if up == 0:
+        why = f" ({'; '.join(dict.fromkeys(group.reason for group in away if group.reason))})" if away else ""
+        found += f"; no node of {name} accepts jobs{why}"
+        remedy = "use another --partition, or wait until nodes return; for the reasons, run `sinfo --list-reasons`"
+        return Finding(part=part, check="probe job", level="error", found=found, remedy=remedy)
+    if reason in BUSY or probe.seen.state != "PENDING":
+        remedy = f"no node was examined; to wait longer, pass --wait-s {10 * wait_s:g}"
+        return Finding(part=part, check="probe job", level="warning", found=found, remedy=remedy)
+    if any(word in reason for word in ("QOS", "Assoc", "Account", "Limit", "Max")):
+        remedy = "held by a limit of the account, the QOS or the partition; choose others with --sbatch account=, qos="
+    else:
+        remedy = f"runs would wait for the same reason; see `scontrol show job` and `scontrol show partition {name}`"
+    return Finding(part=part, check="probe job", level="error", found=found, remedy=remedy)

@@ -13,9 +13,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ablations.files.tail import tail
 from ablations.home.home import Home
 from ablations.pools.job import train_run
 from scalerl.run.metrics import read_rows
+from scalerl.run.run_folder import write_atomically
 
 NUM_LOG_LINES = 12
 
@@ -24,9 +26,7 @@ def main(folder: Path) -> None:
     """Train the run in the folder and report into the folder."""
     question = json.loads((folder / "question.json").read_text())
     report = train_and_report(Home(folder / "home"), question["run"], question["budget_gpu_hours"])
-    partial = folder / ".report.json.tmp"
-    partial.write_text(json.dumps(report))
-    partial.replace(folder / "report.json")
+    write_atomically(folder / "report.json", json.dumps(report).encode())
 
 
 def train_and_report(home: Home, run: str, budget_gpu_hours: float) -> dict[str, Any]:
@@ -36,7 +36,6 @@ def train_and_report(home: Home, run: str, budget_gpu_hours: float) -> dict[str,
     status = folder.read_status()
     steps = list(read_rows(folder.metrics, kind="train"))
     readings = [row["pass_rate"] for row in read_rows(folder.metrics, kind="eval")]
-    lines = folder.log(status.attempt).read_text(errors="replace").splitlines() if status.attempt else []
     return {
         "host": socket.gethostname(),
         "state": status.state,
@@ -46,7 +45,7 @@ def train_and_report(home: Home, run: str, budget_gpu_hours: float) -> dict[str,
         "steps": len(steps),
         "pass_rates": readings,
         "mismatch": next((row["mismatch"] for row in steps if row.get("mismatch") is not None), None),
-        "log": [] if status.state == "done" else [line for line in lines if line.strip()][-NUM_LOG_LINES:],
+        "log": [] if status.state == "done" else tail(folder.log(status.attempt), NUM_LOG_LINES),
     }
 
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ablations.files.tail import tail
 from ablations.home.home import Home
 from ablations.slurm.commands import Partition
-from ablations.slurm.doctor.probe_job import JobShape, Probe, Probing
+from ablations.slurm.doctor.probe_job import JobShape, Probe, Probing, no_report
 from ablations.slurm.doctor.short_run import NUM_LOG_LINES
-from ablations.slurm.doctor.silence import no_report
 from ablations.study.resolve import load_resolved
 from ablations.text import counted
 from scalerl.checks.finding import Finding, judged
@@ -120,5 +120,4 @@ def training_finding(part: str, report: dict[str, Any], recipe: ResolvedRecipe) 
 def log_of(folder: Path) -> tuple[str, ...]:
     """The last lines of the run's log."""
     logs = sorted((folder / "home" / "runs").glob("*/logs/attempt-*.log"))
-    lines = logs[-1].read_text(errors="replace").splitlines() if logs else []
-    return tuple(line for line in lines if line.strip())[-NUM_LOG_LINES:]
+    return tuple(tail(logs[-1], NUM_LOG_LINES)) if logs else ()

@@ -1,9 +1,8 @@
-"""How many runs fit into a cluster; the cases are counted by hand."""
+"""What a run asks of a cluster, and how many runs fit into one; the cases are counted by hand."""
 
 import pytest
 
-from ablations.ray.capacity import places_on, runs_at_once, why_none
-from ablations.ray.order import NodeShare, share_of
+from ablations.ray.order import NodeShare, places_on, runs_at_once, share_of, why_none
 from ablations.study.resources import Resources
 
 GB = 2**30

@@ -1,0 +1,85 @@
+"""The sweeps and variants that the names on a command line mean."""
+
+from pathlib import Path
+
+from ablations.errors import AblationsError, did_you_mean
+from ablations.home.home import Home, find_home
+from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.study.expand import expand
+from ablations.study.family import scale_stem
+from ablations.study.sweep import load_sweep
+from ablations.terminal.short_names import meant
+
+
+def is_curve_file(name: str) -> bool:
+    """True for the name of a table of curves."""
+    return name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+
+
+def known_variant(name: str, plan: Plan, what: str = "variant") -> str:
+    """The variant of this name, which may be short for a grid; AblationsError names the variants."""
+    names = [variant.name for variant in plan.variants]
+    if (found := meant(name, names)) not in names:
+        raise AblationsError(
+            f"unknown {what} '{found}' of sweep '{plan.sweep}'; {did_you_mean(found, names, 'variants')}"
+        )
+    return found
+
+
+def find_sweep(home_option: Path | None, name: str | None) -> StartedSweep:
+    """The started sweep given by `--home` and a name, a sweep file, or None for the last one."""
+    home = find_home(home_option)
+    return read_sweep(home, find_sweep_name(home, name))
+
+
+def find_sweeps(home_option: Path | None, name: str | None) -> list[StartedSweep]:
+    """The sweep as in `find_sweep`; for a sweep file with `scales`, the sweep at each started scale."""
+    home = find_home(home_option)
+    if started := [one for one in names_of_file(name or "") if one in home.sweep_names()]:
+        return [read_sweep(home, one) for one in started]
+    return [find_sweep(home_option, name)]
+
+
+def find_sweep_name(home: Home, name: str | None) -> str:
+    """The name of the sweep given by a name, a sweep file, or None; AblationsError lists the sweeps if unknown."""
+    if name is not None and home.sweep_names() and _is_sweep_file(name):
+        if names := names_of_file(name):
+            raise AblationsError(
+                f"{name} is a sweep at each of its scales; name one: {', '.join(names)}; to compare the scales, run "
+                f"`platform ladder {name}`"
+            )
+        name = load_sweep(Path(name)).name
+    if name and name not in home.sweep_names() and Path(name).exists() and not _is_sweep_file(name):
+        raise AblationsError(
+            f"{name} is a file or folder, not a sweep; `platform compare` reads folders of ablations.start, and logs "
+            "with --log TRAINER --gpus N or with --score and --compute; its --curves writes a CSV file, which fit, "
+            "forecast and design read"
+        )
+    return home.find_sweep(name)
+
+
+def names_of_file(name: str) -> list[str]:
+    """The sweeps of a sweep file with `scales`; empty for anything else."""
+    if not _is_sweep_file(name):
+        return []
+
+    sweep = load_sweep(Path(name))
+    return [f"{sweep.name}@{scale_stem(scale)}" for scale in sweep.named_scales]
+
+
+def scales_of(file: Path, scale: str | None) -> tuple[str | None, ...]:
+    """The scales of a sweep file to go through: that of `--scale`, else each of `scales`, else its own (None).
+
+    Raises FileError for a mistake in any of them, so that none trains before it is found.
+    """
+    if scale is not None:
+        return (scale,)
+    names = load_sweep(file).named_scales
+    for name in names:
+        expand(file, scale=name, with_files=False)
+    return names or (None,)
+
+
+def _is_sweep_file(name: str) -> bool:
+    return name.endswith((".yaml", ".yml")) and Path(name).exists()

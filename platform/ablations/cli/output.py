@@ -1,0 +1,81 @@
+"""What the commands print, and their exit codes."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from ablations.home.home import Home
+from ablations.home.started_sweep import StartedSweep
+from ablations.home.state import State
+from ablations.running.ending import all_ended
+from ablations.status.progress import run_rows
+from ablations.status.rows import RunRow
+from ablations.terminal.screen import Screen
+from ablations.terminal.visible import made_visible
+
+FAILED, WRONG_INPUT, NOT_FINISHED = 1, 2, 3
+SCHEMA = 1
+"""Version of all JSON documents. A new key keeps the number; a key that is removed or changes its meaning raises the
+number."""
+_has_printed_json = False
+PIPE_WIDTH = 160
+
+
+def console(*, stderr: bool = False) -> Screen:
+    """A console as wide as the terminal, or wide enough for every table in a file or pipe; shows control characters."""
+    out = Screen(stderr=stderr)
+    return out if out.is_terminal else Screen(stderr=stderr, width=PIPE_WIDTH)
+
+
+def tell(text: str, *, end: str = "\n") -> None:
+    """Print plain text on standard output and flush; control characters are made visible."""
+    print(made_visible(text), end=end, flush=True)
+
+
+def warn(message: str) -> None:
+    """Print a warning on standard error; nothing for an empty message."""
+    if message:
+        console(stderr=True).say(f"warning: {message}", style="yellow")
+
+
+def print_json(data: Any) -> None:
+    """Print plain data as JSON; raises ValueError for numbers that JSON lacks."""
+    global _has_printed_json
+    print(json.dumps(data, indent=1, allow_nan=False), flush=True)
+    _has_printed_json = True
+
+
+def has_printed_json() -> bool:
+    """True once this process has printed a JSON document, of which standard output holds at most one."""
+    return _has_printed_json
+
+
+def own_command() -> str:
+    """The name by which the user called `platform`, so that printed commands can be pasted."""
+    called = Path(sys.argv[0])
+    return shlex.quote(sys.argv[0]) if called.name == "platform" and called.parent != Path() else "platform"
+
+
+def pages_command(home: Home) -> str:
+    return f"{own_command()} dashboard {home.option}"
+
+
+def say_pages(home: Home, out: Console) -> None:
+    """Print the dashboard command below a result, only at a terminal."""
+    if out.is_terminal:
+        out.print(f"\ndashboard  {pages_command(home)}", soft_wrap=True, highlight=False, markup=False)
+
+
+def unfinished_code(
+    sweep: StartedSweep, rows: list[RunRow] | None = None, *, also_failed: tuple[State, ...] = ()
+) -> int:
+    """Exit code: 0 if every run is done or was stopped by a rule, 1 if one failed, 3 if runs are not finished."""
+    rows = run_rows(sweep) if rows is None else rows
+    if all_ended(sweep, rows):
+        return 0
+    has_failed = any(row.state.state.is_failure or row.state.state in also_failed for row in rows)
+    return FAILED if has_failed else NOT_FINISHED
