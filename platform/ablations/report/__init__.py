@@ -31,6 +31,5 @@
 
 Plotly draws for screens, one figure with a layout for a wide and one for a narrow screen; matplotlib draws for papers
 and MLflow. Thin lines are measured, thick ones fitted, dashes were not fitted, a band is the 95 % interval of the
-fitted curve. Plotly and matplotlib are imported inside functions, since the command line
-must start quickly.
+fitted curve. matplotlib takes long to import, so `formats` imports `static` only to draw.
 """

@@ -1,9 +1,8 @@
 """A figure on a dark page: the same drawing, with the colours changed that would be invisible there."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
+from plotly.graph_objects import Figure
 
 ON_DARK = {
     "white": "#0e1117",
@@ -30,10 +29,8 @@ CLEAR = "rgba(0,0,0,0)"
 """Transparent, so that the page's own background shows."""
 
 
-def in_dark(figure: "Figure") -> "Figure":
+def in_dark(figure: Figure) -> Figure:
     """A copy of the figure for a dark page."""
-    from plotly.graph_objects import Figure
-
     content = figure.to_dict()
     figure = Figure(data=_recoloured(content["data"]), layout=_recoloured(content["layout"]))
     return figure.update_layout(paper_bgcolor=CLEAR, plot_bgcolor=CLEAR)

@@ -1,6 +1,6 @@
 """The picture of a ladder of scales: the difference of each variant against the scale, with its line and forecast."""
 
-from typing import TYPE_CHECKING
+from plotly.graph_objects import Figure, Scatter
 
 from ablations.answers.answer import Question
 from ablations.answers.interval import Interval
@@ -8,9 +8,6 @@ from ablations.findings.scale_ladder import ScaleLadder
 from ablations.report.colours import COLOURS, MARKER_SYMBOLS, OTHERS_COLOUR, Style
 from ablations.report.style import GREY, dress, in_hover, plain
 from ablations.text import interval_text
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 LADDER_LEGEND = (
     "Points: the difference at each scale with its 95 % interval. Open point: the forecast, if the trend continues. "
@@ -20,10 +17,8 @@ APART = 0.02
 """Distance of two variants at one scale, as a share of the axis, so that their intervals do not cover each other."""
 
 
-def ladder_figure(found: ScaleLadder, question: Question) -> "Figure":
+def ladder_figure(found: ScaleLadder, question: Question) -> Figure:
     """Differences against scale; variants beyond the number of colours are grey."""
-    from plotly.graph_objects import Figure, Scatter
-
     figure = Figure()
     ladders = [(name, by[question.name]) for name, by in found.ladders.items() if question.name in by]
     length = found.at - found.scales[0].x

@@ -1,9 +1,9 @@
 """Readings on axes on which eq. 1 is a straight line of slope B (ScaleRL figure 7)."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 import numpy as np
+from plotly.graph_objects import Figure, Scatter
 
 from ablations.answers.paper_grid import PaperFit
 from ablations.findings.paper_comparison import PaperComparison, PaperVariant
@@ -12,9 +12,6 @@ from ablations.report.colours import Style, styles
 from ablations.report.style import dress, in_hover, plain
 from ablations.report.thinning import most_points_of_run, thinned
 from ablations.text import compute_title
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure, Scatter
 
 LINEARISED_LEGEND = (
     "log F(R) against log C with F(R) = C_mid^B / ((A - R_0) / (R - R_0) - 1), so that eq. 1 is the line F = C^B of "
@@ -34,10 +31,8 @@ def linearised_score(fit: PaperFit, score: np.ndarray) -> np.ndarray:
     return fit.C_mid**fit.B * gained / (fit.A - fit.R_0 - gained)
 
 
-def linearised_figure(comparison: PaperComparison, plan: Labels, focus: Collection[str] | None = None) -> "Figure":
+def linearised_figure(comparison: PaperComparison, plan: Labels, focus: Collection[str] | None = None) -> Figure:
     """The readings of every variant on axes on which its fit is a line of slope B; `focus` may have a colour."""
-    from plotly.graph_objects import Figure
-
     look = styles(plan, focus)
     most = most_points_of_run(sum(len(_drawn(variant)) for variant in comparison.variants))
     figure = Figure()
@@ -81,9 +76,7 @@ def _drawn(variant: PaperVariant) -> tuple[PaperFit, ...]:
     return variant.refits or variant.fits
 
 
-def _points(fit: PaperFit, style: Style, hours_name: str, most: int) -> "Scatter":
-    from plotly.graph_objects import Scatter
-
+def _points(fit: PaperFit, style: Style, hours_name: str, most: int) -> Scatter:
     # The reading at compute 0 is R_0 itself.
     compute, score, _ = thinned(fit.curve.compute[1:], fit.curve.score[1:], most)
     F = linearised_score(fit, score)
@@ -100,10 +93,8 @@ def _points(fit: PaperFit, style: Style, hours_name: str, most: int) -> "Scatter
     )
 
 
-def _lines(fit: PaperFit, style: Style) -> list["Scatter"]:
+def _lines(fit: PaperFit, style: Style) -> list[Scatter]:
     """The line F = C^B, solid inside the window and dashed on both sides."""
-    from plotly.graph_objects import Scatter
-
     start, end = fit.window
     first, last = float(fit.curve.compute[1]), float(fit.curve.compute[-1])
     spans = [(first, start, "dash"), (start, end, "solid"), (end, last, "dash")]
@@ -120,10 +111,8 @@ def _lines(fit: PaperFit, style: Style) -> list["Scatter"]:
     ]
 
 
-def _legend_entry(variant: PaperVariant, style: Style) -> "Scatter":
+def _legend_entry(variant: PaperVariant, style: Style) -> Scatter:
     """The legend entry of a variant, with its slope; it draws nothing."""
-    from plotly.graph_objects import Scatter
-
     drawn = _drawn(variant)
     A, B = (float(np.mean(values)) for values in ([fit.A for fit in drawn], [fit.B for fit in drawn]))
     return Scatter(

@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from plotly.graph_objects import Figure
+from plotly.io.json import to_json_plotly
 
 from ablations.findings.results import Results
 from ablations.findings.scale_ladder import ScaleLadder
@@ -28,9 +31,6 @@ from ablations.report.verdicts import verdicts_figure
 from ablations.report.words.comparison import PAPER_RULE_NOTE, joint_note
 from ablations.terminal.visible import made_visible
 from scalerl.run.run_folder import write_atomically
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 MOST_REMARKS_ON_TOP = 3
 """Limit on the warnings above the curves; more are folded."""
@@ -111,14 +111,11 @@ def _comparison(results: Results) -> list[TableRow]:
     return found
 
 
-def _html(figure: "Figure", narrow: "Figure | None" = None, *, with_plotly: bool = False) -> Markup:
+def _html(figure: Figure, narrow: Figure | None = None, *, with_plotly: bool = False) -> Markup:
     """A figure as HTML; `narrow` is its layout on a narrow screen. The first figure of a page loads Plotly.
 
     Single precision suffices for a screen.
     """
-    import numpy as np
-    from plotly.io.json import to_json_plotly
-
     traces: Any = figure.data
     for trace in traces:
         for name in ("x", "y", "customdata"):

@@ -3,7 +3,8 @@ speed of getting there.
 """
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+
+from plotly.graph_objects import Figure, Scatter
 
 from ablations.answers.compare import VariantResult
 from ablations.answers.questions import CEILING, COMPUTE
@@ -12,9 +13,6 @@ from ablations.report.colours import OTHERS_COLOUR, Style, styles
 from ablations.report.leading import leading
 from ablations.report.style import dress, in_hover, mark, plain
 from ablations.report.words.comparison import ResultRow
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure, Scatter
 
 PLANE_LEGEND = (
     "Up: a higher ceiling than the baseline's. Left: less compute to the common target. A variant far up or down "
@@ -26,11 +24,9 @@ FAR_DOWN, FAR_UP = 0.02, 50.0
 """Ratios of compute at which a bar without an end stops; the axis ends before them."""
 
 
-def plane_figure(results: Results, *, focus: Collection[str] | None = None) -> "Figure":
+def plane_figure(results: Results, *, focus: Collection[str] | None = None) -> Figure:
     """Difference in A against the ratio of compute, both relative to the baseline and with intervals; `focus` is in
     colour."""
-    from plotly.graph_objects import Figure, Scatter
-
     look, reference = styles(results.plan, leading(results) if focus is None else focus), results.plan.reference
     lines = results.comparison.variants if results.comparison else ()
     others = [line for line in lines if line.name != reference and is_placed(line)]
@@ -79,9 +75,7 @@ def _ends(lines: list[VariantResult]) -> tuple[float, float]:
     return low - 0.1 * (high - low), high + 0.1 * (high - low)
 
 
-def _cross(line: VariantResult, row: ResultRow, style: Style, ends: tuple[float, float], *, is_grey: bool) -> "Scatter":
-    from plotly.graph_objects import Scatter
-
+def _cross(line: VariantResult, row: ResultRow, style: Style, ends: tuple[float, float], *, is_grey: bool) -> Scatter:
     compute, ceiling = line.answers["compute"], line.answers["ceiling"]
     ratio, delta = compute.estimate, ceiling.estimate
     assert ratio is not None

@@ -7,14 +7,24 @@ for example for an artifact of MLflow:
     picture = curves_picture(results, "png", dpi=150)  # bytes, about 500 x 480 pixels and 40 kB
     Path("curves.png").write_bytes(picture)
 
-`shown={plan.reference, "loo-loss"}` draws a variant beside the reference alone. matplotlib is imported on the first
-drawing; pyplot, which keeps figures of its own, is not imported.
+`shown={plan.reference, "loo-loss"}` draws a variant beside the reference alone. pyplot, which keeps figures of its own,
+is not imported.
 """
 
 from collections.abc import Collection, Sequence
 from io import BytesIO
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.textpath import TextPath
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from ablations.findings.results import Results
 from ablations.report.colours import OTHERS_COLOUR
@@ -23,12 +33,6 @@ from ablations.report.forest import ForestPanel, ForestRow, forest_panels
 from ablations.report.series import CurveSeries, VariantSeries, curve_series
 from ablations.report.style import GREY, elided
 from ablations.text import compute_title
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.text import Text
 
 PictureFormat = Literal["svg", "pdf", "png"]
 COLUMN_IN, PAGE_IN = 3.3, 6.8
@@ -73,9 +77,7 @@ def differences_picture(results: Results, kind: PictureFormat, *, width_in: floa
     return _saved(differences_drawing(forest_panels(results), width_in=width_in), kind, dpi)
 
 
-def _saved(figure: "Figure", kind: PictureFormat, dpi: int) -> bytes:
-    from matplotlib import rc_context
-
+def _saved(figure: Figure, kind: PictureFormat, dpi: int) -> bytes:
     target = BytesIO()
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
     with _SAVING, rc_context(OPTIONS):
@@ -83,7 +85,7 @@ def _saved(figure: "Figure", kind: PictureFormat, dpi: int) -> bytes:
     return target.getvalue()
 
 
-def curves_drawing(series: CurveSeries, *, width_in: float) -> "Figure":
+def curves_drawing(series: CurveSeries, *, width_in: float) -> Figure:
     """The curves as a matplotlib figure."""
     longest = 22 if width_in > 5 else 16
     texts = [(elided(one.name, longest), asymptote_text(one.asymptote.estimate)) for one in series.variants]
@@ -105,7 +107,7 @@ def curves_drawing(series: CurveSeries, *, width_in: float) -> "Figure":
     return figure
 
 
-def differences_drawing(panels: Sequence[ForestPanel], *, width_in: float) -> "Figure":
+def differences_drawing(panels: Sequence[ForestPanel], *, width_in: float) -> Figure:
     """The differences as a matplotlib figure."""
     rows = panels[0].rows if panels else ()
     names = [elided(row.variant, 26 if width_in > 5 else 18) for row in rows]
@@ -129,16 +131,13 @@ def differences_drawing(panels: Sequence[ForestPanel], *, width_in: float) -> "F
     return figure
 
 
-def _figure(width_in: float, height_in: float) -> "Figure":
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
+def _figure(width_in: float, height_in: float) -> Figure:
     figure = Figure(figsize=(width_in, height_in), facecolor="white")
     FigureCanvasAgg(figure)
     return figure
 
 
-def _dress(axes: "Axes") -> None:
+def _dress(axes: Axes) -> None:
     axes.tick_params(labelsize=FONT_PT, width=0.6, length=2.5, pad=2, color="#9aa0a6", labelcolor="#1f2328")
     axes.grid(color="#eceff2", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -148,9 +147,7 @@ def _dress(axes: "Axes") -> None:
         spine.set_visible(side in ("left", "bottom"))
 
 
-def _draw_curves(axes: "Axes", series: CurveSeries, curves_in: float) -> None:
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
-
+def _draw_curves(axes: Axes, series: CurveSeries, curves_in: float) -> None:
     axis, num_points = series.axis, sum(seed.compute.size for one in series.variants for seed in one.seeds)
     if axis.log:
         axes.set_xscale("log")
@@ -189,7 +186,7 @@ def _ordered(series: CurveSeries) -> list[VariantSeries]:
     return sorted(series.variants, key=lambda one: -one.asymptote.height)
 
 
-def _draw_asymptotes(axes: "Axes", series: CurveSeries) -> None:
+def _draw_asymptotes(axes: Axes, series: CurveSeries) -> None:
     """A with its interval for every variant that rises; an arrow if A lies above the mark or above the axis."""
     low, high = series.score_range
     for place, variant in enumerate(_ordered(series)):
@@ -207,7 +204,7 @@ def _draw_asymptotes(axes: "Axes", series: CurveSeries) -> None:
 
 
 def _draw_labels(
-    figure: "Figure", strip: "Axes", series: CurveSeries, texts: Sequence[tuple[str, str]], label: float
+    figure: Figure, strip: Axes, series: CurveSeries, texts: Sequence[tuple[str, str]], label: float
 ) -> None:
     """Name and A of each variant beside the strip, joined to its height; `label` is a label's share of the height."""
     low, high = series.score_range
@@ -217,23 +214,15 @@ def _draw_labels(
     for one, (name, said), height, place in zip(series.variants, texts, wanted, places, strict=True):
         starts, stands = (box.y0 + box.height * (value - low) / (high - low) for value in (height, place))
         edge, step = box.x1, 0.08 / figure.get_figwidth()
-        figure.add_artist(_leader([edge, edge + step], [starts, stands], one.style.colour))
+        figure.add_artist(Line2D([edge, edge + step], [starts, stands], color=one.style.colour, linewidth=0.5))
         look: dict[str, Any] = {"fontsize": FONT_PT}
         x = edge + 1.4 * step
         _write(figure.text(x, stands, "", va="bottom", weight="bold", color=one.style.colour, **look), name)
         _write(figure.text(x, stands, "", va="top", color="#1f2328", **look), said)
 
 
-def _leader(x: list[float], y: list[float], colour: str) -> "Line2D":
-    from matplotlib.lines import Line2D
-
-    return Line2D(x, y, color=colour, linewidth=0.5)
-
-
-def _draw_panel(axes: "Axes", panel: ForestPanel, names: Sequence[str], across_in: float) -> None:
+def _draw_panel(axes: Axes, panel: ForestPanel, names: Sequence[str], across_in: float) -> None:
     """One question: intervals, names on the left if given, numbers on the right."""
-    from matplotlib.ticker import FixedLocator, NullLocator
-
     low, high = panel.range
     if panel.log:
         axes.set_xscale("log")
@@ -261,7 +250,7 @@ def _draw_panel(axes: "Axes", panel: ForestPanel, names: Sequence[str], across_i
     axes.set_xlabel(panel.axis_title, fontsize=FONT_PT, labelpad=1)
 
 
-def _draw_row(axes: "Axes", row: ForestRow, place: int, ends: tuple[float, float]) -> None:
+def _draw_row(axes: Axes, row: ForestRow, place: int, ends: tuple[float, float]) -> None:
     """An interval and the point in it; an unknown end goes to the edge, with an arrow."""
     colour = row.colour
     low, high = ends[0] if row.lo is None else row.lo, ends[1] if row.hi is None else row.hi
@@ -274,7 +263,7 @@ def _draw_row(axes: "Axes", row: ForestRow, place: int, ends: tuple[float, float
             axes.plot([edge], [place], marker=arrow, markersize=3.2, color=colour, clip_on=False)
 
 
-def _write(text: "Text", written: str) -> None:
+def _write(text: Text, written: str) -> None:
     """Write literally: `$` is no mathematics, and a character that the font lacks is a box."""
     text.set_parse_math(False)
     text.set_text(drawable(written))
@@ -287,15 +276,11 @@ def _signed(text: str) -> str:
 
 def _width_in(text: str) -> float:
     """The width of a text of `FONT_PT` in inches."""
-    from matplotlib.textpath import TextPath
-
     letters = drawable(text).replace("$", "S")  # as wide, and no mathematics
     return float(TextPath((0, 0), letters, size=FONT_PT).get_extents().x1) / 72
 
 
 def drawable(text: str) -> str:
     """`text` with a box for every character that matplotlib's own font lacks."""
-    from matplotlib.font_manager import FontProperties, findfont, get_font
-
     font = get_font(findfont(FontProperties(family="DejaVu Sans")))
     return "".join(one if font.get_char_index(ord(one)) and one.isprintable() else "▯" for one in text)

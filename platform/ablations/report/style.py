@@ -1,18 +1,15 @@
 """The common look of all figures: frame, font, grid, dotted lines at values, and literal user-written text."""
 
 import html
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
+from plotly.graph_objects import Figure
 
 GREY = "#8a8a8a"
 FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif", "size": 13, "color": "#1f2328"}
 
 
-def dress(figure: "Figure", *, height: int) -> None:
+def dress(figure: Figure, *, height: int) -> None:
     """Give a figure the common look."""
     figure.update_layout(
         height=height, template="none", font=FONT, paper_bgcolor="white", plot_bgcolor="white", hovermode="closest"
@@ -23,7 +20,7 @@ def dress(figure: "Figure", *, height: int) -> None:
 
 
 def mark(
-    figure: "Figure",
+    figure: Figure,
     value: float,
     *,
     axis: str = "x",

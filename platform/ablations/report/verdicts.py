@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from plotly.graph_objects import Figure, Scatter
 
 from ablations.findings.results import Results
 from ablations.report.forest import ForestPanel, ForestRow, forest_panels
 from ablations.report.style import dress, elided, in_hover, mark, plain
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure, Scatter
 
 LONGEST_NAME_OF_ROW = {False: 26, True: 15}
 """Limit on the characters of a variant's name beside its row; the key is True for stacked panels."""
@@ -20,15 +19,13 @@ PLOT_PX = {False: 740, True: 262}
 """Minimum width between the names and the right edge."""
 
 
-def verdicts_figure(results: Results, *, shown: Sequence[str] | None = None, stacked: bool = False) -> "Figure":
+def verdicts_figure(results: Results, *, shown: Sequence[str] | None = None, stacked: bool = False) -> Figure:
     """A panel for each question that has a number of any variant, with shared rows, best first.
 
     `shown` are the variants of the rows, all by default. An interval with one end missing is an arrow to the edge.
     Undecided answers are grey and hollow. `stacked` panels are one below the other, since a narrow screen has room for
     only one beside the names.
     """
-    from plotly.graph_objects import Figure
-
     panels = forest_panels(results, shown=shown)
     num_rows = len(panels[0].rows) if panels else 0
     panel_px = HEAD_PX + ROW_PX * num_rows + FOOT_PX
@@ -60,7 +57,7 @@ def verdicts_figure(results: Results, *, shown: Sequence[str] | None = None, sta
 
 
 def _axes(
-    figure: "Figure",
+    figure: Figure,
     panel: ForestPanel,
     names: Sequence[str],
     number: str,
@@ -112,10 +109,8 @@ def _texts(panel: ForestPanel, axis: str, *, start: float, end: float, top: floa
     return [bare | one for one in ({"yanchor": "bottom", **title}, *numbers)]
 
 
-def _bar(row: ForestRow, place: int, ends: tuple[float, float], x: str, y: str) -> list["Scatter"]:
+def _bar(row: ForestRow, place: int, ends: tuple[float, float], x: str, y: str) -> list[Scatter]:
     """An interval in row `place` and the point in it; an unknown end goes to the edge, with an arrow."""
-    from plotly.graph_objects import Scatter
-
     colour = row.colour
     low, high = ends[0] if row.lo is None else row.lo, ends[1] if row.hi is None else row.hi
     points = [] if row.estimate is None else [(row.estimate, "circle" if row.is_decided else "circle-open")]
