@@ -29,7 +29,7 @@ def audit(sweep: SweepArgument = None, home: HomeOption = None, as_json: JsonOpt
     The second reading shares no code with the verifiers and judges numbers, letters and plain words alone. A
     disagreement is evidence for a person, not a verdict: look at the rollouts on the page of the run.
     """
-    from ablations.diagnosis.run_history import history_of_run
+    from ablations.diagnosis.history import history_of_run
     from ablations.diagnosis.second_opinion import audit_rollouts
 
     started = find_sweep(home, sweep)

@@ -126,7 +126,7 @@ def show_designs(
 
 def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> None:
     from ablations.findings.elsewhere import compare_elsewhere, study_of_file
-    from ablations.findings.foresee_elsewhere import foresee_curves
+    from ablations.findings.foresee import foresee_curves
     from ablations.fit.options import FitSettings
     from ablations.report.words.design import curve_notes, seen_text
     from ablations.terminal.listing import Column, Listing

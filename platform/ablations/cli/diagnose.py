@@ -56,7 +56,7 @@ def unlike_in(home: Home, target: str) -> "dict[str, Unlike]":
 
 def histories(home: Home, target: str, seed: int | None, trainer: str | None) -> Iterable[History]:
     """The histories of the log, sweep or run that the user named; a run by its id, its first digits or its variant."""
-    from ablations.diagnosis.run_history import history_of_run
+    from ablations.diagnosis.history import history_of_run
     from ablations.home.started_sweep import read_sweep
 
     if trainer is not None:

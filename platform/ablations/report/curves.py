@@ -13,10 +13,22 @@ import numpy as np
 from plotly.graph_objects import Figure, Scatter
 
 from ablations.findings.results import Results
+from ablations.findings.sweep_forecast import ForecastBand
 from ablations.report.colours import OTHERS_COLOUR
-from ablations.report.end_labels import asymptote_text, end_label, leader, moved_apart
-from ablations.report.series import BandSeries, CurveSeries, LineSeries, VariantSeries, curve_series
-from ablations.report.style import FONT, GREY, dress, elided, in_hover, mark, plain
+from ablations.report.series import CurveSeries, LineSeries, VariantSeries, curve_series
+from ablations.report.style import (
+    FONT,
+    GREY,
+    asymptote_text,
+    dress,
+    elided,
+    end_label,
+    in_hover,
+    leader,
+    mark,
+    moved_apart,
+    plain,
+)
 from ablations.text import compute_title
 
 CURVES_LEGEND = (
@@ -89,19 +101,17 @@ def curves_figure(
     results: Results,
     *,
     shown: Collection[str] | None = None,
-    others: Collection[str] | None = None,
     log_compute: bool = False,
-    counted: Counted | None = None,
     with_points: bool = False,
 ) -> Figure:
     """Pass rate against compute with fits, their continuation beyond the budget, and asymptotes.
 
     `shown` are the variants with a label and, as far as the colours go, a colour of their own; by default the reference
-    and those with the highest level. `others` are the grey lines, by default all else. `with_points` also draws the
-    evaluations, filled if they were fitted.
+    and those with the highest level. All else are grey lines. `with_points` also draws the evaluations, filled if they
+    were fitted.
     """
-    series = curve_series(results, shown=shown, others=others, log_compute=log_compute)
-    return curves_figures(results, series, counted=counted, with_points=with_points)[0]
+    series = curve_series(results, shown=shown, log_compute=log_compute)
+    return curves_figures(results, series, with_points=with_points)[0]
 
 
 def curves_figures(
@@ -197,7 +207,7 @@ def _line(line: LineSeries, name: str, colour: str, along: Along) -> Scatter:
     )  # fmt: skip
 
 
-def _band(variant: VariantSeries, band: BandSeries, along: Along) -> Scatter:
+def _band(variant: VariantSeries, band: ForecastBand, along: Along) -> Scatter:
     x = along(band.compute)
     return Scatter(
         x=np.concatenate([x, x[::-1]]), y=np.round(np.concatenate([band.high, band.low[::-1]]), 5), mode="lines",

@@ -7,14 +7,11 @@ import numpy as np
 from plotly.graph_objects import Bar, Figure, Scatter
 
 from ablations.answers.forecasts import Chance
-from ablations.findings.kept_forecast import ForecastBand, ForecastLine, kept_band, kept_lines
 from ablations.findings.results import FittedVariant, Results
-from ablations.report.axes import compute_axis
-from ablations.report.colours import Style
-from ablations.report.end_labels import end_label, leader, moved_apart
-from ablations.report.leading import look_of
-from ablations.report.style import dress, elided, in_hover, mark, plain
-from ablations.report.thinning import most_points_of_run, thinned
+from ablations.findings.sweep_forecast import ForecastBand, ForecastLine, kept_band, kept_lines
+from ablations.report.colours import Style, look_of
+from ablations.report.series import compute_axis, most_points_of_run, thinned
+from ablations.report.style import dress, elided, end_label, in_hover, leader, mark, moved_apart, plain
 from ablations.text import compute_title
 
 FORECAST_TO = 10.0

@@ -66,7 +66,7 @@ def write_in_format(
         "differences.pdf": differences_picture(results, "pdf", width_in=PAGE_IN),
         "differences.svg": differences_picture(results, "svg", width_in=PAGE_IN),
     }
-    return _written(own, latex_files(results, document, figures)) / "report.tex"
+    return _written(own, latex_files(document, figures)) / "report.tex"
 
 
 def _written(folder: Path, files: Mapping[str, bytes]) -> Path:

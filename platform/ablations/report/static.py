@@ -28,10 +28,9 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatt
 
 from ablations.findings.results import Results
 from ablations.report.colours import OTHERS_COLOUR
-from ablations.report.end_labels import asymptote_text, moved_apart
 from ablations.report.forest import ForestPanel, ForestRow, forest_panels
 from ablations.report.series import CurveSeries, VariantSeries, curve_series
-from ablations.report.style import GREY, elided
+from ablations.report.style import GREY, asymptote_text, elided, moved_apart
 from ablations.text import compute_title
 
 PictureFormat = Literal["svg", "pdf", "png"]
@@ -60,15 +59,14 @@ def curves_picture(
     *,
     width_in: float = COLUMN_IN,
     shown: Collection[str] | None = None,
-    log_compute: bool = False,
     dpi: int = 300,
 ) -> bytes:
     """`curves_figure` as a picture: curves, asymptotes with their 95 % intervals, and labels at the right edge.
 
-    `shown` and `log_compute` are as in `curves_figure`; `dpi` applies to a PNG.
+    `shown` is as in `curves_figure`, without grey lines; `dpi` applies to a PNG.
     """
     others = None if shown is None else ()
-    series = curve_series(results, shown=shown, others=others, log_compute=log_compute)
+    series = curve_series(results, shown=shown, others=others)
     return _saved(curves_drawing(series, width_in=width_in), kind, dpi)
 
 
@@ -182,7 +180,6 @@ def _draw_curves(axes: Axes, series: CurveSeries, curves_in: float) -> None:
 
 
 def _ordered(series: CurveSeries) -> list[VariantSeries]:
-    """The variants by the height of their asymptote, the highest first."""
     return sorted(series.variants, key=lambda one: -one.asymptote.height)
 
 
@@ -224,12 +221,12 @@ def _draw_labels(
 def _draw_panel(axes: Axes, panel: ForestPanel, names: Sequence[str], across_in: float) -> None:
     """One question: intervals, names on the left if given, numbers on the right."""
     low, high = panel.range
-    if panel.log:
+    if panel.question.is_ratio:
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_locator(FixedLocator(panel.ticks(max(1, min(3, int(across_in / TICK_IN))))))
     axes.xaxis.set_major_formatter(lambda value, _: _signed(f"{value:.4g}"))
-    axes.axvline(panel.null, color=GREY, linewidth=0.7, linestyle=":", zorder=0.5)
+    axes.axvline(panel.question.no_difference, color=GREY, linewidth=0.7, linestyle=":", zorder=0.5)
     axes.set_ylim(max(len(panel.rows), 1) - 0.5, -0.5)
     axes.set_yticks(range(len(panel.rows)), [""] * len(panel.rows))
     _dress(axes)
@@ -238,27 +235,26 @@ def _draw_panel(axes: Axes, panel: ForestPanel, names: Sequence[str], across_in:
     axes.tick_params(axis="y", length=0)
     aside, look = axes.get_yaxis_transform(), {"fontsize": FONT_PT, "va": "center"}
     for place, row in enumerate(panel.rows):
-        if row.drawn_at is not None:
+        if row.known:
             _draw_row(axes, row, place, (low, high))
-        colour = "#1f2328" if row.is_decided else GREY
+        colour = "#1f2328" if row.answer.differs else GREY
         text = axes.text(1 + 0.05 / across_in, place, "", transform=aside, color=colour, **look)
         _write(text, _signed(row.text))
     for place, name in enumerate(names):
         _write(axes.text(-0.03, place, "", transform=aside, ha="right", color="#1f2328", **look), name)
     title = axes.text(0, 1.0, "", transform=axes.transAxes, fontsize=FONT_PT, weight="bold", va="bottom")
     _write(title, elided(panel.title, 30))
-    axes.set_xlabel(panel.axis_title, fontsize=FONT_PT, labelpad=1)
+    axes.set_xlabel(panel.question.axis, fontsize=FONT_PT, labelpad=1)
 
 
 def _draw_row(axes: Axes, row: ForestRow, place: int, ends: tuple[float, float]) -> None:
-    """An interval and the point in it; an unknown end goes to the edge, with an arrow."""
-    colour = row.colour
-    low, high = ends[0] if row.lo is None else row.lo, ends[1] if row.hi is None else row.hi
+    answer, colour = row.answer, row.colour
+    low, high = ends[0] if answer.lo is None else answer.lo, ends[1] if answer.hi is None else answer.hi
     axes.plot([low, high], [place, place], color=colour, linewidth=1.1, solid_capstyle="butt")
-    if row.estimate is not None:
-        fill = colour if row.is_decided else "white"
-        axes.plot([row.estimate], [place], marker="o", markersize=3.6, color=colour, markerfacecolor=fill)
-    for end, edge, arrow in ((row.lo, ends[0], "<"), (row.hi, ends[1], ">")):
+    if answer.estimate is not None:
+        fill = colour if answer.differs else "white"
+        axes.plot([answer.estimate], [place], marker="o", markersize=3.6, color=colour, markerfacecolor=fill)
+    for end, edge, arrow in ((answer.lo, ends[0], "<"), (answer.hi, ends[1], ">")):
         if end is None:
             axes.plot([edge], [place], marker=arrow, markersize=3.2, color=colour, clip_on=False)
 
@@ -270,7 +266,6 @@ def _write(text: Text, written: str) -> None:
 
 
 def _signed(text: str) -> str:
-    """`text` with the signs of mathematics."""
     return text.replace("-", "−")
 
 
