@@ -89,7 +89,7 @@ MODULES = {
     "Fit": "fit.result",
     "Results": "findings.results",
     "backtest_sweep": "findings.sweep_forecast",
-    "verdicts_figure": "report.verdicts",
+    "verdicts_figure": "report.forest",
     "compare": "answers.compare",
     "curves_figure": "report.curves",
     "curves_picture": "report.static",
