@@ -30,9 +30,8 @@ from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.home.state import State
-from ablations.report.card_page import card_markdown
 from ablations.report.csv_files import csv_files
-from ablations.report.markdown import markdown_grid, markdown_text
+from ablations.report.markdown import card_markdown, markdown_grid, markdown_text
 from ablations.report.static import curves_picture
 from ablations.report.words.card import CLAIM_HEADINGS, OUTCOMES, card_notes
 from ablations.report.words.comparison import ResultRow

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from ablations.log import start
     from ablations.report.curves import curves_figure
     from ablations.report.forecast import forecast_figure
+    from ablations.report.forest import verdicts_figure
     from ablations.report.static import curves_picture, differences_picture
-    from ablations.report.verdicts import verdicts_figure
 
 __version__ = "0.1.0"
 
@@ -89,7 +89,7 @@ MODULES = {
     "Fit": "fit.result",
     "Results": "findings.results",
     "backtest_sweep": "findings.sweep_forecast",
-    "verdicts_figure": "report.verdicts",
+    "verdicts_figure": "report.forest",
     "compare": "answers.compare",
     "curves_figure": "report.curves",
     "curves_picture": "report.static",

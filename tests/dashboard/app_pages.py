@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ablations_dashboard.widgets.plotly_figure import COMPONENT_NAME
+from ablations_dashboard.widgets.figure import COMPONENT_NAME
 
 SCRIPT = """
 from ablations_dashboard.selection.url import restore

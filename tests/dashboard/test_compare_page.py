@@ -32,7 +32,8 @@ from ablations.home.plan import PlannedRun
 from ablations.status.progress import run_rows
 from ablations.study.sweep import Stop
 from ablations_dashboard.reading import cache
-from ablations_dashboard.reading.cache import load_metrics, load_results, may_change
+from ablations_dashboard.reading.cache import load_results, may_change
+from ablations_dashboard.reading.run_log import load_metrics
 from ablations_dashboard.views.compare import FOLDED
 from scalerl.run.health import ALL_REWARDS_EQUAL
 
@@ -98,7 +99,7 @@ def test_a_collapse_is_one_red_box_and_equal_warnings_are_one_grey_line(monkeypa
 
 def test_the_verdict_stands_first_then_curves_differences_table_and_what_is_folded_is_not_read(monkeypatch, decided):
     asked = []
-    monkeypatch.setattr("ablations_dashboard.sections.metrics.load_metrics", lambda home, run: asked.append(run))
+    monkeypatch.setattr("ablations_dashboard.sections.figures.load_metrics", asked.append)
     page = open_page(monkeypatch, decided.home.path, "compare")
     assert asked == []
     kinds = {"title": "title", "subheader": "subheader", "bidi_component": "figure", "dataframe": "table"}
@@ -337,7 +338,7 @@ def test_a_page_asks_to_be_refreshed_until_its_last_run_has_ended(monkeypatch, t
 
 
 def test_metrics_hold_the_mean_of_a_histogram(finished):
-    rows = load_metrics(finished.home, planned_run("scalerl", 0).id)
+    rows = load_metrics(finished.run(planned_run("scalerl", 0).id))
     assert len(rows) == 80
     assert set(rows["staleness_mean"]) == {1.5}  # 100 tokens of age 0, 300 of age 2
 

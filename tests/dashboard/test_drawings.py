@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from ablations.report.colours import Style
-from ablations_dashboard.drawings.metrics import metric_figure
+from ablations_dashboard.drawings.run import metric_figure
 
 BLUE = Style(colour="#0072B2", symbol="square")
 ROWS = pd.DataFrame({"step": [1, 2, 3], "compute_gpu_hours": [10.0, 20.0, 30.0], "entropy": [0.9, 0.6, 0.0]})

@@ -9,7 +9,7 @@ from fixtures_home import make_home, make_ladder
 from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.findings.results import open_sweep
 from ablations.findings.scale_ladder import ladders_of, scale_ladder
-from ablations.report.ladder_figure import ladder_figure
+from ablations.report.ladder import ladder_figure
 
 
 def test_a_study_at_two_scales_has_its_picture_and_table(monkeypatch, tmp_path):

@@ -16,9 +16,9 @@ from ablations.findings.results import read_results
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.study.resolve import load_resolved
 from ablations_dashboard.drawings.run import thinned_rows
-from ablations_dashboard.reading.health import episodes
+from ablations_dashboard.reading.run_log import episodes
+from ablations_dashboard.sections.rollouts import rollout_html
 from ablations_dashboard.sections.why import explaining, steps_of
-from ablations_dashboard.text.rollout import rollout_html
 from ablations_dashboard.views import run as page_of_run
 
 HOSTILE = '<img src="https://elsewhere.example/x.png"><script>alert(1)</script>**bold** \x1b[31m'

@@ -7,10 +7,9 @@ from textwrap import wrap
 from plotly.graph_objects import Figure, Scatter
 from plotly.subplots import make_subplots
 
-from ablations.findings.card import JudgedClaim
-from ablations.findings.judgement import ClaimOutcome
-from ablations.report.axes import ticks
+from ablations.findings.card import ClaimOutcome, JudgedClaim
 from ablations.report.colours import GREEN
+from ablations.report.series import ticks
 from ablations.report.style import GREY, dress, in_hover, plain
 from ablations.report.words.card import claim_text, found_text
 from ablations.study.claims import Claim
@@ -73,7 +72,6 @@ def claim_lines(judged: JudgedClaim) -> list[str]:
 
 
 def _row_height(rows: Sequence[JudgedClaim]) -> int:
-    """Height in pixels of each row of a panel."""
     return CLAIM_HEIGHT + LINE_HEIGHT * (max(len(claim_lines(one)) for one in rows) - 1)
 
 
@@ -146,7 +144,6 @@ def _row(judged: JudgedClaim, y: float, low: float, high: float) -> list[Scatter
 
 
 def _panel_range(rows: Sequence[JudgedClaim], is_ratio: bool) -> tuple[float, float]:
-    """The ends of a panel's axis, with air beside all that is drawn in it."""
     values = [1.0 if is_ratio else 0.0]
     for judged in rows:
         found = judged.found

@@ -1,21 +1,67 @@
-"""Figures of one run, without Streamlit."""
+"""Figures of one run, and of one training metric of several runs, without Streamlit."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from plotly.graph_objects import Bar, Figure, Scatter
 from plotly.subplots import make_subplots
 
-from ablations.report.colours import BLUE, COLOURS, ORANGE
-from ablations.report.style import dress
-from ablations_dashboard.drawings.metrics import Axis, framed
+from ablations.report.colours import BLUE, COLOURS, ORANGE, Style
+from ablations.report.style import dress, plain
 
+Axis = Literal["compute_gpu_hours", "step", "wall_s"]
+RAW_OPACITY = 0.25
 MOST_DRAWN = 600
 """Limit on the points of a line; a figure has too few columns of pixels to tell more apart."""
 IDLE = frozenset({"wait_prompts", "wait_weights", "wait_rollouts", "wait_evaluator", "dead"})
 """Activities in which a device contributes nothing."""
+
+
+def axis_titles(compute_name: str) -> dict[Axis, str]:
+    """Axis titles for a training metric; `compute_name` is the sweep's name for compute."""
+    return {
+        "compute_gpu_hours": f"compute ({compute_name})",
+        "step": "optimiser step",
+        "wall_s": "seconds trained",
+    }
+
+
+def framed(figure: Figure, *, height: int, x: str, y: str) -> Figure:
+    """Give a figure the frame of the pages, with titles of its axes."""
+    dress(figure, height=height)
+    figure.update_xaxes(title=x)
+    figure.update_yaxes(title=y)
+    return figure.update_layout(margin={"l": 60, "r": 25, "t": 15, "b": 50}, showlegend=False)
+
+
+def metric_figure(
+    metric: str,
+    runs: Mapping[str, tuple[pd.DataFrame, Style]],
+    *,
+    axis: Axis,
+    smoothed: int,
+    compute_name: str,
+) -> Figure:
+    """One training metric of several runs, by label: the measured line faint, a mean over `smoothed` steps on top."""
+    figure = Figure()
+    for label, (rows, style) in runs.items():
+        if metric not in rows:
+            continue
+        line = {"color": style.colour, "width": 2}
+        if smoothed > 1:
+            figure.add_trace(
+                Scatter(
+                    x=rows[axis], y=rows[metric], mode="lines", line={**line, "width": 1}, opacity=RAW_OPACITY,
+                    legendgroup=label, showlegend=False, hoverinfo="skip",
+                )
+            )  # fmt: skip
+        mean = rows[metric].rolling(smoothed, min_periods=1, center=True).mean()
+        figure.add_trace(Scatter(x=rows[axis], y=mean, mode="lines", line=line, name=plain(label), legendgroup=label))
+    legend = {"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0}
+    framed(figure, height=480, x=axis_titles(compute_name)[axis], y=metric)
+    return figure.update_layout(hovermode="x unified", showlegend=True, legend=legend)
 
 
 def thinned_rows(rows: pd.DataFrame, axis: Axis, metric: str, most: int = MOST_DRAWN) -> pd.DataFrame:
@@ -24,16 +70,8 @@ def thinned_rows(rows: pd.DataFrame, axis: Axis, metric: str, most: int = MOST_D
     """
     known = pd.DataFrame(rows[[axis, metric]]).dropna()
     bins = np.arange(len(known)) * min(most, len(known)) // max(1, len(known))
-    places = [np.flatnonzero(bins == place) for place in np.unique(bins)]
-    compute, values = known[axis].to_numpy(), known[metric].to_numpy()
-    return pd.DataFrame(
-        {
-            axis: [compute[own].mean() for own in places],
-            "mean": [values[own].mean() for own in places],
-            "least": [values[own].min() for own in places],
-            "most": [values[own].max() for own in places],
-        }
-    )
+    shown = {axis: (axis, "mean"), "mean": (metric, "mean"), "least": (metric, "min"), "most": (metric, "max")}
+    return pd.DataFrame(known.groupby(bins).agg(**shown))
 
 
 def metric_rows_figure(
@@ -95,7 +133,6 @@ def metric_traces(rows: pd.DataFrame, metric: str, axis: Axis, smoothed: int) ->
 
 
 def _mark_places(figure: Figure, marks: Sequence[float]) -> None:
-    """Draw a dotted line over the whole height at each place."""
     for x in marks:
         line = {"color": ORANGE, "width": 1.5, "dash": "dot"}
         figure.add_shape(type="line", x0=x, x1=x, y0=0, y1=1, xref="x", yref="paper", line=line)

@@ -10,7 +10,7 @@ from ablations.report.style import GREY
 from ablations.search.objective import is_maximised, title, value_text
 from ablations.search.record import SearchRecord, SearchTrial
 from ablations.search.tables import BEST, PARETO_FRONT
-from ablations_dashboard.drawings.metrics import framed
+from ablations_dashboard.drawings.run import framed
 
 LEGEND_ABOVE = {"orientation": "h", "y": 1.1, "x": 0}
 """Layout of a legend above a figure."""

@@ -1,6 +1,5 @@
 """Everything read from disk, cached until a file changes.
 
-cache       results and metrics of a sweep
-run_log     the log and the kept rollouts of one run
-health      when each warning about a run's health was true
+cache       results of a sweep
+run_log     the log, metrics and kept rollouts of one run, what is wrong with it, and when each warning was true
 """

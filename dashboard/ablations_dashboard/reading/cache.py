@@ -7,22 +7,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
-from ablations.findings.fitted_runs import fit_sweep
 from ablations.findings.results import FittedVariant, Results, compared
 from ablations.home.home import Home
 from ablations.home.labels import run_name
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep, plans_of, read_sweep
 from ablations.home.state import HEARTBEAT_LIMIT_S, State
-from ablations.readings.fitted_run import FittedRun, fitted_run
+from ablations.readings.fitted_run import FittedRun, fit_sweep, fitted_run
 from ablations.readings.run_reading import read_kept
 from ablations.running.ending import all_ended
 from ablations.status.rows import RunRow
-from ablations.tracking.batches import row_scalars
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 
 REFRESH_S = 10
@@ -58,15 +54,6 @@ def may_change(sweep: StartedSweep, rows: Sequence[RunRow], *, now: float) -> bo
         return State.RUNNING in states
     beats = [sweep.run(row.id).read_status().heartbeat for row in rows]
     return now - max(beats) < HEARTBEAT_LIMIT_S or sweep.is_at_work
-
-
-def load_metrics(home: Home, run_id: str) -> pd.DataFrame:
-    """The optimiser steps of a run, one per row, with columns step, wall_s and every logged number.
-
-    ValueError if the run log is damaged.
-    """
-    path = home.run(run_id).metrics
-    return _metrics(path, stamp(path))
 
 
 def stamp(path: Path) -> Stamp:
@@ -152,9 +139,3 @@ def _key(sweep: StartedSweep, variant: PlannedVariant, run: PlannedRun) -> Hasha
     """All sources of a run: once its log, status or settings have changed, the cached run is never used again."""
     written = stamp(sweep.run(run.id).metrics)
     return sweep.home.path, sweep.plan.fit_settings, variant.name, run, written, *_known(sweep, run).values()
-
-
-@st.cache_resource(max_entries=64, show_spinner="Reading the run log …")
-def _metrics(path: Path, written: Stamp) -> pd.DataFrame:
-    rows = [{"step": row["step"], "wall_s": row["wall_s"]} | row_scalars(row) for row in read_rows(path, "train")]
-    return pd.DataFrame(rows)

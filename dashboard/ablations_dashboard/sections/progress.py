@@ -43,12 +43,10 @@ def is_in_trouble(rows: list[RunRow]) -> bool:
 def show_runs(sweep: StartedSweep) -> None:
     """Show the list of runs, and of their processes."""
     plan, rows = sweep.plan, run_rows(sweep)
-    show_table(
-        progress_frame(plan, rows), key=f"runs {plan.sweep}", name=f"{plan.sweep}-runs", columns=PROGRESS_COLUMNS
-    )
+    show_table(progress_frame(plan, rows), name=f"{plan.sweep}-runs", columns=PROGRESS_COLUMNS)
     if lines := unit_lines(rows):
         st.markdown("**Processes**")
-        show_table(pd.DataFrame(lines), key=f"processes {plan.sweep}", name=f"{plan.sweep}-processes")
+        show_table(pd.DataFrame(lines), name=f"{plan.sweep}-processes")
 
 
 def progress_frame(plan: Plan, rows: list[RunRow]) -> pd.DataFrame:

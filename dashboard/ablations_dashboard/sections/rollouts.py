@@ -1,18 +1,127 @@
-"""What the policy of a run writes: rollouts of its first evaluation beside those of another."""
+"""What the policy of a run writes: rollouts of its first evaluation beside those of another, as HTML: tokens coloured
+by their weights, forced tokens underlined, control characters shown.
 
+The output of a policy is never trusted: all of it is escaped, so that no browser or terminal interprets any of it.
+"""
+
+import html
 import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
 from ablations.home.started_sweep import StartedSweep
+from ablations.terminal.visible import made_visible
 from ablations_dashboard.reading.run_log import Rows, load_rollouts
 from ablations_dashboard.selection.url import pick
-from ablations_dashboard.text.rollout import ROLLOUT_STYLE, rollouts_html, versions_of
-from ablations_dashboard.widgets.download import offer_download
+from ablations_dashboard.widgets.table import offer_download
 from scalerl.run.run_folder import RunFolder
 
+KeptRow = Mapping[str, Any]
+
+TINTS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
+"""Colours of weights, newest first and then repeated; translucent, so that they suit light and dark pages."""
+OPACITY = "2e"
+
+ROLLOUT_STYLE = f"""<style>
+.rollout {{ font: 0.875rem/1.6 ui-monospace, Menlo, Consolas, monospace; overflow-wrap: anywhere; margin: 0 0 1rem }}
+.pairs {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 0 2rem }}
+.pairs .at {{ font: 600 0.875rem system-ui, sans-serif }}
+.rollout .part {{ border-left: 3px solid rgba(128,128,128,.5); padding: .1rem 0 .1rem .7rem; margin: .3rem 0;
+  white-space: pre-wrap }}
+.rollout .name {{ font: 600 0.75rem system-ui, sans-serif; opacity: .75; display: block }}
+.rollout sub {{ font-size: .65rem; opacity: .8; padding-left: 1px; user-select: none }}
+.rollout .forced {{ text-decoration: underline wavy #d55e00; text-underline-offset: 3px }}
+.rollout .cut {{ font: italic 0.8rem system-ui, sans-serif; opacity: .8 }}
+.rollout .masked {{ opacity: .6 }}
+.rollout .key {{ padding: 0 .3rem; border-radius: 3px }}
+{"".join(f".rollout .v{place} {{ background: {colour}{OPACITY} }} " for place, colour in enumerate(TINTS))}
+</style>"""
 LATEST = "latest"
 ROLLOUT_KINDS = {"held_out": "held-out prompts, the same each time", "trained": "the batch trained on before it"}
+
+
+def in_html(text: str) -> str:
+    r"""The text as HTML; control characters are shown by their number: ESC as `\x1b`."""
+    return html.escape(made_visible(text))
+
+
+def rollout_html(row: KeptRow) -> str:
+    """One row of `rollouts.jsonl`: its outcome, then prompt, thinking and answer."""
+    newest = max(
+        (span["version"] for part in ("thinking", "answer") for span in row[part] if "version" in span), default=0
+    )
+    masked = " masked" if row.get("masked") else ""
+    parts = [f'<div class="rollout"><div>{_heading(row)}</div>']
+    for name in ("prompt", "thinking", "answer"):
+        if row[name]:
+            body = "".join(_span(span, newest) for span in row[name])
+            look = masked if name != "prompt" else ""
+            parts.append(f'<div class="part{look}"><span class="name">{name}</span>{body}</div>')
+    if row.get("right_answer") is not None:
+        parts.append(f'<div class="part"><span class="name">right answer</span>{in_html(row["right_answer"])}</div>')
+    return "".join((*parts, "</div>"))
+
+
+def rollouts_html(first: Sequence[KeptRow], shown: Sequence[KeptRow]) -> str:
+    """The rollouts of one evaluation, each beside that of the first evaluation to the same prompt if `first` has any;
+    rollouts of a trained batch stand in the order of their places.
+    """
+    if not first:
+        return "".join(map(rollout_html, shown))
+    by_prompt = {(row["task"], row["prompt_id"]): row for row in first}
+    beside = [by_prompt.get((row["task"], row["prompt_id"])) for row in shown]
+    if not any(beside):
+        beside = [*first, *[None] * len(shown)]
+    pairs = []
+    for before, row in zip(beside, shown, strict=False):
+        sides = [_at(before) + rollout_html(before) if before else "", _at(row) + rollout_html(row)]
+        pairs.append("".join(f"<div>{side}</div>" for side in sides))
+    return f'<div class="pairs">{"".join(pairs)}</div>'
+
+
+def _at(row: KeptRow) -> str:
+    return f'<div class="at">step {row["step"]:,}</div>'
+
+
+def outcome_text(row: KeptRow) -> str:
+    """The outcome of a rollout: `right, reward 1, advantage +0.34, 9 tokens`."""
+    said = [str(row["verdict"]), f"reward {row['reward']:.3g}"]
+    if row.get("dropped"):
+        said.append(f"read without {row['dropped']}")
+    if row.get("advantage") is not None:
+        said.append(f"advantage {row['advantage']:+.2f}")
+    said.append(f"{row['tokens']:,} tokens")
+    if row["truncated"]:
+        said.append("cut off at the token limit")
+    if row.get("masked"):
+        said.append(f"not in the loss: {row['masked']}")
+    return ", ".join(said)
+
+
+def versions_of(rows: Sequence[KeptRow]) -> list[int]:
+    """The weight versions that chose tokens of these rollouts, newest first."""
+    spans = (span for row in rows for part in ("thinking", "answer") for span in row[part])
+    return sorted({span["version"] for span in spans if "version" in span}, reverse=True)
+
+
+def _heading(row: KeptRow) -> str:
+    mark = "✓" if row["verdict"] == "right" else "✗"
+    where = in_html(f"{row['task']} {row['prompt_id']}")
+    return f"<strong>{mark} {in_html(outcome_text(row))}</strong> · {where}"
+
+
+def _span(span: Mapping[str, Any], newest: int) -> str:
+    if "left_out" in span:
+        return f'<div class="cut">… {span["left_out"]:,} tokens are not kept …</div>'
+    text = in_html(span["text"])
+    if "version" not in span:
+        return text
+    version, forced = span["version"], span.get("forced", False)
+    said = f"{span['tokens']} tokens, weights of step {version}{', forced' if forced else ''}"
+    look = f"v{(newest - version) % len(TINTS)}{' forced' if forced else ''}"
+    return f'<span class="{look}" title="{said}">{text}</span><sub>{version}</sub>'
 
 
 def show_rollouts(_: StartedSweep, folder: RunFolder) -> None:
@@ -50,7 +159,7 @@ def show_rollouts(_: StartedSweep, folder: RunFolder) -> None:
     st.html(ROLLOUT_STYLE + legend_html([*first, *shown]) + rollouts_html(first, shown))
     lines = "".join(json.dumps(row) + "\n" for row in shown)
     name = f"{folder.path.name}-step-{at}-{kind}.jsonl"
-    offer_download("Rollouts as JSON lines", lines, name, key="rollouts jsonl")
+    offer_download("Rollouts as JSON lines", lines, name)
 
 
 def legend_html(rows: Rows) -> str:

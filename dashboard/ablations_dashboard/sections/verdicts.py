@@ -1,4 +1,5 @@
-"""The changes of each variant, the findings, and advice for settling open questions."""
+"""The changes of each variant, the findings, and advice for settling open questions; the cells and main effects of a
+grid, and pairs of changes, as in the report."""
 
 import pandas as pd
 import streamlit as st
@@ -8,10 +9,10 @@ from ablations.findings.advice import advice
 from ablations.findings.order import in_order
 from ablations.findings.results import Results
 from ablations.fit.words import in_words
-from ablations.report.colours import styles
+from ablations.report.colours import ON_DARK, styles
 from ablations.report.columns import ALL_NUMBERS, VERDICTS, Selection, columns
 from ablations.report.csv_files import comparison_sheet
-from ablations.report.dark import ON_DARK
+from ablations.report.grid_tables import HEAT_NOTE, grid_notes, grid_tables, tables_heading
 from ablations.report.tables import marks_said
 from ablations.report.words.comparison import ResultRow, glossary, joint_note, method, sentence
 from ablations.terminal.visible import made_visible
@@ -31,7 +32,7 @@ def show_table_of_verdicts(results: Results, shown: Shown) -> None:
         show_changes(results, shown)
         return
     st.subheader(f"Compared with {in_markdown(plan.reference)}", anchor="verdicts")
-    show_table(verdict_table(results, shown), key=f"verdicts {plan.sweep}", name=f"{plan.sweep}-verdicts")
+    show_table(verdict_table(results, shown), name=f"{plan.sweep}-verdicts")
     if said := " ".join(filter(None, (marks_note(results), advice(results)))):
         st.caption(with_code(said))
 
@@ -56,7 +57,6 @@ def show_numbers(results: Results, shown: Shown) -> None:
     plan = results.plan
     show_table(
         table_of(results, ALL_NUMBERS, shown),
-        key=f"numbers {plan.sweep}",
         name=plan.sweep,
         csv=comparison_sheet(results).encode(),
     )
@@ -83,7 +83,7 @@ def said_of(results: Results, name: str) -> str:
 def show_changes(results: Results, shown: Shown) -> None:
     """Show the changes of each variant while nothing is compared yet."""
     lines = [{"variant": made_visible(name), "changes": made_visible(results.changes(name))} for name in shown.names]
-    show_table(pd.DataFrame(lines), key=f"changes {results.plan.sweep}", name=f"{results.plan.sweep}-changes")
+    show_table(pd.DataFrame(lines), name=f"{results.plan.sweep}-changes")
 
 
 def table_of(results: Results, selection: Selection, shown: Shown) -> pd.DataFrame:
@@ -107,3 +107,22 @@ def verdict_table(results: Results, shown: Shown) -> Styler:
         return f"color: {colour}; font-weight: 600" if colour else ""
 
     return frame.style.map(ink, subset=["variant"])
+
+
+def show_grid(results: Results, _: Shown) -> None:
+    """Show the cells of a grid for each question, its main effects, and pairs of changes; nothing without them."""
+    tables = grid_tables(results)
+    if not tables:
+        return
+    st.subheader(tables_heading(results), anchor="grid")
+    for one in tables:
+        st.markdown(f"**{in_markdown(one.title)}**")
+        headings = pd.Index([made_visible(heading) for heading in one.headings])
+        cells = pd.DataFrame([[made_visible(cell.rstrip()) for cell in row] for row in one.rows], columns=headings)
+        styles = pd.DataFrame(one.colours, columns=headings).map(
+            lambda colour: colour and f"background-color: {colour}"
+        )
+        coloured = cells.style.apply(lambda _, styles=styles: styles, axis=None)
+        name = f"{results.plan.sweep}-{one.title.partition(',')[0]}"
+        show_table(coloured, name=name)
+    st.caption(in_markdown(f"{grid_notes(results)} {HEAT_NOTE}"))

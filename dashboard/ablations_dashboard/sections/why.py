@@ -12,11 +12,8 @@ from ablations.home.state import State
 from ablations.status.rows import RunRow
 from ablations.terminal.visible import made_visible
 from ablations.text import counted
-from ablations_dashboard.drawings.metrics import Axis, axis_titles
-from ablations_dashboard.drawings.run import metric_rows_figure, pass_rate_figure
-from ablations_dashboard.reading.cache import load_metrics
-from ablations_dashboard.reading.health import Episode, load_diagnoses, load_episodes
-from ablations_dashboard.reading.run_log import load_log
+from ablations_dashboard.drawings.run import Axis, axis_titles, metric_rows_figure, pass_rate_figure
+from ablations_dashboard.reading.run_log import Episode, load_diagnoses, load_episodes, load_log, load_metrics
 from ablations_dashboard.text.escape import in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_figure
 from scalerl.run.run_folder import RunFolder
@@ -64,7 +61,7 @@ def show_episodes(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
     nothing else was remarked.
     """
     by_rule: dict[str, list[Episode]] = {}
-    for one in episodes_of(folder):
+    for one in load_episodes(folder):
         by_rule.setdefault(one.rule, []).append(one)
     lines = [f"{steps_of(found)}: {found[-1].text}" for found in by_rule.values()]
     if lines:
@@ -86,13 +83,6 @@ def is_judged(folder: RunFolder) -> bool:
     return False
 
 
-def episodes_of(folder: RunFolder) -> list[Episode]:
-    """The warnings over the run's log; none if the log is damaged, which the sections say."""
-    with suppress(AblationsError):
-        return load_episodes(folder)
-    return []
-
-
 def show_why(sweep: StartedSweep, folder: RunFolder) -> None:
     """Show the pass rate against compute, beside the metrics that explain it: those whose rule has warned, else the
     usual ones.
@@ -102,7 +92,7 @@ def show_why(sweep: StartedSweep, folder: RunFolder) -> None:
     if not evaluations:
         st.info("No evaluation yet.")
         return
-    found, metrics = episodes_of(folder), load_metrics(sweep.home, folder.path.name)
+    found, metrics = load_episodes(folder), load_metrics(folder)
     marks = [one.compute_gpu_hours for one in found]
     beside = {
         name: METRIC_HEADINGS.get(name, name) for name in explaining([one.rule for one in found], list(metrics.columns))
@@ -110,7 +100,7 @@ def show_why(sweep: StartedSweep, folder: RunFolder) -> None:
     left, right = st.columns([6, 5])
     with left:
         figure = pass_rate_figure(evaluations, sweep.plan.compute_name, height=FIRST_HEIGHT, marks=marks)
-        show_figure(figure, key="pass rate", name=f"{folder.path.name}-pass-rate", alt="Pass rate against compute")
+        show_figure(figure, name=f"{folder.path.name}-pass-rate", alt="Pass rate against compute")
     with right:
         if beside:
             axis: Axis = "compute_gpu_hours"
@@ -119,7 +109,7 @@ def show_why(sweep: StartedSweep, folder: RunFolder) -> None:
                 metrics, beside, axis=axis, title=titles[axis], smoothed=10, height=FIRST_HEIGHT, marks=marks
             )
             alt = f"{', '.join(beside.values())} against compute"
-            show_figure(figure, key="why", name=f"{folder.path.name}-why", alt=alt)
+            show_figure(figure, name=f"{folder.path.name}-why", alt=alt)
     if marks:
         st.caption("Dotted lines: where a warning began.")
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -15,18 +16,19 @@ from ablations.search.tables import note
 from ablations.status.progress import run_rows
 from ablations.text import compute_text, counted
 from ablations_dashboard.reading.cache import REFRESH_S, load_results, may_change
-from ablations_dashboard.sections.curves import show_curves
-from ablations_dashboard.sections.differences import show_differences
-from ablations_dashboard.sections.grid import show_grid
-from ablations_dashboard.sections.metrics import show_metrics
-from ablations_dashboard.sections.planes import show_linearised, show_plane
+from ablations_dashboard.sections.figures import (
+    show_curves,
+    show_differences,
+    show_linearised,
+    show_metrics,
+    show_plane,
+)
 from ablations_dashboard.sections.progress import is_in_trouble, show_progress, show_runs
-from ablations_dashboard.sections.verdicts import show_fits, show_numbers, show_table_of_verdicts, show_words
+from ablations_dashboard.sections.verdicts import show_fits, show_grid, show_numbers, show_table_of_verdicts, show_words
 from ablations_dashboard.selection.variants import Shown, choose_baseline, choose_others, choose_sweep, choose_variants
 from ablations_dashboard.text.escape import in_markdown, with_code
 from ablations_dashboard.widgets.folded import folded
-from ablations_dashboard.widgets.message import errors_on_page
-from ablations_dashboard.widgets.remark import show_remarks
+from ablations_dashboard.widgets.message import errors_on_page, show_remarks
 
 FOLDED: dict[str, tuple[str, Callable[[Results, Shown], None]]] = {
     "words": ("In words", show_words),
@@ -48,21 +50,20 @@ def show() -> None:
     is_live = any(may_change(one, run_rows(one), now=time.time()) for one in (own, *others))
     shown = choose_variants(load_results(sweep))
     every, baseline = REFRESH_S if is_live else None, sweep.plan.reference
-    st.fragment(show_head, run_every=every)(own, is_live, others, baseline)
+    read = partial(current, own, others, baseline)
+    st.fragment(show_head, run_every=every)(own, is_live, others, read)
     for show_section in (show_curves, show_differences, show_table_of_verdicts, show_grid):
-        st.fragment(plain_section, run_every=every)(show_section, own, others, baseline, shown)
+        st.fragment(plain_section, run_every=every)(show_section, read, shown)
     for name in FOLDED:
-        st.fragment(folded_section, run_every=every)(name, own, others, baseline, shown)
+        st.fragment(folded_section, run_every=every)(name, read, shown)
     st.fragment(folded_runs, run_every=every)(own, sweep, shown)
 
 
 @errors_on_page()
-def show_head(
-    sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep] = (), baseline: str | None = None
-) -> None:
+def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep], read: Callable[[], Results]) -> None:
     """Show name, question, the verdict in one line, progress while runs train, and warnings about the numbers."""
     sweep = sweep.reread()  # a search adds trials
-    rows, results = run_rows(sweep), current(sweep, others, baseline or sweep.plan.reference)
+    rows, results = run_rows(sweep), read()
     is_changing = any(may_change(one, run_rows(one), now=time.time()) for one in (sweep, *others))
     if is_live and not is_changing:
         st.rerun()  # the whole page, which then is not refreshed any more
@@ -88,22 +89,16 @@ def current(own: StartedSweep, others: Sequence[StartedSweep], baseline: str) ->
 
 
 @errors_on_page()
-def plain_section(
-    show_section: Callable[[Results, Shown], None],
-    own: StartedSweep,
-    others: Sequence[StartedSweep],
-    baseline: str,
-    shown: Shown,
-) -> None:
+def plain_section(show_section: Callable[[Results, Shown], None], read: Callable[[], Results], shown: Shown) -> None:
     """Show a section, read anew."""
-    show_section(current(own, others, baseline), shown)
+    show_section(read(), shown)
 
 
 @errors_on_page()
-def folded_section(name: str, own: StartedSweep, others: Sequence[StartedSweep], baseline: str, shown: Shown) -> None:
+def folded_section(name: str, read: Callable[[], Results], shown: Shown) -> None:
     """Show a section of `FOLDED`, read anew once it is open; nothing without a comparison."""
     label, show_section = FOLDED[name]
-    results = current(own, others, baseline)
+    results = read()
     if results.comparison is not None or name == "fits":
         folded(name, label, show_section, results, shown)
 

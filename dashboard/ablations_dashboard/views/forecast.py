@@ -5,9 +5,8 @@ import streamlit as st
 
 from ablations.errors import AblationsError
 from ablations.findings.backtest import Backtest
-from ablations.findings.kept_forecast import kept_forecast
 from ablations.findings.results import Results
-from ablations.findings.sweep_forecast import SweepForecast, backtest_sweep
+from ablations.findings.sweep_forecast import SweepForecast, backtest_sweep, kept_forecast
 from ablations.findings.together import with_baseline
 from ablations.report.forecast import FORECAST_LEGEND, chances_figure, forecast_figure
 from ablations.report.words.forecast import budget_rows, curve_rows, forecast_notes, unkept_forecast_note
@@ -63,7 +62,6 @@ def show_forecast(results: Results) -> None:
     with curves:
         show_figure(
             forecast_figure(results, banded=banded),
-            key=f"forecast {plan.sweep}",
             name=f"{plan.sweep}-forecast",
             alt="Forecast pass rate against compute",
         )
@@ -71,7 +69,6 @@ def show_forecast(results: Results) -> None:
         st.markdown(in_markdown(f"P(wins) at {said(times)}"))
         show_figure(
             chances_figure(results, [one.outlooks[0].chance for one in found.variants]),
-            key=f"chances {plan.sweep}",
             name=f"{plan.sweep}-chances",
             alt="Each variant's probability to lead; the table below has the numbers",
         )
@@ -95,7 +92,7 @@ def show_forecast_tables(found: SweepForecast, results: Results) -> None:
     """Show every variant at the chosen budget and at any budget, and the variants without a forecast."""
     plan = results.plan
     for name, rows in (("at-budget", budget_rows(found, 0)), ("crossings", curve_rows(found))):
-        show_table(pd.DataFrame(rows).map(made_visible), key=f"{name} {plan.sweep}", name=f"{plan.sweep}-{name}")
+        show_table(pd.DataFrame(rows).map(made_visible), name=f"{plan.sweep}-{name}")
     command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / plan.budget_gpu_hours:g}x"
     counted_in = plan.compute_name.capitalize().replace("gpu", "GPU")
     st.caption(f"{counted_in}. {in_code(command)} prints the same.")
@@ -136,9 +133,9 @@ def show_backtest(results: Results) -> None:
         }
         for one in found.checks
     ]
-    show_table(pd.DataFrame(scores), key="scores", name=f"{results.plan.sweep}-backtest")
+    show_table(pd.DataFrame(scores), name=f"{results.plan.sweep}-backtest")
     with st.expander("Run by run"):
-        show_table(pd.DataFrame(checks), key="checks", name=f"{results.plan.sweep}-backtest-runs")
+        show_table(pd.DataFrame(checks), name=f"{results.plan.sweep}-backtest-runs")
 
 
 @st.cache_resource(max_entries=8, show_spinner="Forecasting each run from its first part …")

@@ -8,8 +8,7 @@ from ablations.errors import AblationsError
 from ablations.findings.scale_ladder import ScaleLadder, ladders_of, scale_ladder
 from ablations.home.home import find_home
 from ablations.home.started_sweep import read_sweep
-from ablations.report.ladder_figure import LADDER_LEGEND, ladder_figure
-from ablations.report.ladder_tables import ladder_grid, ladder_sentences
+from ablations.report.ladder import LADDER_LEGEND, ladder_figure, ladder_grid, ladder_sentences
 from ablations.terminal.visible import made_visible
 from ablations_dashboard.reading.cache import load_results
 from ablations_dashboard.selection.url import pick
@@ -53,7 +52,6 @@ def show_question(found: ScaleLadder, study: str) -> None:
     show_figure(
         figure,
         narrow=narrow,
-        key=f"ladder {study} {chosen}",
         name=f"{study}-ladder-{chosen}",
         alt="Difference of each variant from the reference against scale; the table below has the numbers",
     )
@@ -61,6 +59,6 @@ def show_question(found: ScaleLadder, study: str) -> None:
     grid = ladder_grid(found, question)
     table = pd.DataFrame([dict(zip(grid.headings, row, strict=True)) for row in grid.rows])
     table = table.rename(columns=made_visible).map(made_visible)
-    show_table(table, key=f"rungs {study} {chosen}", name=f"{study}-ladder-{chosen}")
+    show_table(table, name=f"{study}-ladder-{chosen}")
     for text in ladder_sentences(found):
         st.caption(with_code(text))

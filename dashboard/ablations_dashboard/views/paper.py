@@ -6,8 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from ablations.errors import AblationsError
-from ablations.findings.card import JudgedClaim
-from ablations.findings.written_cards import WrittenCard, order_text, read_cards, sign_text
+from ablations.findings.card import JudgedClaim, WrittenCard, order_text, read_cards, sign_text
 from ablations.home.home import find_home
 from ablations.report.words.card import OUTCOMES, claim_text, found_text, tally_text
 from ablations.terminal.visible import made_visible
@@ -66,7 +65,7 @@ def show_pictures(cards: Sequence[WrittenCard], outcome: str) -> None:
             drawn = [one for one in claims if not one.claim.is_over_scales]
             if drawn:
                 alt = "; ".join(map(_claim_sentence, drawn))
-                show_picture(claims_figure(drawn), key=f"claims {card.sweep}", name=f"{card.sweep}-claims", alt=alt)
+                show_picture(claims_figure(drawn), name=f"{card.sweep}-claims", alt=alt)
             for one in (one for one in claims if one.claim.is_over_scales):
                 st.markdown(in_markdown(_claim_sentence(one)))
     st.caption(CLAIMS_LEGEND)
@@ -95,7 +94,7 @@ def show_claim_table(cards: Sequence[WrittenCard], outcome: str) -> None:
     ]
     if not lines:
         return
-    show_table(pd.DataFrame(lines), key="claims", name="claims")
+    show_table(pd.DataFrame(lines), name="claims")
     st.caption(" ".join(f"{name}: {meaning}." for name, meaning in OUTCOMES.items()))
     st.caption("sign: whether the estimate lies on the side that is claimed, however wide its interval.")
 
@@ -117,5 +116,5 @@ def show_ceilings(cards: Sequence[WrittenCard]) -> None:
         for one in card.published
     ]
     with st.expander("Ceilings in the paper and here"):
-        show_table(pd.DataFrame(lines), key="ceilings", name="ceilings")
+        show_table(pd.DataFrame(lines), name="ceilings")
         st.caption("Tasks and models differ, so that only the order of ceilings can be compared, not the ceilings.")

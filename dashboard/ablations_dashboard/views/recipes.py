@@ -50,7 +50,7 @@ def show() -> None:
     table = pd.DataFrame({made_visible(heads.get(name, name)): cell for name, cell in line.items()} for line in lines)
     seen = table.drop(columns=["differs", *ONLY_IN_CSV]).map(with_code).rename(columns=in_markdown)
     st.table(seen, hide_index=True)
-    offer_csv(table, key="settings", name="recipes")
+    offer_csv(table, name="recipes")
     command = f"platform diff {word_of(home, left)} {word_of(home, right)} --scale {scale} {home.option}"
     st.caption(f"{in_code(command)} prints what differs.")
 

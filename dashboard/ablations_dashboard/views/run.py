@@ -23,18 +23,17 @@ from ablations.study.recipe_differences import recipe_differences
 from ablations.terminal.visible import made_visible
 from ablations.text import compute_text
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
-from ablations_dashboard.drawings.metrics import Axis, axis_titles
-from ablations_dashboard.drawings.run import hours_figure, metric_rows_figure
-from ablations_dashboard.reading.cache import REFRESH_S, load_metrics, may_change
-from ablations_dashboard.reading.run_log import load_log
+from ablations_dashboard.drawings.run import Axis, axis_titles, hours_figure, metric_rows_figure
+from ablations_dashboard.reading.cache import REFRESH_S, may_change
+from ablations_dashboard.reading.run_log import load_log, load_metrics
+from ablations_dashboard.sections.figures import SMOOTHED
 from ablations_dashboard.sections.rollouts import show_rollouts
 from ablations_dashboard.sections.why import show_findings, show_why
 from ablations_dashboard.selection.url import in_url, pick, pick_several
 from ablations_dashboard.selection.variants import choose_sweep
 from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_figure
-from ablations_dashboard.widgets.message import errors_on_page
-from ablations_dashboard.widgets.remark import show_remarks
+from ablations_dashboard.widgets.message import errors_on_page, show_remarks
 from ablations_dashboard.widgets.table import show_table
 from scalerl.errors import CannotResume
 from scalerl.recipe import ResolvedRecipe
@@ -44,7 +43,6 @@ from scalerl.tasks.sentences import task_sentence
 
 METRIC_HEIGHT = 125
 """Height in pixels of one of all metrics."""
-MEANS_OVER = ("1", "5", "10", "25", "50")
 LOG_LINES = 25
 BADGES = {State.DONE: "green", State.RUNNING: "blue", State.STALE: "red"}
 """Colour of a state; a failure is red, any other grey."""
@@ -162,7 +160,7 @@ def what_to_do(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> str:
 
 def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     """Show all training metrics, one under the other with a common zoom."""
-    rows = load_metrics(sweep.home, folder.path.name)
+    rows = load_metrics(folder)
     if rows.empty:
         command = f"platform status {sweep.name} --watch {sweep.home.option}"
         st.info(f"No optimiser step yet. {in_code(command)} shows when the first one is done.")
@@ -180,15 +178,15 @@ def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
         format_func=titles.__getitem__,
         horizontal=True,
     )
-    smoothed = int(pick("mean", "Smoothing, steps", MEANS_OVER, default="10", widget=right.select_slider))
+    smoothed = int(pick("mean", "Smoothing, steps", SMOOTHED, default="10", widget=right.select_slider))
     drawn = {name: name for name in chosen or names}
     figure = metric_rows_figure(
         rows, drawn, axis=axis, title=titles[axis], smoothed=smoothed, height=100 + METRIC_HEIGHT * len(drawn)
     )
     alt = f"{', '.join(drawn)} over {titles[axis]}"
-    show_figure(figure, key=f"metrics {len(drawn)}", name=f"{folder.path.name}-metrics", alt=alt)
+    show_figure(figure, name=f"{folder.path.name}-metrics", alt=alt, view=f"{len(drawn)}")
     st.caption("A zoom into one metric zooms all of them; a double click shows the whole run again.")
-    show_table(rows.tail(1), key="last step", name=f"{folder.path.name}-steps", csv=rows.to_csv(index=False).encode())
+    show_table(rows.tail(1), name=f"{folder.path.name}-steps", csv=rows.to_csv(index=False).encode())
     st.caption("The last step with all that was logged of it; the CSV has every step.")
 
 
@@ -199,7 +197,7 @@ def show_hours(sweep: StartedSweep, folder: RunFolder) -> None:
         st.info("The log does not say yet.")
         return
     figure = hours_figure(rows[-1]["device_s"])
-    show_figure(figure, key="hours", name=f"{folder.path.name}-hours", alt="Shares of device time by activity")
+    show_figure(figure, name=f"{folder.path.name}-hours", alt="Shares of device time by activity")
     st.caption("Shares of all device time up to the last step; hatched time is idle.")
 
 
@@ -211,7 +209,7 @@ def show_tasks(sweep: StartedSweep, folder: RunFolder) -> None:
         return
     latest = pd.DataFrame([row for row in rows if row["step"] == rows[-1]["step"]])
     columns = ["task", "step", "pass_rate", "num_samples", "mean_tokens", "truncated", "interrupted"]
-    show_table(latest[[name for name in columns if name in latest]], key="tasks", name=f"{folder.path.name}-tasks")
+    show_table(latest[[name for name in columns if name in latest]], name=f"{folder.path.name}-tasks")
 
 
 def show_log(sweep: StartedSweep, folder: RunFolder) -> None:
@@ -245,7 +243,7 @@ def show_recipe_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
         frame = pd.DataFrame(
             [(one.path, one.left, one.right) for one in found], columns=["setting", "reference", "run"]
         )
-        show_table(frame.map(made_visible), key="differences", name=f"{folder.path.name}-differences")
+        show_table(frame.map(made_visible), name=f"{folder.path.name}-differences")
         st.caption("The page Recipes has the meaning of each setting.")
     with st.expander("All settings"):
         text = yaml.safe_dump(recipe.model_dump(mode="json"), sort_keys=False, allow_unicode=True)

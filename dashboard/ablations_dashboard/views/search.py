@@ -75,10 +75,10 @@ def show_found(sweep: StartedSweep, record: SearchRecord) -> None:
         chosen = pick("objective", "Objective", titles, default=titles[0], scope=sweep.name)
         st.header("Pareto front")
         alt = f"Trials by {titles[0]} and {titles[1]}"
-        show_figure(pareto_figure(record), key="pareto", name=f"{sweep.name}-pareto", alt=alt)
+        show_figure(pareto_figure(record), name=f"{sweep.name}-pareto", alt=alt)
     place = titles.index(chosen)
     st.header("History")
-    show_figure(history_figure(record, place), key="history", name=f"{sweep.name}-history", alt=f"{chosen} by trial")
+    show_figure(history_figure(record, place), name=f"{sweep.name}-history", alt=f"{chosen} by trial")
     st.header("Importances")
     try:
         found = importances_of(sweep, record, place)
@@ -88,7 +88,7 @@ def show_found(sweep: StartedSweep, record: SearchRecord) -> None:
     if not found:
         st.info(f"Importances need {LEAST_TRIALS} finished trials that differ.")
         return
-    show_figure(importances_figure(found), key="importances", name=f"{sweep.name}-importances", alt="Importances")
+    show_figure(importances_figure(found), name=f"{sweep.name}-importances", alt="Importances")
     rough = f" {len(record.ranked)} trials are few for it: with {ENOUGH_TRIALS} it is steadier."
     st.caption(
         "How far each setting tells the best tenth of the trials from all: PED-ANOVA, arXiv 2304.10255, as Optuna "
@@ -116,7 +116,7 @@ def show_trial_table(record: SearchRecord, sweep: StartedSweep) -> None:
     if lines.empty:
         st.info("No trial is proposed yet.")
     else:
-        show_table(lines.map(made_visible), key="trials", name=f"{sweep.name}-trials")
+        show_table(lines.map(made_visible), name=f"{sweep.name}-trials")
     with st.expander("What may be tried"):
         space = pd.DataFrame(record.space.items(), columns=["setting", "range or choices"])
-        show_table(space.map(made_visible), key="space", name=f"{sweep.name}-space")
+        show_table(space.map(made_visible), name=f"{sweep.name}-space")

@@ -82,7 +82,7 @@ def show_sweeps(home: Home, words: str) -> None:
         show_sweep_card(one)
     st.header("All sweeps", anchor="all")
     table = pd.DataFrame([table_line(one, now=time.time()) for one in found])
-    show_table(table.drop(columns=[] if any(table["time left"]) else ["time left"]), key="sweeps", name="sweeps")
+    show_table(table.drop(columns=[] if any(table["time left"]) else ["time left"]), name="sweeps")
     st.caption("The leader has the highest last pass rate, mean over seeds; Compare says what is decided.")
 
 

@@ -1,33 +1,108 @@
-"""A figure on a page, in the colours of the theme and with downloads.
+"""A figure on a page, in the colours of the theme and with downloads, that changes in place: its zoom and hidden traces
+stay when new readings come.
 
-The camera of Plotly's bar makes a PNG in the browser; nothing is sent anywhere.
+Streamlit's own `plotly_chart` makes a new figure whenever its data change. Here `Plotly.react` draws the new data into
+the old figure, and `uirevision` keeps the reader's changes. The browser loads Plotly's library, 5 MB, once from this
+server and nothing from any other. The camera of Plotly's bar makes a PNG in the browser; nothing is sent anywhere.
 """
 
-from functools import partial
+from collections import Counter
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
+import plotly
 import streamlit as st
 from plotly.graph_objects import Figure
+from plotly.io.json import to_json_plotly
+from streamlit.components import v2
+from streamlit.components.v1 import declare_component
 
-from ablations.report.dark import in_dark
-from ablations_dashboard.widgets.download import offer_download
-from ablations_dashboard.widgets.plotly_figure import draw_in_place
+from ablations.report.colours import in_dark
+from ablations_dashboard.widgets.table import offer_download
+
+COMPONENT_NAME = "ablations.plotly_figure"
+LIBRARY = "plotly"
+DRAW = """
+// Streamlit serves its own scripts below the address that it has here, and the folder of the library too.
+const server = document.querySelector('script[src*="static/js/"]').src.replace(/static\\/js\\/.*/, "");
+const library = () => window.plotlyThere ??= new Promise((resolve, reject) => {
+  const script = document.createElement("script");
+  script.src = server + "component/LIBRARY_NAME/plotly.min.js";
+  script.onload = () => resolve(window.Plotly);
+  script.onerror = () => reject(new Error("Plotly's library did not come from " + script.src));
+  document.head.appendChild(script);
+});
+
+export default function ({ data, parentElement }) {
+  const place = parentElement.querySelector(".ablations-figure");
+  place.setAttribute("role", "figure");
+  place.setAttribute("aria-label", data.alt);
+  place.wanted = data;
+  const isNarrow = () => place.clientWidth < NARROW_PX;
+  const draw = () => library().then((Plotly) => {
+    if (place.wanted !== data || !place.isConnected) return;
+    const figure = JSON.parse(data.spec);
+    place.drawnNarrow = isNarrow();
+    const layout = place.drawnNarrow ? JSON.parse(data.narrow) : figure.layout;
+    place.style.height = layout.height ? `${layout.height}px` : "";  // Plotly takes it from here when the width changes
+    return Plotly.react(place, figure.data, layout, data.config);
+  }).catch((error) => { place.textContent = "This figure cannot be drawn: " + error.message; });
+  draw();
+  const watch = new ResizeObserver(() => {
+    if (place.clientWidth && place.drawnNarrow !== undefined && place.drawnNarrow !== isNarrow()) draw();
+  });
+  watch.observe(place);
+  return () => {
+    watch.disconnect();
+    setTimeout(() => { if (!place.isConnected && window.Plotly) window.Plotly.purge(place); }, 1000);
+  };
+}
+"""
+NARROW_PX = 700
+"""Width of a place below which the narrow layout is drawn."""
+PLACE = '<div class="ablations-figure" style="width: 100%"></div>'
 
 
-def show_figure(figure: Figure, *, key: str, name: str, alt: str, narrow: Figure | None = None) -> None:
-    """Draw a figure with its download. `key` stays the same over refreshes, `name` is for file names, `alt` is for
+@cache
+def _component() -> Any:
+    """Register the folder of the library, which is served, and the drawing script, once."""
+    served = declare_component(LIBRARY, path=str(Path(plotly.__file__).parent / "package_data"))
+    js = DRAW.replace("LIBRARY_NAME", served.name).replace("NARROW_PX", str(NARROW_PX))
+    return v2.component(COMPONENT_NAME, html=PLACE, js=js, isolate_styles=False)
+
+
+def draw_in_place(figure: Figure, *, narrow: Figure, key: str, config: dict[str, Any], alt: str) -> None:
+    """Draw a figure, or update the one already drawn with this `key`; in a narrow place it has the layout of `narrow`.
+    `alt` is for screen readers.
+    """
+    for one in (figure, narrow):
+        one.update_layout(uirevision=key)
+    traces: Any = figure.data
+    same_name: Counter[str] = Counter()
+    for trace in traces:
+        called = f"{trace.type} {trace.name} {trace.mode if 'mode' in trace else ''}"
+        trace.uid = f"{called} {same_name[called]}"  # identifies a trace whatever its place
+        same_name[called] += 1
+    layout = Figure(layout=narrow.layout).to_plotly_json()["layout"]
+    data = {"spec": figure.to_json(), "narrow": to_json_plotly(layout), "config": config, "alt": alt}
+    _component()(key=key, data=data)
+
+
+def show_figure(figure: Figure, *, name: str, alt: str, narrow: Figure | None = None, view: str = "") -> None:
+    """Draw a figure with its download. `name` is for file names, and the page has one figure of this name; `alt` is for
     screen readers.
 
-    `narrow` has the same traces and the layout for a narrow place.
+    `narrow` has the same traces and the layout for a narrow place. The reader's zoom stays while `view` does.
     """
-    show_picture(figure, key=key, name=name, alt=alt, narrow=narrow)
-    offer_download("Figure as HTML", partial(_as_html, figure), f"{name}.html", key=f"{key} html")
+    show_picture(figure, name=name, alt=alt, narrow=narrow, view=view)
+    offer_download("Figure as HTML", partial(_as_html, figure), f"{name}.html")
 
 
-def show_picture(figure: Figure, *, key: str, name: str, alt: str, narrow: Figure | None = None) -> None:
+def show_picture(figure: Figure, *, name: str, alt: str, narrow: Figure | None = None, view: str = "") -> None:
     """Draw a figure without its download: one of many small ones."""
     drawn = [one if st.context.theme.type != "dark" else in_dark(one) for one in (figure, narrow or figure)]
-    draw_in_place(drawn[0], narrow=drawn[1], key=key, config=_camera(name), alt=alt)
+    draw_in_place(drawn[0], narrow=drawn[1], key=f"{name} {view}", config=_camera(name), alt=alt)
 
 
 def _camera(name: str) -> dict[str, Any]:

@@ -1,31 +1,36 @@
-"""A table on a page, with a download as CSV."""
+"""A table on a page, with a download as CSV, and the link of every download."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from ablations_dashboard.widgets.download import offer_download
+
+def offer_download(label: str, content: str | bytes | Callable[[], bytes], file: str) -> None:
+    """Show a link for `content`, which a function makes once the link is clicked; `file` is the file's name, of which a
+    page has one."""
+    st.download_button(
+        label, content, file, key=f"download {file}", type="tertiary", icon=":material/download:", on_click="ignore"
+    )
 
 
 def show_table(
     table: Any,
     *,
-    key: str,
     name: str,
     columns: Mapping[str, Any] | None = None,
     csv: bytes | None = None,
 ) -> None:
-    """Draw a data frame, styled or plain. `csv` replaces the shown table in the download, for example to include all
-    digits.
+    """Draw a data frame, styled or plain. `name` is for its file, and the page has one table of this name. `csv`
+    replaces the shown table in the download, for example to include all digits.
     """
-    st.dataframe(table, hide_index=True, column_config=dict(columns or {}), key=key)
+    st.dataframe(table, hide_index=True, column_config=dict(columns or {}), key=f"table {name}")
     plain = table if isinstance(table, pd.DataFrame) else table.data
-    offer_csv(plain if csv is None else csv, key=key, name=name)
+    offer_csv(plain if csv is None else csv, name=name)
 
 
-def offer_csv(table: pd.DataFrame | bytes, *, key: str, name: str) -> None:
+def offer_csv(table: pd.DataFrame | bytes, *, name: str) -> None:
     """Show the link that downloads a table, or its content, as CSV with a line of headings."""
     content = table if isinstance(table, bytes) else lambda: table.to_csv(index=False).encode()
-    offer_download("Table as CSV", content, f"{name}.csv", key=f"{key} csv")
+    offer_download("Table as CSV", content, f"{name}.csv")

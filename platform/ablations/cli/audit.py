@@ -3,7 +3,7 @@
 from ablations.cli.named_sweeps import find_sweep
 from ablations.cli.options import HomeOption, JsonOption, SweepArgument
 from ablations.cli.output import console, print_json, warn
-from ablations.diagnosis.run_history import history_of_run
+from ablations.diagnosis.history import history_of_run
 from ablations.diagnosis.second_opinion import Audit, audit_rollouts
 from ablations.terminal.listing import Column, Listing
 from ablations.text import counted

@@ -103,7 +103,7 @@ def design(
 
 def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> None:
     from ablations.findings.elsewhere import compare_elsewhere, study_of_file
-    from ablations.findings.foresee_elsewhere import foresee_curves
+    from ablations.findings.foresee import foresee_curves
     from ablations.report.words.design import curve_notes, seen_text
 
     results = compare_elsewhere(study_of_file(file), reference, FitSettings())

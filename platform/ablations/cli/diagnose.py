@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from ablations.cli.follow import find_run
 from ablations.cli.output import console, print_json
 from ablations.diagnosis.diagnose import diagnose, finding_text
-from ablations.diagnosis.history import History
-from ablations.diagnosis.run_history import history_of_run
+from ablations.diagnosis.history import History, history_of_run
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep

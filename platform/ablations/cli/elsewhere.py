@@ -61,7 +61,7 @@ class Elsewhere:
 
     def folders(self, paths: Sequence[str]) -> "Results":
         """Compare folders of runs that scripts have logged; without a reference, with the first variant."""
-        from ablations.findings.own_runs import study_of_folders
+        from ablations.findings.elsewhere import study_of_folders
 
         return self._with_first(study_of_folders([Path(path) for path in paths]))
 

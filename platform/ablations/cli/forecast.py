@@ -50,9 +50,8 @@ def forecast(
 ) -> None:
     """Forecast every variant at larger budgets, and the likely leader."""
     from ablations.findings.elsewhere import compare_elsewhere, study_of_file
-    from ablations.findings.kept_forecast import kept_forecast
     from ablations.findings.results import read_results
-    from ablations.findings.sweep_forecast import backtest_sweep
+    from ablations.findings.sweep_forecast import backtest_sweep, kept_forecast
     from ablations.readings.task_curves import with_task
     from ablations.report.words.comparison import unkept_results_note
     from ablations.report.words.forecast import unkept_forecast_note

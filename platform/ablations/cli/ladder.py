@@ -64,7 +64,7 @@ def ladder(
 
 
 def print_ladder(found: "ScaleLadder", out: Screen) -> None:
-    from ablations.report.ladder_tables import ladder_sentences, ladder_tables
+    from ablations.report.ladder import ladder_sentences, ladder_tables
 
     for table in ladder_tables(found):
         out.print(table)

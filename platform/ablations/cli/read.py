@@ -56,7 +56,7 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Fit the sigmoid compute-performance curve (ScaleRL eq. 1). Exit code 1 if no curve can be fitted."""
-    from ablations.findings.fitted_runs import fit_file, fit_sweep
+    from ablations.readings.fitted_run import fit_file, fit_sweep
     from ablations.report.words.comparison import unkept_note
 
     first = check_cutoff(fit_from)
@@ -297,7 +297,7 @@ def _of_sweeps(
 
 
 def _has_own_runs(name: str) -> bool:
-    from ablations.findings.own_runs import own_runs_in
+    from ablations.findings.elsewhere import own_runs_in
 
     return Path(name).is_dir() and bool(own_runs_in(Path(name)))
 

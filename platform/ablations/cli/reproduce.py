@@ -191,8 +191,7 @@ def designed(
         out.say(text)
         return study, None
 
-    from ablations.findings.for_claims import design_for
-    from ablations.findings.foresee import foresee
+    from ablations.findings.foresee import design_for, foresee
     from ablations.report.words.card import claim_text
     from ablations.report.words.design import source_sentence
 
@@ -255,7 +254,7 @@ def written_card(
 ) -> "Card":
     """Create the card and write it to the sweep's folder: card.json, card.md and its figure, curves.svg."""
     from ablations.findings.card import CARD_FILE, card_of
-    from ablations.report.card_page import card_markdown
+    from ablations.report.markdown import card_markdown
     from ablations.report.static import curves_picture
     from ablations.report.words.card import card_notes
 

@@ -53,7 +53,7 @@ def by_number(name: str) -> list[str | int]:
 
 def outcomes_here(name: str, home: Home) -> str:
     """Outcomes of a study: `holds`, `1 holds, 2 cannot tell (smoke)`; empty if this home folder has no card of it."""
-    from ablations.findings.written_cards import read_card
+    from ablations.findings.card import read_card
     from ablations.report.words.card import tally_text
 
     found = []

@@ -4,9 +4,8 @@
     training_rules   what train rows show
     held_out_rules   what evaluations and kept rollouts show
     second_opinion   a reading of kept answers that is independent of the verifiers
-    history          the log of one run, and windows of its steps
+    history          the log of one run, from its folder, and windows of its steps
     logged_history   the same from the log of another trainer
-    run_history      the same from the folder of a run
 
 A rule looks at one kind of failure. Rules about steps are asked at every point of the log, so that a finding begins
 where its rule first holds until the end. The rules of `scalerl.run.health`, which warn while a run trains, are among

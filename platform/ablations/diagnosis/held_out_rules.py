@@ -69,7 +69,6 @@ def _prompts_run_out(history: History) -> SymptomSince | None:
 
 
 def _one_answer(history: History) -> SymptomSince | None:
-    """One text as the answer to different prompts."""
     held = [row for row in history.rollouts if row.get("kind") == "held_out" and not row.get("truncated")]
     steps = sorted({row["step"] for row in held})
     found: SymptomSince | None = None
@@ -98,7 +97,6 @@ def _answers_of(evaluations: Sequence[LogRow]) -> int | None:
 
 
 def _noisy_evaluation(history: History) -> SymptomSince | None:
-    """Evaluations too small to show differences."""
     prompts = history.evaluations[-1].get("num_prompts") if history.evaluations else None
     number = prompts or _answers_of(history.evaluations)
     errors = [

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalerl.run.health import EARLY, RECENT, SETTLED, column_mean
+from scalerl.run.log_fault import log_fault
+from scalerl.run.metrics import read_rows
+from scalerl.run.run_folder import RunFolder
 
 LogRow = dict[str, Any]
 FIRST_STEPS = 3
@@ -13,6 +16,9 @@ CLEAR_FALL, FALL_OF_BEST = 0.08, 0.2
 """Fall of the score from its best window, absolute and as a share of the best."""
 STAYS = 0.05
 """Largest difference between windows of a score that stays, with the noise of both."""
+STRIDE = 5
+"""Steps between windows."""
+KEYS_OF_ROW = ("kind", "step")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,10 +131,6 @@ def score_of(rows: Sequence[LogRow]) -> float | None:
     return column_mean(rows, "reward_mean") if rate is None else rate
 
 
-STRIDE = 5
-"""Steps between windows."""
-
-
 def windows(history: History) -> Iterator[StepWindow]:
     """The windows of a run, the newest first; none if it has fewer than two windows' worth of steps."""
     steps = history.steps
@@ -150,3 +152,22 @@ def windows(history: History) -> Iterator[StepWindow]:
 def answer_text(row: LogRow) -> str:
     """The text of a kept answer."""
     return "".join(span.get("text", "") for span in row.get("answer", ())).strip()
+
+
+def history_of_run(folder: RunFolder, name: str) -> History:
+    """The log of the run so far; for a damaged log only its fault, so that one run hides no other."""
+    try:
+        rows, rollouts = list(read_rows(folder.metrics)), list(read_rows(folder.rollouts))
+        if any(key not in row for row in rows for key in KEYS_OF_ROW):
+            raise ValueError(f"{folder.metrics}: a row without {' or '.join(KEYS_OF_ROW)}")
+        if fault := log_fault(folder):
+            raise ValueError(fault)
+    except (ValueError, OSError) as error:
+        return History(name=name, steps=(), fault=str(error))
+    return History(
+        name=name,
+        steps=[row for row in rows if row["kind"] == "train"],
+        evaluations=[row for row in rows if row["kind"] == "eval"],
+        rollouts=rollouts,
+        message=folder.read_status().message or "",
+    )

@@ -5,6 +5,7 @@ likely causes: what stands first tends to bring about what follows.
 """
 
 import statistics
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -118,7 +119,7 @@ def _no_signal(window: StepWindow) -> Symptom | None:
     if share is None or rate is None or start is None or share < NO_SIGNAL:
         return None
     hard = max(rate, start, window.best or 0.0) <= TOO_HARD
-    if not hard and _share_of(window.steps, _is_mastered) < MOST_OF_RUN:
+    if not hard and sum(map(_is_mastered, window.steps)) < MOST_OF_RUN * len(window.steps):
         return None  # learned or forgotten, and neither too hard nor too easy
     return Symptom(
         text=f"{share:.0%} of the groups train nothing, at a pass rate of {rate:.2f}: the prompts are too "
@@ -130,7 +131,8 @@ def _no_signal(window: StepWindow) -> Symptom | None:
 def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
     """Large gradients, many clipped ratios or few effective tokens, together with a falling score; or ratios that were
     clipped all along, while nothing was learned."""
-    most = max(column_mean(rows, "ratio_clipped") or 0.0 for rows in _blocks(window.steps))
+    steps, recent = window.steps, health.RECENT
+    most = max(column_mean(steps[at : at + recent], "ratio_clipped") or 0.0 for at in range(0, len(steps), recent))
     if most > ONCE_CLIPPED and not window.has_risen:
         return Symptom(
             text=f"up to {most:.0%} of the ratios of {health.RECENT} steps were clipped, and the training score has "
@@ -190,7 +192,6 @@ def _learning_rate_too_low(window: StepWindow) -> Symptom | None:
 
 
 def _mismatch(window: StepWindow) -> Symptom | None:
-    """The gap between trainer and generator, by lag."""
     largest, age = _largest_gap(window)
     if largest > WEIGHTS_JUMPED and age > OLD and window.has_fallen:
         return Symptom(
@@ -218,7 +219,6 @@ def _weights_of_few(window: StepWindow) -> Symptom | None:
 
 
 def _entropy_explodes(window: StepWindow) -> Symptom | None:
-    """A policy that becomes more random."""
     if (nats := window.change("entropy")) is None:
         return None
     before, now = nats
@@ -244,7 +244,6 @@ def _entropy_gone(window: StepWindow) -> Symptom | None:
 
 
 def _empty_answers(window: StepWindow) -> Symptom | None:
-    """Answers with almost nothing in them."""
     if (tokens := window.change("mean_tokens")) is None:
         return None
     before, now = tokens
@@ -258,7 +257,6 @@ def _empty_answers(window: StepWindow) -> Symptom | None:
 
 
 def _truncation(window: StepWindow) -> Symptom | None:
-    """Answers that are cut off at the token limit."""
     text = health.truncation(window.early, window.recent)
     if text is None:
         return None
@@ -266,7 +264,6 @@ def _truncation(window: StepWindow) -> Symptom | None:
 
 
 def _longer_not_better(window: StepWindow) -> Symptom | None:
-    """Answers that grow while the score does not."""
     tokens, rates = window.change("mean_tokens"), window.change("pass_rate")
     if tokens is None or rates is None:
         return None
@@ -281,7 +278,6 @@ def _longer_not_better(window: StepWindow) -> Symptom | None:
 
 
 def _fallen(window: StepWindow) -> Symptom | None:
-    """A score that has fallen, for any reason."""
     if not window.has_fallen:
         return None
     return Symptom(
@@ -291,7 +287,6 @@ def _fallen(window: StepWindow) -> Symptom | None:
 
 
 def _starved(window: StepWindow) -> Symptom | None:
-    """Devices that wait for most of the time."""
     for role, other in (("trainer", "generators"), ("generator", "trainers")):
         share, signal = window.now(f"{role}_idle"), 1 - (window.now("zero_variance") or 0.0)
         if share is not None and share > ALWAYS_IDLE and signal > 1 - NO_SIGNAL:
@@ -320,11 +315,10 @@ def _values(rows: Sequence[LogRow], column: str) -> list[float]:
     return [row[column] for row in rows if row.get(column) is not None]
 
 
-def _outcomes(rows: Sequence[LogRow]) -> dict[str, int]:
-    total: dict[str, int] = {}
+def _outcomes(rows: Sequence[LogRow]) -> Counter[str]:
+    total: Counter[str] = Counter()
     for row in rows:
-        for way, count in row.get("outcomes", {}).items():
-            total[way] = total.get(way, 0) + count
+        total.update(row.get("outcomes", {}))
     return total
 
 
@@ -350,16 +344,8 @@ def _gone_at_once(steps: Sequence[LogRow]) -> int | None:
     return None
 
 
-def _blocks(steps: Sequence[LogRow]) -> list[Sequence[LogRow]]:
-    return [steps[at : at + health.RECENT] for at in range(0, len(steps), health.RECENT)]
-
-
 def _is_mastered(row: LogRow) -> bool:
     return row.get("zero_variance", 0.0) >= NO_SIGNAL and row.get("pass_rate", 0.0) >= TOO_EASY
-
-
-def _share_of(rows: Sequence[LogRow], holds: Callable[[LogRow], bool]) -> float:
-    return sum(map(holds, rows)) / len(rows)
 
 
 def _largest_gap(window: StepWindow) -> tuple[float, float]:

@@ -1,26 +1,23 @@
 """Findings of a sweep and prospects of a study: answers from the runs of a home folder. A map of the room:
 
 results         curves, fits and comparison of a sweep; summary: as a short table for a prompt or notebook
-fitted_runs     fits of the runs of a sweep, or of the curves of a file
 remarks         what a reader must know before the numbers: collapsed, failed, shortened, warned of
 unlike_seeds    a seed unlike its siblings, as a finding of the doctor
 together        several sweeps against one reference
-elsewhere       curves of other trainers as results of a sweep; own_runs: of scripts that log by themselves
+elsewhere       curves of other trainers, and of scripts that log by themselves, as results of a sweep
 logged_study    logs of other trainers on disk, each read once and kept
 repeated_runs   evidence on the run-to-run spread from repeated runs of other sweeps
 scale_ladder    differences over the scales of a study
 grid            the cells and main effects of crossed axes
 order           variants in another order
 advice          advice for settling open questions
-sweep_forecast  forecasts of the variants of a sweep; backtest: of finished runs from their first part
-kept_forecast   the same forecasts, and their curves, kept beside the sweep
+sweep_forecast  forecasts of the variants of a sweep, and their curves, kept beside the sweep; backtest: of finished
+                runs from their first part
 choices         seeds, budgets and samples to choose from, and the cost of each choice
 earlier         knowledge of a scale from the runs of a home folder
-foresee         the resolution of each design, and the cheapest for a wanted difference; foresee_elsewhere: of curves
-                of other trainers
-for_claims      the cheapest design that would decide the claims of a study
+foresee         the resolution of each design, and the cheapest for a wanted difference or for the claims of a study;
+                the same of curves of other trainers
 design_command  the command that lists the designs of a plan
 paper_comparison  the paper's comparison: its margin of 0.02, its B at a common A
-judgement       the outcome of a claim, given an interval
-card            the claims of a study, judged; written_cards: the written cards of studies, read again
+card            the claims of a study, judged; the written cards of studies, read again
 """

@@ -4,25 +4,82 @@
 >>> [(judged.claim.variant, judged.outcome) for judged in card.claims]
 [('pipeline-8', 'holds'), ('pipeline-8', 'cannot tell')]
 
-The card of a study over scales also has its differences over all of them, and judges what is claimed of those.
+The card of a study over scales also has its differences over all of them, and judges what is claimed of those. A study
+writes its card as `card.json` into its sweep's folder.
+
+A claim "up by d" about a difference with the 95 % interval [lo, hi]:
+
+    holds                          lo > 0: the sign is the claimed one
+    holds but smaller              also hi < d, if the claim states d
+    opposite                       hi < 0
+    no difference of that size     otherwise, if hi < d
+    cannot tell                    otherwise
+
+A claim "the same within d" holds if -d < lo and hi < d, is opposite if lo > d or hi < -d, and otherwise stays
+undecided. So each wrong verdict needs an interval that misses the truth. Ratios of compute are taken as logarithms.
+
+A claim "carries", "fades" or "flips" holds if that is the word over scales (`ablations.answers.ladder`), is opposite if
+it is another of them, and otherwise stays undecided.
 """
 
+import json
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
 
-from ablations.answers.answer import Answer
+from pydantic import ValidationError
+
+from ablations.answers.answer import CANNOT_TELL, Answer
 from ablations.answers.ladder import LadderWord
+from ablations.answers.questions import BY_NAME
 from ablations.errors import AblationsError
-from ablations.findings.judgement import ClaimOutcome, judged_claim, judged_over_scales
 from ablations.findings.results import Results, compared
 from ablations.findings.scale_ladder import ScaleLadder
 from ablations.home.declared import Declaration, declarations, first_with
+from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.study.claims import Claim
 
+ClaimOutcome = Literal["holds", "holds but smaller", "opposite", "no difference of that size", "cannot tell"]
 CARD_FILE = "card.json"
 """File name in the folder of its sweep."""
+
+
+def judged_claim(claim: Claim, answer: Answer | None) -> ClaimOutcome:
+    """The outcome of a claim, given the answer to its question; None if the variant is not compared.
+
+    The claim `ceiling up by 0.09` with the interval [-0.01, 0.06] gives "no difference of that size".
+    """
+    if answer is None:
+        return "cannot tell"
+    ends = answer.question.scaled(answer.lo), answer.question.scaled(answer.hi)
+    lo, hi = (-math.inf if ends[0] is None else ends[0]), (math.inf if ends[1] is None else ends[1])
+    if claim.says == "same":
+        return _judged_same(claim.size, lo, hi)
+    if claim.says == "down":
+        lo, hi = -hi, -lo
+    if lo > 0:
+        return "holds but smaller" if claim.by is not None and hi < claim.size else "holds"
+    if hi < 0:
+        return "opposite"
+    return "no difference of that size" if hi < claim.size else "cannot tell"
+
+
+def judged_over_scales(claim: Claim, word: LadderWord | None) -> ClaimOutcome:
+    """The outcome of a claim over scales, given the word there; None if there is only one scale."""
+    if word is None or word == CANNOT_TELL:
+        return "cannot tell"
+    return "holds" if word == claim.says else "opposite"
+
+
+def _judged_same(margin: float, lo: float, hi: float) -> ClaimOutcome:
+    if -margin < lo and hi < margin:
+        return "holds"
+    return "opposite" if lo > margin or hi < -margin else "cannot tell"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +97,7 @@ class JudgedClaim:
     """What becomes of the difference over scales; None of any other claim, and with one scale."""
 
     def to_json(self) -> dict[str, Any]:
-        found = self.found
-        numbers = (None, None, None) if found is None else (found.estimate, found.lo, found.hi)
-        ends = dict(zip(("estimate", "lo", "hi"), numbers, strict=True))
+        ends = {name: getattr(self.found, name, None) for name in ("estimate", "lo", "hi")}
         return self.claim.model_dump() | {"found": ends, "over_scales": self.word, "outcome": self.outcome}
 
 
@@ -173,3 +228,82 @@ def _judged(results: Results, claim: Claim, ladder: ScaleLadder | None) -> Judge
     line = results.compared(claim.variant)
     found = line and line.answers[claim.of]
     return JudgedClaim(claim=claim, found=found, outcome=judged_claim(claim, found))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenCard:
+    """A written card: `WrittenCard(sweep="fig4a@smoke", scale="smoke", ...)`."""
+
+    sweep: str
+    scale: str
+    doc: str
+    num_seeds: int
+    claims: tuple[JudgedClaim, ...]
+    published: tuple[PublishedVariant, ...] = ()
+
+
+def read_card(folder: Path) -> WrittenCard | None:
+    """The card in a sweep's folder; None if there is none, AblationsError if it is damaged or of an earlier form."""
+    path = folder / CARD_FILE
+    try:
+        data = json.loads(path.read_bytes())
+        return WrittenCard(
+            sweep=folder.name,
+            scale=data["scale"],
+            doc=data["doc"],
+            num_seeds=data["num_seeds"],
+            claims=tuple(_written_claim(one) for one in data["claims"]),
+            published=tuple(PublishedVariant(**one) for one in data["published"]),
+        )
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
+        why = f"{path} cannot be read ({type(error).__name__}: {error})"
+        raise AblationsError(f"{why}; `platform reproduce {folder.name}` writes it again") from None
+
+
+def _written_claim(data: dict[str, Any]) -> JudgedClaim:
+    claim = Claim(**{name: value for name, value in data.items() if name in Claim.model_fields})
+    return JudgedClaim(
+        claim=claim,
+        found=Answer.written(BY_NAME[claim.of], **data["found"]),
+        outcome=data["outcome"],
+        word=data.get("over_scales"),
+    )
+
+
+def read_cards(home: Home) -> Iterator[WrittenCard | AblationsError]:
+    """Every card of a home folder, the last started sweep first; for an unreadable card, the error."""
+    for name in home.sweep_names():
+        try:
+            card = read_card(home.sweep(name))
+        except AblationsError as error:
+            yield error
+        else:
+            if card is not None:
+                yield card
+
+
+def sign_text(judged: JudgedClaim) -> str:
+    """The side of the estimate against the claim, `same` or `other`; empty for a claim without a side and without an
+    estimate.
+    """
+    claim, found = judged.claim, judged.found
+    if claim.says not in ("up", "down") or found is None or found.estimate is None:
+        return ""
+    middle = 1.0 if claim.of == "compute" else 0.0
+    return "same" if (found.estimate > middle) == (claim.says == "up") else "other"
+
+
+def order_text(published: Sequence[PublishedVariant]) -> str:
+    """`same order` if the variants follow the paper's order of ceilings, else the order here; empty for fewer than two.
+
+    Variants with equal ceilings in the paper may come in either order.
+    """
+    both = [one for one in published if one.A is not None and one.A_here is not None]
+    if len(both) < 2:
+        return ""
+    here = sorted(both, key=lambda one: one.A_here or 0.0)
+    if all((a.A or 0.0) <= (b.A or 0.0) for a, b in pairwise(here)):
+        return "same order"
+    return f"other order: {' < '.join(one.variant for one in here)}"

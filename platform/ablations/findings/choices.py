@@ -95,7 +95,6 @@ class Blueprint:
         return readings_before(choice.budget, self.every)
 
     def _trained(self, choice: StudyDesign) -> float:
-        """Compute already spent on this design's runs."""
         ids = (variant.recipe.identity(seed) for variant in self.study.variants for seed in choice.seeds)
         spent = (self.home.run(run_id).read_status().compute_gpu_hours / self.unit for run_id in ids)
         return sum(min(one, choice.budget) for one in spent)

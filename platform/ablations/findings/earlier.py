@@ -114,7 +114,6 @@ def _sampling_share(fits: Sequence[Fit]) -> float:
 
 
 def _spread(runs: Sequence[EarlierRun]) -> RunSpread:
-    """The run-to-run spread, pooled over recipes."""
     groups: dict[str, list[Fit]] = {}
     for run in runs:
         groups.setdefault(run.recipe.canonical_json(), []).append(run.fit)

@@ -1,25 +1,38 @@
-"""The resolution of a study, for its own and for other designs, and the cheapest design for a wanted difference."""
+"""The resolution of a study, for its own and for other designs, and the cheapest design for a wanted difference, or for
+every claim of the study, if the effects are as large as published.
+
+A study of another trainer is known by its curves alone: its designs are other numbers of seeds and other budgets.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
-from ablations.answers.half_widths import BLIND, Sight, Sizes, ceiling_sight, compute_sight, level_sight
-from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread, assumed
+from ablations.answers.half_widths import BLIND, POWER, Sight, Sizes, ceiling_sight, compute_sight, level_sight
+from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread, assumed, noise_of
 from ablations.answers.questions import LEVEL
 from ablations.answers.repeats import OtherSweeps
 from ablations.answers.run_to_run import run_to_run
 from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
-from ablations.findings.choices import Blueprint, Costs, StudyDesign
+from ablations.errors import AblationsError
+from ablations.findings.choices import BUDGET_FACTORS, SEED_COUNTS, Blueprint, Costs, StudyDesign
 from ablations.findings.earlier import known_of_home
 from ablations.findings.repeated_runs import repeats_of_home
+from ablations.findings.results import Results
 from ablations.fit.options import MIN_READINGS, FitSettings
+from ablations.fit.result import Fit
+from ablations.study.claims import Claim
 from ablations.study.fittable import num_fittable
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
+
+ROOM_OF_SAME = 1.0 + float(ndtri((1 + POWER) / 2) / ndtri(0.975))
+"""Margin over half-width h that "the same" needs, 1.65: the estimate of equal variants scatters with h / 1.96, and lies
+within margin - h of 0 with a probability of POWER."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,3 +260,106 @@ def assumed_of(reference: AnyRecipe, *, budget: float = 1.0) -> KnownScale:
 def _sees(one: Foreseen, question: str, detect: float) -> bool:
     seen = one.sights[question].seen
     return seen is not None and seen <= detect
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimDesign:
+    """The design to train, and the claims that it would leave undecided."""
+
+    foreseen: Foreseen
+    unseen: tuple[Claim, ...]
+
+
+def design_for(prospect: Prospect, claims: Sequence[Claim]) -> ClaimDesign:
+    """The cheapest design with the file's own samples that decides every claim; the file's own design if none does.
+
+    The search covers other seeds and budgets, but not other numbers of samples, which would make new runs.
+    """
+    own = prospect.own
+    for one in prospect.advisable:
+        if one.choice.samples == own.choice.samples and not _unseen(one, claims):
+            return ClaimDesign(foreseen=one, unseen=())
+    return ClaimDesign(foreseen=own, unseen=_unseen(own, claims))
+
+
+def _unseen(one: Foreseen, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    return tuple(claim for claim in claims if not would_decide(one.sights[claim.of], claim))
+
+
+def would_decide(sight: Sight, claim: Claim) -> bool:
+    """True if the claim would be decided with a probability of POWER: a difference of the claimed size is seen, or for
+    "the same" the interval of two equal variants lies within the margin.
+    """
+    known = sight.half_width if claim.says == "same" else sight.seen
+    return known is not None and known * (ROOM_OF_SAME if claim.says == "same" else 1.0) <= claim.size
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveDesign:
+    """One design: `CurveDesign(seeds=3, budget=16000.0, cost=144000.0, sights={"level": Sight(...), ...})`."""
+
+    seeds: int
+    budget: float
+    """Compute of each run, in the file's unit."""
+    cost: float
+    """Compute of all runs."""
+    sights: dict[str, Sight]
+
+    def to_json(self) -> dict[str, Any]:
+        sights = {question: sight.to_json(question) for question, sight in self.sights.items()}
+        return {"seeds": self.seeds, "budget": self.budget, "cost": self.cost, **sights}
+
+
+def foresee_curves(results: Results) -> list[CurveDesign]:
+    """The designs of a study with as many variants, the cheapest first; law, noise and spread come from its curves, and
+    the interval of evaluations from the reference.
+
+    Raises AblationsError if the reference has no fit, or no variant has a second seed.
+    """
+    fits = results.variant(results.plan.reference).fits
+    comparison = results.comparison
+    if comparison is None or not fits:
+        raise AblationsError(f"{results.title}: design needs a fit of {results.plan.reference!r}; it has none")
+    if comparison.is_provisional:
+        raise AblationsError(
+            f"{results.title}: design needs a second seed of some variant, which shows how much runs differ"
+        )
+    known = _known(results, fits)
+    every = float(np.median(np.diff(fits[0].curve.compute)))
+    samples = fits[0].curve.samples
+    designs = []
+    for factor in BUDGET_FACTORS:
+        budget = factor * results.plan.budget_gpu_hours
+        compute = np.arange(0.0, budget * (1 + 1e-9), every)
+        runs = SimulatedRuns(
+            known=known,
+            compute=compute,
+            samples=None if samples is None else float(np.median(samples)),
+            settings=FitSettings(ceiling=results.plan.fit_settings.ceiling),
+        )
+        for count in SEED_COUNTS:
+            sizes = Sizes(num_variants=len(comparison.variants), num_seeds=count)
+            cost = len(comparison.variants) * count * budget
+            designs.append(CurveDesign(seeds=count, budget=budget, cost=cost, sights=_sights(runs, sizes)))
+    return sorted(designs, key=lambda one: one.cost)
+
+
+def _known(results: Results, fits: list[Fit]) -> KnownScale:
+    assert results.comparison is not None
+    run_sd, autocorrelation = noise_of(fits)
+    return KnownScale(
+        law=sorted(fits, key=lambda fit: float(fit.predict(fit.window[1])[0]))[len(fits) // 2].predict,
+        run_sd=run_sd,
+        autocorrelation=autocorrelation,
+        prompts=PAPER_PROMPTS,
+        sampling_share=1.0,
+        spread=RunSpread.of(results.comparison.spreads),
+        num_runs=len(results.runs),
+    )
+
+
+def _sights(runs: SimulatedRuns, sizes: Sizes) -> dict[str, Sight]:
+    curve = expected_curve(runs.known.law, runs.compute, runs.samples)
+    end = float(runs.compute[-1])
+    level = level_sight(curve, runs.known, sizes, compute=end) if runs.compute.size > 2 else BLIND
+    return {"level": level, "ceiling": ceiling_sight(runs, sizes), "compute": compute_sight(runs, sizes)}

@@ -82,7 +82,6 @@ def study_of_logs(
 
 
 def _parsed(source: LogSource, meaning: LogMeaning, naming: Naming, kept: Path | None) -> tuple[ParsedRun, ...]:
-    """The runs of a source, from the saved file or from the log."""
 
     def read() -> tuple[ParsedRun, ...]:
         keys = [key for key in (naming.variant, naming.seed) if key]

@@ -1,21 +1,26 @@
 """The curve of a run with its fit, or the reason why it has none, so that one bad run hides no other."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ablations.fit.curve import Curve
+from ablations.fit.curve_file import read_curves
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.fit.words import in_words
 from ablations.home.labels import run_name
 from ablations.home.plan import PlannedRun
+from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State, state_of
 from ablations.readings.hours import Hours
-from ablations.readings.run_reading import RunReading, kept_reading
+from ablations.readings.readings_together import Done, WantedRun, readings_of_runs
+from ablations.readings.run_reading import RunReading, kept_reading, try_fit
+from ablations.readings.task_curves import with_task
 from scalerl.run.run_folder import RunFolder
 
 FIT_KEYS = ("curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "verdict", "points", "window")
@@ -113,3 +118,34 @@ def _why_empty(folder: RunFolder) -> str:
         return f"not started ({status.message})" if status.message else "not started"
     because = f" ({status.message})" if status.message else ""
     return f"{status.state}{because}, without an evaluation so far"
+
+
+def fit_file(path: Path, settings: FitSettings) -> list[FittedCurve]:
+    """A fit of every curve of a CSV file; AblationsError if the file cannot be used."""
+    fitted = []
+    for curve in read_curves(path):
+        fit, reason = try_fit(curve, settings)
+        fitted.append(FittedCurve(name=curve.name, curve=curve, fit=fit, reason=reason))
+    return fitted
+
+
+def fit_sweep(sweep: StartedSweep, *, done: Done | None = None, **changes: Any) -> list[FittedRun]:
+    """A fit of every run of a sweep, with the plan's settings or the given ones of `FitSettings`.
+
+    `done` receives the number of fitted runs and the number to fit.
+    """
+    settings = replace(with_task(sweep, changes.get("task")).plan.fit_settings, **changes)
+    return fitted_runs(sweep, settings, done)
+
+
+def fitted_runs(sweep: StartedSweep, settings: FitSettings, done: Done | None) -> list[FittedRun]:
+    """The runs in the plan's order."""
+    runs = [(sweep.run(run.id), variant.name, run) for variant in sweep.plan.variants for run in variant.runs]
+    wanted = [
+        WantedRun(folder=folder, name=run_name(variant, run.seed), settings=settings) for folder, variant, run in runs
+    ]
+    readings = readings_of_runs(wanted, done=done)
+    return [
+        fitted_run(folder, variant, run, reading)
+        for (folder, variant, run), reading in zip(runs, readings, strict=True)
+    ]

@@ -2,28 +2,100 @@
 
 A worker's result is bit-identical to this process's own, since each fit uses one BLAS thread everywhere. If a worker
 dies, this process reads its run again and reports errors.
+
+A worker is a process of this file, which takes requests from its standard input and writes each reading to its standard
+output. The worker ends with its input, and so with its parent process.
 """
 
+import hashlib
+import json
 import os
+import pickle
 import queue
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
-from ablations.files.trees import NotATree
-from ablations.readings.run_reading import RunReading, reading_from_bytes
-from ablations.readings.wanted import Wanted
+from ablations.files.trees import tree_bytes
+from ablations.fit.curve import Curve
+from ablations.fit.options import FitSettings
+from ablations.readings.kept import kept_tree, read_kept_tree
+from ablations.readings.run_reading import (
+    CLASSES,
+    NAMED,
+    RunReading,
+    code_of_readings,
+    kept_reading,
+    read_kept,
+    reading_bytes,
+    reading_from_bytes,
+    try_fit,
+)
 from ablations.terminal.progress_bar import Done
+from scalerl.run.run_folder import RunFolder
 
 FEWEST = 12
 """Minimum number of runs to fit for starting workers, which takes as long as a few fits."""
 MOST_WORKERS = 16
 """Limit on workers: a login node has more cores, but also other users."""
-LENGTH_BYTES = 8
-MOST_BYTES = 1 << 30
-"""Size limit of one reading; a reading of 200 evaluations has 130 kB."""
-WORKER = ["-m", "ablations.readings.reading_worker"]
+WORKER = ["-m", "ablations.readings.readings_together"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedRun:
+    """A run and how to read it: `WantedRun(folder=home.run("3f0c9a1b2d4e"), name="scalerl-s0", settings=settings)`."""
+
+    folder: RunFolder
+    name: str
+    settings: FitSettings
+
+    def kept(self) -> RunReading | None:
+        """The saved reading, if any, else None."""
+        return read_kept(self.folder, self.name, self.settings)
+
+    def read(self) -> RunReading:
+        """Read the run; the reading is then saved."""
+        return kept_reading(self.folder, self.name, self.settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedCurve:
+    """A curve to fit: `WantedCurve(curve=curve, settings=settings, kept_in=home.curves)`."""
+
+    curve: Curve
+    settings: FitSettings
+    kept_in: Path | None
+    """Folder of saved fits, each in a file named by everything that determines it; None saves none."""
+
+    def kept(self) -> RunReading | None:
+        """The saved reading, if any, else None."""
+        return None if self.kept_in is None else read_kept_tree(self._path(self.kept_in), RunReading, CLASSES, NAMED)
+
+    def read(self) -> RunReading:
+        """The curve with its fit, which is then saved if the folder is writable."""
+        if self.kept_in is None:
+            return self._fitted()
+        return kept_tree(self._path(self.kept_in), self._fitted, RunReading, classes=CLASSES, named=NAMED)[0]
+
+    def _fitted(self) -> RunReading:
+        fit, reason = try_fit(self.curve, self.settings)
+        cost = float(self.curve.compute[-1])
+        # Finding outliers takes half as long as the fit, so what was found is kept with it.
+        oddities = tuple(fit.oddities) if fit else ()
+        return RunReading(curve=self.curve, fit=fit, reason=reason, cost_gpu_hours=cost, hours=None, oddities=oddities)
+
+    def _path(self, folder: Path) -> Path:
+        digest = hashlib.sha256(json.dumps([code_of_readings(), asdict(self.settings)]).encode())
+        digest.update(tree_bytes(self.curve))
+        return folder / f"fit-{digest.hexdigest()[:16]}.npz"
+
+
+Wanted = WantedRun | WantedCurve
 
 
 def readings_of_runs(
@@ -108,13 +180,26 @@ def _feed(
     try:
         while True:
             number = todo.get_nowait()
-            process.stdin.write(wanted[number].line())
+            pickle.dump(wanted[number], process.stdin)
             process.stdin.flush()
-            length = int.from_bytes(process.stdout.read(LENGTH_BYTES))
-            if length > MOST_BYTES:
-                raise NotATree("no worker of ours")
-            answers.put((number, reading_from_bytes(process.stdout.read(length))))
-    except (queue.Empty, OSError, ValueError, NotATree):
+            answers.put((number, reading_from_bytes(pickle.load(process.stdout))))
+    except Exception:  # none is left, or the worker is dead or answers nonsense; this process does its work
         pass
     finally:
         answers.put(None)
+
+
+def main() -> None:
+    """Answer requests until the input ends; Ctrl-C is left to the parent process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keep what libraries print out of the answers
+    with suppress(EOFError):
+        while True:
+            wanted: Wanted = pickle.load(sys.stdin.buffer)
+            pickle.dump(reading_bytes(wanted.read()), answers)
+            answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -129,7 +129,6 @@ def reading_from_bytes(content: bytes) -> RunReading:
 
 
 def _path(folder: RunFolder, name: str, settings: FitSettings) -> Path:
-    """The path of a reading, named by everything that determines it."""
     return folder.path / "readings" / f"{_key(folder, name, settings)}.npz"
 
 

@@ -1,15 +1,19 @@
-"""The colour and marker of each variant, the same in every figure, page and dashboard."""
+"""The colour and marker of each variant, the same in every figure, page and dashboard, and colours on a dark page."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
+from plotly.graph_objects import Figure
+
+from ablations.findings.results import Results
 from ablations.home.labels import Labels
 
 REFERENCE_COLOUR = "#1a1a1a"
 COLOURS = ("#216da4", "#d7651d", "#519f82", "#a048fb", "#0f229f", "#94565b", "#584a02", "#4e0d54")
 """Colours as far apart as a search found: 0.11 or more in OKLab from each other, from the reference's and from grey,
 for eyes with all cones and without one kind (Machado 2009), and 3:1 or more against white. Those of dark pages are as
-far apart (`dark`).
+far apart (`ON_DARK`).
 """
 BLUE, ORANGE, GREEN = COLOURS[:3]
 MARKER_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "pentagon")
@@ -17,6 +21,28 @@ OTHERS_COLOUR = "#b0b6bd"
 """The colour of every variant beyond the eight in colour; a label tells them apart."""
 MOST_COLOURED = 1 + len(COLOURS)
 """Limit on the variants of a figure with a colour of their own, including the reference."""
+ON_DARK = {
+    "white": "#0e1117",
+    "#1f2328": "#e6e9ed",  # text
+    "#eceff2": "#2a2f38",  # grid
+    "#c5cad0": "#4a505a",  # frame
+    "#1a1a1a": "#f2f2f2",  # the reference
+    "#216da4": "#42a7f8",
+    "#d7651d": "#f5ba9a",
+    "#519f82": "#628f39",
+    "#a048fb": "#b32cff",
+    "#0f229f": "#93d3ef",
+    "#94565b": "#e87d95",
+    "#584a02": "#b3ad13",
+    "#4e0d54": "#d732b0",
+    "#b0b6bd": "#59606b",  # variants out of focus
+    "#57606a": "#a0a8b3",  # decided, out of focus
+}
+"""Colours by colour on white; all others are visible on both. Contrast to #0e1117 is at least 4 for those of variants
+(WCAG 2.1, 1.4.11, asks for 3).
+"""
+CLEAR = "rgba(0,0,0,0)"
+"""Transparent, so that the page's own background shows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,3 +85,58 @@ def own_reference(plan: Labels) -> str:
     nothing."""
     unchanged = [variant.name for variant in plan.variants if not variant.overrides]
     return unchanged[0] if 0 < len(unchanged) < len(plan.variants) else plan.reference
+
+
+def leading(results: Results) -> tuple[str, ...]:
+    """The reference and the variants with the highest level, `MOST_COLOURED` in all, in the plan's order."""
+    names = [variant.name for variant in results.variants]
+    levels = {name: level for name in names if (level := _height(results, name)) is not None}
+    best = sorted(levels, key=levels.__getitem__, reverse=True)
+    best += [name for name in names if name not in levels]
+    reference = results.plan.reference
+    chosen = {reference, *[name for name in best if name != reference][: MOST_COLOURED - 1]}
+    return tuple(name for name in names if name in chosen)
+
+
+def look_of(results: Results) -> dict[str, Style]:
+    """Colour and marker of each variant in a figure of all variants: the leading ones in colour, the others grey."""
+    return styles(results.plan, leading(results))
+
+
+def _height(results: Results, name: str) -> float | None:
+    line = results.compared(name)
+    if line is None:
+        return None
+    return line.asymptote.A if line.level is None else line.level
+
+
+def in_dark(figure: Figure) -> Figure:
+    """A copy of the figure for a dark page."""
+    content = figure.to_dict()
+    figure = Figure(data=_recoloured(content["data"]), layout=_recoloured(content["layout"]))
+    return figure.update_layout(paper_bgcolor=CLEAR, plot_bgcolor=CLEAR)
+
+
+def _recoloured(part: Any, *, is_colour: bool = False) -> Any:
+    """Recolour only values below a key that ends in `color`, since a variant may be named `white`."""
+    match part:
+        case dict():
+            return {key: _recoloured(value, is_colour=key.endswith("color")) for key, value in part.items()}
+        case list() | tuple():
+            return [_recoloured(value, is_colour=is_colour) for value in part]
+        case str() if is_colour:
+            return ON_DARK.get(part.lower()) or _tint(part)
+    return part
+
+
+def _tint(text: str) -> str:
+    """The colour `rgba(26,26,26,0.13)` for a dark page; any other text unchanged."""
+    if not text.startswith("rgba("):
+        return text
+    *channels, opacity = text[5:-1].split(",")
+    opaque = "#" + "".join(f"{int(channel):02x}" for channel in channels)
+    changed = ON_DARK.get(opaque)
+    if changed is None:
+        return text
+    red, green, blue = (int(changed[start : start + 2], 16) for start in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"

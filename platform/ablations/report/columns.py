@@ -170,7 +170,6 @@ def marked_answer(answer: Answer, *, is_joint: bool) -> str:
 
 
 def _column(question: Question, part: ColumnPart) -> ResultColumn:
-    """A column of a question."""
 
     def with_joint(row: ResultRow) -> str:
         joint = row.joint(question) if _many(row.results) else ""

@@ -5,17 +5,27 @@ fits.csv          the fit of every run, or the reason why it has none
 comparison.csv    every variant against the reference, with its changes
 main_effects.csv  of a grid: every value of an axis against the reference's own, or the first
 interactions.csv  of pairs of changes: what both do together beyond their sum
+
+Other programs include spreadsheets: a name that is a formula there gets an apostrophe.
+
+>>> sheet_text([{"variant": "=1+1", "A": 0.612}])
+"variant,A\\n'=1+1,0.612\\n"
 """
 
+import csv
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ablations.findings.results import Results
 from ablations.fit.curve import COUNTS
 from ablations.readings.fitted_run import FittedRun
 from ablations.report.series import is_fitted
-from ablations.report.sheet import sheet_text
+from ablations.terminal.visible import made_visible
+
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "|")
+"""First characters of a text that a spreadsheet computes or sends to another program."""
 
 
 def csv_files(results: Results) -> dict[str, bytes]:
@@ -68,3 +78,21 @@ def _fit_row(run: FittedRun) -> dict[str, Any]:
 def comparison_sheet(results: Results) -> str:
     """`Results.rows` as CSV; a number that the comparison does not support is empty."""
     return sheet_text(results.rows())
+
+
+def sheet_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A header and a line per row; a missing column is an empty cell. Without rows the text is empty."""
+    target = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(target, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: safe_cell(value) for key, value in row.items()} for row in rows)
+    return target.getvalue()
+
+
+def safe_cell(value: Any) -> Any:
+    """A number unchanged; a text with its control characters visible, and an apostrophe before a formula."""
+    if not isinstance(value, str):
+        return value
+    text = made_visible(value)
+    return f"'{text}" if text.lstrip().startswith(FORMULA) else text

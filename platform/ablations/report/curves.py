@@ -7,19 +7,29 @@ narrow screen has the same traces.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from plotly.graph_objects import Figure, Scatter
 
 from ablations.findings.results import Results
+from ablations.findings.sweep_forecast import ForecastBand
 from ablations.report.colours import OTHERS_COLOUR
-from ablations.report.end_labels import asymptote_text, end_label, leader, moved_apart
-from ablations.report.series import BandSeries, CurveSeries, LineSeries, VariantSeries, curve_series
-from ablations.report.style import FONT, GREY, dress, elided, in_hover, mark, plain
+from ablations.report.series import CurveSeries, LineSeries, VariantSeries, curve_series
+from ablations.report.style import (
+    FONT,
+    GREY,
+    asymptote_text,
+    dress,
+    elided,
+    end_label,
+    in_hover,
+    leader,
+    mark,
+    moved_apart,
+    plain,
+)
 from ablations.text import compute_title
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure, Scatter
 
 CURVES_LEGEND = (
     "Thick lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), averaged over seeds, with their 95 % band; dashed parts "
@@ -91,27 +101,23 @@ def curves_figure(
     results: Results,
     *,
     shown: Collection[str] | None = None,
-    others: Collection[str] | None = None,
     log_compute: bool = False,
-    counted: Counted | None = None,
     with_points: bool = False,
-) -> "Figure":
+) -> Figure:
     """Pass rate against compute with fits, their continuation beyond the budget, and asymptotes.
 
     `shown` are the variants with a label and, as far as the colours go, a colour of their own; by default the reference
-    and those with the highest level. `others` are the grey lines, by default all else. `with_points` also draws the
-    evaluations, filled if they were fitted.
+    and those with the highest level. All else are grey lines. `with_points` also draws the evaluations, filled if they
+    were fitted.
     """
-    series = curve_series(results, shown=shown, others=others, log_compute=log_compute)
-    return curves_figures(results, series, counted=counted, with_points=with_points)[0]
+    series = curve_series(results, shown=shown, log_compute=log_compute)
+    return curves_figures(results, series, with_points=with_points)[0]
 
 
 def curves_figures(
     results: Results, series: CurveSeries, *, counted: Counted | None = None, with_points: bool = False
-) -> tuple["Figure", "Figure"]:
+) -> tuple[Figure, Figure]:
     """`curves_figure` of a series, and an empty figure with its layout for a narrow screen."""
-    from plotly.graph_objects import Figure
-
     counted = counted or counted_compute(results)
     variants = [one for one in series.variants if one.name in counted.along]
     traces: list[Scatter] = []
@@ -136,7 +142,7 @@ def curves_figures(
 
 
 def _lay_out(
-    figure: "Figure", variants: Sequence[VariantSeries], series: CurveSeries, counted: Counted, pixels: CurvesLayout
+    figure: Figure, variants: Sequence[VariantSeries], series: CurveSeries, counted: Counted, pixels: CurvesLayout
 ) -> None:
     """Axes, the strip of asymptotes, and the labels beside it."""
     low, high = series.score_range
@@ -180,10 +186,8 @@ def _lay_out(
     figure.update_layout(shapes=leaders, annotations=labels)
 
 
-def _grey_lines(lines: Sequence[tuple[str, LineSeries]], counted: Counted) -> "Scatter":
+def _grey_lines(lines: Sequence[tuple[str, LineSeries]], counted: Counted) -> Scatter:
     """All other variants in one trace, distinguished by hover texts."""
-    from plotly.graph_objects import Scatter
-
     x, y, names = [], [], []
     for name, line in lines:
         x += [*counted.along[name](line.compute), None]
@@ -195,9 +199,7 @@ def _grey_lines(lines: Sequence[tuple[str, LineSeries]], counted: Counted) -> "S
     )  # fmt: skip
 
 
-def _line(line: LineSeries, name: str, colour: str, along: Along) -> "Scatter":
-    from plotly.graph_objects import Scatter
-
+def _line(line: LineSeries, name: str, colour: str, along: Along) -> Scatter:
     look: dict[str, Any] = {"width": 2.6, "dash": "solid"} if line.is_fitted else {"width": 1.5, "dash": "dash"}
     return Scatter(
         x=along(line.compute), y=np.round(line.score, 5), mode="lines", line={"color": colour, **look},
@@ -205,9 +207,7 @@ def _line(line: LineSeries, name: str, colour: str, along: Along) -> "Scatter":
     )  # fmt: skip
 
 
-def _band(variant: VariantSeries, band: BandSeries, along: Along) -> "Scatter":
-    from plotly.graph_objects import Scatter
-
+def _band(variant: VariantSeries, band: ForecastBand, along: Along) -> Scatter:
     x = along(band.compute)
     return Scatter(
         x=np.concatenate([x, x[::-1]]), y=np.round(np.concatenate([band.high, band.low[::-1]]), 5), mode="lines",
@@ -216,10 +216,8 @@ def _band(variant: VariantSeries, band: BandSeries, along: Along) -> "Scatter":
     )  # fmt: skip
 
 
-def _seeds(variant: VariantSeries, counted: Counted, *, with_points: bool) -> list["Scatter"]:
+def _seeds(variant: VariantSeries, counted: Counted, *, with_points: bool) -> list[Scatter]:
     """A thin line through the readings of each seed, in one trace; points on it are filled if they were fitted."""
-    from plotly.graph_objects import Scatter
-
     x: list[float | None] = []
     y: list[float | None] = []
     texts, symbols, style = [], [], variant.style
@@ -241,10 +239,8 @@ def _seeds(variant: VariantSeries, counted: Counted, *, with_points: bool) -> li
     ]  # fmt: skip
 
 
-def _asymptote(variant: VariantSeries, place: int, score_range: tuple[float, float]) -> list["Scatter"]:
+def _asymptote(variant: VariantSeries, place: int, score_range: tuple[float, float]) -> list[Scatter]:
     """A with its interval in the strip at the right edge; nothing for a curve that does not rise."""
-    from plotly.graph_objects import Scatter
-
     (low, high), mark_, colour = score_range, variant.asymptote, variant.style.colour
     estimate = mark_.estimate
     if estimate is None or not estimate.rises:

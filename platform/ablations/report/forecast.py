@@ -1,23 +1,18 @@
 """Figures of forecasts: every variant at more compute, and its probability of being the best there."""
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from plotly.graph_objects import Bar, Figure, Scatter
 
 from ablations.answers.forecasts import Chance
-from ablations.findings.kept_forecast import ForecastBand, ForecastLine, kept_band, kept_lines
 from ablations.findings.results import FittedVariant, Results
-from ablations.report.axes import compute_axis
-from ablations.report.colours import Style
-from ablations.report.end_labels import end_label, leader, moved_apart
-from ablations.report.leading import look_of
-from ablations.report.style import dress, elided, in_hover, mark, plain
-from ablations.report.thinning import most_points_of_run, thinned
+from ablations.findings.sweep_forecast import ForecastBand, ForecastLine, kept_band, kept_lines
+from ablations.report.colours import Style, look_of
+from ablations.report.series import compute_axis, most_points_of_run, thinned
+from ablations.report.style import dress, elided, end_label, in_hover, leader, mark, moved_apart, plain
 from ablations.text import compute_title
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure, Scatter
 
 FORECAST_TO = 10.0
 """End of the curves, in budgets."""
@@ -32,13 +27,11 @@ FORECAST_LEGEND = (
 """Caption of both figures."""
 
 
-def forecast_figure(results: Results, *, banded: Collection[str] | None = None) -> "Figure":
+def forecast_figure(results: Results, *, banded: Collection[str] | None = None) -> Figure:
     """Pass rate of every variant with a forecast against log compute to ten budgets, with its name at its end.
 
     `banded` are the variants with an uncertainty band (the reference by default).
     """
-    from plotly.graph_objects import Figure
-
     plan, look, axis = results.plan, look_of(results), compute_axis(results, log=True, budgets=FORECAST_TO)
     banded = [plan.reference] if banded is None else banded
 
@@ -67,7 +60,7 @@ def forecast_figure(results: Results, *, banded: Collection[str] | None = None) 
     return figure
 
 
-def _label_ends(figure: "Figure", results: Results, lines: Sequence[ForecastLine], *, plot: int) -> None:
+def _label_ends(figure: Figure, results: Results, lines: Sequence[ForecastLine], *, plot: int) -> None:
     """Names at the ends of the curves, on an axis of `plot` pixels."""
     look = look_of(results)
     traces: Any = figure.data
@@ -84,10 +77,8 @@ def _label_ends(figure: "Figure", results: Results, lines: Sequence[ForecastLine
     figure.update_yaxes(range=[low, high])
 
 
-def chances_figure(results: Results, chances: Sequence[Chance]) -> "Figure":
+def chances_figure(results: Results, chances: Sequence[Chance]) -> Figure:
     """P(variant wins) of each of the `chances`, the likeliest winner on top."""
-    from plotly.graph_objects import Bar, Figure
-
     look, chances = look_of(results), sorted(chances, key=lambda chance: -chance.wins)
     bar = Bar(
         x=[chance.wins for chance in chances],
@@ -109,10 +100,8 @@ def chances_figure(results: Results, chances: Sequence[Chance]) -> "Figure":
 
 def _curves(
     variant: FittedVariant, drawn: ForecastLine, style: Style, unit: str, most: int, *, band: ForecastBand | None
-) -> list["Scatter"]:
+) -> list[Scatter]:
     """Line (solid to the largest fitted compute, dashed beyond), band, and at most `most` points of each run."""
-    from plotly.graph_objects import Scatter
-
     traces = []
     if band is not None:
         x, y = (np.concatenate(pair) for pair in ((band.compute, band.compute[::-1]), (band.high, band.low[::-1])))

@@ -24,7 +24,6 @@ from ablations.report.document import document_of
 from ablations.report.latex import latex_files
 from ablations.report.markdown import markdown_files
 from ablations.report.page import write_report
-from ablations.report.static import PAGE_IN, curves_picture, differences_picture
 from scalerl.run.run_folder import write_atomically
 
 ReportFormat = Literal["html", "md", "csv", "latex", "pdf"]
@@ -52,6 +51,8 @@ def write_in_format(
     own = folder / f"report-{form}"
     if form == "csv":
         return _written(own, csv_files(results))
+    from ablations.report.static import PAGE_IN, curves_picture, differences_picture
+
     document = document_of(results, now=now, ladder=ladder)
     if form == "md":
         figures = {
@@ -65,7 +66,7 @@ def write_in_format(
         "differences.pdf": differences_picture(results, "pdf", width_in=PAGE_IN),
         "differences.svg": differences_picture(results, "svg", width_in=PAGE_IN),
     }
-    return _written(own, latex_files(results, document, figures)) / "report.tex"
+    return _written(own, latex_files(document, figures)) / "report.tex"
 
 
 def _written(folder: Path, files: Mapping[str, bytes]) -> Path:

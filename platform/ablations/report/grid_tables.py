@@ -12,8 +12,8 @@ from itertools import product
 from ablations.answers.answer import Answer
 from ablations.findings.grid import Grid
 from ablations.findings.results import Results
+from ablations.report.colours import BLUE, ORANGE, Style
 from ablations.report.columns import HELD_MARK, REFERENCE_MARK, marked_answer, marked_number
-from ablations.report.heat import heat_colours
 from ablations.report.words.comparison import ResultRow
 
 EFFECTS_NOTE = (
@@ -26,6 +26,13 @@ INTERACTIONS_NOTE = (
     "Two changes together: their difference from the reference beyond the sum of both; for compute, the ratio "
     "beyond the product."
 )
+HEAT_NOTE = (
+    "Blue is better than the reference, orange worse; a stronger colour is a larger difference, a pale one is "
+    "undecided."
+)
+"""Note on the colours of the cells, for pages that have them."""
+DECIDED, UNDECIDED = 0.5, 0.12
+"""Opacity of the largest difference. Text in the page's own colour stays readable on both."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,14 +153,33 @@ def grid_notes(results: Results) -> str:
     return " ".join(filter(None, (reference_values(results), f"Marks: {marks}.", *notes)))
 
 
-HEAT_NOTE = (
-    "Blue is better than the reference, orange worse; a stronger colour is a larger difference, a pale one is "
-    "undecided."
-)
-"""Note on the colours of the cells, for pages that have them."""
-
-
 def reference_values(results: Results) -> str:
     """Note below the tables on the mark of the reference's own values; empty if there are none."""
     own: Sequence[str] = [f"{axis} {value}" for axis, value in results.grid.own.items()] if results.grid else ()
     return f"{REFERENCE_MARK} {results.plan.reference}'s own value: {', '.join(own)}." if own else ""
+
+
+def heat_colours(answers: Sequence[Sequence[Answer | None]]) -> tuple[tuple[str, ...], ...]:
+    """A colour in CSS for each cell, as strong as its difference is large relative to the largest of its question in
+    the table; empty for a cell without a number. Compute is measured by the logarithm of its ratio."""
+    largest: dict[str, float] = {}
+    for answer in (one for row in answers for one in row if one is not None):
+        largest[answer.question.name] = max(largest.get(answer.question.name, 0.0), abs(_gain(answer)))
+    return tuple(
+        tuple("" if one is None else _colour(one, largest[one.question.name]) for one in row) for row in answers
+    )
+
+
+def _gain(answer: Answer) -> float:
+    """Advantage over the reference, in the unit of the question's intervals; 0 if unknown."""
+    size = answer.question.scaled(answer.estimate) or 0.0
+    return -size if answer.question.lower_is_better else size
+
+
+def _colour(answer: Answer, largest: float) -> str:
+    gain = _gain(answer)
+    if gain == 0:
+        return ""
+    is_decided = answer.verdict in (answer.question.higher, answer.question.lower)
+    opacity = abs(gain) / largest * (DECIDED if is_decided else UNDECIDED)
+    return Style(colour=BLUE if gain > 0 else ORANGE, symbol="").tint(round(opacity, 3))

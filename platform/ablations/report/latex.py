@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from ablations.findings.results import Results
 from ablations.report.columns import NUMBERS_ALONE, columns, rows_of
+from ablations.report.curves import CURVES_LEGEND
 from ablations.report.document import Document
 from ablations.report.grid_tables import GridTable
 from ablations.report.style import elided
@@ -52,11 +53,11 @@ LATEX_HEADINGS = {"level": r"$\Delta$level", "A": "$A$", "ceiling": r"$\Delta A$
 STAR = "$^{*}$"
 
 
-def latex_files(results: Results, document: Document, figures: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files by name; `document` is the report on the results, `figures` are the figure files beside it."""
+def latex_files(document: Document, figures: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files by name; `figures` are the figure files beside the report."""
     texts = {
         "report.tex": _report(document),
-        "table.tex": latex_table(results),
+        "table.tex": latex_table(document.results),
         "methods.tex": _methods(document),
     }
     return {name: text.encode() for name, text in texts.items()} | dict(figures)
@@ -118,10 +119,10 @@ def latex_table(results: Results) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
-def _caption(document: Document) -> str:
+def _caption(results: Results) -> str:
     """The reference, and the meaning of the columns."""
     return (
-        rf"Comparison with \texttt{{{latex_text(elided(document.reference, LONGEST_LATEX_NAME))}}}, "
+        rf"Comparison with \texttt{{{latex_text(elided(results.plan.reference, LONGEST_LATEX_NAME))}}}, "
         r"with 95\,\% intervals: "
         r"$\Delta$level is the difference in pass rate at equal compute, $A$ the asymptote, $\Delta A$ its difference, "
         r"$C/C_{\mathrm{ref}}$ the ratio of compute to a common pass rate. A star marks an interval "
@@ -134,8 +135,9 @@ def _methods(document: Document) -> str:
 
 
 def _report(document: Document) -> str:
+    results = document.results
     changes = [rf"\item[{latex_text(elided(name, 80))}] {latex_text(text)}" for name, text in document.changes]
-    legends = [("curves", document.curves_legend), ("differences", document.differences_legend)]
+    legends = [("curves", CURVES_LEGEND), ("differences", document.differences_legend)]
     figures = [
         f"\\begin{{figure}}[htbp]\n\\centering\n\\includegraphics{{{name}.pdf}}\n"
         f"\\caption{{{latex_text(legend)}}}\n\\end{{figure}}"
@@ -150,14 +152,14 @@ def _report(document: Document) -> str:
         r"\usepackage[margin=18mm]{geometry}",
         r"\sloppy",
         r"\begin{document}",
-        rf"\section*{{{latex_text(elided(document.title, 120))}}}",
-        latex_text(document.doc),
+        rf"\section*{{{latex_text(elided(results.title, 120))}}}",
+        latex_text(results.plan.doc),
         rf"\textbf{{{latex_text(document.headline[0])}}} {latex_text(' '.join(document.headline[1:]))}",
         latex_text(document.task),
-        *(rf"\paragraph{{Note.}} {latex_text(one.text)}" for one in document.remarks),
+        *(rf"\paragraph{{Note.}} {latex_text(one.text)}" for one in results.remarks),
         *figures,
         r"\begin{table}[htbp]" + "\n" + r"\centering\small" + "\n" + r"\input{table.tex}" + "\n"
-        rf"\caption{{{_caption(document)}}}" + "\n" + r"\end{table}",
+        rf"\caption{{{_caption(results)}}}" + "\n" + r"\end{table}",
         r"\subsection*{In words}",
         _items([rf"\item {latex_text(text)}" for text in document.findings], "itemize"),
         latex_text(document.advice),

@@ -1,4 +1,4 @@
-"""The report as Markdown, with its figures as PNG beside it, for GitHub and editors.
+"""The report, or the card of a study, as Markdown, with its figures beside it, for GitHub and editors.
 
 User-written text is escaped, so that it cannot load an image or become a link or HTML.
 """
@@ -6,8 +6,12 @@ User-written text is escaped, so that it cannot load an image or become a link o
 import re
 from collections.abc import Mapping, Sequence
 
+from ablations.findings.card import Card
+from ablations.report.curves import CURVES_LEGEND
 from ablations.report.document import OVER_SCALES, Document
 from ablations.report.grid_tables import GridTable
+from ablations.report.ladder import ladder_grids, ladder_sentences
+from ablations.report.words.card import CLAIM_HEADINGS, claim_cells, tally_text
 from ablations.terminal.visible import made_visible
 
 BACKSLASHED = "\\`*[]|~_"
@@ -46,15 +50,16 @@ def _is_bound(text: str) -> bool:
 
 
 def _report_text(document: Document) -> str:
+    results = document.results
     parts = [
-        f"# {markdown_text(document.title)}",
-        markdown_text(document.doc),
+        f"# {markdown_text(results.title)}",
+        markdown_text(results.plan.doc),
         markdown_text(" ".join(document.headline)),
         markdown_text(document.task),
-        *(f"> {markdown_text(one.text)}" for one in document.remarks),
+        *(f"> {markdown_text(one.text)}" for one in results.remarks),
         "![Pass rate against compute, with fits and ceilings](curves.png)",
-        markdown_text(document.curves_legend),
-        f"## Differences from {markdown_text(document.reference)}",
+        markdown_text(CURVES_LEGEND),
+        f"## Differences from {markdown_text(results.plan.reference)}",
         "![Differences from the reference, with intervals](differences.png)",
         markdown_text(document.differences_legend),
         "## Comparison",
@@ -94,3 +99,18 @@ def markdown_grid(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str
         return "None."
     first, *others = ([markdown_text(cell) for cell in row] for row in (headings, *rows))
     return "\n".join(f"| {' | '.join(line)} |" for line in (first, ["---"] * len(headings), *others))
+
+
+def card_markdown(card: Card, notes: Sequence[str]) -> str:
+    """`card.md`, with `curves.svg` beside it; `notes` stand below the claims, differences over scales at the end."""
+    plan, ladder = card.results.plan, card.ladder
+    parts = [
+        f"# {markdown_text(plan.sweep)}: {tally_text(card.claims)}",
+        markdown_text(plan.doc),
+        markdown_grid(CLAIM_HEADINGS, [claim_cells(one) for one in card.claims]),
+        *map(markdown_text, notes),
+        "![Curves of all variants, with their fits](curves.svg)",
+        markdown_text(plan.command),
+        *(markdown_tables(OVER_SCALES, ladder_grids(ladder), " ".join(ladder_sentences(ladder))) if ladder else ()),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"

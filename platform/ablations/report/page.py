@@ -8,29 +8,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from plotly.graph_objects import Figure
+from plotly.io.json import to_json_plotly
 
 from ablations.findings.results import Results
 from ablations.findings.scale_ladder import ScaleLadder
 from ablations.readings.hours import NOTE, hours_cells
+from ablations.report.colours import leading, look_of
 from ablations.report.columns import PAGE, columns, rows_of
-from ablations.report.curves import curves_figures
+from ablations.report.curves import CURVES_LEGEND, curves_figures
 from ablations.report.document import OVER_SCALES, document_of
+from ablations.report.forest import verdicts_figure
 from ablations.report.grid_tables import HEAT_NOTE
-from ablations.report.ladder_figure import LADDER_LEGEND, ladder_figure
-from ablations.report.leading import leading, look_of
-from ablations.report.series import curve_series
-from ablations.report.thinning import thinned_note
-from ablations.report.verdicts import verdicts_figure
+from ablations.report.ladder import LADDER_LEGEND, ladder_figure
+from ablations.report.series import curve_series, thinned_note
 from ablations.report.words.comparison import PAPER_RULE_NOTE, joint_note
 from ablations.terminal.visible import made_visible
 from scalerl.run.run_folder import write_atomically
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 MOST_REMARKS_ON_TOP = 3
 """Limit on the warnings above the curves; more are folded."""
@@ -67,8 +66,8 @@ def report_page(results: Results, *, now: datetime, ladder: ScaleLadder | None =
         finalize=_shown,
     )
     return environment.get_template("page.html.jinja").render(
-        title=results.title,
-        plan=results.plan,
+        results=results,
+        curves_legend=CURVES_LEGEND,
         document=document_of(results, now=now, ladder=ladder),
         over_scales=OVER_SCALES,
         ladders=[_html(ladder_figure(ladder, question)) for question in ladder.questions] if ladder else [],
@@ -92,7 +91,6 @@ def _shown(value: object) -> object:
 
 
 def _hours(results: Results) -> list[TableRow]:
-    """Device time of each variant; empty if no run records it."""
     look = look_of(results)
     lines = hours_cells({variant.name: variant.hours for variant in results.variants})
     return [TableRow(colour=look[cells["variant"]].colour, cells=cells) for cells in lines]
@@ -111,14 +109,11 @@ def _comparison(results: Results) -> list[TableRow]:
     return found
 
 
-def _html(figure: "Figure", narrow: "Figure | None" = None, *, with_plotly: bool = False) -> Markup:
+def _html(figure: Figure, narrow: Figure | None = None, *, with_plotly: bool = False) -> Markup:
     """A figure as HTML; `narrow` is its layout on a narrow screen. The first figure of a page loads Plotly.
 
     Single precision suffices for a screen.
     """
-    import numpy as np
-    from plotly.io.json import to_json_plotly
-
     traces: Any = figure.data
     for trace in traces:
         for name in ("x", "y", "customdata"):

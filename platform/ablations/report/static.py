@@ -7,28 +7,31 @@ for example for an artifact of MLflow:
     picture = curves_picture(results, "png", dpi=150)  # bytes, about 500 x 480 pixels and 40 kB
     Path("curves.png").write_bytes(picture)
 
-`shown={plan.reference, "loo-loss"}` draws a variant beside the reference alone. matplotlib is imported on the first
-drawing; pyplot, which keeps figures of its own, is not imported.
+`shown={plan.reference, "loo-loss"}` draws a variant beside the reference alone. pyplot, which keeps figures of its own,
+is not imported.
 """
 
 from collections.abc import Collection, Sequence
 from io import BytesIO
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.textpath import TextPath
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from ablations.findings.results import Results
 from ablations.report.colours import OTHERS_COLOUR
-from ablations.report.end_labels import asymptote_text, moved_apart
 from ablations.report.forest import ForestPanel, ForestRow, forest_panels
 from ablations.report.series import CurveSeries, VariantSeries, curve_series
-from ablations.report.style import GREY, elided
+from ablations.report.style import GREY, asymptote_text, elided, moved_apart
 from ablations.text import compute_title
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.text import Text
 
 PictureFormat = Literal["svg", "pdf", "png"]
 COLUMN_IN, PAGE_IN = 3.3, 6.8
@@ -56,15 +59,14 @@ def curves_picture(
     *,
     width_in: float = COLUMN_IN,
     shown: Collection[str] | None = None,
-    log_compute: bool = False,
     dpi: int = 300,
 ) -> bytes:
     """`curves_figure` as a picture: curves, asymptotes with their 95 % intervals, and labels at the right edge.
 
-    `shown` and `log_compute` are as in `curves_figure`; `dpi` applies to a PNG.
+    `shown` is as in `curves_figure`, without grey lines; `dpi` applies to a PNG.
     """
     others = None if shown is None else ()
-    series = curve_series(results, shown=shown, others=others, log_compute=log_compute)
+    series = curve_series(results, shown=shown, others=others)
     return _saved(curves_drawing(series, width_in=width_in), kind, dpi)
 
 
@@ -73,9 +75,7 @@ def differences_picture(results: Results, kind: PictureFormat, *, width_in: floa
     return _saved(differences_drawing(forest_panels(results), width_in=width_in), kind, dpi)
 
 
-def _saved(figure: "Figure", kind: PictureFormat, dpi: int) -> bytes:
-    from matplotlib import rc_context
-
+def _saved(figure: Figure, kind: PictureFormat, dpi: int) -> bytes:
     target = BytesIO()
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
     with _SAVING, rc_context(OPTIONS):
@@ -83,7 +83,7 @@ def _saved(figure: "Figure", kind: PictureFormat, dpi: int) -> bytes:
     return target.getvalue()
 
 
-def curves_drawing(series: CurveSeries, *, width_in: float) -> "Figure":
+def curves_drawing(series: CurveSeries, *, width_in: float) -> Figure:
     """The curves as a matplotlib figure."""
     longest = 22 if width_in > 5 else 16
     texts = [(elided(one.name, longest), asymptote_text(one.asymptote.estimate)) for one in series.variants]
@@ -105,7 +105,7 @@ def curves_drawing(series: CurveSeries, *, width_in: float) -> "Figure":
     return figure
 
 
-def differences_drawing(panels: Sequence[ForestPanel], *, width_in: float) -> "Figure":
+def differences_drawing(panels: Sequence[ForestPanel], *, width_in: float) -> Figure:
     """The differences as a matplotlib figure."""
     rows = panels[0].rows if panels else ()
     names = [elided(row.variant, 26 if width_in > 5 else 18) for row in rows]
@@ -129,16 +129,13 @@ def differences_drawing(panels: Sequence[ForestPanel], *, width_in: float) -> "F
     return figure
 
 
-def _figure(width_in: float, height_in: float) -> "Figure":
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
+def _figure(width_in: float, height_in: float) -> Figure:
     figure = Figure(figsize=(width_in, height_in), facecolor="white")
     FigureCanvasAgg(figure)
     return figure
 
 
-def _dress(axes: "Axes") -> None:
+def _dress(axes: Axes) -> None:
     axes.tick_params(labelsize=FONT_PT, width=0.6, length=2.5, pad=2, color="#9aa0a6", labelcolor="#1f2328")
     axes.grid(color="#eceff2", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -148,9 +145,7 @@ def _dress(axes: "Axes") -> None:
         spine.set_visible(side in ("left", "bottom"))
 
 
-def _draw_curves(axes: "Axes", series: CurveSeries, curves_in: float) -> None:
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
-
+def _draw_curves(axes: Axes, series: CurveSeries, curves_in: float) -> None:
     axis, num_points = series.axis, sum(seed.compute.size for one in series.variants for seed in one.seeds)
     if axis.log:
         axes.set_xscale("log")
@@ -185,11 +180,10 @@ def _draw_curves(axes: "Axes", series: CurveSeries, curves_in: float) -> None:
 
 
 def _ordered(series: CurveSeries) -> list[VariantSeries]:
-    """The variants by the height of their asymptote, the highest first."""
     return sorted(series.variants, key=lambda one: -one.asymptote.height)
 
 
-def _draw_asymptotes(axes: "Axes", series: CurveSeries) -> None:
+def _draw_asymptotes(axes: Axes, series: CurveSeries) -> None:
     """A with its interval for every variant that rises; an arrow if A lies above the mark or above the axis."""
     low, high = series.score_range
     for place, variant in enumerate(_ordered(series)):
@@ -207,7 +201,7 @@ def _draw_asymptotes(axes: "Axes", series: CurveSeries) -> None:
 
 
 def _draw_labels(
-    figure: "Figure", strip: "Axes", series: CurveSeries, texts: Sequence[tuple[str, str]], label: float
+    figure: Figure, strip: Axes, series: CurveSeries, texts: Sequence[tuple[str, str]], label: float
 ) -> None:
     """Name and A of each variant beside the strip, joined to its height; `label` is a label's share of the height."""
     low, high = series.score_range
@@ -217,30 +211,22 @@ def _draw_labels(
     for one, (name, said), height, place in zip(series.variants, texts, wanted, places, strict=True):
         starts, stands = (box.y0 + box.height * (value - low) / (high - low) for value in (height, place))
         edge, step = box.x1, 0.08 / figure.get_figwidth()
-        figure.add_artist(_leader([edge, edge + step], [starts, stands], one.style.colour))
+        figure.add_artist(Line2D([edge, edge + step], [starts, stands], color=one.style.colour, linewidth=0.5))
         look: dict[str, Any] = {"fontsize": FONT_PT}
         x = edge + 1.4 * step
         _write(figure.text(x, stands, "", va="bottom", weight="bold", color=one.style.colour, **look), name)
         _write(figure.text(x, stands, "", va="top", color="#1f2328", **look), said)
 
 
-def _leader(x: list[float], y: list[float], colour: str) -> "Line2D":
-    from matplotlib.lines import Line2D
-
-    return Line2D(x, y, color=colour, linewidth=0.5)
-
-
-def _draw_panel(axes: "Axes", panel: ForestPanel, names: Sequence[str], across_in: float) -> None:
+def _draw_panel(axes: Axes, panel: ForestPanel, names: Sequence[str], across_in: float) -> None:
     """One question: intervals, names on the left if given, numbers on the right."""
-    from matplotlib.ticker import FixedLocator, NullLocator
-
     low, high = panel.range
-    if panel.log:
+    if panel.question.is_ratio:
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_locator(FixedLocator(panel.ticks(max(1, min(3, int(across_in / TICK_IN))))))
     axes.xaxis.set_major_formatter(lambda value, _: _signed(f"{value:.4g}"))
-    axes.axvline(panel.null, color=GREY, linewidth=0.7, linestyle=":", zorder=0.5)
+    axes.axvline(panel.question.no_difference, color=GREY, linewidth=0.7, linestyle=":", zorder=0.5)
     axes.set_ylim(max(len(panel.rows), 1) - 0.5, -0.5)
     axes.set_yticks(range(len(panel.rows)), [""] * len(panel.rows))
     _dress(axes)
@@ -249,53 +235,47 @@ def _draw_panel(axes: "Axes", panel: ForestPanel, names: Sequence[str], across_i
     axes.tick_params(axis="y", length=0)
     aside, look = axes.get_yaxis_transform(), {"fontsize": FONT_PT, "va": "center"}
     for place, row in enumerate(panel.rows):
-        if row.drawn_at is not None:
+        if row.known:
             _draw_row(axes, row, place, (low, high))
-        colour = "#1f2328" if row.is_decided else GREY
+        colour = "#1f2328" if row.answer.differs else GREY
         text = axes.text(1 + 0.05 / across_in, place, "", transform=aside, color=colour, **look)
         _write(text, _signed(row.text))
     for place, name in enumerate(names):
         _write(axes.text(-0.03, place, "", transform=aside, ha="right", color="#1f2328", **look), name)
     title = axes.text(0, 1.0, "", transform=axes.transAxes, fontsize=FONT_PT, weight="bold", va="bottom")
     _write(title, elided(panel.title, 30))
-    axes.set_xlabel(panel.axis_title, fontsize=FONT_PT, labelpad=1)
+    axes.set_xlabel(panel.question.axis, fontsize=FONT_PT, labelpad=1)
 
 
-def _draw_row(axes: "Axes", row: ForestRow, place: int, ends: tuple[float, float]) -> None:
-    """An interval and the point in it; an unknown end goes to the edge, with an arrow."""
-    colour = row.colour
-    low, high = ends[0] if row.lo is None else row.lo, ends[1] if row.hi is None else row.hi
+def _draw_row(axes: Axes, row: ForestRow, place: int, ends: tuple[float, float]) -> None:
+    answer, colour = row.answer, row.colour
+    low, high = ends[0] if answer.lo is None else answer.lo, ends[1] if answer.hi is None else answer.hi
     axes.plot([low, high], [place, place], color=colour, linewidth=1.1, solid_capstyle="butt")
-    if row.estimate is not None:
-        fill = colour if row.is_decided else "white"
-        axes.plot([row.estimate], [place], marker="o", markersize=3.6, color=colour, markerfacecolor=fill)
-    for end, edge, arrow in ((row.lo, ends[0], "<"), (row.hi, ends[1], ">")):
+    if answer.estimate is not None:
+        fill = colour if answer.differs else "white"
+        axes.plot([answer.estimate], [place], marker="o", markersize=3.6, color=colour, markerfacecolor=fill)
+    for end, edge, arrow in ((answer.lo, ends[0], "<"), (answer.hi, ends[1], ">")):
         if end is None:
             axes.plot([edge], [place], marker=arrow, markersize=3.2, color=colour, clip_on=False)
 
 
-def _write(text: "Text", written: str) -> None:
+def _write(text: Text, written: str) -> None:
     """Write literally: `$` is no mathematics, and a character that the font lacks is a box."""
     text.set_parse_math(False)
     text.set_text(drawable(written))
 
 
 def _signed(text: str) -> str:
-    """`text` with the signs of mathematics."""
     return text.replace("-", "−")
 
 
 def _width_in(text: str) -> float:
     """The width of a text of `FONT_PT` in inches."""
-    from matplotlib.textpath import TextPath
-
     letters = drawable(text).replace("$", "S")  # as wide, and no mathematics
     return float(TextPath((0, 0), letters, size=FONT_PT).get_extents().x1) / 72
 
 
 def drawable(text: str) -> str:
     """`text` with a box for every character that matplotlib's own font lacks."""
-    from matplotlib.font_manager import FontProperties, findfont, get_font
-
     font = get_font(findfont(FontProperties(family="DejaVu Sans")))
     return "".join(one if font.get_char_index(ord(one)) and one.isprintable() else "▯" for one in text)

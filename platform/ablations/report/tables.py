@@ -10,9 +10,10 @@ from rich.text import Text
 
 from ablations.answers.answer import REFERENCE, Answer
 from ablations.answers.compare import VariantResult
-from ablations.answers.paper_rule import PAPER_RULE
+from ablations.answers.paper_grid import PaperGrid
+from ablations.answers.paper_rule import PAPER_MARGIN, PAPER_RULE
 from ablations.findings.advice import advice, short_advice
-from ablations.findings.paper_comparison import PaperComparison
+from ablations.findings.paper_comparison import WARNING, PaperComparison, PaperVariant
 from ablations.findings.results import Results
 from ablations.fit.asymptote import EQ1_DOUBTED
 from ablations.fit.doubt import cutoff_table
@@ -30,8 +31,7 @@ from ablations.report.columns import (
     rows_of,
 )
 from ablations.report.grid_tables import EFFECTS_NOTE, INTERACTIONS_NOTE, grid_tables, reference_values
-from ablations.report.words.comparison import changes_said, joint_note, method
-from ablations.report.words.paper import GRID_EDGES, paper_notes, paper_rows
+from ablations.report.words.comparison import SAID_BY_THE_PAPER_RULE, changes_said, joint_note, method
 from ablations.terminal.listing import Column, Kind, Listing
 from ablations.terminal.one_line import OneLine
 from ablations.terminal.short_names import legend
@@ -40,6 +40,22 @@ from ablations.text import at_scale, compute_text, counted, interval_text
 
 MOST_NOTES = 3
 """Limit on the notes below a comparison without `--explain`."""
+GRID_EDGES = "on the grid's end"
+"""Heading of the parameters that lie on an end of the grid."""
+PAPER_KINDS: dict[str, Kind] = {"variant": "name", PAPER_RULE: "words", GRID_EDGES: "words"}
+"""Columns of words of the paper's comparison; all others are numbers."""
+FIT_COLUMNS = (
+    Column(heading="curve"),
+    *(
+        Column(heading=heading, kind="number")
+        for heading in ("A [95 %]", "A under eq. 1", "B [95 %]", "C_mid [95 %]", "R_0", "points", "window", "R²")
+    ),
+    Column(heading="verdict", kind="prose"),
+)
+GRIDS: dict[PaperGrid, str] = {
+    "stated": "the paper's grid (A from 0.450 to 0.800 in steps of 0.005, 100 values of C_mid)",
+    "finer": "a finer grid (A from R_0 to 1 in steps of 0.001, 400 values of C_mid)",
+}
 
 
 def comparison_table(results: Results) -> OneLine:
@@ -155,10 +171,6 @@ def hours_table(results: Results) -> Listing | None:
     return table
 
 
-PAPER_KINDS: dict[str, Kind] = {"variant": "name", PAPER_RULE: "words", GRID_EDGES: "words"}
-"""Columns of words of the paper's comparison; all others are numbers."""
-
-
 def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -> Listing:
     """One line per variant of the paper's comparison, with the warning below."""
     rows = paper_rows(comparison)
@@ -171,16 +183,6 @@ def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -
     for cells in rows:
         table.add(*cells.values())
     return table
-
-
-FIT_COLUMNS = (
-    Column(heading="curve"),
-    *(
-        Column(heading=heading, kind="number")
-        for heading in ("A [95 %]", "A under eq. 1", "B [95 %]", "C_mid [95 %]", "R_0", "points", "window", "R²")
-    ),
-    Column(heading="verdict", kind="prose"),
-)
 
 
 def fit_table(fitted: Sequence[FittedCurve]) -> Listing:
@@ -219,3 +221,36 @@ def fit_words(one: FittedCurve) -> Group:
     return Group(
         Text("\n").append(made_visible(one.name), style="bold").append(f": {made_visible(in_words(one.fit))}"), table
     )
+
+
+def paper_rows(comparison: PaperComparison) -> list[dict[str, str]]:
+    """The cells of each variant by heading; a cell without a number is empty."""
+    return [_paper_row(comparison, variant) for variant in comparison.variants]
+
+
+def _paper_row(comparison: PaperComparison, variant: PaperVariant) -> dict[str, str]:
+    reference = comparison.reference
+    is_reference = variant.name == reference
+    return {
+        "variant": variant.name,
+        "seeds": str(len(variant.fits)),
+        f"A ±{PAPER_MARGIN}": f"{variant.A:.3f}",
+        f"A − {reference}": "" if is_reference else f"{variant.delta_A:+.3f}",
+        PAPER_RULE: "reference" if is_reference else SAID_BY_THE_PAPER_RULE[variant.difference],
+        "B": f"{variant.B:.2f}",
+        "C_mid": compute_text(variant.C_mid),
+        f"B at A {comparison.common_A:.3f}": "" if variant.B_at_common_A is None else f"{variant.B_at_common_A:.2f}",
+        f"B − {reference}": "" if variant.delta_B is None or is_reference else f"{variant.delta_B:+.2f}",
+        GRID_EDGES: ", ".join(variant.edges),
+    }
+
+
+def paper_notes(comparison: PaperComparison, compute_name: str) -> list[str]:
+    """Notes on the origin and limits of the numbers, and the reasons why runs have no fit."""
+    return [
+        f"Least squares on {GRIDS[comparison.grid]}, evaluations beyond {compute_text(comparison.fit_from)} "
+        f"{compute_name}, R_0 the evaluation at compute 0. B is refitted at A {comparison.common_A:.3f}, the mean "
+        f"of all A within {PAPER_MARGIN} of {comparison.reference}'s.",
+        WARNING,
+        *comparison.reasons,
+    ]

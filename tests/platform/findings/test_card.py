@@ -9,11 +9,10 @@ from fixtures_home import changed, make_home
 from ablations.cli.reproduce import written_card
 from ablations.cli.studies import outcomes_here
 from ablations.errors import AblationsError
-from ablations.findings.card import card_of
+from ablations.findings.card import WrittenCard, card_of, order_text, read_card, read_cards, sign_text
 from ablations.findings.results import read_results
 from ablations.findings.scale_ladder import scale_ladder
-from ablations.findings.written_cards import WrittenCard, order_text, read_card, read_cards, sign_text
-from ablations.report.card_page import card_markdown
+from ablations.report.markdown import card_markdown
 from ablations.report.words.card import card_notes, claim_cells, cost_sentence, tally_text
 
 CLAIMS = (
@@ -136,7 +135,7 @@ def test_a_card_that_was_written_is_read_as_it_was(tmp_path):
     assert outcomes_here("loo", sweep.home) == "3 holds, 1 opposite"
     (found,) = read_cards(sweep.home)
     assert isinstance(found, WrittenCard)
-    assert (found.study, found.num_seeds) == ("loo", 3)
+    assert (found.sweep, found.num_seeds) == ("loo", 3)
     assert [one.to_json() for one in found.claims] == [one.to_json() for one in card.claims]
     assert [one.A for one in found.published] == [0.61, 0.52, 0.61]
     assert order_text(found.published) == "same order"

@@ -6,8 +6,7 @@ import pytest
 
 from ablations.answers.half_widths import BLIND, Sight
 from ablations.findings.choices import Blueprint, Costs, StudyDesign
-from ablations.findings.for_claims import design_for, would_decide
-from ablations.findings.foresee import Foreseen, Prospect
+from ablations.findings.foresee import Foreseen, Prospect, design_for, would_decide
 from ablations.study.claims import Claim
 
 CLAIM = Claim(variant="v", of="ceiling", says="up", by=0.05, source="s")

@@ -47,7 +47,7 @@ def test_every_output_has_the_cells_and_the_effects_under_one_name(results, caps
     assert effect.startswith("-0.0")
     markdown = markdown_files(document, {})["report.md"].decode()
     assert f"| dapo | {effect[:-1]}" in markdown
-    latex = latex_files(results, document, {})["report.tex"].decode()
+    latex = latex_files(document, {})["report.tex"].decode()
     assert "main effects, against loss.type cispo, batch.prompts 16" in latex
     page = report_page(results, now=NOW)
     assert effect in page

@@ -8,11 +8,10 @@ import pytest
 from fixtures_home import BUDGET, changed, make_home, planned_run
 from typer.testing import CliRunner
 
-import ablations.findings.kept_forecast as kept
+import ablations.findings.sweep_forecast as kept
 from ablations.cli import app
-from ablations.findings.kept_forecast import kept_forecast
 from ablations.findings.results import read_results
-from ablations.findings.sweep_forecast import forecast_sweep
+from ablations.findings.sweep_forecast import forecast_sweep, kept_forecast
 from ablations.report.forecast import forecast_figure
 
 

@@ -18,8 +18,8 @@ from ablations.errors import AblationsError
 from ablations.findings.paper_comparison import WARNING, PaperRun, paper_compare, paper_comparison
 from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
-from ablations.report.linearised import linearised_score
-from ablations.report.words.paper import paper_notes, paper_rows
+from ablations.report.planes import linearised_score
+from ablations.report.tables import paper_notes, paper_rows
 
 SEVENTH = 100 + 6 * (40_000 - 100) / 99
 """A midpoint of the paper's grid: 2518.18 GPU-hours."""

@@ -73,7 +73,7 @@ def test_a_collapse_is_in_the_remarks_the_reasons_and_the_warnings_of_its_run_as
 def test_a_collapse_is_in_every_report_and_in_mlflow(fallen, clause):
     document = document_of(fallen, now=NOW)
     assert f'<p class="error">loo-loss: {clause}' in report_page(fallen, now=NOW)
-    for files in (markdown_files(document, {}), latex_files(fallen, document, {})):
+    for files in (markdown_files(document, {}), latex_files(document, {})):
         text = b"".join(files.values()).decode().replace("\\", "")
         assert text.count("1 of 3 seeds collapsed (") == 2  # in the note above, and in its sentence
     variant = fallen.variant("loo-loss")

@@ -7,8 +7,8 @@ import shutil
 import pytest
 from fixtures_home import TRUTH, changed, make_home, planned_run, write_run
 
-from ablations.findings.fitted_runs import fit_sweep
 from ablations.findings.results import read_results
+from ablations.readings.fitted_run import fit_sweep
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,8 @@ from fixtures_home import make_home
 from ablations.fit.curve import Curve
 from ablations.fit.options import FitSettings
 from ablations.readings import readings_together
-from ablations.readings.readings_together import FEWEST, readings_of_runs
+from ablations.readings.readings_together import FEWEST, WantedCurve, WantedRun, readings_of_runs
 from ablations.readings.run_reading import read_log, reading_bytes
-from ablations.readings.wanted import WantedCurve, WantedRun
 
 SETTINGS = FitSettings(fit_to=2000.0)
 

@@ -5,8 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ablations.report.colours import COLOURS, OTHERS_COLOUR, REFERENCE_COLOUR
-from ablations.report.dark import ON_DARK
+from ablations.report.colours import COLOURS, ON_DARK, OTHERS_COLOUR, REFERENCE_COLOUR
 
 LEAST_DISTANCE = 0.11
 """In OKLab, whose lightness goes from 0 to 1; two colours of the palette by Okabe and Ito are 0.04 apart at least."""

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from fixtures_home import TRUTH
 
-from ablations.report.colours import own_reference, styles
+from ablations.report.colours import in_dark, own_reference, styles
 from ablations.report.curves import along_rows, curves_figure
-from ablations.report.dark import in_dark
-from ablations.report.plane import plane_figure
-from ablations.report.thinning import thinned, thinned_note
+from ablations.report.planes import plane_figure
+from ablations.report.series import thinned, thinned_note
 
 
 def test_neighbouring_readings_are_drawn_as_their_mean():
@@ -50,7 +49,7 @@ def test_others_are_one_grey_trace_without_points_or_labels(decided):
 
 
 def test_a_figure_of_many_readings_has_no_more_points_than_a_screen_shows(decided, monkeypatch):
-    monkeypatch.setattr("ablations.report.thinning.MOST_POINTS", 60)
+    monkeypatch.setattr("ablations.report.series.MOST_POINTS", 60)
     drawn = of_variant(curves_figure(decided, shown=["scalerl"], with_points=True), "scalerl")
     points = next(trace for trace in drawn if trace.mode == "lines+markers")
     assert len([x for x in points.x if x is not None]) == 60

@@ -12,15 +12,12 @@ from fixtures_home import BUDGET, R_0, TRUTH, changed, make_home, planned_run, w
 
 from ablations.findings.results import read_results
 from ablations.home.plan import PlannedVariant
-from ablations.report.axes import ticks
 from ablations.report.colours import MOST_COLOURED, OTHERS_COLOUR, styles
 from ablations.report.curves import ASYMPTOTE_KEY, curves_figure
-from ablations.report.end_labels import moved_apart
-from ablations.report.forest import forest_panels, left_out_note
-from ablations.report.series import curve_series
+from ablations.report.forest import forest_panels, left_out_note, verdicts_figure
+from ablations.report.series import curve_series, ticks
 from ablations.report.static import curves_picture, differences_picture
-from ablations.report.style import elided
-from ablations.report.verdicts import verdicts_figure
+from ablations.report.style import elided, moved_apart
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +168,7 @@ def test_a_question_without_any_number_has_no_panel_and_a_line_says_so(results):
     nothing = results
     for name in list(TRUTH)[1:]:
         nothing = with_line(nothing, name, answers={"ceiling": {"estimate": None, "lo": None, "hi": None}})
-    assert [panel.question for panel in forest_panels(nothing)] == ["level", "compute"]
+    assert [panel.question.name for panel in forest_panels(nothing)] == ["level", "compute"]
     assert left_out_note(nothing) == "Not drawn: the ceiling; no evaluation bounds a difference in it yet."
     assert left_out_note(results) == ""
 

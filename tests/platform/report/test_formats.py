@@ -16,11 +16,11 @@ from ablations.errors import AblationsError
 from ablations.findings.results import Results, read_results
 from ablations.fit.curve_file import read_curves
 from ablations.report import formats
+from ablations.report.csv_files import sheet_text
 from ablations.report.document import document_of
 from ablations.report.formats import write_in_format
 from ablations.report.latex import latex_files, latex_number, latex_table, latex_text
 from ablations.report.markdown import markdown_text
-from ablations.report.sheet import sheet_text
 
 NOW = datetime(2026, 11, 24, 2, 0, tzinfo=UTC)
 HOSTILE = (
@@ -141,7 +141,7 @@ def test_the_latex_table_has_mathematical_headings_and_stars_but_no_prose(decide
     cells = line.removesuffix(r" \\").split(" & ")
     assert [cell.endswith("$^{*}$") for cell in cells] == [False, True, False, False, True]
     assert not re.search("[a-z]{4}", "".join(cells[1:]))
-    report = latex_files(decided, document_of(decided, now=NOW), {})["report.tex"].decode()
+    report = latex_files(document_of(decided, now=NOW), {})["report.tex"].decode()
     assert r"Comparison with \texttt{scalerl}" in report
 
 

@@ -18,12 +18,11 @@ from ablations.findings.results import Results, read_results
 from ablations.report.columns import ALL_NUMBERS, columns
 from ablations.report.csv_files import comparison_sheet
 from ablations.report.document import document_of
-from ablations.report.forest import forest_panels
+from ablations.report.forest import forest_panels, verdicts_figure
 from ablations.report.latex import latex_table
 from ablations.report.markdown import markdown_grid
 from ablations.report.page import report_page
 from ablations.report.tables import comparison_table
-from ablations.report.verdicts import verdicts_figure
 from ablations.report.words.comparison import ResultRow, answers, glossary, sentence
 from ablations.tracking.sortable import numbers_of_variant, verdicts_of_variant
 

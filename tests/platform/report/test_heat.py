@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from ablations.answers.answer import Answer
 from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.findings.results import read_results
-from ablations.report.grid_tables import grid_tables
-from ablations.report.heat import heat_colours
+from ablations.report.grid_tables import grid_tables, heat_colours
 from ablations.report.page import write_report
 
 

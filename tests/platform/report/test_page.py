@@ -11,10 +11,10 @@ from fixtures_home import TRUTH, changed, make_home, planned_run, write_run
 from ablations.findings.results import read_results
 from ablations.home.plan import PlannedRun
 from ablations.report.document import document_of
+from ablations.report.forest import verdicts_figure
 from ablations.report.latex import latex_files
 from ablations.report.markdown import markdown_files
 from ablations.report.page import report_page, write_report
-from ablations.report.verdicts import verdicts_figure
 from ablations.study.resolve import load_resolved
 
 NOW = datetime(2025, 11, 20, 12, 30, tzinfo=UTC)
@@ -93,7 +93,7 @@ def test_corrected_intervals_stand_beside_the_plain_ones(decided, text):
 
 def test_every_format_and_figure_has_the_same_numbers(decided, text):
     document, figure = document_of(decided, now=NOW), verdicts_figure(decided)
-    table = latex_files(decided, document, {})["table.tex"].decode()
+    table = latex_files(document, {})["table.tex"].decode()
     labels = [one.text.replace("−", "-") for one in figure.layout.annotations]
     for name in list(TRUTH)[1:]:
         compute = decided.compared(name).answers["compute"]
@@ -142,4 +142,4 @@ def test_every_format_says_what_the_pass_rate_is_of(finished, tmp_path):
     assert said in report_page(results, now=NOW)
     document = document_of(results, now=NOW)
     assert said in markdown_files(document, {})["report.md"].decode()
-    assert latex_files(results, document, {})["report.tex"].decode().count(said) == 1
+    assert latex_files(document, {})["report.tex"].decode().count(said) == 1

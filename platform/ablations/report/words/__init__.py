@@ -1,10 +1,8 @@
 """Findings in words and in cells of tables. A map of the room:
 
-headline    the verdict in one line: the leader, the undecided questions, the cost of deciding them
+headline    the verdict in one line: the leader, the undecided questions, the cost of deciding; what pass rates measure
 comparison  a comparison: its cells, its sentences, the meaning of each verdict
 design      the resolution of a study's designs
 forecast    the lines of a forecast
-paper       the paper's comparison
 card        a card
-task        what the pass rates of a sweep are of
 """

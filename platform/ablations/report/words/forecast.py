@@ -1,16 +1,11 @@
 """Forecasts in words: the rows of the command and of the page, and notes for their readers."""
 
-from typing import TYPE_CHECKING
-
-from ablations.answers.forecasts import or_dots
+from ablations.answers.forecasts import UNTOLD, Crossing, or_dots
 from ablations.answers.interval import Interval
+from ablations.findings.results import Results
+from ablations.findings.sweep_forecast import SweepForecast
 from ablations.report.words.comparison import unkept_results_note
 from ablations.text import interval_text
-
-if TYPE_CHECKING:
-    from ablations.answers.forecasts import Crossing
-    from ablations.findings.results import Results
-    from ablations.findings.sweep_forecast import SweepForecast
 
 
 def computes_text(interval: Interval | None) -> str:
@@ -20,7 +15,7 @@ def computes_text(interval: Interval | None) -> str:
     return f"{or_dots(interval.estimate)} [{or_dots(interval.lo)}, {or_dots(interval.hi)}]"
 
 
-def budget_rows(found: "SweepForecast", index: int) -> list[dict[str, str]]:
+def budget_rows(found: SweepForecast, index: int) -> list[dict[str, str]]:
     """The cells of each variant by heading, at the budget of this index."""
     rows = []
     for one in found.variants:
@@ -38,7 +33,7 @@ def budget_rows(found: "SweepForecast", index: int) -> list[dict[str, str]]:
     return rows
 
 
-def curve_rows(found: "SweepForecast") -> list[dict[str, str]]:
+def curve_rows(found: SweepForecast) -> list[dict[str, str]]:
     """The cells of each variant by heading, as far as they do not depend on the budget."""
     rows = []
     for one in found.variants:
@@ -59,7 +54,7 @@ def curve_rows(found: "SweepForecast") -> list[dict[str, str]]:
     return rows
 
 
-def crossing_texts(crossing: "Crossing | None") -> tuple[str, str, str]:
+def crossing_texts(crossing: Crossing | None) -> tuple[str, str, str]:
     """The place, the probability, and the leader beyond with its share of the draws; all empty without a crossing."""
     if crossing is None:
         return "", "", ""
@@ -71,10 +66,8 @@ def crossing_texts(crossing: "Crossing | None") -> tuple[str, str, str]:
     return at, f"{crossing.probability:.2f}", share
 
 
-def forecast_notes(found: "SweepForecast") -> list[str]:
+def forecast_notes(found: SweepForecast) -> list[str]:
     """Notes on model error, the run-to-run difference, and crossings."""
-    from ablations.answers.forecasts import UNTOLD
-
     if not found.variants:
         return []
     weights = sorted(found.weights.items(), key=lambda item: -item[1])
@@ -96,12 +89,12 @@ def forecast_notes(found: "SweepForecast") -> list[str]:
     return said
 
 
-def _worse(found: "SweepForecast") -> str:
+def _worse(found: SweepForecast) -> str:
     worse = [f"{one.variant} ({one.eq1_weight:.2f})" for one in found.variants if not one.is_by_eq1]
     return f"; eq. 1 fits worse than others for {', '.join(worse)}, by its weight" if worse else ""
 
 
-def unkept_forecast_note(results: "Results", found: "SweepForecast") -> str:
+def unkept_forecast_note(results: Results, found: SweepForecast) -> str:
     """A note that the forecast is not saved, and its consequence; empty if it is saved, or if its fits are not saved
     either."""
     if results.sweep is None or not found.unkept or unkept_results_note(results):

@@ -1,5 +1,5 @@
 """The verdict of a comparison in one line: the leader and the lead, the undecided questions, and the cost of deciding
-them."""
+them. Beside it stands what the pass rates measure."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,14 @@ from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, RE
 from ablations.answers.compare import VariantResult
 from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.findings.advice import is_unfinished, seeds_by_question, undecided
+from ablations.findings.repeated_runs import some_recipe
 from ablations.findings.results import Results
 from ablations.fit.options import MIN_READINGS
+from ablations.home.started_sweep import StartedSweep
 from ablations.report.words.comparison import ResultRow
 from ablations.text import compute_text, counted, interval_text
+from scalerl.recipe import ResolvedRecipe
+from scalerl.tasks.sentences import task_sentence
 
 MOST_IN_HEADLINE = 2
 """Limit on variants that are named; more are counted."""
@@ -53,7 +57,6 @@ def _too_early(results: Results) -> str:
 
 
 def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
-    """Sentence on the variant with the highest level and its lead."""
     reference = results.plan.reference
     known = [one for one in lines if _level(one).estimate is not None]
     if not known:
@@ -92,7 +95,6 @@ def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
 
 
 def _ahead(line: VariantResult) -> str:
-    """The lead in level over the reference, with its interval."""
     return interval_text(_level(line).estimate, _level(line).lo, _level(line).hi, ".3f")
 
 
@@ -158,3 +160,11 @@ def _cost(results: Results) -> str:
     said += ["at least twice the budget"] if budgets == 2 else []
     more = plan.budget_gpu_hours * len(lines) * (budgets * seeds - num_seeds)
     return f"To decide: {' and '.join(said)}, {compute_text(more)} more {plan.hours_name}."
+
+
+def task_of_sweep(sweep: StartedSweep | None) -> str:
+    """The sentence on the tasks of a sweep, `Task: given 3:k9a2, ...`; empty for runs of another program, whose task
+    the platform does not know, and before any run has started.
+    """
+    recipe = None if sweep is None else some_recipe(sweep)
+    return task_sentence(recipe.tasks) if isinstance(recipe, ResolvedRecipe) else ""

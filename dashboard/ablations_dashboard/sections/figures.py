@@ -1,0 +1,188 @@
+"""The figures of one or several sweeps: fits with their bands, readings and asymptotes; the differences from the
+baseline as a forest plot; the plane of ceiling and efficiency; the linearised view; one training metric."""
+
+import pandas as pd
+import streamlit as st
+
+from ablations.errors import AblationsError
+from ablations.findings.paper_comparison import paper_comparison
+from ablations.findings.results import Results
+from ablations.home.started_sweep import StartedSweep
+from ablations.report.colours import Style, styles
+from ablations.report.curves import CURVES_LEGEND, POINTS_LEGEND, Along, Counted, along_rows, curves_figures
+from ablations.report.document import DIFFERENCES_LEGEND
+from ablations.report.forest import forest_panels, left_out_note, verdicts_figure
+from ablations.report.planes import (
+    LINEARISED_LEGEND,
+    PLANE_LEGEND,
+    is_placed,
+    linearised_figure,
+    linearised_note,
+    plane_figure,
+)
+from ablations.report.series import curve_series, thinned_note
+from ablations.report.words.headline import task_of_sweep
+from ablations_dashboard.drawings.run import Axis, axis_titles, metric_figure
+from ablations_dashboard.reading.run_log import load_metrics
+from ablations_dashboard.selection.url import pick, switch
+from ablations_dashboard.selection.variants import Shown, only
+from ablations_dashboard.text.escape import in_code, in_markdown, with_code
+from ablations_dashboard.widgets.figure import show_figure
+
+CURVE_AXES = {
+    "compute": "",
+    "flops": "FLOPs",
+    "tokens": "training tokens",
+    "step": "optimiser steps",
+    "wall_s": "seconds",
+}
+"""Counters for the horizontal axis, by the URL's word."""
+MOST_FOREST_ROWS = 24
+"""Limit on the rows of a readable forest plot; beyond it only the variants in colour have one."""
+MOST_LINEARISED = 24
+"""Limit on the variants of the linearised view."""
+FIRST_METRICS = ("entropy", "reward_mean", "mismatch", "staleness_mean", "generator_idle", "trainer_idle")
+"""Metrics at the head of the list."""
+SMOOTHED = ("1", "5", "10", "25", "50")
+
+
+def show_curves(results: Results, shown: Shown) -> None:
+    """Draw the chosen variants in colour and the others in grey, with the choices below the figure."""
+    plan, place = results.plan, st.container()
+    first, second, third = st.columns([2, 1, 1], vertical_alignment="bottom")
+    against = pick(
+        "against",
+        "x axis",
+        list(CURVE_AXES),
+        default="compute",
+        widget=first.selectbox,
+        format_func=lambda name: CURVE_AXES[name] or plan.hours_name,
+    )
+    log = switch("log", "Logarithmic", widget=second.toggle)
+    with_points = switch("points", "Evaluations", widget=third.toggle)
+    counted = counted_along(results, shown, against)
+    series = curve_series(results, shown=shown.focus, others=shown.others, log_compute=log)
+    wide, narrow = curves_figures(results, series, counted=counted, with_points=with_points)
+    with place:
+        show_figure(
+            wide,
+            narrow=narrow,
+            name=f"{plan.sweep}-curves",
+            alt="Pass rate against compute of each variant; the table below has the numbers",
+            view=f"{against} {log}",
+        )
+    unread = [name for name in shown.focus if all(run.curve is None for run in results.variant(name).runs)]
+    if unread:
+        st.caption(in_markdown(f"No evaluation yet: {', '.join(unread)}."))
+    if counted is not None and (left_out := [name for name in shown.focus if name not in counted.along]):
+        st.caption(in_markdown(f"No {counted.name} are logged of {', '.join(left_out)}."))
+    task = task_of_sweep(results.sweep)
+    parts = (CURVES_LEGEND, POINTS_LEGEND if with_points else "", task, thinned_note(results, shown.focus))
+    st.caption(in_markdown(" ".join(filter(None, parts))))
+
+
+def counted_along(results: Results, shown: Shown, against: str) -> Counted | None:
+    """A counter to replace compute, from the first seed of each variant whose log has it."""
+    if against == "compute":
+        return None
+    found: dict[str, Along] = {}
+    for name in shown.names:
+        counts = (run.counts for run in results.variant(name).runs)
+        has = next((one for one in counts if against in one and one[against].size > 1), None)
+        if has is not None:
+            found[name] = along_rows(has["compute_gpu_hours"], has[against])
+    return Counted(title=CURVE_AXES[against], name=CURVE_AXES[against], along=found)
+
+
+def show_differences(results: Results, shown: Shown) -> None:
+    """Show by how much each variant differs from the baseline in level, ceiling and compute."""
+    if results.comparison is None or len(results.comparison.variants) < 2:
+        return
+    plan = results.plan
+    st.subheader(f"Differences from {in_markdown(plan.reference)}", anchor="differences")
+    names = shown.names if len(shown.names) <= MOST_FOREST_ROWS else shown.focus[:MOST_FOREST_ROWS]
+    if forest_panels(results, shown=names):
+        show_figure(
+            verdicts_figure(results, shown=names),
+            narrow=verdicts_figure(results, shown=names, stacked=True),
+            name=f"{plan.sweep}-differences",
+            alt="Each variant's difference from the baseline in level, ceiling and compute, with intervals",
+        )
+    more = len(shown.names) - len(names)
+    elsewhere = f"The table has the {more} other variants." if more else ""
+    left_out = left_out_note(results, shown=names)
+    st.caption(in_markdown(" ".join(filter(None, (DIFFERENCES_LEGEND, left_out, elsewhere)))))
+
+
+def show_plane(results: Results, shown: Shown) -> None:
+    """Show which variants move the ceiling, which only change the way to it, and the uncertainty of both."""
+    plan = results.plan
+    lines = [one for one in results.comparison.variants if one.name != plan.reference] if results.comparison else []
+    missing = [one.name for one in lines if one.name in shown.focus and not is_placed(one)]
+    left_out = f" Not drawn, as their A has no upper end yet: {', '.join(missing)}." if missing else ""
+    if any(is_placed(one) for one in lines):
+        show_figure(
+            plane_figure(only(results, shown.names), focus=shown.focus),
+            name=f"{plan.sweep}-plane",
+            alt="Difference of ceilings against ratio of compute, with intervals",
+        )
+    st.caption(in_markdown(f"{PLANE_LEGEND}{left_out}"))
+
+
+def show_linearised(results: Results, shown: Shown) -> None:
+    """Show readings on axes on which eq. 1 is a straight line; the paper's grid takes some seconds."""
+    few = only(results, shown.focus[:MOST_LINEARISED])
+    try:
+        comparison = paper_comparison(few)
+    except AblationsError as error:
+        st.info(with_code(str(error)))
+        return
+    show_figure(
+        linearised_figure(comparison, few.plan, shown.focus),
+        name=f"{few.plan.sweep}-linearised",
+        alt="Evaluations on axes on which eq. 1 is a straight line",
+    )
+    st.caption(in_markdown(f"{LINEARISED_LEGEND} {linearised_note(comparison)}"))
+
+
+def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
+    """Show a metric against compute, steps or time."""
+    plan, runs = sweep.plan, drawn_runs(sweep, shown)
+    if not runs:
+        command = f"platform status {sweep.name} --watch {sweep.home.option}"
+        st.info(f"No optimiser step yet. {in_code(command)} shows when the first one is done.")
+        return
+    titles: dict[str, str] = {**axis_titles(plan.compute_name)}
+    names = {name for rows, _ in runs.values() for name in rows.columns} - set(titles)
+    ordered = [name for name in FIRST_METRICS if name in names]
+    ordered += sorted(names - set(ordered))
+    left, middle, right = st.columns(3)
+    metric = pick("metric", "Metric", ordered, default=ordered[0], widget=left.selectbox)
+    axis: Axis = pick(  # pyright: ignore[reportAssignmentType]  one of the titles
+        "metric_axis",
+        "x axis of the metric",
+        list(titles),
+        default="compute_gpu_hours",
+        widget=middle.selectbox,
+        format_func=titles.get,
+    )
+    smoothed = pick("smoothed", "Smoothing", SMOOTHED, default="10", widget=right.select_slider)
+    figure = metric_figure(metric, runs, axis=axis, smoothed=int(smoothed), compute_name=plan.compute_name)
+    name = f"{plan.sweep}-{metric.replace('/', '-')}"
+    show_figure(figure, name=name, alt=f"{metric} of each run", view=axis)
+
+
+def drawn_runs(sweep: StartedSweep, shown: Shown) -> dict[str, tuple[pd.DataFrame, Style]]:
+    """Optimiser steps and style of every run in focus that has any, by label."""
+    look, runs = styles(sweep.plan, shown.focus), {}
+    for variant in sweep.plan.variants:
+        for run in variant.runs if variant.name in shown.focus else ():
+            try:
+                rows = load_metrics(sweep.run(run.id))
+            except ValueError as error:
+                st.warning(with_code(str(error)))
+                continue
+            if len(rows):
+                label = variant.name if len(variant.runs) == 1 else f"{variant.name}, seed {run.seed}"
+                runs[label] = rows, look[variant.name]
+    return runs
