@@ -12,7 +12,7 @@ from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.device import deterministic_on_cpu, device_of
 from scalerl.recipe import LearnerSettings, ResolvedRecipe
-from scalerl.weights.file_weights import FileWeights
+from scalerl.weights.hugging_face import FileWeights
 
 
 def engine_maker(settings: LearnerSettings, ranks: Ranks, device: torch.device) -> EngineMaker:

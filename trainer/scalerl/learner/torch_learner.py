@@ -24,7 +24,7 @@ from scalerl.learner.engine import (
     moments_in_memory,
     take_kept,
 )
-from scalerl.learner.learner import Diverged, Update, go_on
+from scalerl.learner.learner import Diverged, Learner, Update, go_on
 from scalerl.learner.learning_rate import learning_rate
 from scalerl.learner.loss_scale import INITIAL_SCALE, LossScale
 from scalerl.learner.pieces import PieceFiles, save_pieces
@@ -57,7 +57,7 @@ def of_failed_step(measured: dict[str, Any]) -> dict[str, Any]:
     return {name: value if is_kept(name, value) else None for name, value in measured.items()}
 
 
-class TorchLearner:
+class TorchLearner(Learner):
     """AdamW on the policy loss; gradients of micro-batches add up to those of the whole batch.
 
     Frozen copies of the policy exist only if the recipe needs them: `reference`, the policy that the run started from,
@@ -123,7 +123,6 @@ class TorchLearner:
         store.publish(publication, self.version, own, rank=ranks.rank, ranks=ranks.world)
 
     def save_model(self, folder: Path) -> None:
-        """Write the policy's weights in Hugging Face's format."""
         self.policy.save_weights(folder)
 
     def step(self, groups: Sequence[Group], compute_gpu_hours: float | None = None) -> Update:
