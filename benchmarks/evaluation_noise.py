@@ -27,7 +27,7 @@ from ablations.fit.prompt_noise import answer_variance, prompt_variance
 from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Finished, Request
-from scalerl.processes import Meter
+from scalerl.processes.evaluator_process import Meter
 from scalerl.run.meter import make_meter
 from scalerl.run.run_folder import RunFolder
 

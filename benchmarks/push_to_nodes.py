@@ -19,7 +19,7 @@ import torch
 
 from scalerl.cluster.node_of_run import NodeOfRun
 from scalerl.cluster.placement import PlacedUnit
-from scalerl.processes import AgentLauncher, Coordinator
+from scalerl.processes.coordinator import Coordinator
 from scalerl.weights.broadcast import BroadcastStore
 from scalerl.weights.folder import FolderStore
 from scalerl.weights.hugging_face import Weights
@@ -59,9 +59,9 @@ def to_other_nodes(weights: Weights, nodes: int) -> dict[str, object]:
             "folder": FolderStore(Path(folder) / "folder", weights),
             "memory": BroadcastStore(weights, coordinator, Path(folder) / "weights", ranks=[0], readers=readers),
         }
-        launcher, work = AgentLauncher(coordinator), pickle.dumps(Reader(stores=stores))
+        work = pickle.dumps(Reader(stores=stores))
         units = [PlacedUnit(role="generator", index=node - 1, node=node, devices=()) for node in readers]
-        lines = [launcher.start(unit, work).connect() for unit in units]
+        lines = [coordinator.start(unit, work).connect() for unit in units]
         for number in range(1, ROUNDS_TO_NODES + 1):
             for name, store in stores.items():
                 start, at_start = time.perf_counter(), processor_seconds_of(agents)

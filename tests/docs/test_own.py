@@ -35,7 +35,7 @@ def test_an_example_passes_its_checks(setting, block, tmp_path):
         own = getattr(Recipe.model_validate({setting: written_as}), setting)
     assert isinstance(own, Own)
     answer = tried(setting, own)
-    assert not answer["is_broken"], answer
+    assert not answer["remedy"], answer
 
 
 def test_each_kind_of_function_has_an_example_and_each_example_ten_lines_at_most():

@@ -117,11 +117,11 @@ class ThreadLauncher:
         self.bodies.setdefault(unit.index, []).append(body)
         return body
 
-    def reaches(self, unit: PlacedUnit) -> bool:
+    def reaches(self, node: int) -> bool:
         return True
 
-    def node_name(self, unit: PlacedUnit) -> str:
-        return f"fake{unit.node}"
+    def node_name(self, node: int) -> str:
+        return f"fake{node}"
 
 
 class ThreadBody:

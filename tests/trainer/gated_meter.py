@@ -7,8 +7,7 @@ from trainer.attempts import attempt
 
 from scalerl.generator.request import Finished, StepWork
 from scalerl.generator.torch_generator import TorchGenerator
-from scalerl.processes import Meter
-from scalerl.processes.generator_process import NO_WORK
+from scalerl.processes.evaluator_process import Meter
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run import assemble
 from scalerl.run.meter import make_meter
@@ -27,7 +26,7 @@ def gated_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> Meter:
         if gate.exists():
             return step()
         time.sleep(0.01)
-        return [], NO_WORK
+        return [], StepWork()
 
     generator.step = gated_step
     return meter

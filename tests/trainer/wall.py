@@ -11,7 +11,10 @@ from trainer.tiny import generator_of, maker_of, tiny_recipe
 from scalerl.cluster.cluster import TrainedStep
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.policy import Policy
-from scalerl.processes import GeneratorWork, LocalLauncher, WallCluster, local_units
+from scalerl.processes.generator_process import GeneratorWork
+from scalerl.processes.launch import LocalLauncher
+from scalerl.processes.process_cluster import WallCluster
+from scalerl.processes.units import local_units
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -38,11 +39,11 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace `path` atomically: temporary name, sync, rename, sync of the folder."""
+def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Replace `path` atomically: temporary name, sync, rename, sync of the folder; `mode` is that of a new file."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with open(temporary, "wb", opener=partial(os.open, mode=mode)) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -98,11 +98,11 @@ def test_memory_beyond_the_machine_is_refused_and_beyond_what_is_free_a_warning(
     forecast = MemoryForecast(processes=(ProcessMemory(name="trainer", count=2, parts={"weights": 3 * GIB}),))
     levels = [
         against_machine(forecast, limit, free).level
-        for limit, free in ((8 * GIB, 7 * GIB), (8 * GIB, 5 * GIB), (5 * GIB, 4 * GIB), (None, None))
+        for limit, free in ((8 * GIB, 7 * GIB), (8 * GIB, 5 * GIB), (5 * GIB, 4 * GIB))
     ]
-    assert levels == ["ok", "warning", "error", "ok"]
-    assert against_machine(forecast, 5 * GIB, None).found.startswith(
-        "6.0 GiB at the peak of a run; this machine has 5.0"
+    assert levels == ["ok", "warning", "error"]
+    assert against_machine(forecast, 5 * GIB, 4 * GIB).found.startswith(
+        "6.0 GiB at the peak of a run; this machine has 5.0 GiB, of which 4.0 GiB are free"
     )
 
 

@@ -54,7 +54,7 @@ BROKEN = {
 def test_a_broken_loss_is_refused_with_its_file_and_line(fault, tmp_path):
     line, number, words = BROKEN[fault]
     answer = tried("loss", own_loss(tmp_path, PLAIN.format(line=line)))
-    assert answer["is_broken"]
+    assert answer["remedy"]
     assert answer["found"].startswith(f"{tmp_path}/my_ideas/losses.py:{number}: ")
     assert words in answer["found"]
     assert answer["remedy"]
@@ -62,7 +62,7 @@ def test_a_broken_loss_is_refused_with_its_file_and_line(fault, tmp_path):
 
 def test_without_the_broken_line_the_same_loss_is_accepted(tmp_path):
     answer = tried("loss", own_loss(tmp_path, PLAIN.format(line="pass")))
-    assert not answer["is_broken"], answer
+    assert not answer["remedy"], answer
     assert "; cispo takes" in answer["found"]
 
 
@@ -74,13 +74,13 @@ def test_a_tensor_instead_of_the_record_is_refused(tmp_path):
 def test_a_loss_that_reads_a_number_from_its_device_is_accepted(tmp_path):
     # Tensors without numbers, on which devices are tried, cannot answer; a GPU can.
     body = PLAIN.format(line="loss = loss * (2.0 if given.advantage_BT.max().item() > 0 else 1.0)")
-    assert not tried("loss", own_loss(tmp_path, body))["is_broken"]
+    assert not tried("loss", own_loss(tmp_path, body))["remedy"]
 
 
 def test_the_start_of_the_round_is_given_to_a_loss_that_asks_for_it(tmp_path):
     body = GOOD.replace("given.behaviour_BT", "given.start_BT")
-    assert not tried("loss", own_loss(tmp_path, body, start=True))["is_broken"]
-    assert tried("loss", own_loss(tmp_path, body))["is_broken"]
+    assert not tried("loss", own_loss(tmp_path, body, start=True))["remedy"]
+    assert tried("loss", own_loss(tmp_path, body))["remedy"]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_function_that_cannot_be_imported_is_refused(line, words, tmp_path):
     path = written(tmp_path, line, head="")
     own = OwnLoss(function="my_ideas.losses:mine", folder=str(tmp_path))
     answer = tried("loss", own)
-    assert answer["is_broken"]
+    assert answer["remedy"]
     assert str(path.parent) in answer["found"]
     assert words in answer["found"]
 
@@ -132,7 +132,7 @@ def test_a_file_that_is_read_beside_the_function_is_missing_when_it_is_tried(tmp
 @pytest.mark.parametrize("setting", OTHERS)
 def test_a_function_for_another_setting_is_accepted(setting, tmp_path):
     answer = tried(setting, own_function(tmp_path, setting))
-    assert not answer["is_broken"], answer
+    assert not answer["remedy"], answer
     assert " takes " in answer["found"]
 
 
@@ -177,7 +177,7 @@ def test_a_broken_function_for_another_setting_is_refused(fault, tmp_path):
     setting, old, new, words = OTHERS_BROKEN[fault]
     assert old in OTHERS[setting]
     answer = tried(setting, own_function(tmp_path, setting, OTHERS[setting].replace(old, new)))
-    assert answer["is_broken"]
+    assert answer["remedy"]
     assert answer["found"].startswith(f"{tmp_path}/my_ideas/{setting}s.py:")
     assert words in answer["found"]
     assert answer["remedy"]
@@ -185,7 +185,7 @@ def test_a_broken_function_for_another_setting_is_refused(fault, tmp_path):
 
 def test_a_task_is_accepted_with_the_time_of_its_judge(tmp_path):
     answer = tried("task", custom_task(tmp_path, parameters={"count": 50}))
-    assert not answer["is_broken"], answer
+    assert not answer["remedy"], answer
     assert re.fullmatch(r"50 problems; a judgement takes [\d.e-]+ ms", answer["found"])
 
 
@@ -212,7 +212,7 @@ def test_a_broken_task_is_refused(fault, tmp_path):
     assert old in TASK
     random.seed(3)
     answer = tried("task", custom_task(tmp_path, TASK.replace(old, new)))
-    assert answer["is_broken"]
+    assert answer["remedy"]
     assert words in answer["found"]
     assert answer["found"].startswith(f"{tmp_path}/my_ideas/tasks.py:")
     assert answer["remedy"]

@@ -45,17 +45,17 @@ def test_what_fits_uses_every_device_once_and_splits_no_group_over_nodes(cluster
     used = [(unit.node, device) for unit in units for device in unit.devices]
     assert sorted(used) == [(node, device) for node, devices in enumerate(nodes) for device in range(devices)]
     roles = Counter(unit.role for unit in units)
-    expected = {"coordinator": 1, "trainer": counts["trainers"], "generator": counts["generators"]}
+    expected = {"trainer": counts["trainers"], "generator": counts["generators"]}
     assert roles == expected | ({"evaluator": 1} if counts["evaluator"] else {})
     for role in roles:
         assert [unit.index for unit in units if unit.role == role] == list(range(roles[role]))
-    widths = {"coordinator": 0, "trainer": 1, "evaluator": counts["tensor_parallel"]}
+    widths = {"trainer": 1, "evaluator": counts["tensor_parallel"]}
     assert all(len(unit.devices) == widths.get(unit.role, counts["tensor_parallel"]) for unit in units)
     trainers = [unit.node for unit in units if unit.role == "trainer"]
     assert trainers == sorted(trainers)
     others = [unit.node for unit in units if unit.role in ("generator", "evaluator")]
     assert trainers[-1] <= min(others)
-    assert units[0] == PlacedUnit(role="coordinator", index=0, node=0, devices=())
+    assert units[0] == PlacedUnit(role="trainer", index=0, node=0, devices=(0,))
     assert len({unit.name for unit in units}) == len(units)
     assert place(nodes, **counts) == units
 
@@ -91,7 +91,6 @@ def test_whatever_is_asked_for_is_placed_whole_or_refused_with_a_reason(nodes, t
 def test_one_small_cluster_by_hand():
     units = place([3, 4], trainers=1, generators=2, tensor_parallel=2, evaluator=True)
     assert [(unit.name, unit.node, unit.devices) for unit in units] == [
-        ("coordinator", 0, ()),
         ("trainer 0", 0, (0,)),
         ("evaluator", 0, (1, 2)),
         ("generator 0", 1, (0, 1)),
@@ -152,7 +151,7 @@ def test_units_without_fixed_devices_are_shared_out_evenly_and_every_node_has_on
     counts = {"trainers": trainers, "generators": generators, "tensor_parallel": width}
     devices = split(nodes, **counts)
     units = place(devices, **counts)
-    assert Counter(unit.role for unit in units) == {"coordinator": 1, "trainer": trainers, "generator": generators}
+    assert Counter(unit.role for unit in units) == {"trainer": trainers, "generator": generators}
     assert {unit.node for unit in units} == set(range(nodes))
     if width == 1:
         assert max(devices) - min(devices) <= 1
@@ -170,7 +169,6 @@ def test_a_run_has_its_units_on_the_gpus_of_its_nodes_or_on_cpus():
     recipe = ResolvedRecipe.model_validate(tiny_recipe().model_dump() | {"cluster": cluster})
     on_gpus = place_run(recipe, [3, 2])
     assert [(unit.name, unit.node, unit.devices) for unit in on_gpus] == [
-        ("coordinator", 0, ()),
         ("trainer 0", 0, (0,)),
         ("evaluator", 0, (1,)),
         ("generator 0", 0, (2,)),

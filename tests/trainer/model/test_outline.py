@@ -15,7 +15,7 @@ from scalerl.model import transformers_weights
 from scalerl.model.build import new_policy
 from scalerl.model.outline import PolicyParts, outline_of, set_parameters
 from scalerl.model.transformers_load import empty
-from scalerl.weights.file_weights import FileWeights
+from scalerl.weights.hugging_face import FileWeights
 
 
 def outlined(name):

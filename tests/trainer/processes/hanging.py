@@ -11,7 +11,7 @@ import sys
 import time
 
 from scalerl.cluster.placement import PlacedUnit
-from scalerl.processes import LocalLauncher
+from scalerl.processes.launch import LocalLauncher
 
 
 def hang(connection):

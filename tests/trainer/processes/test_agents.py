@@ -21,7 +21,6 @@ from scalerl.errors import Interrupted
 from scalerl.processes import agent as agent_module
 from scalerl.processes import coordinator as coordinator_module
 from scalerl.processes.agent import serve_node
-from scalerl.processes.agent_launcher import AgentLauncher
 from scalerl.processes.authenticated import call, give_up_soon, interface_of, let_in, listen_on
 from scalerl.processes.coordinator import Coordinator
 from scalerl.processes.meeting_file import MeetingIsOver, read_meeting, write_ended
@@ -45,7 +44,7 @@ def meeting(folder, nodes, monkeypatch):
         agents(folder, nodes) as processes,
     ):
         coordinator.await_agents()
-        yield coordinator, AgentLauncher(coordinator), processes
+        yield coordinator, coordinator, processes
         coordinator.close()
         for process in processes:
             process.wait(NOTICED_S)
@@ -108,8 +107,8 @@ def test_an_agent_that_dies_takes_its_units_with_it_and_the_others_go_on(tmp_pat
         assert lost.bury() is None, "nobody knows how it ended"
         assert time.monotonic() - killed < NOTICED_S
         wait_until(lambda: not is_alive(process) and not is_alive(child), "its processes' end", limit_s=NOTICED_S)
-        assert not launcher.reaches(unit(0, 1))
-        assert launcher.reaches(unit(0, 2))
+        assert not launcher.reaches(1)
+        assert launcher.reaches(2)
         again = launcher.start(unit(0, 1), pickle.dumps(echo))
         with pytest.raises(EOFError):
             again.connect()

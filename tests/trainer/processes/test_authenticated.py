@@ -76,7 +76,7 @@ def test_another_protocol_is_named_at_both_ends(listener):
     connection = raw_call(listener)
     assert connection.recv_bytes().startswith(PROTOCOL)
     connection.send_bytes(b"scalerl-nodes-9\n" + bytes(NONCE_BYTES + PROOF_BYTES))
-    assert str(there.result()) == "the other node speaks 'scalerl-nodes-9', this one 'scalerl-nodes-2'"
+    assert str(there.result()) == "the other node speaks 'scalerl-nodes-9', this one 'scalerl-nodes-3'"
     older = threading.Thread(
         target=lambda: authenticated._connection(listener.accept()[0]).send_bytes(b"#CHALLENGE#" + bytes(20))
     )

@@ -12,7 +12,10 @@ from trainer.engines import ListGenerator, SlowGenerator, ThreadLauncher
 from trainer.tiny import random_policy
 from trainer.wall import assert_no_group_is_lost_or_used_twice, versions_of, wall_recipe, watched_draws
 
-from scalerl.processes import GeneratorWork, WallCluster, local_units, process_cluster
+from scalerl.processes import process_cluster
+from scalerl.processes.generator_process import GeneratorWork
+from scalerl.processes.process_cluster import WallCluster
+from scalerl.processes.units import local_units
 from scalerl.schedules import SCHEDULES
 from scalerl.weights.shared_memory import SharedMemoryStore
 

@@ -11,8 +11,7 @@ import pytest
 from waiting import wait_until
 
 from scalerl.cluster.placement import PlacedUnit
-from scalerl.processes import LocalLauncher
-from scalerl.processes.launch import end_group, visible_devices
+from scalerl.processes.launch import LocalLauncher, end_group, visible_devices
 
 
 @pytest.mark.parametrize(

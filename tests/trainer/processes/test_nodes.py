@@ -19,7 +19,8 @@ from trainer.wall import (
 )
 from waiting import wait_until
 
-from scalerl.processes import AgentLauncher, Coordinator, units_of
+from scalerl.processes.coordinator import Coordinator
+from scalerl.processes.units import units_of
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
@@ -39,7 +40,7 @@ def test_an_agent_and_a_process_are_killed_and_no_group_is_lost_or_doubled(tmp_p
         processes = stack.enter_context(agents(tmp_path, NODES))
         coordinator.await_agents()
         units = units_of(recipe, [0, *coordinator.devices])
-        assert [(unit.name, unit.node) for unit in units[1:]] == [
+        assert [(unit.name, unit.node) for unit in units] == [
             ("trainer 0", 0),
             ("generator 0", 1),
             ("generator 1", 2),
@@ -48,8 +49,7 @@ def test_an_agent_and_a_process_are_killed_and_no_group_is_lost_or_doubled(tmp_p
         store = BroadcastStore(
             policy.exported_weights(), coordinator, tmp_path / "weights", ranks=[0], readers=range(1, NODES)
         )
-        launcher = AgentLauncher(coordinator)
-        cluster = stack.enter_context(wall_cluster(recipe, policy, store, launcher=launcher, units=units))
+        cluster = stack.enter_context(wall_cluster(recipe, policy, store, launcher=coordinator, units=units))
         steps = take_steps(cluster, 3)
         assert [(unit.unit, unit.node, unit.state) for unit in cluster.units()] == [
             ("trainer 0", "fake0", "at work"),

@@ -30,11 +30,12 @@ from waiting import wait_until
 from scalerl.errors import Interrupted
 from scalerl.generator.request import Request
 from scalerl.model.build import new_policy
-from scalerl.processes import GeneratorWork, fleet, generator_fleet, local_units
-from scalerl.processes.generator_process import GeneratorProcess
+from scalerl.processes import fleet, generator_fleet
+from scalerl.processes.generator_process import GeneratorProcess, GeneratorWork
 from scalerl.processes.messages import NewRequests, NewWeights, Paused, Resume, from_bytes, to_bytes
 from scalerl.processes.remote_learner import LOOK_S
 from scalerl.processes.time_sheet import Pastime, ReportedAccount, TimeSheet
+from scalerl.processes.units import local_units
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
@@ -470,7 +471,7 @@ def test_an_evaluator_is_a_unit_and_another_run_and_none_leaves_runs_their_ids()
     plain, wall = wall_recipe(generators=3), wall_recipe(generators=3).model_dump()
     wall["cluster"] |= {"evaluator": True}
     evaluated = ResolvedRecipe.model_validate(wall)
-    names = ["coordinator", "trainer 0", "evaluator", "generator 0", "generator 1", "generator 2"]
+    names = ["trainer 0", "evaluator", "generator 0", "generator 1", "generator 2"]
     assert [unit.name for unit in local_units(evaluated)] == names
     assert [unit.name for unit in local_units(plain)] == [name for name in names if name != "evaluator"]
     assert "evaluator" not in plain.canonical()["cluster"]

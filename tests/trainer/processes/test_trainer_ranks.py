@@ -15,7 +15,11 @@ from scalerl.generator.request import Request
 from scalerl.learner.make import rank_learner
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.device import Rejected
-from scalerl.processes import LOCAL, LocalLauncher, RemoteLearner, TrainerWork, WallCluster, local_units
+from scalerl.processes.launch import LocalLauncher
+from scalerl.processes.process_cluster import WallCluster
+from scalerl.processes.remote_learner import RemoteLearner
+from scalerl.processes.trainer_process import LOCAL, TrainerWork
+from scalerl.processes.units import local_units
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
 from scalerl.run.pending import Due
@@ -95,7 +99,7 @@ def test_ranks_train_as_one_process_and_publish_what_it_has_and_one_rank_takes_o
     alone = TorchLearner(policy, recipe)
     store_of = SharedMemoryStore if kind == "zero2" else partial(FolderStore, tmp_path / "store")
     with remote(recipe, tmp_path / "model", store_of) as (learner, store):
-        learner.resume()
+        learner.book("wait_rollouts")
         processes = learner.fleet.process_ids
         ours, expected = losses_of(learner, groups, 3), losses_of(alone, groups, 3)
         assert ours == pytest.approx(expected, abs=CLOSE)
@@ -109,7 +113,7 @@ def test_ranks_train_as_one_process_and_publish_what_it_has_and_one_rank_takes_o
         assert losses_of(learner, groups, 1) == pytest.approx(losses_of(alone, groups, 1), abs=CLOSE)
         learner.publish(store, 2)
         assert weight_gap(store.fetch(2, 5), alone.weights()) < CLOSE
-        learner.pause()
+        learner.book("off")
         state = saved(learner, tmp_path)
         for account in learner.accounts:
             spent = account.at(0.0)

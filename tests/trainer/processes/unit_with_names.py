@@ -10,7 +10,7 @@ from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
 from scalerl.cluster.placement import PlacedUnit
-from scalerl.processes import LocalLauncher
+from scalerl.processes.launch import LocalLauncher
 
 
 def hold(connection):

@@ -80,7 +80,7 @@ def test_weights_that_are_no_probabilities_end_the_run_in_words(weights, words, 
 
 def test_a_curriculum_is_accepted_with_its_time(tmp_path):
     answer = tried("curriculum", own_function(tmp_path, "curriculum", CURRICULUM, floor=0.2))
-    assert not answer["is_broken"], answer
+    assert not answer["remedy"], answer
     assert answer["found"].endswith(" ms for a draw from 1,000 prompts")
 
 
@@ -98,7 +98,7 @@ def test_a_broken_curriculum_is_refused(fault, tmp_path):
     old, new, words = BROKEN[fault]
     assert old in CURRICULUM
     answer = tried("curriculum", own_function(tmp_path, "curriculum", CURRICULUM.replace(old, new)))
-    assert answer["is_broken"]
+    assert answer["remedy"]
     assert words in answer["found"]
     assert answer["found"].startswith(f"{tmp_path}/my_ideas/curriculums.py:")
     assert answer["remedy"]

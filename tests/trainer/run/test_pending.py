@@ -17,9 +17,8 @@ from waiting import wait_until
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.errors import CannotResume, Interrupted
 from scalerl.generator.request import Request
-from scalerl.processes import EvaluatorWork, Meter
 from scalerl.processes.accounts import Accounts
-from scalerl.processes.evaluator_process import EvaluatorProcess
+from scalerl.processes.evaluator_process import EvaluatorProcess, EvaluatorWork, Meter
 from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.processes.time_sheet import ReportedAccount
 from scalerl.prompts.judge import VerifierFailed
@@ -77,10 +76,10 @@ class EvaluatorThreads:
         self.bodies.append(EvaluatorThread(self.work, ours, theirs, None))
         return self.bodies[-1]
 
-    def reaches(self, unit):
+    def reaches(self, node):
         return self.is_reached
 
-    def node_name(self, unit):
+    def node_name(self, node):
         return "fake"
 
 

@@ -7,7 +7,7 @@ import pytest
 from trainer.tiny import tiny_recipe
 
 from scalerl.errors import Rejected
-from scalerl.processes import WallCluster
+from scalerl.processes.process_cluster import WallCluster
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
 from scalerl.schedules import SCHEDULES

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from scalerl.checks.finding import Fault, Finding, Severity, in_file_order
+from scalerl.checks.finding import Fault, Finding, Severity, of_rows
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.prompts.demonstrations import refuse_demonstrations, refuse_without_demonstrations
 from scalerl.prompts.judge import NOT_JUDGED, VerifierFailed
@@ -104,8 +104,6 @@ def _of_answers(made: MadeTask, judged: list[JudgedAnswer]) -> Finding:
     found = f"{num_right:,} of {len(answered):,} written answers are judged right"
     if without := len(judged) - len(answered):
         found += f"; {counted(without, 'prompt')} without one"
-    if not refused:
-        return Finding(part="answers", check=made.name, level="ok", found=found)
     is_worthless = num_right < LEAST_ACCEPTED * len(answered)
     remedy = "correct or remove these rows: no policy can be rewarded for them"
     if is_worthless:
@@ -113,14 +111,8 @@ def _of_answers(made: MadeTask, judged: list[JudgedAnswer]) -> Finding:
     if num_failed := sum(one.outcome in NOT_JUDGED for one in refused):
         found += f"; the verifier crashed on {num_failed:,}"
         remedy = "repeat the command; if the verifier crashes again, its messages on standard error say why"
-    return Finding(
-        part="answers",
-        check=made.name,
-        level="error" if is_worthless else "warning",
-        found=found,
-        remedy=remedy,
-        faults=in_file_order(one.fault() for one in refused),
-    )
+    level: Severity = "error" if is_worthless else "warning"
+    return of_rows("answers", made.name, found, (one.fault() for one in refused), remedy, level=level)
 
 
 def _of_demonstrations(made: MadeTask, task: Task, judged: list[JudgedAnswer]) -> Finding:
@@ -141,16 +133,7 @@ def _of_demonstrations(made: MadeTask, task: Task, judged: list[JudgedAnswer]) -
     except TaskError:
         level = "error"
     found = f"{num_right:,} of {counted(len(demonstrated), 'demonstration')} are judged right"
-    if not refused:
-        return Finding(part="answers", check=name, level="ok", found=found)
-    return Finding(
-        part="answers",
-        check=name,
-        level=level,
-        found=found,
-        remedy=remedy,
-        faults=in_file_order(one.fault() for one in refused),
-    )
+    return of_rows("answers", name, found, (one.fault() for one in refused), remedy, level=level)
 
 
 def shortened(answer: str) -> str:

@@ -1,9 +1,12 @@
-"""Counts the tasks' prompts: those kept, and those left out by reason."""
+"""Counts the tasks' prompts, those kept and those left out by reason, and checks their order."""
 
 from collections.abc import Iterable, Iterator
 
-from scalerl.checks.finding import Fault, Finding, in_file_order
+import numpy as np
+
+from scalerl.checks.finding import Fault, Finding, of_rows
 from scalerl.checks.subject import MadeTask, Subject
+from scalerl.prompts.ordered_pool import pool_of
 from scalerl.quantities import counted
 from scalerl.tasks.left_out import LeftOut, reasons_text
 from scalerl.tasks.text_task import TextTask
@@ -22,14 +25,9 @@ def _of_task(made: MadeTask) -> Finding:
         found = "not examined: this machine cannot run the task's programs"
         return Finding(part="data", check=made.name, level="warning", found=found)
     if made.task is None:
-        return Finding(
-            part="data",
-            check=made.name,
-            level="error",
-            found="the task cannot be made",
-            remedy="correct the file or the task's settings",
-            faults=_faults(made.rows) or (Fault(where=made.name, what=made.error),),
-        )
+        faults = _faults(made.rows) or [Fault(where=made.name, what=made.error)]
+        remedy = "correct the file or the task's settings"
+        return of_rows("data", made.name, "the task cannot be made", faults, remedy, level="error")
     num_train, num_held_out = len(made.task.train), len(made.task.validation)
     kept = f"{counted(num_train, 'prompt')} to train on, {num_held_out:,} held out"
     if made.is_downstream:
@@ -40,12 +38,9 @@ def _of_task(made: MadeTask) -> Finding:
         found = f"{counted(len(made.rows), 'row')} cannot be used; without them {kept}"
         found += f"; left out: {reasons_text(left_out)}" if left_out else ""
         remedy = "correct or remove these rows: a run rejects the whole task"
-        faults = _faults([*made.rows, *left_out])
-        return Finding(part="data", check=made.name, level="error", found=found, remedy=remedy, faults=faults)
-    if not left_out:
-        return Finding(part="data", check=made.name, level="ok", found=kept)
-    found = f"{kept}; left out: {reasons_text(left_out)}"
-    return Finding(part="data", check=made.name, level="warning", found=found, faults=_faults(left_out))
+        return of_rows("data", made.name, found, _faults([*made.rows, *left_out]), remedy, level="error")
+    found = f"{kept}; left out: {reasons_text(left_out)}" if left_out else kept
+    return of_rows("data", made.name, found, _faults(left_out), "")
 
 
 def _of_columns(made: MadeTask, task: TextTask) -> Finding:
@@ -56,5 +51,17 @@ def _of_columns(made: MadeTask, task: TextTask) -> Finding:
     return Finding(part="data", check=f"{made.name} columns", level="warning", found=found, remedy=remedy)
 
 
-def _faults(rows: Iterable[LeftOut]) -> tuple[Fault, ...]:
-    return in_file_order(Fault(where=row.where, what=row.detail, kind=row.reason) for row in rows)
+def _faults(rows: Iterable[LeftOut]) -> list[Fault]:
+    return [Fault(where=row.where, what=row.detail, kind=row.reason) for row in rows]
+
+
+def check_curriculum(subject: Subject) -> Iterator[Finding]:
+    """Yields a line for each task whose training prompts lack the order that a curriculum needs."""
+    for made in subject.tasks:
+        if made.task is None or made.is_downstream:
+            continue
+        try:
+            pool_of(made.task.train, subject.recipe.curriculum, np.random.default_rng(0))
+        except ValueError as error:
+            found, _, remedy = str(error).partition("; ")
+            yield Finding(part="data", check=f"{made.name} order", level="error", found=found, remedy=remedy)

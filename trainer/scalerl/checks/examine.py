@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scalerl.checks.answers import check_answers
-from scalerl.checks.curriculum import check_curriculum
-from scalerl.checks.data import check_data
+from scalerl.checks.data import check_curriculum, check_data
 from scalerl.checks.engines import check_engines
 from scalerl.checks.finding import Finding
 from scalerl.checks.lengths import check_lengths

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from scalerl.checks.finding import Fault, Finding, in_file_order
+from scalerl.checks.finding import Fault, Finding, of_rows
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.generator.interruption import rollout_phrase, tokens_with_phrase
 from scalerl.quantities import counted
 from scalerl.recipe import KSmallest, Modular, ResolvedRecipe, Vllm
 from scalerl.recipe.generator import refuse_small_cache
 from scalerl.recipe.models import read_config
-from scalerl.rollout import Prompt
 from scalerl.tasks import Task
 from scalerl.tasks.lengths import answer_length, highest_pass_rate
 from scalerl.tokens import Tokenizer
@@ -68,25 +67,22 @@ def _of_prompts(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: T
         for prompt in made.prompts()
         if len(prompt.tokens) + budget > context
     ]
-    if not faults:
-        found += f"; the model's context has {context:,}"
-        return Finding(part="lengths", check=made.name, level="ok", found=found)
     most_prompt = context - budget
     advice = f"set the task's max_prompt_tokens to {most_prompt:,}, or lower" if most_prompt > 0 else "lower"
-    return Finding(
-        part="lengths",
-        check=made.name,
-        level="error",
-        found=f"{counted(len(faults), 'prompt')} of {len(lengths):,}, with a rollout of {budget:,} tokens, exceed the "
-        f"model's context of {context:,}",
-        remedy=f"{advice} generation.thinking and generation.answer",
-        faults=in_file_order(faults),
-    )
+    found += f"; the model's context has {context:,}"
+    if faults:
+        found = (
+            f"{counted(len(faults), 'prompt')} of {len(lengths):,}, with a rollout of {budget:,} tokens, exceed the "
+            f"model's context of {context:,}"
+        )
+    remedy = f"{advice} generation.thinking and generation.answer"
+    return of_rows("lengths", made.name, found, faults, remedy, level="error")
 
 
 def _of_answers(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: Tokenizer) -> Finding:
     name, budget = f"{made.name} answers", recipe.generation.answer
-    lengths = _answer_lengths(made, task, tokenizer)
+    counts = {prompt: answer_length(task, prompt, tokenizer) for prompt in made.prompts()}
+    lengths = {prompt: count for prompt, count in counts.items() if count is not None}
     if not lengths:
         return Finding(part="lengths", check=name, level="ok", found="no written answers")
     found = f"the longest written answer has {max(lengths.values()):,} tokens; the answer budget is {budget:,}"
@@ -100,19 +96,10 @@ def _of_answers(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: T
         # The budget limits the pass rate on purpose.
         found += f", so no pass rate can exceed {highest_pass_rate(task, tokenizer, budget):.2f}"
         return Finding(part="lengths", check=name, level="ok", found=found)
-    faults = [
+    faults = (
         Fault(
             where=task.written(prompt).where, what=f"its written answer has {length:,} tokens, {budget:,} are allowed"
         )
         for prompt, length in too_long.items()
-    ]
-    remedy = "raise generation.answer"
-    return Finding(
-        part="lengths", check=name, level="warning", found=found, remedy=remedy, faults=in_file_order(faults)
     )
-
-
-def _answer_lengths(made: MadeTask, task: Task, tokenizer: Tokenizer) -> dict[Prompt, int]:
-    """Number of tokens in each written answer, including the end of the sequence."""
-    lengths = ((prompt, answer_length(task, prompt, tokenizer)) for prompt in made.prompts())
-    return {prompt: length for prompt, length in lengths if length is not None}
+    return of_rows("lengths", name, found, faults, "raise generation.answer")

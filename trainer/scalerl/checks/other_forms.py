@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from scalerl.checks.answers import LEAST_ACCEPTED, shortened
-from scalerl.checks.finding import Fault, Finding, in_file_order
+from scalerl.checks.finding import Fault, Finding, Severity, of_rows
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.quantities import counted
 from scalerl.recipe import Code, Math, MultipleChoice, Qa
@@ -120,26 +120,14 @@ def _of_task(made: MadeTask, task: Task, golds: list[Gold], tokenizer: Tokenizer
     ]
     name, num_right = f"{made.name} in other forms", len(both) - len(faults)
     said = f"{num_right:,} of {counted(len(both), 'different right answer')} are judged right in every form"
-    if faults:
-        yield Finding(
-            part="answers",
-            check=name,
-            level="error" if num_right < LEAST_ACCEPTED * len(both) else "warning",
-            found=said,
-            remedy="write only answers into their column: everything in it is compared",
-            faults=in_file_order(faults),
-        )
-    elif both:
-        yield Finding(part="answers", check=name, level="ok", found=said)
+    if both:
+        remedy = "write only answers into their column: everything in it is compared"
+        level: Severity = "error" if num_right < LEAST_ACCEPTED * len(both) else "warning"
+        yield of_rows("answers", name, said, faults, remedy, level=level)
     if partly:
-        yield Finding(
-            part="answers",
-            check=f"{made.name} read in part",
-            level="warning",
-            found=f"{len(partly):,} of {counted(len(both), 'different right answer')} can be matched only in part",
-            remedy="if that part matters, ask for it in another way; if not, remove it from the file",
-            faults=in_file_order(partly),
-        )
+        found_partly = f"{len(partly):,} of {counted(len(both), 'different right answer')} can be matched only in part"
+        remedy = "if that part matters, ask for it in another way; if not, remove it from the file"
+        yield of_rows("answers", f"{made.name} read in part", found_partly, partly, remedy)
 
 
 def _gold(prompt: Prompt) -> str:

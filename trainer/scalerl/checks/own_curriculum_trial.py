@@ -4,7 +4,6 @@ import random
 import timeit
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -17,21 +16,21 @@ MOST_MS = 20.0
 """Time for one draw above which a curriculum is refused: a run draws thousands of prompts."""
 
 
-def tried_curriculum(own: Own) -> dict[str, Any]:
+def tried_curriculum(own: Own) -> dict[str, str]:
     """The answer of `scalerl.checks.own_trial` about a curriculum."""
     try:
         where = place_of(own, function_of(own))
         for given in made_up_prompts():
             if problem := next(curriculum_problems(own, given), None):
-                return {"found": f"{where}: {own.function_name} {problem[0]}", "remedy": problem[1], "is_broken": True}
+                return {"found": f"{where}: {own.function_name} {problem[0]}", "remedy": problem[1]}
     except OwnFailed as error:
-        return {"found": str(error), "remedy": "correct the function or its parameters", "is_broken": True}
+        return {"found": str(error), "remedy": "correct the function or its parameters"}
     ms = 1000 * min(timeit.repeat(lambda: weights_of_prompts(own, made_up_prompts()[-1]), number=1, repeat=5))
     found = f"takes {ms:.2g} ms for a draw from {NUM_PROMPTS:,} prompts"
     if ms > MOST_MS:
         remedy = "use operations on whole arrays instead of loops over prompts"
-        return {"found": f"{where}: {own.function_name} {found}", "remedy": remedy, "is_broken": True}
-    return {"found": found, "remedy": "", "is_broken": False}
+        return {"found": f"{where}: {own.function_name} {found}", "remedy": remedy}
+    return {"found": found, "remedy": ""}
 
 
 def made_up_prompts() -> tuple[CurriculumInputs, CurriculumInputs]:

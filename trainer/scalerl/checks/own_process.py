@@ -43,21 +43,17 @@ def try_own(setting: str, own: Own, limit_s: float) -> Finding:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            found, remedy = (
-                f"{own.file}: {own.function_name} did not end within {limit_s:g} s",
-                "look for a loop without an end",
-            )
-            return _finding(setting, own, found, remedy, is_broken=True)
+            found = f"{own.file}: {own.function_name} did not end within {limit_s:g} s"
+            return _finding(setting, own, found, "look for a loop without an end")
         lines = ended.stdout.splitlines()
         if ended.returncode or not lines:
             why = (ended.stderr.splitlines() or [f"exit code {ended.returncode}"])[-1]
             found = f"{own.file}: the process that tries {own.function_name} ended without a result: {why}"
-            return _finding(setting, own, found, "correct the function", is_broken=True)
+            return _finding(setting, own, found, "correct the function")
         answer = json.loads(lines[-1])
-        found = answer["found"].replace(copy.folder, own.folder)
-        return _finding(setting, own, found, answer["remedy"], is_broken=answer["is_broken"])
+        return _finding(setting, own, answer["found"].replace(copy.folder, own.folder), answer["remedy"])
 
 
-def _finding(setting: str, own: Own, found: str, remedy: str, *, is_broken: bool) -> Finding:
-    level = "error" if is_broken else "ok"
+def _finding(setting: str, own: Own, found: str, remedy: str) -> Finding:
+    level = "error" if remedy else "ok"
     return Finding(part="own", check=f"{setting} {own.function}", level=level, found=found, remedy=remedy)

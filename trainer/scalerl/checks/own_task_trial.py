@@ -19,25 +19,25 @@ OTHER_ANSWERS = ("", " ", "?", "-", "1e999", "\\frac{", "\0", "é" * 5000)
 """Texts that a policy may write: a judge must have a verdict on each."""
 
 
-def tried_task(own: CustomTask) -> dict[str, Any]:
+def tried_task(own: CustomTask) -> dict[str, str]:
     """The answer of `scalerl.checks.own_trial` about a task."""
     try:
         function = function_of(own)
         found = _seeded(0, own)
         problem = next(task_problems(own, found), None)
     except OwnFailed as error:
-        return {"found": str(error), "remedy": "correct the function or its parameters", "is_broken": True}
+        return {"found": str(error), "remedy": "correct the function or its parameters"}
     if problem is not None:
         what, remedy = problem
         start = f"{place_of(own, function)}: {own.function_name} "
         is_placed = what.startswith(own.folder)
-        return {"found": what if is_placed else start + what, "remedy": remedy, "is_broken": True}
+        return {"found": what if is_placed else start + what, "remedy": remedy}
     began = time.perf_counter()
     for one in found.problems[:MOST_JUDGED]:
         found.judge(TaskAnswer(text=one.answer, problem=one))
     ms = 1000 * (time.perf_counter() - began) / len(found.problems[:MOST_JUDGED])
     text = f"{counted(len(found.problems), 'problem')}; a judgement takes {ms:.2g} ms"
-    return {"found": text, "remedy": "", "is_broken": False}
+    return {"found": text, "remedy": ""}
 
 
 def task_problems(own: CustomTask, found: TaskProblems) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
     python -P -m scalerl.checks.own_trial < request.json
 
 The request is `{"setting": "loss", "own": {...}}` with the settings of `scalerl.recipe.own.Own`. The answer, the last
-line of the output, is `{"found": "...", "remedy": "...", "is_broken": true}`.
+line of the output, is `{"found": "...", "remedy": "..."}`; the remedy is empty if nothing is wrong.
 """
 
 import ast
@@ -73,7 +73,7 @@ def main() -> None:
     os._exit(0)  # what the user's files do at the end of a process must not follow the answer
 
 
-def tried(setting: str, own: Own) -> dict[str, Any]:
+def tried(setting: str, own: Own) -> dict[str, str]:
     """The trial's answer: the function's first problem, or its time."""
     if isinstance(own, CustomTask):
         return tried_task(own)
@@ -84,22 +84,18 @@ def tried(setting: str, own: Own) -> dict[str, Any]:
         function = function_of(own)
         problem = next(own_problems(setting, own), None)
     except OwnFailed as error:
-        return {"found": str(error), "remedy": REMEDIES["error"], "is_broken": True}
+        return {"found": str(error), "remedy": REMEDIES["error"]}
     if problem is not None:
         where = problem.where or place_of(own, function)
-        return {
-            "found": f"{where}: {own.function_name} {problem.found}",
-            "remedy": REMEDIES[problem.kind],
-            "is_broken": True,
-        }
+        return {"found": f"{where}: {own.function_name} {problem.found}", "remedy": REMEDIES[problem.kind]}
     given = kind.inputs(own, *TIMED_SHAPE, 0)
     mine, theirs = shortest_s(lambda one: call_own(own, one), given), shortest_s(kind.built_in, given)
     size = f"{TIMED_SHAPE[0]} x {TIMED_SHAPE[1]} numbers" if kind.places else counted(len(given), "answer")
     found = f"takes {_ms(mine)} for {size}"
     if mine > max(ALWAYS_FAST_S, MOST_TIMES * theirs):
         slow = f"{place_of(own, function)}: {own.function_name} {found}, but {kind.built_in_name} takes {_ms(theirs)}"
-        return {"found": slow, "remedy": REMEDIES["slow"], "is_broken": True}
-    return {"found": f"{found}; {kind.built_in_name} takes {_ms(theirs)}", "remedy": "", "is_broken": False}
+        return {"found": slow, "remedy": REMEDIES["slow"]}
+    return {"found": f"{found}; {kind.built_in_name} takes {_ms(theirs)}", "remedy": ""}
 
 
 def own_problems(setting: str, own: Own) -> Iterator[OwnProblem]:

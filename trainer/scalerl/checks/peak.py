@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 from scalerl.checks.finding import Finding, Severity
 from scalerl.checks.noise import num_samples
 from scalerl.checks.subject import Subject
@@ -11,7 +13,7 @@ from scalerl.memory.forecast import MIB, MemoryForecast, ProcessMemory, PromptLe
 GIB = 2**30
 MOST_PARTS = 4
 """Maximum number of named parts of a process; the rest are added up."""
-MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+CGROUP = Path("/sys/fs/cgroup")
 
 
 def check_memory(subject: Subject) -> Iterator[Finding]:
@@ -45,30 +47,25 @@ def prompt_lengths(subject: Subject) -> PromptLengths:
     return PromptLengths(trained=max(trained, default=0), measured=max(measured), most_samples=largest)
 
 
-def against_machine(forecast: MemoryForecast, limit: int | None, available: int | None) -> Finding:
+def against_machine(forecast: MemoryForecast, limit: int, available: int) -> Finding:
     """Compare the total with the machine's or the job's limit, and with free memory."""
     total = forecast.total
-    found = f"{size_text(total)} at the peak of a run"
-    level: Severity = "ok"
-    if limit is not None:
-        found += f"; this machine has {size_text(limit)}"
-        level = "error" if total > limit else "ok"
-    if available is not None:
-        found += f", of which {size_text(available)} are free"
-        level = "warning" if level == "ok" and total > available else level
+    level: Severity = "error" if total > limit else "warning" if total > available else "ok"
+    found = f"{size_text(total)} at the peak of a run; this machine has {size_text(limit)}, of which "
+    found += f"{size_text(available)} are free"
     remedy = "use a smaller optimiser.micro_batch_tokens, fewer slots or a smaller model, or a machine with more memory"
     return Finding(part="memory", check="total", level=level, found=found, remedy="" if level == "ok" else remedy)
 
 
-def memory_limit() -> int | None:
-    """Bytes that processes here may use: the machine's memory, or a cgroup's lower limit; None if unknown."""
-    limits = [_meminfo("MemTotal"), *map(_number, _limit_files())]
-    return min((one for one in limits if one is not None), default=None)
+def memory_limit() -> int:
+    """Bytes that processes here may use: the machine's memory, or a cgroup's lower limit."""
+    limits = (_number(path) for path in _limit_files())
+    return min([psutil.virtual_memory().total, *(one for one in limits if one is not None)])
 
 
-def memory_available() -> int | None:
-    """Free memory in bytes; None if unknown."""
-    return _meminfo("MemAvailable")
+def memory_available() -> int:
+    """Free memory in bytes."""
+    return psutil.virtual_memory().available
 
 
 def size_text(number: int) -> str:
@@ -83,15 +80,6 @@ def _of_process(process: ProcessMemory) -> str:
         named.append(f"other parts {size_text(rest)}")
     each = f"{process.count:,} processes of " if process.count > 1 else ""
     return f"{each}{size_text(process.total)}: {', '.join(named)}"
-
-
-def _meminfo(name: str) -> int | None:
-    """A line of /proc/meminfo in bytes; None if the system has no such file."""
-    try:
-        lines = dict(line.split(":", 1) for line in MEMINFO.read_text().splitlines())
-        return int(lines[name].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return None
 
 
 def _limit_files() -> Iterator[Path]:

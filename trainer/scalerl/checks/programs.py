@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from scalerl.checks.finding import Fault, Finding, in_file_order
+from scalerl.checks.finding import Fault, Finding, Severity, of_rows
 from scalerl.checks.subject import Subject
 from scalerl.quantities import counted
 from scalerl.recipe import Code
@@ -41,17 +41,11 @@ def check_tests(subject: Subject, say: Callable[[str], None]) -> Iterator[Findin
         found = (
             f"the tests of {len(prompts) - len(faults):,} of {counted(len(prompts), 'problem')} reject wrong programs"
         )
-        if not faults:
-            yield Finding(part="tests", check=made.name, level="ok", found=found)
-            continue
-        yield Finding(
-            part="tests",
-            check=made.name,
-            level="error" if len(faults) == len(prompts) else "warning",
-            found=f"{found}; {counted(len(faults), 'problem')} cannot be judged",
-            remedy="correct or remove these rows: their pass rate says nothing about the policy",
-            faults=in_file_order(faults),
-        )
+        if faults:
+            found += f"; {counted(len(faults), 'problem')} cannot be judged"
+        remedy = "correct or remove these rows: their pass rate says nothing about the policy"
+        level: Severity = "error" if len(faults) == len(prompts) else "warning"
+        yield of_rows("tests", made.name, found, faults, remedy, level=level)
 
 
 def _passed_by_wrong_programs(task: Task, prompts: list[Prompt], tokenizer: Tokenizer) -> list[Fault]:

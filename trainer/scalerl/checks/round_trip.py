@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from scalerl.checks.finding import Fault, Finding, in_file_order
+from scalerl.checks.finding import Fault, Finding, of_rows
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.quantities import counted
 from scalerl.tasks import Task
@@ -37,14 +37,11 @@ def _of_task(made: MadeTask, task: Task, tokenizer: Tokenizer) -> Finding:
         for what, text in (("prompt", written.text), ("answer", written.answer or "")):
             if (back := tokenizer.decode(tokenizer.encode(text))) != text:
                 faults.append(Fault(where=written.where, what=f"the {what} reads {_differs(text, back)}"))
-    if not faults:
-        found = f"{counted(len(prompts), 'prompt')} and their answers come back unchanged"
-        return Finding(part="tokenizer", check=made.name, level="ok", found=found)
-    found = f"{counted(len(faults), 'text')} of {counted(len(prompts), 'prompt')} and their answers come back changed"
+    of_all = f"{counted(len(prompts), 'prompt')} and their answers come back"
+    found = f"{counted(len(faults), 'text')} of {of_all} changed" if faults else f"{of_all} unchanged"
     remedy = "the policy reads and writes other text than the file; remove what the tokenizer cannot write"
-    level = "error" if len(faults) > len(prompts) else "warning"
-    return Finding(
-        part="tokenizer", check=made.name, level=level, found=found, remedy=remedy, faults=in_file_order(faults)
+    return of_rows(
+        "tokenizer", made.name, found, faults, remedy, level="error" if len(faults) > len(prompts) else "warning"
     )
 
 

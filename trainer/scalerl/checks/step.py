@@ -17,7 +17,7 @@ from scalerl.learner.torch_learner import TorchLearner
 from scalerl.memory.forecast import peak_memory
 from scalerl.model.build import new_policy
 from scalerl.model.policy import Policy
-from scalerl.processes import local_units
+from scalerl.processes.units import local_units
 from scalerl.quantities import counted
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group, Prompt, Rollout
@@ -48,7 +48,7 @@ def check_step(subject: Subject, say: Callable[[str], None]) -> Iterator[Finding
         return
     assert not isinstance(subject.tokenizer, str)
     total, free = peak_memory(subject.recipe, prompt_lengths(subject)).total, memory_available()
-    if free is not None and total > free:
+    if total > free:
         found = f"not tried: a run takes {size_text(total)} of memory, but only {size_text(free)} are free"
         yield Finding(part="step", check="optimiser", level="warning", found=found)
         return

@@ -18,8 +18,7 @@ from scalerl.cluster.device_seconds import Activity, Role
 from scalerl.cluster.probe import WeightProbe, probe_tokens
 from scalerl.cluster.unit_state import UnitState
 from scalerl.generator.generator import Generator, decode_all
-from scalerl.generator.make import draw_cuts
-from scalerl.generator.random_numbers import draw_seeds
+from scalerl.generator.make import draw_requests
 from scalerl.generator.request import Finished, Request, StepWork
 from scalerl.learner.learner import Learner, Update, go_on
 from scalerl.prompts.judge import Judge
@@ -181,9 +180,7 @@ class Cluster(ABC):
         self.next_group += 1
 
     def _requests(self, group: int, prompt: Prompt) -> list[Request]:
-        generations = self.recipe.batch.generations
-        cuts, seeds = draw_cuts(self.recipe, self.rng, generations), draw_seeds(self.rng, generations)
-        return [Request(prompt=prompt, group=group, index=i, seed=seeds[i], cut=cuts[i]) for i in range(generations)]
+        return draw_requests(self.recipe, self.rng, prompt, group, self.recipe.batch.generations)
 
     def count_decoded(self, work: StepWork) -> None:
         """Add the tokens and FLOPs of decoding and prefill."""

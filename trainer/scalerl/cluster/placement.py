@@ -1,6 +1,6 @@
 """Placement of a run's units: a pure function of the nodes' devices and the number of units of each role.
 
-    node 0   trainer 0   trainer 1   trainer 2   trainer 3      coordinator (no device)
+    node 0   trainer 0   trainer 1   trainer 2   trainer 3      beside the coordinator, which has no device
     node 1   trainer 4   evaluator   generator 0 ----------     a generator over two devices
     node 2   generator 1 ----------  generator 2 ----------
 
@@ -16,9 +16,8 @@ from typing import Literal
 from scalerl.quantities import counted
 from scalerl.recipe import ResolvedRecipe
 
-UnitRole = Literal["coordinator", "trainer", "evaluator", "generator"]
-"""coordinator: runs the schedule and keeps the accounts; trainer: one rank of the learner; evaluator: measures
-published weights; generator: decodes."""
+UnitRole = Literal["trainer", "evaluator", "generator"]
+"""trainer: one rank of the learner; evaluator: measures published weights; generator: decodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +29,12 @@ class PlacedUnit:
     """Number among the units of its role, from 0."""
     node: int
     devices: tuple[int, ...]
-    """Numbers of its devices on the node, from 0; empty for the coordinator."""
+    """Numbers of its devices on the node, from 0."""
 
     @property
     def name(self) -> str:
         """Name in logs and tables, such as `generator 3`."""
-        return self.role if self.role in ("coordinator", "evaluator") else f"{self.role} {self.index}"
+        return self.role if self.role == "evaluator" else f"{self.role} {self.index}"
 
 
 def place_run(recipe: ResolvedRecipe, gpus_of_nodes: Sequence[int]) -> tuple[PlacedUnit, ...]:
@@ -66,7 +65,7 @@ def place(
     tensor_parallel: int = 1,
     evaluator: bool = False,
 ) -> tuple[PlacedUnit, ...]:
-    """Every unit with its node and devices: the coordinator, then trainers, the evaluator and generators.
+    """Every unit with its node and devices: trainers, the evaluator and generators.
 
     The evaluator decodes like a generator and has as many devices. Raises ValueError if the units do not fit, or if a
     device has no work.
@@ -77,7 +76,7 @@ def place(
     if not devices_of_nodes or min(devices_of_nodes) < 1:
         raise ValueError(f"every node needs a device; found {list(devices_of_nodes)} devices by node")
     free = [list(range(count)) for count in devices_of_nodes]
-    units = [PlacedUnit(role="coordinator", index=0, node=0, devices=())]
+    units: list[PlacedUnit] = []
     if trainers > sum(devices_of_nodes):
         raise ValueError(f"{trainers} trainers need one device each; the nodes have {_total(free)}")
     node = 0

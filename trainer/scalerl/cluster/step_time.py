@@ -60,17 +60,10 @@ def step_time(
     batch, generators, slots = recipe.batch, recipe.cluster.generators, recipe.cluster.slots
     rollouts = batch.prompts * batch.generations
     length = prompt_tokens + response_tokens
-    work = StepWork(
-        sequences=slots,
-        prefill_tokens=0,
-        prefill_context_tokens=0,
-        context_tokens=round(slots * (prompt_tokens + response_tokens / 2)),
-    )
+    work = StepWork(sequences=slots, context_tokens=round(slots * (prompt_tokens + response_tokens / 2)))
     prompts = StepWork(
-        sequences=0,
         prefill_tokens=round(batch.prompts * prompt_tokens),
         prefill_context_tokens=round(batch.prompts * prompt_tokens * (prompt_tokens + 1) / 2),
-        context_tokens=0,
     )
     decode_steps = rollouts * response_tokens / (slots * generators)
     prefill_s = cost.decode_s(prompts, generators) - cost.decode_base_s

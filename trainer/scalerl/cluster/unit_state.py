@@ -14,5 +14,5 @@ class UnitState:
     """`starting`, `catching up` (taking the newest weights), `at work`, or `gone` for good."""
     doing: str
     """Activity of a unit at work (`scalerl.cluster.device_seconds`), or `paused`; otherwise empty."""
-    deaths: int
+    deaths: int = 0
     """Number of processes that died in this place during this attempt."""

@@ -5,8 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from scalerl.generator.make import draw_cuts
-from scalerl.generator.random_numbers import draw_seeds
+from scalerl.generator.make import draw_requests
 from scalerl.generator.request import Finished, Request
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Prompt
@@ -39,8 +38,5 @@ def samples_of(
     rng = np.random.default_rng(entropy)
     requests = []
     for number, prompt in enumerate(prompts):
-        cuts, seeds = draw_cuts(recipe, rng, num_samples), draw_seeds(rng, num_samples)
-        requests += [
-            Request(prompt=prompt, group=number, index=i, seed=seeds[i], cut=cuts[i]) for i in range(num_samples)
-        ]
+        requests += draw_requests(recipe, rng, prompt, number, num_samples)
     return sampler.sample(requests)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from scalerl.generator.interruption import forced_phrase, rollout_phrase, tokens_with_phrase
-from scalerl.generator.request import NEVER
+from scalerl.generator.random_numbers import draw_seeds
+from scalerl.generator.request import NEVER, Request
 from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.generator.vllm_async import AsyncEngine
 from scalerl.generator.vllm_engine import engine_arguments
@@ -16,8 +17,9 @@ from scalerl.generator.vllm_steps import SteppedEngine
 from scalerl.model.adapter_weights import MergedWeights
 from scalerl.model.policy import Policy
 from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Prompt
 from scalerl.tokens import make_tokenizer
-from scalerl.weights.file_weights import FileWeights
+from scalerl.weights.hugging_face import FileWeights
 
 DRIVERS = {"steps": SteppedEngine, "async": AsyncEngine}
 
@@ -30,6 +32,14 @@ def draw_cuts(recipe: ResolvedRecipe, rng: np.random.Generator, count: int) -> l
     assert latest != "none", "refused when the recipe was read"
     earliest = max(1, round(recipe.length_control.earliest * latest))
     return rng.integers(earliest, latest + 1, size=count).tolist()
+
+
+def draw_requests(
+    recipe: ResolvedRecipe, rng: np.random.Generator, prompt: Prompt, group: int, count: int
+) -> list[Request]:
+    """Requests for `count` rollouts of a prompt, as one group, each with a cut and a seed of its own."""
+    cuts, seeds = draw_cuts(recipe, rng, count), draw_seeds(rng, count)
+    return [Request(prompt=prompt, group=group, index=i, seed=seeds[i], cut=cuts[i]) for i in range(count)]
 
 
 def make_generator(

@@ -34,11 +34,14 @@ class Finished:
 
 @dataclass(frozen=True, kw_only=True)
 class StepWork:
-    """Work done by one decode step, for the cost model."""
+    """Work done by one decode step or several, for the cost model."""
 
-    sequences: int
-    prefill_tokens: int
-    prefill_context_tokens: int
+    sequences: int = 0
+    prefill_tokens: int = 0
+    prefill_context_tokens: int = 0
     """Positions attended to, summed over the prefill tokens."""
-    context_tokens: int
+    context_tokens: int = 0
     """Cached positions read, summed over sequences."""
+
+    def __add__(self, other: "StepWork") -> "StepWork":
+        return StepWork(**{name: done + getattr(other, name) for name, done in vars(self).items()})

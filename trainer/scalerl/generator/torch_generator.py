@@ -114,7 +114,7 @@ class TorchGenerator(Generator):
         new = self._fill()
         n = self.active
         if n == 0:
-            return [], StepWork(sequences=0, prefill_tokens=0, prefill_context_tokens=0, context_tokens=0)
+            return [], StepWork()
         length = self._length[:n]
         sampled, logprobs = self._sample(self._decode(n, new))
         answer_length = self._answer_length[:n]

@@ -101,34 +101,20 @@ class Batch:
     def part(self, rows: Tensor) -> "Batch":
         """Batch of these rows (indices on the host), truncated to the longest of them."""
         width = int(self.length_B[rows].max())
-        there = rows.to(self.tokens_BT.device, non_blocking=True)
-        return Batch(
-            tokens_BT=self.tokens_BT[there, :width],
-            mask_BT=self.mask_BT[there, :width],
-            behaviour_BT=self.behaviour_BT[there, :width],
-            host_mask_BT=self.host_mask_BT[rows, :width],
-            group_B=self.group_B[rows],
-            length_B=self.length_B[rows],
-            prompt_B=self.prompt_B[rows],
-            version_BT=None if self.version_BT is None else self.version_BT[rows, :width],
-            tasks=self.tasks,
-            reference_BT=None if self.reference_BT is None else self.reference_BT[there, :width],
-            start_BT=None if self.start_BT is None else self.start_BT[there, :width],
-            values_BT=None if self.values_BT is None else self.values_BT[there, :width],
-            returns_BT=None if self.returns_BT is None else self.returns_BT[there, :width],
-        )
+        there, cut = rows.to(self.tokens_BT.device, non_blocking=True), {}
+        for field in fields(self):
+            tensor = getattr(self, field.name)
+            if isinstance(tensor, Tensor):
+                own = rows if field.name in ON_THE_HOST else there
+                cut[field.name] = tensor[own, :width] if tensor.dim() == 2 else tensor[own]
+        return replace(self, **cut)
 
 
 def make_batch(groups: list[Group], *, mask_truncated: bool = False) -> Batch:
     """Rollouts of `groups` in order, as tensors on the host; `mask_truncated` masks truncated ones out."""
     rollouts = [rollout for group in groups for rollout in group.rollouts]
     group_of = [index for index, group in enumerate(groups) for _ in group.rollouts]
-    batch = batch_of(rollouts, group_of, mask_truncated=mask_truncated)
-    versions = np.zeros(batch.tokens_BT.shape, dtype=np.int64)
-    for row, (rollout, end) in enumerate(zip(rollouts, batch.length_B.tolist(), strict=True)):
-        versions[row, len(rollout.prompt.tokens) : end] = rollout.versions
-    tasks = tuple(group.prompt.task for group in groups)
-    return replace(batch, version_BT=torch.from_numpy(versions), tasks=tasks)
+    return batch_of(rollouts, group_of, mask_truncated=mask_truncated)
 
 
 def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bool = False) -> Batch:
@@ -138,12 +124,15 @@ def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bo
     tokens = np.zeros(shape, dtype=np.int64)
     mask = np.zeros(shape, dtype=np.bool_)
     behaviour = np.zeros(shape, dtype=np.float32)
+    versions = np.zeros(shape, dtype=np.int64)
     for row, (rollout, length) in enumerate(zip(rollouts, lengths, strict=True)):
         start = len(rollout.prompt.tokens)
         tokens[row, :start] = rollout.prompt.tokens
         tokens[row, start:length] = rollout.tokens
         mask[row, start:length] = ~rollout.forced & (not (mask_truncated and rollout.truncated))
         behaviour[row, start:length] = np.where(rollout.forced, 0.0, rollout.logprobs)
+        versions[row, start:length] = rollout.versions
+    task_of = dict(zip(group_of, (rollout.prompt.task for rollout in rollouts), strict=True))
     return Batch(
         tokens_BT=torch.from_numpy(tokens),
         mask_BT=torch.from_numpy(mask),
@@ -152,4 +141,6 @@ def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bo
         group_B=torch.from_numpy(np.array(group_of, dtype=np.int64)),
         length_B=torch.from_numpy(np.array(lengths, dtype=np.int64)),
         prompt_B=torch.from_numpy(np.array([len(rollout.prompt.tokens) for rollout in rollouts], dtype=np.int64)),
+        version_BT=torch.from_numpy(versions),
+        tasks=tuple(task_of.values()),
     )

@@ -118,9 +118,9 @@ def on_the_host(
 def passes(batch: Batch, recipe: ResolvedRecipe, ranks: Ranks) -> Iterator[tuple[Tensor, bool, bool]]:
     """Row indices of each pass of this rank (on the host), whether it counts, and whether it is the last."""
     parts = batch.micro_batches(recipe.packing, recipe.optimiser.micro_batch_tokens)
-    costs = [int(batch.length_B[rows].sum()) for rows in parts]
-    for one in shares(costs, ranks.world)[ranks.rank]:
-        yield parts[one.index], one.counts, one.last
+    own = shares([int(batch.length_B[rows].sum()) for rows in parts], ranks.world)[ranks.rank]
+    for place, (index, counts) in enumerate(own, start=1):
+        yield parts[index], counts, place == len(own)
 
 
 def rows_with_gradient(advantage_BT: Tensor, recipe: ResolvedRecipe) -> Tensor:

@@ -92,7 +92,7 @@ class ValueLearner:
         start = copy.deepcopy(network).requires_grad_(False) if recipe.batches_of_a_round > 1 else None
         optimiser = recipe.optimiser.model_copy(update={"learning_rate": general * self.rate_ratio})
         source = None if weights is None else ValueStart(PolicyParts(policy, weights, BODY))
-        self.engine = engines.make(network, optimiser, source)
+        self.engine = engines(network, optimiser, source)
         self.start = None if start is None else self.engine.frozen(start, source)
 
     @property

@@ -40,23 +40,9 @@ MOST_IN_BUCKET = 500_000_000
 """Most elements reduced or gathered at once: DeepSpeed's default."""
 
 
-class DeepSpeedEngineMaker:
-    """Makes engines over the ranks of one process group, which must have been joined."""
-
-    def __init__(self, settings: DeepSpeedSettings, ranks: Ranks, device: torch.device) -> None:
-        self.settings, self.ranks, self.device = settings, ranks, device
-        os.environ.setdefault("LOCAL_RANK", str(ranks.rank))  # DeepSpeed's only check that ranks were launched
-        self.deepspeed = imported_deepspeed(device)
-
-    def make(self, network: nn.Module, optimiser: Optimiser, source: TensorSource | None = None) -> "DeepSpeedEngine":
-        """Make the engine of a network; collective."""
-        return DeepSpeedEngine(
-            self.deepspeed, network, optimiser, source, settings=self.settings, ranks=self.ranks, device=self.device
-        )
-
-
 def imported_deepspeed(device: torch.device) -> Any:
     """The library, set to this rank's device; raises Rejected with the install command if it is missing."""
+    os.environ.setdefault("LOCAL_RANK", "0")  # DeepSpeed's only check that ranks were launched; a rank sees one device
     if device.type == "cpu":
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
     try:
@@ -103,8 +89,9 @@ def ds_config(optimiser: Optimiser, settings: DeepSpeedSettings, numel: int) -> 
     }
 
 
-class ZeroNetwork:
-    """A network on its ranks: each has all weights with ZeRO-2, and its share of them with ZeRO-3."""
+class ZeroNetwork(Network):
+    """A network on the ranks of one process group, which must have been joined: each has all weights with ZeRO-2, and
+    its share of them with ZeRO-3."""
 
     def __init__(
         self,
@@ -148,7 +135,6 @@ class ZeroNetwork:
 
     @torch.no_grad()
     def layers(self) -> Iterator[dict[str, Tensor]]:
-        """Current weights by name, one layer at a time; all ranks gather them with ZeRO-3."""
         if not self.is_zero3:
             yield from TorchNetwork(self.network).layers()
             return
@@ -182,7 +168,7 @@ class ZeroNetwork:
             shard(own).copy_(shard(theirs))
 
 
-class DeepSpeedEngine(ZeroNetwork):
+class DeepSpeedEngine(ZeroNetwork, Engine):
     """A network, its AdamW, and ZeRO over the ranks."""
 
     def __init__(
@@ -232,10 +218,6 @@ class DeepSpeedEngine(ZeroNetwork):
         self.engine.set_gradient_accumulation_boundary(last)
         self.engine.backward(loss * self.ranks.world, scale_wrt_gas=False)
 
-    def gradients(self) -> list[nn.Parameter]:
-        """Empty, because FP16 is rejected."""
-        return []
-
     def norm(self, max_norm: float | None) -> float:
         """Norm of the gradient; `step` clips it. DeepSpeed's -1 for a non-finite norm becomes NaN."""
         optimizer = self.engine.optimizer
@@ -265,9 +247,6 @@ class DeepSpeedEngine(ZeroNetwork):
         finally:
             delattr(optimizer, name)
         assert not self.engine.was_step_applied(), "DeepSpeed took a step that it should have skipped"
-
-    def moments(self) -> None:
-        """Return None, because each rank keeps its moments."""
 
     @torch.no_grad()
     def kept(self) -> Iterator[KeptPiece]:

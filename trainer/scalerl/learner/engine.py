@@ -7,7 +7,7 @@ dataclasses.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import torch
@@ -58,7 +58,7 @@ class Engine(Network, Protocol):
     ranks: Ranks
 
     def frozen(self, network: nn.Module, source: TensorSource | None = None) -> Network:
-        """A network of the same kind without an optimiser, sharded like this one; arguments as for `make`."""
+        """A network of the same kind without an optimiser, sharded like this one; arguments as for `EngineMaker`."""
         ...
 
     def zero_grad(self) -> None:
@@ -69,7 +69,7 @@ class Engine(Network, Protocol):
 
     def gradients(self) -> list[nn.Parameter]:
         """Parameters whose `grad` may be divided before `norm`; empty for an engine that rejects FP16."""
-        ...
+        return []
 
     def norm(self, max_norm: float | None) -> float:
         """Norm of the whole gradient before it is clipped to `max_norm`; may be NaN or infinite."""
@@ -83,7 +83,7 @@ class Engine(Network, Protocol):
 
     def moments(self) -> dict[str, Any] | None:
         """AdamW's state as `torch.optim.AdamW.state_dict` returns it; None if `kept` has it in pieces."""
-        ...
+        return None
 
     def steps(self) -> dict[str, int]:
         """Number of AdamW steps by parameter name, without parameters that never had a gradient."""
@@ -138,15 +138,9 @@ Scoring = Policy | ScoringNetwork
 """Anything that scores tokens: a policy, or a policy's network on its ranks."""
 
 
-class EngineMaker(Protocol):
-    """Makes the engines of a run: one for the policy, one for a critic."""
-
-    ranks: Ranks
-
-    def make(self, network: nn.Module, optimiser: Optimiser, source: TensorSource | None = None) -> Engine:
-        """An engine of `network`; collective. Sharded engines take an outline, and read its weights from `source`."""
-        ...
-
+EngineMaker = Callable[[nn.Module, Optimiser, TensorSource | None], Engine]
+"""Makes the engines of a run: one for the policy, one for a critic; collective. Sharded engines take an outline, and
+read its weights from the source."""
 
 POLICY = "policy."
 """Prefix of a policy's own names in a `Scorer`."""
@@ -169,10 +163,9 @@ def adamw(network: nn.Module, optimiser: Optimiser) -> torch.optim.AdamW:
     )
 
 
-class AdamSteps(ABC):
+class AdamSteps(Engine, ABC):
     """The steps of an engine whose parameters PyTorch's own AdamW updates."""
 
-    network: nn.Module
     adam: torch.optim.AdamW
 
     @abstractmethod
@@ -180,11 +173,9 @@ class AdamSteps(ABC):
         """The part of a tensor that this rank holds, with the form of `parameter`."""
 
     def zero_grad(self) -> None:
-        """Clear the gradient."""
         self.adam.zero_grad(set_to_none=True)
 
     def backward(self, loss: Tensor, *, last: bool) -> None:
-        """Add the gradient of `loss`."""
         loss.backward()
 
     def clip(self, max_norm: float | None) -> Tensor:
@@ -192,17 +183,14 @@ class AdamSteps(ABC):
         return nn.utils.clip_grad_norm_(self.network.parameters(), math.inf if max_norm is None else max_norm)
 
     def step(self, rate: float) -> None:
-        """Take one AdamW step."""
         for group in self.adam.param_groups:
             group["lr"] = rate
         self.adam.step()
 
     def skip(self) -> None:
-        """Clear the gradient."""
         self.zero_grad()
 
     def steps(self) -> dict[str, int]:
-        """Number of AdamW steps by parameter name."""
         return {
             name: int(self.adam.state[parameter]["step"])
             for name, parameter in trained_parameters(self.network)
@@ -210,7 +198,6 @@ class AdamSteps(ABC):
         }
 
     def take_moments(self, moments: Mapping[str, TensorSource], steps: Mapping[str, int]) -> None:
-        """Set AdamW's moments for the parameters that have some."""
         state = {
             index: {"step": torch.tensor(float(steps[name]))}
             | {moment: self.own_part(source, name, parameter) for moment, source in moments.items()}

@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor
 
-from scalerl.learner.engine import AdamSteps, Engine, adamw
+from scalerl.learner.engine import AdamSteps, Engine, Network, adamw
 from scalerl.learner.pieces import (
     MOMENTS,
     KeptPiece,
@@ -25,24 +25,11 @@ from scalerl.model.outline import outline_of
 from scalerl.recipe import Optimiser
 
 
-class FsdpEngineMaker:
-    """Makes engines over the ranks of one process group, which must have been joined."""
+class FsdpNetwork(Network):
+    """A network sharded over the ranks of one process group, which must have been joined."""
 
-    def __init__(self, ranks: Ranks, device: torch.device) -> None:
-        self.ranks, self.device, self.mesh = ranks, device, init_device_mesh(device.type, (ranks.world,))
-
-    def make(self, network: nn.Module, optimiser: Optimiser, source: TensorSource | None = None) -> "FsdpEngine":
-        """Make the engine of a network; collective."""
-        return FsdpEngine(network, optimiser, source, ranks=self.ranks, mesh=self.mesh, device=self.device)
-
-
-class FsdpNetwork:
-    """A sharded network."""
-
-    def __init__(
-        self, network: nn.Module, source: TensorSource | None, *, ranks: Ranks, mesh: DeviceMesh, device: torch.device
-    ) -> None:
-        self.ranks, self.mesh, self.device = ranks, mesh, device
+    def __init__(self, network: nn.Module, source: TensorSource | None, *, ranks: Ranks, mesh: DeviceMesh) -> None:
+        self.ranks, self.mesh, self.device = ranks, mesh, torch.device(mesh.device_type)
         self.network = outline_of(network)
         for layers in (module for module in self.network.modules() if isinstance(module, nn.ModuleList)):
             for layer in layers:
@@ -82,7 +69,6 @@ class FsdpNetwork:
 
     @torch.no_grad()
     def layers(self) -> Iterator[dict[str, Tensor]]:
-        """Current weights by name, one layer at a time; all ranks gather them."""
         for layer in by_layer(self.network):
             yield {name: full(parameter.detach()) for name, parameter in layer}
         yield dict(kept_buffers(self.network))
@@ -104,7 +90,6 @@ class FsdpNetwork:
 
     @torch.no_grad()
     def copy_from(self, engine: Engine) -> None:
-        """Copy this rank's share."""
         assert isinstance(engine, FsdpEngine)
         for own, theirs in zip(self.network.parameters(), engine.network.parameters(), strict=True):
             local(own).copy_(local(theirs))
@@ -121,25 +106,15 @@ class FsdpEngine(FsdpNetwork, AdamSteps):
         *,
         ranks: Ranks,
         mesh: DeviceMesh,
-        device: torch.device,
     ) -> None:
-        super().__init__(network, source, ranks=ranks, mesh=mesh, device=device)
+        super().__init__(network, source, ranks=ranks, mesh=mesh)
         self.adam = adamw(self.network, optimiser)
 
     def frozen(self, network: nn.Module, source: TensorSource | None = None) -> FsdpNetwork:
-        """Frozen network, sharded like this one."""
-        return FsdpNetwork(network, source, ranks=self.ranks, mesh=self.mesh, device=self.device)
-
-    def gradients(self) -> list[nn.Parameter]:
-        """Empty, because FP16 is rejected."""
-        return []
+        return FsdpNetwork(network, source, ranks=self.ranks, mesh=self.mesh)
 
     def norm(self, max_norm: float | None) -> float:
-        """Norm of the gradient before it is clipped to `max_norm`."""
         return float(full(self.clip(max_norm)))
-
-    def moments(self) -> None:
-        """Return None, because each rank keeps its moments."""
 
     def kept(self) -> Iterator[KeptPiece]:
         """This rank's rows of each parameter, and their moments."""

@@ -42,6 +42,8 @@ class Learner(Protocol):
 
     version: int
     """Number of optimiser steps taken, which numbers the weights."""
+    size: ModelSize
+    """Sizes that determine the compute of the policy."""
     check_stop: Callable[[], None]
     """Called between the passes of a step that has changed nothing yet: raises Cancelled to abandon the step. A learner
     of several ranks finishes its step."""
@@ -49,11 +51,6 @@ class Learner(Protocol):
     @property
     def policy(self) -> Policy | None:
         """The policy in training if it is in this process, so that evaluations decode it without a copy; else None."""
-        ...
-
-    @property
-    def size(self) -> ModelSize:
-        """Sizes that determine the compute of the policy."""
         ...
 
     def step(self, groups: Sequence[Group], compute_gpu_hours: float | None = None) -> Update:

@@ -1,32 +1,36 @@
 """The engines that a recipe asks for, and the learner of one rank."""
 
+from functools import partial
 from pathlib import Path
 
 import torch
 
 from scalerl.learner.engine import EngineMaker
 from scalerl.learner.ranks import Ranks
-from scalerl.learner.torch_engine import TorchEngineMaker
+from scalerl.learner.torch_engine import TorchEngine
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.device import deterministic_on_cpu, device_of
 from scalerl.recipe import LearnerSettings, ResolvedRecipe
-from scalerl.weights.file_weights import FileWeights
+from scalerl.weights.hugging_face import FileWeights
 
 
 def engine_maker(settings: LearnerSettings, ranks: Ranks, device: torch.device) -> EngineMaker:
     """Maker of a run's engines; sharding libraries are imported only if they are used."""
     match settings.type:
         case "torch":
-            return TorchEngineMaker()
+            return TorchEngine
         case "deepspeed":
-            from scalerl.learner.deepspeed_engine import DeepSpeedEngineMaker
+            from scalerl.learner.deepspeed_engine import DeepSpeedEngine, imported_deepspeed
 
-            return DeepSpeedEngineMaker(settings, ranks, device)
+            library = imported_deepspeed(device)
+            return partial(DeepSpeedEngine, library, settings=settings, ranks=ranks, device=device)
         case "fsdp":
-            from scalerl.learner.fsdp_engine import FsdpEngineMaker
+            from torch.distributed.device_mesh import init_device_mesh
 
-            return FsdpEngineMaker(ranks, device)
+            from scalerl.learner.fsdp_engine import FsdpEngine
+
+            return partial(FsdpEngine, ranks=ranks, mesh=init_device_mesh(device.type, (ranks.world,)))
 
 
 def rank_learner(recipe: ResolvedRecipe, start: Path, ranks: Ranks, *, seed: int = 0) -> TorchLearner:

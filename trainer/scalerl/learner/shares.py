@@ -5,24 +5,12 @@ no pass left repeats another rank's pass, and that repeat does not count.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pass:
-    """One forward and backward pass of a rank: `Pass(index=3, counts=True, last=False)`."""
+def shares(costs: Sequence[int], ranks: int) -> list[list[tuple[int, bool]]]:
+    """Micro-batches of each rank by their index, in the order of the batch, and whether the pass counts.
 
-    index: int
-    """Index of the micro-batch."""
-    counts: bool
-    """False if the rank only keeps step with the others: its loss is multiplied by 0."""
-    last: bool
-    """True for the rank's last pass of this batch."""
-
-
-def shares(costs: Sequence[int], ranks: int) -> list[list[Pass]]:
-    """Passes of each rank in the order of the batch; `costs` are those of its micro-batches, at least one.
-
+    `costs` are those of the micro-batches, at least one. The loss of a pass that does not count is multiplied by 0.
     The most expensive micro-batch goes first, to the rank with the least work so far, which balances the ranks.
     """
     own: list[list[int]] = [[] for _ in range(ranks)]
@@ -34,9 +22,5 @@ def shares(costs: Sequence[int], ranks: int) -> list[list[Pass]]:
     most = max(len(indices) for indices in own)
     cheapest = min(range(len(costs)), key=costs.__getitem__)
     return [
-        [
-            Pass(index=index, counts=place < len(indices), last=place == most - 1)
-            for place, index in enumerate([*sorted(indices), *[cheapest] * (most - len(indices))])
-        ]
-        for indices in own
+        [*((index, True) for index in sorted(of_rank)), *[(cheapest, False)] * (most - len(of_rank))] for of_rank in own
     ]

@@ -6,13 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from scalerl.learner.engine import AdamSteps, Engine, adamw
+from scalerl.learner.engine import AdamSteps, Engine, Network, adamw
 from scalerl.learner.pieces import KeptPiece, TensorSource, fill_whole, pieces_of_whole, weights_of
 from scalerl.learner.ranks import ALONE, Ranks
 from scalerl.recipe import Optimiser
 
 
-class TorchNetwork:
+class TorchNetwork(Network):
     """A network in this process; on several ranks each has a whole copy, which must be frozen."""
 
     def __init__(self, network: nn.Module, ranks: Ranks = ALONE) -> None:
@@ -31,18 +31,16 @@ class TorchNetwork:
 
     @torch.no_grad()
     def fill(self, source: TensorSource, *, with_fixed: bool = False) -> None:
-        """Copy all tensors from the source; those that training never changes only `with_fixed`."""
         fill_whole(weights_of(self.network, with_fixed=with_fixed).items(), source)
 
     def copy_from(self, engine: Engine) -> None:
-        """Copy the engine's weights."""
         self.network.load_state_dict(engine.network.state_dict())
 
 
 class TorchEngine(TorchNetwork, AdamSteps):
-    """A network and its AdamW, both in this process."""
+    """A network and its AdamW, both in this process; weights need no source."""
 
-    def __init__(self, network: nn.Module, optimiser: Optimiser) -> None:
+    def __init__(self, network: nn.Module, optimiser: Optimiser, source: TensorSource | None = None) -> None:
         super().__init__(network)
         self.adam = adamw(network, optimiser)
 
@@ -51,27 +49,14 @@ class TorchEngine(TorchNetwork, AdamSteps):
         return TorchNetwork(network)
 
     def gradients(self) -> list[nn.Parameter]:
-        """All parameters."""
         return list(self.network.parameters())
 
     def norm(self, max_norm: float | None) -> float:
-        """Norm of the gradient before it is clipped to `max_norm`."""
         return float(self.clip(max_norm))
 
     def moments(self) -> dict[str, Any]:
-        """AdamW's state."""
         return self.adam.state_dict()
 
     def own_part(self, source: TensorSource, name: str, parameter: Tensor) -> Tensor:
         """The whole tensor."""
         return source.read(name, 0, parameter.numel()).view(parameter.shape)
-
-
-class TorchEngineMaker:
-    """Makes the engines of one process."""
-
-    ranks = ALONE
-
-    def make(self, network: nn.Module, optimiser: Optimiser, source: TensorSource | None = None) -> TorchEngine:
-        """Make the engine of a network."""
-        return TorchEngine(network, optimiser)

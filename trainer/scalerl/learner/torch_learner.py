@@ -24,11 +24,11 @@ from scalerl.learner.engine import (
     moments_in_memory,
     take_kept,
 )
-from scalerl.learner.learner import Diverged, Update, go_on
+from scalerl.learner.learner import Diverged, Learner, Update, go_on
 from scalerl.learner.learning_rate import learning_rate
 from scalerl.learner.loss_scale import INITIAL_SCALE, LossScale
 from scalerl.learner.pieces import PieceFiles, save_pieces
-from scalerl.learner.torch_engine import TorchEngineMaker
+from scalerl.learner.torch_engine import TorchEngine
 from scalerl.model.outline import PolicyParts
 from scalerl.model.policy import Policy, frozen_copy
 from scalerl.objective.advantages import Rewards, advantages
@@ -57,7 +57,7 @@ def of_failed_step(measured: dict[str, Any]) -> dict[str, Any]:
     return {name: value if is_kept(name, value) else None for name, value in measured.items()}
 
 
-class TorchLearner:
+class TorchLearner(Learner):
     """AdamW on the policy loss; gradients of micro-batches add up to those of the whole batch.
 
     Frozen copies of the policy exist only if the recipe needs them: `reference`, the policy that the run started from,
@@ -72,16 +72,15 @@ class TorchLearner:
         recipe: ResolvedRecipe,
         *,
         origin: Policy | None = None,
-        engines: EngineMaker | None = None,
+        engines: EngineMaker = TorchEngine,
         weights: Weights | None = None,
     ) -> None:
         """`origin` is a frozen copy of the run's first policy; by default the learner makes its own.
 
-        Without `engines` everything is in this process. With sharded engines, `policy` is an outline, and `weights`
+        By default everything is in this process. With sharded engines, `policy` is an outline, and `weights`
         are its weights under the names in a file.
         """
-        engines = engines or TorchEngineMaker()
-        self.recipe, self.ranks = recipe, engines.ranks
+        self.recipe = recipe
         self.check_stop: Callable[[], None] = go_on
         self._is_first_epoch = True
         """True until the step at hand has changed the weights."""
@@ -96,8 +95,8 @@ class TorchLearner:
             None if recipe.critic.type == "none" else ValueLearner(policy, recipe, recipe.critic, engines, weights)
         )
         source = None if weights is None else PolicyParts(policy, weights, POLICY)
-        self.engine = engines.make(Scorer(policy), recipe.optimiser, source)
-        self.trained = ScoringNetwork(self.engine)
+        self.engine = engines(Scorer(policy), recipe.optimiser, source)
+        self.ranks, self.trained = self.engine.ranks, ScoringNetwork(self.engine)
         self.device = self.trained.policy.device
         self.reference = None
         if reference is not None:
@@ -124,7 +123,6 @@ class TorchLearner:
         store.publish(publication, self.version, own, rank=ranks.rank, ranks=ranks.world)
 
     def save_model(self, folder: Path) -> None:
-        """Write the policy's weights in Hugging Face's format."""
         self.policy.save_weights(folder)
 
     def step(self, groups: Sequence[Group], compute_gpu_hours: float | None = None) -> Update:

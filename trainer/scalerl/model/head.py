@@ -19,7 +19,6 @@ from torch.nn import functional as F
 
 from scalerl.model.exact_product import add_product, is_split, product
 from scalerl.model.size import SPLIT_AT_ONCE, logits_at_once
-from scalerl.objective.entropy import entropy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +60,11 @@ def token_scores(
     with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
         uncertainty = entropy(logprobs_V)
     return chosen, uncertainty
+
+
+def entropy(logprobs_V: Tensor) -> Tensor:
+    """H = -sum_v p_v log p_v in nats over the last axis (PPO, arXiv 1707.06347)."""
+    return -(logprobs_V.exp() * logprobs_V).sum(-1)
 
 
 def chunks(num_tokens: int, vocabulary: int, device: torch.device) -> Iterator[slice]:

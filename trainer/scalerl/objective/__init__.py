@@ -10,5 +10,4 @@ trained_groups  which groups the loss has
 mismatch     how far trainer and generator are apart
 aggregation  weights that reduce per-token losses to one number
 kl           the KL estimators
-entropy      the entropy of a policy
 """

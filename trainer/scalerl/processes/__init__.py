@@ -23,20 +23,17 @@ agent starts them and keeps their weights.
 
 time_sheet          time spent by a process, measured by the process itself and as reported
 accounts            the clock, and the accounts of all devices
-messages            messages between the coordinator and the processes of units
+messages            messages between the coordinator, the processes of units, and agents
 units               the processes of a run and their devices
 launch              starts the processes on this machine
-agent_launcher      starts the processes on several nodes, by their agents
 agent               the program of an agent: starts, watches and ends processes on its node, and keeps their weights
-agent_messages      messages between an agent and the coordinator
-coordinator         the coordinator's side: agents that have connected and agents that are gone
+coordinator         starts the processes on several nodes, by their agents: which have connected, which are gone
 meeting_file        the file by which agents find the coordinator
 authenticated       connections between nodes
 started             the program of a process started by an agent
 generator_process   the program of a generator process
 line                the line to the process of one unit
 fleet               the lines to the processes of one role: start, send, notice a death or silence, restart, end
-generator_record    the coordinator's record of one generator
 generator_fleet     the generators as a fleet: their records, groups and weights
 trainer_process     the program of a trainer rank, if the learner is sharded
 remote_learner      the coordinator's side of all ranks
@@ -47,30 +44,3 @@ process_cluster     the cluster used by schedules
 Generators keep decoding during a step. On the virtual clock only the ranks of a sharded learner are processes.
 `docs/design.md` states the guarantees of the wall clock.
 """
-
-from scalerl.processes.agent_launcher import AgentLauncher
-from scalerl.processes.coordinator import Coordinator
-from scalerl.processes.evaluator_process import EvaluatorWork, Meter
-from scalerl.processes.generator_process import GeneratorWork
-from scalerl.processes.launch import LocalLauncher
-from scalerl.processes.process_cluster import WallCluster
-from scalerl.processes.remote_evaluator import RemoteEvaluator
-from scalerl.processes.remote_learner import RemoteLearner
-from scalerl.processes.trainer_process import LOCAL, TrainerWork
-from scalerl.processes.units import local_units, units_of
-
-__all__ = [
-    "LOCAL",
-    "AgentLauncher",
-    "Coordinator",
-    "EvaluatorWork",
-    "GeneratorWork",
-    "LocalLauncher",
-    "Meter",
-    "RemoteEvaluator",
-    "RemoteLearner",
-    "TrainerWork",
-    "WallCluster",
-    "local_units",
-    "units_of",
-]

@@ -26,7 +26,10 @@ import torch
 from scalerl.cluster.node_of_run import NodeOfRun
 from scalerl.environment import VISIBLE_GPUS
 from scalerl.errors import Interrupted
-from scalerl.processes.agent_messages import (
+from scalerl.processes.authenticated import call, give_up_soon, interface_of, listen_on, own_address, serve_callers
+from scalerl.processes.launch import end_group
+from scalerl.processes.meeting_file import MeetingIsOver, MeetingPoint, read_meeting
+from scalerl.processes.messages import (
     MOST_MESSAGE_BYTES,
     EndUnit,
     Exited,
@@ -36,11 +39,9 @@ from scalerl.processes.agent_messages import (
     Leave,
     Started,
     StartUnit,
+    from_bytes,
+    to_bytes,
 )
-from scalerl.processes.authenticated import call, give_up_soon, interface_of, listen_on, own_address, serve_callers
-from scalerl.processes.launch import end_group
-from scalerl.processes.meeting_file import MeetingIsOver, MeetingPoint, read_meeting
-from scalerl.processes.messages import from_bytes, to_bytes
 from scalerl.signals import TO_ALL_PROCESSES
 from scalerl.warden import warden
 from scalerl.weights.keeper import TakeShare, WeightKeeper

@@ -9,19 +9,21 @@ are pickled and unencrypted, as is usual between processes of a cluster job; not
 the key. A message may be larger than 2 GiB.
 """
 
-import fcntl
 import hmac
 import os
 import secrets
 import socket
-import struct
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection
 
-PROTOCOL = b"scalerl-nodes-2\n"
+import psutil
+
+from scalerl.weights.keeper import limit_waits
+
+PROTOCOL = b"scalerl-nodes-3\n"
 """Changes with the messages between nodes, so that different versions of the code refuse each other."""
 NONCE_BYTES, PROOF_BYTES = 32, 32
 WITHOUT_THE_KEY = "one of the two nodes does not know the key of this run"
@@ -30,8 +32,6 @@ HANDSHAKE_LIMIT_S = 5
 IDLE_S, AGAIN_S, KEEPALIVE_TIMES = 3, 2, 3
 """Keepalive: probe a silent connection after 3 s and give up after three probes 2 s apart, so a dead node is noticed
 within 9 s."""
-GET_ADDRESS = 0x8915
-"""The kernel's request for the IPv4 address of a network interface (SIOCGIFADDR)."""
 
 
 def listen_on(host: str) -> socket.socket:
@@ -73,7 +73,7 @@ def let_in(caller: socket.socket, key: bytes) -> Connection:
     except BaseException:
         connection.close()
         raise
-    _wait(connection, 0)
+    limit_waits(connection, 0)
     return connection
 
 
@@ -89,7 +89,7 @@ def call(host: str, port: int, key: bytes) -> Connection:
     except BaseException:
         connection.close()
         raise
-    _wait(connection, 0)
+    limit_waits(connection, 0)
     return connection
 
 
@@ -127,13 +127,9 @@ def own_address(connection: Connection) -> str:
 
 def interface_of(address: str) -> str | None:
     """Network interface with that IPv4 address: `eth0`; None if there is none."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        for _, name in socket.if_nameindex():
-            with suppress(OSError):  # the interface has no address
-                request = struct.pack("256s", name.encode()[:15])
-                answer = fcntl.ioctl(any_socket.fileno(), GET_ADDRESS, request)
-                if socket.inet_ntoa(answer[20:24]) == address:
-                    return name
+    for name, addresses in psutil.net_if_addrs().items():
+        if any(one.address == address for one in addresses):
+            return name
     return "lo" if address.startswith("127.") else None
 
 
@@ -146,11 +142,5 @@ def _connection(raw: socket.socket) -> Connection:
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_TIMES)
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection = Connection(raw.detach())
-    _wait(connection, HANDSHAKE_LIMIT_S)
+    limit_waits(connection, HANDSHAKE_LIMIT_S)
     return connection
-
-
-def _wait(connection: Connection, limit_s: int) -> None:
-    """Set the time limit of each read; 0 means none."""
-    with socket.socket(fileno=os.dup(connection.fileno())) as ours:
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", limit_s, 0))

@@ -1,14 +1,15 @@
 """The coordinator's side of the agents: which have connected, their processes, and which are gone.
 
-    with Coordinator(run, place) as coordinator:         listens at the address in the meeting file
+    with Coordinator(run, place) as coordinator:    listens at the address in the meeting file
         coordinator.await_agents()
-        AgentLauncher(coordinator).start(unit, work)     on node 0 a child of this process, elsewhere an agent's
+        coordinator.start(unit, work)               on node 0 a child of this process, elsewhere an agent's
 
 If an agent dies, its processes notice and end themselves. Their connections are cut here too, so the death of a node
 is noticed at once. A dead agent never reconnects.
 """
 
 import itertools
+import os
 import secrets
 import socket
 import threading
@@ -21,18 +22,8 @@ from pathlib import Path
 from types import TracebackType
 
 from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.cluster.placement import PlacedUnit
 from scalerl.errors import Interrupted
-from scalerl.processes.agent_messages import (
-    MOST_MESSAGE_BYTES,
-    Called,
-    EndUnit,
-    Exited,
-    Hello,
-    Leave,
-    Started,
-    StartUnit,
-    ToAgent,
-)
 from scalerl.processes.authenticated import (
     call,
     give_up_soon,
@@ -42,8 +33,22 @@ from scalerl.processes.authenticated import (
     own_address,
     serve_callers,
 )
+from scalerl.processes.launch import BURIAL_LIMIT_S, Body, Launcher, LocalLauncher
 from scalerl.processes.meeting_file import MeetingPoint, write_ended, write_meeting
-from scalerl.processes.messages import from_bytes, to_bytes
+from scalerl.processes.messages import (
+    MOST_MESSAGE_BYTES,
+    Called,
+    EndUnit,
+    Exited,
+    Hello,
+    Leave,
+    Started,
+    StartUnit,
+    ToAgent,
+    from_bytes,
+    to_bytes,
+)
+from scalerl.weights.broadcast import Keepers
 from scalerl.weights.keeper import TakeShare, Took, WeightKeeper
 from scalerl.weights.node_memory import Share
 
@@ -53,19 +58,6 @@ LEAVE_LIMIT_S = 30.0
 """Time limit for an agent to end its processes and itself."""
 CALL_LIMIT_S = 300.0
 """Time limit for a started process to call: importing torch comes first."""
-
-
-@dataclass(kw_only=True)
-class RemoteUnit:
-    """A process on another node: its work and its state."""
-
-    work: bytes
-    """Work to send when the process calls."""
-    node: int
-    process_id: int = 0
-    connection: Connection | None = None
-    code: int | None = None
-    """Exit code; None while the process runs."""
 
 
 @dataclass(kw_only=True)
@@ -83,8 +75,49 @@ class AgentLine:
             self.connection.send_bytes(to_bytes(message))
 
 
-class Coordinator:
-    """Listens for agents and for the processes they have started."""
+class AgentBody(Body):
+    """A process that an agent starts; on a node without an agent it counts as dead."""
+
+    def __init__(self, coordinator: "Coordinator", ticket: str, node: int, work: bytes) -> None:
+        self._coordinator, self.ticket, self.node = coordinator, ticket, node
+        self.work = work
+        """Work to send when the process calls."""
+        self.process_id = 0
+        self.connection: Connection | None = None
+        self.code: int | None = None
+        """Exit code; None while the process runs."""
+
+    @property
+    def is_gone(self) -> bool:
+        """True if the process has ended, or its node has no agent."""
+        return self.code is not None or not self._coordinator.reaches(self.node)
+
+    def connect(self) -> Connection:
+        """Return the connection once the process has called; EOFError if the process ends first."""
+        self._coordinator.wait(lambda: self.connection is not None or self.is_gone, CALL_LIMIT_S)
+        if self.connection is None:
+            raise EOFError("the process ended before it connected")
+        return self.connection
+
+    def kill(self) -> None:
+        """Have the agent kill the process; if that fails, cut the connection, at which the process ends itself."""
+        if self.code is None:
+            self._coordinator.tell(self.node, EndUnit(ticket=self.ticket))
+            last_resort = threading.Timer(BURIAL_LIMIT_S, self._hang_up)
+            last_resort.daemon = True
+            last_resort.start()
+
+    def _hang_up(self) -> None:
+        if self.code is None and self.connection:
+            hang_up(self.connection)
+
+    def bury(self) -> int | None:
+        self._coordinator.wait(lambda: self.is_gone, BURIAL_LIMIT_S)
+        return self.code
+
+
+class Coordinator(Launcher, Keepers):
+    """Listens for agents and for the processes they have started, and starts the units of a run."""
 
     def __init__(self, run: Path, place: NodeOfRun, *, attempt: int = 1, listen: str = "") -> None:
         """Serve one attempt of the run in this folder. `listen` is the only address to listen on; "" means all."""
@@ -93,10 +126,11 @@ class Coordinator:
         self._key, self._socket = secrets.token_bytes(32), listen_on(listen)
         self._keeper = WeightKeeper(partial(call, key=self._key))
         self.memory, self._carries = self._keeper.memory, itertools.count(1)
+        self._local, self._tickets = LocalLauncher(), itertools.count(1)
         self._state = threading.Condition()
         """Lock for all fields below; notified of every change."""
         self._agents: dict[int, AgentLine] = {}
-        self._units: dict[str, RemoteUnit] = {}
+        self._units: dict[str, AgentBody] = {}
         self._took: dict[int, str] = {}
         """Faults of transfers that have ended, by number; empty if there was none."""
         self._is_over = False
@@ -135,7 +169,10 @@ class Coordinator:
     # --- nodes ------------------------------------------------------------------------------------------------------
 
     def await_agents(self) -> None:
-        """Wait for an agent on every node; Interrupted if one does not connect, or has died."""
+        """Wait for an agent on every node; Interrupted if one does not connect, or has died.
+
+        Processes of this node then talk to those of other nodes, not only to each other.
+        """
         with self._state:
             self._state.wait_for(lambda: len(self._agents) == self.place.nodes - 1, AGENTS_LIMIT_S)
             missing = [node for node in range(1, self.place.nodes) if not self.reaches(node)]
@@ -145,14 +182,14 @@ class Coordinator:
                 f"of {self.place.nodes} nodes, these have no connected agent: {names}; agents have "
                 f"{AGENTS_LIMIT_S:.0f} s to connect"
             )
+        if interface := self._interface():
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
 
     def reaches(self, node: int) -> bool:
-        """True if processes can be started on the node."""
         with self._state:
             return node == 0 or (node in self._agents and self._agents[node].is_there)
 
     def node_name(self, node: int) -> str:
-        """Name of the node, for people."""
         with self._state:
             return self._agents[node].hello.name if node in self._agents else self.place.name if node == 0 else ""
 
@@ -168,8 +205,7 @@ class Coordinator:
         with self._state:
             return next(agent.hello.host for agent in self._agents.values())
 
-    @property
-    def interface(self) -> str | None:
+    def _interface(self) -> str | None:
         """This node's network interface towards other nodes; None without an IPv4 address or without other nodes."""
         with self._state:
             connections = [agent.connection for agent in self._agents.values() if agent.is_there]
@@ -177,56 +213,39 @@ class Coordinator:
 
     # --- processes --------------------------------------------------------------------------------------------------
 
-    def start(self, ticket: str, node: int, devices: tuple[int, ...], work: bytes) -> RemoteUnit:
-        """Have an agent start a process; on a node without an agent the process counts as dead."""
-        unit = RemoteUnit(work=work, node=node)
+    def start(self, unit: PlacedUnit, work: bytes) -> Body:
+        """Start a process on the unit's node; if the node has no agent, the process is dead from the start."""
+        if unit.node == 0:
+            return self._local.start(unit, work)
+        body = AgentBody(self, f"{unit.name} ({next(self._tickets)})", unit.node, work)
         with self._state:
-            assert ticket not in self._units, ticket
-            self._units[ticket] = unit
+            self._units[body.ticket] = body
+        self.tell(unit.node, StartUnit(ticket=body.ticket, devices=unit.devices))
+        return body
+
+    def tell(self, node: int, order: ToAgent) -> None:
+        """Send an order to the agent of a node, if there is one."""
+        with self._state:
             agent = self._agents.get(node)
         if agent:
-            agent.say(StartUnit(ticket=ticket, devices=devices))
-        return unit
+            agent.say(order)
 
-    def end(self, ticket: str) -> None:
-        """Have an agent kill a process and all that it has started."""
-        with self._state:
-            unit = self._units[ticket]
-            agent = self._agents.get(unit.node)
-        if agent and unit.code is None:
-            agent.say(EndUnit(ticket=ticket))
-
-    def connection(self, unit: RemoteUnit) -> Connection:
-        """Return the connection to a process once it has called; EOFError if the process ends first."""
-        self._wait(lambda: unit.connection is not None or self._is_gone(unit), CALL_LIMIT_S)
-        if unit.connection is None:
-            raise EOFError("the process ended before it connected")
-        return unit.connection
-
-    def code(self, unit: RemoteUnit, limit_s: float) -> int | None:
-        """Return a process's exit code; None if its node is gone, or the process does not end within the limit."""
-        self._wait(lambda: self._is_gone(unit), limit_s)
-        return unit.code
-
-    def _wait(self, is_so: Callable[[], bool], limit_s: float) -> None:
+    def wait(self, is_so: Callable[[], bool], limit_s: float) -> None:
+        """Wait until `is_so()`, which is asked again whenever something has changed."""
         with self._state:
             self._state.wait_for(is_so, limit_s)
-
-    def _is_gone(self, unit: RemoteUnit) -> bool:
-        return unit.code is not None or not self.reaches(unit.node)
 
     # --- weights ----------------------------------------------------------------------------------------------------
 
     def carry(self, share: Share, giver: int, taker: int) -> None:
-        """Wait until a node's keeper has a share from another's; OSError with the reason if it cannot."""
         number, hello = next(self._carries), self._agents[giver or taker].hello
         host, port = (hello.address, hello.port) if giver else (hello.host, self._socket.getsockname()[1])
         order = TakeShare(number=number, host=host, port=port, share=share)
         if taker == 0:
             self._note(self._keeper.take(order))
         else:
-            self._agents[taker].say(order)
-            self._wait(lambda: number in self._took or not self.reaches(taker), order.limit_s)
+            self.tell(taker, order)
+            self.wait(lambda: number in self._took or not self.reaches(taker), order.limit_s)
         if number not in self._took:
             raise TimeoutError(f"no answer within {order.limit_s:.0f} s")
         if fault := self._took.pop(number):

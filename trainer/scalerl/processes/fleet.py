@@ -44,7 +44,7 @@ class Fleet:
 
     def node_name(self, number: int) -> str:
         """Name of the node of process `number`, for people."""
-        return self._launcher.node_name(self._units[number])
+        return self._launcher.node_name(self._units[number].node)
 
     @property
     def process_ids(self) -> list[int]:
@@ -95,7 +95,7 @@ class Fleet:
         self.deaths[number] += 1
         if self.deaths[number] > MOST_RESTARTS:
             return False, f"Not restarting: all {MOST_RESTARTS} restarts are used"
-        if not self._launcher.reaches(self._units[number]):
+        if not self._launcher.reaches(self._units[number].node):
             return False, "Not restarting: its node is gone"
         self._lines[number].kill()
         self._lines[number].close()

@@ -31,7 +31,6 @@ LOOK_AT_ENGINE_EVERY_S = 1.0
 """Interval at which an idle generator checks that its engine is alive."""
 BEAT_S = 5.0
 """Interval within which a working generator sends a message, if its decode steps are shorter."""
-NO_WORK = StepWork(sequences=0, prefill_tokens=0, prefill_context_tokens=0, context_tokens=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +57,7 @@ class GeneratorProcess:
         self.sheet = TimeSheet()
         self.paused = True
         self.publication = 0
-        self._done = NO_WORK
+        self._done = StepWork()
         self._said = time.monotonic()
 
     def work(self) -> None:
@@ -78,12 +77,7 @@ class GeneratorProcess:
 
     def _step(self) -> None:
         finished, work = self.generator.step()
-        self._done = StepWork(
-            sequences=self._done.sequences + work.sequences,
-            prefill_tokens=self._done.prefill_tokens + work.prefill_tokens,
-            prefill_context_tokens=self._done.prefill_context_tokens + work.prefill_context_tokens,
-            context_tokens=self._done.context_tokens + work.context_tokens,
-        )
+        self._done += work
         if finished or time.monotonic() - self._said > BEAT_S:
             self._report(finished)
 
@@ -133,7 +127,7 @@ class GeneratorProcess:
             seconds=self.sheet.seconds(),
             doing="decode" if generator.busy else "wait_prompts",
         )
-        self._done = NO_WORK
+        self._done = StepWork()
         self._answer(report)
 
     def _answer(self, answer: Reply) -> None:

@@ -33,10 +33,8 @@ BURIAL_LIMIT_S = 5.0
 class Body(Protocol):
     """A started process, here or elsewhere."""
 
-    @property
-    def process_id(self) -> int:
-        """Process id on its own machine; 0 while unknown."""
-        ...
+    process_id: int
+    """Process id on its own machine; 0 while unknown."""
 
     def connect(self) -> Connection:
         """Return the connection once there is one; EOFError if the process ends first."""
@@ -57,16 +55,16 @@ class Launcher(Protocol):
         """Start a process that executes `work`, a pickled Work, and sees only the unit's devices."""
         ...
 
-    def reaches(self, unit: PlacedUnit) -> bool:
-        """True if a process can be started on the unit's node."""
+    def reaches(self, node: int) -> bool:
+        """True if a process can be started on the node."""
         ...
 
-    def node_name(self, unit: PlacedUnit) -> str:
-        """Name of the unit's node, for people."""
+    def node_name(self, node: int) -> str:
+        """Name of the node, for people."""
         ...
 
 
-class LocalLauncher:
+class LocalLauncher(Launcher):
     """Starts units on this machine, each with a pipe; treats all units as being on this node."""
 
     def start(self, unit: PlacedUnit, work: bytes) -> "LocalBody":
@@ -79,27 +77,20 @@ class LocalLauncher:
         theirs.close()
         return LocalBody(process, ours)
 
-    def reaches(self, unit: PlacedUnit) -> bool:
-        """True for every unit."""
+    def reaches(self, node: int) -> bool:
         return True
 
-    def node_name(self, unit: PlacedUnit) -> str:
-        """Name of this machine."""
+    def node_name(self, node: int) -> str:
         return socket.gethostname()
 
 
-class LocalBody:
+class LocalBody(Body):
     """A child of this process."""
 
     def __init__(self, process: BaseProcess, connection: Connection) -> None:
-        self._process, self._connection = process, connection
+        self._process, self._connection, self.process_id = process, connection, process.pid or 0
         self._is_buried = False
         self._lock = threading.Lock()
-
-    @property
-    def process_id(self) -> int:
-        """Process id of the child."""
-        return self._process.pid or 0
 
     def connect(self) -> Connection:
         """Return the connection, which is made before the process."""

@@ -9,11 +9,11 @@ agents away: {"allocation": "17.0", "ended": true}.
 """
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scalerl.durable import write_atomically
 from scalerl.errors import Internal
 
 MEETING_FILE = "meeting.json"
@@ -38,12 +38,12 @@ class MeetingIsOver(Internal):
 def write_meeting(folder: Path, allocation: str, point: MeetingPoint) -> None:
     """Write the address of this attempt's coordinator."""
     where = {"hosts": point.hosts, "port": point.port, "key": point.key.hex()}
-    _replace(folder / MEETING_FILE, {"allocation": allocation, "attempt": point.attempt, **where})
+    _write(folder, {"allocation": allocation, "attempt": point.attempt, **where})
 
 
 def write_ended(folder: Path, allocation: str) -> None:
     """Mark this attempt as over."""
-    _replace(folder / MEETING_FILE, {"allocation": allocation, "ended": True})
+    _write(folder, {"allocation": allocation, "ended": True})
 
 
 def read_meeting(folder: Path, allocation: str) -> MeetingPoint | None:
@@ -61,13 +61,5 @@ def read_meeting(folder: Path, allocation: str) -> MeetingPoint | None:
         return None  # from an earlier attempt or a power cut: this attempt's coordinator writes another
 
 
-def _replace(path: Path, content: dict[str, Any]) -> None:
-    """Replace the file atomically; nobody else can ever read it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.unlink(missing_ok=True)
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(json.dumps(content).encode())
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+def _write(folder: Path, content: dict[str, Any]) -> None:
+    write_atomically(folder / MEETING_FILE, json.dumps(content).encode(), mode=0o600)

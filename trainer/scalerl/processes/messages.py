@@ -1,12 +1,16 @@
-"""Messages between the coordinator and the process of a unit: pickled, in order, none lost.
+"""Messages between the coordinator, the processes of units and the agents of nodes: pickled, in order, none lost.
 
 to a generator          NewRequests, NewWeights, Pause, Resume, HandOver, TakeOver
 from a generator        Report, Refused, Paused, GeneratorState
-to a trainer rank       Step, Publish, AwaitEvaluator, Pause, Resume, HandOver, TakeOver, WriteKept
+to a trainer rank       Step, Publish, Book, HandOver, TakeOver, WriteKept
 from a trainer rank     Obeyed, once at the start and once per order; CannotTrain instead if it ends the run
 to the evaluator        Measure, once the last has been answered
 from the evaluator      Paused, then for each order signs of life, Measuring, and one of MeasuredWeights, Refused and
                         CannotMeasure
+from an agent           Hello, Started, Exited, Took
+to an agent             StartUnit, EndUnit, TakeShare, Leave
+from what it starts     Called, which is answered with the work
+from a keeper           Share, which is answered with its bytes
 """
 
 import pickle
@@ -21,7 +25,10 @@ from scalerl.durable import Part
 from scalerl.generator.request import Finished, Request, StepWork
 from scalerl.learner.learner import Diverged, Update
 from scalerl.model.device import Rejected
+from scalerl.processes.time_sheet import Pastime
 from scalerl.rollout import Group
+from scalerl.weights.keeper import TakeShare, Took
+from scalerl.weights.node_memory import Share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,8 +134,11 @@ class Publish:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AwaitEvaluator:
-    """Notice that training waits for the evaluator until the next order."""
+class Book:
+    """Order to a trainer rank to book its time, until the next order, as `Book(activity="wait_evaluator")`."""
+
+    activity: Pastime
+    """`off` while the clock stands still."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,20 +213,78 @@ class CannotMeasure:
     reason: str
 
 
-Order = (
-    NewRequests
-    | NewWeights
-    | Pause
-    | Resume
-    | HandOver
-    | TakeOver
-    | Step
-    | Publish
-    | AwaitEvaluator
-    | Measure
-    | WriteKept
-)
+@dataclass(frozen=True, kw_only=True)
+class Hello:
+    """First message of an agent: `Hello(node=1, name="n2", devices=8, host="10.0.0.11", process_id=4711)`."""
+
+    node: int
+    """Number of the node, from 1; the coordinator is on node 0."""
+    name: str
+    """Name of the node, for people."""
+    devices: int
+    """Number of GPUs available to the agent; 0 if processes compute on the CPU."""
+    host: str
+    """Host under which the agent found the coordinator."""
+    process_id: int
+    address: str
+    port: int
+    """Address and port on which other keepers reach the agent's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartUnit:
+    """Order to start a process: `StartUnit(ticket="generator 3 (1)", devices=(6, 7))`."""
+
+    ticket: str
+    """Unique name of the process, never used twice."""
+    devices: tuple[int, ...]
+    """GPUs of the node, from 0; the process sees no others."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndUnit:
+    """Order to kill a process and all that it has started."""
+
+    ticket: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leave:
+    """Order to end all started processes and then the agent: the attempt is over."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """Report that the process is running."""
+
+    ticket: str
+    process_id: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exited:
+    """Report that the process and all that it had started are gone."""
+
+    ticket: str
+    code: int
+    """Exit code; negative for a signal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Called:
+    """First message of a process."""
+
+    ticket: str
+
+
+Order = NewRequests | NewWeights | Pause | Resume | HandOver | TakeOver | Step | Publish | Book | Measure | WriteKept
 Reply = Report | Refused | Paused | GeneratorState | Obeyed | CannotTrain | Measuring | MeasuredWeights | CannotMeasure
+
+ToAgent = StartUnit | EndUnit | TakeShare | Leave
+FromAgent = Started | Exited | Took
+FirstWord = Hello | Called | Share
+MOST_MESSAGE_BYTES = 1 << 16
+"""Size limit of messages from and to agents; the work of a process has no such limit."""
 
 
 def to_bytes(message: object) -> bytes:

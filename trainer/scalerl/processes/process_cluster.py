@@ -29,7 +29,6 @@ from scalerl.processes.line import Death
 from scalerl.processes.messages import GeneratorState, HandOver, NewWeights, Pause, Paused, Refused, Report, TakeOver
 from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.processes.remote_learner import LOOK_S, RemoteLearner
-from scalerl.processes.units import trainer_states
 from scalerl.prompts.mixed_pool import AnyPool
 from scalerl.recipe import ResolvedRecipe, Wall
 from scalerl.rollout import Group
@@ -73,8 +72,8 @@ class WallCluster(Cluster):
         self.accounts = Accounts(
             len(generators), self.ranks.accounts if self.ranks else (), has_evaluator=unit is not None
         )
-        self._trainers = [(unit, launcher.node_name(unit)) for unit in units if unit.role == "trainer"]
-        """Trainer units with the names of their nodes."""
+        self._trainers = [(unit.name, launcher.node_name(unit.node)) for unit in units if unit.role == "trainer"]
+        """Names of the trainer units, and of their nodes."""
         self.evaluator: RemoteEvaluator | None = None
         """The process that measures, unless this process does."""
         if unit is not None:
@@ -193,10 +192,10 @@ class WallCluster(Cluster):
             return
         before = self.accounts.sheet.switch("wait_evaluator")
         if self.ranks:
-            self.ranks.await_evaluator()
+            self.ranks.book("wait_evaluator")
         self._until(is_so, waiting="wait_evaluator")
         if self.ranks:
-            self.ranks.resume()
+            self.ranks.book("wait_rollouts")
         self.accounts.sheet.switch(before)
 
     def _note(self, number: int, report: Report) -> None:
@@ -273,11 +272,13 @@ class WallCluster(Cluster):
         generators = self.generators.units()
         if not self._is_running:
             generators = [replace(unit, doing="paused") if unit.doing else unit for unit in generators]
-        is_there = self.ranks is None or self.ranks.is_there
         doing = self.accounts.sheet.activity
         if self.ranks and doing == "coordinate":
             doing = "wait_rollouts"
-        trainers = trainer_states(self._trainers, doing if is_there else None)
+        state, doing = "at work", "paused" if doing == "off" else doing
+        if self.ranks and not self.ranks.is_there:
+            state, doing = "starting", ""
+        trainers = [UnitState(unit=name, node=node, state=state, doing=doing) for name, node in self._trainers]
         return *trainers, *([self.evaluator.unit_state()] if self.evaluator else []), *generators
 
     def idle_shares(self) -> tuple[float, float]:
@@ -299,7 +300,7 @@ class WallCluster(Cluster):
         self._is_running = True
         self.accounts.sheet.switch("coordinate")  # first, or a generator could be ahead of the clock
         if self.ranks:
-            self.ranks.resume()
+            self.ranks.book("wait_rollouts")
         for number in self.generators.at_work:
             self.generators.wake(number)
 
@@ -327,7 +328,7 @@ class WallCluster(Cluster):
                 self.fleet.send(number, Pause())
         self._until(lambda: not any(record.is_awake for record in self.records))
         if self.ranks:
-            self.ranks.pause()
+            self.ranks.book("off")
         self.accounts.sheet.switch("off")
         yield
         self.start()

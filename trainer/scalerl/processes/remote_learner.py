@@ -15,7 +15,7 @@ from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsa
 
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.durable import Part
-from scalerl.learner.learner import Update, go_on
+from scalerl.learner.learner import Learner, Update, go_on
 from scalerl.learner.ranks import RankDied
 from scalerl.model.build import new_policy
 from scalerl.model.size import ModelSize
@@ -23,20 +23,18 @@ from scalerl.processes.fleet import Fleet
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death
 from scalerl.processes.messages import (
-    AwaitEvaluator,
+    Book,
     CannotTrain,
     HandOver,
     Obeyed,
     Order,
-    Pause,
     Publish,
     Reply,
-    Resume,
     Step,
     TakeOver,
     WriteKept,
 )
-from scalerl.processes.time_sheet import ReportedAccount
+from scalerl.processes.time_sheet import Pastime, ReportedAccount
 from scalerl.processes.trainer_process import TrainerWork
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group
@@ -51,7 +49,7 @@ CAUSE_S = 2.0
 """Time to find the cause when ranks die: one rank's death takes the others with it."""
 
 
-class RemoteLearner:
+class RemoteLearner(Learner):
     """The ranks of a learner, started on construction; every order waits until all have obeyed."""
 
     def __init__(
@@ -128,24 +126,15 @@ class RemoteLearner:
         return self.store.fetch(*self._published)
 
     def save_model(self, folder: Path) -> None:
-        """Write the policy's weights in Hugging Face's format."""
         policy = new_policy(self.recipe)
         if policy.has_adapter:
             policy.load_weights(self.start)
         policy.import_weights(self.weights())
         policy.save_weights(folder)
 
-    def pause(self) -> None:
-        """Stop counting the time of the ranks."""
-        self._order(Pause())
-
-    def resume(self) -> None:
-        """Count the time of the ranks again."""
-        self._order(Resume())
-
-    def await_evaluator(self) -> None:
-        """Book the ranks as waiting for the evaluator until `resume`."""
-        self._order(AwaitEvaluator())
+    def book(self, activity: Pastime) -> None:
+        """Book the time of the ranks on this activity until the next order."""
+        self._order(Book(activity=activity))
 
     def refuse_dead(self) -> None:
         """RankDied if a rank that owes nothing has died."""

@@ -10,10 +10,9 @@ import sys
 import threading
 from multiprocessing import current_process
 
-from scalerl.processes.agent_messages import Called
 from scalerl.processes.authenticated import call
 from scalerl.processes.launch import begin, end_group
-from scalerl.processes.messages import to_bytes
+from scalerl.processes.messages import Called, to_bytes
 
 
 def do_work() -> None:

@@ -16,15 +16,13 @@ from scalerl.learner.learner import Diverged, Learner
 from scalerl.learner.ranks import LIMIT, Ranks, join
 from scalerl.model.device import Rejected
 from scalerl.processes.messages import (
-    AwaitEvaluator,
+    Book,
     CannotTrain,
     HandOver,
     Obeyed,
     Order,
-    Pause,
     Publish,
     Reply,
-    Resume,
     Step,
     TakeOver,
     WriteKept,
@@ -101,12 +99,8 @@ class TrainerProcess:
                 assert store is not None, "only a run with an evaluator publishes weights to measure"
                 self.learner.publish(store, order.publication)
                 self.sheet.switch(before)
-            case Pause():
-                self.sheet.switch("off")
-            case Resume():
-                self.sheet.switch("wait_rollouts")
-            case AwaitEvaluator():
-                self.sheet.switch("wait_evaluator")
+            case Book():
+                self.sheet.switch(order.activity)
             case HandOver():
                 state = self.learner.state_dict()
                 return self._obeyed(state=state if self.ranks.is_first else None)

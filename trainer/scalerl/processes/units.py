@@ -5,9 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from scalerl.cluster.placement import PlacedUnit, place_run
-from scalerl.cluster.unit_state import UnitState
 from scalerl.model.device import Rejected, device_of
-from scalerl.processes.time_sheet import Pastime
 from scalerl.recipe import ResolvedRecipe
 
 
@@ -28,17 +26,3 @@ def local_units(recipe: ResolvedRecipe) -> tuple[PlacedUnit, ...]:
     if 0 < gpus < ranks:
         raise Rejected(f"learner.ranks: {ranks} ranks need a GPU each, and this machine has {gpus}; use fewer ranks")
     return tuple(PlacedUnit(role="trainer", index=rank, node=0, devices=(rank,)) for rank in range(ranks))
-
-
-def trainer_states(trainers: Sequence[tuple[PlacedUnit, str]], doing: Pastime | None) -> list[UnitState]:
-    """States of trainers with the names of their nodes, all doing the same; `doing` is None while they start."""
-    return [
-        UnitState(
-            unit=unit.name,
-            node=node,
-            state="starting" if doing is None else "at work",
-            doing="paused" if doing == "off" else doing or "",
-            deaths=0,
-        )
-        for unit, node in trainers
-    ]

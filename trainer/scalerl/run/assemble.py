@@ -27,20 +27,14 @@ from scalerl.memory.forecast import PromptLengths, evaluation_rows
 from scalerl.memory.shape import shape_of
 from scalerl.model.build import new_policy
 from scalerl.model.policy import frozen_copy
-from scalerl.processes import (
-    LOCAL,
-    AgentLauncher,
-    Coordinator,
-    EvaluatorWork,
-    GeneratorWork,
-    LocalLauncher,
-    RemoteLearner,
-    TrainerWork,
-    WallCluster,
-    local_units,
-    units_of,
-)
-from scalerl.processes.launch import Launcher
+from scalerl.processes.coordinator import Coordinator
+from scalerl.processes.evaluator_process import EvaluatorWork
+from scalerl.processes.generator_process import GeneratorWork
+from scalerl.processes.launch import Launcher, LocalLauncher
+from scalerl.processes.process_cluster import WallCluster
+from scalerl.processes.remote_learner import RemoteLearner
+from scalerl.processes.trainer_process import LOCAL, TrainerWork
+from scalerl.processes.units import local_units, units_of
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.models import model_sha256
@@ -106,7 +100,7 @@ def _processes(recipe: ResolvedRecipe, weights: Weights, coordinator: Coordinato
         ranks=[unit.node for unit in units if unit.role == "trainer"],
         readers=[unit.node for unit in units if unit.role == "generator"],
     )
-    return _Processes(launcher=AgentLauncher(coordinator), units=units, store=store, host=coordinator.host)
+    return _Processes(launcher=coordinator, units=units, store=store, host=coordinator.host)
 
 
 def assemble(

@@ -22,8 +22,8 @@ import torch
 from scalerl.cluster.cluster import TrainedStep
 from scalerl.errors import Cancelled
 from scalerl.model.device import deterministic_on_cpu, device_of, device_text
-from scalerl.processes import WallCluster
 from scalerl.processes.coordinator import Coordinator
+from scalerl.processes.process_cluster import WallCluster
 from scalerl.prompts.pool import AllRetired
 from scalerl.rollout import Group
 from scalerl.run.assemble import assemble
@@ -46,7 +46,7 @@ MOST_EVENTS = 5
 """Number of events kept in the status; the log has all of them."""
 
 
-class Run:
+class Run(Listener):
     """The trainer's parts, built for one recipe and seed and restored to the last checkpoint."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Run:
             self.recipe,
             self.seed,
             warm_starts,
-            _OfWarmStart(self),
+            self,
             coordinator=coordinator,
             evaluations=folder.evaluations,
         )
@@ -372,24 +372,12 @@ class Run:
         if lines:
             write_atomically(self.folder.left_out, "".join(f"{line}\n" for line in lines).encode())
 
+    def at_step(self, step: int, text: str) -> None:
+        self.status.beat(warm_start_step=step, message=text)
+        self._stop_if_asked()
+
     def warn(self, fault: str) -> None:
         """Report a fault, such as a damaged file, here and in the status of this attempt."""
         print(f"warning: {fault}", flush=True)
         self.faults += (fault,)
         self.status.beat(every=0.0, warnings=self.faults)
-
-
-class _OfWarmStart(Listener):
-    """Passes a warm start's messages to the run's status, and the run's stop request to the warm start."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-
-    def at_step(self, step: int, text: str) -> None:
-        """Raises Cancelled if the run was asked to stop."""
-        self.run.status.beat(warm_start_step=step, message=text)
-        if self.run.stop_asked.is_set():
-            raise Cancelled("asked to stop")
-
-    def warn(self, fault: str) -> None:
-        self.run.warn(fault)

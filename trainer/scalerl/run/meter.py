@@ -15,7 +15,7 @@ from scalerl.memory.shape import shape_of
 from scalerl.model.build import empty_policy, new_policy, precision_of
 from scalerl.model.device import deterministic_on_cpu, device_of
 from scalerl.model.policy import frozen_copy
-from scalerl.processes import Meter
+from scalerl.processes.evaluator_process import Meter
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks import all_tasks
 from scalerl.tokens import make_tokenizer

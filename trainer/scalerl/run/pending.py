@@ -12,8 +12,8 @@ from typing import Any
 
 from scalerl.cluster.probe import refuse_to_disagree
 from scalerl.errors import Interrupted
-from scalerl.processes import WallCluster
 from scalerl.processes.messages import Measure, MeasuredWeights, Refused
+from scalerl.processes.process_cluster import WallCluster
 from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.run.checkpoint import damaged
 from scalerl.run.metrics import Progress

@@ -108,11 +108,6 @@ def no_reader(path: Path, settings: ProgramOwnLog) -> Sequence[Mapping[str, Any]
     raise ValueError(f"{path}: only runs of `platform sweep` read a program's own log")
 
 
-def logged_rows(folder: RunFolder) -> Iterator[dict[str, Any]]:
-    """The evaluations that a program has logged so far, as rows of the run log."""
-    return read_rows(folder.metrics, kind="eval")
-
-
 class ProgramLog:
     """The progress in a run log that another process writes, read again when it has changed."""
 
@@ -133,7 +128,7 @@ class ProgramLog:
             found = self._folder.metrics.stat()
             if (found.st_size, found.st_mtime_ns) != self._stamp:
                 self._stamp = found.st_size, found.st_mtime_ns
-                newest = deque(logged_rows(self._folder), maxlen=1)
+                newest = deque(read_rows(self._folder.metrics, kind="eval"), maxlen=1)
                 self._last = newest[0] if newest else {}
 
     @property
@@ -189,7 +184,7 @@ class TranslatedLog(ProgramLog):
             self.problem = str(error)
             return
         if rows:
-            before = next(read_rows(self._folder.metrics, kind="eval"), None) if self._folder.metrics.exists() else None
+            before = next(read_rows(self._folder.metrics, kind="eval"), None)
             if before and before["step"] < rows[0]["step"]:
                 raise ProgramFailed(
                     f"{self._source} began at step {before['step']} and now begins at step {rows[0]['step']}, so its "

@@ -53,66 +53,44 @@ def remove_leftovers(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+class Inside:
+    """A path inside a run folder, as an attribute of the folder."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, folder: "RunFolder", kind: type) -> Path:
+        return folder.path / self.name
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """Paths and small files of one run."""
 
     path: Path
 
-    @property
-    def metrics(self) -> Path:
-        """The run log."""
-        return self.path / LOG_FILE
-
-    @property
-    def rollouts(self) -> Path:
-        """Sample rollouts of each evaluation, for people to read: `scalerl.run.rollout_rows`."""
-        return self.path / "rollouts.jsonl"
-
-    @property
-    def checkpoint(self) -> Path:
-        """Folder of everything that decides the run's future: `scalerl.run.checkpoint`."""
-        return self.path / "checkpoint"
-
-    @property
-    def old_checkpoint(self) -> Path:
-        """Pickled checkpoint of commit 5b233c1 and before; a run that has only this one cannot resume."""
-        return self.path / "checkpoint.pt"
-
-    @property
-    def model(self) -> Path:
-        """The policy in Hugging Face format."""
-        return self.path / "model"
-
-    @property
-    def left_out(self) -> Path:
-        """List of task-file rows that the run does not use; missing if it uses all."""
-        return self.path / "left_out.jsonl"
-
-    @property
-    def lock(self) -> Path:
-        """Lock held while a process trains the run."""
-        return self.path / "lock"
-
-    @property
-    def own(self) -> Path:
-        """Copies of the files of the user's own functions, from which the run trains."""
-        return self.path / "own"
-
-    @property
-    def weights(self) -> Path:
-        """Weights in transit to other nodes, while a run over several nodes trains."""
-        return self.path / "weights"
-
-    @property
-    def evaluations(self) -> Path:
-        """Weights waiting for the evaluator, while a run that has one trains."""
-        return self.path / "evaluations"
-
-    @property
-    def work(self) -> Path:
-        """Folder for the files of a program of the user's own, such as its checkpoints."""
-        return self.path / "work"
+    metrics = Inside(LOG_FILE)
+    """The run log."""
+    rollouts = Inside("rollouts.jsonl")
+    """Sample rollouts of each evaluation, for people to read: `scalerl.run.rollout_rows`."""
+    checkpoint = Inside("checkpoint")
+    """Folder of everything that decides the run's future: `scalerl.run.checkpoint`."""
+    old_checkpoint = Inside("checkpoint.pt")
+    """Pickled checkpoint of commit 5b233c1 and before; a run that has only this one cannot resume."""
+    model = Inside("model")
+    """The policy in Hugging Face format."""
+    left_out = Inside("left_out.jsonl")
+    """List of task-file rows that the run does not use; missing if it uses all."""
+    lock = Inside("lock")
+    """Lock held while a process trains the run."""
+    own = Inside("own")
+    """Copies of the files of the user's own functions, from which the run trains."""
+    weights = Inside("weights")
+    """Weights in transit to other nodes, while a run over several nodes trains."""
+    evaluations = Inside("evaluations")
+    """Weights waiting for the evaluator, while a run that has one trains."""
+    work = Inside("work")
+    """Folder for the files of a program of the user's own, such as its checkpoints."""
 
     def log(self, attempt: int, *, node: int = 0) -> Path:
         """Output of attempt `attempt` on one node; the first node's log holds all that the run itself prints."""

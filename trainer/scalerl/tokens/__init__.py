@@ -21,40 +21,20 @@ from scalerl.tokens.symbols import SymbolTokenizer
 class Tokenizer(Protocol):
     """Text to tokens and back. `decode` omits padding and ends of sequence, but keeps `</think>`."""
 
-    @property
-    def size(self) -> int:
-        """Number of embedding rows; every id is below it."""
-        ...
-
-    @property
-    def pad_id(self) -> int:
-        """Id that pads rows; never sampled on purpose."""
-        ...
-
-    @property
-    def eos_ids(self) -> tuple[int, ...]:
-        """Ids that end a sequence; demonstrations end with the first."""
-        ...
-
-    @property
-    def end_think(self) -> tuple[int, ...]:
-        """`</think>` as demonstrations and interruptions write it; a model may use other tokens for it."""
-        ...
-
-    @property
-    def doubts(self) -> tuple[str, ...]:
-        """Oddities of the chat template, as sentences."""
-        ...
-
-    @property
-    def reader(self) -> Reader:
-        """Reader of responses: their text, and the end of thinking in it."""
-        ...
-
-    @property
-    def interruption(self) -> str:
-        """Text forced when thinking is cut short, unless the recipe has its own; ends in `</think>`."""
-        ...
+    size: int
+    """Number of embedding rows; every id is below it."""
+    pad_id: int
+    """Id that pads rows; never sampled on purpose."""
+    eos_ids: tuple[int, ...]
+    """Ids that end a sequence; demonstrations end with the first."""
+    end_think: tuple[int, ...]
+    """`</think>` as demonstrations and interruptions write it; a model may use other tokens for it."""
+    doubts: tuple[str, ...]
+    """Oddities of the chat template, as sentences."""
+    reader: Reader
+    """Reader of responses: their text, and the end of thinking in it."""
+    interruption: str
+    """Text forced when thinking is cut short, unless the recipe has its own; ends in `</think>`."""
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Token ids of `text`, with `<think>` and `</think>` as separate tokens; raises ValueError for unknown text."""

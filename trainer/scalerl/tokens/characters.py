@@ -33,9 +33,9 @@ class CharacterTokenizer:
 
     size = SIZE
     pad_id = 0
-    eos_ids = (1,)
-    end_think = (3,)
-    doubts = ()
+    eos_ids: tuple[int, ...] = (1,)
+    end_think: tuple[int, ...] = (3,)
+    doubts: tuple[str, ...] = ()
     interruption = PHRASE
 
     def __init__(self, *, thinks: bool = True) -> None:

@@ -28,9 +28,9 @@ class SymbolTokenizer:
 
     size = VOCABULARY_SIZE
     pad_id = PAD_ID
-    eos_ids = (EOS_ID,)
-    end_think = (END_THINK_ID,)
-    doubts = ()
+    eos_ids: tuple[int, ...] = (EOS_ID,)
+    end_think: tuple[int, ...] = (END_THINK_ID,)
+    doubts: tuple[str, ...] = ()
     interruption = END_THINK
 
     def __init__(self, *, thinks: bool = True) -> None:

@@ -33,10 +33,8 @@ LAST_BROADCAST_LIMIT_S = 5.0
 class Keepers(Protocol):
     """The keepers of all nodes, as the first node's process sees them."""
 
-    @property
-    def memory(self) -> NodeMemory:
-        """Memory of the first node."""
-        ...
+    memory: NodeMemory
+    """Memory of the first node."""
 
     def reaches(self, node: int) -> bool:
         """True if the node has a keeper."""

@@ -3,14 +3,45 @@
 The names hide each family's layout, so learner and generator may use different kinds of policy.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
+from safetensors import safe_open
 from torch import Tensor
 
 Weights = Mapping[str, Tensor]
 """`{"model.embed_tokens.weight": tensor, ...}`, on any device; shared tensors appear once, as in the file."""
 MOST_TENSORS_NAMED = 5
 """Most tensors named in an error message."""
+
+
+class FileWeights(Mapping[str, Tensor]):
+    """Weights of a model's folder, read one by one and not kept; whoever made or first loaded it has checked it.
+
+    A file is opened for each tensor: if left open, everything read from it would count as this process's memory.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.files: dict[str, Path] = {}
+        index = folder / "model.safetensors.index.json"
+        if index.exists():
+            named = json.loads(index.read_text())["weight_map"]
+            self.files = {name: folder / file for name, file in named.items()}
+            return
+        for path in sorted(folder.glob("*.safetensors")):
+            with safe_open(path, framework="pt") as file:
+                self.files |= dict.fromkeys(file.keys(), path)
+
+    def __getitem__(self, name: str) -> Tensor:
+        with safe_open(self.files[name], framework="pt") as file:
+            return file.get_tensor(name).clone()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
 
 
 def refuse_unlike(own: Weights, given: Weights, where: str = "these weights") -> None:

@@ -7,6 +7,7 @@
 Each transfer has a connection and a thread of its own, so a node that hangs holds up nobody else.
 """
 
+import os
 import socket
 import struct
 from collections.abc import Callable
@@ -56,14 +57,14 @@ class WeightKeeper:
     def give(self, connection: Connection, share: Share) -> None:
         """Send the share that a caller has asked for; OSError if that fails."""
         with connection:
-            _limit_waits(connection)
+            limit_waits(connection, STALL_LIMIT_S)
             self.memory.give(connection, share)
 
     def take(self, order: TakeShare) -> Took:
         """Take a share from another keeper, and say how that went."""
         try:
             with self._call(order.host, order.port) as connection:
-                _limit_waits(connection)
+                limit_waits(connection, STALL_LIMIT_S)
                 connection.send(order.share)
                 self.memory.take(connection, order.share)
         except BlockingIOError:
@@ -75,9 +76,8 @@ class WeightKeeper:
         return Took(number=order.number, fault=fault)
 
 
-def _limit_waits(connection: Connection) -> None:
-    """Let each read and each write raise BlockingIOError after its limit."""
-    with socket.socket(fileno=connection.fileno()) as shared:
+def limit_waits(connection: Connection, limit_s: int) -> None:
+    """Let each read and each write raise BlockingIOError after so long; 0 means no limit."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as ours:
         for way in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-            shared.setsockopt(socket.SOL_SOCKET, way, struct.pack("ll", STALL_LIMIT_S, 0))
-        shared.detach()
+            ours.setsockopt(socket.SOL_SOCKET, way, struct.pack("ll", limit_s, 0))

@@ -6,7 +6,6 @@ forges weights between a learner and its generators.
 
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -15,21 +14,9 @@ from scalerl.weights.hugging_face import Weights, refuse_unlike, refuse_unusable
 from scalerl.weights.store import UnusablePublication
 
 
-@dataclass(frozen=True, kw_only=True)
-class TensorForm:
-    """Type and shape of a tensor: `TensorForm(dtype=torch.bfloat16, shape=(128, 64))`."""
-
-    dtype: torch.dtype
-    shape: tuple[int, ...]
-
-
-Forms = Mapping[str, TensorForm]
-"""Forms of all tensors of a model, by name."""
-
-
-def forms_of(weights: Weights) -> dict[str, TensorForm]:
-    """Forms that every publication of these weights must have."""
-    return {name: TensorForm(dtype=tensor.dtype, shape=tuple(tensor.shape)) for name, tensor in weights.items()}
+def forms_of(weights: Weights) -> dict[str, Tensor]:
+    """Tensors without memory, which have the type and shape that every publication of these weights must have."""
+    return {name: torch.empty_like(tensor, device="meta") for name, tensor in weights.items()}
 
 
 def checksum(tensor: Tensor) -> int:
@@ -43,12 +30,11 @@ def refuse_other_version(publication: int, found: int, asked: int) -> None:
         raise UnusablePublication(f"publication {publication} holds version {found} of the weights, not {asked}")
 
 
-def refuse_damaged(publication: int, weights: Weights, forms: Forms, checksums: Mapping[str, int]) -> None:
+def refuse_damaged(publication: int, weights: Weights, forms: Weights, checksums: Mapping[str, int]) -> None:
     """Raises UnusablePublication naming tensors that are missing, damaged or unusable."""
     where = f"publication {publication}"
-    own = {name: torch.empty(form.shape, device="meta") for name, form in forms.items()}
     try:
-        refuse_unlike(own, weights, where)
+        refuse_unlike(forms, weights, where)
         _refuse_some(
             where,
             "of another type",

@@ -46,7 +46,7 @@ class SharedMemoryStore(WeightStore):
         size = 0
         for name, form in self._forms.items():
             self._offsets[name] = size
-            size += math.ceil(math.prod(form.shape) * form.dtype.itemsize / ALIGNMENT) * ALIGNMENT
+            size += math.ceil(form.nbytes / ALIGNMENT) * ALIGNMENT
         self._size = size
         self._seals_from = PLACES * size
         self._total = self._seals_from + PLACES * 8 * SEAL * len(self._forms)
@@ -118,8 +118,7 @@ class SharedMemoryStore(WeightStore):
 
     def _view(self, place: int, name: str) -> Tensor:
         form, offset = self._forms[name], self._offsets[name]
-        end = offset + math.prod(form.shape) * form.dtype.itemsize
-        return self._bytes[place, offset:end].view(form.dtype).view(form.shape)
+        return self._bytes[place, offset : offset + form.nbytes].view(form.dtype).view(form.shape)
 
 
 def _joined(spans: Iterable[Extent]) -> tuple[Extent, ...]:
