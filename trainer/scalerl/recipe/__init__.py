@@ -32,103 +32,24 @@ Nothing here imports torch: the command line loads this room.
 
 from scalerl.recipe.adapter import Lora, NoAdapter
 from scalerl.recipe.axes import (
-    Cispo,
-    Dapo,
-    Grpo,
-    Gspo,
-    Interruption,
-    LengthPenalty,
     Loss,
     NoCritic,
     NoLengthControl,
     NoPositiveResampling,
     Ordered,
-    Pipeline,
-    PpoOffPolicy,
     Recipe,
     Uniform,
     ValueNetwork,
 )
-from scalerl.recipe.cluster import Accelerator, ChargedAttention, FreeAttention, Virtual, Wall
-from scalerl.recipe.correction import Correction, NoCorrection, RatioMask, Truncate, TrustRegion
+from scalerl.recipe.cluster import Accelerator, Virtual, Wall
+from scalerl.recipe.correction import Correction, RatioMask, Truncate, TrustRegion
 from scalerl.recipe.generator import Vllm
-from scalerl.recipe.learner import DeepSpeedSettings, FsdpSettings, LearnerSettings
+from scalerl.recipe.learner import DeepSpeedSettings, LearnerSettings
 from scalerl.recipe.models import LlamaModel, Model, MoeModel, PretrainedModel
 from scalerl.recipe.one_task import ALL
 from scalerl.recipe.own import Own, OwnLoss
 from scalerl.recipe.own_task import CustomTask
 from scalerl.recipe.reasoning_gym import ReasoningGym
 from scalerl.recipe.resolved import ResolvedRecipe
-from scalerl.recipe.scale import (
-    Generation,
-    Optimiser,
-    Scale,
-    WarmStart,
-)
-from scalerl.recipe.tasks import (
-    AnyTask,
-    Code,
-    FileSettings,
-    KSmallest,
-    Math,
-    Modular,
-    MultipleChoice,
-    Qa,
-)
-
-__all__ = [
-    "ALL",
-    "Accelerator",
-    "AnyTask",
-    "ChargedAttention",
-    "Cispo",
-    "Code",
-    "Correction",
-    "CustomTask",
-    "Dapo",
-    "DeepSpeedSettings",
-    "FileSettings",
-    "FreeAttention",
-    "FsdpSettings",
-    "Generation",
-    "Grpo",
-    "Gspo",
-    "Interruption",
-    "KSmallest",
-    "LearnerSettings",
-    "LengthPenalty",
-    "LlamaModel",
-    "Lora",
-    "Loss",
-    "Math",
-    "Model",
-    "Modular",
-    "MoeModel",
-    "MultipleChoice",
-    "NoAdapter",
-    "NoCorrection",
-    "NoCritic",
-    "NoLengthControl",
-    "NoPositiveResampling",
-    "Optimiser",
-    "Ordered",
-    "Own",
-    "OwnLoss",
-    "Pipeline",
-    "PpoOffPolicy",
-    "PretrainedModel",
-    "Qa",
-    "RatioMask",
-    "ReasoningGym",
-    "Recipe",
-    "ResolvedRecipe",
-    "Scale",
-    "Truncate",
-    "TrustRegion",
-    "Uniform",
-    "ValueNetwork",
-    "Virtual",
-    "Vllm",
-    "Wall",
-    "WarmStart",
-]
+from scalerl.recipe.scale import Generation, Optimiser, Scale
+from scalerl.recipe.tasks import AnyTask, Code, FileSettings, KSmallest, Math, Modular, MultipleChoice, Qa

@@ -38,5 +38,3 @@ lengths          lengths of prompts
 from scalerl.tasks.catalogue import Tasks, all_tasks, make_task
 from scalerl.tasks.mix import Mix
 from scalerl.tasks.task import Task, TaskError
-
-__all__ = ["Mix", "Task", "TaskError", "Tasks", "all_tasks", "make_task"]
