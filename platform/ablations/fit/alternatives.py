@@ -101,7 +101,6 @@ class Alternatives:
 
     @property
     def eq1_weight(self) -> float:
-        """The weight of eq. 1."""
         return self.weights[SIGMOID.name]
 
 

@@ -206,11 +206,11 @@ def with_seeds(study: Study, seeds: Sequence[int]) -> Study:
 
 
 def runs_of(variants: Iterable[Variant], seeds: Iterable[int]) -> tuple[SweepRun, ...]:
-    return tuple(_run(variant, seed) for variant in variants for seed in seeds)
-
-
-def _run(variant: Variant, seed: int) -> SweepRun:
-    return SweepRun(variant=variant.name, seed=seed, id=variant.recipe.identity(seed), recipe=variant.recipe)
+    return tuple(
+        SweepRun(variant=variant.name, seed=seed, id=variant.recipe.identity(seed), recipe=variant.recipe)
+        for variant in variants
+        for seed in seeds
+    )
 
 
 def _variants(reference: Variant, asked: Iterable[Draft]) -> tuple[Variant, ...]:

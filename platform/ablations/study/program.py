@@ -12,7 +12,7 @@ from ablations.files.source import Source, read_yaml
 from ablations.study.override import Override, base_and_sets, vary_configuration
 from ablations.study.sweep import Sweep
 from scalerl.recipe.command import CommandRecipe, Program
-from scalerl.recipe.program_code import hashes_of_code
+from scalerl.recipe.file_hash import hashes_of_code
 from scalerl.run.command_line import variable_name
 
 WITHOUT = "none"

@@ -16,8 +16,7 @@
     reasoning_gym a task whose problems the library of this name makes
     resolved      recipe and scale in one namespace, as stored beside a run; their hash is its identity
     command       a recipe whose trainer is a program of the user's own
-    program_code  hashes of the code of such a program
-    file_hash     one hash of the content of a file or folder
+    file_hash     hashes of the content of a file or folder, and of the code of such a program
     template      prompt templates in which {name} stands for a part of the problem or a column of its row
     reference     all settings as a page: docs/recipes.md
     meaning       meaning, unit, bounds and source of one setting
