@@ -30,7 +30,6 @@ from simulation import (
 from ablations.answers.forecasts import joint_draws, predict
 from ablations.answers.paper_grid import paper_fit
 from ablations.answers.run_to_run import run_to_run
-from ablations.fit.averaging import average
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 
@@ -78,7 +77,7 @@ def measure(rho: float, off: float) -> dict[str, Any]:
         predicted = predict([fit], budget, run_to_run([]))
         is_held.append(predicted.lo <= truth <= predicted.hi)
         widths.append(predicted.hi - predicted.lo)
-        sigmoid_weights.append(average(fit).weights["sigmoid"])
+        sigmoid_weights.append(fit.alternatives.weights["sigmoid"])
         errors["fit"].append(float(fit.predict(budget)[0]) - truth)
         errors["forecast"].append(predicted.estimate - truth)
         errors["median of eq. 1"].append(float(np.median(joint_draws([fit], budget, eq1_alone=True))) - truth)

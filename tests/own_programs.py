@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from scalerl.recipe.command import CommandRecipe
-from scalerl.recipe.program_code import hashes_of_code
+from scalerl.recipe.file_hash import hashes_of_code
 from scalerl.run.run_folder import RunFolder
 
 PREAMBLE = """\

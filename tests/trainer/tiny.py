@@ -18,7 +18,9 @@ from scalerl.model.policy import Policy
 from scalerl.objective.aggregation import AggregationInputs, token_weights
 from scalerl.objective.losses import LossInputs, token_loss
 from scalerl.prompts.mixed_pool import make_pool
-from scalerl.recipe import Cispo, Correction, Dapo, Grpo, Gspo, NoCorrection, ResolvedRecipe
+from scalerl.recipe import Correction, ResolvedRecipe
+from scalerl.recipe.axes import Cispo, Dapo, Grpo, Gspo
+from scalerl.recipe.correction import NoCorrection
 from scalerl.rollout import Group, Outcome, Prompt, Rollout
 from scalerl.tasks import Task, all_tasks
 from scalerl.tasks.lengths import longest_prompt

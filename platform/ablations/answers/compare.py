@@ -35,8 +35,8 @@ PLAIN_KEYS = (
 class VariantResult:
     """One variant against the reference; None marks a number that the runs leave unbounded or undefined.
 
-    VariantResult(name="loo-loss", num_seeds=1, asymptote=AsymptoteEstimate(A=0.552, lo=0.540, hi=0.566, rises=True),
-                  asymptote_under_eq1=AsymptoteEstimate(A=0.552, lo=0.543, hi=0.561, rises=True), eq1_p=0.41, B=1.8,
+    VariantResult(name="loo-loss", num_seeds=1, asymptote=AsymptoteEstimate(A=0.552, lo=0.540, hi=0.566, verdict=...),
+                  asymptote_under_eq1=AsymptoteEstimate(A=0.552, lo=0.543, hi=0.561, verdict=...), eq1_p=0.41, B=1.8,
                   C_mid=2600.0, R_0=0.31, verdict="resolved", points=31, window=(1704.0, 7881.0), cost=8000.0,
                   level=0.541, paper_rule="ceiling down", answers={"level": Answer(...), ...})
     """

@@ -22,7 +22,7 @@ from ablations.answers.one_law import law_weights
 from ablations.answers.pass_rate_at import pass_rate_at, predictions
 from ablations.answers.run_to_run import RunToRun
 from ablations.answers.student import interval_of, quantile
-from ablations.fit.averaging import average, model_error_share
+from ablations.fit.averaging import averaged_draws, model_error_share
 from ablations.fit.result import Fit
 from ablations.text import compute_text
 
@@ -103,7 +103,7 @@ def joint_draws(
     """
     compute = np.atleast_1d(np.asarray(compute, dtype=float))
     share = 0.0 if eq1_alone else None
-    drawn = np.mean([average(fit).predict_draws(compute, share=share) for fit in fits], axis=0)
+    drawn = np.mean([averaged_draws(fit, compute, share) for fit in fits], axis=0)
     if spread is not None and len(fits) > 1:
         drawn = drawn + spread.mean_offsets(starts_of(fits), len(drawn))[:, None]
     return drawn.clip(0, max(fit.settings.highest for fit in fits))
@@ -252,7 +252,7 @@ def cost_of_a_point(fits: Sequence[Fit], compute: float) -> Interval | None:
         slopes = []
         for fit in fits:
             share = 0.0 if eq1_alone else model_error_share(np.array([compute]), fit.window[1])
-            below, above = average(fit).predict_draws(ends, share=share).T
+            below, above = averaged_draws(fit, ends, share).T
             slopes.append((above - below) / (ends[1] - ends[0]))
         slope = np.mean(slopes, axis=0)
         with np.errstate(divide="ignore", over="ignore"):

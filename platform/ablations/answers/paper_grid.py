@@ -38,7 +38,6 @@ LEAST_SUM = 1e-300
 """Lower bound of a divisor, for a g that vanishes at every reading."""
 RESIDUAL_ROUNDING = 1e-12
 """Relative rounding error of sums that nearly cancel if a curve goes through its readings exactly."""
-PAIRS_AT_ONCE = 256
 MAX_NEWTON_STEPS = 40
 
 
@@ -107,19 +106,11 @@ class PaperReadings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pairs:
-    """Candidate pairs (A, C_mid), one per entry, with ln B of the best node.
-
-    `least` is a bound: no B brings the pair's squared error below it.
-    """
+    """Candidate pairs (A, C_mid), one per entry, with ln B of the best node."""
 
     A: np.ndarray
     C_mid: np.ndarray
     log_B: np.ndarray
-    least: np.ndarray
-
-    def of(self, rows: np.ndarray) -> "Pairs":
-        """The pairs of the given rows."""
-        return Pairs(A=self.A[rows], C_mid=self.C_mid[rows], log_B=self.log_B[rows], least=self.least[rows])
 
 
 def paper_fit(
@@ -143,7 +134,10 @@ def paper_fit(
     readings = _readings(curve, fit_from, fit_to)
     A_nodes = _asymptotes(grid, readings.R_0) if A is None else np.array([A])
     C_mid_nodes = _midpoints(grid, budget)
-    A_best, C_mid, B = _best_pair(*_screen(readings, A_nodes, C_mid_nodes), readings)
+    pairs = _screen(readings, A_nodes, C_mid_nodes)
+    log_B, errors = _polish(pairs, readings)
+    best = int(np.argmin(errors))
+    A_best, C_mid, B = float(pairs.A[best]), float(pairs.C_mid[best]), float(np.exp(log_B[best]))
     on_edge = {
         "A": A is None and A_best in (A_nodes[0], A_nodes[-1]),
         "B": bool(np.isclose(B, [LEAST_B, LARGEST_B]).any()),
@@ -197,8 +191,8 @@ def _gain_share(log_ratio: np.ndarray, B: np.ndarray | float) -> np.ndarray:
     return 1 / (1 + np.exp(np.minimum(B * log_ratio, LARGEST_EXPONENT)))
 
 
-def _screen(readings: PaperReadings, A_nodes: np.ndarray, C_mid_nodes: np.ndarray) -> tuple[Pairs, float]:
-    """The pairs that can be best, and the smallest squared error at a node.
+def _screen(readings: PaperReadings, A_nodes: np.ndarray, C_mid_nodes: np.ndarray) -> Pairs:
+    """The pairs that can be best: no B brings the squared error of the others down to the smallest at a node.
 
     With y' = R - R_0 and h = A - R_0 the squared error at (C_mid, B) is sum y'^2 - 2 h sum g y' + h^2 sum g^2, smallest
     at h = sum g y' / sum g^2.
@@ -219,8 +213,7 @@ def _screen(readings: PaperReadings, A_nodes: np.ndarray, C_mid_nodes: np.ndarra
     h = gains[:, None, None]
     node, least = _least_over_B(sum_yy + h * (h * sum_gg[rows] - 2 * sum_gy[rows]))
     a, k = np.nonzero(least <= best_node)
-    pairs = Pairs(A=A_nodes[a], C_mid=C_mid_nodes[rows[k]], log_B=np.log(B_NODES[node[a, k]]), least=least[a, k])
-    return pairs, best_node
+    return Pairs(A=A_nodes[a], C_mid=C_mid_nodes[rows[k]], log_B=np.log(B_NODES[node[a, k]]))
 
 
 def _least_over_B(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -237,20 +230,6 @@ def _least_over_B(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     second_difference = at(middle - 1) - 2 * at(middle) + at(middle + 1)
     return node, at(node) - np.abs(second_difference) / 4
-
-
-def _best_pair(pairs: Pairs, best_node: float, readings: PaperReadings) -> tuple[float, float, float]:
-    """A, C_mid and B of smallest squared error; tries the likeliest pairs first until no other can be better."""
-    order = np.argsort(pairs.least, kind="stable")
-    log_B, errors = np.empty(order.size), np.full(order.size, np.inf)
-    for start in range(0, order.size, PAIRS_AT_ONCE):
-        rows = order[start : start + PAIRS_AT_ONCE]
-        rows = rows[pairs.least[rows] <= min(best_node, errors.min())]
-        if not rows.size:
-            break
-        log_B[rows], errors[rows] = _polish(pairs.of(rows), readings)
-    row = int(np.argmin(errors))
-    return float(pairs.A[row]), float(pairs.C_mid[row]), float(np.exp(log_B[row]))
 
 
 def _polish(pairs: Pairs, readings: PaperReadings) -> tuple[np.ndarray, np.ndarray]:

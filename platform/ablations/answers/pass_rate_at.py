@@ -13,7 +13,7 @@ from ablations.answers.level import common_compute, level_repeats, levels_of
 from ablations.answers.questions import LEVEL
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import RunToRun
-from ablations.fit.averaging import average
+from ablations.fit.averaging import averaged_draws, successors
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 
@@ -45,11 +45,8 @@ def predictions(fits: Sequence[Fit], compute: float, law: str) -> Repeats:
 
 @lru_cache(maxsize=4096)
 def _prediction(fit: Fit, compute: float, law: str) -> tuple[float, float]:
-    of_law = [one for one in average(fit).successors if one.family.name == law]
-    if not of_law:
-        drawn = fit.predict_draws(compute)[:, 0]
-        return float(np.median(drawn)), float(drawn.var())
-    drawn = average(fit).predict_draws(compute)[of_law[0].rows, 0]
+    rows = next((one.rows for one in successors(fit) if one.family.name == law), None)
+    drawn = (fit.predict_draws(compute) if rows is None else averaged_draws(fit, compute)[rows])[:, 0]
     return float(np.median(drawn)), float(drawn.var())
 
 

@@ -37,7 +37,6 @@ from ablations.errors import AblationsError
 from ablations.files.trees import tree_bytes
 from ablations.findings.backtest import Backtest, backtest
 from ablations.findings.results import FittedVariant, Results
-from ablations.fit.averaging import average
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 from ablations.readings.fitted_run import FittedRun
@@ -190,7 +189,7 @@ def forecast_sweep(
             ),
             reach=None if score is None else compute_to_reach(fits, score, spread),
             crossing=crossing(fits, against, spread) if against else None,
-            weights=_mean_weights([average(fit).weights for fit in fits]),
+            weights=_mean_weights([fit.alternatives.weights for fit in fits]),
             is_by_eq1=is_by_eq1(fits),
         )
 

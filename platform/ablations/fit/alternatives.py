@@ -63,6 +63,11 @@ class Alternative:
         """A of every draw; 1 for the family without a ceiling."""
         return np.ones(self.draws.r.size) if self.family is LOG_LINEAR else self.draws.r + self.draws.a
 
+    def curves(self, x: np.ndarray) -> np.ndarray:
+        """Pass rate of every draw, r + a g(C; p, q), shape (num_draws, num_compute); x = ln(C / C_max)."""
+        r, a, p, q = (values[:, None] for values in (self.draws.r, self.draws.a, self.draws.p, self.draws.q))
+        return r + a * self.law.basis(x, p, q)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Alternatives:
@@ -96,7 +101,6 @@ class Alternatives:
 
     @property
     def eq1_weight(self) -> float:
-        """The weight of eq. 1."""
         return self.weights[SIGMOID.name]
 
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 Verdict = Literal["resolved", "weak", "lower bound only", "collapsed", "no rise", "too noisy to tell"]
 WITHOUT_RISE: tuple[Verdict, ...] = ("no rise", "too noisy to tell")
@@ -27,7 +27,7 @@ VERDICT_MEANINGS: dict[Verdict, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class AsymptoteEstimate:
-    """A with its 95 % interval, made by `asymptote_of`: `AsymptoteEstimate(A=0.612, lo=0.590, hi=0.633, rises=True)`.
+    """A with its 95 % interval, by `asymptote_of`: `AsymptoteEstimate(A=0.612, lo=0.590, hi=0.633, verdict="weak")`.
 
     >>> bounded, open_ended = (asymptote_of(0.612, lo=0.59, hi=hi, verdict="weak") for hi in (0.633, None))
     >>> str(bounded), bounded.cell()
@@ -41,9 +41,12 @@ class AsymptoteEstimate:
     lo: float
     """Lower end, which always exists, so that variants are ranked by it."""
     hi: float | None
-    rises: bool
-    without_rise: Verdict = "no rise"
-    """The verdict on a curve that does not rise."""
+    verdict: Verdict
+
+    @property
+    def rises(self) -> bool:
+        """True if the readings support a rising curve over a flat line."""
+        return self.verdict not in WITHOUT_RISE
 
     @property
     def is_bounded(self) -> bool:
@@ -53,7 +56,7 @@ class AsymptoteEstimate:
     def cell(self) -> str:
         """A for a table cell under a heading that names A. A lone lower bound is rounded down."""
         if not self.rises:
-            return self.without_rise
+            return self.verdict
         if self.A is None or self.hi is None:
             return f">= {math.floor(self.lo * 100) / 100:.2f}"
         return f"{self.A:.3f} [{self.lo:.3f}, {self.hi:.3f}]"
@@ -71,10 +74,8 @@ def asymptote_of(A: float, *, lo: float, hi: float | None, verdict: Verdict) -> 
     """A with its interval; every output gets A from this function. A and its upper end are None unless the readings
     bound A from above and the curve rises.
     """
-    rises = verdict not in WITHOUT_RISE
-    flat: dict[str, Any] = {} if rises else {"without_rise": verdict}
-    is_bounded = rises and hi is not None
-    return AsymptoteEstimate(A=A if is_bounded else None, lo=lo, hi=hi if is_bounded else None, rises=rises, **flat)
+    is_bounded = verdict not in WITHOUT_RISE and hi is not None
+    return AsymptoteEstimate(A=A if is_bounded else None, lo=lo, hi=hi if is_bounded else None, verdict=verdict)
 
 
 def verdict_on_interval(A_lo: float, A_hi: float | None) -> Verdict:

@@ -61,14 +61,6 @@ class Collapse:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Forecast:
-    """The expected score of a reading, with the variance of the error."""
-
-    score: float
-    variance: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class ReadingNoise:
     """Variance of a reading and its lag-1 autocorrelation, treated as AR(1)."""
 
@@ -111,8 +103,8 @@ def find_collapse(
 
     index, cusum = peak + SMOOTHED_READINGS // 2, 0.0
     for t in range(index + 1, score.size):
-        forecasts = _forecasts(x, score, t, peak_score=float(means[peak]), floor=floor)
-        z = min((score[t] - forecast.score) / np.sqrt(forecast.variance) for forecast in forecasts)
+        expected, variance = _forecasts(x, score, t, peak_score=means[peak], floor=floor)
+        z = np.min((score[t] - expected) / np.sqrt(variance))
         cusum = max(0.0, cusum - max(z, -LARGEST_ERROR) - CUSUM_SLACK)
         if cusum == 0:
             index = t
@@ -126,8 +118,9 @@ def least_fall(noise: ReadingNoise) -> float:
     return LEAST_FALL * float(np.sqrt(2 * noise.of_smoothed))
 
 
-def forecasts_by_law(x: np.ndarray, y: np.ndarray, x_next: np.ndarray, floor: float) -> list[Forecast]:
-    """Forecast a reading at each `x_next` from eq. 1 fitted to `y` at `x` = ln C, by the delta method.
+def forecasts_by_law(x: np.ndarray, y: np.ndarray, x_next: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
+    """The score expected at each `x_next` from eq. 1 fitted to `y` at `x` = ln C, and the variance of its error, by the
+    delta method.
 
     variance = variance of a reading + long-run variance * j' (J' J)^-1 j, J the Jacobian of the fit, j that at x_next.
     """
@@ -137,11 +130,7 @@ def forecasts_by_law(x: np.ndarray, y: np.ndarray, x_next: np.ndarray, floor: fl
     g = SIGMOID.basis(x_next, np.array(p), np.array(q))
     g_p, g_q = SIGMOID.gradient(x_next, p, q)
     weights = np.stack([np.ones(g.size), g, fit.a * g_p, fit.a * g_q], axis=1) @ np.linalg.pinv(fit.jacobian)
-    variances = noise.variance + noise.long_run * np.sum(weights**2, axis=1)
-    return [
-        Forecast(score=float(score), variance=float(variance))
-        for score, variance in zip(fit.r + fit.a * g, variances, strict=True)
-    ]
+    return fit.r + fit.a * g, noise.variance + noise.long_run * np.sum(weights**2, axis=1)
 
 
 def noise_of_fit(fit: Solution, floor: float) -> ReadingNoise:
@@ -181,10 +170,12 @@ def _noise_until(x: np.ndarray, y: np.ndarray, end: int, floor: float) -> Readin
     return noise_of_fit(solve(SIGMOID, x[:end] - x[end - 1], y[:end], variance=1.0, prior=Prior()), floor)
 
 
-def _forecasts(x: np.ndarray, y: np.ndarray, t: int, *, peak_score: float, floor: float) -> list[Forecast]:
+def _forecasts(
+    x: np.ndarray, y: np.ndarray, t: int, *, peak_score: float, floor: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Scores that reading t should reach: the law at t and at t - 3; the peak if there are too few readings to fit."""
     end = t - LAG + 1
     if end >= LEAST_FITTED:
         return forecasts_by_law(x[:end], y[:end], x[[end - 1, t]], floor)
     noise = noise_of_second_differences(y[: t + 1], floor)
-    return [Forecast(score=peak_score, variance=noise.variance + noise.of_smoothed)]
+    return np.array([peak_score]), np.array([noise.variance + noise.of_smoothed])

@@ -80,7 +80,7 @@ def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = Fa
     readings = _readings(window, r0, loss)
     # In units of the ceiling, the upper bound of everything below is 1.
     found = _estimate(readings if ceiling is None else readings.over(ceiling))
-    x, C_max, best, draws, noise = found.x, float(window.compute[-1]), found.best, found.draws, found.noise
+    x, C_max, best, draws, noise = found.readings.x, float(window.compute[-1]), found.best, found.draws, found.noise
     B_lo, B_hi = _ends(draws.q, SIGMOID.box(x)[1], best.q)
     C_mid_lo, C_mid_hi = _ends(draws.p, SIGMOID.box(x)[0], best.p, unit=C_max)
     deviance_of_1 = math.inf if ceiling is not None else _deviance_of_1(found, is_open=C_mid_hi is None)
@@ -171,11 +171,6 @@ class Estimate:
     """All noises averaged over."""
     rough_variance: float
     """Rough variance of a reading, inflated so that readings may be treated as independent."""
-
-    @property
-    def x(self) -> np.ndarray:
-        """ln(C / C_max)."""
-        return self.readings.x
 
 
 def _estimate(readings: Readings) -> Estimate:
@@ -318,7 +313,7 @@ def _deviance_of_1(found: Estimate, *, is_open: bool) -> float:
 
 def _profile(found: Estimate, A: np.ndarray) -> np.ndarray:
     """The least deviance at each ceiling."""
-    return ceiling_profile(SIGMOID, found.x, found.readings.score, A, noise=found.noise, prior=found.prior)
+    return ceiling_profile(SIGMOID, found.readings.x, found.readings.score, A, noise=found.noise, prior=found.prior)
 
 
 def _is_at_the_top(found: Estimate, A_lo: float) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ablations.fit.engine.modes import R0Mode
+from ablations.fit.engine import R0Mode
 from scalerl.frozen import Frozen
 
 FitLoss = Literal["squares", "huber"]

@@ -3,8 +3,7 @@
 from collections import Counter
 
 from ablations.errors import FileError, FileProblem
-from ablations.study.merge_resources import Asked
-from ablations.study.resources import Resources
+from ablations.study.resources import Asked, Resources
 from ablations.text import counted
 from scalerl.cluster.placement import PlacedUnit, place_run
 from scalerl.recipe import ResolvedRecipe

@@ -1,7 +1,7 @@
 """The curve of a run with its fit, or the reason why it has none, so that one bad run hides no other."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ablations.fit.curve import Curve
 from ablations.fit.curve_file import read_curves
-from ablations.fit.doubt import cutoff_table
+from ablations.fit.doubt import fits_by_cutoff
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.fit.words import in_words
@@ -52,7 +52,12 @@ class FittedCurve:
         """`to_json()` with the fit in words and A against the cut-off; without a fit, these are missing."""
         if self.fit is None:
             return self.to_json() | {"words": "", "cutoffs": []}
-        return self.to_json() | {"words": in_words(self.fit), "cutoffs": [*map(asdict, cutoff_table(self.fit))]}
+        shown = ("points", "A", "A_lo", "A_hi", "verdict")
+        cutoffs = [
+            {"fit_from": fit_from} | {name: getattr(fit, name) for name in shown}
+            for fit_from, fit in fits_by_cutoff(self.fit).items()
+        ]
+        return self.to_json() | {"words": in_words(self.fit), "cutoffs": cutoffs}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

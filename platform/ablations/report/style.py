@@ -85,7 +85,7 @@ def end_label(text: str, place: float, *, colour: str, size: int, yshift: float 
 def asymptote_text(estimate: AsymptoteEstimate | None) -> str:
     """A for a figure: `A 0.612 [0.590, 0.633]`, `A ≥ 0.59`, `no rise`; `no fit` without an estimate.
 
-    >>> asymptote_text(AsymptoteEstimate(A=0.7, lo=0.59, hi=None, rises=True))
+    >>> asymptote_text(AsymptoteEstimate(A=0.7, lo=0.59, hi=None, verdict="lower bound only"))
     'A ≥ 0.59'
     """
     return str(estimate).replace(">=", "≥") if estimate else "no fit"

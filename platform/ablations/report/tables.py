@@ -16,7 +16,7 @@ from ablations.findings.advice import advice, short_advice
 from ablations.findings.paper_comparison import WARNING, PaperComparison, PaperVariant
 from ablations.findings.results import Results
 from ablations.fit.asymptote import EQ1_DOUBTED
-from ablations.fit.doubt import cutoff_table
+from ablations.fit.doubt import fits_by_cutoff
 from ablations.fit.words import in_words
 from ablations.home.plan import Plan
 from ablations.readings.fitted_run import FittedCurve
@@ -216,8 +216,8 @@ def fit_words(one: FittedCurve) -> Group:
         return Group(Text(made_visible(f"\n{one.name}: {one.reason}")))
     headings: dict[str, Kind] = {"from compute": "number", "points": "number", "A [95 %]": "number", "verdict": "words"}
     table = Listing(columns=[Column(heading=heading, kind=kind) for heading, kind in headings.items()])
-    for row in cutoff_table(one.fit):
-        table.add(compute_text(row.fit_from), str(row.points), row.asymptote.cell(), row.verdict)
+    for fit_from, fit in fits_by_cutoff(one.fit).items():
+        table.add(compute_text(fit_from), str(fit.points), fit.asymptote.cell(), fit.verdict)
     return Group(
         Text("\n").append(made_visible(one.name), style="bold").append(f": {made_visible(in_words(one.fit))}"), table
     )

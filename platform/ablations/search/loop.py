@@ -22,7 +22,7 @@ from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import read_state
 from ablations.pools.pool import Ended, Pool
-from ablations.search.objective import title, value, value_text
+from ablations.search.objective import is_maximised, title, value, value_text
 from ablations.search.record import SearchRecord, SearchTrial, empty_record
 from ablations.status.live import LiveStatus, say
 from ablations.status.notifier import Notifier
@@ -53,7 +53,6 @@ class SearchState:
 
     @property
     def plan(self) -> Plan:
-        """The sweep's plan."""
         return self.sweep.plan
 
     @property
@@ -154,8 +153,7 @@ def prepare_search(state: SearchState) -> None:
 
 def train_trials(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | None, console: Console) -> None:
     """Train the reference and the trials, `jobs` runs at a time, and keep MLflow up to date."""
-    from ablations.search.objective import is_maximised  # loads SciPy; the next line loads Optuna
-    from ablations.search.optuna_study import OptunaStudy
+    from ablations.search.optuna_study import OptunaStudy  # loads Optuna
 
     folder = state.sweep.folder
     maximised = [is_maximised(objective) for objective in state.search.objective]

@@ -10,8 +10,7 @@ from pathlib import Path
 from ablations.errors import AblationsError, FileError, FileProblem, did_you_mean
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
-from ablations.study.merge_resources import Asked
-from ablations.study.resources import OWN_OPTIONS, SLURM_KEYS, UNFIT_OPTIONS
+from ablations.study.resources import OWN_OPTIONS, SLURM_KEYS, UNFIT_OPTIONS, Asked
 from ablations.text import MINUTE_S, counted, duration_text
 
 UNFIT_IN_PATHS = {

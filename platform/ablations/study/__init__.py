@@ -4,12 +4,10 @@ sweep            the keys of a sweep file
 family           scales made from one
 claims           a paper's claims about variants
 names            the names, seeds and values that a sweep file may give
-resources        the `resources:` block: what a job requests from Slurm
-merge_resources  a sweep's block over its scale's, with the place of every key
+resources        the `resources:` block: what a job requests from Slurm; a sweep's over its scale's
 search_space     the settings that a search may vary
 search_points    one point of a search space as overrides
-override         dotted paths and `{times: x}` applied to a recipe
-vary             overrides applied to a recipe of ours, or to the configuration of a program
+override         dotted paths and `{times: x}` applied to a recipe of ours, or to the configuration of a program
 balanced_pairs   some pairs of changes, every change in about as many
 forms            leave-one-out, axes, grid, zip, variants
 program          the reference of a study whose trainer is a program of the user's own

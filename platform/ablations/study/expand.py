@@ -21,14 +21,12 @@ from ablations.files.validation import validated
 from ablations.study.balanced_pairs import TwoChanges
 from ablations.study.forms import Draft, drafts, grid_values, possible_pairs
 from ablations.study.known_ceiling import highest_of
-from ablations.study.merge_resources import Asked, asked_in
-from ablations.study.override import Override, overrides_in
+from ablations.study.override import Override, changes_of, overrides_in, vary
 from ablations.study.program import check_variables, command_reference
 from ablations.study.resolve import asked_in_scale, planned_scale, resolve, unread
-from ablations.study.resources import Resources
+from ablations.study.resources import Asked, Resources, asked_in
 from ablations.study.search_points import SearchSpace, search_space
 from ablations.study.sweep import Sweep
-from ablations.study.vary import changes_of, vary
 from ablations.terminal.short_names import meant, shown_names
 from ablations.text import parts_of
 from scalerl.recipe import ALL, ResolvedRecipe
@@ -208,11 +206,11 @@ def with_seeds(study: Study, seeds: Sequence[int]) -> Study:
 
 
 def runs_of(variants: Iterable[Variant], seeds: Iterable[int]) -> tuple[SweepRun, ...]:
-    return tuple(_run(variant, seed) for variant in variants for seed in seeds)
-
-
-def _run(variant: Variant, seed: int) -> SweepRun:
-    return SweepRun(variant=variant.name, seed=seed, id=variant.recipe.identity(seed), recipe=variant.recipe)
+    return tuple(
+        SweepRun(variant=variant.name, seed=seed, id=variant.recipe.identity(seed), recipe=variant.recipe)
+        for variant in variants
+        for seed in seeds
+    )
 
 
 def _variants(reference: Variant, asked: Iterable[Draft]) -> tuple[Variant, ...]:

@@ -21,6 +21,7 @@ from ablations.files.source import KeyPath, Source, parse_value, shown_value
 from ablations.files.validation import validated
 from ablations.study.names import Values, label
 from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.command import NEW, AnyRecipe, CommandRecipe
 
 MAX_TIMES = 1_000_000
 RESETS = {"type": 0, "function": 1}
@@ -88,11 +89,41 @@ def base_and_sets(base: Iterable[Override], sets: Iterable[str]) -> list[Overrid
     return [override for override in base if override.path not in replaced] + set_here
 
 
+def vary(base: AnyRecipe, overrides: Sequence[Override]) -> tuple[AnyRecipe, dict[str, Any]]:
+    """Apply overrides; returns the recipe and the value set at each path. Errors point at the responsible override."""
+    if isinstance(base, CommandRecipe):
+        return vary_configuration(base, overrides)
+    return vary_recipe(base, overrides)
+
+
+def changes_of(recipe: AnyRecipe, reference: AnyRecipe, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings in which a recipe differs from the reference; a value equal to the reference's is left out."""
+    own, other = plain_settings(recipe), plain_settings(reference)
+    return {path: value for path, value in settings.items() if value_at(own, path) != value_at(other, path)}
+
+
+def plain_settings(recipe: AnyRecipe) -> dict[str, Any]:
+    """Every setting of a recipe as plain data; for a program, its configuration."""
+    return recipe.settings if isinstance(recipe, CommandRecipe) else recipe.model_dump(mode="json")
+
+
+def value_at(tree: Any, path: str) -> list[Any]:
+    """The value at a path, in a list of one; an empty list if the tree has no such path."""
+    for part in path.removeprefix(NEW).split("."):
+        if isinstance(tree, dict) and part in tree:
+            tree = tree[part]
+        elif isinstance(tree, list) and part in map(str, range(len(tree))):
+            tree = tree[int(part)]
+        else:
+            return []
+    return [tree]
+
+
 def vary_recipe(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[ResolvedRecipe, dict[str, Any]]:
     """Apply overrides to a recipe of the platform's own trainer."""
     if not overrides:
         return base, {}
-    refuse_contradictions(overrides)
+    _refuse_contradictions(overrides)
     _refuse_resources(overrides)
     before = base.model_dump(mode="json")
     after = copy.deepcopy(before)
@@ -100,7 +131,7 @@ def vary_recipe(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[Re
     places: dict[KeyPath, Place] = {}
     # A new type or function empties its block, so they come before the block's other settings.
     for override in sorted(overrides, key=lambda override: RESETS.get(override.parts[-1], len(RESETS))):
-        value = value_to_set(override, before)
+        value = _value_to_set(override, before)
         try:
             places[_set(after, override, value)] = override.place
         except FileError:
@@ -132,7 +163,7 @@ def _flat(path: str, value: Any, source: Source, key: KeyPath) -> Iterator[Overr
         yield Override(path=path, value=value, place=source.place(key))
 
 
-def refuse_contradictions(overrides: Sequence[Override]) -> None:
+def _refuse_contradictions(overrides: Sequence[Override]) -> None:
     """Raise FileError if two overrides set the same path, or one sets a path inside the other's."""
     seen: dict[tuple[str, ...], Override] = {}
     for override in sorted(overrides, key=lambda override: len(override.parts)):
@@ -149,12 +180,12 @@ def _refuse_resources(overrides: Sequence[Override]) -> None:
             raise override.place.error("resources are not part of a recipe", right)
 
 
-def value_to_set(override: Override, before: dict[str, Any]) -> Any:
+def _value_to_set(override: Override, before: dict[str, Any]) -> Any:
     """The value to set: the value as written, or `times` multiplied by the number at the path before any override."""
     if not isinstance(override.value, dict):
         return override.value
     times = _times(override)
-    holder, key = located(before, override)
+    holder, key = _located(before, override)
     if key[-1] not in holder and isinstance(holder, dict):
         raise override.place.error(f"unknown key '{key[-1]}'", did_you_mean(str(key[-1]), holder, "keys"))
     number = holder[key[-1]]
@@ -178,7 +209,7 @@ def _set(tree: dict[str, Any], override: Override, value: Any) -> KeyPath:
     """Set `value` in `tree`, emptying a block whose type changes; returns the path that was set."""
     if override.parts[-1] == "type" and value == "custom":
         _make_block(tree, override)
-    holder, key = located(tree, override)
+    holder, key = _located(tree, override)
     block: Any = tree
     for part in key[:-1]:
         block = block[part]
@@ -211,12 +242,12 @@ def _make_block(tree: dict[str, Any], override: Override) -> None:
     """Replace a single word, as in `aggregation: token`, by a block for a function of the user's own."""
     around = replace(override, path=override.path.rpartition(".")[0])
     if around.path:
-        holder, key = located(tree, around)
+        holder, key = _located(tree, around)
         if isinstance(_entry(holder, key[-1], around, len(key)), str):
             holder[key[-1]] = {}
 
 
-def located(tree: dict[str, Any], override: Override) -> tuple[Any, KeyPath]:
+def _located(tree: dict[str, Any], override: Override) -> tuple[Any, KeyPath]:
     """The mapping or list that holds the last part of the path, and the path with list positions as integers.
 
     The last part need not exist: the model decides whether a mapping may have it.
@@ -250,3 +281,42 @@ def _key(holder: Any, part: str, override: Override) -> str | int:
     around = override.path.removesuffix(f".{part}")
     right = "write a number, or {times: x}" if isinstance(holder, int | float) else "write the value itself"
     raise override.place.error(f"unknown key '{part}': {around} is {shown_value(holder)} and has no keys", right)
+
+
+def vary_configuration(base: CommandRecipe, overrides: Sequence[Override]) -> tuple[CommandRecipe, dict[str, Any]]:
+    """Apply overrides to a program's configuration, on top of its own settings; here a new `type` does not empty its
+    block.
+
+    A key that the configuration lacks needs a `+` before its path, unless there is no configuration.
+    """
+    _refuse_contradictions(overrides)
+    before, settings = base.settings, dict[str, Any]()
+    for override in overrides:
+        settings[override.path] = _configured(before, override, any_key=not base.configuration)
+    written = {path.removeprefix(NEW): path for path in base.overrides}  # a key that `base` has added stays marked
+    together = base.overrides | {written.get(path.removeprefix(NEW), path): value for path, value in settings.items()}
+    changing = {path: value for path, value in together.items() if not _stands(base.configuration, path, value)}
+    return base.model_copy(update={"overrides": changing}), settings
+
+
+def _configured(before: dict[str, Any], override: Override, *, any_key: bool) -> Any:
+    """The value that an override sets in a configuration; FileError if its key must exist and does not, or must not
+    exist and does."""
+    known = replace(override, path=override.path.removeprefix(NEW))
+    is_there = bool(value_at(before, known.path))
+    if override.path.startswith(NEW):
+        if is_there:
+            raise override.place.error(f"{known.path} already exists", f"write it without {NEW}")
+    elif is_there or not any_key:
+        holder, key = _located(before, known)
+        if isinstance(holder, dict) and key[-1] not in holder:
+            right = did_you_mean(str(key[-1]), holder, "keys")
+            raise override.place.error(
+                f"unknown key '{key[-1]}' of the configuration", f"{right}; a new key is written '{NEW}{override.path}'"
+            )
+    return _value_to_set(known, before)
+
+
+def _stands(configuration: dict[str, Any], path: str, value: Any) -> bool:
+    """True if a configuration already has this value at a path."""
+    return any(type(standing) is type(value) and standing == value for standing in value_at(configuration, path))

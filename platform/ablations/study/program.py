@@ -9,11 +9,10 @@ from typing import Any
 
 from ablations.errors import AblationsError, Place, did_you_mean
 from ablations.files.source import Source, read_yaml
-from ablations.study.override import Override, base_and_sets
+from ablations.study.override import Override, base_and_sets, vary_configuration
 from ablations.study.sweep import Sweep
-from ablations.study.vary import vary_configuration
 from scalerl.recipe.command import CommandRecipe, Program
-from scalerl.recipe.program_code import hashes_of_code
+from scalerl.recipe.file_hash import hashes_of_code
 from scalerl.run.command_line import variable_name
 
 WITHOUT = "none"

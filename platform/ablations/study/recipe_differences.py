@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ablations.study.vary import plain_settings
+from ablations.study.override import plain_settings
 from ablations.text import setting_text
 from scalerl.recipe.command import AnyRecipe
 

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from ablations.study.claims import Claim
 from ablations.study.sweep import Published, Sweep
-from scalerl.recipe.reference import default_of, models_of, range_of, said
+from scalerl.recipe.reference import default_of, models_of, range_of, said, sections, table
 
 SWEEP_FILE_PREAMBLE = """\
 # Every key of a sweep file
@@ -51,22 +51,12 @@ train it once."""
 
 
 def sweep_reference() -> str:
-    parts = [SWEEP_FILE_PREAMBLE, "## Keys", said(Sweep), rows(Sweep)]
+    parts = [SWEEP_FILE_PREAMBLE, "## Keys", said(Sweep), keys_table(Sweep)]
     for name, field in Sweep.model_fields.items():
         found = [*models_of(field.annotation)] or {"published": [Published], "claims": [Claim]}.get(name, [])
         for model in found:
-            parts += blocks_of(name, model)
+            parts += sections(name, model, keys_table, models_in)
     return "\n\n".join(parts) + "\n"
-
-
-def blocks_of(path: str, model: type[BaseModel]) -> list[str]:
-    """A section for the block at `path`, and for the blocks inside it."""
-    heading = f"{path}: {{type: {model.model_fields['type'].default}}}" if "type" in model.model_fields else path
-    parts = [f"### `{heading}`", said(model), rows(model)]
-    for name, field in model.model_fields.items():
-        for inner in models_in(field.annotation):
-            parts += blocks_of(f"{path}.{name}", inner)
-    return parts
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:
@@ -76,14 +66,8 @@ def models_in(annotation: Any) -> list[type[BaseModel]]:
     return [*models_of(annotation)]
 
 
-def rows(model: type[BaseModel]) -> str:
-    """One row per key; the `type` of a block is in its heading."""
-    lines = ["| key | default | range | meaning |", "|---|---|---|---|"]
-    for name, field in model.model_fields.items():
-        if name != "type":
-            cells = (f"`{name}`", written_default(field), written_range(field), field.description or "")
-            lines.append("| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in cells) + " |")
-    return "\n".join(lines)
+def keys_table(model: type[BaseModel]) -> str:
+    return table(model, "key", {"default": written_default, "range": written_range})
 
 
 def written_default(field: FieldInfo) -> str:

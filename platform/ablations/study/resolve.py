@@ -9,9 +9,8 @@ from ablations.errors import Place
 from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
-from ablations.study.merge_resources import Asked, asked_in
 from ablations.study.override import Override, base_and_sets, vary_recipe, with_folder
-from ablations.study.resources import Resources
+from ablations.study.resources import Asked, Resources, asked_in
 from scalerl.recipe import Recipe, ResolvedRecipe, Scale
 
 

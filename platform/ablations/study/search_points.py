@@ -14,9 +14,8 @@ from typing import Any
 
 from ablations.errors import FileError, Place
 from ablations.files.source import Source
-from ablations.study.override import Override, options_in
+from ablations.study.override import Override, options_in, plain_settings, value_at, vary
 from ablations.study.search_space import Dimension, Search
-from ablations.study.vary import plain_settings, value_at, vary
 from scalerl.recipe.command import AnyRecipe
 
 Point = dict[str, int | float | str]

@@ -5,7 +5,7 @@ import pytest
 from curves import curve_of, eq1, readings
 
 from ablations.fit.alternatives import aicc
-from ablations.fit.averaging import average, model_error_share
+from ablations.fit.averaging import averaged_draws, model_error_share, successors
 from ablations.fit.engine.family import FAMILIES
 from ablations.fit.fitting import fit_curve
 
@@ -54,16 +54,16 @@ def test_model_error_comes_in_over_a_doubling_of_compute():
 
 def test_within_the_readings_eq_1_speaks_alone(fit):
     compute = np.array([0.0, 2000.0, fit.window[1]])
-    assert np.array_equal(average(fit).predict_draws(compute), fit.predict_draws(compute))
+    assert np.array_equal(averaged_draws(fit, compute), fit.predict_draws(compute))
 
 
 def test_beyond_twice_the_readings_draws_are_of_a_family_as_often_as_it_weighs(fit):
-    found = average(fit)
-    drawn, own = (each.predict_draws(3 * fit.window[1])[:, 0] for each in (found, fit))
-    others = {successor.family.name: successor for successor in found.successors}
-    assert np.mean(drawn == own) == pytest.approx(found.weights["sigmoid"], abs=1e-3)
+    compute, weights = 3 * fit.window[1], fit.alternatives.weights
+    drawn, own = averaged_draws(fit, compute)[:, 0], fit.predict_draws(compute)[:, 0]
+    others = {successor.family.name: successor for successor in successors(fit)}
+    assert np.mean(drawn == own) == pytest.approx(weights["sigmoid"], abs=1e-3)
     for name, successor in others.items():
-        assert (successor.rows.stop - successor.rows.start) / drawn.size == pytest.approx(found.weights[name], abs=1e-3)
+        assert (successor.rows.stop - successor.rows.start) / drawn.size == pytest.approx(weights[name], abs=1e-3)
         assert np.array_equal(drawn[successor.rows], successor.curves(np.log([3.0]))[:, 0].clip(0, 1))
     assert len(others) >= 3
 
@@ -71,7 +71,8 @@ def test_beyond_twice_the_readings_draws_are_of_a_family_as_often_as_it_weighs(f
 def test_the_band_does_not_narrow_where_families_take_over(fit):
     compute = fit.window[1] * np.array([1.0, 1.2, 1.4, 1.7, 2.0, 4.0])
     averaged, alone = (
-        np.diff(np.quantile(of.predict_draws(compute), (0.025, 0.975), axis=0), axis=0)[0] for of in (average(fit), fit)
+        np.diff(np.quantile(drawn, (0.025, 0.975), axis=0), axis=0)[0]
+        for drawn in (averaged_draws(fit, compute), fit.predict_draws(compute))
     )
     assert np.all(averaged > 0.97 * alone)
     assert averaged[-1] > alone[-1]

@@ -120,8 +120,8 @@ def test_a_curve_that_never_rose_has_not_collapsed():
 
 def test_the_forecast_carries_the_variance_that_the_fit_gives_it():
     compute, C_next, floor = readings(6000), 6639.0, 4e-5
-    (forecast,) = forecasts_by_law(np.log(compute), eq1(compute), np.log([C_next]), floor)
-    assert forecast.score == pytest.approx(eq1(C_next), abs=1e-6)
+    (expected,), (variance,) = forecasts_by_law(np.log(compute), eq1(compute), np.log([C_next]), floor)
+    assert expected == pytest.approx(eq1(C_next), abs=1e-6)
 
     # The delta method in other parameters and with difference quotients.
     parameters = np.array([0.61, 1.92, 2542.0, 0.3])
@@ -134,4 +134,4 @@ def test_the_forecast_carries_the_variance_that_the_fit_gives_it():
     J, j = slopes(compute), slopes(C_next)
     share = j @ np.linalg.inv(J.T @ J) @ j
     assert share > 0.3
-    assert forecast.variance == pytest.approx(floor * (1 + share), rel=1e-4)
+    assert variance == pytest.approx(floor * (1 + share), rel=1e-4)

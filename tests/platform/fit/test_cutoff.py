@@ -12,7 +12,7 @@ from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.fit.curve_file import read_curves
 from ablations.fit.cutoff import errors_off, num_early
-from ablations.fit.doubt import cutoff_table
+from ablations.fit.doubt import fits_by_cutoff
 from ablations.fit.fitting import fit_curve
 
 CURVES = DATA / "curves"
@@ -52,14 +52,14 @@ def test_a_transient_is_left_out_with_little_else(step, rho):
 def test_the_table_shows_what_hangs_on_the_cutoff():
     curve = simulated(30, step=0.05)
     fit = fit_curve(curve, fit_from="auto")
-    rows = cutoff_table(fit)
-    starts = [row.fit_from for row in rows]
-    assert starts == sorted(set(starts))
+    fits = fits_by_cutoff(fit)
+    starts = list(fits)
+    assert starts == sorted(starts)
     assert starts[0] == 0
     assert starts[-1] == 14 * 213
-    assert [row.points for row in rows] == [37 - round(start / 213) for start in starts]
-    chosen = rows[[row.points for row in rows].index(fit.points)]
-    assert chosen.fit_from == cutoff_of(curve)
+    assert [one.points for one in fits.values()] == [37 - round(start / 213) for start in starts]
+    chosen = fits[cutoff_of(curve)]
+    assert chosen.points == fit.points
     assert (chosen.A, chosen.A_lo, chosen.verdict) == (fit.A, fit.A_lo, fit.verdict)
     # The transient takes the curve at half the budget for one that rises on: A is over .65 with it.
     assert fit_curve(curve, fit_from=0).ceiling.estimate > 0.65
@@ -73,7 +73,7 @@ def test_too_few_readings_are_refused_with_the_number_needed():
         cutoff_of(nine)
     ten = simulated(34, end=8000, every=800.0)
     assert num_early(10) == 4
-    assert cutoff_table(fit_curve(ten, fit_from="auto"))[-1].points == 6
+    assert [one.points for one in fits_by_cutoff(fit_curve(ten, fit_from="auto")).values()][-1] == 6
 
 
 def test_a_block_is_judged_by_all_of_its_readings_together():
@@ -92,10 +92,10 @@ def test_the_table_of_a_collapsed_curve_ends_where_its_fit_does():
     # From other starts the collapse of this curve would be seen so early that five readings were left.
     (curve,) = read_curves(CURVES / "collapse_seen_elsewhere.csv")
     fit = fit_curve(curve)
-    rows = cutoff_table(fit)
+    fits = fits_by_cutoff(fit)
     assert fit.verdict == "collapsed"
-    assert rows[0].points == fit.points
-    assert len(rows) >= 2
+    assert fits[0.0].points == fit.points
+    assert len(fits) >= 2
 
 
 def test_a_collapse_that_leaves_too_few_readings_to_choose_from_leaves_all_of_them():

@@ -4,7 +4,8 @@ from places import REPOSITORY
 from ablations.errors import FileError
 from ablations.running.make_plan import make_plan
 from ablations.study.expand import Study, expand
-from scalerl.recipe import Dapo, Interruption, LengthPenalty, Pipeline, PpoOffPolicy, Uniform
+from scalerl.recipe import Uniform
+from scalerl.recipe.axes import Dapo, Interruption, LengthPenalty, Pipeline, PpoOffPolicy
 
 TINY = str(REPOSITORY / "tests/data/recipes/scales/tiny.yaml")
 LOO = REPOSITORY / "sweeps/loo.yaml"

@@ -4,7 +4,8 @@ from trainer.own_functions import written
 from ablations.errors import FileError, Place
 from ablations.study.override import overrides_from, overrides_set, vary_recipe
 from ablations.study.resolve import load_resolved
-from scalerl.recipe import Cispo, Dapo, Grpo, LengthPenalty, PpoOffPolicy, ResolvedRecipe
+from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.axes import Cispo, Dapo, Grpo, LengthPenalty, PpoOffPolicy
 
 HERE = Place(source="sweeps/test.yaml", line=7, key="variants.a")
 BASE = ResolvedRecipe()

@@ -13,7 +13,7 @@ from scalerl.checks.subject import MadeTask, Subject
 from scalerl.recipe import PretrainedModel
 from scalerl.rollout import Judgement
 from scalerl.tasks import make_task
-from scalerl.tasks.written import Written
+from scalerl.tasks.task import Written
 from scalerl.tokens import CharacterTokenizer
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from scalerl.cluster.cost import cost_model, forward_flops, modelled_positions
 from scalerl.generator.request import StepWork
 from scalerl.learner.learner import Update
 from scalerl.model.size import ModelSize
-from scalerl.recipe import Accelerator, ChargedAttention, FreeAttention, Virtual
+from scalerl.recipe import Accelerator, Virtual
+from scalerl.recipe.cluster import ChargedAttention, FreeAttention
 
 LLAMA_3_8B = ModelSize(  # 32 layers, 32 heads and 8 heads of keys and values, 128 numbers each
     parameters=8_030_261_248,

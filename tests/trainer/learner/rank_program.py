@@ -24,7 +24,8 @@ from scalerl.learner.make import rank_learner
 from scalerl.learner.ranks import join
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
-from scalerl.recipe import DeepSpeedSettings, FsdpSettings, ResolvedRecipe
+from scalerl.recipe import DeepSpeedSettings, ResolvedRecipe
+from scalerl.recipe.learner import FsdpSettings
 from scalerl.tokens.symbols import EOS_ID
 
 RANK, WORLD, STORE = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])

@@ -21,7 +21,8 @@ from trainer.tiny import token_loss_of, weights_of
 from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.kl import token_kl
 from scalerl.objective.running_statistics import RunningStatistics
-from scalerl.recipe import Cispo, Dapo, Grpo, Gspo, RatioMask, Truncate
+from scalerl.recipe import RatioMask, Truncate
+from scalerl.recipe.axes import Cispo, Dapo, Grpo, Gspo
 
 trl = pytest.importorskip("trl", reason="TRL is a test extra: pip install trl==1.16.0", exc_type=ImportError)
 

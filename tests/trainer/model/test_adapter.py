@@ -15,7 +15,7 @@ from scalerl.model.adapter_weights import MergedWeights, is_of_adapter
 from scalerl.model.build import empty_policy, with_adapter
 from scalerl.model.policy import frozen_copy
 from scalerl.recipe import Lora, PretrainedModel
-from scalerl.recipe.linear_layers import linear_layers
+from scalerl.recipe.models import linear_layers
 from scalerl.weights.hugging_face import FileWeights
 
 TOKENS = torch.arange(24).view(2, 12)

@@ -6,7 +6,8 @@ import pytest
 import torch
 from trainer.tiny import token_loss_of
 
-from scalerl.recipe import Cispo, Dapo, Grpo, Gspo, Truncate
+from scalerl.recipe import Truncate
+from scalerl.recipe.axes import Cispo, Dapo, Grpo, Gspo
 
 SETTINGS = {
     "cispo": [Cispo(), Cispo(min_ratio=0.9, max_ratio=1.1)],

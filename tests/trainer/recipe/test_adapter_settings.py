@@ -17,7 +17,7 @@ from scalerl.memory.per_device import trainer_device
 from scalerl.memory.shape import ModelShape, shape_of, usual_layers
 from scalerl.model.size import ModelSize
 from scalerl.recipe import ResolvedRecipe, Scale, Virtual
-from scalerl.recipe.linear_layers import linear_layers
+from scalerl.recipe.models import linear_layers
 
 PROMPTS = PromptLengths(trained=20, measured=30, most_samples=64)
 HERE = Place(source="sweeps/test.yaml", line=7, key="variants.a")

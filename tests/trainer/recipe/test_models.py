@@ -11,7 +11,8 @@ from trainer.tiny_text_model import text_model
 from trainer.tiny_transformers import CONFIGS
 from transformers import AutoModelForCausalLM
 
-from scalerl.recipe import LlamaModel, MoeModel, PretrainedModel, ResolvedRecipe, WarmStart
+from scalerl.recipe import LlamaModel, MoeModel, PretrainedModel, ResolvedRecipe
+from scalerl.recipe.scale import WarmStart
 from scalerl.run.warm_start import start_key, unchanged_folder
 
 DENSE = {"hidden": 64}

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import Counter
 from typing import Any
 
 import datasets
@@ -14,7 +15,6 @@ from pydantic import ValidationError
 from scalerl.recipe import Math, ResolvedRecipe
 from scalerl.tasks import TaskError, make_task
 from scalerl.tasks.files import TaskRow, read_task_rows
-from scalerl.tasks.left_out import counts_by_reason
 from scalerl.tokens import CharacterTokenizer, SymbolTokenizer
 
 ROWS = [
@@ -84,7 +84,7 @@ def test_duplicate_and_long_questions_are_left_out_and_counted(file):
     long = {"question": "x" * 50, "answer": "1"}
     task = task_in(file, [*ROWS, *ROWS[:3], long], template="{question}", max_prompt_tokens=49)
     assert len(make_both(task)) == 144
-    assert counts_by_reason(task.left_out) == {"duplicate": 3, "too long": 1}
+    assert Counter(row.reason for row in task.left_out) == {"duplicate": 3, "too long": 1}
     assert [(row.where, row.same_as) for row in task.left_out[:2]] == [
         ("sums.jsonl:145", "sums.jsonl:1"),
         ("sums.jsonl:146", "sums.jsonl:2"),

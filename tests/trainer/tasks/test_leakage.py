@@ -2,13 +2,13 @@
 
 import hashlib
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks import TaskError, all_tasks
-from scalerl.tasks.left_out import counts_by_reason
 from scalerl.tasks.split import position
 from scalerl.tokens import CharacterTokenizer
 
@@ -79,7 +79,7 @@ def test_what_one_task_holds_out_no_other_trains_on(tmp_path):
     trained, measured = tasks.trained.train, tasks.trained.validation
     assert not texts(trained, "one") & texts(measured, "other")
     assert not texts(trained, "other") & texts(measured, "one")
-    reasons = {name: counts_by_reason(rows) for name, rows in tasks.left_out.items()}
+    reasons = {name: Counter(row.reason for row in rows) for name, rows in tasks.left_out.items()}
     # Ids are hashes of the text as it is written, so the two splits are independent.
     held = {
         row["question"]: [

@@ -16,7 +16,7 @@ from scalerl.quantities import counted
 from scalerl.rollout import Outcome, Prompt
 from scalerl.tasks import Task, TaskError
 from scalerl.tasks.responses import demonstrated_solution
-from scalerl.tasks.written import Written
+from scalerl.tasks.task import Written
 from scalerl.tokens import Tokenizer
 
 LEAST_ACCEPTED = 0.5

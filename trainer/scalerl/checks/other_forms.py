@@ -23,7 +23,7 @@ from scalerl.recipe import Code, Math, MultipleChoice, Qa
 from scalerl.rollout import Judgement, Prompt
 from scalerl.tasks import Task
 from scalerl.tasks.responses import demonstrated_solution
-from scalerl.tasks.written import Written
+from scalerl.tasks.task import Written
 from scalerl.tokens import Tokenizer
 
 MOST_PROGRAMS = 20

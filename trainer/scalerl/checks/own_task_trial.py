@@ -8,8 +8,8 @@ from typing import Any, get_args
 import numpy as np
 
 from scalerl.quantities import counted
+from scalerl.recipe.own import CustomTask
 from scalerl.recipe.own_function import OwnFailed, function_of, place_of, raised
-from scalerl.recipe.own_task import CustomTask
 from scalerl.rollout import Judgement, Outcome
 from scalerl.tasks.own import TaskAnswer, TaskProblem, TaskProblems, problems_of
 

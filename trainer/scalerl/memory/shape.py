@@ -8,8 +8,7 @@ from typing import Any
 from scalerl.model.size import ModelSize
 from scalerl.recipe import Lora, Model, NoAdapter
 from scalerl.recipe.adapter import targeted
-from scalerl.recipe.linear_layers import linear_layers, stored_shapes
-from scalerl.recipe.models import NUM_EXPERTS
+from scalerl.recipe.models import NUM_EXPERTS, linear_layers, stored_shapes
 from scalerl.tokens import make_tokenizer
 
 

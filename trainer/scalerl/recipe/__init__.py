@@ -2,24 +2,21 @@
 
     axes          a *recipe*: the algorithm's choices (ScaleRL table of section 2 and 3.2)
     correction    what is done about the gap between trainer and generator
-    models        the policy's model: from scratch or from a folder
+    models        the policy's model: from scratch or from a folder, with the layers that its files hold
     adapter       the part of it that is trained: all, or a LoRA adapter
-    linear_layers the linear layers of a model's folder, by the headers of its files
     scale         a *scale*: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit
     learner       the scale's learner: one process, or several that shard it with DeepSpeed or FSDP2
     cluster       the scale's cluster: modelled on a virtual clock, or processes on the wall clock
     generator     the scale's generator: the built-in one, or vLLM
     tasks         the scale's tasks: synthetic, in files, or only measured
     one_task      what every task of a mix has
-    own           a function of the user's own, by import path
+    own           a function of the user's own, by import path: a loss, a task, ...
     own_files     the files that such a function consists of
     own_function  loads and calls it
-    own_task      a task of the user's own
     reasoning_gym a task whose problems the library of this name makes
     resolved      recipe and scale in one namespace, as stored beside a run; their hash is its identity
     command       a recipe whose trainer is a program of the user's own
-    program_code  hashes of the code of such a program
-    file_hash     one hash of the content of a file or folder
+    file_hash     hashes of the content of a file or folder, and of the code of such a program
     template      prompt templates in which {name} stands for a part of the problem or a column of its row
     reference     all settings as a page: docs/recipes.md
     meaning       meaning, unit, bounds and source of one setting
@@ -32,103 +29,23 @@ Nothing here imports torch: the command line loads this room.
 
 from scalerl.recipe.adapter import Lora, NoAdapter
 from scalerl.recipe.axes import (
-    Cispo,
-    Dapo,
-    Grpo,
-    Gspo,
-    Interruption,
-    LengthPenalty,
     Loss,
     NoCritic,
     NoLengthControl,
     NoPositiveResampling,
     Ordered,
-    Pipeline,
-    PpoOffPolicy,
     Recipe,
     Uniform,
     ValueNetwork,
 )
-from scalerl.recipe.cluster import Accelerator, ChargedAttention, FreeAttention, Virtual, Wall
-from scalerl.recipe.correction import Correction, NoCorrection, RatioMask, Truncate, TrustRegion
+from scalerl.recipe.cluster import Accelerator, Virtual, Wall
+from scalerl.recipe.correction import Correction, RatioMask, Truncate, TrustRegion
 from scalerl.recipe.generator import Vllm
-from scalerl.recipe.learner import DeepSpeedSettings, FsdpSettings, LearnerSettings
+from scalerl.recipe.learner import DeepSpeedSettings, LearnerSettings
 from scalerl.recipe.models import LlamaModel, Model, MoeModel, PretrainedModel
 from scalerl.recipe.one_task import ALL
-from scalerl.recipe.own import Own, OwnLoss
-from scalerl.recipe.own_task import CustomTask
+from scalerl.recipe.own import CustomTask, Own, OwnLoss
 from scalerl.recipe.reasoning_gym import ReasoningGym
 from scalerl.recipe.resolved import ResolvedRecipe
-from scalerl.recipe.scale import (
-    Generation,
-    Optimiser,
-    Scale,
-    WarmStart,
-)
-from scalerl.recipe.tasks import (
-    AnyTask,
-    Code,
-    FileSettings,
-    KSmallest,
-    Math,
-    Modular,
-    MultipleChoice,
-    Qa,
-)
-
-__all__ = [
-    "ALL",
-    "Accelerator",
-    "AnyTask",
-    "ChargedAttention",
-    "Cispo",
-    "Code",
-    "Correction",
-    "CustomTask",
-    "Dapo",
-    "DeepSpeedSettings",
-    "FileSettings",
-    "FreeAttention",
-    "FsdpSettings",
-    "Generation",
-    "Grpo",
-    "Gspo",
-    "Interruption",
-    "KSmallest",
-    "LearnerSettings",
-    "LengthPenalty",
-    "LlamaModel",
-    "Lora",
-    "Loss",
-    "Math",
-    "Model",
-    "Modular",
-    "MoeModel",
-    "MultipleChoice",
-    "NoAdapter",
-    "NoCorrection",
-    "NoCritic",
-    "NoLengthControl",
-    "NoPositiveResampling",
-    "Optimiser",
-    "Ordered",
-    "Own",
-    "OwnLoss",
-    "Pipeline",
-    "PpoOffPolicy",
-    "PretrainedModel",
-    "Qa",
-    "RatioMask",
-    "ReasoningGym",
-    "Recipe",
-    "ResolvedRecipe",
-    "Scale",
-    "Truncate",
-    "TrustRegion",
-    "Uniform",
-    "ValueNetwork",
-    "Virtual",
-    "Vllm",
-    "Wall",
-    "WarmStart",
-]
+from scalerl.recipe.scale import Generation, Optimiser, Scale
+from scalerl.recipe.tasks import AnyTask, Code, FileSettings, KSmallest, Math, Modular, MultipleChoice, Qa

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from scalerl.frozen import Count, Frozen, Positive
-from scalerl.recipe.linear_layers import linear_layers
-from scalerl.recipe.models import Model
+from scalerl.recipe.models import Model, linear_layers
 
 
 class NoAdapter(Frozen):

@@ -1,6 +1,6 @@
 """The cluster of a scale: modelled devices on a virtual clock, or real processes on the wall clock."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -75,16 +75,9 @@ class Virtual(Frozen):
     """Charge for each token, so that a short answer stands for a long one."""
     attention: Attention = ChargedAttention()
     """Cost of attention, and the size of the attention that is modelled."""
-
-    @property
-    def compute_name(self) -> str:
-        """Unit of compute on this cluster."""
-        return "modelled GPU-hours"
-
-    @property
-    def extra_threads(self) -> int:
-        """CPU threads in addition to those of the training process."""
-        return 0
+    compute_name: ClassVar[str] = "modelled GPU-hours"
+    extra_threads: ClassVar[int] = 0
+    """CPU threads in addition to those of the training process."""
 
 
 class Wall(Frozen):
@@ -106,11 +99,7 @@ class Wall(Frozen):
     published weights with the recipe's generator. Training waits if two evaluations are still unfinished when the next
     is due. false: everything stops while the process that runs the schedule evaluates with the built-in generator. In
     both cases evaluation does not count as compute."""
-
-    @property
-    def compute_name(self) -> str:
-        """Unit of compute on this cluster."""
-        return "measured device-hours"
+    compute_name: ClassVar[str] = "measured device-hours"
 
     @property
     def extra_threads(self) -> int:

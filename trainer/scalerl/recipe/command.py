@@ -13,12 +13,12 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
 from scalerl.frozen import Count, Frozen, Positive, Unit
-from scalerl.recipe.program_code import COMMIT
+from scalerl.recipe.file_hash import COMMIT
 from scalerl.recipe.resolved import ResolvedRecipe
 
 PLACEHOLDERS = {
@@ -133,6 +133,8 @@ class CommandRecipe(Program):
     """The user's configuration as written."""
     overrides: dict[str, Any]
     """Dotted path to value, for all paths whose value differs from the configuration's; a new path begins with `+`."""
+    compute_unit_gpu_hours: ClassVar[float] = 1.0
+    """Budgets are in the unit in which the program counts."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -145,11 +147,6 @@ class CommandRecipe(Program):
                 holder = holder[int(part)] if isinstance(holder, list) else holder.setdefault(part, {})
             holder[int(last) if isinstance(holder, list) else last] = value
         return settings
-
-    @property
-    def compute_unit_gpu_hours(self) -> float:
-        """1: budgets are in the unit in which the program counts."""
-        return 1.0
 
     @property
     def compute_name(self) -> str:

@@ -1,6 +1,6 @@
 """The learner of a scale: network and optimiser in one process, or sharded over several."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,11 +11,7 @@ class TorchSettings(Frozen):
     """Network and optimiser in the training process."""
 
     type: Literal["torch"] = "torch"
-
-    @property
-    def ranks(self) -> int:
-        """Number of training processes."""
-        return 1
+    ranks: ClassVar[int] = 1
 
 
 class DeepSpeedSettings(Frozen):

@@ -6,6 +6,7 @@ folder keeps the runs, changing its weights makes new ones.
 
 import hashlib
 import json
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -17,6 +18,7 @@ from scalerl.frozen import Count, Frozen
 
 NUM_EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
 """Names that families use for the number of experts; the first is Mixtral's."""
+IN_A_BLOCK = re.compile(r"\.\d+\.")
 
 
 class LlamaModel(Frozen):
@@ -173,6 +175,35 @@ def model_sha256(folder: Path) -> str:
 def _hash(path: Path, size: int, modified_ns: int) -> str:
     """SHA-256 of a file, cached while its size and time stay the same."""
     return file_sha256(path)
+
+
+def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
+    """Shapes of the tensors in a folder's safetensors files, by name."""
+    return {name: shape for path in folder.glob("*.safetensors") for name, shape in _header(path).items()}
+
+
+def _header(path: Path) -> dict[str, tuple[int, ...]]:
+    """Shapes in a file's header: 8 bytes of length, then JSON."""
+    with path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    return {name: tuple(one["shape"]) for name, one in header.items() if name != "__metadata__"}
+
+
+def linear_layers(folder: Path) -> dict[str, tuple[int, int]]:
+    """Sizes (out, in) of the linear layers in the blocks of a folder's model, by name; experts and routers are none.
+
+    >>> linear_layers(Path("qwen"))
+    {'model.layers.0.self_attn.q_proj': (896, 896), ...}
+    """
+    config = json.loads((folder / "config.json").read_text())
+    experts = next((number for name in NUM_EXPERTS if (number := config.get(name))), 0)
+    found: dict[str, tuple[int, int]] = {}
+    for name, shape in stored_shapes(folder).items():
+        layer, _, kind = name.rpartition(".")
+        is_matrix = kind == "weight" and len(shape) == 2 and IN_A_BLOCK.search(name) is not None
+        if is_matrix and ".experts." not in name and shape[0] != experts:
+            found[layer] = shape[0], shape[1]
+    return found
 
 
 def _type_of(data: Any) -> Any:

@@ -9,7 +9,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from scalerl.durable import file_sha256
-from scalerl.frozen import Frozen
+from scalerl.frozen import Count, Frozen, Unit
+from scalerl.recipe.one_task import OneTask, Template
 from scalerl.recipe.own_files import find_source, module_of_file
 
 OwnParameter = bool | int | float | str | None
@@ -81,3 +82,24 @@ class OwnLoss(Own):
     start: bool = False
     """True gives the function `start_BT`, log-probabilities under the weights at the start of the round. This costs one
     forward pass per batch."""
+
+
+class CustomTask(OneTask, Own):
+    """Problems and a judge of your own ([Your own task](own.md#a-task)): a function that returns `TaskProblems`."""
+
+    validation: Annotated[float, Field(gt=0, lt=1), Unit("share of problems")] = 0.1
+    """Share of the problems held out, chosen by the hash of their ids."""
+    template: Template = "{question}"
+    """Text of the prompt; {question} is the question of the problem."""
+    max_prompt_tokens: Annotated[Count, Unit("tokens")] = 2048
+    """Longest prompt; problems with a longer one are left out and counted."""
+
+    @property
+    def title(self) -> str:
+        """Name of its prompts and rows: that of the function, unless it has its own."""
+        return self.name or self.function_name
+
+    @property
+    def held_out_share(self) -> float:
+        """Share of the problems that is held out."""
+        return self.validation

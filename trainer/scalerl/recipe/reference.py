@@ -5,7 +5,7 @@ python -m scalerl.recipe.reference > docs/recipes.md      # make docs
 
 import inspect
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Len, Lt, MaxLen, MinLen, MultipleOf
@@ -38,25 +38,29 @@ BOUNDS = {
 
 
 def settings_page() -> str:
-    """The whole page."""
     parts = [SETTINGS_PREAMBLE]
     for title, model in (("Recipe", Recipe), ("Scale", Scale)):
-        parts += [f"## {title}", said(model), table(model)]
+        parts += [f"## {title}", said(model), settings_table(model)]
         for name, field in model.model_fields.items():
-            parts += blocks(name, field.annotation)
+            for inner in models_of(field.annotation):
+                parts += sections(name, inner, settings_table, models_of)
     return "\n\n".join(parts) + "\n"
 
 
-def blocks(path: str, annotation: Any) -> list[str]:
-    """Sections for each model that may be at `path`, and for those below it."""
-    parts = []
-    for model in models_of(annotation):
-        heading = f"{path}: {{type: {model.model_fields['type'].default}}}" if "type" in model.model_fields else path
-        parts += [f"### `{heading}`", said(model)]
-        if any(name != "type" for name in model.model_fields):
-            parts.append(table(model))
-        for name, field in model.model_fields.items():
-            parts += blocks(f"{path}.{name}", field.annotation)
+def sections(
+    path: str,
+    model: type[BaseModel],
+    table_of: Callable[[type[BaseModel]], str],
+    inside: Callable[[Any], Iterable[type[BaseModel]]],
+) -> list[str]:
+    """A section for the block at `path`, and for the blocks inside it, which `inside` finds by the type of a field."""
+    heading = f"{path}: {{type: {model.model_fields['type'].default}}}" if "type" in model.model_fields else path
+    parts = [f"### `{heading}`", said(model)]
+    if any(name != "type" for name in model.model_fields):
+        parts.append(table_of(model))
+    for name, field in model.model_fields.items():
+        for inner in inside(field.annotation):
+            parts += sections(f"{path}.{name}", inner, table_of, inside)
     return parts
 
 
@@ -71,14 +75,20 @@ def models_of(annotation: Any) -> Iterator[type[BaseModel]]:
             yield from models_of(argument)
 
 
-def table(model: type[BaseModel]) -> str:
-    """One row per setting; the heading has the `type` of a block."""
-    rows = ["| setting | default | range | unit | meaning |", "|---|---|---|---|---|"]
+def table(model: type[BaseModel], first: str, columns: Mapping[str, Callable[[FieldInfo], str]]) -> str:
+    """One row per field, with its name, the text of each column and its meaning; the heading has the `type` of a
+    block.
+    """
+    rows = [[first, *columns, "meaning"], ["---"] * (len(columns) + 2)]
     for name, field in model.model_fields.items():
         if name != "type":
-            cells = (f"`{name}`", default_of(field), range_of(field), unit_of(field), field.description or "")
-            rows.append("| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in cells) + " |")
-    return "\n".join(rows)
+            cells = (f"`{name}`", *(text(field) for text in columns.values()), field.description or "")
+            rows.append([" ".join(cell.replace("|", "\\|").split()) for cell in cells])
+    return "\n".join(f"|{'|'.join(row)}|" if row[0] == "---" else f"| {' | '.join(row)} |" for row in rows)
+
+
+def settings_table(model: type[BaseModel]) -> str:
+    return table(model, "setting", {"default": default_of, "range": range_of, "unit": unit_of})
 
 
 def said(model: type[BaseModel]) -> str:

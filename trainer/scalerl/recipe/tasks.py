@@ -17,7 +17,7 @@ from pydantic import Field, field_validator, model_validator
 from scalerl.frozen import Count, Frozen, Unit
 from scalerl.recipe.file_hash import content_sha256
 from scalerl.recipe.one_task import ColumnName, OneTask, Sha256, Template
-from scalerl.recipe.own_task import CustomTask
+from scalerl.recipe.own import CustomTask
 from scalerl.recipe.reasoning_gym import ReasoningGym
 from scalerl.recipe.template import shows
 from scalerl.sandbox.limits import Limits

@@ -24,7 +24,7 @@ from scalerl.durable import write_atomically
 from scalerl.errors import Cancelled, ProgramFailed
 from scalerl.quantities import counted
 from scalerl.recipe.command import CommandRecipe, ProgramOwnLog
-from scalerl.recipe.program_code import hashes_of_code
+from scalerl.recipe.file_hash import hashes_of_code
 from scalerl.run.command_line import CONFIG_FILE, command_line, environment_of_run, fill_placeholders, values_of_run
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder

@@ -16,16 +16,5 @@ not stop is in `docs/design.md`, under "Code that the policy writes".
 
 from scalerl.errors import SandboxFailed, SandboxTimedOut, SandboxUnavailable
 from scalerl.sandbox.isolation import OFFERED
-from scalerl.sandbox.limits import LimitName, Limits, ProgramEnd
+from scalerl.sandbox.limits import Limits, ProgramEnd
 from scalerl.sandbox.sandbox import Sandbox
-
-__all__ = [
-    "OFFERED",
-    "LimitName",
-    "Limits",
-    "ProgramEnd",
-    "Sandbox",
-    "SandboxFailed",
-    "SandboxTimedOut",
-    "SandboxUnavailable",
-]

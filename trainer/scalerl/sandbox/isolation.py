@@ -16,7 +16,6 @@ import platform
 import shutil
 import sys
 import sysconfig
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from itertools import count
@@ -43,8 +42,10 @@ ENVIRONMENT = {
     "PYTHONHASHSEED": "0",  # fixes the order of sets
     "PYTHONINTMAXSTRDIGITS": "0",  # integers of any length, as before Python 3.11 and in other graders
     "OPENBLAS_NUM_THREADS": "1",  # NumPy would start a thread for every core
+    "HOME": FOLDER,
+    "TMPDIR": FOLDER,
 }
-"""Environment of a program besides its folder."""
+"""Environment of a program."""
 
 UNCOUNTED_NICENESS = 15
 """Niceness of programs that the kernel allows to fork beyond their limit."""
@@ -52,21 +53,13 @@ FIRST_USER_ID, NUM_USER_IDS = 1 << 20, 1 << 28
 _next_user_id = count(os.getpid() * 4096)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Launch:
-    """Command and environment of one program."""
-
-    command: list[str]
-    environment: dict[str, str]
-
-
 def is_real_root() -> bool:
     """True for root of the machine, not of a user namespace: needs no user namespace, and ignores RLIMIT_NPROC."""
     return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
 
 
-def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> Launch:
-    """The command for one program whose pipes are `fds`."""
+def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> list[str]:
+    """The command for one program whose pipes are `fds`, to run in ENVIRONMENT."""
     real_root = is_real_root()
     uid = FIRST_USER_ID + next(_next_user_id) % NUM_USER_IDS if real_root else None
     readable, links = interpreter_files()
@@ -88,8 +81,7 @@ def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> L
         "rlimits": rlimits(limits, others=_num_others(isolation, real_root)),
         "filter": seccomp_filter(platform.machine()).hex(),
     }
-    environment = ENVIRONMENT | {"HOME": FOLDER, "TMPDIR": FOLDER}
-    return Launch(command=_command(isolation, spec), environment=environment)
+    return _command(isolation, spec)
 
 
 @cache

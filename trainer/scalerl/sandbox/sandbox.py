@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import IO
 
 from scalerl.errors import SandboxFailed, SandboxTimedOut, SandboxUnavailable
-from scalerl.sandbox.isolation import STRONGEST_FIRST, IsolationName, prepared
+from scalerl.sandbox.isolation import ENVIRONMENT, STRONGEST_FIRST, IsolationName, prepared
 from scalerl.sandbox.limits import LimitName, Limits, ProgramEnd
 from scalerl.sandbox.processes import descendants, shared_out_bytes
 
@@ -81,20 +81,20 @@ class Sandbox:
                 "status_fd": status_write.fileno(),
                 "program_fd": program_file.fileno(),
             }
-            launch = prepared(self.isolation, limits, fds)
+            command = prepared(self.isolation, limits, fds)
             try:
                 process = subprocess.Popen(
-                    launch.command,
+                    command,
                     stdin=stdin_file,
                     stdout=stdout,
                     stderr=subprocess.PIPE,
                     pass_fds=tuple(fds.values()),
-                    env=launch.environment,
+                    env=ENVIRONMENT,
                     cwd="/",
                     start_new_session=True,
                 )
             except OSError as error:
-                raise SandboxFailed(f"{launch.command[0]} did not start: {error}") from error
+                raise SandboxFailed(f"{command[0]} did not start: {error}") from error
             stack.enter_context(_ended(process, control_write))
             control_read.close()
             status_write.close()

@@ -3,7 +3,7 @@
 A task makes all its prompts from its own settings, never from the run's seed, and splits them by the hash of their id.
 So every run of a scale trains and validates on the same prompts, and no prompt is in both sets.
 
-task             the protocol; TaskError
+task             the protocol, the written form of a prompt, and TaskError
 catalogue        the tasks of a recipe, made from its settings
 sentences        what a pass rate is of, in a sentence
 generated here
@@ -25,7 +25,6 @@ made by a function of the user
   own            its problems and its judge
 text_task        the common part of tasks in files, of `gym` and of `own`
 mix              several tasks as one
-written          place, question and right answer of a prompt
 split            the held-out split by hash
 responses        demonstrations, and answers that end
 left_out         rows that are not used, with reasons
@@ -38,5 +37,3 @@ lengths          lengths of prompts
 from scalerl.tasks.catalogue import Tasks, all_tasks, make_task
 from scalerl.tasks.mix import Mix
 from scalerl.tasks.task import Task, TaskError
-
-__all__ = ["Mix", "Task", "TaskError", "Tasks", "all_tasks", "make_task"]

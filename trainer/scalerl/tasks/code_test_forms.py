@@ -16,7 +16,8 @@ from typing import Any
 
 from scalerl.tasks.live_code_bench import test_of
 from scalerl.tasks.paired_tests import method_of, paired_tests
-from scalerl.tasks.python_test_code import PythonSource, compared_calls, is_python, python_test
+from scalerl.tasks.program_text import python_tree
+from scalerl.tasks.python_test_code import PythonSource, compared_calls, python_test
 from scalerl.tasks.text_task import UnusableError
 from scalerl.verifiers.code_tests import CodeTest, StdioTest, read_tests
 from scalerl.verifiers.python_tests import PythonTest
@@ -63,7 +64,7 @@ def _unpacked(written: Any, where: str) -> Any:
     try:
         return json.loads(written)
     except ValueError as error:
-        if is_python(written):
+        if python_tree(written):
             return written
         raise ValueError(f"{where}: tests: neither JSON ({error}) nor Python") from None
 

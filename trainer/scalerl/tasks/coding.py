@@ -16,9 +16,9 @@ from scalerl.tasks.files import TaskRow
 from scalerl.tasks.forms import CODE_COLUMNS
 from scalerl.tasks.live_code_bench import HEADER, question_of, tests_of, with_starter_code
 from scalerl.tasks.paired_tests import joined_columns
-from scalerl.tasks.program_text import program_in
+from scalerl.tasks.program_text import program_in, python_tree
 from scalerl.tasks.proof import Tests, refuse_what_proves_nothing
-from scalerl.tasks.python_test_code import PythonSource, is_python
+from scalerl.tasks.python_test_code import PythonSource
 from scalerl.tasks.text_task import Problem, TextTask, UnusableError
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest, judge_code
@@ -61,8 +61,8 @@ def code_problem(row: TaskRow, settings: Code) -> Problem:
     if settings.form == "livecodebench":
         return _problem(question, question_of(question, starter_code), _of_live_code_bench(row), program, row, settings)
     entry_point = _text(row, "entry_point") or _text(row, "fn_name")
-    if program is not None and _begins(question, entry_point):
-        program = _whole(question, program)
+    if program is not None and _begins(question, entry_point) and python_tree(program) is None:
+        program = f"{question}{program}"  # only the function's body
     source = PythonSource(
         entry_point=entry_point,
         before=_before(row, question, entry_point, starter_code),
@@ -106,22 +106,9 @@ def _of_live_code_bench(row: TaskRow) -> tuple[CodeTest, ...]:
 
 def _begins(question: str, entry_point: str | None) -> bool:
     """True if the question is the start of the program: Python that defines its function, as in HumanEval."""
-    if entry_point is None:
-        return False
-    try:
-        body = ast.parse(question).body
-    except (SyntaxError, ValueError):
-        return False
-    return any(isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == entry_point for node in body)
-
-
-def _whole(question: str, program: str) -> str:
-    """The whole program; if `program` is only the function's body, the question precedes it."""
-    try:
-        ast.parse(program)
-    except (SyntaxError, ValueError):
-        return f"{question}{program}"
-    return program
+    tree = None if entry_point is None else python_tree(question)
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)] if tree else []
+    return any(node.name == entry_point for node in functions)
 
 
 def _before(row: TaskRow, question: str, entry_point: str | None, starter_code: str) -> str:
@@ -132,7 +119,7 @@ def _before(row: TaskRow, question: str, entry_point: str | None, starter_code: 
     given = _text(row, "prompt") or ""
     if _begins(question, entry_point):
         return question
-    if starter_code and given != question and is_python(given):
+    if starter_code and given != question and python_tree(given):
         return given
     if "class Solution" in starter_code:
         return HEADER

@@ -16,7 +16,7 @@ from scalerl.recipe import KSmallest
 from scalerl.rollout import Judgement, Prompt
 from scalerl.tasks.responses import demonstrated, ended_answer
 from scalerl.tasks.split import draw_split
-from scalerl.tasks.written import Written
+from scalerl.tasks.task import Written
 from scalerl.tokens import Tokenizer
 from scalerl.tokens.symbols import COLON, SYMBOLS
 

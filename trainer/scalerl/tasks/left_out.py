@@ -46,14 +46,9 @@ class UnreadableRows(Rejected):
         super().__init__("\n  ".join([*head, *lines]))
 
 
-def counts_by_reason(rows: Iterable[LeftOut]) -> dict[str, int]:
-    """Number of rows by reason, such as `{"duplicate": 3, "too long": 1}`, in the order of first occurrence."""
-    return dict(Counter(row.reason for row in rows))
-
-
 def reasons_text(rows: Iterable[LeftOut]) -> str:
-    """Text such as `3 duplicate, 1 too long`."""
-    return ", ".join(f"{count:,} {reason}" for reason, count in counts_by_reason(rows).items())
+    """Text such as `3 duplicate, 1 too long`, in the order of first occurrence."""
+    return ", ".join(f"{count:,} {reason}" for reason, count in Counter(row.reason for row in rows).items())
 
 
 def pairs_of_files(rows: Iterable[LeftOut]) -> list[str]:

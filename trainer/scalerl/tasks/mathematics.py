@@ -1,9 +1,9 @@
 r"""Problems with a mathematical answer, as in GSM8K ("... #### 42"), MATH ("... \boxed{42}") and AIME ("42")."""
 
 import os
+from functools import partial
 
 from scalerl.recipe import Math
-from scalerl.rollout import Judgement
 from scalerl.tasks.asked import asked
 from scalerl.tasks.file_task import file_task
 from scalerl.tasks.files import TaskRow
@@ -21,13 +21,9 @@ NO_VALUE = {"proof", "na", "n/a"}
 
 def math_task(settings: Math, tokenizer: Tokenizer) -> TextTask:
     """Task of a file of mathematical problems."""
-
-    def judge(text: str, gold: str) -> Judgement:
-        return judge_math(text, gold, time_limit_s=settings.time_limit_s)
-
     # More judges than cores would run into the time limit.
     num_judges = min(MAX_KEEPERS, os.cpu_count() or 1)
-
+    judge = partial(judge_math, time_limit_s=settings.time_limit_s)
     return file_task(
         settings, tokenizer, read=lambda row: math_problem(row, settings), judge=judge, num_judges=num_judges
     )

@@ -6,8 +6,7 @@ import numpy as np
 
 from scalerl.recipe import ALL, AnyTask
 from scalerl.rollout import Judgement, Prompt
-from scalerl.tasks.task import Task
-from scalerl.tasks.written import Written
+from scalerl.tasks.task import Task, Written
 
 
 class Mix:

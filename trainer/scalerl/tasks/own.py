@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scalerl.recipe.own import CustomTask
 from scalerl.recipe.own_function import OwnFailed, call_own, place_of, raised
-from scalerl.recipe.own_task import CustomTask
 from scalerl.recipe.template import fill
 from scalerl.rollout import Judgement
 from scalerl.tasks.asked import PromptText

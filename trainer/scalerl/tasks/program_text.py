@@ -84,13 +84,13 @@ class _Block:
     @property
     def _is_a_part(self) -> bool:
         """True if the text is Python only inside a function or a loop."""
-        tree = _parsed(self.text)
+        tree = python_tree(self.text)
         return tree is not None and any(map(_leaves, _outside_functions(tree)))
 
 
 def _of_blocks(blocks: Sequence[_Block], reads_input: bool) -> WrittenProgram | None:
     """The last block that does more than use the blocks before it, with the blocks that it needs."""
-    trees = [_parsed(block.text) for block in blocks]
+    trees = [python_tree(block.text) for block in blocks]
     uses: list[str] = []
     for last in reversed(range(len(blocks))):
         tree, text = trees[last], blocks[last].text
@@ -136,7 +136,7 @@ def _blocks_of(lines: Sequence[str]) -> Iterator[_Block]:
             text = _dedented([*lines[number:end], *rest], opening["before"])
             first = first or (end, text)
             tries -= 1
-            if tries < 0 or _parsed(text) is not None:
+            if tries < 0 or python_tree(text) is not None:
                 first = (end, text) if tries >= 0 else first
                 break
         assert first is not None  # the end of the text closes every block
@@ -163,11 +163,11 @@ def _dedented(lines: Sequence[str], before: str) -> str:
 def _without_sentences(text: str) -> str:
     """Bare code without lines of prose before and after it; the text unchanged if that is not code either."""
     lines = text.strip().split("\n")
-    if _parsed(text.strip()) is None:
+    if python_tree(text.strip()) is None:
         start = next((i for i, line in enumerate(lines) if line.strip() and not _is_prose(line)), len(lines))
         end = next((i for i in range(len(lines), start, -1) if lines[i - 1].strip() and not _is_prose(lines[i - 1])), 0)
         shorter = textwrap.dedent("\n".join(lines[start:end])).strip()
-        if _parsed(shorter) is not None:
+        if python_tree(shorter) is not None:
             return shorter
     return text.strip()
 
@@ -179,10 +179,11 @@ def _is_prose(line: str) -> bool:
     words = line.split()
     if line[:1].isspace() or not words or keyword.iskeyword(words[0]) or not _SENTENCE.match(line.strip()):
         return False
-    return words[0][:1].isupper() or (len(words) > 2 and _parsed(line) is None)
+    return words[0][:1].isupper() or (len(words) > 2 and python_tree(line) is None)
 
 
-def _parsed(text: str) -> ast.Module | None:
+def python_tree(text: str) -> ast.Module | None:
+    """The text as Python; None if it is none."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -191,7 +192,7 @@ def _parsed(text: str) -> ast.Module | None:
 
 def _does_something(text: str) -> bool:
     """True if a text is Python that does more than name values, unlike outputs such as "12" and "YES"."""
-    tree = _parsed(text)
+    tree = python_tree(text)
     return tree is not None and any(map(_is_an_act, tree.body))
 
 

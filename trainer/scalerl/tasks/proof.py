@@ -11,6 +11,7 @@ on two cores, three times as long as judging its written answer, which is the fo
 import ast
 from collections.abc import Sequence
 
+from scalerl.tasks.program_text import python_tree
 from scalerl.tasks.text_task import UnusableError
 from scalerl.verifiers.code_tests import CallTest, CodeTest, normal_lines
 from scalerl.verifiers.python_tests import PythonTest
@@ -54,9 +55,7 @@ def _gives_none(call: str) -> str:
 
 def _negated(solution: str, called: Sequence[str]) -> str | None:
     """The solution with the last value returned by a called function negated; None if there is no such value."""
-    try:
-        tree = ast.parse(solution)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    if (tree := python_tree(solution)) is None:
         return None
     names = {name.rpartition(".")[2] for name in called}
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name in names]

@@ -10,6 +10,7 @@ from typing import Any
 
 from scalerl.sandbox import OFFERED
 from scalerl.tasks.calls_of_tests import RUNS_A_CLASS, calls_of_tests, has_assertion
+from scalerl.tasks.program_text import python_tree
 from scalerl.tasks.text_task import UnusableError
 from scalerl.verifiers.code_tests import CallTest
 from scalerl.verifiers.python_tests import PythonTest
@@ -36,6 +37,12 @@ class PythonSource:
     runs_as_written: bool = False
     """True if assertions that only compare a call with literals also run as Python."""
 
+    @property
+    def solved(self) -> set[str]:
+        """Names that the written solution defines."""
+        tree = python_tree(self.solution or "")
+        return set() if tree is None else set(_defined(tree))
+
 
 def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
     """`text` as a test that runs as written; raises UnusableError if it cannot run, ValueError if it tests nothing."""
@@ -57,15 +64,14 @@ def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
         raise UnusableError(f"{where}: tests import {missing[0]}, but the sandbox has only {has}")
     names = _names_of_program(whole, set(_defined(before)), source, where)
     names = tuple(sorted({*names, *(alias.name for node in imported for alias in node.names)} - {"*"}))
-    solved = {*_defined(_tree_or_none(source.solution or "") or ast.Module([], []))}
-    if solved and "*" not in solved and (missing := sorted({*names} - solved)):
+    if source.solved and "*" not in source.solved and (missing := sorted({*names} - source.solved)):
         raise UnusableError(f"{where}: tests use {missing[0]}, which neither they nor the written solution define")
     return PythonTest(code=code, names=names, before=source.before)
 
 
 def _imports_of_program(tree: ast.Module, source: PythonSource) -> list[ast.ImportFrom]:
     """Imports from the program's module, such as KodCode's `from solution import f`."""
-    defined = set(_defined(_tree_or_none(source.solution or "") or ast.Module([], [])))
+    defined = source.solved
     return [
         node
         for node in ast.walk(tree)
@@ -90,18 +96,6 @@ def _without(tree: ast.Module, imports: Sequence[ast.ImportFrom]) -> ast.Module:
     return ast.fix_missing_locations(Replaced().visit(tree))
 
 
-def _tree_or_none(text: str) -> ast.Module | None:
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def is_python(text: str) -> bool:
-    """True if a text can be parsed."""
-    return _tree_or_none(text) is not None
-
-
 def _parsed(text: str, where: str, what: str) -> ast.Module:
     try:
         return ast.parse(text)
@@ -124,11 +118,7 @@ def _names_of_program(tree: ast.Module, given: set[str], source: PythonSource, w
 
 def _called_by_pythons_name(tree: ast.Module, loaded: list[str], known: set[str], source: PythonSource) -> list[str]:
     if source.solution is not None:
-        try:
-            of_solution = set(_defined(ast.parse(source.solution)))
-        except SyntaxError:
-            of_solution = set()
-        return [name for name in loaded if name in of_solution and name not in known]
+        return [name for name in loaded if name in source.solved and name not in known]
     first = next((node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)), ast.Constant(True))
     calls = [node.func.id for node in ast.walk(first) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     return [name for name in calls if name not in known][:1]

@@ -1,7 +1,8 @@
 """Questions with short answers, as in NaturalQuestions (a list of answers) and SQuAD ({"text": [...]})."""
 
+from functools import partial
+
 from scalerl.recipe import Qa
-from scalerl.rollout import Judgement
 from scalerl.tasks.asked import asked
 from scalerl.tasks.file_task import file_task
 from scalerl.tasks.files import TaskRow
@@ -14,10 +15,7 @@ ANSWER_COLUMNS = ("answers", "answer")
 
 def qa_task(settings: Qa, tokenizer: Tokenizer) -> TextTask:
     """Task of a file of questions."""
-
-    def judge(text: str, gold: tuple[str, ...]) -> Judgement:
-        return judge_qa(text, gold, min_f1=settings.min_f1)
-
+    judge = partial(judge_qa, min_f1=settings.min_f1)
     return file_task(settings, tokenizer, read=lambda row: qa_problem(row, settings), judge=judge, num_judges=1)
 
 

@@ -1,6 +1,7 @@
 """The protocol of a task: prompts, the judge of their answers, and demonstrations."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -8,7 +9,20 @@ import numpy as np
 from scalerl.errors import Rejected
 from scalerl.rollout import Judgement, Prompt
 from scalerl.tasks.left_out import LeftOut
-from scalerl.tasks.written import Written
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """Written form of a prompt: `Written(where="gsm8k.jsonl:3", text="2+2?\\n\\nPut ...", answer="\\\\boxed{4}")`."""
+
+    where: str
+    """File and line; task and prompt if the task generates its prompts."""
+    text: str
+    """Question put to the policy, before a chat template."""
+    answer: str | None
+    """Answer that its verifier should judge right after the end of thinking; None if none is written."""
+    thought: str | None = None
+    """Written solution that the warm start demonstrates before the answer; None if the task has none."""
 
 
 class Task(Protocol):

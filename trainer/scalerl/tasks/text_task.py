@@ -8,11 +8,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from scalerl.errors import Rejected
+from scalerl.recipe import CustomTask, FileSettings, ReasoningGym
 from scalerl.rollout import Judgement, Prompt
 from scalerl.tasks.asked import PromptText, TemplateFault
 from scalerl.tasks.files import TaskRow, is_missing
@@ -20,7 +21,7 @@ from scalerl.tasks.left_out import LeftOut, Reason, UnreadableRows, reasons_text
 from scalerl.tasks.responses import demonstrated_solution
 from scalerl.tasks.same_problem import problem_key
 from scalerl.tasks.split import position
-from scalerl.tasks.written import Written
+from scalerl.tasks.task import Written
 from scalerl.tokens import Tokenizer
 
 
@@ -70,21 +71,7 @@ class Entry:
     """Normal form (`scalerl.tasks.same_problem`)."""
 
 
-class TextSettings(Protocol):
-    """Settings that every task of text has."""
-
-    @property
-    def type(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def template(self) -> str: ...
-    @property
-    def held_out_share(self) -> float: ...
-    @property
-    def max_prompt_tokens(self) -> int: ...
-
-
+TextSettings = FileSettings | ReasoningGym | CustomTask
 TaskRows = Iterable[TaskRow | LeftOut]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ablations.fit.engine.modes import R0Mode
+from ablations.fit.engine import R0Mode
 from ablations.fit.engine.projection import Prior
 
 SLAB_PROBABILITY = 0.3
