@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sympy import Eq, Expr, Float, Integer, Mul, Rational, Symbol, pi
 
-from scalerl.verifiers.math_families import congruent, period, same_progression, with_constant, with_integer
+from scalerl.verifiers.math_families import congruent, period, residue, same_progression, with_constants, with_integer
 from scalerl.verifiers.math_notation import num_enclosing
 from scalerl.verifiers.math_parser import parsed, split_list
-from scalerl.verifiers.math_phrases import kind_of_numbers, without_reason
+from scalerl.verifiers.math_phrases import SHORT_WORDS, kind_of_numbers, without_reason
 from scalerl.verifiers.math_prose import statements, words_said
-from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER, SHORT_WORDS, ParsedAnswer, read
+from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER, ParsedAnswer, read
 from scalerl.verifiers.math_units import UnitOfMeasure
 from scalerl.verifiers.math_values import MAX_DIGITS, decimals, equal, num_digits
 
@@ -92,6 +92,11 @@ def judge_stated(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, 
 
 def stated_once(answer: str) -> str:
     """The first of two equal values: 0.5 for "0.5 (50 %)" and for "0.5 or 50 %"."""
+    sides = answer.split("=")
+    if len(sides) > 2 and all(re.search(r"\d", side) and not re.search(r"[<>]", side) for side in sides):
+        first, *others = (read(side) for side in sides)
+        if all(compare_answers(first, other) == "right" for other in others):
+            return sides[0]
     found = _TWICE.fullmatch(answer)
     if found is None or re.search("[A-Za-z]", re.sub(r"\\[A-Za-z]+", "", found["first"])):
         return answer
@@ -173,7 +178,6 @@ def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
         stated, wanted = with_integer(stated, periods[0]), with_integer(wanted, periods[1])
         if answer.domain in ("", "Z") and same_progression(wanted, stated):
             return "right"
-    stated = with_constant(stated, wanted)
     steps = decimals(answer.latex, gold.latex)
     if isinstance(stated, Eq) and not stated.free_symbols and not equal(stated.lhs, stated.rhs, steps):
         return "wrong"  # such as 2 = 3 against 3
@@ -181,7 +185,33 @@ def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
         return "wrong"
     if gold.modulus and (answer.modulus or gold.modulus) and congruent(wanted, stated, gold.modulus, answer.modulus):
         return "right"
-    return "right" if any(equal(g, a, steps) for g, a in values(gold, answer, wanted, stated)) else "wrong"
+    if (gold.modulus or answer.modulus) and not (gold.modulus and answer.modulus):
+        one, other, modulus = (wanted, stated, gold.modulus) if gold.modulus else (stated, wanted, answer.modulus)
+        if (
+            isinstance(one, Integer)
+            and modulus.isdecimal()
+            and residue(other) == (int(modulus), int(one) % int(modulus))
+        ):
+            return "right"
+    if (pair := in_order(answer.latex, gold.latex)) is not None:
+        return pair
+    pairs = [pair for one in with_constants(stated, wanted) for pair in values(gold, answer, wanted, one)]
+    return "right" if any(equal(g, a, steps) for g, a in pairs) else "wrong"
+
+
+def in_order(answer: str, gold: str) -> "Outcome | None":
+    """Verdict on values of x = 3, y = 4 beside the bare list 3, 4, which names them in the order of the alphabet."""
+    named, bare = (gold, answer) if _listed_names(gold) else (answer, gold)
+    names, parts = _LISTED_NAME.findall(named), split_list(bare)
+    if _listed_names(bare) or len(set(names)) != len(names) or len(names) != len(parts) or len(names) < 2:
+        return None
+    if "=" in bare or bare.startswith(("(", "[", "\\{")) or len(split_list(named)) != len(names):
+        return None
+    given = sorted(zip(names, split_list(named), strict=True))
+    values = [parsed(part.rpartition("=")[2]) for _, part in given]
+    steps = decimals(answer, gold)
+    is_same = all(equal(value, parsed(part), steps) for value, part in zip(values, parts, strict=True))
+    return "right" if is_same else "wrong"
 
 
 def compare_choices(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
@@ -200,12 +230,18 @@ def same_words(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
     one, other = answer.words, gold.words
     if (kind := kind_of_numbers(one)) is not None and kind == kind_of_numbers(other):
         return True
+    if "and" in one.split() and sorted(_things(one)) == sorted(_things(other)) and len(_things(one)) > 1:
+        return True
     if one == other:
         return answer.is_text or gold.is_text or len(one) > 1
     if one.casefold() != other.casefold() or len(one) < 2:
         return False
     short = len(one) <= 5 and one.casefold() not in SHORT_WORDS
     return not short or (one[1:] == other[1:] and len(one) > 2)
+
+
+def _things(words: str) -> list[str]:
+    return [thing.strip().casefold() for thing in re.split(r"\s+and\s+|,", words) if thing.strip()]
 
 
 def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
