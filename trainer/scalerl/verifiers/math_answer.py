@@ -56,7 +56,10 @@ _RETRACTED = re.compile(
     r"|\b(?:this|that|it) (?:ignores|misses|overlooks|forgets|omits|overcounts|undercounts|double[- ]counts)\b",
 )
 """What takes back the answer before it."""
-_VALUE_FOLLOWS = re.compile(r"[\s*$(\[]*(?:\\[(\[])?\s*(?:-?\d|\\(?:frac|sqrt|text|pi)|[A-J](?![\w'’]| [a-z]))")
+_VALUE_FOLLOWS = re.compile(
+    r"\s*(?:therefore|thus|then|now|actually)?[\s*$(\[]*(?:\\[(\[])?\s*"
+    r"(?:-?\d|\\(?:frac|sqrt|text|pi)|[A-J](?![\w'’]| [a-z]))"
+)
 _SUPPOSED = re.compile(r"(?i)\b(?:if|when|unless|suppose|assuming|whether)\b[^.\n]*$")
 _DENIED_BOX = re.compile(
     r"(?i)(?:\bnot|n['’]t|\bnever|\bcannot|\bwrong|\bincorrect)\b(?:[^\w.,;:=\n?!]+(?!but|so|then|get|is|sure)\w+){0,2}[^\w.,;:=\n?!]*$"

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sympy import Eq, Expr, Float, Integer, Mul, Rational, Symbol, pi
 
-from scalerl.verifiers.math_families import congruent, period, residue, same_progression, with_constants, with_integer
+from scalerl.verifiers.math_families import congruent, period, same_progression, with_constants, with_integer
+from scalerl.verifiers.math_lists import in_order, listed_names
 from scalerl.verifiers.math_notation import num_enclosing
 from scalerl.verifiers.math_parser import parsed, split_list
 from scalerl.verifiers.math_phrases import SHORT_WORDS, kind_of_numbers, without_reason
@@ -40,7 +41,6 @@ SIGNS = {"": Integer(1), "percent": Rational(1, 100), "degree": pi / 180}
 _INTEGER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.0+)?")
 _EXCLAIMED = re.compile(r"\d!$")
 """The end of a sentence that may be a factorial, or an exclamation."""
-_LISTED_NAME = re.compile(r"(?:^|[,;{}]|(?<![A-Za-z])(?:or|and)(?![A-Za-z]))\s*([A-Za-z])(?:_\{?\w+\}?)?\s*=")
 _OF_A_SYMBOL = re.compile(r"([A-Za-z]+(?:\(|_))([a-z])\)?")
 _TWICE = re.compile(
     r"(?P<first>[^()=]+?)\s*(?:\\text\s*\{\s*(?:\((?P<inside>[^()]+)\)|or\s*\}(?P<other>.+))"
@@ -166,7 +166,7 @@ def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
         return "right" if same_quantities(answer, gold) else "wrong"
     if gold.base and answer.base:
         return "right" if (gold.latex.casefold(), gold.base) == (answer.latex.casefold(), answer.base) else "wrong"
-    if (mine := _listed_names(answer.latex)) and (its := _listed_names(gold.latex)) and mine != its:
+    if (mine := listed_names(answer.latex)) and (its := listed_names(gold.latex)) and mine != its:
         return "wrong"
     stated, wanted = parsed(answer.latex), parsed(gold.latex)
     if stated is None and wanted is not None:
@@ -183,35 +183,12 @@ def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
         return "wrong"  # such as 2 = 3 against 3
     if is_set_beside_tuple(answer.latex, gold.latex):
         return "wrong"
-    if gold.modulus and (answer.modulus or gold.modulus) and congruent(wanted, stated, gold.modulus, answer.modulus):
+    if congruent(wanted, stated, gold.modulus, answer.modulus):
         return "right"
-    if (gold.modulus or answer.modulus) and not (gold.modulus and answer.modulus):
-        one, other, modulus = (wanted, stated, gold.modulus) if gold.modulus else (stated, wanted, answer.modulus)
-        if (
-            isinstance(one, Integer)
-            and modulus.isdecimal()
-            and residue(other) == (int(modulus), int(one) % int(modulus))
-        ):
-            return "right"
     if (pair := in_order(answer.latex, gold.latex)) is not None:
         return pair
     pairs = [pair for one in with_constants(stated, wanted) for pair in values(gold, answer, wanted, one)]
     return "right" if any(equal(g, a, steps) for g, a in pairs) else "wrong"
-
-
-def in_order(answer: str, gold: str) -> "Outcome | None":
-    """Verdict on values of x = 3, y = 4 beside the bare list 3, 4, which names them in the order of the alphabet."""
-    named, bare = (gold, answer) if _listed_names(gold) else (answer, gold)
-    names, parts = _LISTED_NAME.findall(named), split_list(bare)
-    if _listed_names(bare) or len(set(names)) != len(names) or len(names) != len(parts) or len(names) < 2:
-        return None
-    if "=" in bare or bare.startswith(("(", "[", "\\{")) or len(split_list(named)) != len(names):
-        return None
-    given = sorted(zip(names, split_list(named), strict=True))
-    values = [parsed(part.rpartition("=")[2]) for _, part in given]
-    steps = decimals(answer, gold)
-    is_same = all(equal(value, parsed(part), steps) for value, part in zip(values, parts, strict=True))
-    return "right" if is_same else "wrong"
 
 
 def compare_choices(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
@@ -262,12 +239,6 @@ def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
         return compare_equations(answer, gold)
     outcome = compare_answers(one.body, gold) if one is answer else compare_answers(answer, one.body)
     return outcome if outcome == "right" or one is answer else compare_equations(answer, gold)
-
-
-def _listed_names(latex: str) -> set[str]:
-    """Names of the values in a list such as a = 1 or a = 2, without subscripts; none if only one value has a name."""
-    names = _LISTED_NAME.findall(latex)
-    return set(names) if len(names) > 1 else set()
 
 
 def same_function(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:

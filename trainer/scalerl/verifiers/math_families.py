@@ -65,7 +65,11 @@ def same_progression(gold: Any, answer: Any) -> bool:
 
 
 def congruent(gold: Any, answer: Any, modulus: str, other: str) -> bool:
-    """True if both are integers of one residue class; an answer without a modulus must be the residue itself."""
-    if not (modulus.isdecimal() and other == modulus and isinstance(gold, Integer) and isinstance(answer, Integer)):
+    """True if both are integers of one residue class, or one is, and the other is 7k + 3 for any integer k."""
+    if modulus and other:
+        both = other == modulus and isinstance(gold, Integer) and isinstance(answer, Integer)
+        return modulus.isdecimal() and both and (int(gold) - int(answer)) % int(modulus) == 0
+    one, family, known = (gold, answer, modulus) if modulus else (answer, gold, other)
+    if not known.isdecimal() or not isinstance(one, Integer):
         return False
-    return (int(gold) - int(answer)) % int(modulus) == 0
+    return residue(family) == (int(known), int(one) % int(known))

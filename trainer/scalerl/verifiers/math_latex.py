@@ -78,7 +78,8 @@ def _no_differential(run: re.Match[str]) -> str:
 
 def _cis(found: re.Match[str]) -> str:
     """cos t + i sin t for cis t."""
-    angle = found["angle"].strip("(){} ")
+    angle = found["angle"]
+    angle = angle[1:-1] if angle[0] in "({" else angle
     return rf"(\cos({angle}) + i \sin({angle}))"
 
 

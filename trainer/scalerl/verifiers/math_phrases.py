@@ -138,7 +138,8 @@ def in_one_form(text: str) -> str:
         return ",".join(re.findall(r"[A-Z]+", re.sub(r"\\text\w*", "", text)))
     if found := _MULTIPLE.fullmatch(text):
         parts = [part.strip() for part in found["column"].split(r"\\") if part.strip()]
-        return f"({','.join(f'({found[1]}) ({part})' for part in parts)})"
+        scaled = ",".join(rf"({found[1]})\cdot ({part})" for part in parts)
+        return f"({scaled})"
     if tuples := _of_named(text):
         return tuples
     if found := _TRANSPOSED.fullmatch(text):

@@ -17,7 +17,7 @@ _NUMBER = re.compile(
     rf"(?<![\w.√])(?P<value>[-−]?\d+(?:\.\d+)?\s?[x×·*]\s?10\s?\^\s?\{{?[-−+]?\d+\}}?|[-−]?(?:\([^()]*√[^()]*\)|(?:\d+\s?[-−+]\s?)?{_ROOT}(?:\s?[-−+]\s?(?:{_ROOT}|\d+))?)(?:\s?/\s?\d+)?"
     rf"|[(\[]\s*{_ONE}(?:\s*,\s*{_ONE})+\s*[)\]]"
     rf"|{_ONE}(?:,\s+{_ONE})*,?\s+(?:and|or)\s+{_ONE}(?![\d.,]*\d|\s*/)|{_ONE}(?:,\s+{_ONE})+(?=\s*\.?\s*$)"
-    r"|[-−+]?\s?(?:US)?\\?[$€£¥₹]?\s?[-−]?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[½¼¾⅓⅔⅛]|(?:\s\d+)?\s?/\s?\d+|\s?:\s?\d+(?:\s?:\s?\d+)*)?"
+    r"|(?:[-−+]\s?)?(?:(?:US)?\\?[$€£¥₹]\s?)?[-−]?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[½¼¾⅓⅔⅛]|(?:\s\d+)?\s?/\s?\d+|\s?:\s?\d+(?:\s?:\s?\d+)*)?"
     r"(?:\s?(?:\\?%|[€£¥₹]|°|º|\^\\circ|\\pi|π))?)(?P<rest>[^\n]*)"
 )
 _AMOUNTS = re.compile(
@@ -34,7 +34,9 @@ _NONE = re.compile(
     r"(?i)\b(?:has|have|there (?:are|is))\s+no\s+(?:(?:real|integer|such|valid|positive)\s+)*"
     r"(?:solutions?|roots?|zeros?)\b[^,;.]*[.!]?$"
 )
-_NUMBER_WORD = rf"(?:{'|'.join(word for word in (*NUMBER_WORDS, 'hundred', 'thousand', 'million') if ' ' not in word)})"
+_NUMBER_WORD = (
+    rf"(?:{'|'.join(word for word in (*NUMBER_WORDS, 'hundred', 'thousand', 'million', 'dozen') if ' ' not in word)})"
+)
 _IN_WORDS = re.compile(rf"\b{_NUMBER_WORD}(?:(?:-|\s+(?:and\s+)?){_NUMBER_WORD})*\b(?!-)", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:if|when|unless|whether|suppose|assume|because|since|as)\b", re.IGNORECASE)
 _CLAUSE_END = re.compile(
@@ -78,7 +80,8 @@ _CHANGED_AFTER = re.compile(
     r"|is (?:wrong|not|incorrect|false|too|impossible|invalid|extraneous))\b",
 )
 _SUPPOSED = re.compile(
-    r"(?i)\b(?:whether|(?:first|initially|originally|wrongly|mistakenly) (?:thought|guessed|assumed|believed|said|got)"
+    r"(?i)\b(?:whether|(?:first,?(?: \w+)?|initially"
+    r"|originally|wrongly|mistakenly) (?:thought|guessed|assumed|believed|said|got)"
     r"|mistake (?:is|was)|(?<!add )(?<!adds )(?<!added )(?<!adding )(?<!sum )(?<!sums )(?<!sum it )\bup to)\b[^.,;:]*$"
 )
 _CONDITION_BEFORE = re.compile(r"(?i)\b(?:if|unless|suppose|assuming)\b[^,;:.]*$")
@@ -233,7 +236,7 @@ def _values(sentence: str) -> Iterator[str]:
         stop = _CLAUSE_END.search(rest)
         words = rest[: stop.start()] if stop else rest
         place = found.end("value")
-        if sentence[: found.start()].rstrip().endswith(" out of"):  # of as many
+        if re.search(r"(?: out of|\d in) *$", sentence[: found.start()]):  # of as many
             continue
         before = sentence[: found.start()]
         is_changed = changes_what_follows(before) or _CHANGED_AFTER.match(rest)

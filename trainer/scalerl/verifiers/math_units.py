@@ -184,7 +184,7 @@ def known_unit(name: str) -> UnitOfMeasure | None:
 def measure_of(text: str) -> UnitOfMeasure | None:
     """Unit named by `text`, known or not; None if its words change the number before them."""
     text = re.sub(r"/\s*\(([^()]*)\)$", r"/\1", text.replace("\\cdot", " ").replace("·", " "))
-    text = re.sub(r"(?<!\^)-", " ", text.replace("\\", " "))
+    text = re.sub(r"(?<!\^)-", " ", text.replace("\\", " ").replace("left over", "left"))
     text = " ".join(text.split()).strip(" .")
     if not text:
         return None
