@@ -72,7 +72,7 @@ _PICKED = (
 )
 _STATED = re.compile(
     rf"(?i){_CUE}{_FILLER}{_ALONE.format('a')}"
-    rf"|{_PICKED}{_FILLER}(?<![\w']){_ALONE.format('b')}(?=\W{{0,3}}(?:[.;!\n—–]|$|here|as"
+    rf"|{_PICKED}{_FILLER}(?<![\w']){_ALONE.format('b')}(?=\W{{0,3}}(?:[.;!\n—–]|$|here|over|as"
     r"|because|since|for|works|fits|holds|remains|it is))"
     rf"|(?<![\w']){_ALONE.format('c')}\W{{0,3}}(?:it is(?=[.!\s]*(?:\n|$))"
     r"|(?:is|must be|has to be|seems|looks|would be|should be)\W{1,3}"

@@ -52,7 +52,7 @@ _YES_OR_NO = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _END = re.compile(
-    r"[.!?](?=\s+[A-Z\"“(])|\n|;\s|[,\s]\s*(?:which|because|since|who)\s|,\s+(?:the|also|formerly"
+    r"[.!?](?=\s+[A-Z\"“(])|\n|;\s|[,\s]\s*(?:which|because|since|whose?)\s|,\s+(?:the|also|formerly"
     r"|an?(?! (?:\w+ )?(?:town|city|village|county|pupil|student|rival)\b))\s"
 )
 _ABBREVIATED = re.compile(r"(?:^|[\s.])(?:[A-Z]|St|Dr|Mr|Mrs|Ms|Mt|Ft|No|Jr|Sr|Rev|Gen|Col|Lt|vs|etc)$")
@@ -61,7 +61,8 @@ _SAID_OF = re.compile(
     r"|(?:has|took)\s(?=\d|\w+ (?:\w+s|people)\b))\s*(?P<said>[^.?!]+)[.!]?",
 )
 _VERB = (
-    r"(?:took place|born|held|won|written|built|fought|made|known|found|(?:discover|invent|publish|paint|creat|compos"
+    r"(?:took place|fell|began|started|ended"
+    r"|born|held|won|written|built|fought|made|known|found|(?:discover|invent|publish|paint|creat|compos"
     r"|direct|found|design|sign|locat|situat|establish|introduc|propos|formulat|develop|happen|occurr|di|liv|mov)ed)"
 )
 _HAPPENED = re.compile(
