@@ -10,7 +10,7 @@ may correct itself:
 4. lines that start with a letter and a bracket, full stop or colon, as in `B. Paris`, if one is left after removing the
    choices themselves, A, B and so on;
 5. a letter in brackets, if it is the only one in the text: `I would pick (B) here`;
-6. the text of exactly one choice.
+6. the text of exactly one choice, or its number if all choices have the same unit.
 
 A letter beside the text of another choice, as in "(B) zinc" where B is iron, settles on none. "Not B", "B is wrong"
 and "anything but B" state nothing. "A or B" selects no letter. A small letter counts only if no word follows: "the

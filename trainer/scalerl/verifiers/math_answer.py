@@ -1,6 +1,7 @@
 r"""Verdicts on mathematical answers, by math-verify, with limits that hold in any thread.
 
-The last answer stated after the thinking part is judged. The search has this order:
+The last answer stated after the thinking part is judged. "The answer is 4" after a box counts more than the box; a box
+that is denied ("it is not"), or a factor or power in a formula, is no answer. The search has this order:
 
 1. the last \boxed{} or \fbox{}; boxes separated only by a comma, "and" or "or" form a list;
 2. the text after "####" in the last line, as in GSM8K;

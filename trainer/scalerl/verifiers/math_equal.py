@@ -12,7 +12,9 @@ leave it open, by math-verify.
   equivalent.
 * A ratio of two is a quotient, 7:64 is 7/64; ratios of more are proportional. Times of day are compared as such.
 * 2 \pm 1 is both values. A letter with a value, as AMC writes (D) 35, is that letter and that value.
-* 4 (mod 9) is 4, and beside another residue of that modulus it is congruent.
+* 4 (mod 9) is 4, and beside another residue of that modulus it is congruent; 9k + 4 is 4 (mod 9).
+* 1, 2, ..., 10 are ten numbers; 3, 4 beside x = 3, y = 4 are values in the order of the names.
+* Constants of integration may have other names; the rows of cases have no order.
 * Sets, and lists without brackets, have no order; tuples have. An inequality equals its interval.
 """
 

@@ -88,7 +88,7 @@ _CONDITION_BEFORE = re.compile(r"(?i)\b(?:if|unless|suppose|assuming)\b[^,;:.]*$
 """What supposes or doubts a value that follows."""
 _UNFINISHED = re.compile(
     r"(?i)\b(?:we(?= (?:need|must|have to|will|can|now)\b|$)|need to|next|now|let(?:.s| us| me)|assume)\b[^\d.!?。\n]*$"
-    r"|\b(?:where|that|which|and|or|so|then|the|an?|of|to|is|are|we|if|because|since|for|with|by|when|also)\s*$"
+    r"|\b(?:where|that|which|and|or|the|an|we|if|because|since|when)\s*$"
 )
 """The end of a text that breaks off in its work."""
 _OTHER_LANGUAGES = {

@@ -7,9 +7,9 @@ of C++ and C#. Dates, amounts, lists and abbreviations may be written in other w
 
 The text compared is, after the thinking part, the last \boxed{}, else text tagged <answer>, else the text after the
 last "answer is" or "answer:", else the whole text. Each is compared whole, then without "in", "on", "at", a title
-such as "President" and text in brackets after it, then by what follows "is" or "was born in" in a sentence, then by its
-first sentence, whose rest is dropped unless it takes the answer back. An answer without words, or with more than 1,000
-characters, is unparsable.
+such as "President" and text in brackets after it, then by what follows "is" or "was born in" in a sentence or stands
+before "is the" in it, then by its first sentence, whose rest is dropped unless it takes the answer back. An answer
+without words, or with more than 1,000 characters, is unparsable.
 """
 
 import re
@@ -52,12 +52,12 @@ _YES_OR_NO = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _END = re.compile(
-    r"[.!?](?=\s+[A-Z\"“(])|\n|;\s|[,\s]\s*(?:which|because|since|whose?)\s|,\s+(?:the|also|formerly"
+    r"[.!?](?=\s+[A-Z\"“(])|\n|;\s|[,\s]\s*(?:which|because|since|who(?:se)?)\s|,\s+(?:the|also|formerly"
     r"|an?(?! (?:\w+ )?(?:town|city|village|county|pupil|student|rival)\b))\s"
 )
 _ABBREVIATED = re.compile(r"(?:^|[\s.])(?:[A-Z]|St|Dr|Mr|Mrs|Ms|Mt|Ft|No|Jr|Sr|Rev|Gen|Col|Lt|vs|etc)$")
 _SAID_OF = re.compile(
-    r"(?i)(?:[^.?!]|(?<=\b[A-Z])\.)+\s(?:(?:is|was|are|were|(?:must|would|should|has to) be)\s"
+    r"(?i)(?!.*\b(?:while|whose)\b.*\b(?:is|was)\b)(?:[^.?!]|(?<=\b[A-Z])\.)+\s(?:(?:is|was|are|were|(?:must|would|should|has to) be)\s"
     r"|(?:has|took)\s(?=\d|\w+ (?:\w+s|people)\b))\s*(?P<said>[^.?!]+)[.!]?",
 )
 _VERB = (
@@ -81,7 +81,8 @@ _DOES = (
 )
 _SUBJECT = re.compile(
     rf"(?P<said>[A-Z](?:[^.?!,;]|(?<=\b[A-Z])\.){{1,80}}?)\s+{_DOES}"
-    r"(?!.*\b(?:and|or|but|instead|however|not|never|before|after|until)\b)[^?!;]*[.!]?"
+    r"(?!.*\b(?:and|or|but|instead|however|not|never|before|after|until|answer|guess|anagram|opposite|help|rival|friend"
+    r"|pupil|student|brother|sister|son|daughter|wife|husband|neighbou?r)\b)[^?!;]*[.!]?"
 )
 """A sentence whose subject answers: "Lima is the capital of Peru", "Ovid wrote it"."""
 _ASIDE = re.compile(

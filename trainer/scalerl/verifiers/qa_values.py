@@ -62,7 +62,7 @@ _WORLD_WAR = re.compile(r"\b([12])(?:st|nd) world war\b")
 _INITIALS = re.compile(r"(?<=\b[b-z]) (?=[b-z] )")
 _COUNTRIES = {"usa": "united states", "united states of america": "united states"}
 _NAMED = re.compile(
-    r"^(?:the\s+)?(?:river\s+)?|^an?\s+|(?i:\s+river|,?\s+(?:inc|corp|ltd|corporation|company))\.?$", re.IGNORECASE
+    r"^(?:the\s+)?(?:river\s+)?|^an?\s+|(?i:\s+river|,?\s+(?:inc|corp|ltd|corporation))\.?$", re.IGNORECASE
 )
 _SMALL = frozenset({"of", "the", "and", "for", "in"})
 
