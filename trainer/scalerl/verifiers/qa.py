@@ -57,7 +57,8 @@ _END = re.compile(
 )
 _ABBREVIATED = re.compile(r"(?:^|[\s.])(?:[A-Z]|St|Dr|Mr|Mrs|Ms|Mt|Ft|No|Jr|Sr|Rev|Gen|Col|Lt|vs|etc)$")
 _SAID_OF = re.compile(
-    r"(?i)(?!.*\b(?:while|whose)\b.*\b(?:is|was)\b)(?:[^.?!]|(?<=\b[A-Z])\.)+\s(?:(?:is|was|are|were|(?:must|would|should|has to) be)\s"
+    r"(?i)(?!.*\b(?:while|whose)\b.*\b(?:is|was)\b)(?:[^.?!]|(?<=\b[A-Z])\.)+"
+    r"\s(?:(?:is|was|are|were|(?:must|would|should|has to) be)\s"
     r"|(?:has|took)\s(?=\d|\w+ (?:\w+s|people)\b))\s*(?P<said>[^.?!]+)[.!]?",
 )
 _VERB = (
