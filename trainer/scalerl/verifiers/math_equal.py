@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sympy import Eq, Expr, Float, Integer, Mul, Rational, Symbol, pi
 
 from scalerl.verifiers.math_families import congruent, period, same_progression, with_constants, with_integer
-from scalerl.verifiers.math_lists import in_order, listed_names
+from scalerl.verifiers.math_lists import in_order_of_names, listed_names
 from scalerl.verifiers.math_notation import num_enclosing
 from scalerl.verifiers.math_parser import parsed, split_list
 from scalerl.verifiers.math_phrases import SHORT_WORDS, kind_of_numbers, without_reason
@@ -187,7 +187,7 @@ def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
         return "wrong"
     if congruent(wanted, stated, gold.modulus, answer.modulus):
         return "right"
-    if (pair := in_order(answer.latex, gold.latex)) is not None:
+    if (pair := in_order_of_names(answer.latex, gold.latex)) is not None:
         return pair
     pairs = [pair for one in with_constants(stated, wanted) for pair in values(gold, answer, wanted, one)]
     return "right" if any(equal(g, a, steps) for g, a in pairs) else "wrong"

@@ -18,7 +18,7 @@ def listed_names(latex: str) -> set[str]:
     return set(names) if len(names) > 1 else set()
 
 
-def in_order(answer: str, gold: str) -> "Outcome | None":
+def in_order_of_names(answer: str, gold: str) -> "Outcome | None":
     """Verdict on values of x = 3, y = 4 beside the bare list 3, 4, which names them in the order of the alphabet."""
     named, bare = (gold, answer) if listed_names(gold) else (answer, gold)
     names, parts = _LISTED_NAME.findall(named), split_list(bare)

@@ -21,7 +21,7 @@ from scalerl.rollout import Judgement
 from scalerl.verifiers.math_answer import TAGGED, last_boxed, without_thought
 from scalerl.verifiers.math_prose import in_english
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS
-from scalerl.verifiers.qa_values import in_short, other_currency, same_initials, same_name, same_value
+from scalerl.verifiers.qa_values import in_short, other_currency, same_initials, same_person_or_thing, same_value
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _DASHES = re.compile("[‐-―−﹘﹣－-]")
@@ -120,7 +120,7 @@ def _is_same(answer: str, gold: str) -> bool:
     return (
         same_value(answer, gold)
         or same_initials(answer, gold)
-        or same_name(answer, gold)
+        or same_person_or_thing(answer, gold)
         or exact_match(_TITLE.sub("", answer), [_TITLE.sub("", gold)])
     )
 

@@ -81,7 +81,7 @@ def same_initials(answer: str, gold: str) -> bool:
     return False
 
 
-def same_name(answer: str, gold: str) -> bool:
+def same_person_or_thing(answer: str, gold: str) -> bool:
     """True for a middle name beside its initial, a name with and without River or Inc., and the plural of a common
     noun."""
     one, other = (_NAMED.sub("", text.strip(" .")).replace(".", "").split() for text in (answer, gold))
