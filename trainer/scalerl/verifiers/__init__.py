@@ -4,6 +4,7 @@ math_answer   mathematics, by math-verify in a worker process with a time limit
   math_equal    equality of answers; runs in the worker
   math_parser   LaTeX to SymPy
   math_values   equality of values
+  math_lists    named values beside a bare list
   math_families values with any integer or constant: general solutions, residue classes, integrals
   math_reading  parts of an answer besides its value: letter, name, sign, unit, base, ratio, words
   math_notation one notation for many ways of writing: Unicode marks, spacing, currency

@@ -10,7 +10,7 @@ may correct itself:
 4. lines that start with a letter and a bracket, full stop or colon, as in `B. Paris`, if one is left after removing the
    choices themselves, A, B and so on;
 5. a letter in brackets, if it is the only one in the text: `I would pick (B) here`;
-6. the text of exactly one choice.
+6. the text of exactly one choice, or its number if all choices have the same unit.
 
 A letter beside the text of another choice, as in "(B) zinc" where B is iron, settles on none. "Not B", "B is wrong"
 and "anything but B" state nothing. "A or B" selects no letter. A small letter counts only if no word follows: "the
@@ -59,24 +59,26 @@ _FILLER = (
 _CUE = (
     r"(?:(?:\b(?:answer|choice|option|pick|letter"
     r"|(?:one|statement) that (?:is )?\w+|ans|solution|response|jawaban|cevap|antwoord)\b"
-    r")(?:\s(?:correct[ae]?|corrett?a|richtig|juste|finale?)\b)?\W{0,4}"
+    r")(?:\s(?:correct[ae]?|corrett?a|richtig|juste|finale?"
+    r"|(?:among|of|from) (?:these|them|those|the (?:options|choices)))\b)?\W{0,4}"
     r"(?:\b(?:is|was|(?:would|should|must|might|could|will|can only|has to|seems to|appears to) be)\b|[:：=–—-]))"
 )
 _PICKED = (
     r"\b(?:(?:choose|chose|pick|picked|select|selected|take|go(?:ing)? with|went with|opt for|vote for"
     r"|settle on|answer with|say)"
+    r"|(?:is|was|matches|corresponds to)(?= (?:the )?(?:option|choice|letter)\b)"
     r"|leav(?:es|ing)(?: us with| only| just)?|only|so|therefore|thus|hence|but(?: rather)?|it(?:'s| is"
     r"| must be| has to be| should be)|probably|definitely|clearly|certainly|surely)"
 )
 _STATED = re.compile(
     rf"(?i){_CUE}{_FILLER}{_ALONE.format('a')}"
-    rf"|{_PICKED}{_FILLER}(?<![\w']){_ALONE.format('b')}(?=\W{{0,3}}(?:[.;!\n—–]|$|here|as"
+    rf"|{_PICKED}{_FILLER}(?<![\w']){_ALONE.format('b')}(?=\W{{0,3}}(?:[.;!\n—–]|$|here|over|as"
     r"|because|since|for|works|fits|holds|remains|it is))"
     rf"|(?<![\w']){_ALONE.format('c')}\W{{0,3}}(?:it is(?=[.!\s]*(?:\n|$))"
     r"|(?:is|must be|has to be|seems|looks|would be|should be)\W{1,3}"
     r"(?:clearly |definitely |probably |indeed |obviously |likely |actually |therefore |thus |also )?"
-    r"(?:the |my |our )?(?:only |one |most |single )?(?:correct|right|best|true|answer|proper|final answer"
-    r"|appropriate|accurate|likely|suitable|valid|choice)\b)",
+    r"(?:the |my |our )?(?:only |one |most |single )?(?:correct|right|best|better|true|answer|pick|guess"
+    r"|proper|final answer|appropriate|accurate|likely|suitable|valid|choice)\b)",
 )
 _TAKES = ("choose", "chose", "pick", "select", "take", "go", "went", "opt", "vote", "settle", "only", "say")
 _OF_ALL = ("anything ", "all ", "everything ", "each ", "every ")
@@ -110,7 +112,7 @@ _OR_ANOTHER = re.compile(
 )
 _A_LETTER = re.compile(r"(?<![\w'])[A-Z](?![\w'])|^\W*[a-z]\W*$")
 _BEFORE_A_TEXT = re.compile(r"^[\s)\]}.,;:]{0,8}(?:[-–—=]\s)?[\s(\[{]{0,4}")
-_BRACKETED = re.compile(r"\(([A-Z])\)")
+_BRACKETED = re.compile(r"\((?:(?:[Oo]ption|[Cc]hoice|[Aa]nswer) )?([A-Z])\)")
 
 
 def judge_choice(answer: str, gold: str, *, num_choices: int, texts: Sequence[str] = ()) -> Judgement:
@@ -269,11 +271,20 @@ def _of_text(text: str, texts: Sequence[str]) -> str | None:
     if len(text) > 1_000 or not (wanted := normalise(text)):
         return None
     plain = [_plain(one) for one in texts]
+    if (unit := _shared_unit(plain)) and re.fullmatch(r"(?:[A-Za-z]\s*=\s*)?-?[\d.,]+", _plain(text).strip(" .")):
+        wanted = normalise(f"{_plain(text).rpartition('=')[2].strip(' .')} {unit}")
+        text = f"{text} {unit}"
     wanted = wanted.replace(" ", "")
     places = [
         i for i, one in enumerate(plain) if normalise(one).replace(" ", "") == wanted and _signs(one) == _signs(text)
     ]
     return LETTERS[places[0]] if len(places) == 1 else None
+
+
+def _shared_unit(texts: Sequence[str]) -> str:
+    """What follows the number in every choice: "m/s" of "10 m/s" and "20 m/s"; "" if they differ in that."""
+    units = {found[1] if (found := re.fullmatch(r"-?[\d.,]+\s*([^\d\s].*)", one.strip())) else "" for one in texts}
+    return units.pop() if len(units) == 1 else ""
 
 
 def _signs(text: str) -> list[str]:

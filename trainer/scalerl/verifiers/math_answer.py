@@ -1,6 +1,7 @@
 r"""Verdicts on mathematical answers, by math-verify, with limits that hold in any thread.
 
-The last answer stated after the thinking part is judged. The search has this order:
+The last answer stated after the thinking part is judged. "The answer is 4" after a box counts more than the box; a box
+that is denied ("it is not"), or a factor or power in a formula, is no answer. The search has this order:
 
 1. the last \boxed{} or \fbox{}; boxes separated only by a comma, "and" or "or" form a list;
 2. the text after "####" in the last line, as in GSM8K;
@@ -28,7 +29,7 @@ if TYPE_CHECKING:  # neither torch nor SymPy is loaded before it is needed
 MAX_NUMBER_CHARS = 20_000
 TAIL_CHARS = 2_000
 
-_TOKENS = re.compile(r"(?P<box>\\(?:boxed|fbox)\s*\{)|\\.|[{}]", re.DOTALL)
+_TOKENS = re.compile(r"(?P<box>\\(?:boxed|fbox|framebox)\s*\{)|\\.|[{}]", re.DOTALL)
 _BARE_BOX = re.compile(r"\\(?:boxed|fbox)(?:\s+|(?=\d))([^\s{}$\\]+)")
 _LISTED = re.compile(
     r"(?:\s|\$|\\[()\[\]\\]|\\text\s*\{\s*(?:and|or)\s*\}|and\b|or\b|[,;./&]|\\q?quad|\\[ ,;:]"
@@ -36,12 +37,12 @@ _LISTED = re.compile(
 )
 """Text allowed between boxes that form a list: separators, numbers of parts, names of unknowns."""
 _AT_THE_END = re.compile(
-    r"(?:^|=\s*|[^\s+\-*/^×·÷]\s+|\$)(?:\$(?P<inline>[^$]+)\$|\\\((?P<round>[^()]+)\\\)|(?P<number>-?\d[\d,]*(?:\.\d+)?))\s*\.?$"
+    r"(?:^|=\s*|[^\s+\-−–*/^×·÷]\s+|\$)(?:\$(?P<inline>[^$]+)\$|\\\((?P<round>[^()]+)\\\)|(?P<number>-?\d[\d,]*(?:\.\d+)?))\s*\.?$"
 )
 _DISPLAYED = re.compile(r"(?:\\\[|\$\$)\s*((?:(?!\\\[|\$\$).){1,1000}?)\s*(?:\\\]|\$\$)", re.DOTALL)
 _ONE_OF_SEVERAL = re.compile(r"(?:\$|\\\))\s*(?:,|,?\s*and|,?\s*or)\s*\$$")
 TAGGED = re.compile(r"<(?:answer|\|begin_of_box\|)>(.*?)(?:</answer>|<\|end_of_box\|>|$)", re.IGNORECASE | re.DOTALL)
-_LISTED_NUMBER = re.compile(r"(?:\d\s*(?:,|,?\s*(?:and|or))|\bout of)\s+$")
+_LISTED_NUMBER = re.compile(r"(?:\d\s*(?:,|,?\s*(?:and|or))|\bout of|\d\s+in|\bsqrt)\s+$")
 """What stands before a number at the end that is not the answer by itself."""
 _SENTENCE = re.compile(r"[A-Z][^$\\]*\s(?:is|are|was|were|equals|cost|costs|be)\s+(?P<value>\\?\$?-?[\d\\.][^,]*?)\.?")
 _QUOTED = re.compile(r"""["“]([^"“”]+)["”]\.?|['‘]([^'‘’]+)['’]\.?""")
@@ -50,9 +51,33 @@ _RETRACTED = re.compile(
     r"(?i)\b(?:correct|right|true|actual|real) (?:answer|value|result|one) (?:is|was|(?:should|must) be)\b"
     r"|(?:^|\b(?:that|this|it|which))\W{0,3}(?:s|is|was|seems|looks) (?:wrong|incorrect|not (?:right|correct))\b"
     r"|^[^.!?\n]{0,20}\?\s*no\b|(?<!had )\bmade an? (?:mistake|error|slip)\b"
-    r"|\bscratch that\b|\bthe (?:value|answer|result) should be\b",
+    r"|\bscratch that\b|\bthe (?:value|answer|result) should be\b|\boops\b|\bon second thoughts?\b"
+    r"|^\W*(?:edit|correction|update)\s*:|\bactually,? (?:it|that|this|the \w+) (?:should|must)\b"
+    r"|\bI (?:forgot|missed|overlooked|miscalculated|miscounted|misread)\b"
+    r"|\b(?:this|that|it) (?:ignores|misses|overlooks|forgets|omits|overcounts|undercounts|double[- ]counts)\b",
 )
 """What takes back the answer before it."""
+_VALUE_FOLLOWS = re.compile(
+    r"\s*(?:therefore|thus|then|now|actually)?[\s*$(\[]*(?:\\[(\[])?\s*"
+    r"(?:-?\d|\\(?:frac|sqrt|text|pi)|[A-J](?![\w'’]| [a-z]))"
+)
+_SUPPOSED = re.compile(r"(?i)\b(?:if|when|unless|suppose|assuming|whether)\b[^.\n]*$")
+_DENIED_BOX = re.compile(
+    r"(?i)(?:\bnot|n['’]t|\bnever|\bcannot|\bwrong|\bincorrect)\b(?:[^\w.,;:=\n?!]+(?!but|so|then|get|is|sure)\w+){0,2}[^\w.,;:=\n?!]*$"
+)
+_OPERATOR_BEFORE = re.compile(
+    r"(?:^|[=$(\[{\s])-$|(?:\d|[)}]|(?<![A-Za-z])[A-Za-z])[ \t]*(?:[+/^]|\\(?:cdot|times|pm|div)(?![A-Za-z]))[ \t]*$"
+    r"|^[$\s]*\\(?:cdot|times|pm|div)[ \t]*$"
+)
+_OPERATOR_AFTER = re.compile(
+    r"[ \t]*(?:\^(?!\s*\{?\s*\\(?:circ|text))|[-+*/][ \t]*[\d\\]|\\(?:cdot|times|pm|div)(?![A-Za-z]))"
+)
+"""What makes a box a part of a formula: -\\boxed{12}, \\boxed{12}^2."""
+_HEDGED = re.compile(
+    r"(?i)\b(?:could|might|may)(?: also| well| instead| equally| just as)* be\b\W{1,4}(?:[\d\\]|[A-J]\b)"
+)
+_OF_OTHERS = re.compile(r"(?i)\b(?:reference|golden|gold|wrong|incorrect|initial|naive|previous)\W+$")
+"""Whose answer is not the one stated: "the reference answer is"."""
 _END_OF_PROOF = re.compile(r"\$?(?:\\(?:blacksquare|square|qed|Box|checkmark)(?![A-Za-z])|[∎□■]|Q\.E\.D\.)\s*\$?\s*$")
 _NO_VALUE = re.compile(
     r"(?i)(?:(?:indeed|therefore|thus|then|also|now)\s+)?(?:correct|right|verified|confirmed|consistent|reasonable|valid|unique"
@@ -139,9 +164,22 @@ def without_thought(response: str) -> str:
     elif opened and ("\\boxed" not in rest or re.search("[A-Za-z]", rest.rpartition("}")[2])):
         response = before
     response = _HIDDEN.sub("", response)
-    ends = [end for *_, end in _boxes(response)] or [found.end() for found in _SAID.finditer(response)]
+    boxes = _boxes(response)
+    ends = [end for *_, end in boxes] or [found.end() for found in _SAID.finditer(response)]
     after = response[ends[-1] + 1 :] if ends and ends[-1] else ""
-    return after[taken_back.start() :] if (taken_back := _RETRACTED.search(after)) else response
+    if taken_back := _RETRACTED.search(after):
+        return after[taken_back.start() :]
+    is_restated = boxes and (TAGGED.search(after) or any(_states(after, found) for found in _SAID.finditer(after)))
+    is_denied = boxes and after and _DENIED_BOX.search(response[max(0, boxes[-1][0] - 60) : boxes[-1][0]])
+    return after if is_restated or is_denied else response
+
+
+def _states(text: str, found: re.Match[str]) -> bool:
+    """True if "the answer is" is followed by a value and is no supposition."""
+    before = text[max(0, found.start() - 200) : found.start()]
+    if _SUPPOSED.search(before) or DENIED_BEFORE.search(before) or _OF_OTHERS.search(before):
+        return False
+    return bool(_VALUE_FOLLOWS.match(text, found.end()))
 
 
 def too_long(answer: str) -> bool:
@@ -155,7 +193,7 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
     """Answer stated by the response ("" for none), and its place; an answer in "prose" still has to be found."""
     boxed = last_boxed(response)
     if boxed is not None:
-        return squeeze(boxed), "marked"
+        return ("" if _is_part(response) else squeeze(boxed)), "marked"
     response = response.strip()
     response = unquoted(_DISPLAYED.sub(r"\[\1\]", without_bold(response)).strip())
     if tagged := TAGGED.findall(response):
@@ -187,6 +225,18 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
     return squeeze(tail), "prose"
 
 
+def _is_part(response: str) -> bool:
+    """True if the last box is part of a formula around it, or denied."""
+    boxes = _boxes(response)
+    if not boxes or boxes[-1][2] is None:
+        return False
+    start, _, end = boxes[-1]
+    before = response[max(0, start - 60) : start].rpartition("\n")[2]
+    return bool(
+        _OPERATOR_BEFORE.search(before) or _DENIED_BOX.search(before) or _OPERATOR_AFTER.match(response, end + 1)
+    )
+
+
 def unquoted(text: str) -> str:
     """The text without quotation marks around all of it: `unquoted('"2 + 2 = 4"')` is "2 + 2 = 4"."""
     found = _QUOTED.fullmatch(text)
@@ -197,8 +247,9 @@ def _last_said(text: str) -> str | None:
     """Rest of the line after the last "answer is" or "answer:" with text after it; None if it is denied."""
     for found in reversed(list(_SAID.finditer(text))):
         rest = text[found.end() :].partition("\n")[0].strip(" *")
-        if rest and not _NO_VALUE.fullmatch(rest):
-            return None if DENIED_BEFORE.search(text[: found.start()]) else rest
+        before = text[max(0, found.start() - 200) : found.start()]
+        if rest and not _NO_VALUE.fullmatch(rest) and not _OF_OTHERS.search(before):
+            return None if DENIED_BEFORE.search(before) or _HEDGED.search(text, found.end()) else rest
     return ""
 
 

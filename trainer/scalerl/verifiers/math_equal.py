@@ -12,7 +12,9 @@ leave it open, by math-verify.
   equivalent.
 * A ratio of two is a quotient, 7:64 is 7/64; ratios of more are proportional. Times of day are compared as such.
 * 2 \pm 1 is both values. A letter with a value, as AMC writes (D) 35, is that letter and that value.
-* 4 (mod 9) is 4, and beside another residue of that modulus it is congruent.
+* 4 (mod 9) is 4, and beside another residue of that modulus it is congruent; 9k + 4 is 4 (mod 9).
+* 1, 2, ..., 10 are ten numbers; 3, 4 beside x = 3, y = 4 are values in the order of the names.
+* Constants of integration may have other names; the rows of cases have no order.
 * Sets, and lists without brackets, have no order; tuples have. An inequality equals its interval.
 """
 
@@ -22,12 +24,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sympy import Eq, Expr, Float, Integer, Mul, Rational, Symbol, pi
 
-from scalerl.verifiers.math_families import congruent, period, same_progression, with_constant, with_integer
+from scalerl.verifiers.math_families import congruent, period, same_progression, with_constants, with_integer
+from scalerl.verifiers.math_lists import in_order_of_names, listed_names
 from scalerl.verifiers.math_notation import num_enclosing
 from scalerl.verifiers.math_parser import parsed, split_list
-from scalerl.verifiers.math_phrases import kind_of_numbers, without_reason
+from scalerl.verifiers.math_phrases import SHORT_WORDS, kind_of_numbers, without_reason
 from scalerl.verifiers.math_prose import statements, words_said
-from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER, SHORT_WORDS, ParsedAnswer, read
+from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER, ParsedAnswer, read
 from scalerl.verifiers.math_units import UnitOfMeasure
 from scalerl.verifiers.math_values import MAX_DIGITS, decimals, equal, num_digits
 
@@ -40,7 +43,6 @@ SIGNS = {"": Integer(1), "percent": Rational(1, 100), "degree": pi / 180}
 _INTEGER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.0+)?")
 _EXCLAIMED = re.compile(r"\d!$")
 """The end of a sentence that may be a factorial, or an exclamation."""
-_LISTED_NAME = re.compile(r"(?:^|[,;{}]|(?<![A-Za-z])(?:or|and)(?![A-Za-z]))\s*([A-Za-z])(?:_\{?\w+\}?)?\s*=")
 _OF_A_SYMBOL = re.compile(r"([A-Za-z]+(?:\(|_))([a-z])\)?")
 _TWICE = re.compile(
     r"(?P<first>[^()=]+?)\s*(?:\\text\s*\{\s*(?:\((?P<inside>[^()]+)\)|or\s*\}(?P<other>.+))"
@@ -92,6 +94,11 @@ def judge_stated(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, 
 
 def stated_once(answer: str) -> str:
     """The first of two equal values: 0.5 for "0.5 (50 %)" and for "0.5 or 50 %"."""
+    sides = answer.split("=")
+    if len(sides) > 2 and all(re.search(r"\d", side) and not re.search(r"[<>]", side) for side in sides):
+        first, *others = (read(side) for side in sides)
+        if all(compare_answers(first, other) == "right" for other in others):
+            return sides[0]
     found = _TWICE.fullmatch(answer)
     if found is None or re.search("[A-Za-z]", re.sub(r"\\[A-Za-z]+", "", found["first"])):
         return answer
@@ -161,7 +168,7 @@ def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
         return "right" if same_quantities(answer, gold) else "wrong"
     if gold.base and answer.base:
         return "right" if (gold.latex.casefold(), gold.base) == (answer.latex.casefold(), answer.base) else "wrong"
-    if (mine := _listed_names(answer.latex)) and (its := _listed_names(gold.latex)) and mine != its:
+    if (mine := listed_names(answer.latex)) and (its := listed_names(gold.latex)) and mine != its:
         return "wrong"
     stated, wanted = parsed(answer.latex), parsed(gold.latex)
     if stated is None and wanted is not None:
@@ -173,15 +180,17 @@ def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
         stated, wanted = with_integer(stated, periods[0]), with_integer(wanted, periods[1])
         if answer.domain in ("", "Z") and same_progression(wanted, stated):
             return "right"
-    stated = with_constant(stated, wanted)
     steps = decimals(answer.latex, gold.latex)
     if isinstance(stated, Eq) and not stated.free_symbols and not equal(stated.lhs, stated.rhs, steps):
         return "wrong"  # such as 2 = 3 against 3
     if is_set_beside_tuple(answer.latex, gold.latex):
         return "wrong"
-    if gold.modulus and (answer.modulus or gold.modulus) and congruent(wanted, stated, gold.modulus, answer.modulus):
+    if congruent(wanted, stated, gold.modulus, answer.modulus):
         return "right"
-    return "right" if any(equal(g, a, steps) for g, a in values(gold, answer, wanted, stated)) else "wrong"
+    if (pair := in_order_of_names(answer.latex, gold.latex)) is not None:
+        return pair
+    pairs = [pair for one in with_constants(stated, wanted) for pair in values(gold, answer, wanted, one)]
+    return "right" if any(equal(g, a, steps) for g, a in pairs) else "wrong"
 
 
 def compare_choices(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
@@ -200,12 +209,18 @@ def same_words(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
     one, other = answer.words, gold.words
     if (kind := kind_of_numbers(one)) is not None and kind == kind_of_numbers(other):
         return True
+    if "and" in one.split() and sorted(_things(one)) == sorted(_things(other)) and len(_things(one)) > 1:
+        return True
     if one == other:
         return answer.is_text or gold.is_text or len(one) > 1
     if one.casefold() != other.casefold() or len(one) < 2:
         return False
     short = len(one) <= 5 and one.casefold() not in SHORT_WORDS
     return not short or (one[1:] == other[1:] and len(one) > 2)
+
+
+def _things(words: str) -> list[str]:
+    return [thing.strip().casefold() for thing in re.split(r"\s+and\s+|,", words) if thing.strip()]
 
 
 def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
@@ -226,12 +241,6 @@ def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
         return compare_equations(answer, gold)
     outcome = compare_answers(one.body, gold) if one is answer else compare_answers(answer, one.body)
     return outcome if outcome == "right" or one is answer else compare_equations(answer, gold)
-
-
-def _listed_names(latex: str) -> set[str]:
-    """Names of the values in a list such as a = 1 or a = 2, without subscripts; none if only one value has a name."""
-    names = _LISTED_NAME.findall(latex)
-    return set(names) if len(names) > 1 else set()
 
 
 def same_function(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:

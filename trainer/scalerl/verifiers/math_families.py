@@ -1,12 +1,17 @@
 """Answers with a free symbol for any integer or constant: general solutions, residue classes, integrals."""
 
+import re
+from itertools import permutations
 from typing import Any
 
 from sympy import Basic, Expr, Integer, Symbol, pi, simplify
 
 _ANY = Symbol("any integer", integer=True)
-_CONSTANTS = frozenset({"c", "K", "k", "c_{1}", "C_{1}"})
-"""Names of a constant of integration besides C."""
+_OF_GOLD = re.compile(r"C(?:_\{?\d\}?)?")
+_OF_ANSWER = re.compile(r"[ABCDcKk]|[Cc]_\{?\d\}?")
+"""Names of constants of integration."""
+MOST_CONSTANTS = 3
+_VARIABLES = frozenset({"x", "y", "z", "t", "u", "v", "r", "s", "theta", "n"})
 
 
 def period(value: Any) -> str:
@@ -20,15 +25,32 @@ def with_integer(value: Any, symbol: str) -> Any:
     return value.xreplace({Symbol(symbol, real=True): _ANY}) if isinstance(value, Basic) else value
 
 
-def with_constant(stated: Any, wanted: Any) -> Any:
-    """The value with the gold answer's name, C, of its constant of integration."""
-    if not (isinstance(stated, Expr) and isinstance(wanted, Expr) and len(wanted.free_symbols) > 1):
-        return stated
-    new, old = stated.free_symbols - wanted.free_symbols, wanted.free_symbols - stated.free_symbols
-    if [str(one) for one in old] != ["C"] or not {str(one) for one in new} <= _CONSTANTS or len(new) != 1:
-        return stated
-    (mine,), (its,) = new, old
-    return stated.xreplace({mine: its}) if stated.diff(mine) == 1 == wanted.diff(its) else stated
+def with_constants(stated: Any, wanted: Any) -> list[Any]:
+    """The value with the gold answer's names of its constants of integration, in every order; itself if it has none.
+
+    Constants are C, C_1 and C_2 beside a variable such as x: in the gold answer BC the letter C is a point.
+    """
+    if not (isinstance(stated, Expr) and isinstance(wanted, Expr)):
+        return [stated]
+    its = [one for one in wanted.free_symbols if _OF_GOLD.fullmatch(str(one))]
+    others = wanted.free_symbols - set(its)
+    mine = [one for one in stated.free_symbols - others if _OF_ANSWER.fullmatch(str(one))]
+    if not its or not others or len(mine) != len(its) or len(its) > MOST_CONSTANTS:
+        return [stated]
+    if not any(str(one) in _VARIABLES for one in others):
+        return [stated]
+    return [stated.xreplace(dict(zip(mine, order, strict=True))) for order in permutations(its)]
+
+
+def residue(value: Any) -> tuple[int, int] | None:
+    """Modulus and residue of numbers such as 7k + 3 for any integer k; None for other values."""
+    symbols = list(value.free_symbols) if isinstance(value, Expr) else []
+    if len(symbols) != 1 or str(symbols[0]) not in ("k", "n", "m", "t"):
+        return None
+    step, first = value.diff(symbols[0]), value.xreplace({symbols[0]: Integer(0)})
+    if not (isinstance(step, Integer) and isinstance(first, Integer)) or abs(int(step)) < 2:
+        return None
+    return abs(int(step)), int(first) % abs(int(step))
 
 
 def same_progression(gold: Any, answer: Any) -> bool:
@@ -43,7 +65,11 @@ def same_progression(gold: Any, answer: Any) -> bool:
 
 
 def congruent(gold: Any, answer: Any, modulus: str, other: str) -> bool:
-    """True if both are integers of one residue class; an answer without a modulus must be the residue itself."""
-    if not (modulus.isdecimal() and other == modulus and isinstance(gold, Integer) and isinstance(answer, Integer)):
+    """True if both are integers of one residue class, or one is, and the other is 7k + 3 for any integer k."""
+    if modulus and other:
+        both = other == modulus and isinstance(gold, Integer) and isinstance(answer, Integer)
+        return modulus.isdecimal() and both and (int(gold) - int(answer)) % int(modulus) == 0
+    one, family, known = (gold, answer, modulus) if modulus else (answer, gold, other)
+    if not known.isdecimal() or not isinstance(one, Integer):
         return False
-    return (int(gold) - int(answer)) % int(modulus) == 0
+    return residue(family) == (int(known), int(one) % int(known))

@@ -20,6 +20,17 @@ _SPACED = re.compile(r"[-+]?\d{1,3}(?: \d{3})+(?:\.\d+)?")
 _E_NOTATION = re.compile(r"(?<![A-Za-z\d.])(\d+(?:\.\d*)?|\.\d+)[eE]([-+]?\d+)(?![\d.A-Za-z])")
 _REPEATING = re.compile(r"(\d*)\.(\d*)\\(?:overline|bar|dot)\s*\{?(\d+)\}?")
 _CHOOSE = re.compile(r"\{?([^{}]+)\\choose([^{}]+)\}?")
+_CHOICES = re.compile(r"(?<![A-Za-z\\_^])C\s*\(\s*([\w+-]+)\s*,\s*([\w+-]+)\s*\)")
+_ODD_ROOT = re.compile(r"\\sqrt\s*\[\s*([3579])\s*\]\s*\{\s*-\s*(\d+|\\frac\{\d+\}\{\d+\})\s*\}")
+_OF_ANGLE = re.compile(
+    r"(?:\\(?:operatorname|text|mathrm)\s*\{\s*cis\s*\}|\\cis|(?<![A-Za-z\\])cis)\s*"
+    r"(?P<angle>\([^()]*\)|\{[^{}]*\}|[\d.]+\s*\^\s*\{?\s*\\circ\s*\}?|\\frac\s*\{[^{}]*\}\s*\{[^{}]*\}|\\[a-z]+(?![a-z])|[a-z])"
+)
+_PROGRESSION = re.compile(
+    r"(?P<first>-?\d{1,6}(?:\s*,\s*-?\d{1,6})+)\s*,\s*\\dots\s*,\s*(?P<last>-?\d{1,6})(?![\d.^/])"
+)
+MOST_TERMS = 100
+"""Most terms of a list such as 1, 2, ..., 10 that is written in full."""
 _COMBINATIONS = re.compile(r"(?:\{\}|(?<![\w}]))[_^]\s*\{?(\w+)\}?\s*C_\s*\{?(\w+)\}?")
 _DOTTED = re.compile(r"(?<![\d.])(\d*)\.(\d*?)(?:(\d)\3\3+|(\d{2,9}?)\4+)\s*\\dots(?!\s*[\d,])")
 _ROWS = re.compile(r"\[\s*(\[[^\[\]]*\](?:\s*,\s*\[[^\[\]]*\])+)\s*\]")
@@ -45,6 +56,8 @@ def as_latex(text: str) -> str:
     text = _E_NOTATION.sub(r"\1\\times 10^{\2}", text)
     text = _REPEATING.sub(_repeating, _DOTTED.sub(r"\1.\2\\overline{\3\4}", text))
     text = _ROWS.sub(_matrix, text)
+    text = _ODD_ROOT.sub(r"-\\sqrt[\1]{\2}", _OF_ANGLE.sub(_cis, _listed_in_full(text)))
+    text = _CHOICES.sub(r"\\binom{\1}{\2}", text)
     text = _CHOOSE.sub(r"\\binom{\1}{\2}", text)
     text = _COMBINATIONS.sub(r"\\binom{\1}{\2}", text)
     text = ANGLE_IN_DEGREES.sub(r"(\\frac{\1\\pi}{180})", text)
@@ -61,6 +74,26 @@ def _no_differential(run: re.Match[str]) -> str:
     """Letters in which d is a symbol: the parser would read the dc of dcba as a differential."""
     letters = run[0]
     return letters if letters[0] in "\\_{" or letters in ("and", "mod", "odd") else letters.replace("d", " d_{0} ")
+
+
+def _cis(found: re.Match[str]) -> str:
+    """cos t + i sin t for cis t."""
+    angle = found["angle"]
+    angle = angle[1:-1] if angle[0] in "({" else angle
+    return rf"(\cos({angle}) + i \sin({angle}))"
+
+
+def _listed_in_full(text: str) -> str:
+    """The text with all terms of 1, 2, ..., 10, if there are few of them."""
+
+    def in_full(found: re.Match[str]) -> str:
+        terms = [int(one) for one in found["first"].split(",")]
+        step, last = terms[1] - terms[0], int(found["last"])
+        whole = list(range(terms[0], last + (step > 0) - (step < 0), step)) if step else []
+        is_one = whole[: len(terms)] == terms and whole[-1] == last and len(whole) <= MOST_TERMS
+        return ",".join(map(str, whole)) if is_one else found[0]
+
+    return _PROGRESSION.sub(in_full, text)
 
 
 def _matrix(match: re.Match[str]) -> str:

@@ -44,6 +44,7 @@ _COMMANDS = {
     r"\log_e": r"\ln ", r"\log_{e}": r"\ln ", r"\not =": r"\ne ", r"\limits": "", r"\mathstrut": "", r"\enspace": " ",
     r"\tan^{-1}": r"\arctan", r"\sin^{-1}": r"\arcsin", r"\cos^{-1}": r"\arccos", r"\colon": ":", r"\ratio": ":",
     r"\mathbb Z": r"\mathbb{Z}", r"\mathbb R": r"\mathbb{R}", r"\mathbb N": r"\mathbb{N}", "~": " ", r"\euro": "€",
+    r"\blacksquare": "",
     r"\pounds": "£", r"\textsterling": "£", r"\texteuro": "€", r"\cents": r"\text{ cents}", r"\cent": r"\text{ cents}",
     r"\rupee": "₹", r"\lt": "<", r"\gt": ">", "<=": r"\le ",
     ">=": r"\ge ", r"\dotsc": r"\dots", r"\ldots": r"\dots", r"\cdots": r"\dots",
@@ -77,6 +78,7 @@ _IN_FRONT = re.compile(
 _LARGE = re.compile(
     r"\s*(?:\\text\s*\{\s*)?(?P<times>hundred|thousand|million|billion|trillion)(?![A-Za-z])\s*\}?\s*(?P<rest>.*)"
 )
+_SHORT_LARGE = {"k": "thousand", "m": "million", "b": "billion", "bn": "billion"}
 _BEHIND = re.compile(r"(?<=[\d}])\s*(€|£|¥|₹)$")
 _DOLLAR_BEHIND = re.compile(r"^[^$]*\d\s*\\?\$$")
 _TRAILING = re.compile(r"(?:\s*(?:[,;:?。]|\\text\s*\{[\s.,]*\}|\\(?![A-Za-z%${}|,;:!]))|\s+!)+$")
@@ -112,6 +114,7 @@ _FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
             r" \1\2\3 ",
         ),
         (r"\{([-+:])\}", r"\1"),
+        (r"\\\\\s*\\\\", r"\\\\"),
         (r"\\\{\s*\\\}", r"\\emptyset "),
         (r"(?<![A-Za-z\\])(?:pi|ln|log|exp|sin|cos|tan)(?![A-Za-z])", r"\\\g<0> "),
         (TEXT + r"(?=\{\s*(?:-?[\d.,/]+\s*\}|\\(?!\$|%)))", ""),
@@ -131,10 +134,10 @@ def tidy(text: str) -> str:
     text = _SUPERSCRIPT.sub(lambda found: f"^{{{found[0].translate(_SUPERSCRIPTS)}}}", text)
     text = _SUBSCRIPT.sub(lambda found: f"_{{{found[0].translate(_SUBSCRIPTS)}}}", text)
     if not text.isascii():
-        text = "".join(_MARKS.get(one) or _GREEK.get(one) or one for one in text)
+        text = "".join(_MARKS.get(one, _GREEK.get(one, one)) for one in text)
         text = _UNICODE_ROOT.sub(_root, text)
         text = unicodedata.normalize("NFKC", text)
-        text = "".join(_MARKS.get(one) or one for one in text)
+        text = "".join(_MARKS.get(one, one) for one in text)
     text = _COLOUR.sub("", _LEFT_RIGHT.sub("", _THIN_COMMAS.sub("", text)))
     text = _COMMAND.sub(lambda found: _COMMANDS[found[0]], _THOUSANDS.sub("", text)).replace("**", "^")
     text = _money(text)
@@ -188,6 +191,7 @@ def _money(text: str) -> str:
         mark = (found["mark"] or found["code"]).lstrip("\\")
         number = found["number"].rstrip(".,")
         times, rest = "", found["rest"]
+        rest = re.sub(r"^(?:[kK]|M|bn?)(?![A-Za-z])", lambda found: _SHORT_LARGE[found[0].lower()], rest)
         if large := _LARGE.fullmatch(rest):
             times, rest = large["times"] + " ", large["rest"]
         rest = rf"\text{{ {rest}}}" if re.fullmatch(r"[A-Za-z ,]*[A-Za-z][A-Za-z ,]*", rest) else f" {rest}"

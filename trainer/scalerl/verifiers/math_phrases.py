@@ -9,6 +9,15 @@ import re
 
 from scalerl.verifiers.math_notation import TEXT
 
+SHORT_WORDS = frozenset({"yes", "no", "true", "false", "none", "odd", "even", "dne", "nan"})
+"""Runs of letters that are words in any spelling; others of up to five letters may be products of symbols."""
+SYNONYMS = {
+    "does not exist": "DNE", "undefined": "DNE", "convergent": "converges",
+    "divergent": "diverges", "none": "no solution", "no real solution": "no solution",
+    "no solutions": "no solution", "no real solutions": "no solution",
+}  # fmt: skip
+"""Phrases with the same meaning."""
+_ROMAN = re.compile(r"[IVX]{2,}")
 _POSITIVE = re.compile(
     r"(?:[a-z]\s*\\in\s*)?(?:\\mathbb\s*\{?Z\}?\s*(?:[\^_]\s*\{?\+\}?|_\s*\{\s*>\s*0\s*\})|\\mathbb\s*\{?N\}?\s*\^\s*\{?\*\}?)"
 )
@@ -28,7 +37,22 @@ _PHRASES = [
         (r"none of (?:these|the above)", r"\\text{none of these}"),
         (rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_MONTH})", r"\\text{\g<month> \g<day>}"),
         (rf"(?P<month>{_MONTH}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?", r"\\text{\g<month> \g<day>}"),
-        (r"all real(?:s| numbers)(?: [a-z])?", r"\\mathbb{R}"),
+        (r"all real(?:s| numbers| values)(?: of)?(?:\s*\}?\s*[a-z])?", r"\\mathbb{R}"),
+        (r"(?:the )?empty set", r"\\emptyset"),
+        (
+            r"(?:there (?:are|is)|(?:the (?:equation|system|inequality)|it) has) no (?:real )?solutions?",
+            r"\\text{no solution}",
+        ),
+        (r"(?P<hit>\d+)\s*\}?\s*(?:\\text\s*\{)?\s*(?:in|out of)\s*\}?\s*(?P<all>\d+)", r"\\frac{\g<hit>}{\g<all>}"),
+        (
+            rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_MONTH}),? (?P<year>\d{{4}})",
+            r"\\text{\g<month> \g<day>, \g<year>}",
+        ),
+        (
+            rf"(?P<month>{_MONTH}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<year>\d{{4}})",
+            r"\\text{\g<month> \g<day>, \g<year>}",
+        ),
+        (r"(?:on )?(?:an? )?(?P<day>mon|tue|wed|thu|fri|sat|sun)(?:s|nes|rs|r|ur)?(?:day)?s?", r"\\text{\g<day>day}"),
         (r"(?:(?:all )?(?:the )?integers|every integer)(?: [a-z])?", r"\\mathbb{Z}"),
         (
             r"all real(?:s| numbers) (?:except|but|other than)(?: for)?\s*\}?\s*(?P<value>-?[^{}A-Za-z]+?)",
@@ -49,6 +73,36 @@ _PART_AS_TEXT = re.compile(TEXT + r"\{\s*(\([a-e]\))\s*\}")
 _PART = re.compile(
     r"\(([a-e])\)\s*([^()]*?)\s*(?:,|;|\\text\s*\{\s*,?\s*and\s*\}|(?<![A-Za-z])and(?![A-Za-z])|(?=\()|$)\s*"
 )
+_TRANSPOSED = re.compile(
+    r"(?:\\begin\{[bp]matrix\}(?P<row>(?:(?!\\\\|\\end).)*)\\end\{[bp]matrix\}|[(\[](?P<tuple>[^()\[\]]*,[^()\[\]]*)[)\]])"
+    r"\s*\^\s*\{?\s*(?:T|\\top|\\intercal|\\text\{T\}|\\mathrm\{T\})\s*\}?"
+)
+_LABELS = re.compile(
+    rf"(?:{TEXT}\{{)?\s*[A-Z]{{1,3}}(?:\s*,\s*[A-Z]{{1,3}})*\s*,?(?:{TEXT}\{{)?\s*and(?![a-z])[\s}}{{]*(?:{TEXT}\{{)?[A-Z]{{1,3}}\s*\}}?"
+)
+_MULTIPLE = re.compile(
+    r"(?P<times>-?(?:\d+|\\frac\{\d+\}\{\d+\}|\\sqrt\{\d+\}))\s*(?:\\cdot\s*)?"
+    r"\\begin\{[bp]matrix\}(?P<column>(?:(?!\\begin|\\end)[^&])*)\\end\{[bp]matrix\}"
+)
+_FAMILY = re.compile(
+    r"\\\{\s*(?P<value>[^{}|:]+?)\s*(?::|\\mid|\||\\text\{\s*where\s*\})\s*(?P<any>[a-z]\s*\\in\s*\\mathbb\s*\{?[ZN]\}?)\s*\\\}"
+)
+_ASSIGNED = re.compile(r"\s*\(?\s*([a-zA-Z])\s*=\s*([^=,;]+?)\s*\)?\s*")
+_EITHER = re.compile(r"\\text\s*\{\s*,?\s*or\s*\}|(?<![A-Za-z])or(?![A-Za-z])|;")
+_BOUND = {
+    "greater than or equal to": r"\\ge", "less than or equal to": r"\\le", "at least": r"\\ge", "at most": r"\\le",
+    "greater than": ">", "more than": ">", "less than": "<",
+}  # fmt: skip
+_BOUNDS = [
+    (
+        re.compile(
+            rf"(?:{TEXT}\{{)?\s*(?:all real numbers|(?P<name>[a-z]))(?:\s*{TEXT}\{{|\s)\s*"
+            rf"(?:is )?{words}\s*\}}?\s*(?P<value>[^a-zA-Z{{}}]+)\}}?"
+        ),
+        mark,
+    )
+    for words, mark in _BOUND.items()
+]
 _CASES = re.compile(r"\\begin\{cases\}(?P<rows>[^&]*)\\end\{cases\}")
 _VECTOR = re.compile(
     r"\\begin\{[bp]matrix\}(?P<column>(?=.*\\\\)(?:(?!\\begin|\\end)[^&])*)\\end\{[bp]matrix\}"
@@ -75,6 +129,21 @@ def in_one_form(text: str) -> str:
             return found.expand(form)
     if found := _ANGLE.fullmatch(text):
         return rf"\text{{angle {min(found[1], found[1][::-1])}}}"
+    if found := _FAMILY.fullmatch(text):
+        return f"{found['value']}, {found['any']}"
+    for bound, mark in _BOUNDS:
+        if found := bound.fullmatch(text):
+            return found.expand(rf"{found['name'] or 'x'} {mark} \g<value>")
+    if found := _LABELS.fullmatch(text):
+        return ",".join(re.findall(r"[A-Z]+", re.sub(r"\\text\w*", "", text)))
+    if found := _MULTIPLE.fullmatch(text):
+        parts = [part.strip() for part in found["column"].split(r"\\") if part.strip()]
+        scaled = ",".join(rf"({found[1]})\cdot ({part})" for part in parts)
+        return f"({scaled})"
+    if tuples := _of_named(text):
+        return tuples
+    if found := _TRANSPOSED.fullmatch(text):
+        return f"({(found['row'] or found['tuple']).replace('&', ',')})"
     if found := _VECTOR.fullmatch(text):
         parts = [
             part.strip() for part in re.split(r"\\\\(?:\[[^\]]*\])?", found["column"] or found["row"]) if part.strip()
@@ -87,6 +156,20 @@ def in_one_form(text: str) -> str:
         rows = [row.strip(" ,") for row in found["rows"].split(r"\\") if row.strip(" ,")]
         return ",".join(rows) if all("=" in row for row in rows) else text
     return _MINUS_SET.sub(r"\\mathbb{R}\\setminus\\{", _in_rows(text))
+
+
+def _of_named(text: str) -> str:
+    """Tuples for "x = 1, y = 2 or x = 2, y = 1"; "" for other text."""
+    parts = [part for part in _EITHER.split(text) if part.strip(" ,")]
+    if len(parts) < 2:
+        return ""
+    each = [[_ASSIGNED.fullmatch(one) for one in part.strip(" ,").split(",")] for part in parts]
+    if not all(found for part in each for found in part):
+        return ""
+    named = [sorted((found[1], found[2]) for found in part if found) for part in each]
+    if len({tuple(name for name, _ in part) for part in named}) != 1 or len({name for name, _ in named[0]}) < 2:
+        return ""
+    return ",".join(f"({','.join(value for _, value in part)})" for part in named)
 
 
 def _in_rows(text: str) -> str:
@@ -125,3 +208,16 @@ def kind_of_numbers(words: str) -> frozenset[str] | None:
         return None
     bare = {word for word in bare - _NEEDLESS if len(word) > 1}
     return frozenset(bare - {"integer", "number"} if bare & {"odd", "even", "prime"} else bare)
+
+
+def may_be_a_product(word: str) -> bool:
+    """True if letters may be adjacent symbols: abcd, AB, xy, but not even, Friday, no solution or ABC."""
+    if _ROMAN.fullmatch(word):
+        return False
+    if all(len(part) <= 2 for part in word.split("-")) and " " not in word and "'" not in word:
+        return word.lower() not in SHORT_WORDS
+    if word.lower() in SHORT_WORDS or not word.isalpha() or len(word) > 5:
+        return False
+    if word.isupper() or word[1:] != word[1:].lower() or (word[0].isupper() and len(word) > 3):
+        return False
+    return len(word) == 3 or len(set(word)) == len(word)

@@ -11,13 +11,13 @@ from scalerl.verifiers.math_units import NUMBER_WORDS, number_of_words
 
 _SENTENCE_END = re.compile(r"(?<=[.!?。])[*_\"')\]]*\s+(?=[A-Z$\\*\"(])|\n")
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<!\\)\$((?:\\.|[^$\\])+)\$(?!\d)|\\\((.+?)\\\)|\\\[(.+?)\\\]")
-_ROOT = r"(?:\d+(?:\.\d+)?\s?)?√\s?(?:\d+(?:\.\d+)?|\([^()]*\))"
+_ROOT = r"(?:\d+(?:\.\d+)?\s?)?(?:√|sqrt)\s?(?:\d+(?:\.\d+)?|\([^()]*\))"
 _ONE = r"[-−]?\d+(?:\.\d+)?(?:/\d+)?"
 _NUMBER = re.compile(
     rf"(?<![\w.√])(?P<value>[-−]?\d+(?:\.\d+)?\s?[x×·*]\s?10\s?\^\s?\{{?[-−+]?\d+\}}?|[-−]?(?:\([^()]*√[^()]*\)|(?:\d+\s?[-−+]\s?)?{_ROOT}(?:\s?[-−+]\s?(?:{_ROOT}|\d+))?)(?:\s?/\s?\d+)?"
     rf"|[(\[]\s*{_ONE}(?:\s*,\s*{_ONE})+\s*[)\]]"
     rf"|{_ONE}(?:,\s+{_ONE})*,?\s+(?:and|or)\s+{_ONE}(?![\d.,]*\d|\s*/)|{_ONE}(?:,\s+{_ONE})+(?=\s*\.?\s*$)"
-    r"|[-−+]?\s?(?:US)?\\?[$€£¥₹]?\s?[-−]?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[½¼¾⅓⅔⅛]|(?:\s\d+)?\s?/\s?\d+|\s?:\s?\d+(?:\s?:\s?\d+)*)?"
+    r"|(?:[-−+]\s?)?(?:(?:US)?\\?[$€£¥₹]\s?)?[-−]?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[½¼¾⅓⅔⅛]|(?:\s\d+)?\s?/\s?\d+|\s?:\s?\d+(?:\s?:\s?\d+)*)?"
     r"(?:\s?(?:\\?%|[€£¥₹]|°|º|\^\\circ|\\pi|π))?)(?P<rest>[^\n]*)"
 )
 _AMOUNTS = re.compile(
@@ -30,7 +30,13 @@ _YES_OR_NO = re.compile(
     r"(?:^|[.!?]\s+)(?:(?:So|Thus|Hence|Therefore),?\s+)?(yes|no)(?=[,.!;:]|\s[-–—]|$)", re.IGNORECASE
 )
 _IS_CALLED = re.compile(r"\b(?:is|are|was|were|be)\s+(?:(?:an?|the)\s+)?(?P<words>[A-Za-z][A-Za-z' -]{0,40})[.!]?$")
-_NUMBER_WORD = rf"(?:{'|'.join(word for word in (*NUMBER_WORDS, 'hundred', 'thousand', 'million') if ' ' not in word)})"
+_NONE = re.compile(
+    r"(?i)\b(?:has|have|there (?:are|is))\s+no\s+(?:(?:real|integer|such|valid|positive)\s+)*"
+    r"(?:solutions?|roots?|zeros?)\b[^,;.]*[.!]?$"
+)
+_NUMBER_WORD = (
+    rf"(?:{'|'.join(word for word in (*NUMBER_WORDS, 'hundred', 'thousand', 'million', 'dozen') if ' ' not in word)})"
+)
 _IN_WORDS = re.compile(rf"\b{_NUMBER_WORD}(?:(?:-|\s+(?:and\s+)?){_NUMBER_WORD})*\b(?!-)", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:if|when|unless|whether|suppose|assume|because|since|as)\b", re.IGNORECASE)
 _CLAUSE_END = re.compile(
@@ -47,12 +53,17 @@ unless without
 _CHANGING = frozenset(_TEXT_OF_CHANGING.split())
 """Words that deny or change a value shortly after them."""
 _STEP = re.compile(r"^[ \t]*(\d{1,2})[.)]\s+(?=\S)", re.MULTILINE)
+_BULLETS = re.compile(r":\s*((?:\n[ \t]*[-*•][ \t]+[^A-Za-z\n:=]{1,40}){2,20})$")
 _FAREWELL = re.compile(
     r"(?i)(?:\n|(?<=[.!]))[ \t]*(?:let me know|i hope (?:this|that)|feel free|hope (?:this|that) helps)\b[^\n]*$",
 )
 _ASIDE = re.compile(
     r"(?i),\s*(?:and\s)?(?:not|instead of|rather than)\s[^,;]*$|,?\s+(?:because|since|by\s[a-z]+ing)\s.*$|\s\([^()]*\)$"
 )
+_BREAKDOWN = re.compile(
+    r"(?i)(?P<value>\b(?:is|are|was|were|earn(?:ed|s)|makes?|made|costs?|paid|pays|spent|spends)\s[^\s:]*\d[^:]{0,30}):\s(?=[^:]*\d)[^:=]*\d[^:=]*$"
+)
+"""What adds up to a value before it: "$460: $400 base and $60 overtime"."""
 _CONCLUDES = re.compile(r"=|\b(?:so|therefore|thus|hence|then|we get|are left)\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
 _TEXT_OF_ALLOWED = """
@@ -65,10 +76,19 @@ _ALLOWED = frozenset(_TEXT_OF_ALLOWED.split())
 """Words allowed between "the answer is" and its value."""
 _CHANGED_AFTER = re.compile(
     r"(?i)\s*(?:,?\s*(?:or|to|nor|and)\s+[-\d$\\]|[+*/^×·÷]|\s-\s*\d)|\s+(?:or|and)\s+(?:more|less|fewer|so on)\b"
-    r"|[\w\s]{0,30}?\s(?:if|when|unless|provided|only (?:for|in|at)|excluded|is (?:wrong|not|incorrect|false))\b",
+    r"|[\w\s]{0,30}?\s(?:if|when|unless|provided|only (?:for|in|at)|excluded"
+    r"|is (?:wrong|not|incorrect|false|too|impossible|invalid|extraneous))\b",
 )
+_SUPPOSED = re.compile(
+    r"(?i)\b(?:whether|(?:first,?(?: \w+)?|initially"
+    r"|originally|wrongly|mistakenly) (?:thought|guessed|assumed|believed|said|got)"
+    r"|mistake (?:is|was)|(?<!add )(?<!adds )(?<!added )(?<!adding )(?<!sum )(?<!sums )(?<!sum it )\bup to)\b[^.,;:]*$"
+)
+_CONDITION_BEFORE = re.compile(r"(?i)\b(?:if|unless|suppose|assuming)\b[^,;:.]*$")
+"""What supposes or doubts a value that follows."""
 _UNFINISHED = re.compile(
     r"(?i)\b(?:we(?= (?:need|must|have to|will|can|now)\b|$)|need to|next|now|let(?:.s| us| me)|assume)\b[^\d.!?。\n]*$"
+    r"|\b(?:where|that|which|and|or|the|an|we|if|because|since|when)\s*$"
 )
 """The end of a text that breaks off in its work."""
 _OTHER_LANGUAGES = {
@@ -130,11 +150,19 @@ def in_plain_prose(response: str) -> str:
     numbers = [int(found[1]) for found in _STEP.finditer(response)]
     if len(numbers) > 1 and numbers == [*range(numbers[0], numbers[0] + len(numbers))]:
         response = _STEP.sub("", response)
-    return _FAREWELL.sub("", response).rstrip()
+    response = _FAREWELL.sub("", response).rstrip()
+    if bullets := _BULLETS.search(response):
+        listed = re.sub(r"\s*\n[ \t]*[-*•][ \t]+", ", ", "\n" + bullets[1].strip("\n")).strip(", ")
+        return f"{response[: bullets.start()]}: {listed}"
+    return response
 
 
 def _without_an_aside(sentence: str) -> str:
     """The sentence without what is denied, or given as a reason, behind its value: "18, not 20" is "18"."""
+    if (found := _BREAKDOWN.search(sentence)) and not re.search(
+        r"(?i)\b(?:total|together|so)\b", sentence[found.end("value") :]
+    ):
+        return sentence[: found.end("value")]
     found = _ASIDE.search(sentence)
     if found is None or not re.search(r"\d", sentence[: found.start()]) or _CONCLUDES.search(found[0]):
         return sentence
@@ -147,7 +175,11 @@ def words_said(text: str) -> Iterator[str]:
     if answers := {found[1].capitalize() for found in _YES_OR_NO.finditer(text)}:
         yield from answers if len(answers) == 1 else ()
         return
+    if found := _NONE.search(text):
+        yield "no solution"
+        return
     sentences = [one.strip(" *_`") for one in _SENTENCE_END.split(text) if one and one.strip()]
+    sentences = [re.sub(r",?\s(?:and )?not\s[^,;]*$", "", one.rstrip(".!")) for one in sentences]
     alone = sentences[0].rstrip(".!") if len(sentences) == 1 else ""
     if alone and (len(alone.split()) <= 3 or number_of_words(alone) is not None):
         yield alone
@@ -173,7 +205,7 @@ def _words(text: str) -> list[str]:
 def changes_what_follows(text: str) -> bool:
     """True if the words at the end deny or change a value that follows: "it is not", "at least"."""
     is_changed = bool(_CHANGING.intersection(_words(text[-80:])[-4:])) or bool(_NUMBERED.search(text[-30:]))
-    return is_changed or text.rstrip(" $*_(\"'`").endswith(("*", "/", "^"))
+    return is_changed or bool(_SUPPOSED.search(text[-80:])) or text.rstrip(" $*_(\"'`").endswith(("*", "/", "^"))
 
 
 def _values(sentence: str) -> Iterator[str]:
@@ -204,7 +236,9 @@ def _values(sentence: str) -> Iterator[str]:
         stop = _CLAUSE_END.search(rest)
         words = rest[: stop.start()] if stop else rest
         place = found.end("value")
-        if sentence[: found.start()].rstrip().endswith(" out of"):  # of as many
+        if re.search(r"(?: out of|\d in) *$", sentence[: found.start()]):  # of as many
             continue
-        is_changed = changes_what_follows(sentence[: found.start()]) or _CHANGED_AFTER.match(rest)
+        before = sentence[: found.start()]
+        is_changed = changes_what_follows(before) or _CHANGED_AFTER.match(rest)
+        is_changed = is_changed or (rest[len(words) :].startswith(",") and _CONDITION_BEFORE.search(before[-80:]))
         yield "" if is_changed else f"{found['value']}{words}".rstrip(" .*_")

@@ -14,21 +14,12 @@ from typing import Literal
 
 from scalerl.verifiers.math_latex import ANGLE_IN_DEGREES, MIXED_NUMBER, as_latex
 from scalerl.verifiers.math_notation import TEXT, tidy, without_stray_brace
-from scalerl.verifiers.math_phrases import in_one_form, kind_of_numbers
+from scalerl.verifiers.math_phrases import SYNONYMS, in_one_form, kind_of_numbers, may_be_a_product
 from scalerl.verifiers.math_units import COUNT_WORDS, NUMBER_WORDS, UnitOfMeasure, measure_of, number_of_words
 
 MAX_ANSWER_CHARS = 1_000
 """Maximum length of an answer that is not one long number."""
 NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
-
-SHORT_WORDS = frozenset({"yes", "no", "true", "false", "none", "odd", "even", "dne", "nan"})
-"""Runs of letters that are words in any spelling; others of up to five letters may be products of symbols."""
-SYNONYMS = {
-    "does not exist": "DNE", "undefined": "DNE", "convergent": "converges",
-    "divergent": "diverges", "none": "no solution", "no real solution": "no solution",
-    "no solutions": "no solution", "no real solutions": "no solution",
-}  # fmt: skip
-"""Phrases with the same meaning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +75,6 @@ _NEGATIVE = re.compile(rf"^(?:{TEXT}\{{)?\s*(?:negative|minus)\s*(?:\}}\s*)?(?=[
 _BASE_IN_WORDS = re.compile(
     rf"(?i)_\s*\{{?\s*{TEXT}\{{\s*({'|'.join(word for word in NUMBER_WORDS if ' ' not in word)})\s*\}}\s*\}}?",
 )
-_ROMAN = re.compile(r"[IVX]{2,}")
 _POINT = re.compile(r"[A-Z]\s*(\(\s*-?\d[^()]*,[^()]*\))")
 _OPTION = re.compile(
     rf"(?i)(?:{TEXT}\{{)?\s*(?:option|choice|answer)\s*(?:\}}\s*)?(?:{TEXT}\{{)?\s*\(?(?P<letter>[A-J])\)?\s*\}}?",
@@ -130,6 +120,9 @@ _CLOCK = re.compile(
 _BASE = re.compile(r"\(?(?P<digits>[0-9A-Za-z]+)\)?_\{?(?P<base>\d{1,2})\}?")
 _TO = re.compile(rf"(?<=[\d\w}}])\s*(?:{TEXT}\{{\s*to\s*\}}|(?<![A-Za-z])to(?![A-Za-z]))\s*(?=[\d\w\\])")
 
+_PIECEWISE = re.compile(r"\\begin\{cases\}(.*)\\end\{cases\}")
+_INTRODUCED = re.compile(r"^(?:(?:[Ii]t|[Tt]his|[Tt]he [a-z]+) (?:is|was|will be) )?(?:(?:an?|the) (?=[a-z]))?")
+_TIME_OF_DAY = re.compile(r"(?i)^(\d{1,2}(?::\d\d)?) (?:(in the morning)|(?:in the (?:afternoon|evening)|at night))$")
 _FRACTION = r"\\frac(?:\{[\d.\\a-z]+\}\{[\d.\\a-z]+\}|\d\d)"
 _VALUE = (
     rf"(?P<value>[-+]?(?:[\d.,/ ()+-]|{_FRACTION}|\\times|\\cdot|\\pi|\^\{{?-?\d+(?!\d)\}}?"
@@ -154,8 +147,11 @@ _TEMPERATURE = re.compile(
     rf"(?i)(?P<value>.*?\d)\s*(?:\^\s*\{{?\\circ\}}?|(?:{TEXT}\{{)?\s*degrees?)\s*(?:{TEXT}\{{)?\s*(?P<scale>[CF]|Celsius|Fahrenheit)\s*\}}?",
 )
 _REALS = re.compile(r"[\s,;]*\(?(?<=[\s,;(])[a-z]\s*\\in\s*\\mathbb\{R\}\)?$")
+_CONSTANT = re.compile(
+    rf"[\s,;]*\(?(?<=[\s,;(])(?:{TEXT}\{{\s*(?:where|for|with)\s*\}}\s*)?C\s*\\in\s*\\mathbb\{{R\}}\)?$"
+)
 _NEEDLESS_SPACE = re.compile(r"(?<!\d) | (?!\d)")
-_TRIGONOMETRY = re.compile(r"\\(?:arc)?(?:sin|cos|tan|cot|sec|csc)")
+_TRIGONOMETRY = re.compile(r"\\(?:arc)?(?:sin|cos|tan|cot|sec|csc)|cis(?![a-z])")
 _QUANTITY = re.compile(
     rf"(?P<number>\d[\d.,]*(?:\s+\d+/\d+)?|{_FRACTION})\s*(?:{TEXT}\{{(?P<text>[^{{}}\d]*)\}}|(?P<bare>[A-Za-z]+\.?))"
     rf"\s*,?\s*(?:{TEXT}\{{\s*and\s*\}}|and(?![A-Za-z]))?\s*"
@@ -196,8 +192,9 @@ def _one_unit(run: re.Match[str]) -> str:
 
 def _whole(text: str) -> str:
     whole = _TEXT_COMMAND.sub(r"\1", MIXED_NUMBER.sub(r"(\1+\2/\3)", text))
-    if "{cases}" in whole:
-        whole = re.sub(r"(?<![A-Za-z])(?:if|for|when|otherwise)(?![A-Za-z])", "", whole)
+    if found := _PIECEWISE.search(whole):
+        rows = re.sub(r"(?<![A-Za-z])(?:if|for|when|is|otherwise)(?![A-Za-z])|[,\s]", "", found[1]).split(r"\\")
+        whole = f"{whole[: found.start(1)]}{'; '.join(sorted(filter(None, rows)))}{whole[found.end(1) :]}"
     return _NEEDLESS_SPACE.sub("", whole).replace("{pmatrix}", "{bmatrix}")
 
 
@@ -208,6 +205,7 @@ def _read(text: str) -> ParsedAnswer:
         text, modulus = text[: found.start()].rstrip(), found["a"] or found["b"]
     if (found := _REALS.search(text)) and _RELATION.search(text[: found.start()]):
         text = text[: found.start()]
+    text = _CONSTANT.sub("", text)
     for pattern in (_INTEGER, _ANY_INTEGER):
         if (found := pattern.search(text)) and found.start() and found["symbol"] in text[: found.start()]:
             text, integer = text[: found.start()].rstrip(" ,;"), found["symbol"]
@@ -257,6 +255,7 @@ def _value(text: str, whole: str, integer: str = "") -> ParsedAnswer:
     if kind_of_numbers(words) is not None:
         words = " ".join(words.split())
     is_set_as_text = bool(_ALL_TEXT.fullmatch(text))
+    words = _TIME_OF_DAY.sub(lambda found: f"{found[1]} {'a' if found[2] else 'p'}.m.", words)
     if found := _CLOCK.fullmatch(words):
         return _clock(found, whole)
     if is_set_as_text and not _WORDS.fullmatch(words):
@@ -267,9 +266,12 @@ def _value(text: str, whole: str, integer: str = "") -> ParsedAnswer:
             return ParsedAnswer(text=whole, latex=str(number))
         if bare.lower() in ("noon", "midnight"):
             return ParsedAnswer(text=whole, latex="12", clock=(0, "p" if bare.lower() == "noon" else "a"))
-        bare = re.sub(r"^(?:an?|the) (?=[a-z])", "", SYNONYMS.get(bare.lower(), bare))
+        first, _, counted = bare.partition(" ")
+        if counted and number_of_words(first) is not None and first.lower() not in COUNT_WORDS and measure_of(counted):
+            return _with_unit(rf"{number_of_words(first)}\text{{ {counted}}}", whole) or _plain(whole)
+        bare = _INTRODUCED.sub("", SYNONYMS.get(bare.lower(), bare))
         return ParsedAnswer(
-            text=whole, latex=as_latex(bare), words=bare, is_text=is_set_as_text or not _may_be_a_product(bare)
+            text=whole, latex=as_latex(bare), words=bare, is_text=is_set_as_text or not may_be_a_product(bare)
         )
     if (found := _BASE.fullmatch(text)) and _is_of_base(found["digits"], int(found["base"])):
         return ParsedAnswer(text=whole, latex=found["digits"], base=found["base"])
@@ -298,17 +300,8 @@ def _value(text: str, whole: str, integer: str = "") -> ParsedAnswer:
     return (None if integer else _with_unit(text, whole)) or ParsedAnswer(text=whole, latex=as_latex(text))
 
 
-def _may_be_a_product(word: str) -> bool:
-    """True if letters may be adjacent symbols: abcd, AB, xy, but not even, Friday, no solution or ABC."""
-    if _ROMAN.fullmatch(word):
-        return False
-    if all(len(part) <= 2 for part in word.split("-")) and " " not in word and "'" not in word:
-        return word.lower() not in SHORT_WORDS
-    if word.lower() in SHORT_WORDS or not word.isalpha() or len(word) > 5:
-        return False
-    if word.isupper() or word[1:] != word[1:].lower() or (word[0].isupper() and len(word) > 3):
-        return False
-    return len(word) == 3 or len(set(word)) == len(word)
+def _plain(whole: str) -> ParsedAnswer:
+    return ParsedAnswer(text=whole, latex=as_latex(whole))
 
 
 def _is_ratio(text: str) -> bool:

@@ -106,7 +106,7 @@ excluded excluding exclusive except mille permille ppm ppb or and than least mos
 between not no non plus minus times multiplied divided by squared cubed square cube root factorial power to mod
 modulo base remainder percent point if when unless else but except either neither nor if any all none undefined
 infinite infinity am pm a.m p.m one two three four five six seven eight nine ten eleven twelve false true yes
-wrong incorrect isn't rejected discarded extraneous invalid divides
+wrong incorrect isn't maybe perhaps possibly guess rejected discarded extraneous invalid divides
 """
 CHANGING = frozenset(_CHANGING.split())
 """Words after a number that change its meaning."""
@@ -183,7 +183,8 @@ def known_unit(name: str) -> UnitOfMeasure | None:
 
 def measure_of(text: str) -> UnitOfMeasure | None:
     """Unit named by `text`, known or not; None if its words change the number before them."""
-    text = re.sub(r"(?<!\^)-", " ", text.replace("\\", " ").replace("·", " "))
+    text = re.sub(r"/\s*\(([^()]*)\)$", r"/\1", text.replace("\\cdot", " ").replace("·", " "))
+    text = re.sub(r"(?<!\^)-", " ", text.replace("\\", " ").replace("left over", "left"))
     text = " ".join(text.split()).strip(" .")
     if not text:
         return None

@@ -7,9 +7,9 @@ of C++ and C#. Dates, amounts, lists and abbreviations may be written in other w
 
 The text compared is, after the thinking part, the last \boxed{}, else text tagged <answer>, else the text after the
 last "answer is" or "answer:", else the whole text. Each is compared whole, then without "in", "on", "at", a title
-such as "President" and text in brackets after it, then by what follows "is" or "was born in" in a sentence, then by its
-first sentence, whose rest is dropped unless it takes the answer back. An answer without words, or with more than 1,000
-characters, is unparsable.
+such as "President" and text in brackets after it, then by what follows "is" or "was born in" in a sentence or stands
+before "is the" in it, then by its first sentence, whose rest is dropped unless it takes the answer back. An answer
+without words, or with more than 1,000 characters, is unparsable.
 """
 
 import re
@@ -21,7 +21,7 @@ from scalerl.rollout import Judgement
 from scalerl.verifiers.math_answer import TAGGED, last_boxed, without_thought
 from scalerl.verifiers.math_prose import in_english
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS
-from scalerl.verifiers.qa_values import in_short, other_currency, same_initials, same_value
+from scalerl.verifiers.qa_values import in_short, other_currency, same_initials, same_person_or_thing, same_value
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _DASHES = re.compile("[‐-―−﹘﹣－-]")
@@ -34,8 +34,10 @@ _UNSURE = re.compile(
     r"\b(?:incorrect|wrong|false|worst|least \w+|doubt|cannot|can't|whether|if)\b[^.?!\n]{0,50}$", re.IGNORECASE
 )
 _INTRODUCED = re.compile(
-    r"(?i)^(?:i (?:think|believe|guess)(?: that)?\s)?"
-    r"(?:(?:it|that|this|he|she|they|there)(?:['’]s| is| was| are| were| must be)\s+)?"
+    r"(?i)^(?:1[.)]\s(?!\d|[\s\S]*\n\s*2[.)]))?(?:(?:therefore|thus|so|hence),?\s)?"
+    r"(?:i(?:['’]m| am) not (?:\w+ )?(?:sure|certain),? but )?"
+    r"(?:i (?:think|believe|guess|would say)(?: that)?\s|i['’]d say\s)?"
+    r"(?:(?:it|that|this|he|she|they|there)(?:['’]s| is| was| are| were| must be| would be)\s+)?"
     r"(?:the (?:colou?r|number|process of)\s)?",
 )
 """Words before an answer: "It is Lima"."""
@@ -50,15 +52,18 @@ _YES_OR_NO = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _END = re.compile(
-    r"[.!?](?=\s+[A-Z\"“(])|\n|;\s|[,\s]\s*(?:which|because|since|who)\s|,\s+(?:the|also|formerly"
+    r"[.!?](?=\s+[A-Z\"“(])|\n|;\s|[,\s]\s*(?:which|because|since|who(?:se)?)\s|,\s+(?:the|also|formerly"
     r"|an?(?! (?:\w+ )?(?:town|city|village|county|pupil|student|rival)\b))\s"
 )
 _ABBREVIATED = re.compile(r"(?:^|[\s.])(?:[A-Z]|St|Dr|Mr|Mrs|Ms|Mt|Ft|No|Jr|Sr|Rev|Gen|Col|Lt|vs|etc)$")
 _SAID_OF = re.compile(
-    r"(?i)[^.?!]+?\s(?:(?:is|was|are|were)\s|(?:has|took)\s(?=\d|\w+ (?:\w+s|people)\b))\s*(?P<said>[^.?!]+)[.!]?",
+    r"(?i)(?!.*\b(?:while|whose)\b.*\b(?:is|was)\b)(?:[^.?!]|(?<=\b[A-Z])\.)+"
+    r"\s(?:(?:is|was|are|were|(?:must|would|should|has to) be)\s"
+    r"|(?:has|took)\s(?=\d|\w+ (?:\w+s|people)\b))\s*(?P<said>[^.?!]+)[.!]?",
 )
 _VERB = (
-    r"(?:took place|born|held|won|written|built|fought|made|known|found|(?:discover|invent|publish|paint|creat|compos"
+    r"(?:took place|fell|began|started|ended"
+    r"|born|held|won|written|built|fought|made|known|found|(?:discover|invent|publish|paint|creat|compos"
     r"|direct|found|design|sign|locat|situat|establish|introduc|propos|formulat|develop|happen|occurr|di|liv|mov)ed)"
 )
 _HAPPENED = re.compile(
@@ -66,7 +71,26 @@ _HAPPENED = re.compile(
     r"(?:by|in|on|at|called|named|known as|as|to)\s+)(?P<said>[^.?!,;]+)[.!]?",
 )
 """A sentence whose first verb leads to its end: "It was written by Ovid", "She was born in Rome"."""
-_CORRECTED = re.compile(r"[^.?!]*\bnot\b[^.?!]*\bbut\s+(?P<said>[^.?!]+)[.!]?", re.IGNORECASE)
+_CORRECTED = re.compile(
+    r"(?:[^.?!]*(?:\bnot|n['’]t)\b[^.?!]*\bbut\s+|[^.?!]*\?\s*no,?\s+(?:it|that|this)(?:['’]s| is| was)\s+)"
+    r"(?P<said>[^.?!]+)[.!]?",
+    re.IGNORECASE,
+)
+_DOES = (
+    r"(?:(?:is|was|are|were)\s+(?:the|an?|called|known)\s(?!wrong\b|incorrect\b|former|previous|second\b|only\b)"
+    r"|(?:wrote|painted|discovered|invented|directed|composed|founded|designed|built|developed|published|formulated)\s)"
+)
+_SUBJECT = re.compile(
+    rf"(?P<said>[A-Z](?:[^.?!,;]|(?<=\b[A-Z])\.){{1,80}}?)\s+{_DOES}"
+    r"(?!.*\b(?:and|or|but|instead|however|not|never|before|after|until|answer|guess|anagram|opposite|help|rival|friend"
+    r"|pupil|student|brother|sister|son|daughter|wife|husband|neighbou?r)\b)[^?!;]*[.!]?"
+)
+"""A sentence whose subject answers: "Lima is the capital of Peru", "Ovid wrote it"."""
+_ASIDE = re.compile(
+    r",?\s(?:and\s)?not\s(?:(?!but\b)[^,.;?!])+(?=[.!]?$)|,\s(?:i (?:think|believe|guess)|of course)(?=[.!]?$)",
+    re.IGNORECASE,
+)
+"""What is denied, or said of the speaker, at the end of a sentence."""
 _TAKEN_BACK = re.compile(
     r"(?i)\b(?:no|not|never|hardly|could|might|may|doubt|except|un?like|wait|actually|rather|instead|sorry|correction"
     r"|wrong|or|but|however|maybe|perhaps|alternatively)\b|n['’]t",
@@ -86,9 +110,19 @@ def judge_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> Judgem
     if len(stated) > MAX_ANSWER_CHARS or not normalise(stated):
         return Judgement("unparsable")
     for text, dropped in readings(stated):
-        if exact_match(text, gold) or any(same_value(text, one) or same_initials(text, one) for one in gold):
+        if exact_match(text, gold) or any(_is_same(text, one) for one in gold):
             return Judgement("right", dropped)
     return Judgement("right" if min_f1 < 1.0 and f1(stated, gold) >= min_f1 else "wrong")
+
+
+def _is_same(answer: str, gold: str) -> bool:
+    """True if both name the same thing in other words."""
+    return (
+        same_value(answer, gold)
+        or same_initials(answer, gold)
+        or same_person_or_thing(answer, gold)
+        or exact_match(_TITLE.sub("", answer), [_TITLE.sub("", gold)])
+    )
 
 
 def stated_answer(response: str) -> str:
@@ -120,11 +154,17 @@ def readings(stated: str) -> Iterator[tuple[str, str]]:
         yield f"{found[2]} {found[1]}", ""
     if (found := _IN_BRACKETS.fullmatch(bare)) and not _TAKEN_BACK.search(bare, found.end("before")):
         yield found["before"], "text after the answer"
-    whole = in_english(stated.strip(" *_\"'`"))
+    whole = _ASIDE.sub("", in_english(stated.strip(" *_\"'`")))
+    if whole != stated and not _TAKEN_BACK.search(whole):
+        yield _INTRODUCED.sub("", whole), "words around the answer"
     is_plain = not (_TAKEN_BACK.search(whole) or _UNSURE.search(whole))
     for pattern in (_CORRECTED, _SAID_OF, _HAPPENED)[: 3 if is_plain else 1]:
         if found := pattern.fullmatch(whole):
             yield found["said"], "words before the answer"
+            if end := _END.search(found["said"]):
+                yield found["said"][: end.start()], "words around the answer"
+    if is_plain and (found := _SUBJECT.fullmatch(whole)):
+        yield found["said"], "text after the answer"
     for end in _END.finditer(bare):
         if not (end[0] == "." and _ABBREVIATED.search(bare[: end.start()])):
             if not _TAKEN_BACK.search(bare, end.start()):

@@ -18,12 +18,29 @@ fifteenth sixteenth seventeenth eighteenth nineteenth twentieth
 """
 _ORDINALS = _TEXT_OF_ORDINALS.split()
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
-_SHORT = {"saint": "st", "mount": "mt", "junior": "jr", "senior": "sr", "doctor": "dr", "bce": "bc"} | {
-    word: f"{number}{_ENDINGS.get(number, 'th')}" for number, word in enumerate(_ORDINALS, 1)
-}
+_SHORT = {
+    "saint": "st",
+    "mount": "mt",
+    "junior": "jr",
+    "senior": "sr",
+    "doctor": "dr",
+    "bce": "bc",
+    "colour": "color",
+    "theatre": "theater",
+    "centre": "center",
+    "grey": "gray",
+    "harbour": "harbor",
+    "aluminium": "aluminum",
+    "sulphur": "sulfur",
+    "wwii": "world war 2",
+    "wwi": "world war 1",
+    "ww2": "world war 2",
+    "ww1": "world war 1",
+} | {word: f"{number}{_ENDINGS.get(number, 'th')}" for number, word in enumerate(_ORDINALS, 1)}
 """Words and their usual short form."""
 _SPAN = re.compile(r"(?:from )?(\d+) (?:to|until|till|through) (\d+)")
 _ISO_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+_SLASHED = re.compile(r"(\d{1,2})[/.](\d{1,2})[/.](\d{4})")
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
 _ABOUT = re.compile(r"^(?:(?:there (?:are|were|is|was)|about|approximately|around|roughly|exactly|is|the number)\s+)+")
 _CURRENCIES = "$€£¥₹"
@@ -41,8 +58,12 @@ _ROMAN = {word: number for number, word in enumerate(_TEXT_OF_NUMERALS.split(), 
 _NUMERAL = re.compile(rf"(?<=[a-z] )(?:{'|'.join(_ROMAN)})(?!\S)")
 _NUMBERED = re.compile(r"(?<=[a-z] )(\d+)(?:st|nd|rd|th)$")
 """A name with its number: Henry VIII is Henry the Eighth."""
+_WORLD_WAR = re.compile(r"\b([12])(?:st|nd) world war\b")
 _INITIALS = re.compile(r"(?<=\b[b-z]) (?=[b-z] )")
 _COUNTRIES = {"usa": "united states", "united states of america": "united states"}
+_NAMED = re.compile(
+    r"^(?:the\s+)?(?:river\s+)?|^an?\s+|(?i:\s+river|,?\s+(?:inc|corp|ltd|corporation))\.?$", re.IGNORECASE
+)
 _SMALL = frozenset({"of", "the", "and", "for", "in"})
 
 
@@ -58,6 +79,28 @@ def same_initials(answer: str, gold: str) -> bool:
         if re.fullmatch("[A-Z]{2,6}", short) and len(words) > 1:
             return short == "".join(word[:1] for word in words).upper()
     return False
+
+
+def same_person_or_thing(answer: str, gold: str) -> bool:
+    """True for a middle name beside its initial, a name with and without River or Inc., and the plural of a common
+    noun."""
+    one, other = (_NAMED.sub("", text.strip(" .")).replace(".", "").split() for text in (answer, gold))
+    if not one or not other:
+        return False
+    if len(one) == len(other) > 2:
+        pairs = [(a.casefold(), b.casefold()) for a, b in zip(one, other, strict=True)]
+        return pairs[0][0] == pairs[0][1] and pairs[-1][0] == pairs[-1][1] and all(map(_is_initial, pairs[1:-1]))
+    one, other = ([word.casefold() for word in words] for words in (one, other))
+    if (one == other and _NAMED.sub("", answer) != answer) or (one == other and _NAMED.sub("", gold) != gold):
+        return True
+    last = gold.split()[-1]
+    is_noun = len(last) > 3 and last.isalpha() and last.islower() and one[:-1] == other[:-1] and one[-1].isalpha()
+    return is_noun and one[-1].removesuffix("s") == other[-1].removesuffix("s")
+
+
+def _is_initial(pair: tuple[str, str]) -> bool:
+    short, long = sorted(pair, key=len)
+    return short == long or (len(short) == 1 and long.startswith(short))
 
 
 def same_value(answer: str, gold: str) -> bool:
@@ -86,6 +129,7 @@ def in_short(normal_form: str) -> str:
     words = _INITIALS.sub("", words)
     words = _NUMERAL.sub(lambda found: str(_ROMAN[found[0]]), words)
     words = _NUMBERED.sub(r"\1", words)
+    words = re.sub(r"^(\d\d)(\d\d) (\d\d)$", r"\1\2 \1\3", _WORLD_WAR.sub(r"world war \1", words))
     return _SPAN.sub(r"\1 \2", words) if _SPAN.fullmatch(words) else words
 
 
@@ -99,6 +143,8 @@ def _date(text: str) -> tuple[int | None, int, int | None] | None:
     """Year, month and day of a date with a month; the year or the day may be missing."""
     if found := _ISO_DATE.fullmatch(text):
         return int(found[1]), int(found[2]), int(found[3])
+    if (found := _SLASHED.fullmatch(text)) and int(found[1]) > 12 >= int(found[2]):
+        return int(found[3]), int(found[2]), int(found[1])
     year = month = day = None
     for word in re.sub(r"[,.]|\b(?:on|in|the|of)\b", " ", text).split():
         place = next((n for n, name in enumerate(_MONTHS, 1) if word in (name, name[:3], name[:4])), None)
@@ -115,6 +161,10 @@ def _date(text: str) -> tuple[int | None, int, int | None] | None:
 
 def _quantity(text: str) -> tuple[Fraction, object] | None:
     """Sum of amounts in base units, and what they measure; None for other text."""
+    if (share := number_of_words(text)) is not None and share.denominator > 1:
+        return share, ""
+    if re.fullmatch(r"\d{1,3}/[1-9]\d{0,2}", text):
+        return Fraction(text), ""
     text = re.sub(r"\bper ?cent\b", "%", _ABOUT.sub("", text)).replace("degrees ", "°")
     if found := _CODE.match(text):
         text = f"{found[1]}{found[3]} {found[2].strip()}"

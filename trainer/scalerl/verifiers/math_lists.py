@@ -1,0 +1,33 @@
+"""Lists of named values, such as x = 3, y = 4: their names, and the same values without names in their order."""
+
+import re
+from typing import TYPE_CHECKING
+
+from scalerl.verifiers.math_parser import parsed, split_list
+from scalerl.verifiers.math_values import decimals, equal
+
+if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
+    from scalerl.rollout import Outcome
+
+_LISTED_NAME = re.compile(r"(?:^|[,;{}]|(?<![A-Za-z])(?:or|and)(?![A-Za-z]))\s*([A-Za-z])(?:_\{?\w+\}?)?\s*=")
+
+
+def listed_names(latex: str) -> set[str]:
+    """Names of the values in a list such as a = 1 or a = 2, without subscripts; none if only one value has a name."""
+    names = _LISTED_NAME.findall(latex)
+    return set(names) if len(names) > 1 else set()
+
+
+def in_order_of_names(answer: str, gold: str) -> "Outcome | None":
+    """Verdict on values of x = 3, y = 4 beside the bare list 3, 4, which names them in the order of the alphabet."""
+    named, bare = (gold, answer) if listed_names(gold) else (answer, gold)
+    names, parts = _LISTED_NAME.findall(named), split_list(bare)
+    if listed_names(bare) or len(set(names)) != len(names) or len(names) != len(parts) or len(names) < 2:
+        return None
+    if "=" in bare or bare.startswith(("(", "[", "\\{")) or len(split_list(named)) != len(names):
+        return None
+    given = sorted(zip(names, split_list(named), strict=True))
+    values = [parsed(part.rpartition("=")[2]) for _, part in given]
+    steps = decimals(answer, gold)
+    is_same = all(equal(value, parsed(part), steps) for value, part in zip(values, parts, strict=True))
+    return "right" if is_same else "wrong"
