@@ -61,9 +61,10 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-# Pyright reads the engines too: without them their imports cannot be resolved.
+# Pyright reads the engines too: without them their imports cannot be resolved. In Node's own 4 GB it forgets what it has
+# inferred and starts over.
 types: $(VENV)/.installed-engines
-	$(BIN)/pyright --pythonpath $(BIN)/python
+	NODE_OPTIONS=--max-old-space-size=8192 $(BIN)/pyright --pythonpath $(BIN)/python
 
 imports: $(VENV)/.installed-dev
 	$(BIN)/lint-imports

@@ -101,19 +101,22 @@ def test_jobs_that_die_before_training_are_held_and_one_failure_in_a_home_that_a
     study = ProgramStudy(cluster=empty, folder=tmp_path / "study", home=home)
     study.write(resources="at_once: 1, setup: ['echo no module here >&2', 'exit 3']", axes="{rate: [0.2, 0.3, 0.4]}")
     study.submit()
-    rows = study.until(lambda rows: "held" in rows["rate=0.4"]["message"])
+    died = ("settings", "rate=0.2", "rate=0.3")
+    rows = study.until(
+        lambda rows: "held" in rows["rate=0.4"]["message"] and all(rows[name]["state"] == "failed" for name in died)
+    )
     assert rows["rate=0.4"]["state"] == "queued"
     shown = study.platform("status", code=None)
     assert shown.count("no module here") == 1
     assert shown.count("see 1 below") == 3
     (failure,) = json.loads(study.platform("status", "--json", code=None))["failures"]
-    assert failure["runs"] == [rows[name]["id"] for name in ("settings", "rate=0.2", "rate=0.3")]
+    assert failure["runs"] == [rows[name]["id"] for name in died]
     printed = study.platform("logs", "rate=0.2")
     assert "its last job ended before training began" in printed
     assert "no module here" in printed
     study.write()
     assert "cancelled 1 held job" in study.submit()
-    pid = study.at_20("settings", "rate=0.2", "rate=0.3")["settings"]["pid"]
+    pid = study.at_20(*died)["settings"]["pid"]
     (snapshot,) = (home / "snapshots").iterdir()
     assert f"PYTHONPATH={snapshot}" in Path(f"/proc/{pid}/environ").read_text()
 

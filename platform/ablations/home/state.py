@@ -7,7 +7,7 @@ import signal
 import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -112,12 +112,21 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
         state = State.PENDING
     if state == State.STOPPED and 0 < status.budget_gpu_hours < budget_gpu_hours:
         state = State.PENDING  # it ended by itself under a smaller budget
-    own = {one.name: getattr(status, one.name) for one in fields(RunState)} | {"state": state}
-    if state != State.RUNNING:
-        own |= {"pace_s": None, "units": (), "pid": None}
-    elif not is_here(status):
-        own["pid"] = None
-    return RunState(**own)
+    return RunState(
+        state=state,
+        step=status.step,
+        warm_start_step=status.warm_start_step,
+        compute_gpu_hours=status.compute_gpu_hours,
+        wall_s=status.wall_s,
+        pace_s=status.pace_s if state == State.RUNNING else None,
+        pass_rate=status.pass_rate,
+        attempt=status.attempt,
+        message=status.message,
+        warnings=status.warnings,
+        units=status.units if state == State.RUNNING else (),
+        heartbeat=status.heartbeat,
+        pid=status.pid if state == State.RUNNING and is_here(status) else None,
+    )
 
 
 def state_of(folder: RunFolder, status: RunStatus) -> State:

@@ -55,7 +55,7 @@ def test_without_a_ratio_nothing_is_said_of_compute_but_that(decided):
     assert row_of(without).number(COMPUTE) == ""
 
 
-@pytest.mark.parametrize("changes", [{}, {"rises": False}])
+@pytest.mark.parametrize("changes", [{}, {"verdict": "no rise"}])
 def test_without_a_ceiling_no_number_stands_for_it_nor_for_what_hangs_on_it(decided, changes):
     line = decided.compared("loo-loss")
     open_ended = with_line(decided, "loo-loss", **asymptote(line, A=None, hi=None, **changes))

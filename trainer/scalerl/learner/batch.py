@@ -114,7 +114,8 @@ def make_batch(groups: list[Group], *, mask_truncated: bool = False) -> Batch:
     """Rollouts of `groups` in order, as tensors on the host; `mask_truncated` masks truncated ones out."""
     rollouts = [rollout for group in groups for rollout in group.rollouts]
     group_of = [index for index, group in enumerate(groups) for _ in group.rollouts]
-    return batch_of(rollouts, group_of, mask_truncated=mask_truncated)
+    batch = batch_of(rollouts, group_of, mask_truncated=mask_truncated)
+    return replace(batch, tasks=tuple(group.prompt.task for group in groups))
 
 
 def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bool = False) -> Batch:
@@ -132,7 +133,6 @@ def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bo
         mask[row, start:length] = ~rollout.forced & (not (mask_truncated and rollout.truncated))
         behaviour[row, start:length] = np.where(rollout.forced, 0.0, rollout.logprobs)
         versions[row, start:length] = rollout.versions
-    task_of = dict(zip(group_of, (rollout.prompt.task for rollout in rollouts), strict=True))
     return Batch(
         tokens_BT=torch.from_numpy(tokens),
         mask_BT=torch.from_numpy(mask),
@@ -142,5 +142,4 @@ def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bo
         length_B=torch.from_numpy(np.array(lengths, dtype=np.int64)),
         prompt_B=torch.from_numpy(np.array([len(rollout.prompt.tokens) for rollout in rollouts], dtype=np.int64)),
         version_BT=torch.from_numpy(versions),
-        tasks=tuple(task_of.values()),
     )

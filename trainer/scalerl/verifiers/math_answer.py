@@ -228,9 +228,9 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
 def _is_part(response: str) -> bool:
     """True if the last box is part of a formula around it, or denied."""
     boxes = _boxes(response)
-    if not boxes or boxes[-1][2] is None:
+    start, _, end = boxes[-1] if boxes else (0, 0, None)
+    if end is None:
         return False
-    start, _, end = boxes[-1]
     before = response[max(0, start - 60) : start].rpartition("\n")[2]
     return bool(
         _OPERATOR_BEFORE.search(before) or _DENIED_BOX.search(before) or _OPERATOR_AFTER.match(response, end + 1)
