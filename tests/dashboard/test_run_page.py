@@ -156,6 +156,8 @@ def test_a_rule_that_warns_twice_has_two_episodes_and_rows_of_programs_have_none
     rows = train_rows([0.5] * 40 + [0.01] * 25 + [0.5] + [0.01] * 25)
     assert [(one.rule, one.first, one.last) for one in episodes(rows)] == [("entropy", 60, 65), ("entropy", 86, 91)]
     assert steps_of(episodes(rows)) == "steps 60 to 65, 86 to 91"
+    assert steps_of(episodes(rows)[:1]) == "steps 60 to 65"
+    assert steps_of(episodes(rows) * 2) == "4 times in steps 60 to 91"
     assert episodes([{name: value for name, value in row.items() if name != "skipped"} for row in rows]) == []
 
 

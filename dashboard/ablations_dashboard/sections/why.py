@@ -39,6 +39,8 @@ METRIC_HEADINGS = {
 MOST_BESIDE = 3
 MOST_CAUSES = 2
 """Limit on the findings about a run above its figures."""
+MOST_SPANS = 3
+"""Limit on the spans of steps that are listed for one rule."""
 FIRST_HEIGHT = 430
 """Height in pixels of the figures of the first screen."""
 
@@ -71,7 +73,9 @@ def show_episodes(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
 
 
 def steps_of(found: Sequence[Episode]) -> str:
-    """The steps of all episodes of a rule: `steps 70 to 80`, `steps 60 to 65, 86`."""
+    """The steps of all episodes of a rule: `steps 70 to 80`, `steps 60 to 65, 86`, `9 times in steps 464 to 832`."""
+    if len(found) > MOST_SPANS:
+        return f"{len(found)} times in steps {found[0].first:,} to {found[-1].last:,}"
     spans = [f"{one.first:,}" if one.first == one.last else f"{one.first:,} to {one.last:,}" for one in found]
     return f"{'step' if spans == [f'{found[0].first:,}'] else 'steps'} {', '.join(spans)}"
 
