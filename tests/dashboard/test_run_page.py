@@ -137,7 +137,7 @@ def test_the_likeliest_cause_stands_above_the_figures_with_what_to_change(monkey
     log.write_text("".join(json.dumps(row) + "\n" for row in [*rows, *evaluations]))
     page = open_run(monkeypatch, sweep)
     (box,) = page.warning
-    assert re.match(r"entropy gone \\\(sure since step \d+, \d+% of the compute\\\)", box.value), box.value
+    assert re.match(r"entropy gone \\\(sure since step \d+, the last \d+% of the compute\\\)", box.value), box.value
     assert r"To change\:" in box.value
     assert NO_WARNING not in captions(page)
 

@@ -49,7 +49,7 @@ class Diagnosis:
 def finding_text(one: Diagnosis) -> str:
     """A finding as sentences."""
     since = "" if one.since_step is None else f" since step {one.since_step:,}"
-    cost = "" if one.cost_share is None else f", {one.cost_share:.0%} of the compute"
+    cost = "" if one.cost_share is None else f", the last {one.cost_share:.0%} of the compute"
     return f"{one.rule} ({one.how_sure}{since}{cost}). {one.text[0].upper()}{one.text[1:]}. To change: {one.change}."
 
 
