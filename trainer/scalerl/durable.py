@@ -40,10 +40,11 @@ def file_sha256(path: Path) -> str:
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
-    """Replace `path` atomically: temporary name, sync, rename, sync of the folder; `mode` is that of a new file."""
+    """Replace `path` atomically, by a new file of this `mode`: temporary name, sync, rename, sync of the folder."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "wb", opener=partial(os.open, mode=mode)) as file:
+        temporary.unlink(missing_ok=True)
+        with open(temporary, "xb", opener=partial(os.open, mode=mode)) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
