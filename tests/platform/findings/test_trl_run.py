@@ -14,7 +14,8 @@ trl = pytest.importorskip("trl", reason="TRL is a test extra: pip install trl==1
 
 
 @pytest.mark.slow
-def test_a_run_of_trl_has_the_compute_of_its_steps_and_the_scores_of_its_evaluations(tmp_path):
+def test_a_run_of_trl_has_the_compute_of_its_steps_and_the_scores_of_its_evaluations(tmp_path, monkeypatch):
+    monkeypatch.delenv("LOCAL_RANK", raising=False)  # a DeepSpeed engine made in this process leaves it set
     from datasets import Dataset
     from tokenizers import Tokenizer, models
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast

@@ -42,7 +42,7 @@ MOST_IN_BUCKET = 500_000_000
 
 def imported_deepspeed(device: torch.device) -> Any:
     """The library, set to this rank's device; raises Rejected with the install command if it is missing."""
-    os.environ.setdefault("LOCAL_RANK", "0")  # DeepSpeed's only check that ranks were launched; a rank sees one device
+    os.environ["LOCAL_RANK"] = "0"  # asked for by DeepSpeed; a rank sees one device
     if device.type == "cpu":
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
     try:

@@ -3,7 +3,6 @@
 All ranks get the same orders in the same order, so collective operations match.
 """
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -56,7 +55,6 @@ class TrainerWork:
 
     def __call__(self, connection: Connection) -> None:
         """Obey until the coordinator closes its end of the connection or dies."""
-        os.environ["LOCAL_RANK"] = "0"  # for DeepSpeed: the process sees one device
         torch.set_num_threads(self.threads)
         meeting = TCPStore(self.host, self.port, is_master=False, timeout=LIMIT)
         ranks = join(meeting, rank=self.rank, world=self.world, are_together=self.host == LOCAL)
