@@ -63,7 +63,6 @@ MEANT = {
     "RECIPE": "scalerl",
     "A": "scalerl",
     "B": "baseline",
-    "NAME": "renamed",
 }
 """What stands for the words in capitals."""
 TRAINS = (
@@ -81,7 +80,6 @@ OTHERS = {
     "platform check scalerl --scale scales/mine.yaml --set length_control.type=none": "platform check scalerl "
     "--scale scales/mine.yaml --set length_control.type=none --quick",
     "platform check topr.yaml": "platform check topr.yaml --quick",
-    "platform rename SWEEP NAME": "platform rename ceilings NAME",  # the commands after it use SWEEP
     "platform status -w": "platform status",  # a live table needs a terminal
     # hours of training, and a design by simulation, which tests/platform/paper makes
     "platform reproduce fig4a": "platform reproduce fig4a --dry-run --as-written",

@@ -24,7 +24,7 @@ LEFT_BY_OTHER_SWEEPS = {
     "warm_starts/<hash>.partial/",
     *(f"sweeps/<name>/{name}" for name in ("stopped.json", "search.json", "optuna.db", "cancelled")),
     *(f"sweeps/<name>/{name}" for name in ("submissions/<name>.json", "submissions/<name>/", "hold.json")),
-    *("sweeps/<name>/repeated_runs/<key>.npz", "sweeps/<name>/with/<name>/", "sweeps/<name>/forecasts/<key>.npz"),
+    *("sweeps/<name>/repeated_runs/<key>.npz", "sweeps/<name>/with/<name>/"),
     "sweeps/<name>/notified.json",
     *(
         f"sweeps/<name>/{name}"

@@ -1,15 +1,18 @@
 """Forecasts of every variant at more compute, the likely leader, and the accuracy of such forecasts so far."""
 
+from collections.abc import Hashable
+
 import pandas as pd
 import streamlit as st
+from plotly.graph_objects import Figure
 
 from ablations.errors import AblationsError
 from ablations.findings.backtest import Backtest
 from ablations.findings.results import Results
-from ablations.findings.sweep_forecast import SweepForecast, backtest_sweep, kept_forecast
+from ablations.findings.sweep_forecast import SweepForecast, backtest_sweep, forecast_sweep
 from ablations.findings.together import with_baseline
 from ablations.report.forecast import FORECAST_LEGEND, chances_figure, forecast_figure
-from ablations.report.words.forecast import budget_rows, curve_rows, forecast_notes, unkept_forecast_note
+from ablations.report.words.forecast import budget_rows, curve_rows, forecast_notes
 from ablations.terminal.visible import made_visible
 from ablations.text import compute_text
 from ablations_dashboard.reading.cache import load_results
@@ -56,12 +59,12 @@ def show_forecast(results: Results) -> None:
         names = [variant.name for variant in results.variants]
         banded = pick_several("forecast_band", "Uncertainty of", names, scope=plan.sweep) or [plan.reference]
     compute = float(times) * plan.budget_gpu_hours
-    found = kept_forecast(results, budgets_gpu_hours=[compute], score=score)
+    found = cached_forecast(compute, score, _sources(results), results)
     st.caption(f"{times} times the budget of the sweep; the slider goes to ten times.")
     curves, chances = st.columns([7, 4])  # one below the other where the screen is narrow
     with curves:
         show_figure(
-            forecast_figure(results, banded=banded),
+            cached_figure(tuple(banded), _sources(results), results),
             name=f"{plan.sweep}-forecast",
             alt="Forecast pass rate against compute",
         )
@@ -96,7 +99,7 @@ def show_forecast_tables(found: SweepForecast, results: Results) -> None:
     command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / plan.budget_gpu_hours:g}x"
     counted_in = plan.compute_name.capitalize().replace("gpu", "GPU")
     st.caption(f"{counted_in}. {in_code(command)} prints the same.")
-    st.caption(with_code(" ".join((*forecast_notes(found), unkept_forecast_note(results, found)))))
+    st.caption(with_code(" ".join(forecast_notes(found))))
     if found.reasons:
         st.warning("\n".join(["No forecast:", "", *(f"* {in_markdown(reason)}" for reason in found.reasons)]))
 
@@ -106,7 +109,7 @@ def show_backtest(results: Results) -> None:
     if not switch("backtest", "Backtest: how such forecasts have held"):
         return
     try:
-        found = cached_backtest(tuple((run.id, run.cost_gpu_hours) for run in results.runs), results)
+        found = cached_backtest(_sources(results), results)
     except AblationsError as error:
         st.info(with_code(str(error)))
         return
@@ -138,7 +141,26 @@ def show_backtest(results: Results) -> None:
         show_table(pd.DataFrame(checks), name=f"{results.plan.sweep}-backtest-runs")
 
 
+def _sources(results: Results) -> Hashable:
+    """What determines a forecast: the reference, the runs with their progress, and the settings of their fits."""
+    runs = tuple((run.variant, run.id, run.cost_gpu_hours) for run in results.runs)
+    return results.plan.reference, runs, results.plan.fit_settings
+
+
+# Only the arguments without a leading underscore form the key; the others follow from them.
+@st.cache_resource(max_entries=64, show_spinner="Forecasting the variants …")
+def cached_forecast(compute: float, score: float | None, sources: Hashable, _results: Results) -> SweepForecast:
+    """The forecasts at one budget, and to a target."""
+    return forecast_sweep(_results, budgets_gpu_hours=[compute], score=score)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Forecasting the curves …")
+def cached_figure(banded: tuple[str, ...], sources: Hashable, _results: Results) -> Figure:
+    """The figure of the forecast curves."""
+    return forecast_figure(_results, banded=banded)
+
+
 @st.cache_resource(max_entries=8, show_spinner="Forecasting each run from its first part …")
-def cached_backtest(runs: tuple[tuple[str, float], ...], _results: Results) -> Backtest:
-    """The backtest, cached by the runs and their progress."""
+def cached_backtest(sources: Hashable, _results: Results) -> Backtest:
+    """The backtest of the finished runs."""
     return backtest_sweep(_results)

@@ -19,7 +19,7 @@
     reproduce.py reproduce
     studies.py   reproduce --list
     shelf.py     list, show, diff, delete: the contents of the home folder, and the recipes and scales
-    move.py      rename, export, import: sweeps to another name or home folder
+    move.py      export, import: sweeps to another home folder
     serve.py     dashboard, mlflow, sync; mcp: a server for agents
     doctor.py    doctor; diagnose.py: what it says of a run
     audit.py     audit: kept answers judged a second time
@@ -100,7 +100,7 @@ COMMANDS = {
         audit.audit,
     ),
     "Plan and check": (new.new, design.design, check.check, devices.plan, reproduce.reproduce, doctor.doctor),
-    "The home folder": (shelf.list, shelf.show, shelf.diff, shelf.delete, move.rename, move.export, move.import_),
+    "The home folder": (shelf.list, shelf.show, shelf.diff, shelf.delete, move.export, move.import_),
     "Pages and MLflow": (serve.dashboard, serve.mlflow, serve.sync),
     "Agents": (serve.mcp,),
 }

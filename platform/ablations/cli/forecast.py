@@ -51,10 +51,9 @@ def forecast(
     """Forecast every variant at larger budgets, and the likely leader."""
     from ablations.findings.elsewhere import compare_elsewhere, study_of_file
     from ablations.findings.results import read_results
-    from ablations.findings.sweep_forecast import backtest_sweep, kept_forecast
+    from ablations.findings.sweep_forecast import backtest_sweep, forecast_sweep
     from ablations.readings.task_curves import with_task
     from ablations.report.words.comparison import unkept_results_note
-    from ablations.report.words.forecast import unkept_forecast_note
 
     asked = [read_budget(one) for one in budget or ()]
     if score is not None and not 0 < score <= 1:
@@ -83,8 +82,7 @@ def forecast(
         own = results.plan.budget_gpu_hours
         hours = [one.in_scale_units(unit_gpu_hours=unit, own=own / unit) * unit for one in asked]
         with progress_bar("forecasting variants") as done:
-            found = kept_forecast(results, budgets_gpu_hours=hours, score=score, done=done)
-        warn(unkept_forecast_note(results, found))
+            found = forecast_sweep(results, budgets_gpu_hours=hours, score=score, done=done)
         shown = forecast_tables(found, results.plan.compute_name)
     if as_json:
         print_json({"sweep": results.plan.sweep} | found.to_json())

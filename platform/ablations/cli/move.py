@@ -1,4 +1,4 @@
-"""The commands that rename a sweep or move it to another home folder: rename, export, import."""
+"""The commands that move a sweep to another home folder: export, import."""
 
 import shlex
 from pathlib import Path
@@ -7,33 +7,14 @@ from typing import Annotated
 import typer
 
 from ablations.cli.named_sweeps import find_sweep
-from ablations.cli.options import HomeOption, SweepArgument, started_sweeps
+from ablations.cli.options import HomeOption, SweepArgument
 from ablations.cli.output import tell
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
 from ablations.running.archive import export_sweep
-from ablations.running.rename import rename_sweep
 from ablations.running.unpack import import_sweep
 from ablations.terminal.progress_bar import progress_bar
 from ablations.text import counted
-
-
-def rename(
-    sweep: Annotated[str, typer.Argument(help="Sweep name.", autocompletion=started_sweeps)],
-    name: Annotated[str, typer.Argument(help="New name.")],
-    home: HomeOption = None,
-) -> None:
-    """Rename a sweep, here and in MLflow. Its runs and results do not change."""
-    from ablations.tracking.synchroniser import push_sweep
-
-    started = find_sweep(home, sweep)
-    made = rename_sweep(started, name)
-    tell(f"Sweep '{started.name}' is now '{name}'.")
-    if made.tracking_uri:
-        tell(str(push_sweep(made.sweep, made.tracking_uri)))
-    if made.had_report:
-        tell(f"To write its report under the new name, run `platform report {name}`.")
-    tell(f"A sweep file with `name: {started.name}` will start a sweep of the old name again, with the same runs.")
 
 
 def export(
@@ -58,7 +39,7 @@ def import_(
     name: Annotated[str | None, typer.Option("--as", help="Name for the sweep here instead of its own.")] = None,
     home: HomeOption = None,
 ) -> None:
-    """Import a sweep written by `platform export` into this home folder. Every file's digest is checked."""
+    """Import a sweep written by `platform export` into this home folder."""
     place = find_home(home)
     if not archive.is_file():
         raise AblationsError(f"{archive}: no such file; to write one, run `platform export SWEEP`")

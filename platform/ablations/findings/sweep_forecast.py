@@ -1,15 +1,7 @@
-"""The forecast of a sweep: every variant at every requested budget, and against the reference; simulated only once.
+"""The forecast of a sweep: every variant at every requested budget, and against the reference."""
 
-A forecast is saved in the sweep's folder `forecasts/` (`ablations.readings.kept`), in a file named by everything it
-depends on: the fits and the readings behind them, the run-to-run spread, the question, and the code. Curves of another
-trainer have no sweep folder, so their forecasts are made each time.
-"""
-
-import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cache
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -34,21 +26,16 @@ from ablations.answers.pass_rate_at import spread_at
 from ablations.answers.questions import LEVEL
 from ablations.answers.run_to_run import RunToRun
 from ablations.errors import AblationsError
-from ablations.files.trees import tree_bytes
 from ablations.findings.backtest import Backtest, backtest
 from ablations.findings.results import FittedVariant, Results
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 from ablations.readings.fitted_run import FittedRun
-from ablations.readings.kept import Made, code_in, kept_tree
-from ablations.readings.run_reading import NAMED, code_of_readings
 from ablations.terminal.progress_bar import Done, counted_off
 from ablations.text import compute_text, counted
 
 DEFAULT_BUDGETS = (1.0, 2.0, 10.0)
 """Multiples of the plan's budget."""
-MOST_FORECASTS = 48
-"""Limit on kept files of one sweep, the newest ones: forecasts differ by budget, target, baseline and variants."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +107,6 @@ class SweepForecast:
     """The pass rate whose compute was requested."""
     variants: tuple[VariantForecast, ...]
     reasons: tuple[str, ...]
-    unkept: str = ""
-    """The reason why the forecast could not be saved, such as "No space left on device"; empty if it was."""
 
     def __repr__(self) -> str:
         budgets = ", ".join(map(compute_text, self.budgets_gpu_hours))
@@ -279,86 +264,24 @@ class ForecastBand:
     high: np.ndarray
 
 
-FORECAST_CLASSES = (
-    *(SweepForecast, VariantForecast, Outlook, Prediction, Chance, Interval, Crossing),
-    *(ForecastLine, ForecastBand),
-)
+def forecast_lines(results: Results, grids: Callable[[float], np.ndarray]) -> list[ForecastLine]:
+    """The line of every variant with a forecast, in the plan's order.
 
-
-def kept_forecast(
-    results: Results,
-    *,
-    budgets_gpu_hours: Sequence[float] = (),
-    score: float | None = None,
-    done: Done | None = None,
-) -> SweepForecast:
-    """The saved forecast of `forecast_sweep` with these arguments, or else a new one, which is then saved.
-
-    `unkept` of the result says why a new one could not be saved.
+    `grids` gives the compute of a line, shape (num_points,), for the end of its fitted range.
     """
-    budgets = budgets_of(results, budgets_gpu_hours)
-
-    def make() -> SweepForecast:
-        return forecast_sweep(results, budgets_gpu_hours=budgets, score=score, done=done)
-
-    found, unkept = _kept(results, ("sweep", budgets, score), make, SweepForecast)
-    return replace(found, unkept=unkept)
-
-
-def kept_lines(results: Results, grids: Callable[[float], np.ndarray], key: Any) -> tuple[ForecastLine, ...]:
-    """The line of every variant with a forecast, in the plan's order; saved like a forecast.
-
-    `grids` gives the compute of a line, shape (num_points,), for the end of its fitted range, and `key` everything that
-    determines `grids`.
-    """
-
-    def make() -> tuple[ForecastLine, ...]:
-        lines = []
-        for name, fits in forecast_groups(results).items():
-            end = max(fit.window[1] for fit in fits)
-            compute = grids(end)
-            lines.append(ForecastLine(variant=name, end=end, compute=compute, rate=estimated(fits, compute)))
-        return tuple(lines)
-
-    return _kept(results, ("lines", key), make, tuple)[0]
+    lines = []
+    for name, fits in forecast_groups(results).items():
+        end = max(fit.window[1] for fit in fits)
+        compute = grids(end)
+        lines.append(ForecastLine(variant=name, end=end, compute=compute, rate=estimated(fits, compute)))
+    return lines
 
 
-def kept_band(results: Results, variant: str, compute: np.ndarray) -> ForecastBand:
-    """The band of one variant, including the run-to-run spread of its recipe; saved like a forecast.
+def forecast_band(results: Results, variant: str, compute: np.ndarray) -> ForecastBand:
+    """The band of one variant, including the run-to-run spread of its recipe.
 
     `compute` and the ends of the band have shape (num_points,).
     """
-
-    def make() -> ForecastBand:
-        draws = joint_draws(forecast_groups(results)[variant], compute, spread=spread_of(results))
-        low, high = np.quantile(draws, (0.025, 0.975), axis=0)
-        return ForecastBand(compute=compute, low=low, high=high)
-
-    return _kept(results, ("band", variant, compute), make, ForecastBand)[0]
-
-
-def _kept(results: Results, asked: tuple[Any, ...], make: Callable[[], Made], kind: type[Made]) -> tuple[Made, str]:
-    """The saved answer to the question, or else the result of `make`, which is then saved; and the reason why it could
-    not be saved."""
-    if results.sweep is None:
-        return make(), ""
-    path = results.sweep.folder / "forecasts" / f"{_key(results, asked)}.npz"
-    return kept_tree(path, make, kind, classes=FORECAST_CLASSES, most=MOST_FORECASTS)
-
-
-def _key(results: Results, asked: tuple[Any, ...]) -> str:
-    plan, comparison = results.plan, results.comparison
-    content = (
-        _code(),
-        asked,
-        (plan.sweep, plan.reference, tuple(results.reasons)),
-        tuple((variant.name, tuple((run.seed, run.fit) for run in variant.runs)) for variant in results.variants),
-        None if comparison is None else (dict(comparison.spreads), comparison.others.says),
-    )
-    return hashlib.sha256(tree_bytes(content, named=NAMED)).hexdigest()[:16]
-
-
-@cache
-def _code() -> str:
-    """SHA-256 of the source that determines a forecast: this file, and that of readings."""
-    return code_in([Path(__file__)], code_of_readings())
+    draws = joint_draws(forecast_groups(results)[variant], compute, spread=spread_of(results))
+    low, high = np.quantile(draws, (0.025, 0.975), axis=0)
+    return ForecastBand(compute=compute, low=low, high=high)

@@ -8,7 +8,7 @@ from plotly.graph_objects import Bar, Figure, Scatter
 
 from ablations.answers.forecasts import Chance
 from ablations.findings.results import FittedVariant, Results
-from ablations.findings.sweep_forecast import ForecastBand, ForecastLine, kept_band, kept_lines
+from ablations.findings.sweep_forecast import ForecastBand, ForecastLine, forecast_band, forecast_lines
 from ablations.report.colours import Style, look_of
 from ablations.report.series import compute_axis, most_points_of_run, thinned
 from ablations.report.style import dress, elided, end_label, in_hover, leader, mark, moved_apart, plain
@@ -39,12 +39,12 @@ def forecast_figure(results: Results, *, banded: Collection[str] | None = None) 
         parts = [axis.grid(low, high) for low, high in ((axis.first, end), (end, axis.last)) if low < high]
         return np.unique(np.concatenate(parts))
 
-    figure, lines = Figure(), kept_lines(results, grid_to, (axis.first, axis.last))
+    figure, lines = Figure(), forecast_lines(results, grid_to)
     most = most_points_of_run(sum(len(results.variant(line.variant).runs) for line in lines))
     for line in lines:
         band = None
         if line.variant in banded:
-            band = kept_band(results, line.variant, axis.grid(axis.first, axis.last))
+            band = forecast_band(results, line.variant, axis.grid(axis.first, axis.last))
         variant = results.variant(line.variant)
         figure.add_traces(_curves(variant, line, look[line.variant], plan.hours_name, most, band=band))
     height, margin = 130 + max(390, 30 * len(lines)), {"l": 60, "r": 130, "t": 12, "b": 50}

@@ -9,7 +9,6 @@ train_missing  trains runs while the command watches, steers and updates MLflow
 reconcile      cancels jobs that left the sweep file or are held
 retry          resubmits runs
 delete         removes a sweep from its home folder, with the runs that no other sweep uses
-rename         gives a sweep another name
 archive        packs a sweep and its runs into one file
 unpack         unpacks such a file into another home folder
 ending         whether a sweep has anything left to do

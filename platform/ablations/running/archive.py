@@ -2,32 +2,26 @@
 
 >>> export_sweep(read_sweep(home, "loo"), Path("loo.tar.gz"))
 
-The first member, `contents.json`, lists every other member with its size and SHA-256, and is sealed itself
-(`scalerl.run.sealed_json`). Files that a home folder can recreate are left out (cached readings, reports, Optuna's
-database), and so are files that make sense in one place only: locks, Slurm submissions, MLflow's state.
+Files that a home folder can recreate are left out (cached readings, reports, Optuna's database), and so are files that
+make sense in one place only: locks, Slurm submissions, MLflow's state. gzip's checksum finds damage on the way; a run's
+checkpoint says what its log was, here as there (`scalerl.run.log_fault`).
 """
 
 import gzip
-import hashlib
-import io
 import os
 import re
 import tarfile
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep
 from ablations.running.ending import refuse_while_going
 from ablations.terminal.progress_bar import Done
-from scalerl.durable import file_sha256, sync_file
+from scalerl.durable import sync_file
 from scalerl.run.run_folder import RunFolder
-from scalerl.run.sealed_json import seal
 
-ARCHIVE_FORM = 1
-CONTENTS = "contents.json"
 PLAN = "sweep/plan.json"
 FILE_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
 """A safe file name: not hidden, no path, no leading dash."""
@@ -40,14 +34,6 @@ HEAVY = re.compile(
     rf"runs/(?P<run>[0-9a-f]{{12}})/(checkpoint|model|work)/{FILE_PATTERN}|warm_starts/[0-9a-f]{{12}}/{FILE_PATTERN}"
 )
 """Files included only with `--checkpoints`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArchivedFile:
-    """Size and digest of one file: `ArchivedFile(bytes=48211, sha256="9f2c...")`."""
-
-    bytes: int
-    sha256: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +55,7 @@ def export_sweep(
         raise AblationsError(f"{path} already exists; delete it or choose another file with --to")
     refuse_while_going(sweep)
     sources = dict(_sources(sweep, with_checkpoints))
-    held = {
-        name: ArchivedFile(bytes=source.stat().st_size, sha256=file_sha256(source)) for name, source in sources.items()
-    }
+    total, written = sum(source.stat().st_size for source in sources.values()), 0
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with (
@@ -79,7 +63,11 @@ def export_sweep(
             gzip.GzipFile("", "wb", 6, file, mtime=0) as zipped,
             tarfile.open(fileobj=zipped, mode="w|") as archive,
         ):
-            _add_all(archive, contents_of(sweep.name, held, with_checkpoints), sources, held, done)
+            for name, source in sources.items():
+                archive.add(source, name, recursive=False, filter=_of_nobody)
+                written += source.stat().st_size
+                if done is not None:
+                    done(written, total)
         sync_file(temporary)
         temporary.replace(path)
     finally:
@@ -87,49 +75,9 @@ def export_sweep(
     return Exported(path=path, num_runs=len(sweep.plan.runs), num_bytes=path.stat().st_size)
 
 
-def contents_of(name: str, held: Mapping[str, ArchivedFile], with_checkpoints: bool) -> bytes:
-    files = {file: asdict(one) for file, one in held.items()}
-    return seal({"form": ARCHIVE_FORM, "sweep": name, "checkpoints": with_checkpoints, "files": files}, indent=1)
-
-
-def _add_all(
-    archive: tarfile.TarFile,
-    contents: bytes,
-    sources: Mapping[str, Path],
-    held: Mapping[str, ArchivedFile],
-    done: Done | None,
-) -> None:
-    first = tarfile.TarInfo(CONTENTS)
-    first.size = len(contents)
-    archive.addfile(first, io.BytesIO(contents))
-    total, written = sum(one.bytes for one in held.values()), 0
-    for name, source in sources.items():
-        member = tarfile.TarInfo(name)
-        member.size, member.mtime = held[name].bytes, int(source.stat().st_mtime)
-        with source.open("rb") as file:
-            hashed = HashedFile(file)
-            archive.addfile(member, hashed)
-            if hashed.sha256 != held[name].sha256 or file.read(1):
-                raise AblationsError(f"{source} changed during the export; export the sweep again")
-        written += member.size
-        if done is not None:
-            done(written, total)
-
-
-class HashedFile(io.RawIOBase):
-    """A file to be read once, with the SHA-256 of the bytes read so far."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._digest = file, hashlib.sha256()
-
-    def read(self, size: int = -1) -> bytes:
-        block = self._file.read(size)
-        self._digest.update(block)
-        return block
-
-    @property
-    def sha256(self) -> str:
-        return self._digest.hexdigest()
+def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """The member without its owner and mode."""
+    return member.replace(uid=0, gid=0, uname="", gname="", mode=0o644, deep=False)
 
 
 def _sources(sweep: StartedSweep, with_checkpoints: bool) -> Iterator[tuple[str, Path]]:

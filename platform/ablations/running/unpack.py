@@ -1,8 +1,8 @@
 """Unpacks an archive of a sweep (`ablations.running.archive`) into a home folder, without trusting its author.
 
-Nothing is trusted before its digest is checked, no name leads out of the home folder, and only files of a sweep are
-accepted. Everything is unpacked beside the sweeps and moved into place at the end, the sweep last. An interruption
-leaves runs without a sweep, and the next import uses them.
+No name leads out of the home folder, and only files of a sweep are accepted. Everything is unpacked beside the sweeps
+and moved into place at the end, the sweep last. An interruption leaves runs without a sweep, and the next import uses
+them.
 """
 
 import gzip
@@ -16,32 +16,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-from pydantic import TypeAdapter
 
 from ablations.errors import AblationsError
-from ablations.files.checked_json import checked
 from ablations.home.home import Home, check_sweep_name
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
-from ablations.running.archive import (
-    ARCHIVE_FORM,
-    CONTENTS,
-    HEAVY,
-    OF_RUN,
-    OF_SWEEP,
-    PLAN,
-    ArchivedFile,
-    HashedFile,
-)
+from ablations.running.archive import HEAVY, OF_RUN, OF_SWEEP, PLAN
 from ablations.terminal.progress_bar import Done
 from scalerl.durable import file_sha256, sync_file
 from scalerl.run.run_folder import IDENTITY
-from scalerl.run.sealed_json import read_sealed
 
-MOST_CONTENTS = 1 << 28
-"""Limit on the size of the first member, which takes about 150 bytes per file."""
 BLOCK_BYTES = 1 << 20
 
 
@@ -71,103 +55,70 @@ def import_sweep(home: Home, path: Path, *, name: str | None = None, done: Done 
         check_sweep_name(name)
     home.require_writable()
     try:
-        with _unpacked(home, path, name, done) as (staged, contents):
-            return _moved(home, staged, contents, name or contents["sweep"])
+        with _unpacked(home, path, done) as staged:
+            return _moved(home, staged, name)
     except (NotAnArchive, tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise AblationsError(f"{path}: not a complete archive of a sweep ({error}); nothing was imported") from error
 
 
 @contextmanager
-def _unpacked(home: Home, path: Path, name: str | None, done: Done | None) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Unpack every file, checked by size and SHA-256, into a temporary folder; yields it and the archive's contents."""
-    with gzip.open(path) as unzipped, tarfile.open(fileobj=unzipped, mode="r|") as archive:
-        members = iter(archive)
-        contents, files = _read_contents(archive, members)
-        own = name or contents["sweep"]
-        if home.sweep(own).exists():
-            raise AblationsError(f"{home.path} already has a sweep '{own}'; choose another name with --as NAME")
-        total = sum(one.bytes for one in files.values())
-        if total > (free := shutil.disk_usage(home.path).free):
-            raise AblationsError(
-                f"{path} needs {total / 1e6:,.0f} MB, but {home.path} has only {free / 1e6:,.0f} MB left"
-            )
-        staged = Path(tempfile.mkdtemp(prefix=".import-", dir=home.path))
-        try:
-            left, written = dict(files), 0
-            for member in members:
-                if (wanted := left.pop(member.name, None)) is None or not member.isreg():
-                    raise NotAnArchive(f"{member.name} is not in {CONTENTS}")
-                _take(archive, member, wanted, staged / member.name)
-                written += wanted.bytes
+def _unpacked(home: Home, path: Path, done: Done | None) -> Iterator[Path]:
+    """Unpack every file into a temporary folder, removed at the end."""
+    staged = Path(tempfile.mkdtemp(prefix=".import-", dir=home.path))
+    try:
+        with (
+            path.open("rb") as file,
+            gzip.GzipFile(fileobj=file) as unzipped,
+            tarfile.open(fileobj=unzipped, mode="r|") as archive,
+        ):
+            for member in archive:
+                if not member.isreg() or not any(kind.fullmatch(member.name) for kind in (OF_SWEEP, OF_RUN, HEAVY)):
+                    raise NotAnArchive(f"{member.name} is not a file of a sweep")
+                if member.size > (free := shutil.disk_usage(home.path).free):
+                    raise AblationsError(
+                        f"{path}: {member.name} needs {member.size / 1e6:,.0f} MB, but {home.path} has only "
+                        f"{free / 1e6:,.0f} MB left"
+                    )
+                _take(archive, member, staged / member.name)
                 if done is not None:
-                    done(written, total)
+                    done(file.tell(), path.stat().st_size)
             while unzipped.read(BLOCK_BYTES):  # read to the end, to check gzip's own checksum
                 pass
-            if left:
-                raise NotAnArchive(f"the archive ends before {next(iter(left))}")
-            yield staged, contents
-        finally:
-            shutil.rmtree(staged, ignore_errors=True)
+        yield staged
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
 
 
-def _read_contents(
-    archive: tarfile.TarFile, members: Iterator[tarfile.TarInfo]
-) -> tuple[dict[str, Any], dict[str, ArchivedFile]]:
-    """The content of the first member and its list of files; NotAnArchive unless every name is one that a sweep has."""
-    first = next(members, None)
-    if first is None or first.name != CONTENTS or not first.isreg() or first.size > MOST_CONTENTS:
-        raise NotAnArchive(f"the archive does not begin with {CONTENTS}")
-    file = archive.extractfile(first)
-    assert file is not None  # first is a regular file
-    try:
-        contents, is_sealed = read_sealed(file.read())
-        if not is_sealed:
-            raise ValueError("the SHA-256 is missing")
-        if contents["form"] != ARCHIVE_FORM:
-            raise ValueError(f"found form {contents['form']}, but this version reads form {ARCHIVE_FORM}")
-        files = checked(contents["files"], _FILES)
-        check_sweep_name(contents["sweep"])
-        contents["checkpoints"] = bool(contents["checkpoints"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise NotAnArchive(f"{CONTENTS}: {error}") from error
-    for name, one in files.items():
-        if not (OF_SWEEP.fullmatch(name) or OF_RUN.fullmatch(name) or HEAVY.fullmatch(name)) or one.bytes < 0:
-            raise NotAnArchive(f"{name} is not a file of a sweep")
-    if PLAN not in files:
-        raise NotAnArchive("the archive has no plan")
-    return contents, files
-
-
-def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, wanted: ArchivedFile, place: Path) -> None:
+def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
     """Write one member durably as a file with the same time."""
     source = archive.extractfile(member)
     assert source is not None  # member is a regular file
-    if member.size != wanted.bytes:
-        raise NotAnArchive(f"{member.name} has {member.size} bytes, not {wanted.bytes}")
     place.parent.mkdir(parents=True, exist_ok=True)
-    hashed = HashedFile(source)
     with place.open("wb") as file:
-        while block := hashed.read(BLOCK_BYTES):
-            file.write(block)
+        shutil.copyfileobj(source, file)
         file.flush()
         os.fsync(file.fileno())
-    if hashed.sha256 != wanted.sha256:
-        raise NotAnArchive(f"{member.name}: the content does not match its SHA-256")
     made = min(max(int(member.mtime), 0), int(time.time()))
     os.utime(place, (made, made))
 
 
-def _moved(home: Home, staged: Path, contents: dict[str, Any], name: str) -> Imported:
+def _moved(home: Home, staged: Path, name: str | None) -> Imported:
     """Move unpacked files into place; if the home disagrees, raises AblationsError and moves nothing."""
+    if not (staged / PLAN).exists():
+        raise NotAnArchive("the archive has no plan")
     try:
         plan = Plan.read(staged / PLAN)
+        check_sweep_name(plan.sweep)
     except AblationsError as error:
         raise NotAnArchive(str(error).removeprefix(f"{staged}/")) from error
+    own = name or plan.sweep
+    if home.sweep(own).exists():
+        raise AblationsError(f"{home.path} already has a sweep '{own}'; choose another name with --as NAME")
     planned = [run.id for run in plan.runs]
     if odd := [run for run in planned if not IDENTITY.fullmatch(run)]:
         raise NotAnArchive(f"the plan has a run {odd[0]!r}, which is not a run id")
     come = sorted(path.name for path in (staged / "runs").glob("*"))
-    if plan.sweep != contents["sweep"] or not set(come) <= set(planned):
+    if not set(come) <= set(planned):
         raise NotAnArchive("the plan belongs to another sweep")
     here = [run for run in come if home.run(run).path.exists() and not _is_unbegun(home, run)]
     if other := [run for run in here if not _has_same_log(home, staged, run)]:
@@ -176,7 +127,8 @@ def _moved(home: Home, staged: Path, contents: dict[str, Any], name: str) -> Imp
             "with a different log, trained further or elsewhere; import the archive into another home folder with "
             "--home FOLDER"
         )
-    sweep = StartedSweep(home=home, plan=replace(plan, sweep=name))
+    with_checkpoints = any(HEAVY.fullmatch(str(path.relative_to(staged))) for path in staged.rglob("*"))
+    sweep = StartedSweep(home=home, plan=replace(plan, sweep=own))
     sweep.plan.write(staged / PLAN)
     for room in ("warm_starts", "runs", "sweeps"):
         (home.path / room).mkdir(exist_ok=True)
@@ -192,12 +144,10 @@ def _moved(home: Home, staged: Path, contents: dict[str, Any], name: str) -> Imp
         (staged / "sweep").rename(sweep.folder)
     except OSError as error:
         raise AblationsError(
-            f"sweep '{name}' was started here in the meantime; choose another name with --as NAME"
+            f"sweep '{own}' was started here in the meantime; choose another name with --as NAME"
         ) from error
     sync_file(home.sweeps)
-    return Imported(
-        sweep=sweep, num_new=len(come) - len(here), num_here=len(here), with_checkpoints=contents["checkpoints"]
-    )
+    return Imported(sweep=sweep, num_new=len(come) - len(here), num_here=len(here), with_checkpoints=with_checkpoints)
 
 
 def _is_unbegun(home: Home, run: str) -> bool:
@@ -211,6 +161,3 @@ def _has_same_log(home: Home, staged: Path, run: str) -> bool:
     if not other.exists():
         return True
     return own.exists() and file_sha256(own) == file_sha256(other)
-
-
-_FILES = TypeAdapter(dict[str, ArchivedFile])

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.state import State
 from ablations.tracking.batches import MetricPoint
@@ -73,31 +72,6 @@ def runs_of_experiment(client: "MlflowClient", experiment_id: str, **options: An
         token = page.token
         if not token:
             return
-
-
-def rename_experiment(tracking_uri: str, old: str, new: str, *, known_id: str = "") -> bool:
-    """Rename the experiment of a sweep; False if the server has none of the old name.
-
-    AblationsError if another experiment has the new name. `known_id` is the id in the ledger, since an interrupted
-    command may have renamed the experiment already.
-    """
-    from mlflow import MlflowClient
-
-    client = MlflowClient(tracking_uri)
-    taken = client.get_experiment_by_name(new)
-    if taken is not None and taken.experiment_id == known_id:
-        return True
-    found = client.get_experiment_by_name(old)
-    if found is None:
-        return False
-    if taken is not None:
-        deleted = ", which is deleted there" if taken.lifecycle_stage == "deleted" else ""
-        raise AblationsError(
-            f"MLflow at {tracking_uri} already has an experiment '{new}'{deleted}; choose another name. Nothing was "
-            "renamed"
-        )
-    client.rename_experiment(found.experiment_id, new)
-    return True
 
 
 class MlflowExperiment:

@@ -2,9 +2,7 @@
 
 from ablations.answers.forecasts import UNTOLD, Crossing, or_dots
 from ablations.answers.interval import Interval
-from ablations.findings.results import Results
 from ablations.findings.sweep_forecast import SweepForecast
-from ablations.report.words.comparison import unkept_results_note
 from ablations.text import interval_text
 
 
@@ -92,14 +90,3 @@ def forecast_notes(found: SweepForecast) -> list[str]:
 def _worse(found: SweepForecast) -> str:
     worse = [f"{one.variant} ({one.eq1_weight:.2f})" for one in found.variants if not one.is_by_eq1]
     return f"; eq. 1 fits worse than others for {', '.join(worse)}, by its weight" if worse else ""
-
-
-def unkept_forecast_note(results: Results, found: SweepForecast) -> str:
-    """A note that the forecast is not saved, and its consequence; empty if it is saved, or if its fits are not saved
-    either."""
-    if results.sweep is None or not found.unkept or unkept_results_note(results):
-        return ""
-    folder = results.sweep.folder
-    return (
-        f"The forecast is not cached because {folder} is not writable ({found.unkept}); every forecast is made again."
-    )
