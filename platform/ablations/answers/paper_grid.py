@@ -197,11 +197,13 @@ def _screen(readings: PaperReadings, A_nodes: np.ndarray, C_mid_nodes: np.ndarra
     With y' = R - R_0 and h = A - R_0 the squared error at (C_mid, B) is sum y'^2 - 2 h sum g y' + h^2 sum g^2, smallest
     at h = sum g y' / sum g^2.
     """
-    log_ratio = np.log(C_mid_nodes[:, None] / readings.compute)
-    g = _gain_share(log_ratio[:, None, :], B_NODES[:, None])
-    # einsum, since BLAS would wake all its threads for this.
-    sum_gy = np.einsum("kbi,i->kb", g, readings.gained)
-    sum_gg = np.maximum(np.einsum("kbi,kbi->kb", g, g), LEAST_SUM)
+    sum_gy = np.empty((C_mid_nodes.size, B_NODES.size))
+    sum_gg = np.empty_like(sum_gy)
+    for k, C_mid in enumerate(C_mid_nodes):  # one by one, since g of all would take gigabytes for 10,000 readings
+        g = _gain_share(np.log(C_mid / readings.compute), B_NODES[:, None])
+        # einsum, since BLAS would wake all its threads for this.
+        sum_gy[k] = np.einsum("bi,i->b", g, readings.gained)
+        sum_gg[k] = np.maximum(np.einsum("bi,bi->b", g, g), LEAST_SUM)
     sum_yy, gains = float(readings.gained @ readings.gained), A_nodes - readings.R_0
 
     # h is unrestricted here, so this is a lower bound for every node of the grid of A.
