@@ -18,6 +18,8 @@ def with_level(results, name, verdict, estimate, lo, hi, *, joint_verdict=None):
 
 SLOWER = "loo-loss and loo-curriculum need 1.49 to 1.64 times the compute of scalerl to the same pass rate."
 """The C_mid of loo-curriculum is 1.5 times the reference's; loo-loss rises to less."""
+LOWER = "loo-loss has a lower ceiling than scalerl, by 0.072."
+ALIKE = "No difference is seen between the ceilings of scalerl and loo-curriculum."
 
 
 def test_the_change_of_the_first_line_names_the_references_own_value(tmp_path):
@@ -32,6 +34,8 @@ def test_a_reference_that_all_fall_short_of_leads(decided):
     assert headline(decided) == (
         f"scalerl leads: the runner-up, loo-curriculum (curriculum.type = uniform), is {less} lower in pass rate at "
         "equal compute.",
+        LOWER,
+        ALIKE,
         SLOWER,
         "Every comparison is decided.",
     )
@@ -54,6 +58,8 @@ def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(decided):
         "No variant is known to beat scalerl: loo-curriculum (curriculum.type = uniform) is ahead "
         "by 0.010 [-0.020, 0.040] in pass rate at equal compute, which is not certain; 1 of 2 variants falls short of "
         "scalerl.",
+        LOWER,
+        ALIKE,
         SLOWER,
         "Undecided: the level of loo-curriculum.",
         "To decide: 5 seeds instead of 3, 12,000 more GPU-hours.",
@@ -64,6 +70,7 @@ def test_an_interval_without_an_end_needs_more_compute(decided):
     answers = {"ceiling": {"verdict": "cannot tell", "estimate": None, "lo": 0.01, "hi": None}}
     unsure = with_line(decided, "loo-loss", answers=answers)
     assert headline(unsure)[1:] == (
+        ALIKE,
         SLOWER,
         "Undecided: the ceiling of loo-loss.",
         "To decide: at least twice the budget, 18,000 more GPU-hours.",
@@ -82,18 +89,27 @@ def test_without_a_fit_there_is_no_verdict_and_what_lacks_one_is_named(decided):
     assert headline(dataclasses.replace(decided, comparison=None)) == ("No comparison yet: scalerl has no fit.",)
     lines = tuple(line for line in decided.comparison.variants if line.name != "loo-loss")
     without = dataclasses.replace(decided, comparison=dataclasses.replace(decided.comparison, variants=lines))
-    assert headline(without)[2] == "No fit yet: loo-loss."
+    assert headline(without)[3] == "No fit yet: loo-loss."
 
 
 def test_who_is_known_to_need_less_and_more_compute_is_said(decided):
     faster = {"compute": {"verdict": "less compute", "estimate": 0.81}}
     said = headline(with_line(decided, "loo-curriculum", answers=faster))
-    assert said[1:3] == (
+    assert said[3:5] == (
         "loo-curriculum needs 0.81 times the compute of scalerl to the same pass rate.",
         "loo-loss needs 1.64 times the compute of scalerl to the same pass rate.",
     )
     much = with_line(decided, "loo-curriculum", answers={"compute": {"verdict": "more compute", "estimate": 12.5}})
-    assert "need 1.64 to 12.50 times the compute" in headline(much)[1]
+    assert "need 1.64 to 12.50 times the compute" in headline(much)[3]
     unknown = {"compute": {"verdict": "cannot tell", "estimate": 0.81}}
     both = with_line(with_line(decided, "loo-curriculum", answers=unknown), "loo-loss", answers=unknown)
     assert "times the compute" not in " ".join(headline(both))
+
+
+def test_ceilings_that_are_known_to_be_higher_or_lower_are_summed_up(decided):
+    up = {name: {"verdict": "ceiling up", "estimate": by} for name, by in (("loo-loss", 0.09), ("loo-curriculum", 0.1))}
+    one = with_line(decided, "loo-loss", answers={"ceiling": up["loo-loss"]})
+    both = with_line(one, "loo-curriculum", answers={"ceiling": up["loo-curriculum"]})
+    assert headline(both)[1] == "loo-loss and loo-curriculum have a higher ceiling than scalerl, by 0.090 to 0.100."
+    at_least = with_line(one, "loo-loss", answers={"ceiling": {"verdict": "ceiling up", "estimate": None, "lo": 0.04}})
+    assert headline(at_least)[1:3] == ("loo-loss has a higher ceiling than scalerl.", ALIKE)

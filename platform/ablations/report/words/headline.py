@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, REFERENCE, Answer
 from ablations.answers.compare import VariantResult
-from ablations.answers.questions import COMPUTE, LEVEL
+from ablations.answers.questions import CEILING, COMPUTE, LEVEL
 from ablations.findings.advice import is_unfinished, seeds_by_question, undecided
 from ablations.findings.repeated_runs import some_recipe
 from ablations.findings.results import Results
@@ -37,6 +37,7 @@ def headline(results: Results) -> tuple[str, ...]:
         return (f"No comparison yet: only {reference} has a fit.",)
     parts = (
         _leader(results, lines),
+        *(_ceilings(reference, lines, verdict) for verdict in (CEILING.higher, CEILING.lower, NO_DIFFERENCE)),
         *(_compute(reference, lines, verdict) for verdict in (COMPUTE.lower, COMPUTE.higher)),
         _unfitted(results),
         _undecided(lines),
@@ -96,6 +97,25 @@ def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
 
 def _ahead(line: VariantResult) -> str:
     return interval_text(_level(line).estimate, _level(line).lo, _level(line).hi, ".3f")
+
+
+def _ceilings(reference: str, lines: Sequence[VariantResult], verdict: str) -> str:
+    """`a has a higher ceiling than scalerl, by 0.105 [0.030, 0.177].`; empty if none is known to."""
+    found = [line for line in lines if line.answers[CEILING.name].verdict == verdict]
+    if not found or len(lines) > MOST_SUMMED_UP:
+        return ""
+    names = _named([line.name for line in found], of=len(lines))
+    if verdict == NO_DIFFERENCE:
+        return f"No difference is seen between the ceilings of {reference} and {names}."
+    answers = [line.answers[CEILING.name] for line in found]
+    sign = 1 if verdict == CEILING.higher else -1
+    sizes = sorted(sign * one.estimate for one in answers if one.estimate is not None)
+    by = " to ".join(dict.fromkeys(f"{one:.3f}" for one in (*sizes[:1], *sizes[-1:])))
+    return (
+        f"{names[0].upper() if len(found) > MOST_IN_HEADLINE else names[0]}{names[1:]} "
+        f"ha{'s' if len(found) == 1 else 've'} a {'higher' if sign > 0 else 'lower'} ceiling than {reference}"
+        f"{f', by {by}' if by else ''}."
+    )
 
 
 def _compute(reference: str, lines: Sequence[VariantResult], verdict: str) -> str:
