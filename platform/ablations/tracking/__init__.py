@@ -3,7 +3,7 @@
 synchroniser       sweeps, variants and runs to MLflow
 mlflow_experiment  the requests of a synchroniser to MLflow's client
 measured_experiment  the runs of an MLflow experiment that somebody else filled
-batches            run logs as batches of metrics, thinned, and one row as metrics
+mlflow_metrics     run logs as batches of metrics, thinned, and one row as metrics
 descriptions       tags, params and data sets of a variant and of its runs, in a form that MLflow accepts
 sortable           numbers and verdicts of a fit that give every variant a place in a sorted table
 mean_curve         the mean pass rate of a variant's seeds

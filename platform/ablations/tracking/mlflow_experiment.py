@@ -17,9 +17,9 @@ from filelock import FileLock
 
 from ablations.home.home import Home
 from ablations.home.state import State
-from ablations.tracking.batches import MetricPoint
 from ablations.tracking.descriptions import DescribedDataset, Description, as_markdown
 from ablations.tracking.ledger import default_tracking_uri
+from ablations.tracking.mlflow_metrics import MetricPoint
 from ablations.tracking.runs_page import VIEW, VIEW_TAG
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.report.page import report_page
 from ablations.report.static import PAGE_IN, curves_picture, differences_picture
-from ablations.tracking.batches import NUM_ROWS_METRIC, MetricPoint, ended_ms, row_batches, started_ms
 from ablations.tracking.descriptions import datasets_of, fingerprint
 from ablations.tracking.ledger import (
     UNKNOWN_STATE,
@@ -49,8 +48,10 @@ from ablations.tracking.mlflow_experiment import (
     set_up_client,
     short_reason,
 )
+from ablations.tracking.mlflow_metrics import NUM_ROWS_METRIC, MetricPoint, row_batches
 from ablations.tracking.runs_page import MEAN_COMPUTE, MEAN_PASS_RATE
 from ablations.tracking.sortable import numbers_of_run, numbers_of_variant, verdicts_of_run, verdicts_of_variant
+from scalerl.run.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -361,3 +362,14 @@ def _key_of(tags: dict[str, str]) -> tuple[str, ...]:
     if RUN_TAG in tags:
         return (tags[RUN_TAG],)
     return tags.get(VARIANT_TAG, ""), tags.get(OVERRIDES_TAG, "")
+
+
+def started_ms(folders: list[RunFolder]) -> int | None:
+    """Time at which the first of the runs was planned, in milliseconds since 1970; None if no run was planned."""
+    recipes = [folder.path / "recipe.json" for folder in folders]
+    return min((int(1000 * recipe.stat().st_mtime) for recipe in recipes if recipe.exists()), default=None)
+
+
+def ended_ms(folders: list[RunFolder]) -> int:
+    """Time of the last sign of life of any of the runs, in milliseconds since 1970."""
+    return int(1000 * max(folder.read_status().heartbeat for folder in folders))

@@ -10,6 +10,7 @@ import torch
 from trainer.tokens.test_reader import CORPORA, byte_level
 
 from scalerl.generator.generator import decode_all
+from scalerl.generator.interruption import default_phrase
 from scalerl.generator.request import NEVER, Request
 from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.model.policy import Policy
@@ -133,7 +134,7 @@ def test_an_interruption_leaves_thinking_that_has_ended_alone_and_ends_all_other
                 place = int(np.flatnonzero(rollout.forced)[0])
                 assert place == cut
                 phrase = rollout.tokens[rollout.forced].tolist()
-                assert tokenizer.reader.text(phrase) == tokenizer.interruption
+                assert tokenizer.reader.text(phrase) == default_phrase(tokenizer)
                 answer = tokenizer.reader.answer(rollout.tokens.tolist())
                 assert answer is not None
                 assert len(answer.tokens) == len(rollout.tokens) - cut - len(phrase)

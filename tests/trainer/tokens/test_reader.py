@@ -125,7 +125,7 @@ def test_a_character_that_is_cut_by_an_interruption_does_not_hide_the_end(tmp_pa
     ours = PretrainedTokenizer(text_model(tmp_path / "model", thinks=False))
     first_byte = ours.encode("é")[:1]
     assert first_byte != ours.encode("é")
-    answer = ours.reader.answer([*first_byte, *ours.encode(ours.interruption + "4")])
+    answer = ours.reader.answer([*first_byte, *ours.encode("time is up </think>4")])
     assert answer is not None
     assert answer.text == "4"
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from scalerl.generator.interruption import default_phrase
 from scalerl.tokens import TOKENIZERS
 from scalerl.tokens.characters import CharacterTokenizer
 from scalerl.tokens.symbols import SymbolTokenizer
@@ -42,7 +43,7 @@ def test_the_saved_characters_encode_and_decode_alike(tmp_path):
 @pytest.mark.parametrize("name", list(TOKENIZERS))
 def test_every_interruption_ends_in_the_end_of_thinking(name):
     tokenizer = TOKENIZERS[name]()
-    phrase = tokenizer.encode(tokenizer.interruption)
+    phrase = tokenizer.encode(default_phrase(tokenizer))
     assert phrase[-len(tokenizer.end_think) :] == tokenizer.end_think
     assert max(*phrase, *tokenizer.eos_ids, tokenizer.pad_id) < tokenizer.size
 

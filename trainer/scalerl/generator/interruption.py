@@ -2,17 +2,26 @@
 
 from scalerl.recipe import Generation, ResolvedRecipe
 from scalerl.tokens import Tokenizer
+from scalerl.tokens.reader import END_THINK
+from scalerl.tokens.symbols import SymbolTokenizer
+
+PHRASE = f"Okay, time is up. Let me stop thinking and formulate a final answer now. {END_THINK}"
+
+
+def default_phrase(tokenizer: Tokenizer) -> str:
+    """Text forced unless the recipe has its own; symbols write no words."""
+    return END_THINK if isinstance(tokenizer, SymbolTokenizer) else PHRASE
 
 
 def ending_phrase(tokenizer: Tokenizer, phrase: tuple[int, ...] | None) -> tuple[int, ...]:
-    """The phrase, by default the tokenizer's own; raises ValueError unless its last token ends thinking.
+    """The phrase, by default that of the tokenizer; raises ValueError unless its last token ends thinking.
 
     Empty for a model that does not think.
     """
     reader = tokenizer.reader
     if not reader.thinks:
         return ()
-    phrase = phrase or tokenizer.encode(tokenizer.interruption)
+    phrase = phrase or tokenizer.encode(default_phrase(tokenizer))
     answer = reader.answer(phrase)
     if answer is None or answer.tokens or answer.text:
         raise ValueError(
@@ -22,7 +31,7 @@ def ending_phrase(tokenizer: Tokenizer, phrase: tuple[int, ...] | None) -> tuple
 
 
 def forced_phrase(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> tuple[int, ...] | None:
-    """The recipe's own phrase; None means the tokenizer's."""
+    """The recipe's own phrase; None means the default one."""
     if recipe.length_control.type != "interruption" or recipe.length_control.phrase is None:
         return None
     return tokenizer.encode(recipe.length_control.phrase)

@@ -33,8 +33,6 @@ class Tokenizer(Protocol):
     """Oddities of the chat template, as sentences."""
     reader: Reader
     """Reader of responses: their text, and the end of thinking in it."""
-    interruption: str
-    """Text forced when thinking is cut short, unless the recipe has its own; ends in `</think>`."""
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Token ids of `text`, with `<think>` and `</think>` as separate tokens; raises ValueError for unknown text."""

@@ -12,7 +12,6 @@ from scalerl.tokens.reader import END_THINK, THINK, Reader
 SPECIAL_TOKENS = ("<pad>", "<eos>", THINK, END_THINK)
 SIZE = 272
 """4 + 256 ids, rounded up to a multiple of 16; spare ids are never trained."""
-PHRASE = "Okay, time is up. Let me stop thinking and formulate a final answer now. </think>"
 """Phrase of interruptions (ScaleRL A.10)."""
 
 CHARACTER_PIECES = (b"", b"", THINK.encode(), END_THINK.encode(), *(bytes([byte]) for byte in range(256)))
@@ -36,7 +35,6 @@ class CharacterTokenizer:
     eos_ids: tuple[int, ...] = (1,)
     end_think: tuple[int, ...] = (3,)
     doubts: tuple[str, ...] = ()
-    interruption = PHRASE
 
     def __init__(self, *, thinks: bool = True) -> None:
         self.reader = Reader(CHARACTER_PIECES, thinks=thinks)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from scalerl.tokens.characters import PHRASE
 from scalerl.tokens.chat_template import ChatTemplate
 from scalerl.tokens.pieces import pieces_of
 from scalerl.tokens.reader import END_THINK, THINK, Reader
@@ -25,8 +24,6 @@ _PARTS = re.compile("(</?think>)")
 
 class PretrainedTokenizer:
     """Text to the model's own tokens; `<think>` and `</think>` are never merged with neighbouring text."""
-
-    interruption = PHRASE
 
     def __init__(self, folder: Path, *, thinks: bool = True) -> None:
         self.folder = folder

@@ -31,7 +31,6 @@ class SymbolTokenizer:
     eos_ids: tuple[int, ...] = (EOS_ID,)
     end_think: tuple[int, ...] = (END_THINK_ID,)
     doubts: tuple[str, ...] = ()
-    interruption = END_THINK
 
     def __init__(self, *, thinks: bool = True) -> None:
         self.reader = Reader(SYMBOL_PIECES, thinks=thinks)

@@ -80,17 +80,6 @@ def _mark(count: int, at: int) -> MetricPoint:
     return MetricPoint(NUM_ROWS_METRIC, count, at, count)
 
 
-def started_ms(folders: list[RunFolder]) -> int | None:
-    """Time at which the first of the runs was planned, in milliseconds since 1970; None if no run was planned."""
-    recipes = [folder.path / "recipe.json" for folder in folders]
-    return min((int(1000 * recipe.stat().st_mtime) for recipe in recipes if recipe.exists()), default=None)
-
-
-def ended_ms(folders: list[RunFolder]) -> int:
-    """Time of the last sign of life of any of the runs, in milliseconds since 1970."""
-    return int(1000 * max(folder.read_status().heartbeat for folder in folders))
-
-
 NOT_SCALARS = frozenset({"step", "wall_s"})
 """Fields that give the position of a row."""
 

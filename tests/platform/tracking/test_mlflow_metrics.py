@@ -5,7 +5,7 @@ import json
 import pytest
 from fixtures_home import make_home, planned_run
 
-from ablations.tracking.batches import MetricPoint, is_sent, row_batches, row_points, row_scalars
+from ablations.tracking.mlflow_metrics import MetricPoint, is_sent, row_batches, row_points, row_scalars
 
 
 def sent_steps(num_steps: int) -> list[int]:
