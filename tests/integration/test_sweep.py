@@ -28,7 +28,7 @@ LEFT_BY_OTHER_SWEEPS = {
     "sweeps/<name>/notified.json",
     *(
         f"sweeps/<name>/{name}"
-        for name in ("card.json", "card.md", "curves.svg", "report.pdf", "report-md/", "report-csv/", "report-latex/")
+        for name in ("card.json", "card.md", "curves.svg", "report-md/", "report-csv/", "report-latex/")
     ),
     *("slurm.json", "submit.lock", "slurm.lock", "snapshots/<hash>/", "doctor/<job>/"),
     *("sweeps/<name>/ray/driver.log", "sweeps/<name>/ray/<attempt>/"),

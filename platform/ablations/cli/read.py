@@ -313,10 +313,8 @@ def report(
         ),
     ] = None,
     form: Annotated[
-        Literal["html", "md", "csv", "latex", "pdf"],
-        typer.Option(
-            "--format", help="One HTML file, Markdown with figures, CSV of curves and fits, LaTeX, or the page as PDF."
-        ),
+        Literal["html", "md", "csv", "latex"],
+        typer.Option("--format", help="One HTML file, Markdown with figures, CSV of curves and fits, or LaTeX."),
     ] = "html",
     to: Annotated[
         Path | None, typer.Option(help="Folder for the report. Default: the sweep's folder in the home folder.")

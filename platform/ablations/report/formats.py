@@ -4,19 +4,13 @@ html     report.html                    one file that opens anywhere
 md       report-md/report.md            with its figures as PNG
 csv      report-csv/curves.csv, ...     numbers in full, for other programs
 latex    report-latex/report.tex, ...   a booktabs table, a methods paragraph, figures as PDF and SVG
-pdf      report.pdf                     report.html, printed on A4 by Chromium
 """
 
-import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from ablations.errors import AblationsError
 from ablations.findings.results import Results
 from ablations.findings.scale_ladder import ScaleLadder
 from ablations.report.csv_files import csv_files
@@ -26,9 +20,7 @@ from ablations.report.markdown import markdown_files
 from ablations.report.page import write_report
 from scalerl.run.run_folder import write_atomically
 
-ReportFormat = Literal["html", "md", "csv", "latex", "pdf"]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PRINT_LIMIT_S = 120
+ReportFormat = Literal["html", "md", "csv", "latex"]
 
 
 def write_in_format(
@@ -41,13 +33,11 @@ def write_in_format(
 ) -> Path:
     """Write the report into a folder, by default the sweep's; returns the file to open, or the folder of the files.
 
-    `now` is the date shown, `ladder` the study at all of its scales. Raises AblationsError for a PDF without Chromium.
+    `now` is the date shown, `ladder` the study at all of its scales.
     """
     folder = folder or results.report_folder
     if form == "html":
         return write_report(results, now=now, folder=folder, ladder=ladder)
-    if form == "pdf":
-        return printed(write_report(results, now=now, folder=folder, ladder=ladder))
     own = folder / f"report-{form}"
     if form == "csv":
         return _written(own, csv_files(results))
@@ -74,35 +64,3 @@ def _written(folder: Path, files: Mapping[str, bytes]) -> Path:
     for name, content in files.items():
         write_atomically(folder / name, content)
     return folder
-
-
-def printed(page: Path) -> Path:
-    """The page as a PDF beside it, printed on A4 by an installed Chromium."""
-    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if browser is None:
-        raise AblationsError(
-            f"printing {page} to PDF needs Chromium, but none of {', '.join(BROWSERS)} is installed; print the page "
-            "from your browser, or use `--format latex`, whose figures are PDFs"
-        )
-    target = page.with_suffix(".pdf")
-    with tempfile.TemporaryDirectory() as profile:
-        made = Path(profile) / "report.pdf"
-        command = [
-            browser,
-            "--headless",
-            *(["--no-sandbox"] if os.geteuid() == 0 else []),  # Chromium does not start for root with its sandbox
-            "--disable-gpu",
-            "--no-pdf-header-footer",
-            "--virtual-time-budget=20000",
-            f"--user-data-dir={profile}/profile",
-            f"--print-to-pdf={made}",
-            page.resolve().as_uri(),
-        ]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PRINT_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            raise AblationsError(f"{browser} did not print {page} within {PRINT_LIMIT_S} s") from None
-        if not made.exists():
-            raise AblationsError(f"{browser} could not print {page}: {done.stderr.strip()[-300:]}")
-        write_atomically(target, made.read_bytes())
-    return target

@@ -9,13 +9,10 @@ from html.parser import HTMLParser
 
 import markdown as python_markdown
 import pytest
-from dashboard.browser import CHROMIUM, require_chromium
 from fixtures_home import TRUTH, make_home
 
-from ablations.errors import AblationsError
 from ablations.findings.results import Results, read_results
 from ablations.fit.curve_file import read_curves
-from ablations.report import formats
 from ablations.report.csv_files import sheet_text
 from ablations.report.document import document_of
 from ablations.report.formats import write_in_format
@@ -152,17 +149,3 @@ def test_the_html_escapes_all_and_asks_for_nothing(hostile):
     assert "img" not in page.names
     assert not page.addresses
     assert len(text) < 6_000_000
-
-
-def test_the_page_is_printed_on_a4_with_its_figures(decided):
-    require_chromium()
-    content = write_in_format(decided, "pdf", now=NOW).read_bytes()
-    assert content.startswith(b"%PDF")
-    assert re.search(rb"/MediaBox\s*\[0 0 59[45][.\d]* 84[12][.\d]*\]", content)
-    assert CHROMIUM.exists()
-
-
-def test_a_pdf_without_chromium_says_what_else_there_is(decided, monkeypatch):
-    monkeypatch.setattr(formats.shutil, "which", lambda name: None)
-    with pytest.raises(AblationsError, match=r"printing .*report.html to PDF needs Chromium, .*--format latex"):
-        write_in_format(decided, "pdf", now=NOW)
