@@ -73,6 +73,8 @@ _OPERATOR_AFTER = re.compile(
     r"[ \t]*(?:\^(?!\s*\{?\s*\\(?:circ|text))|[-+*/][ \t]*[\d\\]|\\(?:cdot|times|pm|div)(?![A-Za-z]))"
 )
 """What makes a box a part of a formula: -\\boxed{12}, \\boxed{12}^2."""
+_MINUS_BEFORE = re.compile(r"(?:^|[=:$(]|\\[(\[])[ \t]*-[ \t]*$")
+_CONSTANT_AFTER = re.compile(r"[ \t]*\+[ \t]*([CK])(?![\w^])(?=\s*(?:[.,$]|\\[)\]]|$))")
 _HEDGED = re.compile(
     r"(?i)\b(?:could|might|may)(?: also| well| instead| equally| just as)* be\b\W{1,4}(?:[\d\\]|[A-J]\b)"
 )
@@ -193,7 +195,7 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
     """Answer stated by the response ("" for none), and its place; an answer in "prose" still has to be found."""
     boxed = last_boxed(response)
     if boxed is not None:
-        return ("" if _is_part(response) else squeeze(boxed)), "marked"
+        return squeeze(_with_its_formula(response, boxed)), "marked"
     response = response.strip()
     response = unquoted(_DISPLAYED.sub(r"\[\1\]", without_bold(response)).strip())
     if tagged := TAGGED.findall(response):
@@ -225,16 +227,20 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
     return squeeze(tail), "prose"
 
 
-def _is_part(response: str) -> bool:
-    """True if the last box is part of a formula around it, or denied."""
+def _with_its_formula(response: str, boxed: str) -> str:
+    r"""The last box with a sign or constant outside it, `x = -\boxed{12}` or `\boxed{x^2} + C`; "" if it is part of any
+    other formula, or denied."""
     boxes = _boxes(response)
     start, _, end = boxes[-1] if boxes else (0, 0, None)
     if end is None:
-        return False
-    before = response[max(0, start - 60) : start].rpartition("\n")[2]
-    return bool(
-        _OPERATOR_BEFORE.search(before) or _DENIED_BOX.search(before) or _OPERATOR_AFTER.match(response, end + 1)
-    )
+        return boxed
+    before, after = response[max(0, start - 60) : start].rpartition("\n")[2], response[end + 1 :]
+    if _OPERATOR_BEFORE.search(before):
+        return f"-({boxed})" if _MINUS_BEFORE.search(before) and not _OPERATOR_AFTER.match(after) else ""
+    if _DENIED_BOX.search(before) or _OPERATOR_AFTER.match(after):
+        return ""
+    constant = _CONSTANT_AFTER.match(after)
+    return f"{boxed} + {constant[1]}" if constant else boxed
 
 
 def unquoted(text: str) -> str:
