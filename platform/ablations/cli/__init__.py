@@ -4,11 +4,11 @@
     named_sweeps.py  the sweeps and variants that a name means
     output.py    what the commands print, and their exit codes
     run.py       sweep, train
-    plan.py      the runs and costs of a sweep, before training
+    dry_run.py   the runs and costs of a sweep, before training
     training.py  where and how the runs of a sweep train: here, on Slurm, on Ray
     new.py       new: a sweep file to begin with
     check.py     check, and its quick part, which begins every sweep
-    devices.py   plan: the memory of each device of a cluster
+    plan.py      plan: the memory of each device of a cluster
     jobs.py      cancel, retry
     follow.py    status, logs
     read.py      fit, compare, report; shown_comparison.py: what compare prints
@@ -18,12 +18,12 @@
     design.py    design, and its part of a dry run
     reproduce.py reproduce
     studies.py   reproduce --list
-    shelf.py     list, show, diff, delete: the contents of the home folder, and the recipes and scales
+    contents.py  list, show, diff, delete: the contents of the home folder, and the recipes and scales
     move.py      export, import: sweeps to another home folder
     serve.py     dashboard, mlflow, sync; mcp: a server for agents
     doctor.py    doctor; diagnose.py: what it says of a run
     audit.py     audit: kept answers judged a second time
-    tools.py     the tools of mcp: the commands with --json, and sweeps that go on without it
+    mcp_tools.py the tools of mcp: the commands with --json, and sweeps that go on without it
     findings.py  what check and doctor find, on a terminal and for scripts
     reference.py every command as Markdown: docs/commands.md
 
@@ -42,8 +42,8 @@ from typer.core import TyperCommand
 from ablations.cli import (
     audit,
     check,
+    contents,
     design,
-    devices,
     doctor,
     follow,
     forecast,
@@ -51,11 +51,11 @@ from ablations.cli import (
     ladder,
     move,
     new,
+    plan,
     read,
     reproduce,
     run,
     serve,
-    shelf,
 )
 from ablations.cli.output import FAILED, NOT_FINISHED, SCHEMA, has_printed_json, print_json
 from ablations.errors import AblationsError, FileError
@@ -99,8 +99,8 @@ COMMANDS = {
         ladder.ladder,
         audit.audit,
     ),
-    "Plan and check": (new.new, design.design, check.check, devices.plan, reproduce.reproduce, doctor.doctor),
-    "The home folder": (shelf.list, shelf.show, shelf.diff, shelf.delete, move.export, move.import_),
+    "Plan and check": (new.new, design.design, check.check, plan.plan, reproduce.reproduce, doctor.doctor),
+    "The home folder": (contents.list, contents.show, contents.diff, contents.delete, move.export, move.import_),
     "Pages and MLflow": (serve.dashboard, serve.mlflow, serve.sync),
     "Agents": (serve.mcp,),
 }

@@ -1,151 +1,118 @@
-"""Shows the runs and costs of a sweep before anything is trained."""
+"""The command that plans a cluster: plan. Shows the memory of each device, and the time of a step."""
 
-from ablations.cli.output import console, print_json
-from ablations.home.plan import Plan
-from ablations.home.started_sweep import StartedSweep, plans_of
-from ablations.home.state import read_state
-from ablations.pools.placed import refuse_idle_devices, threads_of_node
-from ablations.running.reconcile import num_missing
-from ablations.search.loop import resume
-from ablations.search.tables import space_table, to_come_text
-from ablations.slurm import commands
-from ablations.slurm.cost import SubmissionPlan
-from ablations.slurm.limits import check_on_cluster
-from ablations.status.progress import run_rows
-from ablations.status.rows import left_to_train
-from ablations.status.time_left import seconds_for, time_left_text
-from ablations.study.balanced_pairs import balance_text, pair_names
-from ablations.study.expand import Study
-from ablations.study.resources import Resources
+from dataclasses import asdict
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ablations.cli.options import JsonOption, SetOption, files_begun
+from ablations.cli.output import FAILED, console, print_json
+from ablations.study.resolve import load_resolved
 from ablations.terminal.listing import Column, Listing
-from ablations.terminal.short_names import legend
-from ablations.text import MINUTE_S, at_scale, changes_text, counted, four_digits
-from scalerl.recipe import ResolvedRecipe
+from ablations.text import duration_text
+from scalerl.recipe import Accelerator, KSmallest, Modular, ResolvedRecipe
+
+if TYPE_CHECKING:
+    from scalerl.cluster.step_time import StepTime
+    from scalerl.memory.per_device import DevicePlan
+
+PROMPT_TOKENS = 512
+"""Length of the longest prompt, since the data are not read."""
+MEAN_SHARE = 0.5
+"""Mean length of a response as a fraction of the maximum."""
 
 
-def show_plan(study: Study, sweep: StartedSweep, as_json: bool) -> None:
-    """Print the runs of a sweep with their present states."""
-    search = None
-    if study.space is not None:
-        resumed = resume(study, sweep)
-        sweep, search = resumed.sweep, resumed.record
-    plan, rows = sweep.plan, run_rows(sweep)
-    num_to_come = search.num_to_come * len(study.sweep.seeds) if search else 0
-    left = left_to_train(plan, rows) + num_to_come * plan.budget_gpu_hours
-    overrides = {variant.name: variant.overrides for variant in plan.variants}
-    if as_json:
-        runs = [
-            {
-                "variant": row.variant,
-                "seed": row.seed,
-                "id": row.id,
-                "overrides": overrides[row.variant],
-                "state": row.state.state,
-                "compute_gpu_hours": row.state.compute_gpu_hours,
-            }
-            for row in rows
-        ]
-        print_json(
-            {
-                "sweep": plan.sweep,
-                "budget_gpu_hours": plan.budget_gpu_hours,
-                "left_gpu_hours": left,
-                "compute_name": plan.compute_name,
-                "stop": plan.stop,
-                "search": search and search.to_json(),
-                "runs": runs,
-            }
-        )
-        return
-
-    changes = {variant.name: variant.changes for variant in plan.variants}
-    columns = [Column(heading=name) for name in ("variant", "seed", "run", "state")]
-    table = Listing(columns=[*columns, Column(heading="changes", kind="prose")], notes=legend(plan.axes))
-    for row in rows:
-        table.add(row.variant, str(row.seed), row.id, row.state.state, changes[row.variant] or "the reference")
-    out = console()
-    out.print(table)
-    if search is not None:
-        out.print(space_table(search), to_come_text(search, len(study.sweep.seeds), plan.compute_name), sep="\n")
-    rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
-    out.say(
-        f"{counted(len(rows), 'run')}{at_scale(study.scale)}, {plan.budget_gpu_hours:g} {plan.compute_name} each"
-        f"{rules}; {four_digits(left)} left to train{spent_here_text(sweep, left)}"
-    )
-    if study.pairs:
-        out.say(f"{balance_text(study.pairs, study.possible_pairs)}: {pair_names(study.pairs)}")
-    if search is None:  # a search says itself what its trials cost
-        out.say(seeds_text(plan, len(study.sweep.seeds)))
-
-
-def made_text(study: Study) -> str:
-    """`bench-size4: model.heads = 4, model.hidden = 128, ...; 340,608 parameters`, for a scale made from another."""
+def plan(
+    recipe: Annotated[str, typer.Argument(help="Recipe, by name or path.")] = "scalerl",
+    scale: Annotated[str, typer.Option(help="Scale, by name or path.", autocompletion=files_begun("scale"))] = "8b",
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the memory of each device in a scale's cluster and the time of a step. Needs neither weights nor data. The
+    exit code is 1 if something does not fit."""
+    from scalerl.cluster.step_time import step_time
+    from scalerl.memory.forecast import MOST_EVALUATION_ROWS, PromptLengths
+    from scalerl.memory.per_device import plans, remedy
     from scalerl.memory.shape import shape_of
 
-    recipe = study.reference.recipe
-    assert isinstance(recipe, ResolvedRecipe), "a program has no scale"
-    return f"{study.scale}: {changes_text(study.made)}; {shape_of(recipe.model).parameters:,} parameters"
-
-
-def spent_here_text(sweep: StartedSweep, compute_gpu_hours: float) -> str:
-    """`, about 12 min one after the other`, at the speed of runs of the scale here; empty if none has trained."""
-    plans = [sweep.plan, *plans_of(sweep.home, sweep.plan.scale)]
-    runs = dict.fromkeys(run.id for plan in plans for run in plan.runs)
-    seconds = seconds_for(compute_gpu_hours, [read_state(sweep.home.run(run), 0.0) for run in runs])
-    if not seconds:
-        return ""
-    about = "less than 1 min" if seconds < MINUTE_S else f"about {time_left_text(seconds)}"
-    return f", {about} one after the other"
-
-
-def seeds_text(plan: Plan, num_seeds: int) -> str:
-    """The cost of the seeds: `3 seeds per variant; one would cost 18900 modelled GPU-hours and be provisional`."""
-    of_one = len(plan.runs) / num_seeds * plan.budget_gpu_hours
-    if num_seeds > 1:
-        return (
-            f"{num_seeds} seeds per variant; one would cost {four_digits(of_one)} {plan.compute_name} and be "
-            "provisional"
-        )
-    return (
-        f"one seed per variant: verdicts stay provisional unless other sweeps of the scale have repeated runs; "
-        f"three seeds cost {four_digits(3 * of_one)} {plan.compute_name}"
+    resolved = load_resolved(recipe, scale, set_ or (), with_files=False)
+    shape = shape_of(resolved.model, resolved.adapter)
+    accelerator = resolved.cluster.device if resolved.cluster.type == "virtual" else Accelerator()
+    lengths = PromptLengths(trained=PROMPT_TOKENS, measured=PROMPT_TOKENS, most_samples=MOST_EVALUATION_ROWS)
+    found = plans(resolved, shape, lengths)
+    refused = {
+        one.role: remedy(resolved, shape, lengths, one.role, accelerator.memory_gb)
+        for one in found
+        if not one.fits(accelerator.memory_gb)
+    }
+    response, prompt = MEAN_SHARE * resolved.generation.max_tokens, prompt_tokens(resolved)
+    took = step_time(
+        resolved,
+        shape.size,
+        trainers=resolved.trainers,
+        tensor_parallel=resolved.devices_of_generator,
+        prompt_tokens=prompt,
+        response_tokens=response,
     )
+    if as_json:
+        devices = [{**asdict(one), "parts": dict(one.parts), "total": one.total} for one in found]
+        step = {**asdict(took), "seconds": took.seconds, "gpu_hours": took.gpu_hours}
+        print_json({"devices": devices, "step": step, "refused": refused})
+    else:
+        out = console()
+        billions = f"{shape.parameters / 1e9:,.2f} B parameters, {shape.active_parameters / 1e9:,.2f} B of them active"
+        out.print(f"{scale}: {billions}; {accelerator.name} with {accelerator.memory_gb:g} GB", highlight=False)
+        out.print(device_table(found, accelerator.memory_gb))
+        rollouts = resolved.batch.prompts * resolved.batch.generations
+        tokens = f"{response:,.0f} tokens after prompts of {prompt:,.0f}"
+        out.say(f"\nA step of {rollouts:,} rollouts of {tokens}: {time_text(took)}")
+        for role, settings in refused.items():
+            out.print(f"[red]refused[/red]: the {role} does not fit; to make it fit, set {settings}", highlight=False)
+    if refused:
+        raise typer.Exit(FAILED)
 
 
-def stop_text(plan: Plan) -> str:
-    """The stop rules as text: `stops a run whose gain stays below 0.01 (P > 0.9); flags a collapse`."""
-    assert plan.stop is not None
-    rules = []
-    if plan.stop["gain_below"] is not None:
-        rules.append(
-            f"whose expected gain up to the budget stays below {plan.stop['gain_below']} (P > "
-            f"{plan.stop['probability']})"
-        )
-    if plan.stop["dominated"] is not None:
-        rules.append(f"that would end below {plan.reference} (P > {plan.stop['dominated']})")
-    collapse = f"that collapses or truncates over {plan.stop['truncation_above']:.0%} of its answers"
-    if plan.stop["collapse"] == "stop":
-        return f"stops a run {' or '.join([*rules, collapse])}"
-    stops = f"stops a run {' or '.join(rules)}, " if rules else ""
-    return f"{stops}flags a run {collapse}"
+def prompt_tokens(recipe: ResolvedRecipe) -> float:
+    """Mean length of a prompt: that of a generated task, else half of the longest that is assumed."""
+    from scalerl.tasks import make_task
+    from scalerl.tokens import make_tokenizer
+
+    if recipe.model.type == "pretrained" or not all(isinstance(one, KSmallest | Modular) for one in recipe.tasks):
+        return PROMPT_TOKENS / 2
+    tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
+    return fmean(len(prompt.tokens) for one in recipe.tasks for prompt in make_task(one, tokenizer).validation)
 
 
-def show_cost(study: Study, sweep: StartedSweep, jobs: int | None) -> None:
-    """Print the maximum cost of the jobs for missing runs and future trials."""
-    num_to_come = 0
-    if study.space is not None:
-        resumed = resume(study, sweep)
-        sweep, num_to_come = resumed.sweep, resumed.record.num_to_come * len(study.sweep.seeds)
-    threads = threads_of_node(study.reference.recipe, study.resources)
-    resources = study.resources if jobs is None else study.resources.model_copy(update={"at_once": jobs})
-    partition = check_on_cluster(study.asked, threads=threads)
-    refuse_idle_devices(study.asked, study.reference.recipe)
-    cost = cost_of(num_missing(sweep) + num_to_come, resources, threads, partition)
-    console().say(cost.text())
+def device_table(found: "tuple[DevicePlan, ...]", memory_gb: float) -> Listing:
+    """A row for each part and a column for each role, in GB per device."""
+    from scalerl.memory.per_device import GB, USABLE
+
+    columns = [Column(heading=f"{one.role} (x {one.devices})", kind="number") for one in found]
+    made = Listing(columns=[Column(heading="GB on one device"), *columns])
+    for name in dict.fromkeys(name for one in found for name in one.parts):
+        made.add(name, *(gb_text(one.parts.get(name)) for one in found))
+    made.add("total", *(gb_text(one.total) for one in found))
+    made.add("limit", *(gb_text(int(USABLE * memory_gb * GB)) for _ in found))
+    if any(one.host_bytes for one in found):
+        made.add("in host memory", *(gb_text(one.host_bytes) for one in found))
+    return made
 
 
-def cost_of(num_jobs: int, resources: Resources, threads: int, partition: str) -> SubmissionPlan:
-    most = int(commands.settings()["MaxArraySize"])
-    return SubmissionPlan(
-        num_jobs=num_jobs, resources=resources, threads=threads, partition=partition, max_array_size=most
+def gb_text(number: int | None) -> str:
+    """Gigabytes as text, `12.3`; empty for a part that the role lacks."""
+    from scalerl.memory.per_device import GB
+
+    return "" if number is None else f"{number / GB:.1f}"
+
+
+def time_text(took: "StepTime") -> str:
+    """Time of generation and training, and time and cost of a step."""
+    at_once = "in parallel" if took.at_once else "one after another"
+    generating, training, step = (
+        duration_text(seconds, digits=2) for seconds in (took.generating_s, took.training_s, took.seconds)
+    )
+    return (
+        f"{generating} to generate, {training} to train, {at_once}: {step} per step, "
+        f"{took.gpu_hours:.3g} modelled GPU-hours on {took.devices} devices"
     )

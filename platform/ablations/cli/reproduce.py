@@ -11,6 +11,7 @@ import typer
 
 from ablations.cli.budget import ask_about_jump, budget_of, read_budget
 from ablations.cli.design import blueprint_of, refuse_unfittable
+from ablations.cli.dry_run import made_text
 from ablations.cli.ladder import ladder_beside, print_ladder, results_of
 from ablations.cli.named_sweeps import scales_of
 from ablations.cli.options import (
@@ -25,7 +26,6 @@ from ablations.cli.options import (
     files_begun,
 )
 from ablations.cli.output import FAILED, console, print_json, unfinished_code
-from ablations.cli.plan import made_text
 from ablations.cli.studies import by_number, show_studies
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError, Place

@@ -14,6 +14,7 @@ from rich.console import Console
 from ablations.cli.budget import ask_about_jump, budget_of, jump_text, read_budget
 from ablations.cli.check import refuse_early
 from ablations.cli.design import refuse_unfittable, show_design
+from ablations.cli.dry_run import made_text, show_cost, show_plan
 from ablations.cli.ladder import ladder
 from ablations.cli.named_sweeps import scales_of
 from ablations.cli.options import (
@@ -28,7 +29,6 @@ from ablations.cli.options import (
     files_begun,
 )
 from ablations.cli.output import console, own_command, pages_command, print_json, unfinished_code, warn
-from ablations.cli.plan import made_text, show_cost, show_plan
 from ablations.cli.shown_comparison import show_tables
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError

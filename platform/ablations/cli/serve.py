@@ -148,7 +148,7 @@ def mcp(
         raise AblationsError(f"--most-compute: found {most_compute:g}; must be a number greater than 0")
     if importlib.util.find_spec("mcp") is None:
         raise AblationsError("the server for agents is not installed; run `pip install 'ablations[mcp]'`")
-    from ablations.cli.tools import Tools
+    from ablations.cli.mcp_tools import Tools
 
     Tools(home=find_home(home), most_compute=most_compute).server().run()
 

@@ -10,9 +10,9 @@ import typer
 
 from ablations.cli.budget import AskedBudget
 from ablations.cli.check import refuse_early
+from ablations.cli.dry_run import cost_of
 from ablations.cli.options import ExecutorName
 from ablations.cli.output import NOT_FINISHED, WRONG_INPUT, own_command, print_json
-from ablations.cli.plan import cost_of
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep

@@ -18,7 +18,7 @@ from own_programs import write_study
 from places import REPOSITORY
 from waiting import wait_until
 
-from ablations.cli.tools import Tools, shell_words
+from ablations.cli.mcp_tools import Tools, shell_words
 
 PLATFORM = [sys.executable, "-m", "ablations.cli"]
 

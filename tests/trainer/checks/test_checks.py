@@ -7,8 +7,8 @@ import pytest
 from trainer.tiny import tiny_recipe
 
 from scalerl.checks.examine import examine_recipes
+from scalerl.checks.memory import GIB, against_machine, check_memory
 from scalerl.checks.noise import standard_errors
-from scalerl.checks.peak import GIB, against_machine, check_memory
 from scalerl.checks.step import part_of_step
 from scalerl.checks.subject import Subject
 from scalerl.memory.forecast import MemoryForecast, ProcessMemory

@@ -15,6 +15,6 @@ the checks
   noise        the standard error of an evaluation
   programs     the sandbox, and tests that wrong programs pass
   engines      vLLM and DeepSpeed, if a recipe names them
-  peak         the forecast of peak memory against this machine
+  memory       the forecast of peak memory against this machine
   step         one optimiser step; the only check that loads torch
 """

@@ -10,10 +10,10 @@ from scalerl.checks.data import check_curriculum, check_data
 from scalerl.checks.engines import check_engines
 from scalerl.checks.finding import Finding
 from scalerl.checks.lengths import check_lengths
+from scalerl.checks.memory import check_memory
 from scalerl.checks.noise import check_noise
 from scalerl.checks.other_forms import check_other_forms
 from scalerl.checks.own import check_own
-from scalerl.checks.peak import check_memory
 from scalerl.checks.programs import check_sandbox, check_tests
 from scalerl.checks.round_trip import check_tokenizer
 from scalerl.checks.subject import Subject

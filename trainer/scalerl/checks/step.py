@@ -11,7 +11,7 @@ import torch
 
 from scalerl.checks.finding import Finding
 from scalerl.checks.lengths import most_tokens
-from scalerl.checks.peak import memory_available, prompt_lengths, size_text
+from scalerl.checks.memory import memory_available, prompt_lengths, size_text
 from scalerl.checks.subject import Subject
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.memory.forecast import peak_memory
