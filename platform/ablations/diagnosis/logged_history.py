@@ -73,7 +73,7 @@ def _train_rows(log: Log, preset: Preset) -> list[LogRow]:
         raise AblationsError(f"{log.place}: none of the training columns of {preset.name} is in it")
     steps = _steps(log, preset)
     for name in names:
-        check_begins_once(log, steps[~np.isnan(steps) & ~np.isnan(log.columns[name])], name)
+        check_begins_once(log, steps, name)
     values = by_step(steps, {name: log.columns[name] for name in names})
     rows: list[LogRow] = []
     rollouts: LogRow = {}

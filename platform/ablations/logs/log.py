@@ -138,22 +138,27 @@ def check_one_run(log: Log, steps: np.ndarray, values: np.ndarray, name: str) ->
         )
 
 
-def check_begins_once(log: Log, at: np.ndarray, name: str) -> None:
-    """Raise AblationsError if a log goes back to its first step, and ends there before steps that it had already.
+def check_begins_once(log: Log, steps: np.ndarray, name: str) -> np.ndarray:
+    """The steps of a column in the order of logging; AblationsError if they go back to the first and then no further.
 
-    `at` are the steps of a column in the order of logging. A run that was resumed goes back less far, and one that was
-    started anew has replaced all steps once it has come as far.
+    A run that was resumed goes back less far, and one that was started anew has replaced all steps once it has come
+    further. Rows that were written twice are equal.
     """
+    values = log.columns[name]
+    present = ~np.isnan(values) & ~np.isnan(steps)
+    at, value = steps[present], values[present]
     anew = np.flatnonzero((at[1:] <= np.minimum.accumulate(at)[:-1]) & (at[1:] < at[:-1])) + 1
     if anew.size == 0:
-        return
+        return at
     before, after = at[: anew[-1]], at[anew[-1] :]
-    if after.max() < before.max() and np.isin(after, before).any():
+    is_copy = after.size == before.size and np.array_equal(value[: anew[-1]], value[anew[-1] :])
+    if after.max() <= before.max() and np.isin(after, before).any() and not is_copy:
         raise AblationsError(
             f"{log.place}: the steps of {name} begin again at {after[0]:g} after {before[-1]:g}, and end at "
             f"{after.max():g}: two runs are in one log, or a resumed one has counted from its start; keep the rows of "
             "one run, or name a column that counts on with --step"
         )
+    return at
 
 
 def content_of(path: Path) -> bytes:

@@ -155,8 +155,7 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
     steps = _steps(log, meaning, found)
     for column in columns_of(found.score):
         check_one_run(log, steps, log.columns[column], column)
-    for column in found.columns:
-        check_begins_once(log, _logged(steps, log, column), column)
+    logged = {column: check_begins_once(log, steps, column) for column in found.columns}
     values = by_step(steps, {column: log.columns[column] for column in found.columns})
     size = values.step.size
     score = evaluate(found.score, values.columns, size)
@@ -194,8 +193,8 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
         if (count := log.nans(column))
     ]
     if values.repeated:
-        logged = _logged(steps, log, next(columns_of(found.score)))
-        old = f"; those after step {logged[-1]:g} are of the attempt before" if logged[-1] < logged.max() else ""
+        at = logged[next(columns_of(found.score))]
+        old = f"; those after step {at[-1]:g} are of the attempt before" if at[-1] < at.max() else ""
         said.append(f"{counted(values.repeated, 'step')} logged again, as after a resume; the last value is used{old}")
     said += [
         f"{column} is negative {counted(count, 'time')}"
@@ -209,11 +208,6 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
     if dropped := int(is_scored.sum() - is_reading.sum()):
         said.append(f"{dropped} of {counted(int(is_scored.sum()), 'evaluation')} have no compute at their step")
     return curve, [*said, *filter(None, thinned)]
-
-
-def _logged(steps: np.ndarray, log: Log, column: str) -> np.ndarray:
-    """The steps of a column in the order of logging."""
-    return steps[~np.isnan(steps) & ~np.isnan(log.columns[column])]
 
 
 def _first_steps(steps: np.ndarray) -> str:

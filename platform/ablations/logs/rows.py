@@ -81,7 +81,7 @@ class RowColumns(Mapping[str, np.ndarray]):
                     break
                 only = value
             else:
-                found[name] = str(only)
+                found |= {} if only is None else {name: str(only)}
         return found
 
     def labels(self) -> dict[str, list[str]]:

@@ -125,10 +125,10 @@ def test_of_steps_that_a_resumed_run_repeats_the_last_counts_and_this_is_said(tm
 AGAIN = "steps logged again, as after a resume; the last value is used"
 
 
-def steps_of(*attempts, score=lambda attempt, step: (10 * attempt + step) / 100):
+def steps_of(*attempts):
     """Rows of a second each, with a score at even steps; each attempt is the range of its steps."""
     return [
-        {"step": step, "s": 1.0} | ({"acc": score(attempt, step)} if step % 2 == 0 else {})
+        {"step": step, "s": 1.0} | ({"acc": (10 * attempt + step) / 100} if step % 2 == 0 else {})
         for attempt, steps in enumerate(attempts)
         for step in steps
     ]
@@ -146,7 +146,7 @@ def steps_of(*attempts, score=lambda attempt, step: (10 * attempt + step) / 100)
         ),
         ([range(9), range(5)], "the steps of acc begin again at 0 after 8, and end at 4: two runs are in one log", ""),
         ([range(9), range(1, 5)], "the steps of s begin again at 1 after 8, and end at 4", ""),
-        ([range(5), range(5)], [0.1, 0.12, 0.14], "5 " + AGAIN),
+        ([range(5), range(5)], "the steps of acc begin again at 0 after 4, and end at 4: two runs", ""),
     ],
 )
 def test_attempts_in_one_log_are_one_run_or_are_refused(tmp_path, attempts, scores, said):
@@ -162,6 +162,12 @@ def test_attempts_in_one_log_are_one_run_or_are_refused(tmp_path, attempts, scor
     assert curve.score == pytest.approx(scores)
     assert curve.compute.tolist() == list(range(1, 2 * len(scores), 2))
     assert warnings == (said,)
+
+
+def test_rows_that_were_written_twice_count_once(tmp_path):
+    curve, warnings = curve_of(tmp_path, 2 * steps_of(range(5)), compute="cumsum(s)")
+    assert (curve.score.tolist(), curve.compute.tolist()) == ([0, 0.02, 0.04], [1, 3, 5])
+    assert warnings == (f"5 {AGAIN}",)
 
 
 @pytest.mark.parametrize(
@@ -360,10 +366,11 @@ def test_a_pattern_or_the_configuration_tells_variant_and_seed(tmp_path):
         (Naming(pattern="(?P<variant"), "--pattern '(?P<variant': missing >, unterminated name at position 4"),
         (Naming(pattern="x-(?P<variant>.*)"), "the name 'a' does not match --pattern 'x-(?P<variant>.*)'"),
         (Naming(seed="loss"), "found seed 'dapo'; a seed is a whole number"),
+        (Naming(variant="nothing"), "a.jsonl: column 'nothing' is empty in line 1; name every run"),
     ],
 )
 def test_a_run_that_does_not_tell_its_variant_is_refused(tmp_path, naming, said):
-    written(path := tmp_path / "a.jsonl", [row | {"loss": "dapo"} for row in ROWS])
+    written(path := tmp_path / "a.jsonl", [row | {"loss": "dapo", "nothing": None} for row in ROWS])
     with pytest.raises(AblationsError) as raised:
         study(path, naming=naming)
     assert said in str(raised.value)
