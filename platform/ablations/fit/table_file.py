@@ -11,7 +11,7 @@ from ablations.errors import Place, did_you_mean
 
 GZIP, UTF_16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
 DELIMITERS = (",", ";", "\t")
-ABOVE = ("#", "sep=")
+ABOVE_HEADER = ("#", "sep=")
 """What begins lines above the header: comments, and the line that tells Excel the delimiter."""
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+(?:[eE][+-]?\d+)?)")
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
@@ -57,7 +57,7 @@ def read_table(path: Path, *, is_growing: bool = False) -> Table:
     """
     place = Place(source=str(path))
     lines = text_of(path).splitlines(keepends=True)
-    above = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith(ABOVE)), 0)
+    above = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith(ABOVE_HEADER)), 0)
     try:
         parted = {sign: next(csv.reader(lines[above : above + 1], delimiter=sign), []) for sign in DELIMITERS}
         delimiter = max(DELIMITERS, key=lambda sign: len(parted[sign]))

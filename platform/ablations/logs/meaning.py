@@ -24,7 +24,7 @@ SECONDS_PER_HOUR = 3600
 GPU_HOURS = "GPU-hours"
 BEGINS_AGAIN = 0.5
 """Share of the compute so far below which a fall is a counter that begins again, not a value logged late."""
-MOST_SHOWN = 3
+STEPS_SHOWN = 3
 """Steps in a message."""
 LEAST_SCORES, MOST_WAIT = 3, 3.0
 """Scores from which their end is judged, and the largest wait for one, as a multiple of the longest so far."""
@@ -211,8 +211,8 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
 
 
 def _first_steps(steps: np.ndarray) -> str:
-    shown = ", ".join(f"{step:g}" for step in steps[:MOST_SHOWN])
-    return f"at {shown}{' ...' * (steps.size > MOST_SHOWN)}" if shown else "at none"
+    shown = ", ".join(f"{step:g}" for step in steps[:STEPS_SHOWN])
+    return f"at {shown}{' ...' * (steps.size > STEPS_SHOWN)}" if shown else "at none"
 
 
 def _check_rises(place: str, step: np.ndarray, compute: np.ndarray, is_reading: np.ndarray) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ablations.errors import AblationsError
-from ablations.fit.curve_file import advice
+from ablations.fit.curve_file import number_advice
 from ablations.logs.log import Log
 
 OF_RUNS = {"seed", "run", "run_id", "trial"}
@@ -109,7 +109,7 @@ class RowColumns(Mapping[str, np.ndarray]):
         if number is None:
             raise AblationsError(
                 f"{self._place}: column {name!r} holds text, {str(value)[:40]!r} in {self.rows[row][0]}; use a "
-                f"column of numbers{advice(str(value))}"
+                f"column of numbers{number_advice(str(value))}"
             )
         return number
 
