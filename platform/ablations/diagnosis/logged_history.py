@@ -7,7 +7,7 @@ import numpy as np
 
 from ablations.diagnosis.history import History, LogRow
 from ablations.errors import AblationsError
-from ablations.logs.log import Log, by_step, first_present
+from ablations.logs.log import Log, by_step, check_begins_once, first_present
 from ablations.logs.presets import Preset, find_preset
 from ablations.logs.sources import find_log
 
@@ -71,7 +71,10 @@ def _train_rows(log: Log, preset: Preset) -> list[LogRow]:
     names = {name: ours[name] for name in log.columns if name in ours}
     if not names:
         raise AblationsError(f"{log.place}: none of the training columns of {preset.name} is in it")
-    values = by_step(_steps(log, preset), {name: log.columns[name] for name in names})
+    steps = _steps(log, preset)
+    for name in names:
+        check_begins_once(log, steps, name)
+    values = by_step(steps, {name: log.columns[name] for name in names})
     rows: list[LogRow] = []
     rollouts: LogRow = {}
     for place, step in enumerate(values.step.tolist()):

@@ -69,7 +69,10 @@ def study_of_file(path: Path, *, scale: str | None = None) -> MeasuredStudy:
     """
     found, notes = read_seed_curves(path, scale=scale), ()
     named = [(run, *Naming().of(run.variant, {}, str(path))) for run in found if not run.curve.start]
-    if len(named) == len(found) and all(seed is not None for _, _, seed in named):
+    without = [run.variant for run, _, seed in named if seed is None]
+    if 0 < len(without) < len(named):
+        notes = (f"Every curve counts as a variant, since {without[0]!r} names no seed; write a column `seed`.",)
+    if len(named) == len(found) and not without:
         notes = ("Seeds are those in the names of the curves, since the file has no column `seed`.",)
         found = [
             SeedCurve(variant=name, seed=seed, curve=replace(run.curve, start=f"seed {seed}"))

@@ -65,7 +65,7 @@ def study_of_logs(
         run = first.name if first.suffix == ".wandb" else str(path)  # W&B's name has the id of the run
         files = sources[run].files if run in sources else ()
         sources[run] = replace(source, files=tuple(sorted({*files, *source.files}) if files else source.files))
-    for number, source in enumerate(sources.values(), start=1):
+    for number, source in enumerate(_told_by_folder([*sources.values()]), start=1):
         runs += _parsed(source, meaning, naming, kept)
         if done is not None:
             done(number, len(sources))
@@ -81,11 +81,21 @@ def study_of_logs(
     )
 
 
+def _told_by_folder(sources: Sequence[LogSource]) -> list[LogSource]:
+    """The sources; if all have one name without a seed, under those of the lowest folders that differ: `dapo/run.csv`
+    is `dapo`."""
+    if len({source.name for source in sources}) != 1 or Naming().of(sources[0].name, {}, "")[1] is not None:
+        return [*sources]
+    folders = [source.files[0].absolute().parts[-2::-1] for source in sources]
+    names = next((level for level in zip(*folders, strict=False) if len({*level}) > 1), ())
+    return [replace(source, name=name) for source, name in zip(sources, names, strict=True)] if names else [*sources]
+
+
 def _parsed(source: LogSource, meaning: LogMeaning, naming: Naming, kept: Path | None) -> tuple[ParsedRun, ...]:
 
     def read() -> tuple[ParsedRun, ...]:
         keys = [key for key in (naming.variant, naming.seed) if key]
-        return tuple(_run(log, meaning, naming) for one in source.read() for log in runs_in(one, keys))
+        return tuple(_run(log, meaning, naming) for one in source.read(meaning.steps) for log in runs_in(one, keys))
 
     try:
         if kept is None:
@@ -134,6 +144,9 @@ def _numbered(runs: Sequence[ParsedRun]) -> list[MeasuredRun]:
         seed = run.seed
         if seed is None:
             seed = next(number for number in range(len(runs)) if (run.variant, number) not in told)
+            if any(other.variant == run.variant and other.seed is not None for other in runs):
+                said = f"{run.place} has no seed, as other runs of {run.variant} have, and counts as seed {seed}"
+                run = replace(run, warnings=(*run.warnings, said))
             told[run.variant, seed] = run.place
         found.append(
             MeasuredRun(
@@ -153,7 +166,7 @@ def _study_name(paths: Sequence[Path]) -> str:
 
 def _key(source: LogSource, meaning: LogMeaning, naming: Naming) -> str:
     stats = [(str(path.absolute()), path.stat().st_size, path.stat().st_mtime_ns) for path in source.files]
-    content = [code_of_logs(), stats, asdict(meaning), asdict(naming)]
+    content = [code_of_logs(), source.name, stats, asdict(meaning), asdict(naming)]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 

@@ -15,6 +15,8 @@ COUNTS = ("prompts", "samples", "step")
 """Counts that a reading may have."""
 VARIANCES = ("answer_variance", "prompt_variance")
 """Variances of readings whose right answers were counted by prompt; NaN for other readings."""
+DATES = tuple((1.4e9 * unit, 2.2e9 * unit) for unit in (1 / 3600, 1.0, 1e3))
+"""Times from 2014 to 2039 in hours, seconds and milliseconds since 1970, which are no compute."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,6 +89,12 @@ class Curve:
             values.flags.writeable = False
             object.__setattr__(self, field, values)
         assert self.answer_variance is None or self.samples is not None, "answer_variance needs samples"
+        first, last = self.compute[[0, -1]]
+        if first < last < 1.01 * first and any(low < first < high for low, high in DATES):
+            raise AblationsError(
+                f"curve {self.name!r}: compute {first:.10g} to {last:.10g} is the time since 1970; subtract the time "
+                "at which the run began"
+            )
         for before, after in zip(self.compute[:-1], self.compute[1:], strict=True):
             if after <= before:
                 raise AblationsError(

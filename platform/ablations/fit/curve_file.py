@@ -177,13 +177,14 @@ def _number(text: str, place: Place) -> float:
         # float() would read 1_0 as 10.
         value = float(text.replace("_", "?"))
     except ValueError:
-        raise place.error(f"found {text!r}", f"must be a number{_advice(text)}") from None
+        raise place.error(f"found {text!r}", f"must be a number{number_advice(text)}") from None
     if right := requirement(place.key, value):
         raise place.error(f"found {text}", right)
     return value
 
 
-def _advice(text: str) -> str:
+def number_advice(text: str) -> str:
+    """What to write instead of a text that is no number; "" if unknown."""
     if text.endswith("%"):
         return "; divide percent by 100"
-    return "; write no sign between thousands" if "," in text else ""
+    return "; write no sign between thousands, and a decimal point" if "," in text else ""

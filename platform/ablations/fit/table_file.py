@@ -11,6 +11,8 @@ from ablations.errors import Place, did_you_mean
 
 GZIP, UTF_16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
 DELIMITERS = (",", ";", "\t")
+ABOVE_HEADER = ("#", "sep=")
+"""What begins lines above the header: comments, and the line that tells Excel the delimiter."""
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+(?:[eE][+-]?\d+)?)")
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
@@ -49,20 +51,20 @@ def text_of(path: Path) -> str:
 def read_table(path: Path, *, is_growing: bool = False) -> Table:
     """The table in a file; FileError for a row that does not fit the header.
 
-    Fields are parted by commas, semicolons or tabs, whichever parts the header; lines of `#` above it are skipped. A
-    decimal comma is read as a point if no number of the file has a point. With `is_growing`, a last row with too few
-    fields is left out.
+    Fields are parted by commas, semicolons or tabs, whichever parts the header; lines of `#` above it, and the header
+    again, as after a resume, are skipped. A decimal comma is read as a point if no number of the file has a point. With
+    `is_growing`, a last row with too few fields is left out.
     """
     place = Place(source=str(path))
     lines = text_of(path).splitlines(keepends=True)
-    above = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
+    above = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith(ABOVE_HEADER)), 0)
     try:
         parted = {sign: next(csv.reader(lines[above : above + 1], delimiter=sign), []) for sign in DELIMITERS}
         delimiter = max(DELIMITERS, key=lambda sign: len(parted[sign]))
         reader = csv.reader(lines[above:], delimiter=delimiter, skipinitialspace=True)
         header = [column.strip() for column in next(reader, [])]
         stripped = ([text.strip() for text in fields] for fields in reader)
-        found = [(reader.line_num + above, fields) for fields in stripped if any(fields)]
+        found = [(reader.line_num + above, fields) for fields in stripped if any(fields) and fields != header]
     except csv.Error as error:
         raise place.error(f"not CSV text ({error})", "save the file as UTF-8 CSV") from None
     if second := next((column for column in header if column and header.count(column) > 1), None):

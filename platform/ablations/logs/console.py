@@ -11,22 +11,28 @@ from pathlib import Path
 
 from ablations.errors import Place
 from ablations.fit.table_file import text_of
-from ablations.logs.log import Log
+from ablations.logs.log import HALF_WRITTEN, Log
 from ablations.logs.rows import log_of_rows
 
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")
 STEP_OF_LINE = re.compile(r"\b(?:step|eval|perf|rollout|global_step)[ :](\d+)(?: [-|] |: \{|, \w+: \{)", re.IGNORECASE)
 LOGGED_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|\.\d+|nan|inf)"
 PAIR_OF_LINE = re.compile(
-    rf"(?:'([^']+)'|(?<![^\s{{,])([^\s:{{}}',]+)): ?'?(?:[\w.]+\()?({LOGGED_NUMBER})(?:, dtype=\S+)?\)?'?(?=[\s,}}]|$)",
+    rf"(?:'([^']+)'|(?<![^\s{{,])([^\s:{{}}',]+)): ?'?(?:[\w.]+\()?({LOGGED_NUMBER})(?:, dtype=\S+)?\)?'?"
+    r"(?=[\s}]|,(?!\d)|$)",  # the 1 of 1,234 is none
     re.IGNORECASE,
 )
 
 
 def read_console(path: Path, name: str) -> Log:
-    """The log in the printed lines of a trainer; FileError if no line has a step and values."""
+    """The log in the printed lines of a trainer; FileError if no line has a step and values.
+
+    A last line without an end is skipped with a note, since its last number may be cut.
+    """
     rows = []
-    for number, line in enumerate(ESCAPES.sub("", text_of(path)).splitlines(), start=1):
+    lines = ESCAPES.sub("", text_of(path)).splitlines(keepends=True)
+    is_cut = len(lines) > 1 and lines[-1] == lines[-1].rstrip("\r\n")
+    for number, line in enumerate(lines[: len(lines) - is_cut], start=1):
         if (head := STEP_OF_LINE.search(line)) is None:
             continue
         values = {quoted or plain: float(text) for quoted, plain, text in PAIR_OF_LINE.findall(line, head.end(1))}
@@ -37,4 +43,5 @@ def read_console(path: Path, name: str) -> Log:
             "no line has a step and values, such as 'step:5 - val/acc:0.31'",
             "name a log that the trainer writes to a file; TRL prints no steps, but its trainer_state.json has them",
         )
-    return log_of_rows(rows, name=name, place=str(path), steps=("step",), config={})
+    notes = (HALF_WRITTEN,) if is_cut and STEP_OF_LINE.search(lines[-1]) else ()
+    return log_of_rows(rows, name=name, place=str(path), steps=("step",), config={}, notes=notes)

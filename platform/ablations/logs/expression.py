@@ -61,6 +61,14 @@ def increases(values: np.ndarray) -> np.ndarray:
     return found
 
 
+def following(values: np.ndarray) -> np.ndarray:
+    """The value or, if missing, the next one; after the last, the last."""
+    present = np.flatnonzero(~np.isnan(values))
+    if present.size == 0:
+        return values
+    return values[present[np.searchsorted(present, np.arange(values.size)).clip(max=present.size - 1)]]
+
+
 def where_true(condition: np.ndarray, then: np.ndarray, otherwise: np.ndarray | float = np.nan) -> np.ndarray:
     """`then` where the condition is neither 0 nor missing, else `otherwise`, which is missing unless given."""
     return np.where((condition != 0) & ~np.isnan(condition), then, otherwise)
@@ -93,6 +101,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., np.ndarray], int, int]] = {
     "min": (np.minimum, 2, 2),
     "max": (np.maximum, 2, 2),
     "where": (where_true, 2, 3),
+    "next": (following, 1, 1),
 }
 """Each function with its minimum and maximum number of arguments."""
 

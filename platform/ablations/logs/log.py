@@ -112,13 +112,22 @@ def check_one_run(log: Log, steps: np.ndarray, values: np.ndarray, name: str) ->
     different = np.unique(at)
     if different.size < max(at.size, 1):
         for label, texts in log.labels().items():
-            pairs = {*zip(at.tolist(), np.array(texts)[present].tolist(), strict=True)}
-            if len(pairs) - different.size >= MOST_REPEATED * different.size:
+            runs: dict[str, set[float]] = {}
+            for step, text in zip(at.tolist(), np.array(texts)[present].tolist(), strict=True):
+                runs.setdefault(text, set()).add(step)
+            repeated = sum(map(len, runs.values())) - different.size
+            first, *others = map(min, runs.values())
+            if repeated >= MOST_REPEATED * different.size or (repeated and min(others) <= first):
                 listed = ", ".join(sorted({*texts} - {""})[:MAX_NAMES])
                 raise AblationsError(
                     f"{log.place}: rows of one step differ in column {label!r}: {listed}; name the columns that tell "
                     "runs apart with --variant and --seed, or keep the rows of one run"
                 )
+        if different.size == 1 and np.unique(score).size > 1:
+            raise AblationsError(
+                f"{log.place}: all {at.size} values of {name} are at step {at[0]:g}, as if no step was logged; name a "
+                "column of steps with --step"
+            )
     twice = (at[1:] == at[:-1]) & (score[1:] != score[:-1])
     if twice.sum() >= max(MOST_REPEATED * different.size, LEAST_REPEATED):
         place = int(np.argmax(twice))
@@ -127,6 +136,29 @@ def check_one_run(log: Log, steps: np.ndarray, values: np.ndarray, name: str) ->
             f"{score[place + 1]:g} at step {at[place]:g}, as if two data sets were logged under one name; log each "
             "under its own name, or choose another --score"
         )
+
+
+def check_begins_once(log: Log, steps: np.ndarray, name: str) -> np.ndarray:
+    """The steps of a column in the order of logging; AblationsError if they go back to the first and then no further.
+
+    A run that was resumed goes back less far, and one that was started anew has replaced all steps once it has come
+    further. Rows that were written twice are equal.
+    """
+    values = log.columns[name]
+    present = ~np.isnan(values) & ~np.isnan(steps)
+    at, value = steps[present], values[present]
+    anew = np.flatnonzero((at[1:] <= np.minimum.accumulate(at)[:-1]) & (at[1:] < at[:-1])) + 1
+    if anew.size == 0:
+        return at
+    before, after = at[: anew[-1]], at[anew[-1] :]
+    is_copy = after.size == before.size and np.array_equal(value[: anew[-1]], value[anew[-1] :])
+    if after.max() <= before.max() and np.isin(after, before).any() and not is_copy:
+        raise AblationsError(
+            f"{log.place}: the steps of {name} begin again at {after[0]:g} after {before[-1]:g}, and end at "
+            f"{after.max():g}: two runs are in one log, or a resumed one has counted from its start; keep the rows of "
+            "one run, or name a column that counts on with --step"
+        )
+    return at
 
 
 def content_of(path: Path) -> bytes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,12 +16,16 @@ from ablations.logs.expression import (
     evaluate,
     parse,
 )
-from ablations.logs.log import Log, by_step, check_one_run, first_present, thinning_note
+from ablations.logs.log import Log, by_step, check_begins_once, check_one_run, first_present, thinning_note
 from ablations.logs.presets import Preset, find_preset
 from ablations.text import counted
 
 SECONDS_PER_HOUR = 3600
 GPU_HOURS = "GPU-hours"
+BEGINS_AGAIN = 0.5
+"""Share of the compute so far below which a fall is a counter that begins again, not a value logged late."""
+STEPS_SHOWN = 3
+"""Steps in a message."""
 LEAST_SCORES, MOST_WAIT = 3, 3.0
 """Scores from which their end is judged, and the largest wait for one, as a multiple of the longest so far."""
 STEP_OF_ROW = "the step, once for each row"
@@ -48,6 +53,11 @@ class LogMeaning:
     def preset(self) -> Preset | None:
         """The names of the trainer, if one is named; AblationsError for an unknown trainer."""
         return None if self.trainer is None else find_preset(self.trainer)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Columns of steps that are asked for, or are the trainer's."""
+        return (self.step,) if self.step else self.preset.steps if self.preset else ()
 
     def check(self) -> None:
         """Raise AblationsError if options are missing, or have no effect together."""
@@ -99,7 +109,7 @@ class LogMeaning:
             )
         time = " + ".join(f"where({column_text(name)} > 0, {column_text(name)}, 0)" for name in seconds)
         if preset.is_mean:
-            time = f"({time}) * diff(where({column_text(seconds[0])} > 0, {column_text(STEP_OF_ROW)}))"
+            time = f"next(where({time} > 0, {time})) * diff({column_text(STEP_OF_ROW)})"
         text = f"cumsum({time}) * {self.gpus} / {SECONDS_PER_HOUR}"
         return parse(text, [*seconds, STEP_OF_ROW], option="--log")
 
@@ -145,6 +155,7 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
     steps = _steps(log, meaning, found)
     for column in columns_of(found.score):
         check_one_run(log, steps, log.columns[column], column)
+    logged = {column: check_begins_once(log, steps, column) for column in found.columns}
     values = by_step(steps, {column: log.columns[column] for column in found.columns})
     size = values.step.size
     score = evaluate(found.score, values.columns, size)
@@ -152,17 +163,29 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
     is_scored = ~np.isnan(score)
     is_reading = is_scored & ~np.isnan(compute)
     if not is_reading.any():
-        raise AblationsError(f"{log.place}: no step has both score and compute; see --score and --compute")
+        scored, computed = (_first_steps(values.step[~np.isnan(one)]) for one in (score, compute))
+        raise AblationsError(
+            f"{log.place}: no step has both score and compute; see --score and --compute, or name a step that both "
+            f"share with --step (score {scored}, compute {computed})"
+        )
+    _check_rises(log.place, values.step, compute, is_reading)
     samples = None if found.samples is None else evaluate(found.samples, values.columns, size)
     first = values.step[is_reading][0]
-    curve = Curve(
-        name=name,
-        compute=compute[is_reading],
-        score=score[is_reading],
-        samples=None if samples is None else samples[is_reading],
-        step=values.step[is_reading] if first >= 0 else None,
-        start=start,
-    )
+    try:
+        curve = Curve(
+            name=name,
+            compute=compute[is_reading],
+            score=score[is_reading],
+            samples=None if samples is None else samples[is_reading],
+            step=values.step[is_reading] if first >= 0 else None,
+            start=start,
+        )
+        thinned = [
+            thinning_note(values.step, values.columns[column], column, is_of_each_step=meaning.compute is None)
+            for column in _summed(found.compute)
+        ]
+    except AblationsError as error:
+        raise AblationsError(f"{log.place}: {error}") from None
     said = list(log.notes)
     said += [
         f"{column} was logged as NaN {counted(count, 'time')}; these values are left out"
@@ -170,21 +193,41 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
         if (count := log.nans(column))
     ]
     if values.repeated:
-        said.append(f"{counted(values.repeated, 'step')} logged again, as after a resume; the last value is used")
+        at = logged[next(columns_of(found.score))]
+        old = f"; those after step {at[-1]:g} are of the attempt before" if at[-1] < at.max() else ""
+        said.append(f"{counted(values.repeated, 'step')} logged again, as after a resume; the last value is used{old}")
+    said += [
+        f"{column} is negative {counted(count, 'time')}"
+        for column in _summed(found.compute)
+        if (count := int(np.sum(values.columns[column] < 0)))
+    ]
     if values.stepless:
         said.append(f"{counted(values.stepless, 'row')} without a step skipped")
     if ended := _early_end(values.step, is_scored, compute):
         said.append(ended)
     if dropped := int(is_scored.sum() - is_reading.sum()):
         said.append(f"{dropped} of {counted(int(is_scored.sum()), 'evaluation')} have no compute at their step")
-    try:
-        thinned = [
-            thinning_note(values.step, values.columns[column], column, is_of_each_step=meaning.compute is None)
-            for column in _summed(found.compute)
-        ]
-    except AblationsError as error:
-        raise AblationsError(f"{log.place}: {error}") from None
     return curve, [*said, *filter(None, thinned)]
+
+
+def _first_steps(steps: np.ndarray) -> str:
+    shown = ", ".join(f"{step:g}" for step in steps[:STEPS_SHOWN])
+    return f"at {shown}{' ...' * (steps.size > STEPS_SHOWN)}" if shown else "at none"
+
+
+def _check_rises(place: str, step: np.ndarray, compute: np.ndarray, is_reading: np.ndarray) -> None:
+    """Raise AblationsError if compute does not rise from one evaluation to the next, or begins again at any step."""
+    known = np.isfinite(compute)
+    at, value = step[known], compute[known]
+    read = np.flatnonzero(is_reading[known])
+    pairs = [(after - 1, after) for after in np.flatnonzero(value[1:] < value[:-1] * BEGINS_AGAIN) + 1]
+    pairs += [(before, after) for before, after in pairwise(read) if value[after] <= value[before]]
+    for before, after in sorted(pairs, key=lambda pair: pair[1])[:1]:
+        counter = "; for a counter x that begins again at a resume write cumsum(where(diff(x) > 0, diff(x), x))"
+        raise AblationsError(
+            f"{place}: compute {value[after]:g} comes after {value[before]:g}; compute must ascend, with one score at "
+            f"each value (steps {at[before]:g} and {at[after]:g}){counter if value[after] < value[before] else ''}"
+        )
 
 
 def _early_end(step: np.ndarray, is_scored: np.ndarray, compute: np.ndarray) -> str:

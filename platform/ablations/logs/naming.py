@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from ablations.errors import AblationsError, did_you_mean
 from ablations.fit.curve_file import seed_in
 
-USUAL_NAMES = r"(?P<variant>.+?)(?:[-_.,](?:s|seed)[-_=]?(?P<seed>\d+)(?:[-_.][\dT_.-]+)?)?"
+USUAL_NAMES = r"(?P<variant>.+?)(?:[-_.,/ (]+(?i:s|seed)[-_= ]*(?P<seed>\d+)\)?(?:[-_.][\dT_.-]+)?)?"
 """Default pattern: `dapo-s1`, `dapo_seed1`, `loss=dapo,seed=1`, each perhaps with a date; `dapo` for a single run."""
-
-
-SEED_INSIDE = re.compile(r"(.+?)[-_.,]seed[-_=]?(\d+)([-_.,].+)")
-"""A usual name with the seed inside: `dapo_seed1_lr1e-6` is variant `dapo_lr1e-6`, seed 1."""
+SEED_INSIDE = re.compile(r"(?:(.+?)[-_.,/ (]+)?seed[-_= ]*(\d+)\)?([-_.,/ ].+)", re.IGNORECASE)
+"""A usual name with the seed inside or first: `dapo_seed1_lr1e-6` and `seed1_dapo_lr1e-6` are variant `dapo_lr1e-6`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +39,7 @@ class Naming:
         found = re.fullmatch(self.pattern, name)
         groups = found.groupdict() if found else {}
         if self.pattern == USUAL_NAMES and not groups.get("seed") and (inside := SEED_INSIDE.fullmatch(name)):
-            groups = {"variant": inside[1] + inside[3], "seed": inside[2]}
+            groups = {"variant": inside[1] + inside[3] if inside[1] else inside[3][1:], "seed": inside[2]}
         if found is None and self.variant is None:
             raise AblationsError(
                 f"{place}: the name {name!r} does not match --pattern {self.pattern!r}; "

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from ablations.errors import AblationsError
+from ablations.fit.curve_file import number_advice
 from ablations.logs.log import Log
 
 OF_RUNS = {"seed", "run", "run_id", "trial"}
 """Names of columns whose numbers may tell runs apart."""
+MISSING = {"", "-", "--", "n/a", "na", "none", "null", "<na>"}
+"""Texts of a value that is missing, in small letters."""
 PLAIN_TYPES = {bool, float, int, NoneType}
 
 
@@ -78,7 +81,7 @@ class RowColumns(Mapping[str, np.ndarray]):
                     break
                 only = value
             else:
-                found[name] = str(only)
+                found |= {} if only is None else {name: str(only)}
         return found
 
     def labels(self) -> dict[str, list[str]]:
@@ -100,13 +103,13 @@ class RowColumns(Mapping[str, np.ndarray]):
         return numbers, int(np.isnan(numbers).sum()) - values.count(None)
 
     def _number(self, name: str, row: int, value: Any) -> float | None:
-        if value is None or value == "":
+        if value is None or (isinstance(value, str) and value.casefold() in MISSING):
             return None
         number = as_number(value)
         if number is None:
             raise AblationsError(
                 f"{self._place}: column {name!r} holds text, {str(value)[:40]!r} in {self.rows[row][0]}; use a "
-                "column of numbers"
+                f"column of numbers{number_advice(str(value))}"
             )
         return number
 

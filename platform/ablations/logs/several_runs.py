@@ -29,10 +29,14 @@ def runs_in(log: Log, keys: Sequence[str]) -> list[Log]:
     return [log]
 
 
-def joined(parts: Sequence[Log]) -> Log:
-    """The log of a run that was resumed, from its parts; AblationsError if a part does not go on from the first."""
+def joined(parts: Sequence[Log], steps: Sequence[str] = ()) -> Log:
+    """The log of a run that was resumed, from its parts; AblationsError if a part does not go on from the first.
+
+    `steps` are columns of steps that count before the files' own.
+    """
     begins = [
-        float(np.nanmin(next(part.columns[name] for name in part.steps if name in part.columns))) for part in parts
+        float(np.nanmin(next(part.columns[name] for name in (*steps, *part.steps) if name in part.columns)))
+        for part in parts
     ]
     for part, begin in zip(parts[1:], begins[1:], strict=True):
         if begin <= begins[0]:

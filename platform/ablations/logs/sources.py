@@ -33,10 +33,17 @@ DATABASE = ".db"
 EVENTS = "*tfevents*"
 STATE = "trainer_state.json"
 GENERAL_NAMES = re.compile(
-    r"(history|logs?|metrics|output|progress|results|scalars|stdout|train|trainer_state|training_log)([-_]\d+)?",
+    r"(checkpoint|history|logs?|metrics|output|progress|results|scalars|stdout|tb|tensorboard|train|trainer_state"
+    r"|training_log|version)([-_]\d+)?",
     re.IGNORECASE,
 )
-"""General file names; the folder then names the run."""
+"""General names of files and folders; the folder above then names the run."""
+PART_OF_A_NAME = re.compile(r"(s|seed|seed[-_=])?\d+", re.IGNORECASE)
+"""Names that tell the runs of one folder apart: `dapo/seed1` is `dapo-seed1`."""
+ROLLOUTS = re.compile(r"(train|val)_data_step\d+\.jsonl")
+"""Files of NeMo-RL with the answers of a step, beside its logs."""
+DOWNLOAD = re.compile(r"run-(.+)-tag-.+")
+"""The name of a file that TensorBoard's page exports, without its ending."""
 SECOND_CHOICES = (".json", ".log", ".out", ".txt")
 """Files of a folder that are its log only if no other file can be."""
 LOG_KINDS = (
@@ -55,10 +62,10 @@ class LogSource:
     name: str
     files: tuple[Path, ...]
 
-    def read(self) -> list[Log]:
-        """The logs; AblationsError if they cannot be read."""
+    def read(self, steps: Sequence[str] = ()) -> list[Log]:
+        """The logs; AblationsError if they cannot be read. `steps` are columns that count before a file's own step."""
         parts = [self._part(list(files)) for _, files in groupby(self.files, key=lambda path: path.parent)]
-        return parts[0] if len(parts) == 1 else [joined([log for part in parts for log in part])]
+        return parts[0] if len(parts) == 1 else [joined([log for part in parts for log in part], steps)]
 
     def _part(self, files: Sequence[Path]) -> list[Log]:
         first = files[0]
@@ -88,22 +95,26 @@ def find_log(path: Path) -> LogSource:
     if not is_log(path):
         raise AblationsError(f"{path}: no readable log; {LOG_KINDS}")
     if "tfevents" in path.name:
-        return LogSource(name=path.absolute().parent.name, files=(path,))
+        return LogSource(name=_name(path.absolute().parent), files=(path,))
     # New rows of SQLite may be in a file beside the database.
     beside = [path.with_name(f"{path.name}-wal")] if _kind(path) == DATABASE else []
     return LogSource(name=_name(path), files=(path, *(one for one in beside if one.exists())))
 
 
 def _in_folder(folder: Path) -> LogSource:
-    name = folder.absolute().name
+    name = _name(folder)
     if events := sorted(folder.glob(EVENTS)):
         return LogSource(name=name, files=tuple(events))
     if states := sorted(folder.glob(f"checkpoint-*/{STATE}"), key=_number_of_checkpoint):
-        return LogSource(name=name, files=(states[-1],))
+        # The state that is saved after training stands beside the checkpoints. Of both, the larger has all rows.
+        last = [states[-1], *folder.glob(STATE)]
+        return LogSource(name=name, files=(max(last, key=lambda path: path.stat().st_size),))
     found = sorted(path for path in folder.iterdir() if _kind(path) in LOG_READERS and path.is_file())
+    found = [path for path in found if not ROLLOUTS.fullmatch(path.name)]
     main = [path for path in found if path.suffix == ".wandb" or path.name == STATE]
     first = [path for path in found if _kind(path) not in SECOND_CHOICES]
-    logs = main or first or [path for path in found if _kind(path) == ".json"] or found
+    general = [path for path in first if GENERAL_NAMES.fullmatch(_stem(path))]
+    logs = main or general or first or [path for path in found if _kind(path) == ".json"] or found
     if len(logs) == 1:
         return LogSource(name=name, files=(logs[0],))
     if not logs and (below := _events_below(folder)):
@@ -128,12 +139,19 @@ def _events_below(folder: Path) -> tuple[Path, ...]:
 
 
 def _name(path: Path) -> str:
-    """The name of a run with one file: the file's, or the folder's if the file has a general name."""
-    stem = Path(path.name.removesuffix(".gz")).stem
-    if not GENERAL_NAMES.fullmatch(stem):
-        return stem
-    folder = path.absolute().parent
-    return folder.parent.name if folder.name.startswith("checkpoint-") else folder.name
+    """The name of a run: that of its file or folder, with or instead of the folder above if it does not say enough."""
+    path = path.absolute()
+    name = path.name if path.is_dir() else _stem(path)
+    if path.parent.name and GENERAL_NAMES.fullmatch(name):
+        return _name(path.parent)
+    if path.parent.name and PART_OF_A_NAME.fullmatch(name):
+        return f"{_name(path.parent)}-{name}"
+    exported = DOWNLOAD.fullmatch(name)
+    return exported[1] if exported else name
+
+
+def _stem(path: Path) -> str:
+    return Path(path.name.removesuffix(".gz")).stem
 
 
 def _number_of_checkpoint(state: Path) -> int:

@@ -45,7 +45,8 @@ def read_wandb_file(path: Path, name: str) -> Log:
             rows.append((f"record {number}", {"_step": message.history.step.num, **row}))
         elif kind == "run":
             name = message.run.display_name or name
-            config |= _config(message.run.config.update)
+            group = {"group": message.run.run_group} if message.run.run_group else {}
+            config |= group | _config(message.run.config.update)
         elif kind == "config":
             config |= _config(message.config.update)
     if not rows:

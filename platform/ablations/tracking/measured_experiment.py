@@ -179,8 +179,12 @@ def _measured(
 ) -> MeasuredRun:
     needed = meaning.resolve({STEP, *run.data.metrics}, "").columns
     history = {name: _history(client, run, name) for name in needed if name != STEP}
-    steps = sorted(set().union(*history.values()))
-    columns = {name: np.array([values.get(step, np.nan) for step in steps]) for name, values in history.items()}
+    steps = [step for points in history.values() for step, _ in points]
+    columns = {name: np.full(len(steps), np.nan) for name in history}
+    begin = 0
+    for name, points in history.items():
+        columns[name][begin : begin + len(points)] = [value for _, value in points]
+        begin += len(points)
     log = Log(
         name=str(run.info.run_name),
         place=f"MLflow's run {run.info.run_name!r}",
@@ -192,8 +196,8 @@ def _measured(
     return MeasuredRun(variant=variant, seed=seed, id=run.info.run_id, curve=curve, warnings=tuple(warnings))
 
 
-def _history(client: "MlflowClient", run: "Run", metric: str) -> dict[int, float]:
-    """The values of a metric by step; if a step has several, the last one logged.
+def _history(client: "MlflowClient", run: "Run", metric: str) -> list[tuple[int, float]]:
+    """The steps and values of a metric in the order of logging.
 
     Raises AblationsError if the latest value is missing, because the server sent only a part of the history.
     """
@@ -204,4 +208,4 @@ def _history(client: "MlflowClient", run: "Run", metric: str) -> dict[int, float
             f"the history of {metric!r} is incomplete: MLflow sent {len(points):,} values without the latest, "
             f"{latest:g}; compare an export of the whole history instead"
         )
-    return {point.step: point.value for point in sorted(points, key=lambda point: point.timestamp)}
+    return [(point.step, point.value) for point in sorted(points, key=lambda point: point.timestamp)]

@@ -15,6 +15,7 @@ from ablations.diagnosis.diagnose import diagnose
 from ablations.diagnosis.held_out_rules import HELD_OUT_RULES, standard_error
 from ablations.diagnosis.history import History
 from ablations.diagnosis.logged_history import history_of_log
+from ablations.errors import AblationsError
 
 HEALTHY = {
     "pass_rate": 0.4, "reward_mean": -0.2, "zero_variance": 0.2, "entropy": 0.6, "mismatch": 0.03,
@@ -203,6 +204,15 @@ def test_several_held_out_data_sets_of_a_log_are_judged_by_their_mean(tmp_path):
     history = history_of_log(tmp_path / "verl.jsonl", "verl")
     assert [row["step"] for row in history.evaluations] == [10, 30]
     assert [row["pass_rate"] for row in history.evaluations] == pytest.approx([0.3, 0.3])
+
+
+def test_a_log_of_two_runs_is_not_diagnosed_as_one(tmp_path):
+    rows = [json.dumps({"step": step, "data": {"actor/lr": 1e-6}}) for step in (1, 2, 3, 1, 2)]
+    (path := tmp_path / "verl.jsonl").write_text("\n".join(rows))
+    with pytest.raises(AblationsError, match="the steps of actor/lr begin again at 1 after 3, and end at 2: two runs"):
+        history_of_log(path, "verl")
+    path.write_text("\n".join([*rows, rows[2]]))
+    assert [row["step"] for row in history_of_log(path, "verl").steps] == [1, 2, 3]
 
 
 def test_a_learning_rate_that_moves_no_weight_is_too_low_although_no_old_weights_are_logged(tmp_path):

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.errors import AblationsError
+from ablations.findings.elsewhere import study_of_file
 from ablations.findings.logged_study import study_of_logs
 from ablations.fit.curve_file import read_curves
 from ablations.logs.meaning import LogMeaning
@@ -121,6 +122,87 @@ def test_of_steps_that_a_resumed_run_repeats_the_last_counts_and_this_is_said(tm
     assert warnings == ("3 steps logged again, as after a resume; the last value is used",)
 
 
+AGAIN = "steps logged again, as after a resume; the last value is used"
+
+
+def steps_of(*attempts):
+    """Rows of a second each, with a score at even steps; each attempt is the range of its steps."""
+    return [
+        {"step": step, "s": 1.0} | ({"acc": (10 * attempt + step) / 100} if step % 2 == 0 else {})
+        for attempt, steps in enumerate(attempts)
+        for step in steps
+    ]
+
+
+@pytest.mark.parametrize(
+    ("attempts", "scores", "said"),
+    [
+        # A run begun anew counts once it has come as far; a resumed one that ends early is continued by the first.
+        ([range(5), range(8)], [0.1, 0.12, 0.14, 0.16], "5 " + AGAIN),
+        (
+            [range(9), range(3, 6)],
+            [0, 0.02, 0.14, 0.06, 0.08],
+            f"3 {AGAIN}; those after step 4 are of the attempt before",
+        ),
+        ([range(9), range(5)], "the steps of acc begin again at 0 after 8, and end at 4: two runs are in one log", ""),
+        ([range(9), range(1, 5)], "the steps of s begin again at 1 after 8, and end at 4", ""),
+        ([range(5), range(5)], "the steps of acc begin again at 0 after 4, and end at 4: two runs", ""),
+    ],
+)
+def test_attempts_in_one_log_are_one_run_or_are_refused(tmp_path, attempts, scores, said):
+    rows = steps_of(*attempts)
+    if 1 in attempts[-1] and 0 not in attempts[-1]:
+        rows = [row for row in rows if row["step"] or "acc" in row]
+        rows[0].pop("s")  # as verl's validation before training
+    if isinstance(scores, str):
+        with pytest.raises(AblationsError, match=scores):
+            curve_of(tmp_path, rows, compute="cumsum(s)")
+        return
+    curve, warnings = curve_of(tmp_path, rows, compute="cumsum(s)")
+    assert curve.score == pytest.approx(scores)
+    assert curve.compute.tolist() == list(range(1, 2 * len(scores), 2))
+    assert warnings == (said,)
+
+
+def test_rows_that_were_written_twice_count_once(tmp_path):
+    curve, warnings = curve_of(tmp_path, 2 * steps_of(range(5)), compute="cumsum(s)")
+    assert (curve.score.tolist(), curve.compute.tolist()) == ([0, 0.02, 0.04], [1, 3, 5])
+    assert warnings == (f"5 {AGAIN}",)
+
+
+@pytest.mark.parametrize(
+    ("hours", "said"),
+    [
+        # The counter begins again at step 4; between the evaluations at 3 and 6 it has passed its last value.
+        ({1: 1, 3: 3, 4: 0.5, 6: 3.5}, "compute 0.5 comes after 3; compute must ascend, with one score at each value "
+         r"\(steps 3 and 4\); for a counter x that begins .* write cumsum\(where\(diff\(x\) > 0, diff\(x\), x\)\)$"),
+        ({1: 1, 3: 3, 6: 3}, r"compute 3 comes after 3; .* \(steps 3 and 6\)$"),
+        ({1: 1, 2: 2.5, 3: 2.4, 6: 7}, None),
+        ({2: 1, 4: 2}, r"no step has both score and compute; .* \(score at 1, 3, 6, compute at 2, 4\)$"),
+    ],
+)  # fmt: skip
+def test_compute_that_begins_again_is_found_between_evaluations_too(tmp_path, hours, said):
+    rows = [{"step": step, "hours": hour} for step, hour in hours.items()]
+    rows += [{"step": step, "acc": step / 100} for step in (1, 3, 6)]
+    if said is None:
+        assert curve_of(tmp_path, rows, compute="hours")[0].compute.tolist() == [1, 2.4, 7]
+        return
+    with pytest.raises(AblationsError, match=said):
+        curve_of(tmp_path, rows, compute="hours")
+    if "counter" in said:
+        total = curve_of(tmp_path, rows, compute="cumsum(where(diff(hours) > 0, diff(hours), hours))")[0].compute
+        assert total.tolist() == [1, 3, 6.5]
+
+
+def test_texts_for_a_missing_value_are_none_and_a_negative_time_is_noticed(tmp_path):
+    rows = [{"step": step, "acc": acc, "s": s} for step, (acc, s) in enumerate(
+        [(".1", 1), ("None", 1), ("NA", -0.5), ("-", 1), ("null", 1), (".2", 1), ("n/a", 1)], start=1
+    )]  # fmt: skip
+    curve, warnings = curve_of(tmp_path, rows, compute="cumsum(s)")
+    assert (curve.score.tolist(), curve.compute.tolist()) == ([0.1, 0.2], [1, 4.5])
+    assert warnings == ("s is negative 1 time",)
+
+
 def test_a_history_that_was_cut_or_thinned_is_noticed_and_one_that_lacks_much_is_refused(tmp_path):
     rows = [{"step": step, "acc": step / 100, "s": 60.0} for step in range(1, 41) if step not in (4, 5)]
     curve, (warning,) = curve_of(tmp_path, rows, compute="cumsum(s)")
@@ -200,6 +282,12 @@ def test_the_runs_of_one_table_are_told_apart_by_columns_or_have_a_column_each(t
         (of_methods("method,seed,step,acc", "{},{},{},{}"), "differ in column 'method': dapo, grpo; name the columns"),
         (of_methods("who,seed,step,acc", "7,{1},{2},{3}"), "rows of one step differ in column 'seed': 0, 1; name the"),
         (of_methods("method,seed,hours,acc", "{},{},{},{}"), "no column of steps, and rows differ in 'method'"),
+        # The second run is shorter than half of the first.
+        ("method,step,acc\n" + "".join(f"{name},{step},.1\n" for name, n in (("dapo", 20), ("grpo", 3))
+                                       for step in range(1, n + 1)), "of one step differ in column 'method': dapo"),
+        ("step,acc\n" + "".join(f"0,.{acc}\n" for acc in range(1, 5)), "all 4 values of acc are at step 0, as if no "),
+        ("step,acc\n1,50%\n", "'50%' in line 2; use a column of numbers; divide percent by 100"),
+        ("step,acc\n1,1\n2,31.5\n", "a.csv: curve 'a', evaluation 2: score is 31.5; a pass rate must lie in [0, 1]"),
         ("step,acc\n" + "".join(f"{step},{acc}\n" for step in range(1, 5) for acc in (0.1, 0.6)),
          "acc has two values at 4 of 4 steps, 0.1 and 0.6 at step 1, as if two data sets were logged"),
     ],
@@ -238,13 +326,34 @@ def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path):
     assert "b.jsonl: --score: no column 'acc'" in shown  # without --explain
 
 
-def test_variant_and_seed_are_told_by_the_name_by_a_pattern_or_by_the_configuration(tmp_path):
+def test_variant_and_seed_are_told_by_the_name(tmp_path):
+    usual = {
+        "dapo-s3": ("dapo", 3),
+        "dapo_seed4": ("dapo", 4),
+        "loss=a,seed=2": ("loss=a", 2),
+        "grpo.v2-s1_20261120-101500": ("grpo.v2", 1),
+        "a_seed3_lr1e-6": ("a_lr1e-6", 3),
+        "dapo_Seed5": ("dapo", 5),
+        "dapo-SEED=6": ("dapo", 6),
+        "dapo seed 7": ("dapo", 7),
+        "dapo (seed 8)": ("dapo", 8),
+        "dapo__seed__9": ("dapo", 9),
+        "seed1_dapo-lr1e-6": ("dapo-lr1e-6", 1),
+        "grpo_bs128": ("grpo_bs128", 0),
+        "s1-32b": ("s1-32b", 0),
+        "plain": ("plain", 0),
+    }
+    paths = [tmp_path / f"{name}.jsonl" for name in usual]
+    for path in paths:
+        written(path, ROWS)
+    assert {path.stem: (run.variant, run.seed) for path, run in zip(paths, study(*paths).runs, strict=True)} == usual
+
+
+def test_a_pattern_or_the_configuration_tells_variant_and_seed(tmp_path):
     names = ("dapo-s3", "dapo_seed4", "loss=a,seed=2", "grpo.v2-s1_20261120-101500", "a_seed3_lr1e-6", "plain")
     paths = [tmp_path / f"{name}.jsonl" for name in names]
     for path in paths:
         written(path, [row | {"loss": "cispo", "run": 7} for row in ROWS])
-    told = [(run.variant, run.seed) for run in study(*paths).runs]
-    assert told == [("dapo", 3), ("dapo", 4), ("loss=a", 2), ("grpo.v2", 1), ("a_lr1e-6", 3), ("plain", 0)]
     naming = Naming(pattern=r"(?P<variant>[a-z]+).*?(?P<seed>\d+)?")
     assert [run.variant for run in study(*paths, naming=naming).runs] == ["dapo", "dapo", "loss", "grpo", "a", "plain"]
     (run,) = study(paths[0], naming=Naming(variant="loss", seed="run")).runs
@@ -257,13 +366,35 @@ def test_variant_and_seed_are_told_by_the_name_by_a_pattern_or_by_the_configurat
         (Naming(pattern="(?P<variant"), "--pattern '(?P<variant': missing >, unterminated name at position 4"),
         (Naming(pattern="x-(?P<variant>.*)"), "the name 'a' does not match --pattern 'x-(?P<variant>.*)'"),
         (Naming(seed="loss"), "found seed 'dapo'; a seed is a whole number"),
+        (Naming(variant="nothing"), "a.jsonl: column 'nothing' is empty in line 1; name every run"),
     ],
 )
 def test_a_run_that_does_not_tell_its_variant_is_refused(tmp_path, naming, said):
-    written(path := tmp_path / "a.jsonl", [row | {"loss": "dapo"} for row in ROWS])
+    written(path := tmp_path / "a.jsonl", [row | {"loss": "dapo", "nothing": None} for row in ROWS])
     with pytest.raises(AblationsError) as raised:
         study(path, naming=naming)
     assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "told", "said"),
+    [
+        (("dapo s1", "dapo (seed 2)"), [("dapo", 1), ("dapo", 2)], "Seeds are those in the names of the curves"),
+        (
+            ("dapo-s1", "base"),
+            [("dapo-s1", 0), ("base", 0)],
+            "Every curve counts as a variant, since 'base' names no s",
+        ),
+        (("dapo", "base"), [("dapo", 0), ("base", 0)], ""),
+    ],
+)
+def test_seeds_in_the_names_of_curves_count_if_all_have_one(tmp_path, names, told, said):
+    rows = [f"{name},{hour},.5\n" for name in names for hour in (1, 2)]
+    (path := tmp_path / "curves.csv").write_text("".join(["curve,compute,score\n", *rows]))
+    found = study_of_file(path)
+    assert [(run.variant, run.seed) for run in found.runs] == told
+    assert "".join(found.notes).startswith(said)
+    assert bool(found.notes) == bool(said)
 
 
 def test_two_runs_with_one_variant_and_seed_are_refused_and_runs_without_a_seed_are_numbered(tmp_path):
@@ -271,7 +402,14 @@ def test_two_runs_with_one_variant_and_seed_are_refused_and_runs_without_a_seed_
     for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         written(tmp_path / name, ROWS)
-    assert [run.seed for run in study(*(tmp_path / name for name in names)).runs] == [1, 2, 0]
+    runs = study(*(tmp_path / name for name in names)).runs
+    assert [run.seed for run in runs] == [1, 2, 0]
+    # A run without a seed beside those that have one may be their mean.
+    assert runs[0].warnings == (
+        f"{tmp_path}/a/dapo.jsonl has no seed, as other runs of dapo have, and counts as seed 1",
+    )
+    # Runs whose names are all the same are told by the folders that differ.
+    assert [run.id for run in study(*(tmp_path / name for name in names[:2])).runs] == ["a-s0", "b-s0"]
     (tmp_path / "b" / "dapo-s0.jsonl").write_text('{"step": 7, "s": 1.0}')  # a part without a score counts too
     with pytest.raises(AblationsError, match=r"a/dapo-s0\.jsonl and .*b/dapo-s0\.jsonl are both dapo, seed 0; tell"):
         study(*(tmp_path / folder / "dapo-s0.jsonl" for folder in "ab"))

@@ -133,6 +133,9 @@ def test_a_missing_or_binary_file_is_refused(tmp_path):
         ([1, 2], [0.1, np.nan], "evaluation 2: score is nan; must be a finite number"),
         ([2, 1], [0.1, 0.2], "compute 1 comes after 2"),
         ([1, 1], [0.1, 0.2], "compute 1 comes after 1"),
+        ([1764000000, 1764003600], [0.1, 0.2], "compute 1764000000 to 1764003600 is the time since 1970; subtract"),
+        ([490000.0, 490001.5], [0.1, 0.2], "compute 490000 to 490001.5 is the time since 1970"),
+        ([1.764e12, 1.765e12], [0.1, 0.2], "compute 1.764e+12 to 1.765e+12 is the time since 1970"),
         ([1, 2], [0.1, 1.2], "evaluation 2: score is 1.2; a pass rate must lie in [0, 1]"),
     ],
 )

@@ -23,6 +23,8 @@ GERMAN = PLAIN.replace(",", ";").replace(".", ",")
         GERMAN.replace("\n", ";;\n").encode() + b";;;;;\n",
         PLAIN.replace("2.5", '"2,5"').replace("0.5", '"0,500"').replace("0.25", '"0,25"').encode(),
         f"# exported\n\n{PLAIN.replace('curve', 'Curve').replace('score', 'SCORE')}".encode(),
+        f"sep=;\n{PLAIN.replace(',', ';')}".encode(),
+        PLAIN.replace("a,1,2.5", "curve,seed,compute,score\na,1,2.5").encode(),
         PLAIN.replace("a,1,", "a,seed_1,").encode(),
         PLAIN.replace("a,1,", "a,1.0,").encode(),
     ],

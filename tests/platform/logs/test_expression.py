@@ -41,6 +41,10 @@ COLUMNS = {"a": [1.0, NAN, 3.0, -2.0], "b": [2.0, 2.0, 0.0, 4.0], "perf/time": [
         ("where(a, b)", [2, NAN, 0, 4]),
         ("where(b - 2, a, .5)", [0.5, 0.5, 3, -2]),
         ("where(a, b, `a b`)", [2, 0, 0, 4]),
+        # The next value there is; after the last, the last.
+        ("next(perf/time)", [90, 90, 60, 60]),
+        ("next(where(a > 2, a))", [3, 3, 3, 3]),
+        ("next(where(a > 9, a))", [NAN] * 4),
     ],
 )
 def test_an_expression_has_the_value_worked_out_by_hand(text, values):

@@ -85,7 +85,7 @@ LOGGED = {
 """Rows with the names in each trainer's source, beside others that look like them."""
 HOURS = {
     "openrlhf": ([1, 3], [0.2, 0.4]),
-    "trl": ([0, 1], [0.2, 0.4]),
+    "trl": ([0.5, 2], [0.2, 0.4]),
     "areal": ([0, 1.5, 4.5], [0.1, 0.2, 0.4]),
 }
 """Hours and scores, by hand; of the others as `each_step` says."""
@@ -106,7 +106,23 @@ def test_the_time_of_trl_is_that_of_all_steps_since_the_row_before_whatever_the_
     rows = [{"global_step" if key == "step" else key: value for key, value in row.items()} for row in LOGGED["trl"]]
     meaning = LogMeaning(trainer="trl", gpus=1.0, step="global_step")
     curve, _ = curve_of_log(log_of(rows), meaning, name="a", start="")
-    assert curve.compute.tolist() == [0, 1]
+    assert curve.compute.tolist() == [0.5, 2]
+
+
+@pytest.mark.parametrize(
+    ("logged", "evaluated", "hours"),
+    [
+        # Hours a step in the row of each step, steps of the evaluations, and the hours by hand.
+        ({10: 1, 20: 1}, [5, 10, 15, 20], [5, 10, 15, 20]),
+        ({10: 1, 20: 2, 30: 1}, [0, 15, 30], [0, 20, 40]),
+        ({1: 2, 10: 1, 20: 3}, [1, 20, 24], [2, 41, 53]),
+    ],
+)
+def test_an_evaluation_of_trl_between_two_rows_has_the_compute_of_its_own_step(logged, evaluated, hours):
+    rows = [{"step": step, "step_time": each * HOUR} for step, each in logged.items()]
+    rows += [{"step": step, "eval_reward": step / 100} for step in evaluated]
+    curve, _ = curve_of_log(log_of(rows), LogMeaning(trainer="trl", gpus=1.0), name="a", start="")
+    np.testing.assert_allclose(curve.compute, hours)
 
 
 def test_a_reward_of_trl_that_is_a_sum_is_not_taken_for_the_pass_rate():

@@ -16,6 +16,8 @@ import pytest
 
 from ablations.errors import AblationsError, FileError
 from ablations.logs.log import Log
+from ablations.logs.rows import log_of_rows
+from ablations.logs.several_runs import joined
 from ablations.logs.sources import find_log
 from ablations.logs.tensorboard_events import split_records
 from ablations.logs.wandb_offline import split_blocks
@@ -122,8 +124,8 @@ def test_an_event_that_is_half_written_is_left_out_and_said_and_damage_is_refuse
 WANDB = """
 import wandb
 quiet = wandb.Settings(silent=True, console="off", x_disable_stats=True)
-run = wandb.init(mode="offline", project="p", name="dapo", config={"algorithm": {"loss": "dapo"}, "seed": 1}, dir=DIR,
-                 settings=quiet)
+run = wandb.init(mode="offline", project="p", name="dapo", group="losses", dir=DIR, settings=quiet,
+                 config={"algorithm": {"loss": "dapo"}, "seed": 1})
 for step in range(5):
     run.log({"perf/time": 2.0 * step, "nested": {"x": step}, "text": "x" * 20000}, step=step)
     if step in SCORES:
@@ -146,7 +148,7 @@ def wandb_run(tmp_path_factory):
 def test_an_offline_run_as_wandbs_client_writes_it(wandb_run):
     log = only_log(wandb_run)
     assert log.name == "dapo"
-    assert log.config == {"algorithm/loss": "dapo", "seed": "1"}
+    assert log.config == {"algorithm/loss": "dapo", "seed": "1", "group": "losses"}
     assert logged(log, "val/acc") == SCORES
     assert logged(log, "perf/time") == {step: 2.0 * step for step in range(5)}
     assert logged(log, "nested/x") == {step: step for step in range(5)}
@@ -212,6 +214,11 @@ def test_a_state_as_a_trainer_of_hugging_face_writes_it(tmp_path):
         source = find_log(path)
         assert source.name == "dapo-s1"
         assert logged(source.read()[0], "eval_reward") == SCORES
+    # The state after training has more than the last checkpoint, unless training went on since.
+    for last in (6, 2):
+        rows = [{"step": step, "eval_reward": 0.5} for step in range(1, last + 1)] * 3
+        TrainerState(log_history=rows, global_step=last).save_to_json(str(tmp_path / "dapo-s1" / "trainer_state.json"))
+        assert max(logged(only_log(tmp_path / "dapo-s1"), "eval_reward")) == max(last, 4)
 
 
 @pytest.mark.parametrize(
@@ -291,6 +298,15 @@ def test_lines_that_trainers_print_are_read_among_others(tmp_path, printed, colu
     assert log.name == "dapo-s1"
 
 
+def test_a_number_with_signs_between_thousands_is_not_read_and_one_that_may_be_cut_is_left_out(tmp_path):
+    (path := tmp_path / "dapo-s1.log").write_text(
+        "step:1 - acc:0.25 - n:1,234 - k:9,\nstep:2 - acc:0.5 - k:61\nstep:3 - k:6"
+    )
+    log = only_log(path)
+    assert (logged(log, "acc"), logged(log, "k"), "n" in log.columns) == ({1: 0.25, 2: 0.5}, {1: 9, 2: 61}, False)
+    assert log.notes == ("The last row is incomplete and was skipped.",)
+
+
 def test_event_files_below_a_runs_folder_are_its_log_also_in_parts_and_those_of_several_runs_are_refused(tmp_path):
     def write(folder: str, scores: dict[int, float]) -> None:
         with closing(event_writer(tmp_path / folder)) as writer:
@@ -310,6 +326,19 @@ def test_event_files_below_a_runs_folder_are_its_log_also_in_parts_and_those_of_
         AblationsError, match=r"dapo-s1.* and .*dapo-s2/tb begin at steps 0 and 0, so they are not parts"
     ):
         find_log(tmp_path).read()
+
+
+def test_parts_whose_own_steps_begin_again_are_joined_by_the_steps_that_count_on():
+    parts = [
+        log_of_rows(
+            [("", {"_step": 0, "gs": gs}), ("", {"_step": 1, "gs": gs + 1})], name="a", place="a", steps=("_step",)
+        )
+        for gs in (4, 6)
+    ]
+    assert joined(parts, ("gs",)).columns["gs"].tolist() == [4, 5, 6, 7]
+    for steps in ((), ("other",)):
+        with pytest.raises(AblationsError, match="begin at steps 0 and 0"):
+            joined(parts, steps)
 
 
 def test_a_folder_must_hold_one_log(tmp_path):
@@ -332,6 +361,29 @@ def test_a_file_with_a_general_name_is_named_by_its_folder(tmp_path):
     assert find_log(folder / "stdout.log").name == "dapo-s1"
     with pytest.raises(AblationsError, match=r"no log; name one file or folder per run, such as .*/\*;"):
         find_log(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("files", "asked", "name"),
+    [
+        # A name that many runs have, or that is only a seed or a number, is told by the folders above.
+        (["dapo/seed1/logs/metrics.jsonl"], "dapo/seed1/logs/metrics.jsonl", "dapo-seed1"),
+        (["dapo/seed_1/metrics.jsonl"], "dapo/seed_1", "dapo-seed_1"),
+        (["dapo/s1.jsonl"], "dapo/s1.jsonl", "dapo-s1"),
+        (["dapo-s1/version_0/metrics.csv"], "dapo-s1/version_0", "dapo-s1"),
+        (["10-00-00/0/metrics.jsonl"], "10-00-00/0/metrics.jsonl", "10-00-00-0"),
+        (["run-dapo_s1-tag-eval_acc.csv"], "run-dapo_s1-tag-eval_acc.csv", "dapo_s1"),
+        # Of several files the one with a general name is the log; NeMo-RL's rollouts are none.
+        (["dapo-s1/metrics.jsonl", "dapo-s1/checkpoints.jsonl"], "dapo-s1", "dapo-s1"),
+        (["dapo-s1/run.csv", "dapo-s1/train_data_step1.jsonl", "dapo-s1/val_data_step1.jsonl"], "dapo-s1", "dapo-s1"),
+    ],
+)
+def test_a_run_is_named_by_the_folders_above_if_its_own_name_says_too_little(tmp_path, files, asked, name):
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("step,acc\n1,.1\n")
+    source = find_log(tmp_path / asked)
+    assert (source.name, source.files) == (name, (tmp_path / files[0],))
 
 
 def test_a_library_that_is_missing_is_refused_with_the_command_that_brings_it(tmp_path, monkeypatch):

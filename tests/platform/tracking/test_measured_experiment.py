@@ -279,6 +279,26 @@ def test_a_history_of_which_the_server_sends_only_the_first_page_is_refused(laun
     )
 
 
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ([0, 1, 2, 3, 2, 3, 4], "2 steps logged again, as after a resume; the last value is used"),
+        ([0, 1, 2, 3, 0, 1], "the steps of pass_rate begin again at 0 after 3, and end at 1: two runs are in one log"),
+        ([0, 0, 0], "all 3 values of pass_rate are at step 0, as if no step was logged"),
+    ],
+)
+def test_values_are_in_the_order_in_which_they_were_logged(launched, steps, said):
+    run = launched.log("dapo", variant="dapo", seed="1")
+    for number, step in enumerate(steps):
+        launched.client.log_metric(run, "pass_rate", number / 100, timestamp=number + 1, step=step)
+    if "resume" in said:
+        (found,) = launched.study(compute="step").runs
+        assert (found.curve.score.tolist(), found.warnings) == ([0.0, 0.01, 0.04, 0.05, 0.06], (said,))
+    else:
+        with pytest.raises(AblationsError, match=said):
+            launched.study(compute="step")
+
+
 def test_the_names_of_a_trainer_are_known_in_mlflow_too(launched):
     from mlflow.entities import Metric
 
