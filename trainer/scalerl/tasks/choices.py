@@ -17,8 +17,6 @@ from scalerl.verifiers.choice import LETTERS, judge_choice
 
 CHOICES = ("choices", "options", "endings")
 CHOICE_COLUMNS = ("answerKey", "answer", "label")
-FEWEST_OF_ONE_LETTER = 10
-"""Fewest problems for which one right letter everywhere is no accident."""
 
 
 def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
@@ -30,7 +28,7 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
 
     first = _first_number(settings)
     notes = ("positions of right choices count from 1, as no row has 0",) if first and not settings.count_from else ()
-    task = file_task(
+    return file_task(
         settings,
         tokenizer,
         read=lambda row: choice_problem(row, settings, first),
@@ -38,10 +36,6 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
         num_judges=1,
         notes=notes,
     )
-    letters = [prompt.answer[0] for prompt in (*task.train, *task.validation)]
-    if len(letters) >= FEWEST_OF_ONE_LETTER and len({*letters}) == 1:
-        task.notes += (f"warning: the right choice is {letters[0]} in every row, so no question need be read",)
-    return task
 
 
 def choice_problem(row: TaskRow, settings: MultipleChoice, first: int | None = 0) -> Problem:
@@ -117,9 +111,7 @@ def _first_number(settings: MultipleChoice) -> int | None:
     """
     if settings.count_from is not None:
         return settings.count_from
-    seen: tuple[int, str] | None = None
-    is_from_0 = is_from_1 = are_texts = False
-    both = ""
+    found: dict[str, str] = {}
     for path, split in ((settings.path, settings.split), (settings.validation_path, settings.validation_split)):
         for row in read_task_rows(Path(path), split) if path is not None else ():
             if isinstance(row, LeftOut):
@@ -129,23 +121,27 @@ def _first_number(settings: MultipleChoice) -> int | None:
                 answer = str(row.value("answer", settings.answer, CHOICE_COLUMNS)).strip()
             except ValueError:
                 continue
-            if not (answer.isdecimal() and _are_letters(labels)):
-                are_texts = are_texts or (answer in texts and answer not in labels)
-            elif answer in texts:
-                both, are_texts = both or row.where, are_texts or int(answer) > len(texts)
-            else:
-                seen = seen or (int(answer), row.where)
-                is_from_0, is_from_1 = is_from_0 or int(answer) == 0, is_from_1 or int(answer) == len(texts)
-    if both and seen is None and are_texts:
+            found.setdefault(_kind(answer, texts, labels), f"{row.where} has {answer}")
+    are_numbers = bool(found.keys() & {"zero", "last", "number"})
+    if "both" in found and "text" in found and not are_numbers:
         return None
-    if both and (seen is None or are_texts):
+    if "both" in found and ("text" in found or not are_numbers):
         raise ValueError(
-            f"task {settings.title!r}: the answer of {both} is the text of one choice and may be the position of "
-            "another; set `count_from` if answers are positions, else write letters"
+            f"task {settings.title!r}: an answer is the text of one choice and may be the position of another "
+            f"({found['both']}); set `count_from` if answers are positions, else write letters"
         )
-    if seen is not None and not (is_from_0 or is_from_1):
+    if "number" in found and not found.keys() & {"zero", "last"}:
         raise ValueError(
             f"task {settings.title!r}: the answers are numbers, none of them 0 or as large as the number of its "
-            f"choices ({seen[1]} has {seen[0]}), so they may count from 0 or from 1; set `count_from` to 0 or 1"
+            f"choices ({found['number']}), so they may count from 0 or from 1; set `count_from` to 0 or 1"
         )
-    return int(is_from_1 and not is_from_0)
+    return int("last" in found and "zero" not in found)
+
+
+def _kind(answer: str, texts: Sequence[str], labels: Sequence[str]) -> str:
+    """What an answer shows: a text, a number that may be text and position, or a position that is zero or the last."""
+    if not (answer.isdecimal() and _are_letters(labels)):
+        return "text" if answer in texts and answer not in labels else "label"
+    if answer in texts:
+        return "text" if int(answer) > len(texts) else "both"
+    return {0: "zero", len(texts): "last"}.get(int(answer), "number")

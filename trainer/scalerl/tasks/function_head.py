@@ -19,13 +19,11 @@ _METHOD = re.compile(r"^(?:async )?def (\w+)\(self\b", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """A text that ends in a function without statements."""
+    """A text that ends in a function without statements; `owner` is the function's class, empty without one."""
 
     text: str
-    """The text, to the end of its last line."""
     function: str
     owner: str
-    """Class of the function; empty without one."""
     line: int
     """Line of the function in the text, from 1."""
     indent: str
