@@ -55,6 +55,12 @@ def test_variants_in_one_file_are_one_problem(tmp_path):
     assert len(tasks.trained.train) + len(tasks.trained.validation) == 81
 
 
+def test_a_variant_with_another_answer_is_left_out_with_both(tmp_path):
+    tasks = made([write(tmp_path / "a.jsonl", [*SUMS, changed(SUMS[3]) | {"answer": "77"}])])
+    (row,) = tasks.left_out["math"]
+    assert row.detail == "a variant of a.jsonl:4, whose answer is '3', here '77'"
+
+
 def test_variants_of_a_held_out_file_are_not_trained_on(tmp_path):
     held = write(tmp_path / "held.jsonl", [changed(row) for row in SUMS[:12]])["path"]
     tasks = made([write(tmp_path / "a.jsonl", SUMS) | {"validation_path": held}])

@@ -193,7 +193,7 @@ class TextTask:
                 is_same = other.problem.identity == entry.problem.identity
                 detail = f"{'the same problem as' if is_same else 'a variant of'} {other.where}"
                 answers = entry.problem.answer, other.problem.answer
-                if is_same and all(isinstance(one, str) for one in answers) and answers[0] != answers[1]:
+                if all(isinstance(one, str) for one in answers) and answers[0] != answers[1]:
                     detail += f", whose answer is {answers[1]!r:.40}, here {answers[0]!r:.40}"
                 reason = again if entry.key in earlier else "duplicate"
                 self._leave_out(row, reason, detail, same_as=other.where)
