@@ -76,8 +76,12 @@ def _choices(written: Any, where: str) -> tuple[list[str], list[str]]:
             texts, labels = ([pair.get(part) for pair in pairs] for part in ("text", "label"))
         case texts:
             labels = [*LETTERS[: len(texts)]] if isinstance(texts, list) else None
-    are_lists = isinstance(texts, list) and isinstance(labels, list)
-    if are_lists and 2 <= len(texts) == len(labels) <= len(LETTERS) and not any(map(fault_of_text, texts)):
+    if (
+        isinstance(texts, list)
+        and isinstance(labels, list)
+        and 2 <= len(texts) == len(labels) <= len(LETTERS)
+        and not any(map(fault_of_text, texts))
+    ):
         return [*map(as_text, texts)], [str(label) for label in labels]
     raise ValueError(
         f"{where}: choices are {written!r:.120}; expected 2 to {len(LETTERS)} texts, "

@@ -69,7 +69,8 @@ def whole_program(answer: str, program: str, head: Head) -> str | None:
 
 
 def _functions(tree: ast.Module | None) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return [node for node in ast.walk(tree or ast.Module()) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    nodes = ast.walk(tree) if tree else ()
+    return [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def _says_nothing(node: ast.stmt) -> bool:
