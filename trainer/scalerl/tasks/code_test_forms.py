@@ -17,7 +17,7 @@ from typing import Any
 
 from scalerl.tasks.files import unpacked
 from scalerl.tasks.live_code_bench import test_of
-from scalerl.tasks.paired_tests import lines_of, method_of, paired_tests
+from scalerl.tasks.paired_tests import as_lines, method_of, paired_tests
 from scalerl.tasks.program_text import python_tree
 from scalerl.tasks.python_test_code import PythonSource, compared_calls, python_test
 from scalerl.tasks.text_task import UnusableError
@@ -84,7 +84,7 @@ def _written_only(row: dict[str, Any]) -> dict[str, Any]:
 
 def _of_live_code(row: dict[str, Any], where: str, source: PythonSource) -> CodeTest:
     if row.get("testtype", "stdin") == "stdin":
-        stdin, stdout = (lines_of(row[part], f"{where}: {part} of a test") for part in ("input", "output"))
+        stdin, stdout = (as_lines(row[part], f"{where}: {part} of a test") for part in ("input", "output"))
         return StdioTest(stdin=stdin, stdout=stdout)
     about = row.get("metadata")
     call = (about.get("func_name") if isinstance(about, dict) else None) or source.entry_point

@@ -14,7 +14,7 @@ from scalerl.tasks.code_test_forms import written_tests
 from scalerl.tasks.file_task import file_task
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.forms import CODE_COLUMNS
-from scalerl.tasks.function_head import Head, head_in, whole_program
+from scalerl.tasks.function_head import FunctionHead, head_in, whole_program
 from scalerl.tasks.live_code_bench import HEADER, question_of, tests_of, with_starter_code
 from scalerl.tasks.paired_tests import joined_columns
 from scalerl.tasks.program_text import WrittenProgram, program_in, python_tree
@@ -31,7 +31,7 @@ class JudgedBy:
     """What judges the programs for one problem."""
 
     tests: Tests
-    head: Head | None = None
+    head: FunctionHead | None = None
     """Start of the function that an answer may complete; None if the row has none."""
     before: str = ""
     """Text before the program if the tests are calls or inputs; Python tests have their own."""
@@ -128,7 +128,7 @@ def _of_live_code_bench(row: TaskRow) -> tuple[CodeTest, ...]:
         raise ValueError(f"{row.where}: {error}") from None
 
 
-def _before(row: TaskRow, question: str, head: Head | None, starter_code: str) -> str:
+def _before(row: TaskRow, question: str, head: FunctionHead | None, starter_code: str) -> str:
     """Imports and functions published with the problem, for both tests and program.
 
     LeetCodeDataset has them in the column prompt, whose question is another column.

@@ -68,7 +68,7 @@ class TaskRow:
         """Value as text, with numbers as written in the file; raises ValueError for other values."""
         value = self.value(setting, column, defaults)
         if fault := fault_of_text(value):
-            advice = parts_of(value, f"{setting}: {self.named(column, defaults)}")
+            advice = named_parts(value, f"{setting}: {self.named(column, defaults)}")
             raise ValueError(f"{self.where}: {setting} is {_shortened(value)}; {fault}{advice}")
         return as_text(value)
 
@@ -106,7 +106,7 @@ def _are_turns(value: Any) -> bool:
     return False
 
 
-def parts_of(value: Any, named: str) -> str:
+def named_parts(value: Any, named: str) -> str:
     """Advice to name a part of a value, if it has any; `named` is its own name, as in `question: prompt`."""
     match unpacked(value):
         case list() as turns if _are_turns(turns):

@@ -18,7 +18,7 @@ _METHOD = re.compile(r"^(?:async )?def (\w+)\(self\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Head:
+class FunctionHead:
     """A text that ends in a function without statements; `owner` is the function's class, empty without one."""
 
     text: str
@@ -30,7 +30,7 @@ class Head:
     """Indentation of the function's statements."""
 
 
-def head_in(text: str) -> Head | None:
+def head_in(text: str) -> FunctionHead | None:
     """The head that a text is; None for any other text."""
     lines = f"{plain_answer(text).rstrip()}\n"
     outer = _DEFINED.findall(lines)[-1:]
@@ -39,11 +39,11 @@ def head_in(text: str) -> Head | None:
         last = max(_functions(tree), key=lambda node: node.lineno, default=None)
         if tree and last and isinstance(last.body[-1], ast.Pass) and all(map(_says_nothing, last.body)):
             owner = "".join(node.name for node in tree.body if isinstance(node, ast.ClassDef) and last in node.body)
-            return Head(text=lines, function=last.name, owner=owner, line=last.lineno, indent=indent)
+            return FunctionHead(text=lines, function=last.name, owner=owner, line=last.lineno, indent=indent)
     return None
 
 
-def whole_program(answer: str, program: str, head: Head) -> str | None:
+def whole_program(answer: str, program: str, head: FunctionHead) -> str | None:
     """Program of an answer whose code, `program`, does not define the head's function; None if it does, or is no body.
 
     Code that returns a value is the function's body. A method without its class is put into one.

@@ -44,7 +44,7 @@ def paired_tests(
     if not isinstance(call, str) or not call:
         return read_tests(
             [
-                {"stdin": lines_of(given, f"{where}: an input"), "stdout": lines_of(wanted, f"{where}: an output")}
+                {"stdin": as_lines(given, f"{where}: an input"), "stdout": as_lines(wanted, f"{where}: an output")}
                 for given, wanted in zip(inputs, outputs, strict=True)
             ],
             where,
@@ -97,7 +97,7 @@ def _with_integer_keys(given: Any) -> Any:
     ]
 
 
-def lines_of(written: Any, where: str) -> str:
+def as_lines(written: Any, where: str) -> str:
     """Standard input or output: a text, a number, or a list of lines; raises ValueError for anything else."""
     lines = written if isinstance(written, list) else [written]
     if not all(isinstance(line, str | int | float) for line in lines):

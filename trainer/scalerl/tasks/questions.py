@@ -8,7 +8,7 @@ from typing import Any
 from scalerl.recipe import Qa
 from scalerl.tasks.asked import asked
 from scalerl.tasks.file_task import file_task
-from scalerl.tasks.files import TaskRow, as_text, fault_of_text, parts_of
+from scalerl.tasks.files import TaskRow, as_text, fault_of_text, named_parts
 from scalerl.tasks.text_task import Problem, TextTask, UnusableError
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.qa import judge_qa, normalise
@@ -32,7 +32,7 @@ def qa_problem(row: TaskRow, settings: Qa) -> Problem:
     if not texts or any(map(fault_of_text, texts)):
         advice = "; write this list as JSON, or, if it is one answer, as the only text of a list"
         if not isinstance(written, str):
-            advice = parts_of(written, f"answers: {row.named(settings.answers, ANSWER_COLUMNS)}")
+            advice = named_parts(written, f"answers: {row.named(settings.answers, ANSWER_COLUMNS)}")
         raise ValueError(f"{row.where}: answers are {written!r:.80}; expected a text or a list of texts{advice}")
     texts = [*map(as_text, texts)]
     if not any(map(normalise, texts)):
