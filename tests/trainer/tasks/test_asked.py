@@ -56,6 +56,17 @@ def test_a_template_never_shows_the_right_answer(tmp_path):
         task_of(MultipleChoice, tmp_path, picks, template="{question}{choices}{answer}")
 
 
+def test_a_template_shows_parts_of_columns_but_none_of_the_right_answer(tmp_path):
+    turns = [{"role": "system", "content": "Think."}, {"role": "user", "content": "0 + 1"}]
+    rows = [{"prompt": [turns[0], turns[1] | {"content": f"{n} + 1"}], "gold": {"text": f"{n + 1}"}} for n in range(10)]
+    columns = {"question": "prompt.1.content", "answer": "gold.text"}
+    shown = task_of(Math, tmp_path, rows, template="{prompt.0.content}\n{question}", **columns)
+    assert first_prompt(shown) == "Think.\n0 + 1"
+    for part in ("gold", "gold.text"):
+        with pytest.raises(TaskError, match=rf"template shows \{{{part}\}}, the column of the right answer"):
+            task_of(Math, tmp_path, rows, template=f"{{question}} {{{part}}}", **columns)
+
+
 def test_a_question_that_looks_like_a_template_is_asked_as_it_is(tmp_path):
     rows = [
         {"question": f"{n}: what is {{choices}}?", "choices": ["{question}", f"{n}"], "answer": "A"} for n in range(9)

@@ -192,4 +192,30 @@ def test_the_three_columns_of_codecontests_are_read_together():
     row = {"public_tests": {"input": ["1"], "output": ["2"]}, "private_tests": {"input": [], "output": []}}
     row["generated_tests"] = {"input": ["3"], "output": ["4"]}
     assert joined_columns(row) == {"inputs": ["1", "3"], "outputs": ["2", "4"]}
+    assert joined_columns({name: json.dumps(column) for name, column in row.items()}) == joined_columns(row)
     assert joined_columns({"tests": []}) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "tests"),
+    [
+        ("['assert f(1) == 2']", (CallTest(call="f", args=(1,), expected=2),)),
+        (
+            str({"language": "python", "test_cases": [{"input": "1", "output": "2"}]}),
+            (StdioTest(stdin="1", stdout="2"),),
+        ),
+        ([{"input": ["1", "5"], "output": 2}], (StdioTest(stdin="1\n5", stdout="2"),)),
+    ],
+)
+def test_lists_of_lines_and_what_python_printed_are_read(written, tests):
+    assert written_tests(written, "here", NOTHING) == tests
+
+
+def test_a_test_without_output_is_refused_and_a_number_that_is_too_long_is_unusable():
+    for written in ([{"input": "1", "output": None}], {"inputs": ["1"], "outputs": [None]}):
+        with pytest.raises(ValueError, match=r"here: (an )?output.* is None; expected text, or a list of lines"):
+            written_tests(written, "here", NOTHING)
+    with pytest.raises(UnusableError, match="a number that is too long"):
+        written_tests('{"fn_name": "f", "inputs": [[1' + 5000 * "0" + ']], "outputs": [1]}', "here", NOTHING)
+    with pytest.raises(UnusableError, match="tests import pytest"):
+        written_tests("import pytest\nwith pytest.raises(ValueError):\n    f(1)", "here", NOTHING)

@@ -158,7 +158,7 @@ def test_an_error_names_file_and_line(tmp_path, text, message):
         (
             "g.jsonl",
             b'{"question": [{"role": "user", "content": "1+1"}], "answer": "2"}',
-            "expected text, not chat messages",
+            r"expected text, not chat messages; name the text of one, as `question: question\.0\.content`",
         ),
         ("h.jsonl", b'{"question": "prove", "answer": "proof"}', r"\(the first is h\.jsonl:1: answer is 'proof'"),
         (
@@ -172,6 +172,62 @@ def test_files_that_are_no_task_files_are_refused(tmp_path, name, content, messa
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=message):
         make_task(Math(path=str(tmp_path / name)), CharacterTokenizer())
+
+
+ASKED = {"role": "user", "content": "1+1="}
+OF_VERL = {"prompt": [ASKED], "reward_model": {"ground_truth": "2", "style": "rule"}}
+
+
+@pytest.mark.parametrize(
+    ("row", "question", "answer"),
+    [
+        (OF_VERL, "prompt.0.content", "reward_model.ground_truth"),  # DAPO, Eurus
+        ({"prompt": [{"role": "system"}, ASKED], "a": ["2"]}, "prompt.1.content", "a.0"),  # OlympiadBench
+        (
+            {"prompt": json.dumps([ASKED]), "r": json.dumps({"gold": '["2"]'})},
+            "prompt.0.content",
+            "r.gold.0",
+        ),  # Skywork
+        ({"m": str([ASKED]), "a.b": "2"}, "m.0.content", "a.b"),
+        ({"0": {"value": "1+1="}, "1": {"ground_truth": {"value": "2"}}}, "0.value", "1.ground_truth.value"),  # ORZ
+    ],
+)
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_part_of_a_column_is_named_by_its_path(tmp_path, row, question, answer, ending):
+    rows = [json.loads(json.dumps(row).replace("1+1=", f"{n}+1=")) for n in range(30)]
+    path = write(tmp_path / "a.jsonl", rows)
+    if ending == "parquet":
+        path = tmp_path / "a.parquet"
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    task = make_task(Math(path=str(path), question=question, answer=answer), CharacterTokenizer(thinks=False))
+    (prompt,) = [one for one in make_both(task) if task.written(one).text.startswith("7+1=")]
+    assert prompt.answer == "2"
+
+
+@pytest.mark.parametrize(
+    ("row", "settings", "message"),
+    [
+        (OF_VERL, {}, r"question is .*; name the text of one, as `question: prompt\.0\.content`$"),
+        (
+            {"prompt": json.dumps([{"role": "system", "content": "Think."}, ASKED]), "answer": "2"},
+            {},
+            r"as `question: prompt\.1\.content`; `template` may show others, as {prompt\.0\.content}$",
+        ),
+        ({"m": [{"from": "human", "value": "1+1="}], "answer": "2"}, {"question": "m"}, r"`question: m\.0\.value`$"),
+        (OF_VERL | {"problem": "1+1="}, {}, r"no answer .* prompt, reward_model\.ground_truth, reward_model\.style"),
+        (
+            OF_VERL | {"problem": "1+1="},
+            {"answer": "reward_model"},
+            r"its parts are `answer: reward_model\.ground_truth`, `answer: reward_model\.style`$",
+        ),
+        ({"problem": "1+1=", "answer": ["2"]}, {}, r"is \['2'\]; expected text; its only item is `answer: answer\.0`$"),
+        ({"problem": "1+1=", "answer": {"a": "2"}}, {"answer": "answer.b"}, r"no answer in column 'answer\.b'"),
+    ],
+)  # fmt: skip
+def test_a_value_with_parts_is_refused_with_the_path_to_name(tmp_path, row, settings, message):
+    path = write(tmp_path / "bad.jsonl", [row])
+    with pytest.raises(TaskError, match=rf"bad\.jsonl:1: .*{message}"):
+        make_task(Math(path=str(path), **settings), CharacterTokenizer())
 
 
 def test_folders_of_something_else_and_splits_of_a_file_are_refused(tmp_path, file):
@@ -265,6 +321,25 @@ def test_demonstrations_are_the_written_solutions_of_training_prompts_and_are_ri
             CharacterTokenizer().decode(response)
             == f"{a} and {b} are {prompt.answer}</think>\\boxed{{{prompt.answer}}}"
         )
+        assert task.judge(prompt, list(response)).outcome == "right"
+
+
+@pytest.mark.parametrize(
+    ("solution", "thinking", "at_once"),
+    [
+        ("<think>\n1 and 1\n</think>\n\n\\boxed{2}.", "1 and 1</think>{}\n\n{}", "1 and 1\n\n{}\n\n{}"),
+        ("1 and 1\n</think>", "1 and 1</think>{}", "1 and 1\n\n{}"),
+        ("<think><think>1 and 1</think></think>So 2", "1 and 1</think>So 2\n\n{}", "1 and 1\n\nSo 2\n\n{}"),
+        ("<think>1 and 1", "1 and 1</think>{}", "1 and 1\n\n{}"),
+    ],
+)  # fmt: skip
+def test_a_solution_with_marks_of_thinking_is_demonstrated_with_one_end(file, solution, thinking, at_once):
+    rows = [{"question": f"{n}. 1+1=", "answer": "2", "solution": solution} for n in range(30)]
+    for thinks, expected in ((True, thinking), (False, at_once)):
+        task = make_task(Math(path=str(write(file, rows))), CharacterTokenizer(thinks=thinks))
+        prompt, response = task.demonstrate(np.random.default_rng(0), noise=0.0)
+        written = CharacterTokenizer().decode(response)
+        assert written.replace("\\boxed{2}.", "{}").replace("\\boxed{2}", "{}") == expected
         assert task.judge(prompt, list(response)).outcome == "right"
 
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import pickle
+import textwrap
 import zlib
 
 import numpy as np
@@ -219,13 +220,66 @@ def test_programs_are_read_and_judged_as_they_were_published(tmp_path, form, row
     assert said(task, prompt, f"so</think>```python\n{wrong}\n```") == "wrong"
 
 
+BODY = "    if not xs:\n        return []\n    return [x / 2 for x in xs]\n"
+COMMENTED = {
+    "prompt": "def add(a, b):\r\n  # the sum",
+    "entry_point": "add",
+    "canonical_solution": "  return a + b\r\n",
+}
+COMMENTED["test"] = "def check(candidate):\n    assert candidate(1, 2) == 3\n"
+
+
 @pytest.mark.parametrize(
-    ("form", "row"), [("humaneval", HUMANEVAL), (None, HUMANEVAL), ("mbpp", MBPP), ("mbpp", MBPP_SANITIZED)]
+    "answer",
+    [
+        BODY,
+        f"```python\n{BODY}```",
+        textwrap.dedent(BODY),
+        BODY.strip(),
+        f"So:\n\n```python\n{BODY.strip()}\n```\nThis is linear.",
+        f"```\n{textwrap.dedent(BODY)}```\nFor example:\n```\nhalves([2])\n```",
+        BODY.replace("    ", "\t").replace("\n", "\r\n"),
+        f'    """Halves."""\n{BODY}\n\ndef other():\n    pass\n',
+        "```python\ndef half(x):\n    return x / 2\n\nreturn [half(x) for x in xs]\n```",
+        "def halves(xs: List[float]):\n    return [x / 2 for x in xs]",  # without its imports
+    ],
+)
+@pytest.mark.parametrize("form", ["humaneval", None])
+def test_the_body_of_a_function_is_an_answer_if_the_row_has_its_head(tmp_path, form, answer):
+    task = make({"type": "code", "form": form, **in_json_lines(tmp_path, rows_of(HUMANEVAL))})
+    prompt = task.validation[0]
+    assert said(task, prompt, f"so</think>{answer}") == "right"
+    assert said(task, prompt, f"so</think>{answer.replace('/ 2', '/ 3')}") == "wrong"
+    assert said(task, prompt, "so</think>It returns half of each.") == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("form", "row"),
+    [
+        ("humaneval", HUMANEVAL),
+        (None, HUMANEVAL),
+        ("humaneval", COMMENTED),
+        ("mbpp", MBPP),
+        ("mbpp", MBPP_SANITIZED),
+        ("mbpp", MBPP_SANITIZED | {"code": f"Use sets.\n```python\n{SHARED}\n```\nDone."}),
+    ],
 )
 def test_a_demonstration_is_the_whole_program_and_passes_its_own_tests(tmp_path, form, row):
     task = make({"type": "code", "form": form, **in_json_lines(tmp_path, rows_of(row))})
     prompt, response = task.demonstrate(np.random.default_rng(0), 0.0)
     assert task.judge(prompt, list(response)).outcome == "right"
+
+
+def test_two_columns_of_tests_need_a_name(tmp_path):
+    settings = {
+        "type": "code",
+        **in_json_lines(tmp_path, rows_of(MBPP_SANITIZED | {"test": "assert shared([], []) == ()"})),
+    }
+    for form in ("mbpp", None):
+        with pytest.raises(TaskError, match=r"tests are in test_list and in test; name one column by `tests: COLUMN`"):
+            make(settings | {"form": form})
+    shown = make(settings | {"tests": "test", "template": "{question}\n{test_list}"})
+    assert MBPP_SANITIZED["test_list"][0] in TOKENIZER.decode(shown.train[0].tokens)
 
 
 def test_the_prompt_of_mbpp_shows_its_tests_which_alone_name_the_function(tmp_path):

@@ -112,6 +112,48 @@ def test_positions_that_leave_open_what_they_count_from_are_refused_and_a_settin
         assert {prompt.answer[0] for prompt in (*task.train, *task.validation)} == letters
 
 
+def letters_of(tmp_path, rows, **settings):
+    path = tmp_path / "c.jsonl"
+    path.write_text("".join(json.dumps(row | {"question": f"{i}?"}) + "\n" for i, row in enumerate(rows * 12)))
+    task = make_task(MultipleChoice(path=str(path), validation=0.5, **settings), TOKENIZER)
+    places = {task.written(prompt).where: prompt.answer[0] for prompt in (*task.train, *task.validation)}
+    return "".join(places[f"c.jsonl:{i + 1}"] for i in range(len(rows)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "settings", "letters"),
+    [
+        ([{"options": {"A": "w", "B": "x", "C": None}, "answer": "B"}, {"options": [*"wx"], "answer": "A"}], {}, "BA"),
+        ([{"choices": [{"text": "w", "label": "A"}, {"text": "x", "label": "B"}], "answer": "B"}], {}, "B"),
+        ([{"choices": '["w", "x"]', "answer": "B"}, {"choices": [1, 2.50], "answer": "2.5"}], {}, "BB"),
+        ([{"mc1": {"choices": ["w ", "x"]}, "answer": "w"}], {"choices": "mc1.choices"}, "A"),
+        # Numbers that are texts of choices: positions if others are, texts if others are or one is no position.
+        ([{"choices": [*"2103"], "answer": 2}, {"choices": [*"wxyz"], "answer": 0}], {}, "CA"),
+        ([{"choices": [*"2103"], "answer": "2"}, {"choices": [*"wxyz"], "answer": "w"}], {}, "AA"),
+        ([{"choices": ["2", "12"], "answer": "2"}, {"choices": ["12", "1"], "answer": "12"}], {}, "AA"),
+        ([{"choices": [*"2103"], "answer": 2}], {"count_from": 1}, "B"),
+    ],
+)  # fmt: skip
+def test_choices_are_read_in_every_published_form(tmp_path, rows, settings, letters):
+    assert letters_of(tmp_path, rows, **settings) == letters
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            [{"choices": [*"2103"], "answer": "2"}],
+            r"may be the position of another \(c\.jsonl:1 has 2\); set `count_from`",
+        ),
+        ([{"choices": ["w", " "], "answer": "A"}], "expected 2 to 26 texts"),
+        ([{"option1": "w", "option2": "x", "answer": "1"}], "choices in columns of their own must be made one list"),
+    ],
+)
+def test_choices_that_leave_open_what_is_meant_are_refused(tmp_path, rows, message):
+    with pytest.raises(ValueError, match=message):
+        letters_of(tmp_path, rows)
+
+
 def test_the_text_of_a_choice_is_a_right_answer_in_the_file_and_in_a_response(tmp_path):
     task = make_task(MultipleChoice(path=file_of_positions(tmp_path / "c.jsonl", ["melts."] * 30)), TOKENIZER)
     assert task.train[0].answer[0] == "C"
@@ -120,13 +162,41 @@ def test_the_text_of_a_choice_is_a_right_answer_in_the_file_and_in_a_response(tm
 
 
 @pytest.mark.parametrize(
-    "answers", [["Paris", "City of Light"], {"text": ["Paris", "City of Light"], "answer_start": [1, 2]}]
+    "answers",
+    [
+        ["Paris", "City of Light"],
+        {"text": ["Paris", "City of Light"], "answer_start": [1, 2]},
+        '["Paris", "City of Light"]',
+    ],
 )
 def test_any_of_the_right_answers_is_right(tmp_path, answers):
     task, prompt = one_of(tmp_path, Qa, {"question": "Capital of France?", "answers": answers})
     assert said(task, prompt, "</think>the city of light!") == "right"
     assert said(task, prompt, "</think>Paris, France") == "wrong"
     assert said(task, prompt, "</think>") == "unparsable"
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        (
+            {"aliases": ["Paris"], "value": "Paris"},
+            r"its parts are `answers: answers\.aliases`, `answers: answers\.value`",
+        ),
+        ("['Paris', 'City of Light']", "write this list as JSON, or, if it is one answer, as the only text of a list"),
+        ("array(['Paris'], dtype=object)", "write this list as JSON"),
+        (True, "expected a text or a list of texts"),
+    ],
+)
+def test_answers_that_are_no_texts_are_refused(tmp_path, answers, message):
+    with pytest.raises(ValueError, match=rf"held\.jsonl:1: answers are .*{message}"):
+        one_of(tmp_path, Qa, {"question": "Capital of France?", "answers": answers})
+
+
+def test_answers_may_be_numbers_and_a_list_in_a_list_is_one_answer(tmp_path):
+    task, prompt = one_of(tmp_path, Qa, {"question": "When?", "answers": [1969, "['a']"]})
+    assert prompt.answer == ("1969", "['a']")
+    assert said(task, prompt, "</think>1969") == "right"
 
 
 def test_near_answers_are_right_where_f1_is_enough(tmp_path):
@@ -203,3 +273,7 @@ def test_a_class_of_leetcode_is_shown_how_it_begins_and_needs_no_imports(tmp_pat
     assert said(task, prompt, program.format(2)) == "right"
     assert said(task, prompt, program.format(3)) == "wrong"
     assert said(task, prompt, "</think>```python\ndef twice(numbers): return [2 * n for n in numbers]\n```") == "right"
+    for factor, outcome in ((2, "right"), (3, "wrong")):
+        method = f"import math\ndef twice(self, numbers): return [{factor} * n for n in numbers]"
+        for answer in (f"```python\n{method}\n```", f"```python\n{body.format(factor)}\n```", body.format(factor)):
+            assert said(task, prompt, f"</think>{answer}") == outcome

@@ -55,6 +55,12 @@ def test_variants_in_one_file_are_one_problem(tmp_path):
     assert len(tasks.trained.train) + len(tasks.trained.validation) == 81
 
 
+def test_a_variant_with_another_answer_is_left_out_with_both(tmp_path):
+    tasks = made([write(tmp_path / "a.jsonl", [*SUMS, changed(SUMS[3]) | {"answer": "77"}])])
+    (row,) = tasks.left_out["math"]
+    assert row.detail == "a variant of a.jsonl:4, whose answer is '3', here '77'"
+
+
 def test_variants_of_a_held_out_file_are_not_trained_on(tmp_path):
     held = write(tmp_path / "held.jsonl", [changed(row) for row in SUMS[:12]])["path"]
     tasks = made([write(tmp_path / "a.jsonl", SUMS) | {"validation_path": held}])
@@ -64,6 +70,27 @@ def test_variants_of_a_held_out_file_are_not_trained_on(tmp_path):
     ]
     said = "12 of a.jsonl are left out as held out: the same as in held.jsonl, first a.jsonl:1 = held.jsonl:1"
     assert f"task math: {said}" in tasks.lines()
+
+
+def test_an_instruction_that_all_questions_of_a_file_share_hides_no_problem(tmp_path):
+    def within(before, rows, after):
+        return [row | {"question": f"{before}{row['question']}{after}"} for row in rows]
+
+    dapo = within("Solve this problem. The last line is Answer: $Answer.\n\n", SUMS, "\n\nWrite it after Answer:.")
+    verl = within("", SUMS[:9], " Let's think step by step and write the answer at the end.")
+    for trained, measured in ((dapo, SUMS[:9]), (SUMS, verl)):
+        held = {"name": "later"}
+        tasks = made([write(tmp_path / "a.jsonl", trained)], [write(tmp_path / "b.jsonl", measured) | held])
+        rows = tasks.left_out["math"]
+        measured_here = {int(row.where.partition(":")[2]) for row in rows}
+        held_out_too = {int(tasks.trained.written(one).where.partition(":")[2]) for one in tasks.trained.validation}
+        assert measured_here | held_out_too >= {*range(1, 10)}
+        assert all(row.same_as == row.where.replace("a.jsonl", "b.jsonl") for row in rows)
+    # What a short way of asking shares is part of each problem.
+    products = [row | {"question": row["question"].replace("+", "*")} for row in SUMS]
+    assert not made([write(tmp_path / "a.jsonl", products)], [write(tmp_path / "b.jsonl", SUMS) | held]).left_out[
+        "math"
+    ]
 
 
 def test_what_one_task_holds_out_no_other_trains_on(tmp_path):

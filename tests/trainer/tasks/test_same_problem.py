@@ -43,6 +43,8 @@ def test_case_space_and_prose_punctuation_do_not_tell_problems_apart(variant):
         ("What is 2 - 3?", "what is 2−3"),
         ("$x^{2}$", "x^2"),
         ("x²", r"\(x^{2}\)"),
+        (r"all $x \in \mathbb{R}$ with $\sqrt{x} \ge 1$", r"all $x\in\mathbb R$ with $\sqrt x \geqslant 1$"),
+        (r"$|x| = 30^\circ$", r"\(\lvert x \rvert = 30°\)"),
         ("10⁻³", "10^{-3}"),
         (r"Find $\dfrac{1}{2}+\,x$.", r"find \(\frac{1}{2} + x\)"),
         (r"f\left( x \right)", "f(x)"),

@@ -1,6 +1,7 @@
 """Chat templates as models have them: dates, ends of turns, thinking, and those that ask nothing."""
 
 import json
+import re
 
 import pytest
 from trainer.tiny_text_model import END, END_OF_TEXT, TEMPLATE, text_model
@@ -95,6 +96,23 @@ def test_thinking_is_asked_for_or_refused_as_the_recipe_says(tmp_path):
     closed = TEMPLATE.replace("assistant\n{% endif %}", "assistant\n<think>\n\n</think>\n\n{% endif %}")
     with pytest.raises(ValueError, match="closes thinking before the model writes"):
         tokenizer_of(tmp_path / "closed", closed)
+
+
+@pytest.mark.parametrize("mark", ["<thought>", "[THINK]"])
+@pytest.mark.parametrize("thinks", [True, False])
+def test_a_template_that_opens_thinking_with_another_mark_is_refused(tmp_path, mark, thinks):
+    opens = TEMPLATE.replace("assistant\n{% endif %}", f"assistant\n{mark}\n{{% endif %}}")
+    with pytest.raises(ValueError, match=rf"opens thinking with '{re.escape(mark)}', but only '<think>'"):
+        tokenizer_of(tmp_path / "exaone", opens, thinks=thinks)
+
+
+def test_a_question_that_a_template_has_already_written_is_refused(tmp_path):
+    written = "<|im_start|>user\n2 + 2?<|im_end|>\n<|im_start|>assistant\n"
+    with pytest.raises(ValueError, match=r"the question has '<\|im_\w+\|>', a control token of the model"):
+        tokenizer_of(tmp_path / "chat", TEMPLATE).prompt(written)
+    base = tokenizer_of(tmp_path / "base", None)
+    assert base.decode(base.prompt("2 + 2? Write <think> </think>.")).startswith("2 + 2? Write <think> </think>.")
+    assert base.prompt(written)[: len(base.encode(written))] == base.encode(written)
 
 
 def test_a_system_prompt_of_the_template_and_a_template_that_strips_thinking_change_nothing_else(tmp_path):

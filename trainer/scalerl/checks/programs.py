@@ -51,7 +51,7 @@ def check_tests(subject: Subject, say: Callable[[str], None]) -> Iterator[Findin
 def _passed_by_wrong_programs(task: Task, prompts: list[Prompt], tokenizer: Tokenizer) -> list[Fault]:
     def fault(prompt: Prompt) -> Fault | None:
         written = task.written(prompt)
-        wrong = wrong_programs(prompt.answer, program_in(written.answer or "").text)
+        wrong = wrong_programs(prompt.answer.tests, program_in(written.answer or "").text)
         for what, program in wrong.items():
             response = demonstrated_solution(tokenizer, "", f"```python\n{program}\n```")
             if task.judge(prompt, list(response)).outcome == "right":

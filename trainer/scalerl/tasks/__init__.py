@@ -13,7 +13,8 @@ in a file, with prompts and answers as text
   mathematics    GSM8K, MATH, AIME
   coding         MBPP, HumanEval, DeepCoder
                  code_test_forms: forms of tests; paired_tests: tests in two lists; python_test_code, calls_of_tests:
-                 tests in Python; program_text: the program in an answer; proof: rejects tests that prove nothing
+                 tests in Python; program_text: the program in an answer; function_head: answers without the
+                 head of their function; proof: rejects tests that prove nothing
   choices        ARC, HellaSwag
   questions      NaturalQuestions, SQuAD
   forms          columns and right answers of published data sets by name; live_code_bench: LiveCodeBench

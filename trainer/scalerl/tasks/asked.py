@@ -4,7 +4,7 @@ asked(row, "{context} {question}", {"question": "Who?"}, ("answer",))    PromptT
 """
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,17 +27,17 @@ class PromptText:
     columns: Mapping[str, str]
 
 
-def asked(row: TaskRow, template: str, parts: Mapping[str, str], answers: Container[str]) -> PromptText:
+def asked(row: TaskRow, template: str, parts: Mapping[str, str], answers: Iterable[str | None]) -> PromptText:
     """The template filled with parts of the problem and columns of the row.
 
-    Raises TemplateFault if the row has no such column, or if the column is one of `answers`, which would reveal the
-    answer.
+    Raises TemplateFault if the row has no such column, or if the column is one of `answers`, or has it as a part, which
+    would reveal the answer.
     """
     columns: dict[str, str] = {}
 
     def column(name: str) -> str | None:
-        if name in row.values:
-            if name in answers:
+        if not is_missing(row.at(name)) or name in row.values:
+            if any(f"{name}.".startswith(f"{one}.") or f"{one}.".startswith(f"{name}.") for one in answers if one):
                 raise TemplateFault(
                     f"{row.where}: template shows {{{name}}}, the column of the right answer; remove it, or write "
                     f"{{{{{name}}}}} for the literal text {{{name}}}"
@@ -58,7 +58,7 @@ def asked(row: TaskRow, template: str, parts: Mapping[str, str], answers: Contai
 
 def _text(row: TaskRow, name: str) -> str:
     """Column as text, with several texts as paragraphs and an empty text unchanged."""
-    value: Any = row.values[name]
+    value: Any = row.at(name)
     if isinstance(value, str) and not value.strip():
         return value
     if isinstance(value, list) and value and all(isinstance(text, str) for text in value):

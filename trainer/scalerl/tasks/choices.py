@@ -8,7 +8,7 @@ from scalerl.recipe import MultipleChoice
 from scalerl.rollout import Judgement
 from scalerl.tasks.asked import asked
 from scalerl.tasks.file_task import file_task
-from scalerl.tasks.files import TaskRow, read_task_rows
+from scalerl.tasks.files import TaskRow, as_text, fault_of_text, is_missing, read_task_rows, unpacked
 from scalerl.tasks.left_out import LeftOut
 from scalerl.tasks.same_problem import problem_key
 from scalerl.tasks.text_task import Problem, TextTask, UnusableError
@@ -27,9 +27,7 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
         return judge_choice(text, letter, num_choices=len(texts), texts=texts)
 
     first = _first_number(settings)
-    notes = (
-        ["positions of right choices count from 1, as no row has 0"] if first and settings.count_from is None else []
-    )
+    notes = ("positions of right choices count from 1, as no row has 0",) if first and not settings.count_from else ()
     return file_task(
         settings,
         tokenizer,
@@ -40,10 +38,13 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
     )
 
 
-def choice_problem(row: TaskRow, settings: MultipleChoice, first: int = 0) -> Problem:
-    """Problem in one row; answers that are numbers count from `first`."""
+def choice_problem(row: TaskRow, settings: MultipleChoice, first: int | None = 0) -> Problem:
+    """Problem in one row; answers that are numbers count from `first`, and are texts of choices if that is None."""
     question = row.text("question", settings.question, ("question", "problem", "prompt", "ctx"))
-    written = row.value("choices", settings.choices, CHOICES)
+    try:
+        written = row.value("choices", settings.choices, CHOICES)
+    except ValueError as error:
+        raise ValueError(f"{error}; choices in columns of their own must be made one list") from None
     texts, labels = _choices(written, row.where)
     answer = row.value("answer", settings.answer, CHOICE_COLUMNS)
     place = _place(answer, texts, labels, first, row.where)
@@ -65,31 +66,41 @@ def choice_problem(row: TaskRow, settings: MultipleChoice, first: int = 0) -> Pr
 
 def _choices(written: Any, where: str) -> tuple[list[str], list[str]]:
     """Texts and labels of the choices; labels default to A, B and so on."""
-    texts, labels = (written.get("text"), written.get("label")) if isinstance(written, dict) else (written, None)
-    match texts:
-        case [str(), str(), *_] if all(isinstance(text, str) for text in texts) and len(texts) <= len(LETTERS):
-            if labels is None:
-                return list(texts), [*LETTERS[: len(texts)]]
-            if isinstance(labels, list) and len(labels) == len(texts):
-                return list(texts), [str(label) for label in labels]
+    match unpacked(written):
+        case {"text": texts, "label": labels}:
+            pass
+        case {**by_label} if by_label and {*by_label} <= {*LETTERS}:
+            labels = [label for label, text in by_label.items() if not is_missing(text)]
+            texts = [by_label[label] for label in labels]
+        case [{"text": _, "label": _}, *_] as pairs:
+            texts, labels = ([pair.get(part) for pair in pairs] for part in ("text", "label"))
+        case texts:
+            labels = [*LETTERS[: len(texts)]] if isinstance(texts, list) else None
+    if (
+        isinstance(texts, list)
+        and isinstance(labels, list)
+        and 2 <= len(texts) == len(labels) <= len(LETTERS)
+        and not any(map(fault_of_text, texts))
+    ):
+        return [*map(as_text, texts)], [str(label) for label in labels]
     raise ValueError(
         f"{where}: choices are {written!r:.120}; expected 2 to {len(LETTERS)} texts, "
-        'or {"text": [...], "label": [...]} with as many of both'
+        '{"text": [...], "label": [...]} with as many of both, or {"A": "...", "B": "..."}'
     )
 
 
-def _place(answer: Any, texts: Sequence[str], labels: Sequence[str], first: int, where: str) -> int:
+def _place(answer: Any, texts: Sequence[str], labels: Sequence[str], first: int | None, where: str) -> int:
     """Index for an answer: a label, a number counted from `first`, or the text of one choice."""
-    text = str(answer).strip()
+    text, shown = str(answer).strip(), [text.strip() for text in texts]
     if text in labels:
         return labels.index(text)
-    if text.isdecimal() and _are_letters(labels) and first <= int(text) < first + len(labels):
+    if first is not None and text.isdecimal() and _are_letters(labels) and first <= int(text) < first + len(labels):
         return int(text) - first
-    if texts.count(text) == 1:
-        return texts.index(text)
+    if shown.count(text) == 1:
+        return shown.index(text)
+    position = "" if first is None else f", or a position from {first}"
     raise ValueError(
-        f"{where}: answer is {answer!r:.40}; expected one of {', '.join(labels)}, the text of one choice, or a "
-        f"position from {first}"
+        f"{where}: answer is {answer!r:.40}; expected one of {', '.join(labels)}, the text of one choice{position}"
     )
 
 
@@ -97,15 +108,14 @@ def _are_letters(labels: Sequence[str]) -> bool:
     return list(labels) == [*LETTERS[: len(labels)]]
 
 
-def _first_number(settings: MultipleChoice) -> int:
-    """First number of numeric answers: from the setting, else as all rows together show.
+def _first_number(settings: MultipleChoice) -> int | None:
+    """First number of numeric answers: from the setting, else as all rows together show; None if they are texts.
 
-    Raises ValueError if there are numbers but none is 0 or the number of its choices.
+    Raises ValueError if there are numbers but none is 0 or the number of its choices, or if they may be texts too.
     """
     if settings.count_from is not None:
         return settings.count_from
-    seen: tuple[int, str] | None = None
-    is_from_1 = False
+    found: dict[str, str] = {}
     for path, split in ((settings.path, settings.split), (settings.validation_path, settings.validation_split)):
         for row in read_task_rows(Path(path), split) if path is not None else ():
             if isinstance(row, LeftOut):
@@ -115,14 +125,27 @@ def _first_number(settings: MultipleChoice) -> int:
                 answer = str(row.value("answer", settings.answer, CHOICE_COLUMNS)).strip()
             except ValueError:
                 continue
-            if answer.isdecimal() and _are_letters(labels) and answer not in texts:
-                if int(answer) == 0:
-                    return 0
-                seen = seen or (int(answer), row.where)
-                is_from_1 = is_from_1 or int(answer) == len(texts)
-    if seen is not None and not is_from_1:
+            found.setdefault(_kind(answer, texts, labels), f"{row.where} has {answer}")
+    are_numbers = bool(found.keys() & {"zero", "last", "number"})
+    if "both" in found and "text" in found and not are_numbers:
+        return None
+    if "both" in found and ("text" in found or not are_numbers):
+        raise ValueError(
+            f"task {settings.title!r}: an answer is the text of one choice and may be the position of another "
+            f"({found['both']}); set `count_from` if answers are positions, else write letters"
+        )
+    if "number" in found and not found.keys() & {"zero", "last"}:
         raise ValueError(
             f"task {settings.title!r}: the answers are numbers, none of them 0 or as large as the number of its "
-            f"choices ({seen[1]} has {seen[0]}), so they may count from 0 or from 1; set `count_from` to 0 or 1"
+            f"choices ({found['number']}), so they may count from 0 or from 1; set `count_from` to 0 or 1"
         )
-    return int(is_from_1)
+    return int("last" in found and "zero" not in found)
+
+
+def _kind(answer: str, texts: Sequence[str], labels: Sequence[str]) -> str:
+    """What an answer shows: a text, a number that may be text and position, or a position that is zero or the last."""
+    if not (answer.isdecimal() and _are_letters(labels)):
+        return "text" if answer in texts and answer not in labels else "label"
+    if answer in texts:
+        return "text" if int(answer) > len(texts) else "both"
+    return {0: "zero", len(texts): "last"}.get(int(answer), "number")

@@ -7,15 +7,17 @@
     ["assert add(2, 2) == 4", ...]                                                         MBPP
     "def check(candidate):\\n    assert candidate(2, 2) == 4 ..."  with `entry_point`       HumanEval
 
-Each form may also be JSON in a text. Python assertions that compare a call with literals become such tests, with the
-tolerance of `code_tests`. Other Python runs as written (`python_tests`); with a published form, all Python does.
+Each form may also be JSON, or printed by Python, in a text. Python assertions that compare a call with literals become
+such tests, with the tolerance of `code_tests`. Other Python runs as written (`python_tests`), and with a published form
+all of it.
 """
 
 import json
 from typing import Any
 
+from scalerl.tasks.files import unpacked
 from scalerl.tasks.live_code_bench import test_of
-from scalerl.tasks.paired_tests import method_of, paired_tests
+from scalerl.tasks.paired_tests import as_lines, method_of, paired_tests
 from scalerl.tasks.program_text import python_tree
 from scalerl.tasks.python_test_code import PythonSource, compared_calls, python_test
 from scalerl.tasks.text_task import UnusableError
@@ -58,14 +60,16 @@ def _in_python(text: str, where: str, source: PythonSource) -> tuple[CodeTest, .
 
 
 def _unpacked(written: Any, where: str) -> Any:
-    """`written`, parsed if it is a text with JSON; raises ValueError for broken JSON."""
+    """`written`, parsed if it is a text with JSON or printed by Python; raises ValueError for broken JSON."""
     if not isinstance(written, str) or written.lstrip()[:1] not in ("[", "{"):
         return written
     try:
         return json.loads(written)
     except ValueError as error:
+        if not isinstance(error, json.JSONDecodeError):  # Python's limit on the digits of an integer
+            raise UnusableError(f"{where}: tests have a number that is too long ({error})") from None
         if python_tree(written):
-            return written
+            return unpacked(written)
         raise ValueError(f"{where}: tests: neither JSON ({error}) nor Python") from None
 
 
@@ -80,7 +84,8 @@ def _written_only(row: dict[str, Any]) -> dict[str, Any]:
 
 def _of_live_code(row: dict[str, Any], where: str, source: PythonSource) -> CodeTest:
     if row.get("testtype", "stdin") == "stdin":
-        return StdioTest(stdin=str(row["input"]), stdout=str(row["output"]))
+        stdin, stdout = (as_lines(row[part], f"{where}: {part} of a test") for part in ("input", "output"))
+        return StdioTest(stdin=stdin, stdout=stdout)
     about = row.get("metadata")
     call = (about.get("func_name") if isinstance(about, dict) else None) or source.entry_point
     if call is None:

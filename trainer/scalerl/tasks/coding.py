@@ -1,9 +1,9 @@
 """Problems whose answer is a Python program, judged by their tests in the sandbox."""
 
-import ast
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from scalerl.recipe import Code
 from scalerl.recipe.template import shows
@@ -14,9 +14,10 @@ from scalerl.tasks.code_test_forms import written_tests
 from scalerl.tasks.file_task import file_task
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.forms import CODE_COLUMNS
+from scalerl.tasks.function_head import FunctionHead, head_in, whole_program
 from scalerl.tasks.live_code_bench import HEADER, question_of, tests_of, with_starter_code
 from scalerl.tasks.paired_tests import joined_columns
-from scalerl.tasks.program_text import program_in, python_tree
+from scalerl.tasks.program_text import WrittenProgram, program_in, python_tree
 from scalerl.tasks.proof import Tests, refuse_what_proves_nothing
 from scalerl.tasks.python_test_code import PythonSource
 from scalerl.tasks.text_task import Problem, TextTask, UnusableError
@@ -25,20 +26,32 @@ from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest, judge_co
 from scalerl.verifiers.python_tests import PythonTest, judge_python
 
 
+@dataclass(frozen=True, kw_only=True)
+class JudgedBy:
+    """What judges the programs for one problem."""
+
+    tests: Tests
+    head: FunctionHead | None = None
+    """Start of the function that an answer may complete; None if the row has none."""
+    before: str = ""
+    """Text before the program if the tests are calls or inputs; Python tests have their own."""
+
+
 def code_task(settings: Code, tokenizer: Tokenizer) -> TextTask:
     """Task of a file of programming problems; raises SandboxUnavailable if programs cannot be isolated."""
     sandbox = Sandbox()
 
-    def judge(text: str, tests: Tests) -> Judgement:
-        is_python = isinstance(tests, PythonTest)
-        found = program_in(text, reads_input=not is_python and isinstance(tests[0], StdioTest))
+    def judge(text: str, gold: JudgedBy) -> Judgement:
+        tests = gold.tests
+        found = program_in(text, reads_input=not isinstance(tests, PythonTest) and isinstance(tests[0], StdioTest))
+        if gold.head and (whole := whole_program(text, found.text, gold.head)):
+            found = WrittenProgram(text=whole)
         if not found.text:
             return Judgement("unparsable")
-        if is_python:
+        if isinstance(tests, PythonTest):
             outcome = judge_python(found.text, tests, sandbox=sandbox, limits=settings.limits)
         else:
-            before = HEADER if settings.form == "livecodebench" or _are_of_a_class(tests) else ""
-            outcome = judge_code(found.text, tests, sandbox=sandbox, limits=settings.limits, before=before)
+            outcome = judge_code(found.text, tests, sandbox=sandbox, limits=settings.limits, before=gold.before)
         return Judgement(outcome, found.dropped)
 
     num_judges = max(1, min(8, os.cpu_count() or 1))
@@ -47,9 +60,10 @@ def code_task(settings: Code, tokenizer: Tokenizer) -> TextTask:
     )
 
 
-def _are_of_a_class(tests: Sequence[CodeTest]) -> bool:
+def _are_of_a_class(tests: Tests) -> bool:
     """True if the program is LeetCode's class, which is written without imports."""
-    return any(isinstance(test, CallTest) and test.call.startswith("Solution.") for test in tests)
+    calls = () if isinstance(tests, PythonTest) else [test.call for test in tests if isinstance(test, CallTest)]
+    return any(call.startswith("Solution.") for call in calls)
 
 
 def code_problem(row: TaskRow, settings: Code) -> Problem:
@@ -59,39 +73,49 @@ def code_problem(row: TaskRow, settings: Code) -> Problem:
     program = row.optional_text("solution", settings.solution, columns.solution)
     starter_code = _text(row, "starter_code") or ""
     if settings.form == "livecodebench":
-        return _problem(question, question_of(question, starter_code), _of_live_code_bench(row), program, row, settings)
+        gold = JudgedBy(tests=_of_live_code_bench(row), head=head_in(starter_code), before=HEADER)
+        return _problem(question, question_of(question, starter_code), gold, program, row, settings)
     entry_point = _text(row, "entry_point") or _text(row, "fn_name")
-    if program is not None and _begins(question, entry_point) and python_tree(program) is None:
-        program = f"{question}{program}"  # only the function's body
+    head = head_in(question)
+    head = head if head and entry_point in (head.function, head.owner) else None
+    if program is not None and "```" in program:
+        program = program_in(program).text
+    elif program is not None and head and python_tree(program) is None:
+        program = f"{head.text}{program}"  # only the function's body
     source = PythonSource(
         entry_point=entry_point,
-        before=_before(row, question, entry_point, starter_code),
+        before=_before(row, question, head, starter_code),
         setup="\n".join([*_lines(row, "test_imports"), _text(row, "test_setup_code") or ""]),
         solution=program,
         starter_code=starter_code,
         runs_as_written=settings.form is not None,
     )
     written = joined_columns(row.values) if settings.tests is None and settings.form is None else None
+    if settings.tests is None and all(row.values.get(name) for name in ("test_list", "test")):
+        raise ValueError(f"{row.where}: tests are in test_list and in test; name one column by `tests: COLUMN`")
     if written is None and not _text_or_values(row, settings, columns.tests):
         raise UnusableError(f"{row.where}: no tests, so every program would be right")
     tests = written_tests(written or row.value("tests", settings.tests, columns.tests), row.where, source)
     if settings.form is not None and not isinstance(tests, PythonTest):
         raise ValueError(f"{row.where}: the tests of {settings.form} are Python text; omit `form` for others")
-    return _problem(question, with_starter_code(question, starter_code), tests, program, row, settings)
+    before = HEADER if _are_of_a_class(tests) else source.before if head else ""
+    gold = JudgedBy(tests=tests, head=head or head_in(starter_code), before=before)
+    return _problem(question, with_starter_code(question, starter_code), gold, program, row, settings)
 
 
-def _problem(question: str, shown: str, tests: Tests, program: str | None, row: TaskRow, settings: Code) -> Problem:
+def _problem(question: str, shown: str, gold: JudgedBy, program: str | None, row: TaskRow, settings: Code) -> Problem:
+    tests = gold.tests
     refuse_what_proves_nothing(tests, row.where)
     parts, columns = {"question": shown}, CODE_COLUMNS[settings.form]
     if isinstance(tests, PythonTest):
         parts["tests"] = tests.code.strip()
     elif shows(settings.template, "tests"):
         raise ValueError(f"{row.where}: template shows {{tests}}, but these tests are not Python text")
-    answers = {settings.tests, *columns.tests, settings.solution, *columns.solution}
+    answers = {*([settings.tests] if settings.tests else columns.tests), settings.solution, *columns.solution}
     return Problem(
         question=question,
         asked=asked(row, settings.template, parts, answers),
-        answer=tests,
+        answer=gold,
         thought=None if program is None else "",
         response="" if program is None else f"```python\n{program.strip()}\n```",
     )
@@ -104,21 +128,14 @@ def _of_live_code_bench(row: TaskRow) -> tuple[CodeTest, ...]:
         raise ValueError(f"{row.where}: {error}") from None
 
 
-def _begins(question: str, entry_point: str | None) -> bool:
-    """True if the question is the start of the program: Python that defines its function, as in HumanEval."""
-    tree = None if entry_point is None else python_tree(question)
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)] if tree else []
-    return any(node.name == entry_point for node in functions)
-
-
-def _before(row: TaskRow, question: str, entry_point: str | None, starter_code: str) -> str:
+def _before(row: TaskRow, question: str, head: FunctionHead | None, starter_code: str) -> str:
     """Imports and functions published with the problem, for both tests and program.
 
     LeetCodeDataset has them in the column prompt, whose question is another column.
     """
     given = _text(row, "prompt") or ""
-    if _begins(question, entry_point):
-        return question
+    if head:
+        return f"{head.text}{head.indent}pass\n"
     if starter_code and given != question and python_tree(given):
         return given
     if "class Solution" in starter_code:
@@ -130,7 +147,7 @@ def _before(row: TaskRow, question: str, entry_point: str | None, starter_code: 
 def _text_or_values(row: TaskRow, settings: Code, defaults: Sequence[str]) -> bool:
     """True unless the row's column of tests is empty; APPS has problems without tests."""
     name = settings.tests or next((name for name in defaults if name in row.values), None)
-    return name is None or name not in row.values or row.values[name] not in ("", "{}", "[]", [], {}, None)
+    return name is None or name not in row.values or row.values[name] not in ("", "{}", "[]", "null", [], {}, None)
 
 
 def _text(row: TaskRow, column: str) -> str | None:

@@ -1,14 +1,18 @@
 """Rows of a task file with their places: JSON lines (also compressed), a JSON list, Parquet, or a `datasets` folder.
 
 TaskRow(where="gsm8k.jsonl:3", values={"question": "...", "answer": "... #### 42"})
+
+Where a column's name is asked for, a path names a part of a column: `prompt.0.content`, `reward_model.ground_truth`.
 """
 
+import ast
 import codecs
 import gzip
 import json
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +20,9 @@ from typing import Any
 
 from scalerl.tasks.left_out import LeftOut
 from scalerl.tasks.written_numbers import WrittenFloat, WrittenInteger, single, written_float, written_integer
+
+MOST_PARTS_NAMED = 8
+"""Most parts of a column that an error names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,24 +35,42 @@ class TaskRow:
 
     def value(self, setting: str, column: str | None, defaults: Sequence[str]) -> Any:
         """Value of `column`, or of the first of `defaults` that exists; raises ValueError if there is none."""
-        names = [column] if column else [name for name in defaults if name in self.values]
-        if not names or is_missing(self.values.get(names[0])):
+        if is_missing(found := self.at(self.named(column, defaults))):
             wanted = repr(column) if column else f"one of {', '.join(defaults)}"
-            found = f"found {self.values[names[0]]}; " if names and self.values.get(names[0]) is not None else ""
-            columns = ", ".join(name for name, value in self.values.items() if not is_missing(value)) or "none"
+            said = "" if found is None else f"found {found}; "
+            columns = ", ".join(one for key, value in self.values.items() for one in _names(key, value)) or "none"
             raise ValueError(
-                f"{self.where}: no {setting} in column {wanted}; {found}columns with a value are {columns}. "
+                f"{self.where}: no {setting} in column {wanted}; {said}columns with a value are {columns}. "
                 f"Name the right one by `{setting}: COLUMN`"
             )
-        return self.values[names[0]]
+        return found
+
+    def named(self, column: str | None, defaults: Sequence[str]) -> str:
+        """Name of the column that `value` reads; empty if no default exists."""
+        return column or next((name for name in defaults if name in self.values), "")
+
+    def at(self, name: str) -> Any:
+        """Value of a column or of a part of one, also in a text that holds JSON; None if there is none."""
+        if name in self.values:
+            return self.values[name]
+        value: Any = self.values
+        for part in name.split("."):
+            match unpacked(value):
+                case Mapping() as found:
+                    value = found.get(part)
+                case list() as found if part.isdecimal() and int(part) < len(found):
+                    value = found[int(part)]
+                case _:
+                    return None
+        return value
 
     def text(self, setting: str, column: str | None, defaults: Sequence[str]) -> str:
         """Value as text, with numbers as written in the file; raises ValueError for other values."""
         value = self.value(setting, column, defaults)
-        fault = _fault_of_text(value)
-        if fault:
-            raise ValueError(f"{self.where}: {setting} is {_shortened(value)}; {fault}")
-        return value.written if isinstance(value, WrittenFloat | WrittenInteger) else str(value)
+        if fault := fault_of_text(value):
+            advice = named_parts(value, f"{setting}: {self.named(column, defaults)}")
+            raise ValueError(f"{self.where}: {setting} is {_shortened(value)}; {fault}{advice}")
+        return as_text(value)
 
     def optional_text(self, setting: str, column: str | None, defaults: Sequence[str]) -> str | None:
         """Value as text; None if no column is named and none of `defaults` has text."""
@@ -58,15 +83,60 @@ def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float | Decimal) and math.isnan(value))
 
 
-def _fault_of_text(value: Any) -> str:
+def as_text(value: str | float | Decimal) -> str:
+    """A value without a `fault_of_text` as text, with numbers as written in the file."""
+    return value.written if isinstance(value, WrittenFloat | WrittenInteger) else str(value)
+
+
+def unpacked(value: Any) -> Any:
+    """The list or object that a text holds as JSON, or as Python prints it; any other value unchanged."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        for read in (_JSON.decode, ast.literal_eval):
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                found = read(value.strip())
+                return found if isinstance(found, list | dict) else value
+    return value
+
+
+def _are_turns(value: Any) -> bool:
+    """True for the messages of a conversation."""
+    match value:
+        case [{"role": _, "content": _} | {"from": _, "value": _}, *_]:
+            return True
+    return False
+
+
+def named_parts(value: Any, named: str) -> str:
+    """Advice to name a part of a value, if it has any; `named` is its own name, as in `question: prompt`."""
+    match unpacked(value):
+        case list() as turns if _are_turns(turns):
+            roles = [turn.get("role", turn.get("from")) if isinstance(turn, dict) else None for turn in turns]
+            asked = [number for number, role in enumerate(roles) if role in ("user", "human")]
+            last, part = max(asked, default=0), "content" if "content" in turns[0] else "value"
+            others = f"; `template` may show others, as {{{named.partition(': ')[2]}.0.{part}}}" if last else ""
+            return f", as `{named}.{last}.{part}`{others}"
+        case [_]:
+            return f"; its only item is `{named}.0`"
+        case {**parts} if parts:
+            return f"; its parts are {', '.join(f'`{named}.{name}`' for name in [*parts][:MOST_PARTS_NAMED])}"
+    return ""
+
+
+def _names(column: str, value: Any) -> list[str]:
+    """A column as an error names it: by its parts if it has a few."""
+    parts = value if isinstance(value, dict) and len(value) <= MOST_PARTS_NAMED else {"": value}
+    return [f"{column}.{part}".rstrip(".") for part, one in parts.items() if not is_missing(one)]
+
+
+def fault_of_text(value: Any) -> str:
     """Reason why a value cannot be used as text; empty if it can."""
     match value:
         case str() if not value.strip():
             return "expected text"
-        case [{"role": _, "content": _}, *_]:
-            return "expected text, not chat messages: write the text of the question into a column of its own"
         case str() if not _is_utf8(value):
             return "the text contains half of a surrogate pair, which no file can store; write the whole character"
+        case str() | list() if _are_turns(unpacked(value)):
+            return "expected text, not chat messages; name the text of one"
         case bool():
             return "expected text"
         case float() | Decimal() if not math.isfinite(value) and not isinstance(value, WrittenFloat):

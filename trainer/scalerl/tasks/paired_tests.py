@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from scalerl.tasks.files import unpacked
 from scalerl.tasks.text_task import UnusableError
 from scalerl.verifiers.code_tests import CodeTest, read_tests
 
@@ -24,7 +25,8 @@ TEST_COLUMNS = ("public_tests", "private_tests", "generated_tests")
 
 def joined_columns(row: Mapping[str, Any]) -> dict[str, list[Any]] | None:
     """All tests of a row of CodeContests as two lists; None for any other row."""
-    parts = [row[name] for name in TEST_COLUMNS if isinstance(row.get(name), dict)]
+    columns = [unpacked(row.get(name)) for name in TEST_COLUMNS]
+    parts = [one for one in columns if isinstance(one, dict)]
     if not parts or not all({"input", "output"} <= part.keys() for part in parts):
         return None
     return {to: [one for part in parts for one in part[of]] for of, to in (("input", "inputs"), ("output", "outputs"))}
@@ -41,7 +43,10 @@ def paired_tests(
         raise UnusableError(f"{where}: tests have {len(inputs)} inputs and {len(outputs)} outputs")
     if not isinstance(call, str) or not call:
         return read_tests(
-            [{"stdin": _lines(given), "stdout": _lines(wanted)} for given, wanted in zip(inputs, outputs, strict=True)],
+            [
+                {"stdin": as_lines(given, f"{where}: an input"), "stdout": as_lines(wanted, f"{where}: an output")}
+                for given, wanted in zip(inputs, outputs, strict=True)
+            ],
             where,
         )
     if _are_wrapped(outputs, call, beginning):
@@ -92,5 +97,9 @@ def _with_integer_keys(given: Any) -> Any:
     ]
 
 
-def _lines(written: Any) -> str:
-    return "\n".join(map(str, written)) if isinstance(written, list) else str(written)
+def as_lines(written: Any, where: str) -> str:
+    """Standard input or output: a text, a number, or a list of lines; raises ValueError for anything else."""
+    lines = written if isinstance(written, list) else [written]
+    if not all(isinstance(line, str | int | float) for line in lines):
+        raise ValueError(f"{where} is {written!r:.80}; expected text, or a list of lines")
+    return "\n".join(map(str, lines))

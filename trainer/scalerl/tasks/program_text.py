@@ -57,7 +57,7 @@ def program_in(answer: str, *, reads_input: bool = False) -> WrittenProgram:
 
     With `reads_input` the program runs as a script, so a block that calls the functions before it belongs to it.
     """
-    answer = without_thought(answer.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
+    answer = plain_answer(answer)
     tagged = [match[3] for match in _TAGGED.finditer(answer)]
     for text in [*tagged[-1:], answer]:
         if found := _of_blocks([block for block in _blocks(text)[-MOST_BLOCKS:] if block.is_python], reads_input):
@@ -66,6 +66,16 @@ def program_in(answer: str, *, reads_input: bool = False) -> WrittenProgram:
         if _does_something(bare):
             return WrittenProgram(text=bare, dropped="" if bare == text.strip() else "text around the program")
     return WrittenProgram(text="" if _blocks(answer) else answer.strip())
+
+
+def plain_answer(answer: str) -> str:
+    """The answer without its thinking, with line ends as Python writes them."""
+    return without_thought(answer.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def python_blocks(answer: str) -> list[str]:
+    """Texts of the fenced blocks that are named Python or have no name, in order."""
+    return [block.text for block in _blocks(answer)[-MOST_BLOCKS:] if block.name.lower()[:2] in ("", "py")]
 
 
 @dataclass(frozen=True)

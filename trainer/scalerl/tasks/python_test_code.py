@@ -47,8 +47,6 @@ class PythonSource:
 def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
     """`text` as a test that runs as written; raises UnusableError if it cannot run, ValueError if it tests nothing."""
     tree = _parsed(text, where, "tests")
-    if not has_assertion(tree):
-        raise ValueError(f"{where}: tests have no assertion, so every program would be right")
     imported = _imports_of_program(tree, source)
     if imported:
         tree = _without(tree, imported)
@@ -62,6 +60,8 @@ def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
     if missing := sorted((_imported(whole) | _imported(before)) - sys.stdlib_module_names - {*OFFERED}):
         has = f"the standard library and {', '.join(OFFERED)}"
         raise UnusableError(f"{where}: tests import {missing[0]}, but the sandbox has only {has}")
+    if not has_assertion(tree):
+        raise ValueError(f"{where}: tests have no assertion, so every program would be right")
     names = _names_of_program(whole, set(_defined(before)), source, where)
     names = tuple(sorted({*names, *(alias.name for node in imported for alias in node.names)} - {"*"}))
     if source.solved and "*" not in source.solved and (missing := sorted({*names} - source.solved)):

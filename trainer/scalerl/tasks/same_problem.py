@@ -34,6 +34,7 @@ _MARKS = str.maketrans(
         "π": r" \pi ",
         "∞": r" \infty ",
         "√": r" \sqrt ",
+        "°": r"^\circ ",
         "…": "...",
         "⋯": "...",
         **dict.fromkeys("。、，؟،؛¿¡", " "),
@@ -46,10 +47,11 @@ _TEXT = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mbox|operatorn
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _SAME_COMMANDS = {
     "dfrac": "frac", "tfrac": "frac", "leq": "le", "geq": "ge", "neq": "ne", "ldots": "...", "dots": "...",
-    "cdots": "...", "lbrace": "\\{", "rbrace": "\\}",
+    "cdots": "...", "lbrace": "\\{", "rbrace": "\\}", "leqslant": "le", "geqslant": "ge", "lvert": "|", "rvert": "|",
 }  # fmt: skip
 _OPEN, _CLOSE, _POINT, _DOTS = "\ue000", "\ue001", "\ue002", "\ue003"
 """Private characters: around the name of a LaTeX command, for a decimal point, for an ellipsis."""
+_LETTER_OF_COMMAND = re.compile(r"(?<=[A-Za-z])\{\s*([A-Za-z])\s*\}")
 _ONE_IN_BRACES = re.compile(r"(?<!\\)\{\s*(\w)\s*\}")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d.]*\d|,\d)")
 _DECIMAL = re.compile(r"(?<![^\W\d_])\.(?=\d)")
@@ -102,13 +104,13 @@ def _latex(text: str) -> str:
     text = _SPACING.sub(" ", text)
     text = re.sub(r"\\[()\[\]]|\\\\|(?<=\w)~(?=\w)", " ", text)
     text = re.sub(r"\\([$%#&_])", r"\1", text)
-    text = _ONE_IN_BRACES.sub(r"\1", text)
+    text = _ONE_IN_BRACES.sub(r"\1", _LETTER_OF_COMMAND.sub(r" \1", text))
     return _COMMAND.sub(_command, text)
 
 
 def _command(match: re.Match[str]) -> str:
     name = _SAME_COMMANDS.get(match[1], match[1])
-    return name if name[0] in ".\\" else f"{_OPEN}{name}{_CLOSE}"
+    return name if name[0] in ".\\|" else f"{_OPEN}{name}{_CLOSE}"
 
 
 def _kept(match: re.Match[str], text: str) -> str:

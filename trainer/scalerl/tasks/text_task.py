@@ -7,7 +7,7 @@ user's own.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from scalerl.tasks.same_problem import problem_key
 from scalerl.tasks.split import position
 from scalerl.tasks.task import Written
 from scalerl.tokens import Tokenizer
+from scalerl.tokens.reader import END_THINK, THINK
 
 
 class UnusableError(Rejected):
@@ -192,7 +193,7 @@ class TextTask:
                 is_same = other.problem.identity == entry.problem.identity
                 detail = f"{'the same problem as' if is_same else 'a variant of'} {other.where}"
                 answers = entry.problem.answer, other.problem.answer
-                if is_same and all(isinstance(one, str) for one in answers) and answers[0] != answers[1]:
+                if all(isinstance(one, str) for one in answers) and answers[0] != answers[1]:
                     detail += f", whose answer is {answers[1]!r:.40}, here {answers[0]!r:.40}"
                 reason = again if entry.key in earlier else "duplicate"
                 self._leave_out(row, reason, detail, same_as=other.where)
@@ -213,7 +214,7 @@ class TextTask:
             yield entry
 
     def _entry(self, row: TaskRow) -> Entry:
-        problem = self._read(row)
+        problem = _with_thought_apart(self._read(row))
         prompt = Prompt(
             task=self.name,
             id=hashlib.sha256(problem.identity.encode()).hexdigest()[:16] if problem.id is None else problem.id,
@@ -268,6 +269,15 @@ ABOUT = ("context", "contexts", "passage", "article", "paragraph", "document", "
 """Usual lower-case names of columns with the context of a question."""
 
 
+def _with_thought_apart(problem: Problem) -> Problem:
+    """The problem whose solution has no marks of thinking; what follows the first end belongs to the response."""
+    if problem.thought is None or not (THINK in problem.thought or END_THINK in problem.thought):
+        return problem
+    thought, _, rest = problem.thought.replace(THINK, "").partition(END_THINK)
+    answer = rest.replace(END_THINK, "").strip()
+    return replace(problem, thought=thought.strip(), response=f"{answer}\n\n{problem.response}".lstrip())
+
+
 def about_but_not_shown(row: TaskRow, problem: Problem) -> Iterator[str]:
     """Context columns of the row whose text the prompt does not contain."""
     for name, value in row.values.items():
@@ -275,7 +285,7 @@ def about_but_not_shown(row: TaskRow, problem: Problem) -> Iterator[str]:
             name.lower() not in ABOUT
             or is_missing(value)
             or value in ("", problem.thought)
-            or name in problem.asked.columns
+            or any(shown.partition(".")[0] == name for shown in problem.asked.columns)
         ):
             continue
         if not (isinstance(value, str) and value.strip() in problem.asked.text):

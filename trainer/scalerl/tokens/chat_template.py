@@ -5,6 +5,7 @@
 A template may ask for today's date. A recipe and seed must give the same prompt every day, so the date is always DAY.
 """
 
+import re
 from collections.abc import Container, Iterator
 from datetime import datetime
 from functools import cached_property
@@ -21,6 +22,8 @@ DAY = datetime(2024, 7, 26)
 RENDERINGS = 16
 """Number of test renderings: a template that picks one of two texts at random passes with chance 1 in 32,768."""
 QUESTION, ANSWER = "What is 2 + 2?", "It is 4."
+_OTHER_THINKING = re.compile(r"(?:<(?:thought|thinking|thoughts|reasoning|reason|analysis)>|\[THINK\]|◁think▷)\s*\Z")
+"""Other openings of a thought at the end of a prompt, as EXAONE Deep has one."""
 
 
 class ChatTemplate:
@@ -43,12 +46,23 @@ class ChatTemplate:
         """The question as it is put to the model."""
         if not self.exists:
             return self._bos + question
+        if mark := next((mark for mark in self._marks if mark in question), None):
+            raise ValueError(
+                f"the question has {mark!r}, a control token of the model, as text has that a chat template wrote; "
+                "write the question alone, since the model's own template is put around it"
+            )
         text = self._rendered([{"role": "user", "content": question}], opens_answer=True)
         if question.strip() not in text:
             raise ValueError(
                 f"{self.folder}: the chat template omits the question {question[:60]!r}: it writes {text[:200]!r}"
             )
         return text
+
+    @cached_property
+    def _marks(self) -> list[str]:
+        """Control tokens, apart from those of thinking, which a question may mention."""
+        tokens = self._tokenizer.added_tokens_decoder.values()
+        return [token.content for token in tokens if token.special and token.content not in (THINK, END_THINK)]
 
     @cached_property
     def end_id(self) -> int | None:
@@ -114,6 +128,11 @@ class ChatTemplate:
             raise ValueError(
                 f"{self.folder}: the chat template closes thinking before the model writes ({text[-60:]!r}); remove "
                 f"the closing tag from the template, or set generation.thinking to 'none'"
+            )
+        if other := _OTHER_THINKING.search(text):
+            raise ValueError(
+                f"{self.folder}: the chat template opens thinking with {other[0].strip()!r}, but only {THINK!r} and "
+                f"{END_THINK!r} are known; remove it from the template's end"
             )
         if missing := self._missing_opening(text):
             raise ValueError(
