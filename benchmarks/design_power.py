@@ -21,7 +21,7 @@ from simulation import SEED, simulate
 
 from ablations.answers.compare import Comparison, VariantResult, compare
 from ablations.answers.half_widths import Sight, Sizes, ceiling_sight, compute_sight, level_sight
-from ablations.answers.known import PAPER_AUTOCORRELATION, PAPER_RUN_SD, KnownScale, RunSpread
+from ablations.answers.known_scale import PAPER_AUTOCORRELATION, PAPER_RUN_SD, KnownScale, RunSpread
 from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import ablations
-from ablations.findings.elsewhere import compare_elsewhere, study_of_file
+from ablations.findings.other_trainers import compare_elsewhere, study_of_file
 from ablations.fit.options import FitSettings
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -99,7 +99,7 @@ NOT_RUN = {
     "simulations, which tests/platform/paper runs with fewer curves": (
         *(f"platform design FILE --detect {size}" for size in ("0.02", "1.2 --question compute")),
     ),
-    "curves of two seeds, which tests/platform/findings/test_elsewhere.py has": (
+    "curves of two seeds, which tests/platform/findings/test_other_trainers.py has": (
         "platform design curves.csv --reference scalerl",
     ),
     "logs of another trainer, which tests/platform/logs has": (

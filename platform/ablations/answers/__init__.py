@@ -13,12 +13,12 @@
     main_effects    what one value of an axis does instead of another, over a grid
     interactions    what two changes do together beyond their sum
     ladder          what becomes of a difference over scales
-    unlike          runs and variants unlike their siblings: collapsed, far off, more scattered
+    outliers        runs and variants unlike their siblings: collapsed, far off, more scattered
     compare         every variant against the reference
     paper_rule      the paper's rule for ceilings; paper_grid: the paper's grid fit
     pass_rate_at    the pass rate of each seed at one compute: level or prediction
     forecasts       pass rate at any compute, compute to a score, crossings, cost of a point, chances to lead
-    known           earlier knowledge of a scale: law, noise, run-to-run spread and speed
+    known_scale     earlier knowledge of a scale: law, noise, run-to-run spread and speed
     simulated_runs  simulated and fitted runs of the reference and of a slower variant
     half_widths     expected half-widths of a study's intervals, and the smallest differences they detect
 

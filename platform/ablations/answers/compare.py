@@ -13,12 +13,12 @@ from scipy.special import chdtrc
 from ablations.answers.answer import REFERENCE, Answer, answers_json
 from ablations.answers.differences import mean_ceiling, mean_ceiling_under_eq1
 from ablations.answers.level import common_compute, levels_of
+from ablations.answers.outliers import Unlike, unlike_siblings
 from ablations.answers.paper_rule import paper_rule
 from ablations.answers.questions import LEVEL, QUESTIONS
 from ablations.answers.repeats import NO_OTHERS, OtherSweeps
 from ablations.answers.rise import rise_together, verdict_together
 from ablations.answers.run_to_run import RunToRun
-from ablations.answers.unlike import Unlike, unlike_siblings
 from ablations.errors import AblationsError
 from ablations.fit.asymptote import DOUBTED, WITHOUT_RISE, AsymptoteEstimate, Verdict, asymptote_of
 from ablations.fit.result import Fit

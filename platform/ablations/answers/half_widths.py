@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from ablations.answers.differences import ceilings_under, common_target, is_bounded, ln_computes
-from ablations.answers.known import KnownScale
+from ablations.answers.known_scale import KnownScale
 from ablations.answers.level import level_of
 from ablations.answers.one_law import law_weights
 from ablations.answers.repeats import CommonSpread, Repeats

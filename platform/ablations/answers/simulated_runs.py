@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ablations.answers.known import KnownScale, Law
+from ablations.answers.known_scale import KnownScale, Law
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_with

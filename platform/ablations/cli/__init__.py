@@ -12,7 +12,7 @@
     jobs.py      cancel, retry
     follow.py    status, logs
     read.py      fit, compare, report; shown_comparison.py: what compare prints
-    elsewhere.py runs of other trainers for compare
+    other_trainers.py runs of other trainers for compare
     forecast.py  forecast
     ladder.py    ladder: the same study at several scales
     design.py    design, and its part of a dry run

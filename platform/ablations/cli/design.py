@@ -20,8 +20,8 @@ from ablations.cli.options import (
 )
 from ablations.cli.output import console, print_json, warn
 from ablations.errors import AblationsError, FileError
-from ablations.findings.choices import Blueprint
 from ablations.findings.design_command import design_command
+from ablations.findings.design_options import Blueprint
 from ablations.fit.options import FitSettings
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, plans_of
@@ -33,7 +33,7 @@ from ablations.terminal.screen import Screen
 from ablations.text import at_scale, compute_text
 
 if TYPE_CHECKING:
-    from ablations.findings.foresee import Prospect
+    from ablations.findings.study_design import Prospect
 
 QuestionName = Literal["level", "ceiling", "compute"]
 
@@ -63,7 +63,7 @@ def design(
     as_json: JsonOption = False,
 ) -> None:
     """Show the smallest differences that a study could detect with 80 % power, by design, before it is run."""
-    from ablations.findings.foresee import foresee
+    from ablations.findings.study_design import foresee
     from ablations.report.words.comparison import unkept_note
     from ablations.report.words.design import answer, notes, own_sentence, pair_sentences
 
@@ -102,8 +102,8 @@ def design(
 
 
 def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> None:
-    from ablations.findings.elsewhere import compare_elsewhere, study_of_file
-    from ablations.findings.foresee import foresee_curves
+    from ablations.findings.other_trainers import compare_elsewhere, study_of_file
+    from ablations.findings.study_design import foresee_curves
     from ablations.report.words.design import curve_notes, seen_text
 
     results = compare_elsewhere(study_of_file(file), reference, FitSettings())

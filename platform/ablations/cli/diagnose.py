@@ -14,7 +14,7 @@ from ablations.home.started_sweep import read_sweep
 from ablations.text import counted
 
 if TYPE_CHECKING:  # `findings` loads NumPy, which other targets do not need
-    from ablations.answers.unlike import Unlike
+    from ablations.answers.outliers import Unlike
 
 MOST_FINDINGS = 3
 """Findings about one run that are printed; `--json` has all."""
@@ -22,7 +22,7 @@ MOST_FINDINGS = 3
 
 def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | None, as_json: bool) -> None:
     """Print the problems of a run, of every run of a sweep, or of the run in a log."""
-    from ablations.findings.unlike_seeds import unlike_finding
+    from ablations.findings.outlying_seeds import unlike_finding
 
     unlike = unlike_in(home, target) if trainer is None else {}
     found = []
@@ -48,8 +48,8 @@ def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | No
 
 def unlike_in(home: Home, target: str) -> "dict[str, Unlike]":
     """The outlying runs of a sweep; none if the target is not a sweep."""
+    from ablations.findings.outlying_seeds import unlike_seeds
     from ablations.findings.results import read_results
-    from ablations.findings.unlike_seeds import unlike_seeds
 
     return unlike_seeds(read_results(read_sweep(home, target))) if target in home.sweep_names() else {}
 

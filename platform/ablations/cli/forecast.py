@@ -49,7 +49,7 @@ def forecast(
     as_json: JsonOption = False,
 ) -> None:
     """Forecast every variant at larger budgets, and the likely leader."""
-    from ablations.findings.elsewhere import compare_elsewhere, study_of_file
+    from ablations.findings.other_trainers import compare_elsewhere, study_of_file
     from ablations.findings.results import read_results
     from ablations.findings.sweep_forecast import backtest_sweep, forecast_sweep
     from ablations.readings.task_curves import with_task

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ablations.cli.elsewhere import Elsewhere
 from ablations.cli.named_sweeps import find_sweep, is_curve_file, names_of_file
 from ablations.cli.options import HomeOption, JsonOption, ReferenceOption, further_sweeps, refuse_idle
+from ablations.cli.other_trainers import Elsewhere
 from ablations.cli.output import console, print_json, warn
 from ablations.errors import AblationsError
 from ablations.fit.options import FitSettings

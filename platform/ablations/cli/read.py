@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from ablations.cli.elsewhere import Elsewhere
 from ablations.cli.ladder import ladder_beside, last_started
 from ablations.cli.named_sweeps import find_sweep, is_curve_file
 from ablations.cli.options import AloneOption, HomeOption, JsonOption, TaskOption, further_sweeps, refuse_idle
+from ablations.cli.other_trainers import Elsewhere
 from ablations.cli.output import FAILED, console, print_json, tell, warn
 from ablations.cli.shown_comparison import show_comparison, write_sheet
 from ablations.errors import AblationsError
@@ -297,7 +297,7 @@ def _of_sweeps(
 
 
 def _has_own_runs(name: str) -> bool:
-    from ablations.findings.elsewhere import own_runs_in
+    from ablations.findings.other_trainers import own_runs_in
 
     return Path(name).is_dir() and bool(own_runs_in(Path(name)))
 

@@ -191,7 +191,7 @@ def designed(
         out.say(text)
         return study, None
 
-    from ablations.findings.foresee import design_for, foresee
+    from ablations.findings.study_design import design_for, foresee
     from ablations.report.words.card import claim_text
     from ablations.report.words.design import source_sentence
 

@@ -2,9 +2,9 @@
 
 results         curves, fits and comparison of a sweep; summary: as a short table for a prompt or notebook
 remarks         what a reader must know before the numbers: collapsed, failed, shortened, warned of
-unlike_seeds    a seed unlike its siblings, as a finding of the doctor
+outlying_seeds  a seed unlike its siblings, as a finding of the doctor
 together        several sweeps against one reference
-elsewhere       curves of other trainers, and of scripts that log by themselves, as results of a sweep
+other_trainers  curves of other trainers, and of scripts that log by themselves, as results of a sweep
 logged_study    logs of other trainers on disk, each read once and kept
 repeated_runs   evidence on the run-to-run spread from repeated runs of other sweeps
 scale_ladder    differences over the scales of a study
@@ -13,9 +13,9 @@ order           variants in another order
 advice          advice for settling open questions
 sweep_forecast  forecasts of the variants of a sweep, and their curves, kept beside the sweep; backtest: of finished
                 runs from their first part
-choices         seeds, budgets and samples to choose from, and the cost of each choice
-earlier         knowledge of a scale from the runs of a home folder
-foresee         the resolution of each design, and the cheapest for a wanted difference or for the claims of a study;
+design_options  seeds, budgets and samples to choose from, and the cost of each choice
+earlier_runs    knowledge of a scale from the runs of a home folder
+study_design    the resolution of each design, and the cheapest for a wanted difference or for the claims of a study;
                 the same of curves of other trainers
 design_command  the command that lists the designs of a plan
 paper_comparison  the paper's comparison: its margin of 0.02, its B at a common A

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ablations import logs
 from ablations.errors import AblationsError
-from ablations.findings.elsewhere import MeasuredRun, MeasuredStudy
+from ablations.findings.other_trainers import MeasuredRun, MeasuredStudy
 from ablations.fit import curve_file, table_file
 from ablations.fit.curve import Curve
 from ablations.logs.log import Log

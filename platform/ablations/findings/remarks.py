@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ablations.answers.compare import Comparison
-from ablations.answers.unlike import Unlike
+from ablations.answers.outliers import Unlike
 from ablations.home.labels import Labels, run_name
 from ablations.home.state import State
 from ablations.home.stops import Stopped

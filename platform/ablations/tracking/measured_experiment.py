@@ -9,7 +9,7 @@ import numpy as np
 
 from ablations.errors import AblationsError, did_you_mean
 from ablations.files.database import sqlite_path
-from ablations.findings.elsewhere import MeasuredRun, MeasuredStudy
+from ablations.findings.other_trainers import MeasuredRun, MeasuredStudy
 from ablations.logs.expression import columns_of
 from ablations.logs.log import Log
 from ablations.logs.meaning import LogMeaning, curve_of_log

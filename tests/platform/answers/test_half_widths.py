@@ -9,7 +9,7 @@ from scipy.stats import nct, t
 
 from ablations.answers.differences import mean_difference
 from ablations.answers.half_widths import Sizes, ceiling_sight, level_sight, sight_of
-from ablations.answers.known import KnownScale, RunSpread
+from ablations.answers.known_scale import KnownScale, RunSpread
 from ablations.answers.level import Level, level_repeats
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import run_to_run

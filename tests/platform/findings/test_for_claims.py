@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ablations.answers.half_widths import BLIND, Sight
-from ablations.findings.choices import Blueprint, Costs, StudyDesign
-from ablations.findings.foresee import Foreseen, Prospect, design_for, would_decide
+from ablations.findings.design_options import Blueprint, Costs, StudyDesign
+from ablations.findings.study_design import Foreseen, Prospect, design_for, would_decide
 from ablations.study.claims import Claim
 
 CLAIM = Claim(variant="v", of="ceiling", says="up", by=0.05, source="s")

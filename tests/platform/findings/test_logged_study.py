@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.errors import AblationsError
-from ablations.findings.elsewhere import study_of_file
 from ablations.findings.logged_study import study_of_logs
+from ablations.findings.other_trainers import study_of_file
 from ablations.fit.curve_file import read_curves
 from ablations.logs.meaning import LogMeaning
 from ablations.logs.naming import Naming

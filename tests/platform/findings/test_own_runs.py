@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from ablations import start
 from ablations.cli import app
 from ablations.errors import AblationsError
-from ablations.findings.elsewhere import study_of_folders
+from ablations.findings.other_trainers import study_of_folders
 
 
 def log_runs(folder: Path, *, top: float, seeds: int = 2) -> None:

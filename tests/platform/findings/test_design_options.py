@@ -3,7 +3,7 @@
 import pytest
 from fixtures_design import study_of, trained_home
 
-from ablations.findings.choices import Blueprint, StudyDesign, seeds_of
+from ablations.findings.design_options import Blueprint, StudyDesign, seeds_of
 from ablations.home.home import Home
 
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from ablations.answers.half_widths import Sight
 from ablations.answers.run_to_run import ASSUMED_SD
 from ablations.cli import app
-from ablations.findings.choices import Blueprint
-from ablations.findings.foresee import assumed_of, foresee, settings_of
+from ablations.findings.design_options import Blueprint
 from ablations.findings.results import read_results
+from ablations.findings.study_design import assumed_of, foresee, settings_of
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.report.words.design import own_sentence

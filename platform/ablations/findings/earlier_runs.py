@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 
-from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread, Speed, noise_of
+from ablations.answers.known_scale import PAPER_PROMPTS, KnownScale, RunSpread, Speed, noise_of
 from ablations.answers.level import LAST_SHARE, common_compute, level_of, mean_weights
 from ablations.answers.run_to_run import run_to_run
 from ablations.findings.repeated_runs import SAME, UNUSABLE, says_of_group

@@ -4,7 +4,7 @@
 step.
 """
 
-from ablations.answers.unlike import Unlike
+from ablations.answers.outliers import Unlike
 from ablations.diagnosis.diagnose import Diagnosis
 from ablations.diagnosis.history import History
 from ablations.findings.results import Results

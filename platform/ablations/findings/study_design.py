@@ -14,14 +14,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from ablations.answers.half_widths import BLIND, POWER, Sight, Sizes, ceiling_sight, compute_sight, level_sight
-from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread, assumed, noise_of
+from ablations.answers.known_scale import PAPER_PROMPTS, KnownScale, RunSpread, assumed, noise_of
 from ablations.answers.questions import LEVEL
 from ablations.answers.repeats import OtherSweeps
 from ablations.answers.run_to_run import run_to_run
 from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
 from ablations.errors import AblationsError
-from ablations.findings.choices import BUDGET_FACTORS, SEED_COUNTS, Blueprint, Costs, StudyDesign
-from ablations.findings.earlier import known_of_home
+from ablations.findings.design_options import BUDGET_FACTORS, SEED_COUNTS, Blueprint, Costs, StudyDesign
+from ablations.findings.earlier_runs import known_of_home
 from ablations.findings.repeated_runs import repeats_of_home
 from ablations.findings.results import Results
 from ablations.fit.options import MIN_READINGS, FitSettings

@@ -12,7 +12,7 @@ from ablations.home.home import find_home
 from ablations.terminal.progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    from ablations.findings.elsewhere import MeasuredStudy
+    from ablations.findings.other_trainers import MeasuredStudy
     from ablations.findings.results import Results
     from ablations.logs.meaning import LogMeaning
 
@@ -26,13 +26,13 @@ class Elsewhere:
     settings: FitSettings
 
     def file(self, path: Path) -> "Results":
-        from ablations.findings.elsewhere import study_of_file
+        from ablations.findings.other_trainers import study_of_file
 
         return self._compared(study_of_file(path), self.reference)
 
     def scales_of_file(self, path: Path) -> "list[Results]":
         """Compare the curves of a CSV file with a column `scale`, at each scale."""
-        from ablations.findings.elsewhere import study_of_file
+        from ablations.findings.other_trainers import study_of_file
         from ablations.fit.curve_file import read_scales
 
         if not (scales := read_scales(path)):
@@ -61,7 +61,7 @@ class Elsewhere:
 
     def folders(self, paths: Sequence[str]) -> "Results":
         """Compare folders of runs that scripts have logged; without a reference, with the first variant."""
-        from ablations.findings.elsewhere import study_of_folders
+        from ablations.findings.other_trainers import study_of_folders
 
         return self._with_first(study_of_folders([Path(path) for path in paths]))
 
@@ -87,7 +87,7 @@ class Elsewhere:
         return self._compared(replace(study, notes=(said, *study.notes)), first, kept)
 
     def _compared(self, study: "MeasuredStudy", reference: str | None, kept: Path | None = None) -> "Results":
-        from ablations.findings.elsewhere import compare_elsewhere
+        from ablations.findings.other_trainers import compare_elsewhere
 
         with progress_bar("fitting curves") as done:
             return compare_elsewhere(study, reference, self.settings, kept=kept, done=done)

@@ -20,7 +20,7 @@ from fixtures_design import (
     trained_home,
 )
 
-from ablations.findings.earlier import known_of_home
+from ablations.findings.earlier_runs import known_of_home
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from scalerl.run.metrics import read_rows
