@@ -68,7 +68,7 @@ def main() -> None:
     }
     scale = " and ".join(dict.fromkeys(card.results.plan.scale for card in cards.values()))
     head = HEAD.format(title=TITLES[page], scale=scale, day=date.today().isoformat(), page=page)
-    in_order = [sections[name] for name in sorted(sections, key=by_number)]
+    in_order = [f"{sections[name].rstrip()}\n" for name in sorted(sections, key=by_number)]
     (RESULTS / f"{page}.md").write_text("\n".join([head, overview(sections), *in_order]))
     record = RECORDS / f"reproduction_{page}.json"
     before = {one["study"]: one for one in json.loads(record.read_text())["cards"]} if record.exists() else {}
