@@ -35,15 +35,8 @@ from ablations.slurm.states import SlurmStates
 from scalerl.cluster.node_of_run import NodeOfRun
 from scalerl.run.run_folder import RunFolder
 
-SIGNAL_BEFORE_LIMIT_S = 120
-"""Seconds before the limit of a long job at which Slurm sends the signal; a checkpoint must fit into them."""
 ASK_AGAIN_S = 5.0
 """Seconds between attempts while the controller does not answer."""
-
-
-def signal_before_limit_s(limit_min: int) -> int:
-    """Seconds before the time limit at which Slurm sends the signal; a short job trains for half of its time."""
-    return min(SIGNAL_BEFORE_LIMIT_S, limit_min * 60 // 2)
 
 
 @dataclass

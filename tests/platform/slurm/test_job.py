@@ -2,7 +2,8 @@
 
 import pytest
 
-from ablations.slurm.job import is_stuck, signal_before_limit_s
+from ablations.slurm.batch_script import signal_before_limit_s
+from ablations.slurm.job import is_stuck
 
 
 @pytest.mark.parametrize(("limit_min", "seconds"), [(1, 30), (2, 60), (4, 120), (5, 120), (600, 120)])

@@ -16,9 +16,9 @@ from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.model.policy import Policy
 from scalerl.recipe import Generation
 from scalerl.rollout import Prompt
-from scalerl.tokens.pieces import pieces_of
 from scalerl.tokens.reader import Reader
 from scalerl.tokens.symbols import SymbolTokenizer
+from scalerl.tokens.token_bytes import pieces_of
 
 EOS = 0
 THINKING, ANSWER = 40, 6

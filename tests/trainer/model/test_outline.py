@@ -10,7 +10,7 @@ from trainer.model.test_exported_weights import POLICIES, SHAPE, same
 from trainer.tiny import tiny_recipe
 from trainer.tiny_transformers import CONFIGS, CPU
 
-from scalerl.learner.pieces import by_layer, kept_buffers
+from scalerl.learner.saved_pieces import by_layer, kept_buffers
 from scalerl.model import transformers_weights
 from scalerl.model.build import new_policy
 from scalerl.model.outline import PolicyParts, outline_of, set_parameters

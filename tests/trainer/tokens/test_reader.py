@@ -8,9 +8,9 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from trainer.tiny_text_model import END, text_model
 from transformers import PreTrainedTokenizerFast
 
-from scalerl.tokens.pieces import pieces_of
 from scalerl.tokens.pretrained import PretrainedTokenizer
 from scalerl.tokens.reader import ENDED, Reader, StatedAnswer
+from scalerl.tokens.token_bytes import pieces_of
 
 ALPHABET = pre_tokenizers.ByteLevel.alphabet()
 CORPORA = {

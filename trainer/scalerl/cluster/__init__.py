@@ -3,7 +3,7 @@
 cluster          the parts common to both clocks
 virtual_cluster  a cluster simulated by one process with modelled time
 device_seconds   accounts of device-seconds by role and activity
-probe            check that another engine's generator agrees with the learner
+engine_agreement  check that another engine's generator agrees with the learner
 placement        assignment of devices and nodes to processes
 node_of_run      the node that a process is on
 unit_state       last known state of a process

@@ -15,7 +15,7 @@ import numpy as np
 
 from scalerl.cluster.cost import forward_flops, training_flops
 from scalerl.cluster.device_seconds import Activity, Role
-from scalerl.cluster.probe import WeightProbe, probe_tokens
+from scalerl.cluster.engine_agreement import WeightProbe, probe_tokens
 from scalerl.cluster.unit_state import UnitState
 from scalerl.generator.generator import Generator, decode_all
 from scalerl.generator.make import draw_requests

@@ -15,7 +15,7 @@ from torch import Tensor
 from scalerl.cluster.cluster import Cluster
 from scalerl.cluster.cost import cost_model
 from scalerl.cluster.device_seconds import Account, Activity, Role
-from scalerl.cluster.probe import WeightProbe, refuse_to_disagree
+from scalerl.cluster.engine_agreement import WeightProbe, refuse_to_disagree
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Request
 from scalerl.learner.learner import Update

@@ -14,7 +14,7 @@ torch_engine   everything in one process
 deepspeed_engine   ZeRO-2 and ZeRO-3 over several processes
 fsdp_engine    FSDP2 over several processes
 make           the engines that a recipe asks for
-pieces         tensors in pieces: each rank's part, and the checkpoint files that hold the parts
+saved_pieces   tensors in pieces: each rank's part, and the checkpoint files that hold the parts
 ranks          the processes that train together
-shares         assignment of a batch's passes to ranks
+passes_of_ranks  assignment of a batch's passes to ranks
 """

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from scalerl.learner.batch import Batch
 from scalerl.learner.batch_loss import on_the_host, passes
 from scalerl.learner.engine import EngineMaker, moments_in_memory, take_kept
-from scalerl.learner.pieces import InMemory, KeptPiece, PieceFiles, TensorSource
+from scalerl.learner.saved_pieces import InMemory, KeptPiece, PieceFiles, TensorSource
 from scalerl.model.outline import PolicyParts
 from scalerl.model.packing import Packing
 from scalerl.model.policy import Policy, Precision

@@ -21,7 +21,8 @@ from torch import Tensor, nn
 
 from scalerl.errors import Rejected
 from scalerl.learner.engine import Engine, Network, adamw
-from scalerl.learner.pieces import (
+from scalerl.learner.ranks import Ranks
+from scalerl.learner.saved_pieces import (
     MOMENTS,
     KeptPiece,
     TensorSource,
@@ -31,7 +32,6 @@ from scalerl.learner.pieces import (
     parameters_by_name,
     pieces_of_whole,
 )
-from scalerl.learner.ranks import Ranks
 from scalerl.learner.torch_engine import TorchNetwork
 from scalerl.model.outline import outline_of, set_parameters
 from scalerl.recipe import DeepSpeedSettings, Optimiser

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from scalerl.learner.adamw import AdamW
-from scalerl.learner.pieces import MOMENTS, InMemory, KeptPiece, PieceFiles, TensorSource
 from scalerl.learner.ranks import Ranks
+from scalerl.learner.saved_pieces import MOMENTS, InMemory, KeptPiece, PieceFiles, TensorSource
 from scalerl.model.outline import PolicyParts
 from scalerl.model.policy import Policy, Scores
 from scalerl.recipe import Optimiser

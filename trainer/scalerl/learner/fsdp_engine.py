@@ -10,7 +10,8 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor
 
 from scalerl.learner.engine import AdamSteps, Engine, Network, adamw
-from scalerl.learner.pieces import (
+from scalerl.learner.ranks import Ranks
+from scalerl.learner.saved_pieces import (
     MOMENTS,
     KeptPiece,
     TensorSource,
@@ -20,7 +21,6 @@ from scalerl.learner.pieces import (
     parameters_by_name,
     pieces_of_whole,
 )
-from scalerl.learner.ranks import Ranks
 from scalerl.model.outline import outline_of
 from scalerl.recipe import Optimiser
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from scalerl.learner.engine import AdamSteps, Engine, Network, adamw
-from scalerl.learner.pieces import KeptPiece, TensorSource, fill_whole, pieces_of_whole, weights_of
 from scalerl.learner.ranks import ALONE, Ranks
+from scalerl.learner.saved_pieces import KeptPiece, TensorSource, fill_whole, pieces_of_whole, weights_of
 from scalerl.recipe import Optimiser
 
 

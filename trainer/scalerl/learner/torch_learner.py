@@ -27,7 +27,7 @@ from scalerl.learner.engine import (
 from scalerl.learner.learner import Diverged, Learner, Update, go_on
 from scalerl.learner.learning_rate import learning_rate
 from scalerl.learner.loss_scale import INITIAL_SCALE, LossScale
-from scalerl.learner.pieces import PieceFiles, save_pieces
+from scalerl.learner.saved_pieces import PieceFiles, save_pieces
 from scalerl.learner.torch_engine import TorchEngine
 from scalerl.model.outline import PolicyParts
 from scalerl.model.policy import Policy, frozen_copy

@@ -54,7 +54,7 @@ def set_parameters(network: nn.Module, values: dict[str, nn.Parameter]) -> None:
 class PolicyParts:
     """A policy's own tensors under its own prefixed names, read from its file's weights; one is in memory at a time.
 
-    A source of `scalerl.learner.pieces`.
+    A source of `scalerl.learner.saved_pieces`.
     """
 
     def __init__(self, policy: Policy, weights: Weights, prefix: str) -> None:

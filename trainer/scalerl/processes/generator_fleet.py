@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from scalerl.cluster.engine_agreement import WeightProbe
 from scalerl.cluster.placement import PlacedUnit
-from scalerl.cluster.probe import WeightProbe
 from scalerl.cluster.unit_state import UnitState
 from scalerl.errors import Interrupted
 from scalerl.generator.request import Request

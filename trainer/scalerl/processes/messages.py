@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scalerl.cluster.device_seconds import Activity
-from scalerl.cluster.probe import WeightProbe
+from scalerl.cluster.engine_agreement import WeightProbe
 from scalerl.durable import Part
 from scalerl.generator.request import Finished, Request, StepWork
 from scalerl.learner.learner import Diverged, Update

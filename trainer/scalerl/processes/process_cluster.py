@@ -13,9 +13,9 @@ import numpy as np
 
 from scalerl.cluster.cluster import Cluster, TrainedStep
 from scalerl.cluster.device_seconds import Activity, Role
+from scalerl.cluster.engine_agreement import WeightProbe, refuse_to_disagree
 from scalerl.cluster.peak_rate import peak_rates
 from scalerl.cluster.placement import PlacedUnit
-from scalerl.cluster.probe import WeightProbe, refuse_to_disagree
 from scalerl.cluster.unit_state import UnitState
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Request

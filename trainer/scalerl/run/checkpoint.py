@@ -6,7 +6,7 @@
     state-<hash>.json             plain values, and the places of tensors and arrays: `scalerl.run.encoding`
     tensors-<hash>.safetensors    weights (each once), optimiser moments, keys and values, random state
     arrays-<hash>.safetensors     tokens and log-probabilities of rollouts in flight
-    rank-<r>-of-<n>-<hash>.safetensors   state of rank r of a sharded learner, written by it: `scalerl.learner.pieces`
+    rank-<r>-of-<n>-<hash>.safetensors   state of rank r of a sharded learner: `learner.saved_pieces`
 
 Parts are named by their content, so new parts lie beside those of the last two checkpoints until the new manifest
 replaces the old one atomically. Only then are parts deleted that neither manifest names. A crash at any instant leaves

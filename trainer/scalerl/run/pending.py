@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scalerl.cluster.probe import refuse_to_disagree
+from scalerl.cluster.engine_agreement import refuse_to_disagree
 from scalerl.errors import Interrupted
 from scalerl.processes.messages import Measure, MeasuredWeights, Refused
 from scalerl.processes.process_cluster import WallCluster

@@ -4,7 +4,7 @@ symbols     one token per digit and letter, for the synthetic tasks of scales `s
 characters  one token per UTF-8 byte, so any text; for models made from scratch
 pretrained  the tokenizer and chat template in a pretrained model's folder
 chat_template  a question as a user's turn, followed by the opening of the model's turn
-pieces      the bytes that each token of a pretrained tokenizer writes
+token_bytes the bytes that each token of a pretrained tokenizer writes
 reader      the text of tokens, the end of thinking in it, and the answer
 """
 

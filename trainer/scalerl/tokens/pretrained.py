@@ -13,8 +13,8 @@ from pathlib import Path
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from scalerl.tokens.chat_template import ChatTemplate
-from scalerl.tokens.pieces import pieces_of
 from scalerl.tokens.reader import END_THINK, THINK, Reader
+from scalerl.tokens.token_bytes import pieces_of
 
 FILES = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt", "*.jinja", "*.model")
 """Patterns of tokenizer files in all supported families."""

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from scalerl.learner.pieces import KeptPiece, PieceFiles, pieces_of_whole, save_pieces
 from scalerl.learner.ranks import Ranks
+from scalerl.learner.saved_pieces import KeptPiece, PieceFiles, pieces_of_whole, save_pieces
 
 WHOLE = torch.arange(10.0).view(5, 2)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from trainer.tiny import generator_of, random_policy, tiny_recipe
 
-from scalerl.cluster.probe import NUM_TOKENS, WeightProbe, probe_tokens, refuse_to_disagree
+from scalerl.cluster.engine_agreement import NUM_TOKENS, WeightProbe, probe_tokens, refuse_to_disagree
 from scalerl.errors import Rejected
 from scalerl.tasks import all_tasks
 from scalerl.tokens import make_tokenizer
