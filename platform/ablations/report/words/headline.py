@@ -110,7 +110,10 @@ def _ceilings(reference: str, lines: Sequence[VariantResult], verdict: str) -> s
     answers = [line.answers[CEILING.name] for line in found]
     sign = 1 if verdict == CEILING.higher else -1
     sizes = sorted(sign * one.estimate for one in answers if one.estimate is not None)
-    by = " to ".join(dict.fromkeys(f"{one:.3f}" for one in (*sizes[:1], *sizes[-1:])))
+    by = " to ".join(f"{one:.3f}" for one in (*sizes[:1], *sizes[1:][-1:]))
+    if len(found) == len(sizes) == 1:
+        lo, hi = (None if end is None else sign * end for end in (answers[0].lo, answers[0].hi)[::sign])
+        by = interval_text(sizes[0], lo, hi, ".3f")
     return (
         f"{names[0].upper() if len(found) > MOST_IN_HEADLINE else names[0]}{names[1:]} "
         f"ha{'s' if len(found) == 1 else 've'} a {'higher' if sign > 0 else 'lower'} ceiling than {reference}"
