@@ -211,11 +211,14 @@ def crossing(fits: Sequence[Fit], other: Sequence[Fit], spread: RunToRun) -> Cro
 
     If a variant has one seed, the crossing describes only these runs, without run-to-run differences.
     """
+    return _crossing(tuple(fits), tuple(other), spread)
+
+
+@lru_cache(maxsize=64)  # the same at every budget that a page asks for
+def _crossing(fits: tuple[Fit, ...], other: tuple[Fit, ...], spread: RunToRun) -> Crossing:
     grid = _grid((*fits, *other), start=1.0)
-    averaged, of_eq1 = (
-        joint_draws(fits, grid, eq1_alone=eq1_alone) - joint_draws(other, grid, eq1_alone=eq1_alone)
-        for eq1_alone in (False, True)
-    )
+    ours, others = (_draws_along(one, tuple(grid.tolist())) for one in (fits, other))
+    averaged, of_eq1 = (own - theirs for own, theirs in zip(ours, others, strict=True))
     if min(len(fits), len(other)) > 1:
         apart = spread.differences(starts_of(fits), starts_of(other), len(averaged))[:, None]
         averaged, of_eq1 = averaged + apart, of_eq1 + apart
@@ -238,6 +241,12 @@ def crossing(fits: Sequence[Fit], other: Sequence[Fit], spread: RunToRun) -> Cro
         probability=float(crosses.mean()),
         leads_after=float(np.mean(_last_sign(ahead) > 0)),
     )
+
+
+@lru_cache(maxsize=2)  # the reference's draws serve every variant that is compared with it
+def _draws_along(fits: tuple[Fit, ...], grid: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Draws of a variant by all families, and by eq. 1 alone, each of shape (num_draws, num_compute)."""
+    return joint_draws(fits, np.array(grid)), joint_draws(fits, np.array(grid), eq1_alone=True)
 
 
 def cost_of_a_point(fits: Sequence[Fit], compute: float) -> Interval | None:
