@@ -127,7 +127,8 @@ def _moved(home: Home, staged: Path, name: str | None) -> Imported:
             "with a different log, trained further or elsewhere; import the archive into another home folder with "
             "--home FOLDER"
         )
-    with_checkpoints = any(HEAVY.fullmatch(str(path.relative_to(staged))) for path in staged.rglob("*"))
+    names = [path.relative_to(staged).as_posix() for path in staged.rglob("*") if path.is_file()]
+    with_checkpoints = any(HEAVY.fullmatch(one) and not OF_RUN.fullmatch(one) for one in names)
     sweep = StartedSweep(home=home, plan=replace(plan, sweep=own))
     sweep.plan.write(staged / PLAN)
     for room in ("warm_starts", "runs", "sweeps"):

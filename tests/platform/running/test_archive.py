@@ -55,7 +55,8 @@ def exported(tmp_path):
         (sweep.run(run.id).path / "readings").mkdir()
         (sweep.run(run.id).path / "readings" / "kept.npz").write_bytes(b"x")
         sweep.run(run.id).checkpoint.mkdir()
-        (sweep.run(run.id).checkpoint / "state-0.json").write_text("{}")
+        for name in ("manifest.json", "state-0.json"):
+            (sweep.run(run.id).checkpoint / name).write_text("{}")
         for name in ("losses.py", "__pycache__/losses.cpython-311.pyc"):
             file = sweep.run(run.id).own / "my_ideas" / name
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +74,7 @@ def numbers(home: Home, name: str) -> str:
 def test_an_imported_sweep_compares_to_the_same_numbers_bit_for_bit(exported, tmp_path):
     sweep, archive = exported
     came = import_sweep(Home(tmp_path / "there"), archive)
-    assert (came.num_new, came.num_here) == (6, 0)
+    assert (came.num_new, came.num_here, came.with_checkpoints) == (6, 0, False)
     # A float's repr is all of it.
     assert numbers(came.sweep.home, "loo") == numbers(sweep.home, "loo")
     assert read_sweep(came.sweep.home, "loo").plan == sweep.plan
@@ -90,7 +91,7 @@ def test_what_a_home_makes_again_and_what_is_of_one_place_stays_there(exported):
     _, archive = exported
     held = members(archive)
     assert {Path(name).name for name in held} == {
-        *("plan.json", "declared.json", "recipe.json", "status.json", "metrics.jsonl", "losses.py")
+        *("plan.json", "declared.json", "recipe.json", "status.json", "metrics.jsonl", "losses.py", "manifest.json")
     }
 
 
@@ -116,8 +117,12 @@ def test_the_warm_start_of_a_run_that_leaves_rows_out_is_exported(tmp_path):
     start = sweep.home.warm_starts / start_key(recipe, 0, tasks.trained.newly_left_out)
     start.mkdir(parents=True)
     (start / "SHA256SUMS").write_text("")
+    (folder.checkpoint / "state-0.json").write_text("{}")
     archive = export_sweep(sweep, tmp_path / "loo.tar.gz", with_checkpoints=True).path
     assert f"warm_starts/{start.name}/SHA256SUMS" in members(archive)
+    came = import_sweep(Home(tmp_path / "there"), archive)
+    assert came.with_checkpoints
+    assert (came.sweep.run(run.id).checkpoint / "state-0.json").exists()
 
 
 def test_a_sweep_that_trains_is_not_exported_and_no_file_is_overwritten(exported, tmp_path):
