@@ -70,7 +70,8 @@ def test_when_the_head_node_is_gone_nothing_is_left_and_the_command_says_so(ray_
         assert command.wait(LIMIT_S) == 2, study.said
         assert "error: no Ray cluster to train on" in study.said
         study.until_nothing_is_left()
-        assert {row["state"] for row in study.rows().values()} == {"stale"}
+        # A run waits again if its loss is noticed before that of the cluster; either goes on by the same command.
+        assert {row["state"] for row in study.rows().values()} <= {"stale", "pending"}
 
 
 def attempts(rows):
