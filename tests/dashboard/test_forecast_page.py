@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from ablations.findings.results import read_results
 from ablations.findings.sweep_forecast import backtest_sweep, forecast_sweep
 from ablations.report.words.forecast import computes_text
+from ablations_dashboard.views.forecast import forecast_sources
 
 
 def captions(page: AppTest) -> str:
@@ -87,3 +88,16 @@ def test_forecasts_are_against_any_variant(monkeypatch, finished):
     table = page.dataframe[0].value
     assert list(table["variant"]) == ["scalerl", "loo-loss"]
     assert list(table["− loo-loss"])[1] == ""
+
+
+def test_another_reading_at_the_same_compute_is_another_forecast(finished):
+    """The evaluator's last reading comes after the compute of its run is known."""
+    results = read_results(finished)
+    assert forecast_sources(read_results(finished)) == forecast_sources(results)
+    first, *others = results.variants
+    run = first.runs[0]
+    assert run.curve is not None
+    higher = replace(run, curve=replace(run.curve, score=run.curve.score + 0.01))
+    again = replace(results, variants=(replace(first, runs=(higher, *first.runs[1:])), *others))
+    assert forecast_sources(again) != forecast_sources(results)
+    assert forecast_sources(read_results(changed(finished, reference="loo-loss"))) != forecast_sources(results)

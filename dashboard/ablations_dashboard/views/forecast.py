@@ -1,6 +1,7 @@
 """Forecasts of every variant at more compute, the likely leader, and the accuracy of such forecasts so far."""
 
 from collections.abc import Hashable
+from zlib import crc32
 
 import pandas as pd
 import streamlit as st
@@ -9,7 +10,7 @@ from plotly.graph_objects import Figure
 from ablations.errors import AblationsError
 from ablations.findings.backtest import Backtest
 from ablations.findings.results import Results
-from ablations.findings.sweep_forecast import SweepForecast, backtest_sweep, forecast_sweep
+from ablations.findings.sweep_forecast import SweepForecast, backtest_sweep, forecast_sweep, spread_of
 from ablations.findings.together import with_baseline
 from ablations.report.forecast import FORECAST_LEGEND, chances_figure, forecast_figure
 from ablations.report.words.forecast import budget_rows, curve_rows, forecast_notes
@@ -59,12 +60,12 @@ def show_forecast(results: Results) -> None:
         names = [variant.name for variant in results.variants]
         banded = pick_several("forecast_band", "Uncertainty of", names, scope=plan.sweep) or [plan.reference]
     compute = float(times) * plan.budget_gpu_hours
-    found = cached_forecast(compute, score, _sources(results), results)
+    found = cached_forecast(compute, score, forecast_sources(results), results)
     st.caption(f"{times} times the budget of the sweep; the slider goes to ten times.")
     curves, chances = st.columns([7, 4])  # one below the other where the screen is narrow
     with curves:
         show_figure(
-            cached_figure(tuple(banded), _sources(results), results),
+            cached_figure(tuple(banded), forecast_sources(results), results),
             name=f"{plan.sweep}-forecast",
             alt="Forecast pass rate against compute",
         )
@@ -109,7 +110,7 @@ def show_backtest(results: Results) -> None:
     if not switch("backtest", "Backtest: how such forecasts have held"):
         return
     try:
-        found = cached_backtest(_sources(results), results)
+        found = cached_backtest(forecast_sources(results), results)
     except AblationsError as error:
         st.info(with_code(str(error)))
         return
@@ -141,10 +142,15 @@ def show_backtest(results: Results) -> None:
         show_table(pd.DataFrame(checks), name=f"{results.plan.sweep}-backtest-runs")
 
 
-def _sources(results: Results) -> Hashable:
-    """What determines a forecast: the reference, the runs with their progress, and the settings of their fits."""
-    runs = tuple((run.variant, run.id, run.cost_gpu_hours) for run in results.runs)
-    return results.plan.reference, runs, results.plan.fit_settings
+def forecast_sources(results: Results) -> Hashable:
+    """What determines a forecast: the plan, the readings of every run, and the spread between runs."""
+    plan = results.plan
+    runs = tuple(
+        (run.variant, run.id, crc32(run.curve.compute.tobytes() + run.curve.score.tobytes()))
+        for run in results.runs
+        if run.curve is not None
+    )
+    return plan.sweep, plan.reference, plan.budget_gpu_hours, plan.fit_settings, spread_of(results).sd, runs
 
 
 # Only the arguments without a leading underscore form the key; the others follow from them.
