@@ -19,6 +19,7 @@ from ablations.fit.asymptote import EQ1_DOUBTED
 from ablations.fit.doubt import fits_by_cutoff
 from ablations.fit.words import in_words
 from ablations.home.plan import Plan
+from ablations.home.state import State
 from ablations.readings.fitted_run import FittedCurve
 from ablations.readings.hours import NOTE, hours_cells
 from ablations.report.columns import (
@@ -85,14 +86,15 @@ def grid_listings(results: Results) -> list[OneLine]:
 
 
 def brief_notes(results: Results) -> list[str]:
-    """Remarks on spoiled runs and, of logs, on data that is left out; then three notes: the meaning of the marks, the
-    cost of deciding, and the command for the rest."""
+    """Finished runs that cannot be read, remarks on spoiled runs and, of logs, on data left out; then three notes:
+    the meaning of the marks, the cost of deciding, and the command for the rest."""
     if results.comparison is None:
         return [*(one.text for one in results.remarks), *results.reasons]
     named = " ".join((results.plan.sweep, *results.beside)) if results.sweep else ""
     weights = ("error",) if results.sweep else ("error", "warning")
     remarks = [one.text for one in results.remarks if one.weight in weights]
-    grave = [*results.notes[:MOST_NOTES], *remarks[:MOST_NOTES]]
+    spoiled = [f"{run.name}: {run.reason}" for run in results.runs if run.state == State.DONE and run.curve is None]
+    grave = [*results.notes[:MOST_NOTES], *spoiled[:MOST_NOTES], *remarks[:MOST_NOTES]]
     found = len(results.remarks) + len(results.reasons) - len(grave)
     rest = [counted(found, "remark")] if found else []
     rest += ["changes"] if any(variant.overrides for variant in results.variants) else []

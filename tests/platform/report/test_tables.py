@@ -1,6 +1,7 @@
 """Tables for the terminal: no number that means nothing, no name that becomes markup."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from rich.console import Console
 from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
+from ablations.home.state import State
 from ablations.readings.fitted_run import FittedCurve
 from ablations.report.tables import comparison_table, explanation, fit_table, fit_words, hours_table
 from ablations.text import interval_text
@@ -149,3 +151,13 @@ def test_runs_whose_logs_have_no_device_seconds_have_no_table_of_hours(tmp_path)
         kept = [{name: value for name, value in row.items() if name not in new} for row in rows]
         path.write_text("".join(json.dumps(row) + "\n" for row in kept))
     assert hours_table(read_results(sweep)) is None
+
+
+def test_a_finished_run_whose_log_was_changed_is_named_below_the_table(decided):
+    first, *others = decided.variants
+    lost = replace(first.runs[0], curve=None, fit=None, reason="metrics.jsonl has changed", state=State.DONE)
+    spoiled = replace(decided, variants=(replace(first, runs=(lost, *first.runs[1:])), *others))
+    assert f"{lost.name}: metrics.jsonl has changed" in comparison_table(spoiled).notes
+    waiting = replace(lost, state=State.PENDING)
+    unbegun = replace(decided, variants=(replace(first, runs=(waiting, *first.runs[1:])), *others))
+    assert not any("metrics.jsonl" in note for note in comparison_table(unbegun).notes)
