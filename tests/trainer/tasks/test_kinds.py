@@ -1,6 +1,8 @@
 """What the columns of each kind of task file mean, and its verdicts on answers written by hand."""
 
 import json
+from collections import Counter
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -112,6 +114,9 @@ def test_positions_that_leave_open_what_they_count_from_are_refused_and_a_settin
         assert {prompt.answer[0] for prompt in (*task.train, *task.validation)} == letters
 
 
+OPS, SOLS = ["opa", "opb", "opc"], ["sol1", "sol2"]
+
+
 def letters_of(tmp_path, rows, **settings):
     path = tmp_path / "c.jsonl"
     path.write_text("".join(json.dumps(row | {"question": f"{i}?"}) + "\n" for i, row in enumerate(rows * 12)))
@@ -132,6 +137,12 @@ def letters_of(tmp_path, rows, **settings):
         ([{"choices": [*"2103"], "answer": "2"}, {"choices": [*"wxyz"], "answer": "w"}], {}, "AA"),
         ([{"choices": ["2", "12"], "answer": "2"}, {"choices": ["12", "1"], "answer": "12"}], {}, "AA"),
         ([{"choices": [*"2103"], "answer": 2}], {"count_from": 1}, "B"),
+        ([{"choices": [*"wxyz"], "answer": one} for one in ("b", "(C)", "d.")], {}, "BCD"),
+        ([{"choices": [*"ab"], "answer": "b"}, {"choices": [*"ba"], "answer": "b"}], {}, "BA"),
+        # WinoGrande, MedMCQA and PIQA: a column for each choice.
+        ([{"option1": "w", "option2": "x", "answer": one} for one in "12"], {"choices": ["option1", "option2"]}, "AB"),
+        ([{"opa": "w", "opb": 3, "opc": None, "cop": one} for one in (0, 1)], {"answer": "cop", "choices": OPS}, "AB"),
+        ([{"sol1": "w", "sol2": "x", "label": 1}, {"sol1": "w", "sol2": "x", "label": 0}], {"choices": SOLS}, "BA"),
     ],
 )  # fmt: skip
 def test_choices_are_read_in_every_published_form(tmp_path, rows, settings, letters):
@@ -146,12 +157,44 @@ def test_choices_are_read_in_every_published_form(tmp_path, rows, settings, lett
             r"may be the position of another \(c\.jsonl:1 has 2\); set `count_from`",
         ),
         ([{"choices": ["w", " "], "answer": "A"}], "expected 2 to 26 texts"),
-        ([{"option1": "w", "option2": "x", "answer": "1"}], "choices in columns of their own must be made one list"),
+        ([{"option1": "w", "option2": "x", "answer": "1"}], r"columns of their own by `choices: \[COLUMN, COLUMN\]`"),
+        ([{"choices": [*"wx"], "answer": "a."}, {"choices": [*"wx"], "answer": "c"}], "answer is 'c'; expected one of"),
     ],
 )
 def test_choices_that_leave_open_what_is_meant_are_refused(tmp_path, rows, message):
     with pytest.raises(ValueError, match=message):
         letters_of(tmp_path, rows)
+
+
+GPQA = ("Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")
+
+
+def test_choices_are_shuffled_by_their_texts_if_a_column_holds_the_right_one(tmp_path):
+    path = tmp_path / "gpqa.jsonl"
+    rows = [{"Question": f"{i}?"} | {name: f"{name[:1]}{i + n}" for n, name in enumerate(GPQA)} for i in range(200)]
+    rows[0]["Correct Answer"] = "D"  # also a letter
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    choice = partial(MultipleChoice, path=str(path), question="Question", answer="Correct Answer")
+    task = make_task(choice(choices=GPQA), TOKENIZER)
+    found = {task.written(prompt).where: prompt.answer for prompt in (*task.train, *task.validation)}
+    for i, row in enumerate(rows):
+        letter, texts = found[f"gpqa.jsonl:{i + 1}"]
+        assert texts["ABCD".index(letter)] == row["Correct Answer"]
+        assert sorted(texts) == sorted(row[name] for name in GPQA)
+    counts = Counter(letter for letter, _ in found.values())
+    assert min(counts[letter] for letter in "ABCD") > 30, "200 places of four, each about 50"
+    again = make_task(choice(choices=GPQA[::-1]), TOKENIZER)
+    assert {again.written(prompt).where: prompt.answer for prompt in (*again.train, *again.validation)} == found
+    with pytest.raises(ValueError, match="count_from has no effect if the column 'Correct Answer' holds the right"):
+        choice(choices=GPQA, count_from=0)
+    with pytest.raises(ValueError, match=r"gpqa\.jsonl:1: no choices in column 'Incorrect'"):
+        make_task(choice(choices=("Correct Answer", "Incorrect")), TOKENIZER)
+
+
+def test_a_file_whose_right_choice_is_nearly_always_one_letter_says_so(tmp_path):
+    path = file_of_positions(tmp_path / "c.jsonl", [0] * 30 + [1, 2, 3])
+    (note,) = make_task(MultipleChoice(path=path), TOKENIZER).notes
+    assert note.startswith("the right choice is A in 30 of 33 problems, so always to answer A earns that pass rate")
 
 
 def test_the_text_of_a_choice_is_a_right_answer_in_the_file_and_in_a_response(tmp_path):

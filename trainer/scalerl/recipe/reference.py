@@ -127,7 +127,7 @@ def range_of(field: FieldInfo) -> str:
     """Bounds of a number, choices of a literal, or types of a block."""
     choices = list(types_of(field.annotation))
     bounds = [bound for item in (field.metadata, *inner_metadata(field.annotation)) for bound in bounds_of(item)]
-    return ", ".join([*bounds, *choices])
+    return ", ".join(dict.fromkeys([*bounds, *choices]))
 
 
 def inner_metadata(annotation: Any) -> Iterator[list[Any]]:
@@ -147,9 +147,11 @@ def bounds_of(metadata: list[Any]) -> Iterator[str]:
             name, sign = BOUNDS[type(item)]
             yield f"{sign} {yaml_scalar(getattr(item, name))}"
         elif isinstance(item, MinLen):
-            yield "not empty"
+            yield "not empty" if item.min_length == 1 else f"at least {item.min_length}"
+        elif isinstance(item, MaxLen):
+            yield f"at most {item.max_length}"
         else:
-            assert not isinstance(item, Len | MaxLen), "add the wording of an upper bound on a length here"
+            assert not isinstance(item, Len), "add the wording of this bound on a length here"
 
 
 def types_of(annotation: Any) -> Iterator[str]:

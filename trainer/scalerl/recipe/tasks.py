@@ -211,18 +211,21 @@ class Code(TaskFile):
         return self
 
 
+ChoiceColumns = Annotated[tuple[str, ...], Field(min_length=2, max_length=26)]
+
+
 class MultipleChoice(TaskFile):
     """Multiple choice, as in ARC and HellaSwag; answered with a letter."""
 
     type: Literal["choice"] = "choice"
     question: ColumnName = None
     """Column of the question; null uses the first of question, problem, prompt and ctx that exists."""
-    choices: ColumnName = None
-    """Column of the choices, a list of texts or ARC's {"text": [...], "label": [...]}; null uses the first of choices,
-    options and endings that exists."""
+    choices: ColumnName | ChoiceColumns = None
+    """Column of the choices, a list of texts or ARC's {"text": [...], "label": [...]}, or a list of columns with one
+    choice each; null uses the first of choices, options and endings that exists."""
     answer: ColumnName = None
     """Column of the right choice: its letter, label, text, or position. Null uses the first of answerKey, answer and
-    label that exists."""
+    label that exists. If it is one of several columns of `choices`, each row's choices are shuffled."""
     count_from: Annotated[Literal[0, 1] | None, Field(exclude_if=_absent_if_null)] = None
     """First position. Null is 0 if a row has 0, and 1 if none does and some positions equal the number of their
     choices; if the rows leave it open, the file is rejected."""
@@ -232,6 +235,19 @@ class MultipleChoice(TaskFile):
     template: Template = "{question}\n\n{choices}\n\nAnswer with the letter of the right choice."
     """Text of the prompt; {choices} is replaced by lines such as "A. Paris", {name} by the column of that name, and
     {{name}} by {name}."""
+
+    @property
+    def answer_is_a_choice(self) -> bool:
+        """True if the right choice is in one of the columns of the choices."""
+        return isinstance(self.choices, tuple) and self.answer in self.choices
+
+    @model_validator(mode="after")
+    def _counts_positions(self) -> Self:
+        if self.answer_is_a_choice and self.count_from is not None:
+            raise ValueError(
+                f"count_from has no effect if the column {self.answer!r} holds the right choice; remove it"
+            )
+        return self
 
     @field_validator("template")
     @classmethod

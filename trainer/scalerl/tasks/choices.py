@@ -1,5 +1,7 @@
-"""Multiple choice, as in ARC ({"text": [...], "label": [...]}, "answerKey") and HellaSwag ("endings", "label")."""
+"""Multiple choice: as in ARC ({"text": [...], "label": [...]}), HellaSwag (a list) or GPQA (columns)."""
 
+import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from scalerl.verifiers.choice import LETTERS, judge_choice
 
 CHOICES = ("choices", "options", "endings")
 CHOICE_COLUMNS = ("answerKey", "answer", "label")
+MOST_ALIKE = 0.75
+"""Share of problems with one letter from which a note says so."""
 
 
 def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
@@ -28,7 +32,7 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
 
     first = _first_number(settings)
     notes = ("positions of right choices count from 1, as no row has 0",) if first and not settings.count_from else ()
-    return file_task(
+    task = file_task(
         settings,
         tokenizer,
         read=lambda row: choice_problem(row, settings, first),
@@ -36,18 +40,24 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
         num_judges=1,
         notes=notes,
     )
+    letters = Counter(prompt.answer[0] for prompt in (*task.train, *task.validation))
+    (letter, count), total = letters.most_common(1)[0], letters.total()
+    if count >= MOST_ALIKE * total:
+        task.notes += (
+            f"the right choice is {letter} in {count:,} of {total:,} problems, so always to answer {letter} earns that "
+            "pass rate; shuffle the choices of each row",
+        )
+    return task
 
 
 def choice_problem(row: TaskRow, settings: MultipleChoice, first: int | None = 0) -> Problem:
     """Problem in one row; answers that are numbers count from `first`, and are texts of choices if that is None."""
     question = row.text("question", settings.question, ("question", "problem", "prompt", "ctx"))
-    try:
-        written = row.value("choices", settings.choices, CHOICES)
-    except ValueError as error:
-        raise ValueError(f"{error}; choices in columns of their own must be made one list") from None
-    texts, labels = _choices(written, row.where)
+    texts, labels = _choices(_written(row, settings), row.where)
     answer = row.value("answer", settings.answer, CHOICE_COLUMNS)
-    place = _place(answer, texts, labels, first, row.where)
+    place = (
+        texts.index(as_text(answer)) if settings.answer_is_a_choice else _place(answer, texts, labels, first, row.where)
+    )
     if texts.count(texts[place]) > 1:
         raise UnusableError(f"{row.where}: the right answer {texts[place]!r:.40} is the text of two choices")
     letter = LETTERS[place]
@@ -62,6 +72,22 @@ def choice_problem(row: TaskRow, settings: MultipleChoice, first: int | None = 0
         response=letter,
         key="\n".join([problem_key(question), *sorted(map(problem_key, texts))]),
     )
+
+
+def _written(row: TaskRow, settings: MultipleChoice) -> Any:
+    """Choices as in the row, or by letter if each has a column.
+
+    Columns that include the right answer are put in the order of a hash, as their own order would show it.
+    """
+    if not isinstance(settings.choices, tuple):
+        try:
+            return row.value("choices", settings.choices, CHOICES)
+        except ValueError as error:
+            raise ValueError(f"{error}, or choices in columns of their own by `choices: [COLUMN, COLUMN]`") from None
+    texts = [row.at(name) if name in row.values else row.value("choices", name, ()) for name in settings.choices]
+    if settings.answer_is_a_choice:
+        texts.sort(key=lambda text: hashlib.sha256(str(text).encode()).digest())
+    return dict(zip(LETTERS, texts, strict=False))
 
 
 def _choices(written: Any, where: str) -> tuple[list[str], list[str]]:
@@ -98,6 +124,8 @@ def _place(answer: Any, texts: Sequence[str], labels: Sequence[str], first: int 
         return int(text) - first
     if shown.count(text) == 1:
         return shown.index(text)
+    if (letter := text.strip("(). ").upper()) in labels:
+        return labels.index(letter)
     position = "" if first is None else f", or a position from {first}"
     raise ValueError(
         f"{where}: answer is {answer!r:.40}; expected one of {', '.join(labels)}, the text of one choice{position}"
@@ -113,7 +141,7 @@ def _first_number(settings: MultipleChoice) -> int | None:
 
     Raises ValueError if there are numbers but none is 0 or the number of its choices, or if they may be texts too.
     """
-    if settings.count_from is not None:
+    if settings.count_from is not None or settings.answer_is_a_choice:
         return settings.count_from
     found: dict[str, str] = {}
     for path, split in ((settings.path, settings.split), (settings.validation_path, settings.validation_split)):
@@ -121,7 +149,7 @@ def _first_number(settings: MultipleChoice) -> int | None:
             if isinstance(row, LeftOut):
                 continue
             try:
-                texts, labels = _choices(row.value("choices", settings.choices, CHOICES), row.where)
+                texts, labels = _choices(_written(row, settings), row.where)
                 answer = str(row.value("answer", settings.answer, CHOICE_COLUMNS)).strip()
             except ValueError:
                 continue
