@@ -1,11 +1,15 @@
 """Marks tests by their place. `make check` leaves out slow, slurm and bench; a single slow test marks itself."""
 
+import signal
 import subprocess
 from functools import cache
 
 import pytest
 from places import TESTS
 from webhook import webhook
+
+# A shell that runs the tests in the background hands down an ignored Ctrl-C; commands under test have to see theirs.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PLACES = {
     TESTS / "benchmarks": pytest.mark.bench,

@@ -32,7 +32,6 @@ class Watch:
                 [*command, *arguments],
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
             )
 
     def said(self) -> str:

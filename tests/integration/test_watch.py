@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from functools import partial
 
 import pytest
 from fixtures_home import make_home
@@ -15,8 +14,6 @@ from integration.conftest import start
 from waiting import wait_until
 
 LIMIT_S = 240.0
-HEARS_CTRL_C = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-"""For a command: a shell that runs the tests in the background hands down an ignored Ctrl-C."""
 
 
 @pytest.fixture
@@ -28,7 +25,7 @@ def following(home, tmp_path):
         output = tmp_path / f"output-{len(started)}"
         with output.open("wb") as file:
             command = [sys.executable, "-m", "ablations.cli", *arguments, "--home", str(home)]
-            process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, preexec_fn=HEARS_CTRL_C)
+            process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
         started.append(process)
         return process, output
 
@@ -86,7 +83,6 @@ def test_in_a_terminal_the_watch_is_a_live_table(home):
         stdout=theirs,
         stderr=theirs,
         env=os.environ | {"TERM": "xterm"},
-        preexec_fn=HEARS_CTRL_C,
     )
     os.close(theirs)
     try:
