@@ -20,13 +20,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
+from scalerl.rollout import Outcome
 from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut
 from scalerl.verifiers.python_test_wire import Unsendable, from_wire, to_wire
-
-if TYPE_CHECKING:  # batch loads torch
-    from scalerl.rollout import Outcome
 
 HARNESS = "\n\n".join(
     Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("python_test_wire.py", "code_harness.py")
@@ -112,7 +110,7 @@ def judge_code(
     sandbox: Sandbox,
     limits: Limits,
     before: str = "",
-) -> "Outcome":
+) -> Outcome:
     """Outcome of `program` on all `tests`, which share one sandbox and its `limits`.
 
     Calls run one after another in one process, standard-input tests in a fresh process each. `before` is Python text

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from scalerl.gym import data_set
-from scalerl.rollout import Outcome
+from scalerl.rollout import Judgement
 from scalerl.sandbox.inside import PR_SET_NO_NEW_PRIVS, install_filter, prctl
 from scalerl.sandbox.system_calls import reading_filter
 
@@ -39,7 +39,7 @@ def warm_up() -> None:
     _scorer(str(KNOWN["dataset"]), str(KNOWN["config"]))
 
 
-def judge(answer: str, dataset: str, config: str, problem: str) -> tuple[Outcome, str, float | None]:
+def judge(answer: str, dataset: str, config: str, problem: str) -> Judgement:
     """Right if the score is 1, else wrong with the score, at least 0.
 
     Raises SystemExit, which ends this process, if it cannot be confined: then nothing is judged.
@@ -49,11 +49,9 @@ def judge(answer: str, dataset: str, config: str, problem: str) -> tuple[Outcome
     except (OSError, ValueError) as error:
         raise SystemExit(f"answers cannot be scored on this machine: {error}") from error
     if _MACHINERY.search(answer):
-        return "wrong", "", 0.0
+        return Judgement("wrong", score=0.0)
     score = float(_scorer(dataset, config).score_answer(answer, pickle.loads(base64.b64decode(problem))))
-    if score >= 1:
-        return "right", "", None
-    return "wrong", "", max(0.0, score)
+    return Judgement("right") if score >= 1 else Judgement("wrong", score=max(0.0, score))
 
 
 @cache
