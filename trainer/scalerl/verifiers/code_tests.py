@@ -61,46 +61,36 @@ _MOST_PLACES = 400
 """Numbers longer, larger or smaller than any float are compared exactly."""
 
 CodeTest = CallTest | StdioTest
-TEST_KEYS = {frozenset({"call", "args", "expected"}): CallTest, frozenset({"stdin", "stdout"}): StdioTest}
 
 
 def read_tests(rows: Sequence[Mapping[str, Any]], where: str) -> tuple[CodeTest, ...]:
     """Tests as a task file writes them; `where` names file and problem in errors."""
     if not rows:
         raise ValueError(f"{where}: no tests; without a test every program would be right")
-    tests: list[CodeTest] = []
-    for number, row in enumerate(rows):
-        kind = TEST_KEYS.get(frozenset(row))
-        if kind is CallTest and isinstance(row["call"], str) and isinstance(row["args"], list | tuple):
+    return tuple(_test(row, f"{where}: test {number}") for number, row in enumerate(rows))
+
+
+def _test(row: Mapping[str, Any], where: str) -> CodeTest:
+    match row:
+        case {"call": str(call), "args": list() | tuple() as args, "expected": expected} if len(row) == 3:
             for name in ("args", "expected"):
-                _refuse_what_cannot_travel(row[name], f"{where}: test {number}: {name}")
-            tests.append(CallTest(call=row["call"], args=tuple(row["args"]), expected=row["expected"]))
-        elif kind is StdioTest and isinstance(row["stdin"], str) and isinstance(row["stdout"], str):
+                try:
+                    to_wire(row[name], _refused)
+                except (ValueError, Unsendable) as error:
+                    raise ValueError(f"{where}: {name}: {error}") from None
+            return CallTest(call=call, args=tuple(args), expected=expected)
+        case {"stdin": str(stdin), "stdout": str(stdout)} if len(row) == 2:
             for name in ("stdin", "stdout"):
-                _refuse_what_is_no_unicode(row[name], f"{where}: test {number}: {name}")
-            tests.append(StdioTest(stdin=row["stdin"], stdout=row["stdout"]))
-        else:
-            raise ValueError(
-                f"{where}: test {number} is {dict(row)!r:.200}; a test is "
-                '{"call": "f", "args": [...], "expected": ...} or {"stdin": "...", "stdout": "..."}'
-            )
-    return tuple(tests)
-
-
-def _refuse_what_cannot_travel(value: Any, where: str) -> None:
-    try:
-        to_wire(value, _refused)
-    except (ValueError, Unsendable) as error:
-        raise ValueError(f"{where}: {error}") from None
-
-
-def _refuse_what_is_no_unicode(text: str, where: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"{where}: character {error.start} is half of a surrogate pair, which no file can store"
-        ) from None
+                try:
+                    row[name].encode()
+                except UnicodeEncodeError as error:
+                    fault = f"character {error.start} is half of a surrogate pair, which no file can store"
+                    raise ValueError(f"{where}: {name}: {fault}") from None
+            return StdioTest(stdin=stdin, stdout=stdout)
+    raise ValueError(
+        f"{where} is {dict(row)!r:.200}; a test is "
+        '{"call": "f", "args": [...], "expected": ...} or {"stdin": "...", "stdout": "..."}'
+    )
 
 
 def judge_code(
