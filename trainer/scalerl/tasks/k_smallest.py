@@ -74,8 +74,6 @@ class KSmallestTask:
         prompt = self.train[int(rng.integers(len(self.train)))]
         symbols = prompt.id.split(COLON)[1]
         k = SYMBOLS.index(prompt.id[0])
-        thought = sorted(symbols)[: k if rng.random() < 0.5 else None]
-        for i in range(len(thought)):
-            if rng.random() < noise:
-                thought[i] = symbols[int(rng.integers(len(symbols)))]
+        draft = sorted(symbols)[: k if rng.random() < 0.5 else None]
+        thought = [symbols[int(rng.integers(len(symbols)))] if rng.random() < noise else symbol for symbol in draft]
         return prompt, demonstrated(self.tokenizer, "".join(thought), "".join(thought[:k]))

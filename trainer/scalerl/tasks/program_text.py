@@ -41,6 +41,7 @@ _MARKUP = re.compile(r"^\s*(?:#{1,6} |\*\*|[-*] |\d+\. |> )")
 _SENTENCE = re.compile(r"^[A-Za-z][\w'’-]*(?:[,;]? [\w'’`().,;/-]++(?: [\w'’`().,;/-]++)*+)?\s*[.:!?,]*$")
 _ONE_LINE = re.compile(r"^[ \t]*(`{3,})(?:python3?[ \t]+|py[ \t]+)?([^`\n]+)\1[ \t]*$", re.MULTILINE)
 _LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.unaryop, ast.expr_context)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _OF_PYTHON = frozenset(dir(builtins)) | {"__file__", "exit", "quit"}
 
 
@@ -219,8 +220,8 @@ def _is_an_act(node: ast.stmt) -> bool:
 
 def _acts(tree: ast.Module) -> bool:
     """True if running it does more than define and assign."""
-    passive = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-    return any(_is_an_act(node) and not isinstance(node, (*passive, ast.Assign, ast.AnnAssign)) for node in tree.body)
+    passive = (*_DEFINITIONS, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
+    return any(_is_an_act(node) and not isinstance(node, passive) for node in tree.body)
 
 
 def _outside_functions(tree: ast.AST, in_loop: bool = False) -> Iterator[tuple[ast.AST, bool]]:
@@ -279,7 +280,6 @@ def _free(tree: ast.Module) -> set[str]:
 
 def _only_uses(tree: ast.Module, needed: set[str]) -> bool:
     """True if the block defines only tests, or imports what earlier blocks define."""
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    defined = [node.name for node in tree.body if isinstance(node, kinds)]
+    defined = [node.name for node in tree.body if isinstance(node, _DEFINITIONS)]
     imports = any(alias.name in needed for alias in _borrowed(tree))
     return imports or all(name.lower().startswith("test") for name in defined)

@@ -284,12 +284,8 @@ def _with_thought_apart(problem: Problem) -> Problem:
 def about_but_not_shown(row: TaskRow, problem: Problem) -> Iterator[str]:
     """Context columns of the row whose text the prompt does not contain."""
     for name, value in row.values.items():
-        if (
-            name.lower() not in ABOUT
-            or is_missing(value)
-            or value in ("", problem.thought)
-            or any(shown.partition(".")[0] == name for shown in problem.asked.columns)
-        ):
+        if name.lower() not in ABOUT or is_missing(value) or value in ("", problem.thought):
             continue
-        if not (isinstance(value, str) and value.strip() in problem.asked.text):
+        is_column = any(shown.partition(".")[0] == name for shown in problem.asked.columns)
+        if not (is_column or (isinstance(value, str) and value.strip() in problem.asked.text)):
             yield name
