@@ -125,10 +125,7 @@ def judge_code(
         answers = [from_wire(json.loads(line), lambda *_: OTHER) for line in lines]
     except Exception:  # any: not written by the harness, so the program wrote to the channel
         return "wrong"
-    if len(answers) != len(in_order):
-        return "wrong"
-    agree = all(_agrees(answer, test) for answer, test in zip(answers, in_order, strict=True))
-    return "right" if agree else "wrong"
+    return "right" if len(answers) == len(in_order) and all(map(_agrees, answers, in_order)) else "wrong"
 
 
 def _question(test: CodeTest) -> dict[str, Any]:
@@ -207,23 +204,17 @@ def same(answer: Any, expected: Any) -> bool:
             if not isinstance(answer, dict):
                 return False
             if all(isinstance(key, str) for key in expected):
-                answer = {_as_text(key): value for key, value in answer.items()}
+                answer = {
+                    str(key) if type(key) is int and key.bit_length() <= _BITS_OF_A_KEY else key: value
+                    for key, value in answer.items()
+                }
             return answer.keys() == expected.keys() and all(same(answer[key], expected[key]) for key in expected)
         case float() if isinstance(answer, float | int):
             if answer == expected or (answer != answer and expected != expected):
                 return True
-            return _is_finite(answer) and math.isfinite(expected) and _close(answer, expected)
+            is_finite = isinstance(answer, int) or math.isfinite(answer)  # an integer may be too large for a float
+            return is_finite and math.isfinite(expected) and _close(answer, expected)
     return answer == expected
-
-
-def _is_finite(number: float) -> bool:
-    """True if a number is finite. Every integer is, even one too large for a float."""
-    return isinstance(number, int) or math.isfinite(number)
-
-
-def _as_text(key: Any) -> Any:
-    """An integer key as JSON writes it."""
-    return str(key) if type(key) is int and key.bit_length() <= _BITS_OF_A_KEY else key
 
 
 def _close(answer: float | Decimal, expected: float | Decimal) -> bool:

@@ -103,13 +103,13 @@ class Keeper:
             self.close()
             raise RuntimeError(f"the verifier {engine} did not start; see its messages on stderr")
 
-    def ask(self, request: dict[str, object]) -> Judgement | None:
+    def ask(self, request: dict[str, Any]) -> Judgement | None:
         """Judgement of one request; None if the keeper is gone or silent."""
         try:
             self.stdin.write(json.dumps(request).encode() + b"\n")
         except BrokenPipeError:
             return None
-        limit_s = MOST_QUESTIONS * wall_limit_s(cast(float, request["limit_s"])) + WALL_GRACE_S
+        limit_s = MOST_QUESTIONS * wall_limit_s(request["limit_s"]) + WALL_GRACE_S
         if not (line := read_line(self.stdout.fileno(), limit_s)):
             return None
         outcome, dropped, score = [*line.decode().split("\t"), "", ""][:3]

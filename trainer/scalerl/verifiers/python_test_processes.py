@@ -327,7 +327,6 @@ def run_tests(tests, before, names, max_bytes):
     ran = set()
     if "unittest" in tests:
         __import__("unittest").main = lambda *_, **__: None  # `run_test_class` runs the classes
-    verdict = b"wrong"
     try:
         if channel.receive() != "ready":
             raise OtherSideGone
