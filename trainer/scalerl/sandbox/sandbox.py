@@ -209,10 +209,8 @@ class Watch:
         """Limit or wait status, and CPU seconds, as reported by the supervisor."""
         lines = [line.split() for line in self.written["status"].decode().splitlines()]
         match lines:
-            case [["started"], ["ended", wait_status, cpu_s]] if self.limit is None:
-                return None, int(wait_status), float(cpu_s)
-            case [["started"], ["ended", _, cpu_s]]:
-                return self.limit, 0, float(cpu_s)
+            case [["started"], ["ended", wait_status, cpu_s]]:
+                return self.limit, int(wait_status), float(cpu_s)
             case [["started"], ["limit", "files"]]:
                 return "files", 0, 0.0
             case [["started"]] if self.limit is not None:

@@ -155,7 +155,7 @@ def _filter(
     for numbers in denied.values():
         if (number := numbers[column]) is not None:
             code += [(JUMP_EQUAL, 0, 1, number), (RETURN, 0, 0, REFUSE)]
-    for numbers, position, bits in (OTHER_PROCESS | denied_by_argument).values():
+    for numbers, position, bits in [*OTHER_PROCESS.values(), *denied_by_argument.values()]:
         if (number := numbers[column]) is not None:
             code += [
                 (JUMP_EQUAL, 0, 4, number),

@@ -54,7 +54,7 @@ def code_task(settings: Code, tokenizer: Tokenizer) -> TextTask:
             outcome = judge_code(found.text, tests, sandbox=sandbox, limits=settings.limits, before=gold.before)
         return Judgement(outcome, found.dropped)
 
-    num_judges = max(1, min(8, os.cpu_count() or 1))
+    num_judges = min(8, os.cpu_count() or 1)
     return file_task(
         settings, tokenizer, read=lambda row: code_problem(row, settings), judge=judge, num_judges=num_judges
     )

@@ -74,9 +74,8 @@ def replaced(value: Any, new: dict[Any, Any]) -> Any:
 def conditions(latex: str) -> Any:
     """Solution set of inequalities of one symbol joined by "or" and "and"; None for other text."""
     either = [_AND.split(part) for part in _OR.split(latex)]
-    if (len(either) == 1 and len(either[0]) == 1) or not all(
-        _RELATION.search(one) for all_of in either for one in all_of
-    ):
+    texts = [one for all_of in either for one in all_of]
+    if len(texts) == 1 or not all(map(_RELATION.search, texts)):
         return None
     each = [[parse_latex(one.strip(" ,")) for one in all_of] for all_of in either]
     every = [one for all_of in each for one in all_of]

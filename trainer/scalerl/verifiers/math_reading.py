@@ -220,8 +220,6 @@ def _read(text: str) -> ParsedAnswer:
 
 def _named(text: str) -> tuple[str, str]:
     """Name and value of an equation that names a value; of x = 10/2 = 5 the last value. Empty for other text."""
-    if "=" not in text and "\\equiv" not in text and "\\approx" not in text:
-        return "", ""
     sides = [side.strip() for side in _EQUALS.split(text)]
     if len(sides) < 2 or not all(sides) or _RELATION.search(text) or (";" in text or _listed(text)):
         return "", ""
@@ -299,10 +297,9 @@ def _value(text: str, integer: str) -> ParsedAnswer:
 
 def _is_ratio(text: str) -> bool:
     """True for a ratio such as 2:5:6, but not for a set {x : x > 0}, an equation or a function."""
-    first, *others = text.split(":")
-    if not others or not all(map(str.strip, (first, *others))):
-        return False
-    return not re.search(r"[|()]", first) and not re.search(r"[=,<>]|\\[{}]", text)
+    parts = text.split(":")
+    is_set_or_function = re.search(r"[|()]", parts[0]) or re.search(r"[=,<>]|\\[{}]", text)
+    return len(parts) > 1 and all(map(str.strip, parts)) and not is_set_or_function
 
 
 def _is_of_base(digits: str, base: int) -> bool:

@@ -186,6 +186,9 @@ class Remote:
         is_of_a_class = "_is_of_a_class" in object.__getattribute__(self, "__dict__")
         return ask(self, "contains", item) is True if is_of_a_class else any(one == item for one in self)
 
+    def __iter__(self):
+        return ask(self, "iter")
+
     def __next__(self):
         if item := ask(self, "next"):
             return item[0]
@@ -240,7 +243,7 @@ def between_remotes(what):
     return operation
 
 
-for what in ("getitem", "setitem", "iter", "len", "abs"):
+for what in ("getitem", "setitem", "len", "abs"):
     setattr(Remote, f"__{what}__", plain_operation(what))
 for what in ("add", "sub", "mul", "rmul", "truediv", "matmul", "and_", "or_", "xor", "lt", "le", "gt", "ge"):
     setattr(Remote, f"__{what.strip('_')}__", between_remotes(what))
