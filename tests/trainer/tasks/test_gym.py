@@ -161,7 +161,7 @@ def test_where_a_process_cannot_be_confined_nothing_is_judged(monkeypatch):
     def refuse():
         raise OSError("seccomp: not permitted")
 
-    monkeypatch.setattr(gym_score, "_confine_once", refuse)
+    monkeypatch.setattr(gym_score, "confine", refuse)
     engines = Engines(gym_score)
     assert engines.outcome({"asked": gym_score.KNOWN, "limit_s": 5.0}) == "crashed"
     engines.close()
@@ -169,7 +169,7 @@ def test_where_a_process_cannot_be_confined_nothing_is_judged(monkeypatch):
 
 CONFINED = """
 import os, signal, socket, subprocess, sys
-from scalerl.sandbox.confine import confine
+from scalerl.verifiers.gym_score import confine
 confine()
 assert open(sys.argv[1]).read() == "before"
 attempts = {

@@ -42,7 +42,7 @@ def test_the_limit_holds_in_threads_and_every_thread_gets_its_own_verdict():
 
 
 def keepers():
-    return [keeper for keeper in judge_worker._pools["math_equal"].keepers.queue if keeper]
+    return [keeper for keeper in judge_worker._pools["math_equal"].queue if keeper]
 
 
 def children(pid):
@@ -121,7 +121,7 @@ def test_a_keeper_and_its_engine_end_with_their_trainer():
     keeper = judge_worker.Keeper("math_equal")
     assert keeper.ask({"asked": {"answer": "1", "gold": "1", "place": "marked"}, "limit_s": 5.0}) == Judgement("right")
     (engine,) = children(keeper.process.pid)
-    keeper._stdin.close()
+    keeper.stdin.close()
     keeper.process.wait(timeout=20)
     wait_until(lambda: not Path(f"/proc/{engine}").exists(), "the engine's end")
     keeper.close()
@@ -138,7 +138,7 @@ def engines(monkeypatch):
     do = {}
 
     def judge(answer, gold, place):
-        return do[answer]() if answer in do else "right", "", None
+        return Judgement(do[answer]() if answer in do else "right")
 
     monkeypatch.setattr(math_equal, "judge", judge)
     made = judge_worker.Engines(math_equal)
@@ -240,7 +240,7 @@ def test_an_engine_that_has_grown_is_replaced_before_its_memory_decides_a_verdic
 
 
 def test_where_no_process_is_to_be_had_nothing_is_judged(monkeypatch):
-    monkeypatch.setattr(judge_worker, "_pools", defaultdict(judge_worker.IdleKeepers))
+    monkeypatch.setattr(judge_worker, "_pools", defaultdict(judge_worker.idle_keepers))
 
     def refuse(*_, **__):
         raise BlockingIOError("no more processes")

@@ -5,10 +5,8 @@
 behind it
     isolation      bubblewrap, else namespaces of our own
     inside         code of the interpreter in the sandbox: launcher, supervisor, program
-    system_calls   the filter on system calls
+    system_calls   the filters on system calls, also of a process without a sandbox
     processes      total usage of a program's processes
-without a sandbox
-    confine        a process of ours gives up everything but reading and computing
 
 A program can still read the clock, learn about the machine and slow its neighbours: the list of what the sandbox does
 not stop is in `docs/design.md`, under "Code that the policy writes".

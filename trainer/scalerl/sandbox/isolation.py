@@ -62,6 +62,8 @@ def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> l
     """The command for one program whose pipes are `fds`, to run in ENVIRONMENT."""
     real_root = is_real_root()
     uid = FIRST_USER_ID + next(_next_user_id) % NUM_USER_IDS if real_root else None
+    # What RLIMIT_NPROC counts besides the program's own: the supervisor, and a launcher in the user namespace.
+    others = 0 if real_root else 1 if isolation == "bubblewrap" else 2
     readable, links = interpreter_files()
     hidden = [path for path in site_packages() if any(_below(path, root) for root in readable)]
     spec: dict[str, Any] = {
@@ -78,7 +80,7 @@ def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> l
         "devices": DEVICE_FILES,
         "uid": uid,
         "niceness": UNCOUNTED_NICENESS if os.geteuid() == 0 and not real_root else 0,
-        "rlimits": rlimits(limits, others=_num_others(isolation, real_root)),
+        "rlimits": rlimits(limits, others=others),
         "filter": seccomp_filter(platform.machine()).hex(),
     }
     return _command(isolation, spec)
@@ -122,13 +124,6 @@ def _command(isolation: IsolationName, spec: dict[str, Any]) -> list[str]:
         command += ["--dev-bind", path, path]
     command += ["--perms", "0777", "--size", str(spec["folder_bytes"]), "--tmpfs", FOLDER, "--chdir", FOLDER]
     return [*command, "--remount-ro", "/", "--", *inside]
-
-
-def _num_others(isolation: IsolationName, real_root: bool) -> int:
-    """Processes that RLIMIT_NPROC counts besides the program's own."""
-    if real_root:
-        return 0
-    return 1 if isolation == "bubblewrap" else 2  # supervisor; and the launcher, which is in the user namespace
 
 
 def rlimits(limits: Limits, *, others: int) -> dict[str, int]:

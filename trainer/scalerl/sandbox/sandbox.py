@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
 from typing import IO
 
 from scalerl.errors import SandboxFailed, SandboxTimedOut, SandboxUnavailable
@@ -68,8 +69,8 @@ class Sandbox:
     def run(self, program: str, *, stdin: str | int, limits: Limits, stdout: int = subprocess.PIPE) -> ProgramEnd:
         """Run Python text as `__main__`; returns once the program and all its processes are gone.
 
-        `stdin` is text or a descriptor. Output is in `Finished`, or goes uncounted to the descriptor `stdout`. Raises
-        SandboxFailed only if the sandbox itself fails; anything the program does is in `Finished`.
+        `stdin` is text or a descriptor. Output is in `ProgramEnd`, or goes uncounted to the descriptor `stdout`. Raises
+        SandboxFailed only if the sandbox itself fails; anything the program does is in `ProgramEnd`.
         """
         with ExitStack() as stack:
             program_file = stack.enter_context(_text_file("program", program))
@@ -153,8 +154,7 @@ class Watch:
 
     def _look(self) -> None:
         """Compare the total usage of the program's processes with the limits."""
-        generations = descendants(self.process.pid)[1:]  # below the supervisor
-        family = [process for generation in generations for process in generation]
+        family = [*chain.from_iterable(descendants(self.process.pid)[1:])]  # below the supervisor
         most_bytes = self.limits.memory_mb << 20
         if sum(process.cpu_s for process in family) > self.limits.cpu_s:
             self._end("cpu")
@@ -186,8 +186,7 @@ class Watch:
         if self.started is None:
             raise SandboxFailed(f"no program was started: {self._complaint()}")
         limit, wait_status, cpu_s = self._report()
-        exit_code = None
-        ended_by = None
+        exit_code = ended_by = None
         if limit is None:
             code = os.waitstatus_to_exitcode(wait_status)
             if code == -signal.SIGKILL and cpu_s >= 0.99 * self.limits.cpu_s:  # RLIMIT_CPU, which counts in ticks
@@ -210,10 +209,8 @@ class Watch:
         """Limit or wait status, and CPU seconds, as reported by the supervisor."""
         lines = [line.split() for line in self.written["status"].decode().splitlines()]
         match lines:
-            case [["started"], ["ended", wait_status, cpu_s]] if self.limit is None:
-                return None, int(wait_status), float(cpu_s)
-            case [["started"], ["ended", _, cpu_s]]:
-                return self.limit, 0, float(cpu_s)
+            case [["started"], ["ended", wait_status, cpu_s]]:
+                return self.limit, int(wait_status), float(cpu_s)
             case [["started"], ["limit", "files"]]:
                 return "files", 0, 0.0
             case [["started"]] if self.limit is not None:
@@ -258,8 +255,7 @@ def _ended(process: subprocess.Popen[bytes], control: IO[bytes]) -> Iterator[Non
             try:
                 process.wait(END_S)
             except subprocess.TimeoutExpired:
-                for generation in descendants(process.pid):
-                    for descendant in generation:
-                        with suppress(ProcessLookupError):
-                            os.kill(descendant.pid, signal.SIGKILL)
+                for descendant in chain.from_iterable(descendants(process.pid)):
+                    with suppress(ProcessLookupError):
+                        os.kill(descendant.pid, signal.SIGKILL)
                 process.kill()

@@ -100,15 +100,17 @@ DENIED_TO_READERS = {
     "lremovexattr": (198, 15),
     "fremovexattr": (199, 16),
 }
-OPENING = ({"open": (2, None), "openat": (257, 56)}, {"open": 1, "openat": 2})
-"""Calls that open a file, and the position of their flags."""
 WRITING = 0o1 | 0o2 | 0o100 | 0o1000 | 0o2000
 """O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND."""
-
-# machine: (AUDIT_ARCH, column of the tables above, clone, prlimit64)
-MACHINES = {"x86_64": (0xC000003E, 0, 56, 302), "aarch64": (0xC00000B7, 1, 220, 261)}
-CLONE3 = 435
 CLONE_NEWUSER = 0x10000000
+OTHER_PROCESS = {"prlimit64": ((302, 261), 0, 0xFFFFFFFF)}
+NEW_USER_NAMESPACE = {"clone": ((56, 220), 0, CLONE_NEWUSER)}
+OPENING = {"open": ((2, None), 1, WRITING), "openat": ((257, 56), 2, WRITING)}
+"""Calls denied by an argument: their numbers, its position, and its bits of which none may be set."""
+
+MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+"""AUDIT_ARCH of each machine, and its place in the tables above."""
+CLONE3 = 435
 X32_BIT = 0x40000000
 
 LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -124,76 +126,42 @@ def seccomp_filter(machine: str) -> bytes:
     returns ENOSYS, because the filter cannot see its flags in memory; the C library then uses clone. A process may
     change only its own limits (prlimit64 of process 0), or it could have the supervisor killed.
     """
-    architecture, column, clone, prlimit64 = _numbers(machine)
-    return b"".join(
-        [
-            *_prologue(architecture),
-            *_refused(DENIED, column),
-            *_own_limits_only(prlimit64),
-            _instruction(JUMP_EQUAL, 0, 3, clone),
-            _instruction(LOAD, 0, 0, FIRST_ARGUMENT_AT),
-            _instruction(JUMP_ANY_BIT, 0, 1, CLONE_NEWUSER),
-            _instruction(RETURN, 0, 0, REFUSE),
-            _instruction(RETURN, 0, 0, ALLOW),
-        ]
-    )
+    return _filter(machine, DENIED, NEW_USER_NAMESPACE)
 
 
 def reading_filter(machine: str) -> bytes:
-    """Filter for a process that only reads files and computes (`scalerl.sandbox.confine`)."""
-    architecture, column, _, prlimit64 = _numbers(machine)
-    code = [
-        *_prologue(architecture),
-        *_refused(DENIED | DENIED_TO_READERS, column),
-    ]
-    calls, positions = OPENING
-    for name, numbers in calls.items():
-        if (number := numbers[column]) is not None:
-            code += [
-                _instruction(JUMP_EQUAL, 0, 4, number),
-                _instruction(LOAD, 0, 0, FIRST_ARGUMENT_AT + 8 * positions[name]),
-                _instruction(JUMP_ANY_BIT, 0, 1, WRITING),
-                _instruction(RETURN, 0, 0, REFUSE),
-                _instruction(RETURN, 0, 0, ALLOW),
-            ]
-    return b"".join([*code, *_own_limits_only(prlimit64), _instruction(RETURN, 0, 0, ALLOW)])
+    """Filter for a process that only reads files and computes (`scalerl.verifiers.gym_score`)."""
+    return _filter(machine, DENIED | DENIED_TO_READERS, OPENING)
 
 
-def _numbers(machine: str) -> tuple[int, int, int, int]:
+def _filter(
+    machine: str,
+    denied: Mapping[str, tuple[int, int | None]],
+    denied_by_argument: Mapping[str, tuple[tuple[int, int | None], int, int]],
+) -> bytes:
     if machine not in MACHINES:
         raise ValueError(f"sandbox: no table of system calls for {machine!r}; supported machines: {sorted(MACHINES)}")
-    return MACHINES[machine]
-
-
-def _prologue(architecture: int) -> list[bytes]:
-    """Rejects other numberings, and leaves the number of the call loaded."""
-    return [
-        _instruction(LOAD, 0, 0, ARCHITECTURE_AT),
-        _instruction(JUMP_EQUAL, 1, 0, architecture),
-        _instruction(RETURN, 0, 0, KILL),
-        _instruction(LOAD, 0, 0, NUMBER_AT),
-        _instruction(JUMP_AT_LEAST, 0, 1, X32_BIT),
-        _instruction(RETURN, 0, 0, REFUSE),
-        _instruction(JUMP_EQUAL, 0, 1, CLONE3),
-        _instruction(RETURN, 0, 0, NOT_THERE),
+    architecture, column = MACHINES[machine]
+    code = [
+        (LOAD, 0, 0, ARCHITECTURE_AT),
+        (JUMP_EQUAL, 1, 0, architecture),
+        (RETURN, 0, 0, KILL),
+        (LOAD, 0, 0, NUMBER_AT),
+        (JUMP_AT_LEAST, 0, 1, X32_BIT),
+        (RETURN, 0, 0, REFUSE),
+        (JUMP_EQUAL, 0, 1, CLONE3),
+        (RETURN, 0, 0, NOT_THERE),
     ]
-
-
-def _refused(denied: Mapping[str, tuple[int, int | None]], column: int) -> list[bytes]:
-    numbers = [number for both in denied.values() if (number := both[column]) is not None]
-    pairs = ((_instruction(JUMP_EQUAL, 0, 1, number), _instruction(RETURN, 0, 0, REFUSE)) for number in numbers)
-    return [code for pair in pairs for code in pair]
-
-
-def _own_limits_only(prlimit64: int) -> list[bytes]:
-    return [
-        _instruction(JUMP_EQUAL, 0, 4, prlimit64),
-        _instruction(LOAD, 0, 0, FIRST_ARGUMENT_AT),
-        _instruction(JUMP_EQUAL, 1, 0, 0),
-        _instruction(RETURN, 0, 0, REFUSE),
-        _instruction(RETURN, 0, 0, ALLOW),
-    ]
-
-
-def _instruction(operation: int, if_true: int, if_false: int, value: int) -> bytes:
-    return struct.pack("=HBBI", operation, if_true, if_false, value)
+    for numbers in denied.values():
+        if (number := numbers[column]) is not None:
+            code += [(JUMP_EQUAL, 0, 1, number), (RETURN, 0, 0, REFUSE)]
+    for numbers, position, bits in [*OTHER_PROCESS.values(), *denied_by_argument.values()]:
+        if (number := numbers[column]) is not None:
+            code += [
+                (JUMP_EQUAL, 0, 4, number),
+                (LOAD, 0, 0, FIRST_ARGUMENT_AT + 8 * position),
+                (JUMP_ANY_BIT, 0, 1, bits),
+                (RETURN, 0, 0, REFUSE),
+                (RETURN, 0, 0, ALLOW),
+            ]
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in [*code, (RETURN, 0, 0, ALLOW)])

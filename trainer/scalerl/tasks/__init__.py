@@ -19,7 +19,8 @@ in a file, with prompts and answers as text
   questions      NaturalQuestions, SQuAD
   forms          columns and right answers of published data sets by name; live_code_bench: LiveCodeBench
   asked          the text of a prompt: a template filled from a row
-  file_task      the common part of these four; files: rows of JSON lines, Parquet and `datasets` folders
+  file_task      the common part of these four; files: rows of JSON lines, Parquet and `datasets` folders,
+                 with numbers that keep their original text
 made by a library
   gym            data sets of `reasoning-gym`
 made by a function of the user
@@ -29,7 +30,6 @@ mix              several tasks as one
 split            the held-out split by hash
 responses        demonstrations, and answers that end
 left_out         rows that are not used, with reasons
-written_numbers  numbers that keep their original text
 same_problem     normal forms that are equal for the same problem
 leakage          keeps everything measured anywhere out of training
 lengths          lengths of prompts

@@ -56,6 +56,11 @@ def asked(row: TaskRow, template: str, parts: Mapping[str, str], answers: Iterab
     return PromptText(text=fill(template, parts, column), columns=columns)
 
 
+def question_only(template: str, question: str) -> PromptText:
+    """The template filled with the question of a problem that has no row."""
+    return PromptText(text=fill(template, {"question": question}, lambda name: None), columns={})
+
+
 def _text(row: TaskRow, name: str) -> str:
     """Column as text, with several texts as paragraphs and an empty text unchanged."""
     value: Any = row.at(name)

@@ -6,8 +6,8 @@ right.
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
 
+from scalerl.tasks.program_text import loaded_names
 from scalerl.tasks.text_task import UnusableError
 
 RUNS_A_CLASS = "run_test_class"
@@ -17,7 +17,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 def calls_of_tests(tree: ast.Module, entry_point: str | None, where: str) -> list[str]:
     """Lines that call the tests nobody calls; raises UnusableError if an assertion would still not run."""
-    mentioned = Counter(_loaded(tree))
+    mentioned = Counter(loaded_names(tree))
     lines: list[str] = []
     for name, count in Counter(_name(node) for node in tree.body if _holds_tests(node)).items():
         if count > 1 and name:
@@ -27,26 +27,21 @@ def calls_of_tests(tree: ast.Module, entry_point: str | None, where: str) -> lis
         name = _name(node)
         if isinstance(node, ast.ClassDef) and _is_test_class(node):
             lines.append(f"{RUNS_A_CLASS}({name})")
-        elif not name or mentioned[name] > Counter(_loaded(node))[name]:
+        elif not name or mentioned[name] > Counter(loaded_names(node))[name]:
             continue
         elif isinstance(node, ast.ClassDef):
             if has_assertion(node):
                 raise UnusableError(f"{where}: an assertion is in the class {name!r}, which nobody uses")
-        elif isinstance(node, Function) and (_holds_tests(node) or local & set(_loaded(node))):
+        elif isinstance(node, Function) and (_holds_tests(node) or local & set(loaded_names(node))):
             lines += _call(node, entry_point, where)
     return lines
 
 
 def has_assertion(tree: ast.AST) -> bool:
     """True if anything is asserted: by a statement, or by a method of unittest or similar."""
-    return any(isinstance(node, ast.Assert) or _is_call_of_assertion(node) for node in ast.walk(tree))
-
-
-def _is_call_of_assertion(node: ast.AST) -> bool:
-    match node:
-        case ast.Call(func=ast.Attribute(attr=name)):
-            return name.startswith("assert")
-    return False
+    nodes = list(ast.walk(tree))
+    called = [node.func.attr for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    return any(isinstance(node, ast.Assert) for node in nodes) or any(name.startswith("assert") for name in called)
 
 
 def _holds_tests(node: ast.stmt) -> bool:
@@ -55,10 +50,6 @@ def _holds_tests(node: ast.stmt) -> bool:
 
 def _name(node: ast.stmt) -> str:
     return node.name if isinstance(node, Function | ast.ClassDef) else ""
-
-
-def _loaded(tree: ast.AST) -> Iterator[str]:
-    return (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
 
 
 def _is_test_class(node: ast.ClassDef) -> bool:

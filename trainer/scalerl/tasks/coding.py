@@ -18,11 +18,11 @@ from scalerl.tasks.function_head import FunctionHead, head_in, whole_program
 from scalerl.tasks.live_code_bench import HEADER, question_of, tests_of, with_starter_code
 from scalerl.tasks.paired_tests import joined_columns
 from scalerl.tasks.program_text import WrittenProgram, program_in, python_tree
-from scalerl.tasks.proof import Tests, refuse_what_proves_nothing
+from scalerl.tasks.proof import Tests, names_called, refuse_what_proves_nothing
 from scalerl.tasks.python_test_code import PythonSource
 from scalerl.tasks.text_task import Problem, TextTask, UnusableError
 from scalerl.tokens import Tokenizer
-from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest, judge_code
+from scalerl.verifiers.code_tests import StdioTest, judge_code
 from scalerl.verifiers.python_tests import PythonTest, judge_python
 
 
@@ -54,16 +54,10 @@ def code_task(settings: Code, tokenizer: Tokenizer) -> TextTask:
             outcome = judge_code(found.text, tests, sandbox=sandbox, limits=settings.limits, before=gold.before)
         return Judgement(outcome, found.dropped)
 
-    num_judges = max(1, min(8, os.cpu_count() or 1))
+    num_judges = min(8, os.cpu_count() or 1)
     return file_task(
         settings, tokenizer, read=lambda row: code_problem(row, settings), judge=judge, num_judges=num_judges
     )
-
-
-def _are_of_a_class(tests: Tests) -> bool:
-    """True if the program is LeetCode's class, which is written without imports."""
-    calls = () if isinstance(tests, PythonTest) else [test.call for test in tests if isinstance(test, CallTest)]
-    return any(call.startswith("Solution.") for call in calls)
 
 
 def code_problem(row: TaskRow, settings: Code) -> Problem:
@@ -73,7 +67,7 @@ def code_problem(row: TaskRow, settings: Code) -> Problem:
     program = row.optional_text("solution", settings.solution, columns.solution)
     starter_code = _text(row, "starter_code") or ""
     if settings.form == "livecodebench":
-        gold = JudgedBy(tests=_of_live_code_bench(row), head=head_in(starter_code), before=HEADER)
+        gold = JudgedBy(tests=tests_of(row), head=head_in(starter_code), before=HEADER)
         return _problem(question, question_of(question, starter_code), gold, program, row, settings)
     entry_point = _text(row, "entry_point") or _text(row, "fn_name")
     head = head_in(question)
@@ -98,7 +92,8 @@ def code_problem(row: TaskRow, settings: Code) -> Problem:
     tests = written_tests(written or row.value("tests", settings.tests, columns.tests), row.where, source)
     if settings.form is not None and not isinstance(tests, PythonTest):
         raise ValueError(f"{row.where}: the tests of {settings.form} are Python text; omit `form` for others")
-    before = HEADER if _are_of_a_class(tests) else source.before if head else ""
+    is_of_leetcode = any(name.startswith("Solution.") for name in names_called(tests))  # written without imports
+    before = HEADER if is_of_leetcode else source.before if head else ""
     gold = JudgedBy(tests=tests, head=head or head_in(starter_code), before=before)
     return _problem(question, with_starter_code(question, starter_code), gold, program, row, settings)
 
@@ -119,13 +114,6 @@ def _problem(question: str, shown: str, gold: JudgedBy, program: str | None, row
         thought=None if program is None else "",
         response="" if program is None else f"```python\n{program.strip()}\n```",
     )
-
-
-def _of_live_code_bench(row: TaskRow) -> tuple[CodeTest, ...]:
-    try:
-        return tests_of(row.values)
-    except ValueError as error:
-        raise ValueError(f"{row.where}: {error}") from None
 
 
 def _before(row: TaskRow, question: str, head: FunctionHead | None, starter_code: str) -> str:

@@ -15,14 +15,54 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from scalerl.tasks.left_out import LeftOut
-from scalerl.tasks.written_numbers import WrittenFloat, WrittenInteger, single, written_float, written_integer
+import numpy as np
 
+from scalerl.tasks.left_out import LeftOut
+
+MOST_DIGITS = 4000
+"""Most digits converted at a time; Python allows fewer than 4300."""
 MOST_PARTS_NAMED = 8
 """Most parts of a column that an error names."""
+
+
+class WrittenFloat(float):
+    """A float with its original text: `written_float("1e22").written == "1e22"`."""
+
+    written: str
+
+
+class WrittenInteger(int):
+    """An integer with more digits than `str` allows."""
+
+    written: str
+
+
+def written_float(text: str) -> WrittenFloat:
+    """Float with this text."""
+    number = WrittenFloat(text)
+    number.written = text
+    return number
+
+
+def written_integer(text: str) -> int:
+    """Integer with this text, exact at any length."""
+    if len(text) <= MOST_DIGITS:
+        return int(text)
+    digits = text.lstrip("-")
+    parts = [digits[start : start + MOST_DIGITS] for start in range(0, len(digits), MOST_DIGITS)]
+    value = reduce(lambda high, part: high * 10 ** len(part) + int(part), parts, 0)
+    number = WrittenInteger(-value if text.startswith("-") else value)
+    number.written = text
+    return number
+
+
+def single(value: float) -> float:
+    """A number stored in 32 or 16 bits, in its shortest text: 0.1, not 0.10000000149."""
+    return written_float(str(np.float32(value))) if np.isfinite(value) else value
 
 
 @dataclass(frozen=True, kw_only=True)

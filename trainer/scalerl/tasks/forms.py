@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from scalerl.recipe.tasks import CodeForm, MathForm
 from scalerl.verifiers.math_answer import gold_answer, last_boxed
 
-_CALCULATION = re.compile(r"<<[^<>\n]*>>")
+CALCULATION = re.compile(r"<<[^<>\n]*>>")
+"""GSM8K's calculator notes, as in "48/2 = <<48/2=24>>24"."""
 _INTEGER = re.compile(r"\$?0*(\d{1,3})(?:\^\{?\\circ\}?)?\$?")
 
 
@@ -56,11 +57,6 @@ def whole_number(text: str) -> str:
     if match is None:
         raise ValueError(f"an answer of aime must be an integer from 0 to 999, found {text[:60]!r}")
     return match[1]
-
-
-def without_calculations(text: str) -> str:
-    """GSM8K's text without calculator notes: "48/2 = <<48/2=24>>24" becomes "48/2 = 24"."""
-    return _CALCULATION.sub("", text)
 
 
 MATH_COLUMNS: dict[MathForm | None, MathColumns] = {

@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 from scalerl.gym import problems, problems_sha256
 from scalerl.recipe import ReasoningGym
-from scalerl.recipe.template import fill
 from scalerl.rollout import Judgement
-from scalerl.tasks.asked import PromptText
+from scalerl.tasks.asked import question_only
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.text_task import Problem, TextTask
 from scalerl.tokens import Tokenizer
@@ -58,7 +57,7 @@ def gym_problem(made: Mapping[str, Any], settings: ReasoningGym) -> Problem:
     question, answer = made["question"], made["answer"]
     return Problem(
         question=question,
-        asked=PromptText(text=fill(settings.template, {"question": question}, lambda name: None), columns={}),
+        asked=question_only(settings.template, question),
         answer=packed(made),
         response="" if answer is None else f"<answer>{answer}</answer>" if settings.answer == "tag" else str(answer),
         key=question,

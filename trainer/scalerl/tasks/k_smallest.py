@@ -8,7 +8,7 @@ whose answer is longer than the answer budget cannot be solved, so the budget ke
 """
 
 from collections.abc import Iterator
-from itertools import count
+from itertools import cycle
 
 import numpy as np
 
@@ -36,21 +36,17 @@ class KSmallestTask:
     def _candidates(self) -> Iterator[Prompt]:
         """Endless prompts, with all lengths in turn."""
         rng = np.random.default_rng(0)
-        lengths = range(self.settings.min_length, self.settings.max_length + 1)
-        for turn in count():
-            yield self._prompt(rng, lengths[turn % len(lengths)])
-
-    def _prompt(self, rng: np.random.Generator, length: int) -> Prompt:
-        symbols = "".join(SYMBOLS[i] for i in rng.permutation(self.settings.symbols)[:length])
-        k = int(rng.integers(1, length + 1))
-        text = f"{SYMBOLS[k]}{COLON}{symbols}"
-        return Prompt(
-            task=self.name,
-            id=text,
-            tokens=self.tokenizer.prompt(text),
-            answer="".join(sorted(symbols)[:k]),
-            difficulty=length,
-        )
+        for length in cycle(range(self.settings.min_length, self.settings.max_length + 1)):
+            symbols = "".join(SYMBOLS[i] for i in rng.permutation(self.settings.symbols)[:length])
+            k = int(rng.integers(1, length + 1))
+            text = f"{SYMBOLS[k]}{COLON}{symbols}"
+            yield Prompt(
+                task=self.name,
+                id=text,
+                tokens=self.tokenizer.prompt(text),
+                answer="".join(sorted(symbols)[:k]),
+                difficulty=length,
+            )
 
     def judge(self, prompt: Prompt, response: list[int]) -> Judgement:
         """Right if exactly the answer and the end of the sequence follow the first end of thinking."""
@@ -74,8 +70,6 @@ class KSmallestTask:
         prompt = self.train[int(rng.integers(len(self.train)))]
         symbols = prompt.id.split(COLON)[1]
         k = SYMBOLS.index(prompt.id[0])
-        thought = sorted(symbols)[: k if rng.random() < 0.5 else None]
-        for i in range(len(thought)):
-            if rng.random() < noise:
-                thought[i] = symbols[int(rng.integers(len(symbols)))]
+        draft = sorted(symbols)[: k if rng.random() < 0.5 else None]
+        thought = [symbols[int(rng.integers(len(symbols)))] if rng.random() < noise else symbol for symbol in draft]
         return prompt, demonstrated(self.tokenizer, "".join(thought), "".join(thought[:k]))

@@ -16,6 +16,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from scalerl.tasks.files import TaskRow
+from scalerl.tasks.paired_tests import method_of
 from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest
 
 MAX_TEST_BYTES = 1 << 30
@@ -46,32 +48,33 @@ def with_starter_code(content: str, starter_code: str) -> str:
     return f"{content}\n\nBegin with this code:\n\n```python\n{starter_code.rstrip()}\n```"
 
 
-def tests_of(row: Mapping[str, Any]) -> tuple[CodeTest, ...]:
+def tests_of(row: TaskRow) -> tuple[CodeTest, ...]:
     """All tests of a problem, public ones first; raises ValueError for unreadable ones."""
     tests = [*_read("public_test_cases", row), *_read("private_test_cases", row)]
     if not tests:
-        raise ValueError("no tests in public_test_cases and private_test_cases")
-    metadata = row.get("metadata") or "{}"
+        raise ValueError(f"{row.where}: no tests in public_test_cases and private_test_cases")
+    metadata = row.values.get("metadata") or "{}"
     try:
         about = json.loads(metadata) if isinstance(metadata, str) else metadata
     except ValueError as error:
-        raise ValueError(f"metadata is not JSON ({error})") from None
+        raise ValueError(f"{row.where}: metadata is not JSON ({error})") from None
     call = about.get("func_name") if isinstance(about, Mapping) else None
-    in_class = "class Solution" in str(row.get("starter_code") or "")
-    return tuple(test_of(number, test, f"Solution.{call}" if call and in_class else call) for number, test in tests)
+    call = call and method_of(call, str(row.values.get("starter_code") or ""))
+    return tuple(test_of(where, test, call) for where, test in tests)
 
 
-def _read(column: str, row: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    written = row.get(column)
+def _read(column: str, row: TaskRow) -> list[tuple[str, Mapping[str, Any]]]:
+    written = row.values.get(column)
     if written is None or written == "":
         return []
+    where = f"{row.where}: {column}"
     try:
         tests = json.loads(_text(written)) if isinstance(written, str) else written
     except ValueError as error:
-        raise ValueError(f"{column} is neither JSON nor in the published compressed form ({error})") from None
+        raise ValueError(f"{where} is neither JSON nor in the published compressed form ({error})") from None
     if not isinstance(tests, list) or not all(isinstance(test, Mapping) for test in tests):
-        raise ValueError(f"{column} is {str(tests)[:80]!r}; expected a list of tests")
-    return [(f"{column}, test {number}", test) for number, test in enumerate(tests)]
+        raise ValueError(f"{where} is {str(tests)[:80]!r}; expected a list of tests")
+    return [(f"{where}, test {number}", test) for number, test in enumerate(tests)]
 
 
 def _text(written: str) -> str:

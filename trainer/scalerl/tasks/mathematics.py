@@ -7,7 +7,7 @@ from scalerl.recipe import Math
 from scalerl.tasks.asked import asked
 from scalerl.tasks.file_task import file_task
 from scalerl.tasks.files import TaskRow
-from scalerl.tasks.forms import MATH_COLUMNS, without_calculations
+from scalerl.tasks.forms import CALCULATION, MATH_COLUMNS
 from scalerl.tasks.text_task import Problem, TextTask, UnusableError
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.judge_worker import MAX_KEEPERS
@@ -36,7 +36,7 @@ def math_problem(row: TaskRow, settings: Math) -> Problem:
     answer = row.text("answer", settings.answer, columns.answer)
     solution = row.optional_text("solution", settings.solution, columns.solution)
     if solution is None and "####" in answer:
-        solution = without_calculations(answer) if settings.form == "gsm8k" else answer
+        solution = CALCULATION.sub("", answer) if settings.form == "gsm8k" else answer
     if answer.strip() in NO_ANSWER:
         raise ValueError(f"{row.where}: answer is {answer!r}, the form of a missing value; give an answer")
     if answer.strip().lower() in NO_VALUE:

@@ -6,9 +6,8 @@ from typing import Any
 
 from scalerl.recipe.own import CustomTask
 from scalerl.recipe.own_function import OwnFailed, call_own, place_of, raised
-from scalerl.recipe.template import fill
 from scalerl.rollout import Judgement
-from scalerl.tasks.asked import PromptText
+from scalerl.tasks.asked import question_only
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.text_task import Problem, TextTask
 from scalerl.tokens import Tokenizer
@@ -86,7 +85,7 @@ def problems_of(settings: CustomTask) -> TaskProblems:
 def _read(problem: TaskProblem, settings: CustomTask) -> Problem:
     return Problem(
         question=problem.question,
-        asked=PromptText(text=fill(settings.template, {"question": problem.question}, lambda name: None), columns={}),
+        asked=question_only(settings.template, problem.question),
         answer=problem,
         thought=problem.solution,
         response=problem.answer,

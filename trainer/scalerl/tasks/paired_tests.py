@@ -42,26 +42,22 @@ def paired_tests(
     if not inputs or len(inputs) != len(outputs):
         raise UnusableError(f"{where}: tests have {len(inputs)} inputs and {len(outputs)} outputs")
     if not isinstance(call, str) or not call:
-        return read_tests(
-            [
-                {"stdin": as_lines(given, f"{where}: an input"), "stdout": as_lines(wanted, f"{where}: an output")}
-                for given, wanted in zip(inputs, outputs, strict=True)
-            ],
-            where,
-        )
+        rows = [
+            {"stdin": as_lines(given, f"{where}: an input"), "stdout": as_lines(wanted, f"{where}: an output")}
+            for given, wanted in zip(inputs, outputs, strict=True)
+        ]
+        return read_tests(rows, where)
     if _are_wrapped(outputs, call, beginning):
         outputs = [wanted[0] for wanted in outputs]
     texts = [one for given in inputs if isinstance(given, list) for one in given if isinstance(one, str)]
     if texts and all(_unquoted(text) != text for text in texts):
         inputs = [[_unquoted(one) for one in given] if isinstance(given, list) else given for given in inputs]
         outputs = [_unquoted(wanted) for wanted in outputs]
-    return read_tests(
-        [
-            {"call": method_of(call, beginning), "args": _with_integer_keys(given), "expected": wanted}
-            for given, wanted in zip(inputs, outputs, strict=True)
-        ],
-        where,
-    )
+    rows = [
+        {"call": method_of(call, beginning), "args": _with_integer_keys(given), "expected": wanted}
+        for given, wanted in zip(inputs, outputs, strict=True)
+    ]
+    return read_tests(rows, where)
 
 
 def method_of(call: str, beginning: str) -> str:

@@ -18,7 +18,7 @@ import keyword
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -41,6 +41,7 @@ _MARKUP = re.compile(r"^\s*(?:#{1,6} |\*\*|[-*] |\d+\. |> )")
 _SENTENCE = re.compile(r"^[A-Za-z][\w'’-]*(?:[,;]? [\w'’`().,;/-]++(?: [\w'’`().,;/-]++)*+)?\s*[.:!?,]*$")
 _ONE_LINE = re.compile(r"^[ \t]*(`{3,})(?:python3?[ \t]+|py[ \t]+)?([^`\n]+)\1[ \t]*$", re.MULTILINE)
 _LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.unaryop, ast.expr_context)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _OF_PYTHON = frozenset(dir(builtins)) | {"__file__", "exit", "quit"}
 
 
@@ -219,8 +220,8 @@ def _is_an_act(node: ast.stmt) -> bool:
 
 def _acts(tree: ast.Module) -> bool:
     """True if running it does more than define and assign."""
-    passive = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-    return any(_is_an_act(node) and not isinstance(node, (*passive, ast.Assign, ast.AnnAssign)) for node in tree.body)
+    passive = (*_DEFINITIONS, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
+    return any(_is_an_act(node) and not isinstance(node, passive) for node in tree.body)
 
 
 def _outside_functions(tree: ast.AST, in_loop: bool = False) -> Iterator[tuple[ast.AST, bool]]:
@@ -238,42 +239,47 @@ def _leaves(place: tuple[ast.AST, bool]) -> bool:
     return isinstance(node, ast.Return | ast.Yield | ast.YieldFrom)
 
 
-def _bound(tree: ast.Module) -> set[str]:
-    """Names that the block itself binds, without those imported from modules outside the standard library."""
+def loaded_names(tree: ast.AST) -> list[str]:
+    """Names that are read, as often as they are."""
+    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+
+
+def bound_names(nodes: Iterable[ast.AST]) -> set[str]:
+    """Names that nodes, without those inside them, define, assign or import."""
     names = set[str]()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 names.add(name)
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 names.add(name)
-            case ast.Import(names=aliases):
-                names |= {alias.asname or alias.name.partition(".")[0] for alias in aliases}
-            case ast.ImportFrom(module=module, names=aliases) if _is_pythons(module):
-                names |= {alias.asname or alias.name for alias in aliases}
+            case ast.alias(name=name, asname=asname):
+                names.add(asname or name.partition(".")[0])
             case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 names.add(name)
     return names
 
 
-def _is_pythons(module: str | None) -> bool:
-    return (module or "").partition(".")[0] in sys.stdlib_module_names
+def _borrowed(tree: ast.Module) -> list[ast.alias]:
+    """What is imported from modules outside the standard library, such as the answer's own program file."""
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    others = [node for node in nodes if (node.module or "").partition(".")[0] not in sys.stdlib_module_names]
+    return [alias for node in others for alias in node.names]
 
 
-def _borrowed(tree: ast.Module) -> set[str]:
-    """Names imported from modules outside the standard library, such as the answer's own program file."""
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not _is_pythons(node.module)]
-    return {alias.name for node in nodes for alias in node.names}
+def _bound(tree: ast.Module) -> set[str]:
+    """Names that the block itself binds."""
+    borrowed = _borrowed(tree)
+    return bound_names(node for node in ast.walk(tree) if node not in borrowed)
 
 
 def _free(tree: ast.Module) -> set[str]:
     """Names that the block uses but does not bind."""
-    loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    return (loaded | _borrowed(tree)) - _bound(tree) - _OF_PYTHON
+    return {*loaded_names(tree), *(alias.name for alias in _borrowed(tree))} - _bound(tree) - _OF_PYTHON
 
 
 def _only_uses(tree: ast.Module, needed: set[str]) -> bool:
     """True if the block defines only tests, or imports what earlier blocks define."""
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    defined = [node.name for node in tree.body if isinstance(node, kinds)]
-    return bool(_borrowed(tree) & needed) or all(name.lower().startswith("test") for name in defined)
+    defined = [node.name for node in tree.body if isinstance(node, _DEFINITIONS)]
+    imports = any(alias.name in needed for alias in _borrowed(tree))
+    return imports or all(name.lower().startswith("test") for name in defined)

@@ -30,7 +30,7 @@ def refuse_what_proves_nothing(tests: Tests, where: str) -> None:
 
 def wrong_programs(tests: Tests, solution: str) -> dict[str, str]:
     """Programs that no tests should accept, by description; `solution` is empty if none is written."""
-    called = _called(tests)
+    called = names_called(tests)
     wrong = {"an empty program": "pass"}
     if called:
         wrong["a program that returns None"] = "\n".join(_gives_none(name) for name in called)
@@ -39,7 +39,7 @@ def wrong_programs(tests: Tests, solution: str) -> dict[str, str]:
     return wrong
 
 
-def _called(tests: Tests) -> list[str]:
+def names_called(tests: Tests) -> list[str]:
     """Names that the tests call, such as `add` or `Solution.add`."""
     if isinstance(tests, PythonTest):
         return list(tests.names)

@@ -4,13 +4,12 @@ import ast
 import builtins
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from scalerl.sandbox import OFFERED
 from scalerl.tasks.calls_of_tests import RUNS_A_CLASS, calls_of_tests, has_assertion
-from scalerl.tasks.program_text import python_tree
+from scalerl.tasks.program_text import bound_names, loaded_names, python_tree
 from scalerl.tasks.text_task import UnusableError
 from scalerl.verifiers.code_tests import CallTest
 from scalerl.verifiers.python_tests import PythonTest
@@ -41,7 +40,7 @@ class PythonSource:
     def solved(self) -> set[str]:
         """Names that the written solution defines."""
         tree = python_tree(self.solution or "")
-        return set() if tree is None else set(_defined(tree))
+        return set() if tree is None else bound_names(ast.walk(tree))
 
 
 def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
@@ -62,7 +61,7 @@ def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
         raise UnusableError(f"{where}: tests import {missing[0]}, but the sandbox has only {has}")
     if not has_assertion(tree):
         raise ValueError(f"{where}: tests have no assertion, so every program would be right")
-    names = _names_of_program(whole, set(_defined(before)), source, where)
+    names = _names_of_program(whole, bound_names(ast.walk(before)), source, where)
     names = tuple(sorted({*names, *(alias.name for node in imported for alias in node.names)} - {"*"}))
     if source.solved and "*" not in source.solved and (missing := sorted({*names} - source.solved)):
         raise UnusableError(f"{where}: tests use {missing[0]}, which neither they nor the written solution define")
@@ -106,8 +105,8 @@ def _parsed(text: str, where: str, what: str) -> ast.Module:
 def _names_of_program(tree: ast.Module, given: set[str], source: PythonSource, where: str) -> tuple[str, ...]:
     """Names that the tests use and only the program defines."""
     entry_point = {source.entry_point} if source.entry_point is not None else set()
-    known = (given | set(_defined(tree)) | {RUNS_A_CLASS}) - entry_point
-    loaded = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    known = (given | bound_names(ast.walk(tree)) | {RUNS_A_CLASS}) - entry_point
+    loaded = loaded_names(tree)
     names = [name for name in loaded if name not in known and name not in OF_PYTHON]
     # A function with the name of a built-in, such as MBPP's `sum`.
     names = names or _called_by_pythons_name(tree, loaded, known, source)
@@ -122,21 +121,6 @@ def _called_by_pythons_name(tree: ast.Module, loaded: list[str], known: set[str]
     first = next((node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)), ast.Constant(True))
     calls = [node.func.id for node in ast.walk(first) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     return [name for name in calls if name not in known][:1]
-
-
-def _defined(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                yield name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
-            case ast.arg(arg=name):
-                yield name
-            case ast.alias(name=name, asname=asname):
-                yield asname or name.partition(".")[0]
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                yield name
 
 
 def _imported(tree: ast.AST) -> set[str]:
@@ -184,16 +168,11 @@ def _compared_call(test: ast.expr, entry_point: str | None) -> CallTest | None:
             left=ast.Call(func=ast.Name(id=name), args=args, keywords=[]), ops=[ast.Eq()], comparators=[value]
         ):
             try:
-                values: Sequence[Any] = [ast.literal_eval(one) for one in (*args, value)]
-                json.dumps(values[:-1])  # the form in which arguments enter the sandbox
+                *given, expected = [ast.literal_eval(one) for one in (*args, value)]
+                is_kept = json.loads(json.dumps(given)) == given  # unlike a tuple, or a key 1
             except (ValueError, TypeError):
                 return None
-            if not any(map(_is_changed_by_json, values[:-1])):
+            if is_kept:
                 call = entry_point if entry_point and name == "candidate" else name
-                return CallTest(call=call, args=tuple(values[:-1]), expected=values[-1])
+                return CallTest(call=call, args=tuple(given), expected=expected)
     return None
-
-
-def _is_changed_by_json(value: Any) -> bool:
-    """True if JSON would change an argument: a tuple to a list, a key 1 to "1"."""
-    return json.loads(json.dumps(value)) != value

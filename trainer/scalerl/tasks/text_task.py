@@ -186,7 +186,7 @@ class TextTask:
                 self._leave_out(row, "cannot be judged", str(error))
                 continue
             except ValueError as error:
-                self.unreadable.append(_row(row, "unreadable", str(error)))
+                self._leave_out(row, "unreadable", str(error))
                 continue
             self.never_shown.update(about_but_not_shown(row, entry.problem))
             if (other := seen.get(entry.key)) is not None:
@@ -208,7 +208,7 @@ class TextTask:
             name = entry.prompt.id
             if name in ids:
                 detail = f"id {name!r} already belongs to {ids[name]}; every problem needs its own id"
-                self.unreadable.append(_row(row, "unreadable", detail))
+                self._leave_out(row, "unreadable", detail)
                 continue
             ids[name] = row.where
             yield entry
@@ -225,7 +225,10 @@ class TextTask:
         return Entry(prompt=prompt, problem=problem, where=row.where, key=problem.normal_form)
 
     def _leave_out(self, row: TaskRow, reason: Reason, detail: str, same_as: str = "") -> None:
-        self.left_out.append(_row(row, reason, detail, same_as))
+        """Keep the reason, without the row's place at the start of `detail`, as in error messages."""
+        detail = detail.removeprefix(f"{row.where}: ")
+        rows = self.unreadable if reason == "unreadable" else self.left_out
+        rows.append(LeftOut(where=row.where, reason=reason, detail=detail, same_as=same_as))
 
     def judge(self, prompt: Prompt, response: list[int]) -> Judgement:
         """Judge the text after the first end of thinking; unparsable if thinking never ends."""
@@ -281,17 +284,8 @@ def _with_thought_apart(problem: Problem) -> Problem:
 def about_but_not_shown(row: TaskRow, problem: Problem) -> Iterator[str]:
     """Context columns of the row whose text the prompt does not contain."""
     for name, value in row.values.items():
-        if (
-            name.lower() not in ABOUT
-            or is_missing(value)
-            or value in ("", problem.thought)
-            or any(shown.partition(".")[0] == name for shown in problem.asked.columns)
-        ):
+        if name.lower() not in ABOUT or is_missing(value) or value in ("", problem.thought):
             continue
-        if not (isinstance(value, str) and value.strip() in problem.asked.text):
+        is_column = any(shown.partition(".")[0] == name for shown in problem.asked.columns)
+        if not (is_column or (isinstance(value, str) and value.strip() in problem.asked.text)):
             yield name
-
-
-def _row(row: TaskRow, reason: Reason, detail: str, same_as: str = "") -> LeftOut:
-    """The row as left out; the row's place at the start of `detail`, as in error messages, is removed."""
-    return LeftOut(where=row.where, reason=reason, detail=detail.removeprefix(f"{row.where}: "), same_as=same_as)

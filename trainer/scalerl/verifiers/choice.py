@@ -105,6 +105,8 @@ _LONE_LINE = re.compile(
 _LABELLED = re.compile(
     r"^[\s#>(\[-]{0,8}(?:(?:[Oo]ption|[Cc]hoice)\s)?([A-Za-z])(?:[)\].:]{1,2}\s{0,4}\S|\)|\s?[-–—]\s)", re.MULTILINE
 )
+_CHOICES_IN_ORDER = re.compile("|".join(LETTERS[:last] for last in range(len(LETTERS), 1, -1)))
+"""Labels A, B and so on of lines that quote or discuss the choices."""
 _OR_ANOTHER = re.compile(
     r"(?i)[\s)\]}.,'’]{0,6}(?:\b(?:or|and|then|as well as|o|oder|ou|y|und|et)\b|[,/&?]"
     r"|(?=\([A-Z]\)))(?:\W{0,3}\b(?:option|choice|perhaps|maybe|possibly|also|both)\b){0,2}[\s(\[{]{0,4}"
@@ -164,7 +166,7 @@ def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None,
         for found in _LABELLED.finditer(plain)
         if not (_OR_ANOTHER.match(plain, found.end(1)) or _REJECTED.match(plain, found.end(1)))
     ]
-    if left := _without_the_choices(labels):
+    if left := _CHOICES_IN_ORDER.sub("", "".join(labels)):
         return (left[-1] if len(set(left)) == 1 else None), ""
     if not labels and (letter := _first_letter(plain.strip())) and not _REJECTED.match(plain.strip(), 1):
         return letter, ""
@@ -227,26 +229,9 @@ def _first_letter(text: str, *, undecided: bool = False) -> str | None:
     if _OR_ANOTHER.match(rest, 1):
         return rest[0].upper() if undecided else None
     follows = rest[1:].lstrip(")]}")
-    if undecided or not any(character.isalnum() for character in follows):
-        return rest[0].upper()
-    if follows[:1] in (".", ":", ")", ",", "-") or rest[1:2] in (")", "]", "."):
-        return rest[0].upper()
-    return None
-
-
-def _without_the_choices(labels: list[str]) -> list[str]:
-    """Labels of lines without a run A, B and so on, which quotes or discusses the choices."""
-    left, i = [], 0
-    while i < len(labels):
-        run = 0
-        while i + run < len(labels) and labels[i + run] == LETTERS[run : run + 1]:
-            run += 1
-        if run >= 2:
-            i += run
-        else:
-            left.append(labels[i])
-            i += 1
-    return left
+    is_marked = follows[:1] in (".", ":", ")", ",", "-") or rest[1:2] in (")", "]", ".")
+    is_alone = not any(character.isalnum() for character in follows)
+    return rest[0].upper() if undecided or is_marked or is_alone else None
 
 
 def _text_beside(rest: str, texts: Sequence[str]) -> str | None:

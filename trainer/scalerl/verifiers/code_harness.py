@@ -14,11 +14,6 @@ if TYPE_CHECKING:  # the text of that file stands before this one
     from scalerl.verifiers.python_test_wire import from_wire, to_wire
 
 
-def named(value):
-    """Name of a type that JSON cannot write."""
-    return {"other": type(value).__name__}
-
-
 def new_module(name):
     """Namespace of a new empty module registered under `name`."""
     module = type(sys)(name)
@@ -48,7 +43,8 @@ def answer_calls(codes, calls, write):
         exec(code, names)
     for question in calls:
         args = [from_wire(arg, None) for arg in question["args"]]
-        write(json.dumps(to_wire(function(names, question["call"])(*args), named)))
+        value = function(names, question["call"])(*args)
+        write(json.dumps(to_wire(value, lambda other: {"other": type(other).__name__})))
 
 
 def answer_inputs(codes, inputs, write, close):

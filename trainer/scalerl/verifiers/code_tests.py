@@ -20,13 +20,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
+from scalerl.rollout import Outcome
 from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut
 from scalerl.verifiers.python_test_wire import Unsendable, from_wire, to_wire
-
-if TYPE_CHECKING:  # batch loads torch
-    from scalerl.rollout import Outcome
 
 HARNESS = "\n\n".join(
     Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("python_test_wire.py", "code_harness.py")
@@ -63,46 +61,36 @@ _MOST_PLACES = 400
 """Numbers longer, larger or smaller than any float are compared exactly."""
 
 CodeTest = CallTest | StdioTest
-TEST_KEYS = {frozenset({"call", "args", "expected"}): CallTest, frozenset({"stdin", "stdout"}): StdioTest}
 
 
 def read_tests(rows: Sequence[Mapping[str, Any]], where: str) -> tuple[CodeTest, ...]:
     """Tests as a task file writes them; `where` names file and problem in errors."""
     if not rows:
         raise ValueError(f"{where}: no tests; without a test every program would be right")
-    tests: list[CodeTest] = []
-    for number, row in enumerate(rows):
-        kind = TEST_KEYS.get(frozenset(row))
-        if kind is CallTest and isinstance(row["call"], str) and isinstance(row["args"], list | tuple):
+    return tuple(_test(row, f"{where}: test {number}") for number, row in enumerate(rows))
+
+
+def _test(row: Mapping[str, Any], where: str) -> CodeTest:
+    match row:
+        case {"call": str(call), "args": list() | tuple() as args, "expected": expected} if len(row) == 3:
             for name in ("args", "expected"):
-                _refuse_what_cannot_travel(row[name], f"{where}: test {number}: {name}")
-            tests.append(CallTest(call=row["call"], args=tuple(row["args"]), expected=row["expected"]))
-        elif kind is StdioTest and isinstance(row["stdin"], str) and isinstance(row["stdout"], str):
+                try:
+                    to_wire(row[name], _refused)
+                except (ValueError, Unsendable) as error:
+                    raise ValueError(f"{where}: {name}: {error}") from None
+            return CallTest(call=call, args=tuple(args), expected=expected)
+        case {"stdin": str(stdin), "stdout": str(stdout)} if len(row) == 2:
             for name in ("stdin", "stdout"):
-                _refuse_what_is_no_unicode(row[name], f"{where}: test {number}: {name}")
-            tests.append(StdioTest(stdin=row["stdin"], stdout=row["stdout"]))
-        else:
-            raise ValueError(
-                f"{where}: test {number} is {dict(row)!r:.200}; a test is "
-                '{"call": "f", "args": [...], "expected": ...} or {"stdin": "...", "stdout": "..."}'
-            )
-    return tuple(tests)
-
-
-def _refuse_what_cannot_travel(value: Any, where: str) -> None:
-    try:
-        to_wire(value, _refused)
-    except (ValueError, Unsendable) as error:
-        raise ValueError(f"{where}: {error}") from None
-
-
-def _refuse_what_is_no_unicode(text: str, where: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"{where}: character {error.start} is half of a surrogate pair, which no file can store"
-        ) from None
+                try:
+                    row[name].encode()
+                except UnicodeEncodeError as error:
+                    fault = f"character {error.start} is half of a surrogate pair, which no file can store"
+                    raise ValueError(f"{where}: {name}: {fault}") from None
+            return StdioTest(stdin=stdin, stdout=stdout)
+    raise ValueError(
+        f"{where} is {dict(row)!r:.200}; a test is "
+        '{"call": "f", "args": [...], "expected": ...} or {"stdin": "...", "stdout": "..."}'
+    )
 
 
 def judge_code(
@@ -112,7 +100,7 @@ def judge_code(
     sandbox: Sandbox,
     limits: Limits,
     before: str = "",
-) -> "Outcome":
+) -> Outcome:
     """Outcome of `program` on all `tests`, which share one sandbox and its `limits`.
 
     Calls run one after another in one process, standard-input tests in a fresh process each. `before` is Python text
@@ -137,10 +125,7 @@ def judge_code(
         answers = [from_wire(json.loads(line), lambda *_: OTHER) for line in lines]
     except Exception:  # any: not written by the harness, so the program wrote to the channel
         return "wrong"
-    if len(answers) != len(in_order):
-        return "wrong"
-    agree = all(_agrees(answer, test) for answer, test in zip(answers, in_order, strict=True))
-    return "right" if agree else "wrong"
+    return "right" if len(answers) == len(in_order) and all(map(_agrees, answers, in_order)) else "wrong"
 
 
 def _question(test: CodeTest) -> dict[str, Any]:
@@ -219,23 +204,17 @@ def same(answer: Any, expected: Any) -> bool:
             if not isinstance(answer, dict):
                 return False
             if all(isinstance(key, str) for key in expected):
-                answer = {_as_text(key): value for key, value in answer.items()}
+                answer = {
+                    str(key) if type(key) is int and key.bit_length() <= _BITS_OF_A_KEY else key: value
+                    for key, value in answer.items()
+                }
             return answer.keys() == expected.keys() and all(same(answer[key], expected[key]) for key in expected)
         case float() if isinstance(answer, float | int):
             if answer == expected or (answer != answer and expected != expected):
                 return True
-            return _is_finite(answer) and math.isfinite(expected) and _close(answer, expected)
+            is_finite = isinstance(answer, int) or math.isfinite(answer)  # an integer may be too large for a float
+            return is_finite and math.isfinite(expected) and _close(answer, expected)
     return answer == expected
-
-
-def _is_finite(number: float) -> bool:
-    """True if a number is finite. Every integer is, even one too large for a float."""
-    return isinstance(number, int) or math.isfinite(number)
-
-
-def _as_text(key: Any) -> Any:
-    """An integer key as JSON writes it."""
-    return str(key) if type(key) is int and key.bit_length() <= _BITS_OF_A_KEY else key
 
 
 def _close(answer: float | Decimal, expected: float | Decimal) -> bool:

@@ -7,8 +7,7 @@ multiplication. Here the keeper, a single-threaded process with the engine's lib
 asks it about one answer at a time. When an engine ends, the next one is forked in milliseconds, with everything loaded.
 
 An engine is a module with `warm_up()`, which loads and runs once what would slow the first answer; `judge(**asked)`,
-which gives outcome, dropped text and partial score as in `Judgement`; and `KNOWN`, what it is asked about an answer
-that is right.
+which gives a `Judgement`; and `KNOWN`, what it is asked about an answer that is right.
 
 Failures caused by the answer are `wrong`, so that a policy cannot hide them:
 
@@ -70,7 +69,7 @@ def judge_within(engine: EngineName, asked: Mapping[str, Any], *, time_limit_s: 
     """
     if time_limit_s <= 0:
         raise ValueError(f"time_limit_s is {time_limit_s}; it must be above 0 seconds")
-    keepers = _pools[engine].keepers
+    keepers = _pools[engine]
     keeper = keepers.get()
     judgement: Judgement | None = None
     try:
@@ -83,21 +82,6 @@ def judge_within(engine: EngineName, asked: Mapping[str, Any], *, time_limit_s: 
             keeper.close()
         keepers.put(keeper if judgement else None)
     return judgement or Judgement("crashed")
-
-
-class IdleKeepers:
-    """Idle keepers, last used first; None stands for a keeper not started yet."""
-
-    def __init__(self) -> None:
-        self.keepers: queue.LifoQueue[Keeper | None] = queue.LifoQueue()
-        for _ in range(MAX_KEEPERS):
-            self.keepers.put(None)
-
-    def close(self) -> None:
-        """End the idle keepers."""
-        while not self.keepers.empty():
-            if keeper := self.keepers.get_nowait():
-                keeper.close()
 
 
 class Keeper:
@@ -114,38 +98,27 @@ class Keeper:
                 bufsize=0,
                 env={**os.environ, "PYTHONPATH": path},
             )
-        if self._line(KEEPER_START_LIMIT_S) != b"ready":
+        self.stdin, self.stdout = cast(BinaryIO, self.process.stdin), cast(BinaryIO, self.process.stdout)
+        if read_line(self.stdout.fileno(), KEEPER_START_LIMIT_S) != b"ready":
             self.close()
             raise RuntimeError(f"the verifier {engine} did not start; see its messages on stderr")
 
-    def ask(self, request: dict[str, object]) -> Judgement | None:
+    def ask(self, request: dict[str, Any]) -> Judgement | None:
         """Judgement of one request; None if the keeper is gone or silent."""
         try:
-            self._stdin.write(json.dumps(request).encode() + b"\n")
+            self.stdin.write(json.dumps(request).encode() + b"\n")
         except BrokenPipeError:
             return None
-        line = self._line(MOST_QUESTIONS * wall_limit_s(cast(float, request["limit_s"])) + WALL_GRACE_S)
-        if not line:
+        limit_s = MOST_QUESTIONS * wall_limit_s(request["limit_s"]) + WALL_GRACE_S
+        if not (line := read_line(self.stdout.fileno(), limit_s)):
             return None
         outcome, dropped, score = [*line.decode().split("\t"), "", ""][:3]
         return Judgement(cast(Outcome, outcome), dropped, float(score) if score else None)
 
-    def _line(self, limit_s: float) -> bytes:
-        """Next line from the keeper; b"" if it ends or writes none within the limit."""
-        return read_line(self._stdout.fileno(), limit_s) or b""
-
-    @property
-    def _stdin(self) -> BinaryIO:
-        return cast(BinaryIO, self.process.stdin)
-
-    @property
-    def _stdout(self) -> BinaryIO:
-        return cast(BinaryIO, self.process.stdout)
-
     def close(self) -> None:
         """End the process."""
-        self._stdin.close()
-        self._stdout.close()
+        self.stdin.close()
+        self.stdout.close()
         self.process.kill()
         self.process.wait()
 
@@ -174,20 +147,33 @@ def read_line(source: int, limit_s: float) -> bytes | None:
     return line[:-1]
 
 
-_pools: defaultdict[EngineName, IdleKeepers] = defaultdict(IdleKeepers)
+IdleKeepers = queue.LifoQueue[Keeper | None]
+
+
+def idle_keepers() -> IdleKeepers:
+    """Idle keepers, last used first; None stands for a keeper not started yet."""
+    keepers = IdleKeepers()
+    for _ in range(MAX_KEEPERS):
+        keepers.put(None)
+    return keepers
+
+
+_pools: defaultdict[EngineName, IdleKeepers] = defaultdict(idle_keepers)
 _of_the_parent: list[Mapping[EngineName, IdleKeepers]] = []
 
 
 def _close_all() -> None:
-    for pool in _pools.values():
-        pool.close()
+    for keepers in _pools.values():
+        while not keepers.empty():
+            if keeper := keepers.get_nowait():
+                keeper.close()
 
 
 def _start_afresh() -> None:
     # The child must not use or destroy the parent's keepers, nor locks that its other threads may hold.
     global _pools
     _of_the_parent.append(_pools)
-    _pools = defaultdict(IdleKeepers)
+    _pools = defaultdict(idle_keepers)
 
 
 os.register_at_fork(after_in_child=_start_afresh)
@@ -306,8 +292,9 @@ def work(module: ModuleType, requests: int, verdicts: int) -> None:
             signal.setitimer(signal.ITIMER_REAL, wall_limit_s(request["limit_s"]) + 1.0)
             signal.setitimer(signal.ITIMER_PROF, request["limit_s"])
             try:
-                outcome, dropped, score = module.judge(**request["asked"])
-                verdict = "\t".join([outcome, " ".join(dropped.split()), "" if score is None else f"{score}"]).rstrip()
+                judged = module.judge(**request["asked"])
+                score = "" if judged.score is None else f"{judged.score}"
+                verdict = "\t".join([judged.outcome, " ".join(judged.dropped.split()), score]).rstrip()
             except Exception:  # SymPy, a parser or a scorer may raise anything
                 verdict = "raised"
             signal.setitimer(signal.ITIMER_PROF, 0.0)

@@ -20,10 +20,11 @@ leave it open, by math-verify.
 
 import logging
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sympy import Eq, Expr, Float, Integer, Mul, Rational, Symbol, pi
 
+from scalerl.rollout import Judgement, Outcome
 from scalerl.verifiers.math_families import congruent, period, same_progression, with_constants, with_integer
 from scalerl.verifiers.math_lists import in_order_of_names, listed_names
 from scalerl.verifiers.math_notation import num_enclosing
@@ -33,9 +34,6 @@ from scalerl.verifiers.math_prose import statements, words_said
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER, ParsedAnswer, read
 from scalerl.verifiers.math_units import UnitOfMeasure
 from scalerl.verifiers.math_values import MAX_DIGITS, decimals, equal, num_digits
-
-if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
-    from scalerl.rollout import Outcome
 
 logging.disable(logging.CRITICAL)  # math-verify's warnings are expected here
 
@@ -53,28 +51,21 @@ OFFSETS = {"celsius": (Rational(1), Rational(27315, 100)), "fahrenheit": (Ration
 
 StatedPlace = Literal["marked", "said", "prose"]
 """Place of the answer: in a box or after "####", after "the answer is", or somewhere in the text."""
-
-
 KNOWN = {"answer": r"\frac{1}{2}", "gold": "0.5", "place": "marked"}
 
 
-def judge(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, str, float | None]":
-    """As a `judge_worker` engine: the verdict, the text dropped to read the answer, and no partial score."""
-    return (*judge_stated(answer, gold, place), None)
-
-
-def judge_stated(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, str]":
-    """Verdict on a stated answer (right, wrong or unparsable), and the text dropped to read it."""
+def judge(answer: str, gold: str, place: StatedPlace) -> Judgement:
+    """Judge a stated answer, as an engine of `judge_worker`: right, wrong or unparsable."""
     if any(len(text) > MAX_ANSWER_CHARS and NUMBER.fullmatch(text) for text in (answer, gold)):
-        return judge_long_number(answer, gold), ""
+        return Judgement(judge_long_number(answer, gold))
     if _INTEGER.fullmatch(answer) and _INTEGER.fullmatch(gold):
         one, other = (int(text.partition(".")[0].replace(",", "")) for text in (answer, gold))
-        return "right" if one == other else "wrong", ""
+        return Judgement("right" if one == other else "wrong")
     wanted = read(stated_once(gold))
     if place == "marked":
         answer, reason = without_reason(answer)
         stated = read(stated_once(answer))
-        return compare_answers(stated, wanted), dropped(stated, wanted) or reason
+        return Judgement(compare_answers(stated, wanted), dropped(stated, wanted) or reason)
     for statement, left_out in statements(answer, place):
         stated = read(stated_once(statement))
         if stated.is_text and not (wanted.words or wanted.letter):
@@ -85,11 +76,11 @@ def judge_stated(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, 
         if outcome == "wrong" and _EXCLAIMED.search(statement):
             outcome = compare_answers(read(statement[:-1]), wanted)
         if outcome != "unparsable" and not (wanted.is_text and place == "prose" and outcome == "wrong"):
-            return outcome, dropped(stated, wanted) or left_out
+            return Judgement(outcome, dropped(stated, wanted) or left_out)
     for words in words_said(answer) if place == "prose" else ():
         if wanted.is_text or not read(words).is_text:
-            return compare_answers(read(words), wanted), "words around the answer"
-    return "unparsable", ""
+            return Judgement(compare_answers(read(words), wanted), "words around the answer")
+    return Judgement("unparsable")
 
 
 def stated_once(answer: str) -> str:
@@ -106,7 +97,7 @@ def stated_once(answer: str) -> str:
     return found["first"] if compare_answers(first, second) == "right" else answer
 
 
-def judge_long_number(answer: str, gold: str) -> "Outcome":
+def judge_long_number(answer: str, gold: str) -> Outcome:
     """Verdict if one of the two is a number too long for the parsers."""
     stated, wanted = (
         Rational(text.replace(",", "")) if NUMBER.fullmatch(text) else parsed(read(text).latex)
@@ -140,7 +131,7 @@ def _innermost(reading: ParsedAnswer) -> ParsedAnswer:
     return reading
 
 
-def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
+def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> Outcome:
     """Verdict on two parsed answers."""
     if not answer.latex:
         return "unparsable"
@@ -193,15 +184,14 @@ def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
     return "right" if any(equal(g, a, steps) for g, a in pairs) else "wrong"
 
 
-def compare_choices(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
+def compare_choices(answer: ParsedAnswer, gold: ParsedAnswer) -> Outcome:
     """Verdict if at least one of the two is a letter with a value, such as (D) 35."""
-    if answer.body is not None and gold.body is not None and answer.letter and gold.letter:
-        return compare_answers(answer.body, gold.body) if answer.letter == gold.letter else "wrong"
-    one, other = (answer, gold) if answer.letter else (gold, answer)
-    if len(other.words) == 1 and other.words.upper() in "ABCDEFGHIJ":
-        return "right" if other.words.upper() == one.letter else "wrong"
-    assert one.body is not None
-    return compare_answers(one.body, gold) if one is answer else compare_answers(answer, one.body)
+    if answer.letter and gold.letter and answer.letter != gold.letter:
+        return "wrong"
+    for one, other in ((answer, gold), (gold, answer)):
+        if not other.letter and len(other.words) == 1 and other.words.upper() in "ABCDEFGHIJ":
+            return "right" if other.words.upper() == one.letter else "wrong"
+    return compare_answers(*(one.body if one.letter and one.body else one for one in (answer, gold)))
 
 
 def same_words(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
@@ -223,24 +213,18 @@ def _things(words: str) -> list[str]:
     return [thing.strip().casefold() for thing in re.split(r"\s+and\s+|,", words) if thing.strip()]
 
 
-def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
+def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> Outcome:
     """Verdict if at least one of the two names a value: x = 5."""
     if answer.body is not None and gold.body is not None:
-        if same_name(answer.name, gold.name) or (
-            answer.name.isalpha() and gold.name.isalpha() and len(answer.name) > 3 < len(gold.name)
-        ):
-            outcome = compare_answers(answer.body, gold.body)
-            if outcome == "right":
-                return outcome
-        if same_function(answer, gold):
+        are_words = answer.name.isalpha() and gold.name.isalpha() and len(answer.name) > 3 < len(gold.name)
+        may_agree = are_words or same_name(answer.name, gold.name)
+        if may_agree and compare_answers(answer.body, gold.body) == "right":
             return "right"
+        return "right" if same_function(answer, gold) else compare_equations(answer, gold)
+    if "=" in (gold if answer.body else answer).latex:
         return compare_equations(answer, gold)
-    one, other = (answer, gold) if answer.body is not None else (gold, answer)
-    assert one.body is not None
-    if "=" in other.latex:
-        return compare_equations(answer, gold)
-    outcome = compare_answers(one.body, gold) if one is answer else compare_answers(answer, one.body)
-    return outcome if outcome == "right" or one is answer else compare_equations(answer, gold)
+    outcome = compare_answers(answer.body or answer, gold.body or gold)
+    return outcome if outcome == "right" or answer.body else compare_equations(answer, gold)
 
 
 def same_function(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
@@ -259,7 +243,7 @@ def same_name(one: str, other: str) -> bool:
     return one == other or re.sub(r"\([a-z]\)$", "", one) == other or one == re.sub(r"\([a-z]\)$", "", other)
 
 
-def compare_equations(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
+def compare_equations(answer: ParsedAnswer, gold: ParsedAnswer) -> Outcome:
     """Verdict on two equations, compared as written."""
     stated, wanted = parsed(answer.latex), parsed(gold.latex)
     if stated is None:
@@ -303,7 +287,7 @@ def same_time(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
     return one == other and (its_half == other_half or not its_half or not other_half)
 
 
-def compare_ratios(answer: "tuple[str, ...]", gold: "tuple[str, ...]") -> "Outcome":
+def compare_ratios(answer: tuple[str, ...], gold: tuple[str, ...]) -> Outcome:
     """Verdict on a : b : ... being in proportion: a_i g_0 = g_i a_0 for all i."""
     if len(answer) != len(gold):
         return "wrong"

@@ -16,8 +16,8 @@ _VARIABLES = frozenset({"x", "y", "z", "t", "u", "v", "r", "s", "theta", "n"})
 
 def period(value: Any) -> str:
     """The only symbol of a value such as pi/6 + 2 pi k, where it must mean any integer; "" for other values."""
-    symbols = [str(symbol) for symbol in value.free_symbols] if isinstance(value, Expr) else []
-    return symbols[0] if len(symbols) == 1 and symbols[0] in ("k", "n", "m") and value.has(pi) else ""
+    symbols = [str(symbol) for symbol in value.free_symbols] if isinstance(value, Expr) and value.has(pi) else []
+    return symbols[0] if symbols in (["k"], ["n"], ["m"]) else ""
 
 
 def with_integer(value: Any, symbol: str) -> Any:

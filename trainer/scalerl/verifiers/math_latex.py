@@ -4,6 +4,7 @@ as_latex("1 000")  ->  "1000"      as_latex("2 1/3")  ->  r"(2+\frac{1}{3})"    
 """
 
 import re
+from collections.abc import Callable
 
 from scalerl.verifiers.math_notation import TEXT
 
@@ -17,26 +18,8 @@ _LETTERS = re.compile(r"\\[A-Za-z]+(?:\s*\{[A-Za-z* ]*\})?|_\{?[A-Za-z]+\}?|\{[a
 _ORDINAL = re.compile(rf"(?<=\d)\s*\^?\{{?(?:{TEXT}\{{)?(?:st|nd|rd|th)\}}{{0,2}}$")
 _SET_BUILDER = re.compile(r"\\\{\s*(?P<symbol>[a-z])\s*(?:\\in\s*\\mathbb\{R\}\s*)?(?::|\\mid|\|)(?P<condition>.*)\\\}")
 _SPACED = re.compile(r"[-+]?\d{1,3}(?: \d{3})+(?:\.\d+)?")
-_E_NOTATION = re.compile(r"(?<![A-Za-z\d.])(\d+(?:\.\d*)?|\.\d+)[eE]([-+]?\d+)(?![\d.A-Za-z])")
-_REPEATING = re.compile(r"(\d*)\.(\d*)\\(?:overline|bar|dot)\s*\{?(\d+)\}?")
-_CHOOSE = re.compile(r"\{?([^{}]+)\\choose([^{}]+)\}?")
-_CHOICES = re.compile(r"(?<![A-Za-z\\_^])C\s*\(\s*([\w+-]+)\s*,\s*([\w+-]+)\s*\)")
-_ODD_ROOT = re.compile(r"\\sqrt\s*\[\s*([3579])\s*\]\s*\{\s*-\s*(\d+|\\frac\{\d+\}\{\d+\})\s*\}")
-_OF_ANGLE = re.compile(
-    r"(?:\\(?:operatorname|text|mathrm)\s*\{\s*cis\s*\}|\\cis|(?<![A-Za-z\\])cis)\s*"
-    r"(?P<angle>\([^()]*\)|\{[^{}]*\}|[\d.]+\s*\^\s*\{?\s*\\circ\s*\}?|\\frac\s*\{[^{}]*\}\s*\{[^{}]*\}|\\[a-z]+(?![a-z])|[a-z])"
-)
-_PROGRESSION = re.compile(
-    r"(?P<first>-?\d{1,6}(?:\s*,\s*-?\d{1,6})+)\s*,\s*\\dots\s*,\s*(?P<last>-?\d{1,6})(?![\d.^/])"
-)
 MOST_TERMS = 100
 """Most terms of a list such as 1, 2, ..., 10 that is written in full."""
-_COMBINATIONS = re.compile(r"(?:\{\}|(?<![\w}]))[_^]\s*\{?(\w+)\}?\s*C_\s*\{?(\w+)\}?")
-_DOTTED = re.compile(r"(?<![\d.])(\d*)\.(\d*?)(?:(\d)\3\3+|(\d{2,9}?)\4+)\s*\\dots(?!\s*[\d,])")
-_ROWS = re.compile(r"\[\s*(\[[^\[\]]*\](?:\s*,\s*\[[^\[\]]*\])+)\s*\]")
-_IMAGINARY = re.compile(r"(?<=\d)i(?![A-Za-z])|(?<![A-Za-z\\])i(?=[a-z](?![A-Za-z]))")
-_CAPITAL_I = re.compile(r"(?<![A-Za-z\\])I(?![A-Za-z])")
-_GAMMAS = re.compile(r"\\(gamma|Gamma)(?![A-Za-z(])(?!\s*\()")
 MIXED_NUMBER = re.compile(r"(?<![\w.^{})])(\d{1,9}) +(\d{1,9}) ?/ ?(\d{1,9})(?![\w.^({])")
 ANGLE_IN_DEGREES = re.compile(r"(\d+(?:\.\d+)?)\s*\^\s*\{?\s*\\circ\s*\}?")
 
@@ -53,21 +36,9 @@ def as_latex(text: str) -> str:
     text = _ONE_LETTER.sub(r" \1 ", text)
     if not _CALCULUS.search(text):
         text = _LETTERS.sub(_no_differential, text)
-    text = _E_NOTATION.sub(r"\1\\times 10^{\2}", text)
-    text = _REPEATING.sub(_repeating, _DOTTED.sub(r"\1.\2\\overline{\3\4}", text))
-    text = _ROWS.sub(_matrix, text)
-    text = _ODD_ROOT.sub(r"-\\sqrt[\1]{\2}", _OF_ANGLE.sub(_cis, _listed_in_full(text)))
-    text = _CHOICES.sub(r"\\binom{\1}{\2}", text)
-    text = _CHOOSE.sub(r"\\binom{\1}{\2}", text)
-    text = _COMBINATIONS.sub(r"\\binom{\1}{\2}", text)
-    text = ANGLE_IN_DEGREES.sub(r"(\\frac{\1\\pi}{180})", text)
-    text = (
-        _CAPITAL_I.sub("I_{0}", _GAMMAS.sub(r"\1_{0}", text))
-        .replace("gamma_{0}", "g_{amma}")
-        .replace("Gamma_{0}", "G_{amma}")
-    )
-    text = re.sub(r"\\langle(.*?)\\rangle", r"(\1)", text)
-    return _IMAGINARY.sub(" i ", text).strip()
+    for pattern, form in _FORMS:
+        text = pattern.sub(form, text)
+    return text.strip()
 
 
 def _no_differential(run: re.Match[str]) -> str:
@@ -83,17 +54,13 @@ def _cis(found: re.Match[str]) -> str:
     return rf"(\cos({angle}) + i \sin({angle}))"
 
 
-def _listed_in_full(text: str) -> str:
-    """The text with all terms of 1, 2, ..., 10, if there are few of them."""
-
-    def in_full(found: re.Match[str]) -> str:
-        terms = [int(one) for one in found["first"].split(",")]
-        step, last = terms[1] - terms[0], int(found["last"])
-        whole = list(range(terms[0], last + (step > 0) - (step < 0), step)) if step else []
-        is_one = whole[: len(terms)] == terms and whole[-1] == last and len(whole) <= MOST_TERMS
-        return ",".join(map(str, whole)) if is_one else found[0]
-
-    return _PROGRESSION.sub(in_full, text)
+def _listed_in_full(found: re.Match[str]) -> str:
+    """All terms of 1, 2, ..., 10, if there are few of them."""
+    terms = [int(one) for one in found["first"].split(",")]
+    step, last = terms[1] - terms[0], int(found["last"])
+    whole = list(range(terms[0], last + (step > 0) - (step < 0), step)) if step else []
+    is_one = whole[: len(terms)] == terms and whole[-1] == last and len(whole) <= MOST_TERMS
+    return ",".join(map(str, whole)) if is_one else found[0]
 
 
 def _matrix(match: re.Match[str]) -> str:
@@ -107,3 +74,33 @@ def _repeating(match: re.Match[str]) -> str:
     whole, start, period = match.groups()
     numerator = int(whole + start + period) - int("0" + whole + start)
     return rf"\frac{{{numerator}}}{{{(10 ** len(period) - 1) * 10 ** len(start)}}}"
+
+
+_FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
+    (re.compile(pattern), form)
+    for pattern, form in (
+        (r"(?<![A-Za-z\d.])(\d+(?:\.\d*)?|\.\d+)[eE]([-+]?\d+)(?![\d.A-Za-z])", r"\1\\times 10^{\2}"),
+        (r"(?<![\d.])(\d*)\.(\d*?)(?:(\d)\3\3+|(\d{2,9}?)\4+)\s*\\dots(?!\s*[\d,])", r"\1.\2\\overline{\3\4}"),
+        (r"(\d*)\.(\d*)\\(?:overline|bar|dot)\s*\{?(\d+)\}?", _repeating),
+        (r"\[\s*(\[[^\[\]]*\](?:\s*,\s*\[[^\[\]]*\])+)\s*\]", _matrix),
+        (
+            r"(?P<first>-?\d{1,6}(?:\s*,\s*-?\d{1,6})+)\s*,\s*\\dots\s*,\s*(?P<last>-?\d{1,6})(?![\d.^/])",
+            _listed_in_full,
+        ),
+        (
+            r"(?:\\(?:operatorname|text|mathrm)\s*\{\s*cis\s*\}|\\cis|(?<![A-Za-z\\])cis)\s*"
+            r"(?P<angle>\([^()]*\)|\{[^{}]*\}|[\d.]+\s*\^\s*\{?\s*\\circ\s*\}?|\\frac\s*\{[^{}]*\}\s*\{[^{}]*\}|\\[a-z]+(?![a-z])|[a-z])",
+            _cis,
+        ),
+        (r"\\sqrt\s*\[\s*([3579])\s*\]\s*\{\s*-\s*(\d+|\\frac\{\d+\}\{\d+\})\s*\}", r"-\\sqrt[\1]{\2}"),
+        (r"(?<![A-Za-z\\_^])C\s*\(\s*([\w+-]+)\s*,\s*([\w+-]+)\s*\)", r"\\binom{\1}{\2}"),
+        (r"\{?([^{}]+)\\choose([^{}]+)\}?", r"\\binom{\1}{\2}"),
+        (r"(?:\{\}|(?<![\w}]))[_^]\s*\{?(\w+)\}?\s*C_\s*\{?(\w+)\}?", r"\\binom{\1}{\2}"),
+        (ANGLE_IN_DEGREES.pattern, r"(\\frac{\1\\pi}{180})"),
+        (r"\\([gG])amma(?![A-Za-z(])(?!\s*\()", r"\1_{amma}"),
+        (r"(?<![A-Za-z\\])I(?![A-Za-z])", "I_{0}"),
+        (r"\\langle(.*?)\\rangle", r"(\1)"),
+        (r"(?<=\d)i(?![A-Za-z])|(?<![A-Za-z\\])i(?=[a-z](?![A-Za-z]))", " i "),
+    )
+]
+"""Rewritings, one after the other."""

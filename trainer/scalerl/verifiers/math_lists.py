@@ -1,13 +1,10 @@
 """Lists of named values, such as x = 3, y = 4: their names, and the same values without names in their order."""
 
 import re
-from typing import TYPE_CHECKING
 
+from scalerl.rollout import Outcome
 from scalerl.verifiers.math_parser import parsed, split_list
 from scalerl.verifiers.math_values import decimals, equal
-
-if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
-    from scalerl.rollout import Outcome
 
 _LISTED_NAME = re.compile(r"(?:^|[,;{}]|(?<![A-Za-z])(?:or|and)(?![A-Za-z]))\s*([A-Za-z])(?:_\{?\w+\}?)?\s*=")
 
@@ -18,7 +15,7 @@ def listed_names(latex: str) -> set[str]:
     return set(names) if len(names) > 1 else set()
 
 
-def in_order_of_names(answer: str, gold: str) -> "Outcome | None":
+def in_order_of_names(answer: str, gold: str) -> Outcome | None:
     """Verdict on values of x = 3, y = 4 beside the bare list 3, 4, which names them in the order of the alphabet."""
     named, bare = (gold, answer) if listed_names(gold) else (answer, gold)
     names, parts = _LISTED_NAME.findall(named), split_list(bare)

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from html import unescape
+from itertools import accumulate
 
 TEXT = r"\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|math(?:rm|bf|sf|it|tt|normal)|mbox|hbox|operatorname)\s*"
 """A command that typesets its argument as text."""
@@ -223,11 +224,7 @@ def num_enclosing(text: str, pair: str) -> int:
 
 def nesting(text: str) -> int:
     """Nesting depth of round and square brackets."""
-    deepest = depth = 0
-    for character in text:
-        depth += (character in "([") - (character in ")]")
-        deepest = max(deepest, depth)
-    return deepest
+    return max(accumulate(((one in "([") - (one in ")]") for one in text), initial=0))
 
 
 def squeeze(text: str) -> str:

@@ -24,6 +24,7 @@ from scalerl.verifiers.math_values import MAX_DIGITS, attempted, num_digits
 MAX_NESTING = 20
 _NORMALISED = NormalizationConfig(units=False, malformed_operators=True, nits=True, boxed="none")
 _AS_WRITTEN = ConversionConfig(lowercase_symbols=False)
+_SIGN = re.compile(r"\\(pm|mp)(?![A-Za-z])")
 MOST_SIGNS = 3
 r"""Most \pm signs in one answer."""
 _OF_SYMBOLS = re.compile(r"\\(?:gcd|lcm|operatorname\s*\{(?:lcm|gcd)\})\s*\(?\s*[^()]*(?<![A-Za-z\\])[A-Za-z]")
@@ -73,9 +74,8 @@ def replaced(value: Any, new: dict[Any, Any]) -> Any:
 def conditions(latex: str) -> Any:
     """Solution set of inequalities of one symbol joined by "or" and "and"; None for other text."""
     either = [_AND.split(part) for part in _OR.split(latex)]
-    if (len(either) == 1 and len(either[0]) == 1) or not all(
-        _RELATION.search(one) for all_of in either for one in all_of
-    ):
+    texts = [one for all_of in either for one in all_of]
+    if len(texts) == 1 or not all(map(_RELATION.search, texts)):
         return None
     each = [[parse_latex(one.strip(" ,")) for one in all_of] for all_of in either]
     every = [one for all_of in each for one in all_of]
@@ -111,22 +111,18 @@ def _sympy(latex: str) -> Any:
 
 def both_signs(latex: str) -> Any:
     r"""Set of values of an answer with \pm: independent signs, but coupled ones if \pm and \mp both occur."""
-    places = len(re.findall(r"\\(?:pm|mp)(?![A-Za-z])", latex))
-    if places > MOST_SIGNS:
+    if len(_SIGN.findall(latex)) > MOST_SIGNS:
         return None
     together = "\\mp" in latex
     found: list[Any] = []
     for part in split_list(latex):
-        marks = re.findall(r"\\(pm|mp)(?![A-Za-z])", part)
+        first, *rest = _SIGN.split(part)  # text, pm or mp, text, pm or mp, text ...
+        marks, texts = rest[::2], rest[1::2]
         signs = [("+",) * len(marks), ("-",) * len(marks)] if together else list(product("+-", repeat=len(marks)))
         for chosen in dict.fromkeys(signs):
-            signed = iter(chosen)
-
-            def written(mark: re.Match[str], signed: Any = signed) -> str:
-                sign = next(signed)
-                return f" {sign} " if mark[1] == "pm" else {"+": " - ", "-": " + "}[sign]
-
-            value = parsed(re.sub(r"^\s*\+", "", re.sub(r"\\(pm|mp)(?![A-Za-z])", written, part)))
+            written = [one if mark == "pm" else "-+"["+-".index(one)] for mark, one in zip(marks, chosen, strict=True)]
+            signed = first + "".join(f" {sign} {text}" for sign, text in zip(written, texts, strict=True))
+            value = parsed(re.sub(r"^\s*\+", "", signed))
             if value is None:
                 return None
             found += value.args if isinstance(value, FiniteSet) else [value]

@@ -210,31 +210,26 @@ def changes_what_follows(text: str) -> bool:
 
 def _values(sentence: str) -> Iterator[str]:
     """Each value of a sentence; "" for a value that its neighbours change."""
-    formulas = [
-        (found.start(), found.end(), next(one for one in found.groups() if one))
-        for found in _FORMULA.finditer(sentence)
-    ]
+    formulas: list[tuple[int, int, str]] = []
+    for found in _FORMULA.finditer(sentence):
+        start, content = found.start(), next(one for one in found.groups() if one)
+        if formulas and re.fullmatch(r"\s*(?:,|and|or|,\s*(?:and|or))\s*", sentence[formulas[-1][1] : start]):
+            start, _, before = formulas.pop()
+            content = f"{before}, {content}"
+        formulas.append((start, found.end(), content))
+    for start, end, content in formulas:
+        rest = sentence[end:]
+        words = _CLAUSE_END.split(rest, maxsplit=1)[0]
+        is_changed = changes_what_follows(sentence[:start]) or _CHANGED_AFTER.match(rest)
+        left, _, result = content.rpartition("=")
+        content = result if words.strip() and not re.search(r"(?<![\\A-Za-z])[A-Za-z]", left) and left else content
+        yield "" if is_changed else f"{content}{words}".rstrip(" .*_")
     if formulas:
-        joined: list[tuple[int, int, str]] = []
-        for start, end, content in formulas:
-            if joined and re.fullmatch(r"\s*(?:,|and|or|,\s*(?:and|or))\s*", sentence[joined[-1][1] : start]):
-                joined[-1] = (joined[-1][0], end, f"{joined[-1][2]}, {content}")
-            else:
-                joined.append((start, end, content))
-        for start, end, content in joined:
-            rest = sentence[end:]
-            stop = _CLAUSE_END.search(rest)
-            words = rest[: stop.start()] if stop else rest
-            is_changed = changes_what_follows(sentence[:start]) or _CHANGED_AFTER.match(rest)
-            left, _, result = content.rpartition("=")
-            content = result if words.strip() and not re.search(r"(?<![\\A-Za-z])[A-Za-z]", left) and left else content
-            yield "" if is_changed else f"{content}{words}".rstrip(" .*_")
         return
     place = 0
     while found := _AMOUNTS.search(sentence, place) or _NUMBER.search(sentence, place):
         rest = found["rest"].lstrip("*_`")
-        stop = _CLAUSE_END.search(rest)
-        words = rest[: stop.start()] if stop else rest
+        words = _CLAUSE_END.split(rest, maxsplit=1)[0]
         place = found.end("value")
         if re.search(r"(?: out of|\d in) *$", sentence[: found.start()]):  # of as many
             continue

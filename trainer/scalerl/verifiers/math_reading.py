@@ -7,7 +7,6 @@ x = 90^\circ -> name "x", body 90 degrees    4 \pmod{9}             ->  latex "4
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -26,7 +25,7 @@ NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 class ParsedAnswer:
     """Parsed parts of one answer."""
 
-    text: str
+    text: str = ""
     """Whole answer in one notation, without spaces."""
     latex: str
     """Rest for the parser."""
@@ -211,19 +210,16 @@ def _read(text: str) -> ParsedAnswer:
             text, integer = text[: found.start()].rstrip(" ,;"), found["symbol"]
             domain = found.groupdict().get("domain") or "Z"
             domain = "N" if re.search(r"\+|positive|negative|natural", found[0]) else domain
+    around = {"modulus": modulus, "integer": integer, "domain": domain}
     name, value = _named(text)
-    if name:
-        body = replace(_value(value, _whole(value), integer), modulus=modulus, integer=integer, domain=domain)
-        return ParsedAnswer(
-            text=whole, latex=as_latex(text), name=name, body=body, modulus=modulus, integer=integer, domain=domain
-        )
-    return replace(_value(text, whole, integer), modulus=modulus, integer=integer, domain=domain)
+    if not name:
+        return replace(_value(text, integer), text=whole, **around)
+    body = replace(_value(value, integer), text=_whole(value), **around)
+    return replace(ParsedAnswer(latex=as_latex(text), name=name, body=body), text=whole, **around)
 
 
 def _named(text: str) -> tuple[str, str]:
     """Name and value of an equation that names a value; of x = 10/2 = 5 the last value. Empty for other text."""
-    if "=" not in text and "\\equiv" not in text and "\\approx" not in text:
-        return "", ""
     sides = [side.strip() for side in _EQUALS.split(text)]
     if len(sides) < 2 or not all(sides) or _RELATION.search(text) or (";" in text or _listed(text)):
         return "", ""
@@ -249,7 +245,7 @@ def _is_name(text: str) -> bool:
     return bool(_NAME.fullmatch(text) or _WORD_NAME.fullmatch(text))
 
 
-def _value(text: str, whole: str, integer: str = "") -> ParsedAnswer:
+def _value(text: str, integer: str) -> ParsedAnswer:
     """Value of a text; its symbol for any integer is no unit, as m might be metres."""
     words = _TEXT_COMMAND.sub(r"\1", text).strip()
     if kind_of_numbers(words) is not None:
@@ -257,59 +253,53 @@ def _value(text: str, whole: str, integer: str = "") -> ParsedAnswer:
     is_set_as_text = bool(_ALL_TEXT.fullmatch(text))
     words = _TIME_OF_DAY.sub(lambda found: f"{found[1]} {'a' if found[2] else 'p'}.m.", words)
     if found := _CLOCK.fullmatch(words):
-        return _clock(found, whole)
+        return _clock(found)
     if is_set_as_text and not _WORDS.fullmatch(words):
         text = words
     if _WORDS.fullmatch(words):
         bare = words.strip("(). ")
         if (number := number_of_words(bare)) is not None:
-            return ParsedAnswer(text=whole, latex=str(number))
+            return ParsedAnswer(latex=str(number))
         if bare.lower() in ("noon", "midnight"):
-            return ParsedAnswer(text=whole, latex="12", clock=(0, "p" if bare.lower() == "noon" else "a"))
+            return ParsedAnswer(latex="12", clock=(0, "p" if bare.lower() == "noon" else "a"))
         first, _, counted = bare.partition(" ")
         if counted and number_of_words(first) is not None and first.lower() not in COUNT_WORDS and measure_of(counted):
-            return _with_unit(rf"{number_of_words(first)}\text{{ {counted}}}", whole) or _plain(whole)
+            written = rf"{number_of_words(first)}\text{{ {counted}}}"
+            return _with_unit(written) or ParsedAnswer(latex=as_latex(_whole(text)))
         bare = _INTRODUCED.sub("", SYNONYMS.get(bare.lower(), bare))
-        return ParsedAnswer(
-            text=whole, latex=as_latex(bare), words=bare, is_text=is_set_as_text or not may_be_a_product(bare)
-        )
+        return ParsedAnswer(latex=as_latex(bare), words=bare, is_text=is_set_as_text or not may_be_a_product(bare))
     if (found := _BASE.fullmatch(text)) and _is_of_base(found["digits"], int(found["base"])):
-        return ParsedAnswer(text=whole, latex=found["digits"], base=found["base"])
+        return ParsedAnswer(latex=found["digits"], base=found["base"])
     spelt = _TO.sub(":", text)
     if _is_ratio(spelt) and not _WORDS.fullmatch(spelt.replace(":", " ")):
-        return ParsedAnswer(text=whole, latex=as_latex(spelt), ratio=tuple(as_latex(part) for part in spelt.split(":")))
+        return ParsedAnswer(latex=as_latex(spelt), ratio=tuple(as_latex(part) for part in spelt.split(":")))
     if found := _PERCENT.fullmatch(text):
-        return ParsedAnswer(text=whole, latex=as_latex(found["value"]), sign="percent")
+        return ParsedAnswer(latex=as_latex(found["value"]), sign="percent")
     temperatures = [_TEMPERATURE.fullmatch(part.strip()) for part in text.split(",")]
     scales = {found["scale"][0].upper() for found in temperatures if found}
     if all(temperatures) and len(scales) == 1:
         scale = "celsius" if scales == {"C"} else "fahrenheit"
         values = ",".join(as_latex(found["value"]) for found in temperatures if found)
-        return ParsedAnswer(text=whole, latex=values, unit=measure_of(scale), unit_text=scale)
+        return ParsedAnswer(latex=values, unit=measure_of(scale), unit_text=scale)
     if found := _MINUTES.fullmatch(text):
         latex = rf"{found['whole']}+\frac{{{found['minutes']}}}{{60}}+\frac{{{found['seconds'] or 0}}}{{3600}}"
-        return ParsedAnswer(text=whole, latex=latex, sign="degree")
+        return ParsedAnswer(latex=latex, sign="degree")
     if not _TRIGONOMETRY.search(text) and "\\circ" in text:
         bare = ANGLE_IN_DEGREES.sub(r"\1", text)
         if "\\circ" not in bare or _DEGREE.fullmatch(bare):
             if text.startswith("(") and "," in text and text.count("\\circ") <= text.count(","):
-                return ParsedAnswer(text=whole, latex=as_latex(text))
-            return ParsedAnswer(text=whole, latex=as_latex(re.sub(_DEGREE_MARK, "", bare)), sign="degree")
+                return ParsedAnswer(latex=as_latex(text))
+            return ParsedAnswer(latex=as_latex(re.sub(_DEGREE_MARK, "", bare)), sign="degree")
     if not _TRIGONOMETRY.search(text) and (found := _DEGREE.fullmatch(text)):
-        return ParsedAnswer(text=whole, latex=as_latex(found["value"]), sign="degree")
-    return (None if integer else _with_unit(text, whole)) or ParsedAnswer(text=whole, latex=as_latex(text))
-
-
-def _plain(whole: str) -> ParsedAnswer:
-    return ParsedAnswer(text=whole, latex=as_latex(whole))
+        return ParsedAnswer(latex=as_latex(found["value"]), sign="degree")
+    return (None if integer else _with_unit(text)) or ParsedAnswer(latex=as_latex(text))
 
 
 def _is_ratio(text: str) -> bool:
     """True for a ratio such as 2:5:6, but not for a set {x : x > 0}, an equation or a function."""
-    first, *others = text.split(":")
-    if not others or not all(map(str.strip, (first, *others))):
-        return False
-    return not re.search(r"[|()]", first) and not re.search(r"[=,<>]|\\[{}]", text)
+    parts = text.split(":")
+    is_set_or_function = re.search(r"[|()]", parts[0]) or re.search(r"[=,<>]|\\[{}]", text)
+    return len(parts) > 1 and all(map(str.strip, parts)) and not is_set_or_function
 
 
 def _is_of_base(digits: str, base: int) -> bool:
@@ -318,17 +308,17 @@ def _is_of_base(digits: str, base: int) -> bool:
     return 1 < base <= 36 and max(values) < base and any(digit.isdecimal() for digit in digits)
 
 
-def _clock(found: re.Match[str], whole: str) -> ParsedAnswer:
+def _clock(found: re.Match[str]) -> ParsedAnswer:
     hour, minute = int(found["hour"] or found["h"]), int(found["minute"] or found["m"] or 0)
     half = (found["half"] or "").lower()
     if not half and hour > 12:
         half = "p"
-    return ParsedAnswer(text=whole, latex=str(hour), clock=(hour % 12 * 60 + minute, half))
+    return ParsedAnswer(latex=str(hour), clock=(hour % 12 * 60 + minute, half))
 
 
-def _with_unit(text: str, whole: str) -> ParsedAnswer | None:
+def _with_unit(text: str) -> ParsedAnswer | None:
     """Number with a unit; None if the letters are a product of symbols, as in 2ab or 5 x."""
-    if (added := _added(text, whole)) is not None:
+    if (added := _added(text)) is not None:
         return added
     found = _UNIT.fullmatch(text) or _TEXT_UNIT.fullmatch(text)
     if found is None:
@@ -342,50 +332,39 @@ def _with_unit(text: str, whole: str) -> ParsedAnswer | None:
     first, _, rest = name.partition(" ")
     singular = first.lower().removesuffix("s")
     if (times := COUNT_WORDS.get(first.lower()) or COUNT_WORDS.get(singular)) is not None:
-        value, name = (
-            rf"({value})\cdot \frac{{{times.numerator}}}{{{times.denominator}}}",
-            rest.removeprefix("of ").strip(),
-        )
+        value = rf"({value})\cdot \frac{{{times.numerator}}}{{{times.denominator}}}"
+        name = rest.removeprefix("of ").strip()
         if not name or name.startswith("a "):
-            return ParsedAnswer(text=whole, latex=value)
+            return ParsedAnswer(latex=value)
     if not parts["text"] and len(name) < 3 and parts.get("joined") == name and name in ("in", "hr", "as", "is"):
         return None
     unit = measure_of(f"{name}^{power}" if power else name)
     if unit is None or (unit.dimensions is None and not parts["text"] and (parts.get("joined") or len(name) < 3)):
         return None
-    return ParsedAnswer(text=whole, latex=value, unit=unit, unit_text=name)
+    return ParsedAnswer(latex=value, unit=unit, unit_text=name)
 
 
-def _added(text: str, whole: str) -> ParsedAnswer | None:
+def _added(text: str) -> ParsedAnswer | None:
     """Sum of a quantity in several units, such as 1 hour 20 minutes: in the smallest unit, or the largest for money."""
     pairs = [(found["number"], (found["text"] or found["bare"]).strip(" ,")) for found in _QUANTITY.finditer(text)]
     if len(pairs) < 2 or _QUANTITY.sub("", text).strip(" ."):
         return None
-    units = [measure_of(re.sub(r"\s*and$", "", name)) for _, name in pairs]
-    first = units[0]
-    if None not in units and len(set(units)) == len(units) and not _is_one_dimension(units):
+    units = [unit for _, name in pairs if (unit := measure_of(re.sub(r"\s*and$", "", name)))]
+    if len(units) < len(pairs):
+        return None
+    dimensions = {unit.dimensions for unit in units}
+    if len(dimensions) > 1 or None in dimensions:
+        if len(set(units)) < len(units):
+            return None
         amounts = tuple(
             ParsedAnswer(text=value, latex=as_latex(value), unit=unit, unit_text=name)
             for (value, name), unit in zip(pairs, units, strict=True)
         )
-        return ParsedAnswer(text=whole, latex=",".join(one.latex for one in amounts), quantities=amounts)
-    if (
-        first is None
-        or first.dimensions is None
-        or any(unit is None or unit.dimensions != first.dimensions for unit in units)
-    ):
-        return None
-    known = [unit for unit in units if unit is not None]
-    one = known[0] if first.dimensions == (("money", 1),) else known[-1]
-    shares = [Fraction(unit.size, one.size) for unit in known]
+        return ParsedAnswer(latex=",".join(one.latex for one in amounts), quantities=amounts)
+    one = units[0] if dimensions == {(("money", 1),)} else units[-1]
+    shares = [Fraction(unit.size, one.size) for unit in units]
     latex = "+".join(
         rf"({as_latex(value.strip())})\cdot \frac{{{share.numerator}}}{{{share.denominator}}}"
         for (value, _), share in zip(pairs, shares, strict=True)
     )
-    return ParsedAnswer(text=whole, latex=latex, unit=one, unit_text=pairs[-1][1])
-
-
-def _is_one_dimension(units: Sequence[UnitOfMeasure | None]) -> bool:
-    """True if all units are known and measure the same dimension, such as hours and minutes."""
-    dimensions = {unit.dimensions for unit in units if unit is not None}
-    return len(dimensions) == 1 and None not in dimensions
+    return ParsedAnswer(latex=latex, unit=one, unit_text=pairs[-1][1])

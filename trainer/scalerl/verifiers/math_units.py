@@ -33,11 +33,11 @@ DERIVED = {
     "l L liter litre": "1/1000 m^3", "cc": "1/1000000 m^3", "gal gallon": "473176473/125000000000 m^3",
     "qt quart": "473176473/500000000000 m^3", "pt pint": "473176473/1000000000000 m^3",
     "cup": "473176473/2000000000000 m^3", "acre": "316160658/78125 m^2", "ha hectare": "10000 m^2",
-    "mph": "1397/3125 m/s", "kph kmh kmph": "5/18 m/s", "mpg": "48000000000/112903 1/m^2", "fps": "381/1250 m/s",
-    "N newton": "1000 g m/s^2", "dyn dyne": "1/100 g m/s^2", "erg": "1/10000 g m^2/s^2", "J joule": "1000 g m^2/s^2",
-    "cal calorie": "4184 g m^2/s^2", "kcal": "4184000 g m^2/s^2", "kWh": "3600000000 g m^2/s^2",
-    "W watt": "1000 g m^2/s^3", "Pa pascal": "1000 g/m s^2", "Hz hertz": "1 1/s", "V volt": "1000 g m^2/A s^3",
-    "Ω ohm": "1000 g m^2/A^2 s^3", "C coulomb": "1 A s",
+    "mph": "1397/3125 m s^-1", "kph kmh kmph": "5/18 m s^-1", "mpg": "48000000000/112903 m^-2",
+    "fps": "381/1250 m s^-1", "N newton": "1000 g m s^-2", "dyn dyne": "1/100 g m s^-2", "erg": "1/10000 g m^2 s^-2",
+    "J joule": "1000 g m^2 s^-2", "cal calorie": "4184 g m^2 s^-2", "kcal": "4184000 g m^2 s^-2",
+    "kWh": "3600000000 g m^2 s^-2", "W watt": "1000 g m^2 s^-3", "Pa pascal": "1000 g m^-1 s^-2",
+    "Hz hertz": "1 s^-1", "V volt": "1000 g m^2 A^-1 s^-3", "Ω ohm": "1000 g m^2 A^-2 s^-3", "C coulomb": "1 A s",
 }  # fmt: skip
 PREFIXED = {
     "n nano": ("1/1000000000", "m"), "μ micro": ("1/1000000", "m s g A C"), "m milli": ("1/1000", "m s g l A V J W"),
@@ -130,9 +130,8 @@ class UnitOfMeasure:
     """Words of an unknown unit, in the singular."""
 
 
-def _product(*factors: tuple[UnitOfMeasure, int]) -> UnitOfMeasure:
+def _product(*factors: tuple[UnitOfMeasure, int], size: Fraction = Fraction(1)) -> UnitOfMeasure:
     powers: dict[str, int] = {}
-    size = Fraction(1)
     for unit, power in factors:
         size *= unit.size**power
         for dimension, of_unit in unit.dimensions or ():
@@ -147,25 +146,15 @@ def _table() -> Mapping[str, UnitOfMeasure]:
             for name in names.split():
                 known[name] = UnitOfMeasure(dimensions=((dimension, 1),), size=Fraction(size))
     for names, written in DERIVED.items():
-        factor, _, rest = written.partition(" ")
-        above, _, below = rest.partition("/")
-        parts = [*_factors(above, 1, known), *_factors(below, -1, known)]
-        unit = _product((UnitOfMeasure(dimensions=(), size=Fraction(factor)), 1), *parts)
-        known.update(dict.fromkeys(names.split(), unit))
+        size, *parts = written.split()
+        factors = ((known[name], int(power or 1)) for name, _, power in (part.partition("^") for part in parts))
+        known.update(dict.fromkeys(names.split(), _product(*factors, size=Fraction(size))))
     for prefixes, (size, symbols) in PREFIXED.items():
         units = {known[symbol] for symbol in symbols.split()}
         for name, unit in [one for one in known.items() if one[1] in units]:
-            scaled = _product((UnitOfMeasure(dimensions=(), size=Fraction(size)), 1), (unit, 1))
+            scaled = _product((unit, 1), size=Fraction(size))
             known |= {one + name: scaled for one in prefixes.split() if (len(one) > 2) == (len(name) > 2)}
     return MappingProxyType(known)
-
-
-def _factors(text: str, sign: int, known: Mapping[str, UnitOfMeasure]) -> list[tuple[UnitOfMeasure, int]]:
-    found = []
-    for factor in text.split():
-        if factor != "1" and (match := _FACTOR.fullmatch(factor)) is not None:
-            found.append((known[match["name"]], sign * int(match["power"] or 1)))
-    return found
 
 
 UNITS = _table()

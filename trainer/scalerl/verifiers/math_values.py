@@ -59,7 +59,7 @@ def equal(gold: Any, answer: Any, steps: Sequence[tuple[Fraction, Fraction]]) ->
     elif (
         isinstance(gold, Eq)
         and isinstance(answer, Eq)
-        and (is_polynomial(gold, answer) or false in map(_worked, (gold, answer)))
+        and (is_polynomial(gold, answer) or false in (Eq(*one.args) for one in (gold, answer)))
     ):
         return is_multiple(gold, answer)
     elif (pairs := parts(gold, answer)) is not None:
@@ -71,10 +71,6 @@ def is_polynomial(*equations: Eq) -> bool:
     """True if both are polynomials without decimals: math-verify takes all without a real root for the same."""
     sides = [side for one in equations for side in one.args]
     return all(isinstance(side, Expr) and not side.has(Float) and side.is_polynomial() for side in sides)
-
-
-def _worked(equation: Eq) -> Any:
-    return Eq(*equation.args)
 
 
 def is_multiple(gold: Eq, answer: Eq) -> bool:

@@ -186,12 +186,6 @@ class Remote:
         is_of_a_class = "_is_of_a_class" in object.__getattribute__(self, "__dict__")
         return ask(self, "contains", item) is True if is_of_a_class else any(one == item for one in self)
 
-    def __getitem__(self, key):
-        return ask(self, "item", key)
-
-    def __setitem__(self, key, value):
-        ask(self, "set_item", key, value)
-
     def __iter__(self):
         return ask(self, "iter")
 
@@ -199,9 +193,6 @@ class Remote:
         if item := ask(self, "next"):
             return item[0]
         raise StopIteration
-
-    def __len__(self):
-        return ask(self, "len")
 
     def __bool__(self):
         return ask(self, "bool") is True
@@ -211,9 +202,6 @@ class Remote:
 
     def __repr__(self):
         return str(ask(self, "repr"))
-
-    def __abs__(self):
-        return ask(self, "abs")
 
     def __instancecheck__(self, instance):
         return isinstance(instance, Remote) and ask(instance, "isinstance", self) is True
@@ -236,6 +224,10 @@ class Remote:
         return hash(ask(self, "hash"))
 
 
+def plain_operation(what):
+    return lambda self, *parts: ask(self, what, *parts)
+
+
 def between_remotes(what):
     """The program's operator for two of its objects; with a value of the tests it could pass for any number.
 
@@ -251,6 +243,8 @@ def between_remotes(what):
     return operation
 
 
+for what in ("getitem", "setitem", "len", "abs"):
+    setattr(Remote, f"__{what}__", plain_operation(what))
 for what in ("add", "sub", "mul", "rmul", "truediv", "matmul", "and_", "or_", "xor", "lt", "le", "gt", "ge"):
     setattr(Remote, f"__{what.strip('_')}__", between_remotes(what))
 
@@ -336,7 +330,6 @@ def run_tests(tests, before, names, max_bytes):
     ran = set()
     if "unittest" in tests:
         __import__("unittest").main = lambda *_, **__: None  # `run_test_class` runs the classes
-    verdict = b"wrong"
     try:
         if channel.receive() != "ready":
             raise OtherSideGone

@@ -119,10 +119,8 @@ def about(error):
 OPERATIONS = {
     "get": getattr,
     "set": setattr,
-    "item": operator.getitem,
-    "set_item": operator.setitem,
     "rmul": lambda owner, factor: factor * owner,
-    **{kind.__name__: kind for kind in (iter, len, bool, str, repr, abs, hash, isinstance, issubclass)},
+    **{kind.__name__: kind for kind in (iter, len, bool, str, repr, hash, isinstance, issubclass)},
 }
 
 

@@ -11,11 +11,14 @@ MAX_DEPTH = 100
 EXACT_IN_JSON = 1 << 53
 RESTORED = {}
 """By class: arguments that make an equal value. Filled only in the sandboxes of Python tests, as it may take long."""
-VIEWS = {
-    "keys": (type({}.keys()), lambda items: dict.fromkeys(items).keys()),
-    "values": (type({}.values()), lambda items: dict(enumerate(items)).values()),
-    "items": (type({}.items()), lambda items: dict(items).items()),
+OF_ITEMS = {
+    **{kind.__name__: kind for kind in (list, tuple, set, frozenset)},
+    "range": lambda items: range(*items),
+    "keys": lambda items: dict.fromkeys(items).keys(),
+    "values": lambda items: dict(enumerate(items)).values(),
+    "items": lambda items: dict(items).items(),
 }
+"""By kind: what makes a value of its items."""
 
 
 class OtherSideGone(BaseException):
@@ -61,8 +64,8 @@ def to_wire(value, other, depth=0):
             return {kind.__name__: all_of(value)}
     if isinstance(value, range):
         return {"range": all_of([value.start, value.stop, value.step])}
-    for name, (kind, _) in VIEWS.items():
-        if isinstance(value, kind):
+    for name in ("keys", "values", "items"):
+        if isinstance(value, type(getattr({}, name)())):
             return {name: all_of(value)}
     return other(value)
 
@@ -82,16 +85,11 @@ def from_wire(wire, other) -> "Any":
         return {"bytes": bytes, "bytearray": bytearray}[kind].fromhex(content)
     if kind == "dict":
         return {from_wire(key, other): from_wire(item, other) for key, item in content}
-    if kind in ("list", "tuple", "set", "frozenset", "range", *VIEWS, *RESTORED):
-        items = [from_wire(item, other) for item in content]
-        if kind == "range":
-            return range(*items)
-        if kind in VIEWS:
-            return VIEWS[kind][1](items)
-        if kind in RESTORED:
-            module, name = kind.split(".")
-            return getattr(__import__(module), name)(*items)
-        return {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}[kind](items)
+    if kind in OF_ITEMS:
+        return OF_ITEMS[kind]([from_wire(item, other) for item in content])
+    if kind in RESTORED:
+        module, name = kind.split(".")
+        return getattr(__import__(module), name)(*(from_wire(item, other) for item in content))
     return other(kind, content)
 
 

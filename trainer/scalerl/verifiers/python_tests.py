@@ -16,17 +16,14 @@ dicts and sets show after the statement of the tests that called it.
 
 import json
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scalerl.rollout import Outcome
 from scalerl.sandbox import Limits, ProgramEnd, Sandbox, SandboxFailed, SandboxTimedOut
-
-if TYPE_CHECKING:  # batch loads torch
-    from scalerl.rollout import Outcome
 
 PROCESSES_TEXT = "\n\n".join(
     Path(__file__).with_name(f"python_test_{part}.py").read_text(encoding="utf-8")
@@ -47,7 +44,7 @@ class PythonTest:
     """Text that runs before the tests and before the program, so that both may use its definitions."""
 
 
-def judge_python(program: str, test: PythonTest, *, sandbox: Sandbox, limits: Limits) -> "Outcome":
+def judge_python(program: str, test: PythonTest, *, sandbox: Sandbox, limits: Limits) -> Outcome:
     """Outcome of `program`, whose `limits` apply to the whole test; the test has the same limits for itself."""
     max_bytes = limits.output_kb << 10
     tests = _text("run_tests", tests=test.code, before=test.before, names=test.names, max_bytes=max_bytes)
@@ -71,18 +68,12 @@ def _text(function: str, **arguments: Any) -> str:
 
 
 def _run(sandbox: Sandbox, text: str, limits: Limits, stdin: int, stdout: int) -> ProgramEnd:
-    with _told(stdin, stdout):
-        return sandbox.run(text, stdin=stdin, stdout=stdout, limits=limits)
-
-
-@contextmanager
-def _told(stdin: int, stdout: int) -> Iterator[None]:
-    """Context that, when one side has gone, sends the other an empty line and closes both descriptors.
+    """Run one side; when it has gone, send the other an empty line and close both descriptors.
 
     Closing alone goes unnoticed while a process forked meanwhile also holds the pipe.
     """
     try:
-        yield
+        return sandbox.run(text, stdin=stdin, stdout=stdout, limits=limits)
     finally:
         os.close(stdin)
         os.set_blocking(stdout, False)
@@ -91,7 +82,7 @@ def _told(stdin: int, stdout: int) -> Iterator[None]:
         os.close(stdout)
 
 
-def _outcome(examined: ProgramEnd, served: ProgramEnd) -> "Outcome":
+def _outcome(examined: ProgramEnd, served: ProgramEnd) -> Outcome:
     ready, verdict, *_ = [*examined.stderr.splitlines(), "", ""]
     if ready != "ready" or verdict == "lost":
         late = {examined.limit, served.limit} & {"wall", "cpu"}
