@@ -17,8 +17,7 @@ from pathlib import Path
 
 import torch
 
-from scalerl.cluster.node_of_run import NodeOfRun
-from scalerl.cluster.placement import PlacedUnit
+from scalerl.cluster.placement import NodeOfRun, PlacedUnit
 from scalerl.processes.coordinator import Coordinator
 from scalerl.weights.broadcast import BroadcastStore
 from scalerl.weights.folder import FolderStore

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import torch
 
-from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.cluster.placement import NodeOfRun
 from scalerl.environment import VISIBLE_GPUS
 from scalerl.errors import Interrupted
 from scalerl.processes.authenticated import call, give_up_soon, interface_of, listen_on, own_address, serve_callers

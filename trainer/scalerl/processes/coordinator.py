@@ -21,8 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 
-from scalerl.cluster.node_of_run import NodeOfRun
-from scalerl.cluster.placement import PlacedUnit
+from scalerl.cluster.placement import NodeOfRun, PlacedUnit
 from scalerl.errors import Interrupted
 from scalerl.processes.authenticated import (
     call,

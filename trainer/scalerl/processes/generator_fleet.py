@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from scalerl.cluster.engine_agreement import WeightProbe
-from scalerl.cluster.placement import PlacedUnit
-from scalerl.cluster.unit_state import UnitState
+from scalerl.cluster.placement import PlacedUnit, UnitState
 from scalerl.errors import Interrupted
 from scalerl.generator.request import Request
 from scalerl.processes.accounts import Accounts

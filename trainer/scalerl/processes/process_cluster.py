@@ -15,8 +15,7 @@ from scalerl.cluster.cluster import Cluster, TrainedStep
 from scalerl.cluster.device_seconds import Activity, Role
 from scalerl.cluster.engine_agreement import WeightProbe, refuse_to_disagree
 from scalerl.cluster.peak_rate import peak_rates
-from scalerl.cluster.placement import PlacedUnit
-from scalerl.cluster.unit_state import UnitState
+from scalerl.cluster.placement import PlacedUnit, UnitState
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Request
 from scalerl.learner.learner import Learner, Update

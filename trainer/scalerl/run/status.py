@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields
 
 from pydantic import TypeAdapter, ValidationError
 
-from scalerl.cluster.unit_state import UnitState
+from scalerl.cluster.placement import UnitState
 from scalerl.run.sealed_json import read_sealed, seal
 
 STATES = ("running", "done", "failed", "cancelled", "stopped", "pending", "requeued", "preempted")
