@@ -200,7 +200,7 @@ def test_ranks_publish_what_the_evaluator_measures_and_their_wait_for_it_has_a_n
         assert second["kl_start"] > 1e-5
         assert [due.progress.step for due, _ in rows] == [0, 3]
         if kind == "torch":
-            (expected,) = parts.held_out.measure(cluster, 1)
+            (expected,) = parts.meter.held_out.measure(cluster, 1)
             assert second.pop("kl_start") == pytest.approx(expected.pop("kl_start"), abs=CLOSE)
             assert second == expected
         else:

@@ -1,6 +1,7 @@
 """Pass rates that are measured and never trained on. A map of the room:
 
-evaluator      the protocol: an evaluation asks a sampler for rollouts and never builds a generator
+evaluator      what evaluations ask of a sampler: none builds a generator
+meter          everything that one evaluation measures
 held_out       pass rate on held-out prompts
 kept_rollouts  a few rollouts for people to read
 prompt_counts  number of right answers to each prompt, as a text in a row

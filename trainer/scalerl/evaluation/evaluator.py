@@ -1,7 +1,7 @@
-"""The protocol of evaluations: requests to a sampler, and rows of results. None builds a generator."""
+"""What evaluations ask of a sampler. None builds a generator."""
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -16,14 +16,6 @@ class Sampler(Protocol):
 
     def sample(self, requests: list[Request]) -> list[Finished]:
         """Rollouts of these requests, in the order in which they finished."""
-        ...
-
-
-class Evaluator(Protocol):
-    """Measures a sampler's weights; seed and index determine all random numbers."""
-
-    def measure(self, sampler: Sampler, index: int) -> Iterable[dict[str, Any]]:
-        """Columns of the rows of measurement `index`, counted from 0."""
         ...
 
 

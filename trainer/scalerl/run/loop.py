@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +21,7 @@ import torch
 
 from scalerl.cluster.cluster import TrainedStep
 from scalerl.errors import Cancelled
+from scalerl.evaluation.meter import MeasuredRows
 from scalerl.model.device import deterministic_on_cpu, device_of, device_text
 from scalerl.processes.coordinator import Coordinator
 from scalerl.processes.process_cluster import WallCluster
@@ -40,8 +41,6 @@ from scalerl.run.train_row import progress_of, train_row
 from scalerl.run.warm_start import Listener
 from scalerl.schedules import SCHEDULES
 
-Reading = Mapping[str, Any]
-"""Columns of one evaluation row."""
 MOST_EVENTS = 5
 """Number of events kept in the status; the log has all of them."""
 
@@ -198,15 +197,13 @@ class Run(Listener):
             self.recipe,
             self.last_batch,
             self.num_readings,
-            lambda prompt: self.parts.tasks.trained.written(prompt).answer,
+            self.parts.tasks.trained,
         )
         if self.pending is None:
             with cluster.paused(), self._off_clock("evaluate"):
-                held_out = list(self.parts.held_out.measure(cluster, self.evaluations))
-                downstream = list(self.parts.downstream.measure(cluster, self.num_readings))
+                measured = self.parts.meter.measure(cluster, self.evaluations, self.num_readings)
             self._keep("trained", progress, trained)
-            self._write_readings(progress, held_out, downstream, self._wall())
-            self._keep("held_out", progress, self.parts.kept_rollouts.take())
+            self._write_readings(progress, measured, self._wall())
         else:
             self._keep("trained", progress, trained)
             self._until_pending(MOST_PENDING - 1)
@@ -216,15 +213,14 @@ class Run(Listener):
         step, compute = progress.step, progress.compute_gpu_hours
         self.status.beat(every=0.0, step=step, compute_gpu_hours=compute, wall_s=self._wall())
 
-    def _write_readings(
-        self, progress: Progress, held_out: Sequence[Reading], downstream: Sequence[Reading], wall_s: float
-    ) -> None:
-        """Write the rows of one evaluation, whose weights date from `progress` and `wall_s`."""
-        for measured in held_out:
-            self.metrics.write(evaluation_row("eval", progress, measured, wall_s))
-        for measured in downstream:
-            self.metrics.write(evaluation_row("downstream", progress, measured, wall_s))
-        step, compute, rate = progress.step, progress.compute_gpu_hours, held_out[-1]["pass_rate"]
+    def _write_readings(self, progress: Progress, measured: MeasuredRows, wall_s: float) -> None:
+        """Write the rows and sample rollouts of one evaluation, whose weights date from `progress` and `wall_s`."""
+        for columns in measured.held_out:
+            self.metrics.write(evaluation_row("eval", progress, columns, wall_s))
+        for columns in measured.downstream:
+            self.metrics.write(evaluation_row("downstream", progress, columns, wall_s))
+        self._keep("held_out", progress, measured.rollouts)
+        step, compute, rate = progress.step, progress.compute_gpu_hours, measured.held_out[-1]["pass_rate"]
         self.status.beat(every=0.0, pass_rate=rate)
         print(f"step {step:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)
 
@@ -240,8 +236,7 @@ class Run(Listener):
         """Write the rows of evaluations that the evaluator has finished since the last call."""
         if self.pending is not None:
             for due, measured in self.pending.take_measured():
-                self._write_readings(due.progress, measured.held_out, measured.downstream, due.wall_s)
-                self._keep("held_out", due.progress, measured.rollouts)
+                self._write_readings(due.progress, measured, due.wall_s)
 
     def _until_pending(self, most: int) -> None:
         """Wait until at most `most` evaluations are pending, or the run is to stop."""
