@@ -1,8 +1,9 @@
 """The coordinator's side of the agents: which have connected, their processes, and which are gone.
 
-    with Coordinator(run, place) as coordinator:    listens at the address in the meeting file
-        coordinator.await_agents()
-        coordinator.start(unit, work)               on node 0 a child of this process, elsewhere an agent's
+    coordinator = Coordinator(run, place)    listens at the address in the meeting file
+    coordinator.await_agents()
+    coordinator.start(unit, work)            on node 0 a child of this process, elsewhere an agent's
+    coordinator.close()
 
 If an agent dies, its processes notice and end themselves. Their connections are cut here too, so the death of a node
 is noticed at once. A dead agent never reconnects.
@@ -19,7 +20,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
 
 from scalerl.cluster.placement import NodeOfRun, PlacedUnit
 from scalerl.errors import Interrupted
@@ -139,14 +139,6 @@ class Coordinator(Launcher, Keepers):
         )
         threading.Thread(target=serve_callers, args=(self._socket, self._key, self._serve), daemon=True).start()
         write_meeting(run, place.allocation, point)
-
-    def __enter__(self) -> "Coordinator":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Dismiss the agents and end their processes; the meeting file turns late agents away."""

@@ -189,13 +189,9 @@ class GeneratorFleet:
         record.version, record.taken = report.version, report.publication
         record.seen = max(record.seen, report.publication)
         self.accounts.generators[number].report(report.seconds, report.doing)
-
-    def note_finished(self, number: int, group: int) -> None:
-        """Note the end of a rollout in one of the generator's groups."""
-        groups = self.records[number].groups
-        groups[group] -= 1
-        if groups[group] == 0:
-            del groups[group]
+        for one in report.finished:
+            record.groups[one.request.group] -= 1
+        record.groups = {group: missing for group, missing in record.groups.items() if missing}
 
     def note_refusal(self, number: int, refused: Refused) -> None:
         """Note a rejected publication; Interrupted if that happens too often."""

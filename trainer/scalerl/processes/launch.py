@@ -7,12 +7,11 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import current_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, SIGTERM, SIGUSR2, pthread_sigmask
 from typing import Protocol
 
 import torch.multiprocessing
@@ -20,6 +19,7 @@ import torch.multiprocessing
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.environment import VISIBLE_GPUS, environment_with
 from scalerl.left_names import SILENT_TRACKER, members_of_group, take_names_away
+from scalerl.signals import signals_to_all_blocked
 from scalerl.warden import warden
 
 Work = Callable[[Connection], None]
@@ -71,7 +71,8 @@ class LocalLauncher(Launcher):
         """Start a child of this process."""
         ours, theirs = SPAWN.Pipe()
         process = SPAWN.Process(target=begin, args=(theirs, unit.devices, work), name=unit.name)
-        with no_signals():
+        start_tracker()
+        with signals_to_all_blocked():  # the coordinator saves, and then ends its processes
             process.start()
         warden.guard(process.pid or 0)
         theirs.close()
@@ -165,16 +166,8 @@ def end_group(process_id: int) -> None:
         os.killpg(process_id, signal.SIGKILL)
 
 
-@contextmanager
-def no_signals() -> Iterator[None]:
-    """Hide Ctrl-C and SIGTERM from processes started in the block: the coordinator saves and then ends them."""
-    # Slurm sends its signal before a time limit to all processes of a job.
-    before = pthread_sigmask(SIG_BLOCK, {SIGUSR2})
-    try:
-        warnings = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), SILENT_TRACKER)))
-        with environment_with({"PYTHONWARNINGS": warnings}):
-            resource_tracker.ensure_running()  # else the first start would, and leave the other signals unblocked
-        pthread_sigmask(SIG_BLOCK, {SIGINT, SIGTERM})
-        yield
-    finally:
-        pthread_sigmask(SIG_SETMASK, before)
+def start_tracker() -> None:
+    """Start Python's resource tracker; otherwise the first process would, and leave some signals unblocked."""
+    warnings = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), SILENT_TRACKER)))
+    with signals_to_all_blocked(), environment_with({"PYTHONWARNINGS": warnings}):
+        resource_tracker.ensure_running()

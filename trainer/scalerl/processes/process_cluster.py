@@ -208,7 +208,6 @@ class WallCluster(Cluster):
                 if group >= report.first_waiting:
                     self.assembling[group].start_version = report.version
         for one in report.finished:
-            self.generators.note_finished(number, one.request.group)
             self._collect(one)
         if record.stage == "catching up" and record.taken:
             self._put_to_work(number)

@@ -112,7 +112,7 @@ def coordinator_of(
         )
     from scalerl.processes.coordinator import Coordinator
 
-    return Coordinator(path, place, attempt=attempt)
+    return closing(Coordinator(path, place, attempt=attempt))
 
 
 @contextmanager
