@@ -26,7 +26,7 @@ import torch
 from scalerl.cluster.placement import NodeOfRun
 from scalerl.environment import VISIBLE_GPUS
 from scalerl.errors import Interrupted
-from scalerl.processes.authenticated import call, give_up_soon, interface_of, listen_on, own_address, serve_callers
+from scalerl.processes.authenticated import call, give_up_soon, listen_on, own_address, serve_callers, use_interface
 from scalerl.processes.launch import end_group
 from scalerl.processes.meeting_file import MeetingIsOver, MeetingPoint, read_meeting
 from scalerl.processes.messages import (
@@ -107,7 +107,9 @@ class Agent:
         self._keeper, address = WeightKeeper(partial(call, key=point.key)), own_address(connection)
         listener = listen_on(address)
         threading.Thread(target=serve_callers, args=(listener, point.key, self._give), daemon=True).start()
-        self._environment = environment_between_nodes(address) | {NODE_MEMORY: self._keeper.memory.where}
+        use_interface(connection)
+        paths = os.pathsep.join(path for path in sys.path if path)
+        self._environment = {**os.environ, "PYTHONPATH": paths, NODE_MEMORY: self._keeper.memory.where}
         self._say(
             Hello(
                 node=place.node,
@@ -212,14 +214,6 @@ def num_devices(variables: Mapping[str, str]) -> int:
     """Number of GPUs available to this agent: those in CUDA_VISIBLE_DEVICES, or else all of the node."""
     named = variables.get(VISIBLE_GPUS)
     return torch.cuda.device_count() if named is None else sum(map(bool, named.split(",")))
-
-
-def environment_between_nodes(address: str) -> dict[str, str]:
-    """This process's environment, for processes that reach other nodes through the network interface of `address`."""
-    found = interface_of(address)
-    own = {"GLOO_SOCKET_IFNAME": found} if found else {}
-    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    return {**own, **os.environ, **paths}
 
 
 if __name__ == "__main__":

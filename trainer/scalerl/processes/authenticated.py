@@ -123,6 +123,12 @@ def interface_of(address: str) -> str | None:
     return "lo" if address.startswith("127.") else None
 
 
+def use_interface(connection: Connection) -> None:
+    """Have processes started from here reach other nodes through this connection's interface, unless one is set."""
+    if found := interface_of(own_address(connection)):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", found)
+
+
 @contextmanager
 def _handshake(raw: socket.socket) -> Iterator[Connection]:
     """Take the socket over as a connection, with a limit on every wait in the block; an error there closes it."""

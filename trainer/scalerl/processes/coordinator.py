@@ -10,7 +10,6 @@ is noticed at once. A dead agent never reconnects.
 """
 
 import itertools
-import os
 import secrets
 import socket
 import threading
@@ -27,10 +26,9 @@ from scalerl.processes.authenticated import (
     call,
     give_up_soon,
     hang_up,
-    interface_of,
     listen_on,
-    own_address,
     serve_callers,
+    use_interface,
 )
 from scalerl.processes.launch import BURIAL_LIMIT_S, Body, Launcher, LocalLauncher
 from scalerl.processes.meeting_file import MeetingPoint, write_ended, write_meeting
@@ -173,8 +171,8 @@ class Coordinator(Launcher, Keepers):
                 f"of {self.place.nodes} nodes, these have no connected agent: {names}; agents have "
                 f"{AGENTS_LIMIT_S:.0f} s to connect"
             )
-        if interface := self._interface():
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
+        if agent := self._agents.get(1):
+            use_interface(agent.connection)
 
     def reaches(self, node: int) -> bool:
         with self._state:
@@ -195,12 +193,6 @@ class Coordinator(Launcher, Keepers):
         """Address of this node for other nodes."""
         with self._state:
             return next(agent.hello.host for agent in self._agents.values())
-
-    def _interface(self) -> str | None:
-        """This node's network interface towards other nodes; None without an IPv4 address or without other nodes."""
-        with self._state:
-            connections = [agent.connection for agent in self._agents.values() if agent.is_there]
-        return interface_of(own_address(connections[0])) if connections else None
 
     # --- processes --------------------------------------------------------------------------------------------------
 
