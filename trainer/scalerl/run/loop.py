@@ -8,6 +8,7 @@ the larger budget at once are the same run.
 
 import json
 import math
+import shutil
 import threading
 import time
 from collections import deque
@@ -22,20 +23,19 @@ import torch
 from scalerl.cluster.cluster import TrainedStep
 from scalerl.errors import Cancelled
 from scalerl.evaluation.meter import MeasuredRows
+from scalerl.learner.learner import Learner
 from scalerl.model.device import deterministic_on_cpu, device_of, device_text
 from scalerl.processes.coordinator import Coordinator
 from scalerl.processes.process_cluster import WallCluster
 from scalerl.prompts.pool import AllRetired
 from scalerl.rollout import Group
 from scalerl.run.assemble import assemble
-from scalerl.run.checkpoint import Manifest, damaged, other_form, read_checkpoint, write_checkpoint
+from scalerl.run.checkpoint import Manifest, SaveInterval, damaged, other_form, read_checkpoint, write_checkpoint
 from scalerl.run.health import Health
 from scalerl.run.metrics import EMPTY_LOG, LogMark, MetricsLog, Progress, evaluation_row, read_rows
-from scalerl.run.model_folder import write_model
 from scalerl.run.pending import MOST_PENDING, Due
 from scalerl.run.rollout_rows import trained_rollouts
-from scalerl.run.run_folder import RunFolder, write_atomically
-from scalerl.run.save_interval import SaveInterval
+from scalerl.run.run_folder import RunFolder, replace_folder, write_atomically
 from scalerl.run.status_file import StatusFile
 from scalerl.run.train_row import progress_of, train_row
 from scalerl.run.warm_start import Listener
@@ -43,6 +43,8 @@ from scalerl.schedules import SCHEDULES
 
 MOST_EVENTS = 5
 """Number of events kept in the status; the log has all of them."""
+SMALL_FILES = (".json", ".jinja", ".model", ".txt")
+"""Suffixes of a model's configuration and tokenizer files."""
 
 
 class Run(Listener):
@@ -192,13 +194,7 @@ class Run(Listener):
     def _evaluate(self) -> None:
         """Evaluate the present weights off the clock, or have the evaluator do so while training continues."""
         progress, wall_s, cluster = progress_of(self.cluster), self._wall(), self.cluster
-        trained = trained_rollouts(
-            self.parts.reader,
-            self.recipe,
-            self.last_batch,
-            self.num_readings,
-            self.parts.tasks.trained,
-        )
+        trained = trained_rollouts(self.parts.reader, self.recipe, self.last_batch, self.num_readings, cluster.task)
         if self.pending is None:
             with cluster.paused(), self._off_clock("evaluate"):
                 measured = self.parts.meter.measure(cluster, self.evaluations, self.num_readings)
@@ -376,3 +372,18 @@ class Run(Listener):
         print(f"warning: {fault}", flush=True)
         self.faults += (fault,)
         self.status.beat(every=0.0, warnings=self.faults)
+
+
+def write_model(folder: Path, learner: Learner, start: Path) -> None:
+    """Replace `folder` by the learner's policy, with the configuration and tokenizer of the model it started from.
+
+    Both are copied: importing `transformers` only to rewrite them would take seconds. If the learner writes a
+    config.json with its weights, that file is kept, because it records their precision.
+    """
+    with replace_folder(folder) as partial:
+        learner.save_model(partial)
+        for path in start.iterdir():
+            is_index = path.name.endswith(".index.json")
+            is_written = path.name == "config.json" and (partial / path.name).exists()
+            if path.suffix in SMALL_FILES and not is_index and not is_written:
+                shutil.copyfile(path, partial / path.name)
