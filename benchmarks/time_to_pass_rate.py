@@ -53,9 +53,8 @@ from scalerl.model.build import new_policy
 from scalerl.model.llama import Llama
 from scalerl.model.policy import Policy, frozen_copy
 from scalerl.processes.generator_process import GeneratorWork
-from scalerl.processes.launch import LocalLauncher
+from scalerl.processes.launch import LocalLauncher, local_units
 from scalerl.processes.process_cluster import WallCluster
-from scalerl.processes.units import local_units
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.warm_start import load_or_train

@@ -7,8 +7,7 @@ import pytest
 from trainer.tiny import PolicySampler, random_policy, tiny_recipe
 
 from scalerl.evaluation.drift import policy_drift
-from scalerl.evaluation.evaluator import samples_of
-from scalerl.evaluation.held_out import HeldOutEvaluator
+from scalerl.evaluation.held_out import HeldOutEvaluator, samples_of
 from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.rollout import Judgement
 from scalerl.tasks import make_task

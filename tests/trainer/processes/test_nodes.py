@@ -20,7 +20,7 @@ from trainer.wall import (
 from waiting import wait_until
 
 from scalerl.processes.coordinator import Coordinator
-from scalerl.processes.units import units_of
+from scalerl.processes.launch import units_of
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train

@@ -15,11 +15,10 @@ from scalerl.generator.request import Request
 from scalerl.learner.make import rank_learner
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.device import Rejected
-from scalerl.processes.launch import LocalLauncher
+from scalerl.processes.launch import LocalLauncher, local_units
 from scalerl.processes.process_cluster import WallCluster
 from scalerl.processes.remote_learner import RemoteLearner
 from scalerl.processes.trainer_process import LOCAL, TrainerWork
-from scalerl.processes.units import local_units
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
 from scalerl.run.pending import Due

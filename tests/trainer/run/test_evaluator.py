@@ -29,7 +29,7 @@ from scalerl.run.run_folder import RunFolder
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
-from scalerl.weights.kept_folder import KeptStore
+from scalerl.weights.folder import KeptStore
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -26,7 +26,7 @@ from scalerl.prompts.judge import VerifierFailed
 from scalerl.rollout import Prompt
 from scalerl.run.metrics import Progress
 from scalerl.run.pending import Due, PendingEvaluations
-from scalerl.weights.kept_folder import KeptStore
+from scalerl.weights.folder import KeptStore
 
 pytestmark = pytest.mark.timeout(120)
 

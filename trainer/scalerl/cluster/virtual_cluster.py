@@ -134,10 +134,7 @@ class VirtualCluster(Cluster):
         return self.devices.tokens_stand_for * super().tokens_per_s
 
     def idle_shares(self) -> tuple[float, float]:
-        """Shares of idle time so far, of the generators' and of the trainers' devices.
-
-        Under PipelineRL, decoding during the trainer's last step is not simulated yet and counts as idle.
-        """
+        """Under PipelineRL, decoding during the trainer's last step is not simulated yet and counts as idle."""
         elapsed = max(self.clock.now, self.clock.trainer_free)
         if elapsed == 0.0:
             return 0.0, 0.0

@@ -1,20 +1,44 @@
 """Held-out pass rate: k samples of every validation prompt, off the clock and with separate random numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from scalerl.evaluation.drift import Drift
-from scalerl.evaluation.evaluator import Sampler, samples_of
 from scalerl.evaluation.kept_rollouts import kept_of_evaluation
 from scalerl.evaluation.prompt_counts import PromptCounts
+from scalerl.generator.make import draw_requests
+from scalerl.generator.request import Finished, Request
 from scalerl.prompts.judge import COUNTED_OUTCOMES, NOT_JUDGED, judgement_counts, judgements, nothing_judged
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Judgement, Rollout
+from scalerl.rollout import Judgement, Prompt, Rollout
 from scalerl.tasks import Mix, Task
 from scalerl.tokens.reader import Reader
+
+
+class Sampler(Protocol):
+    """Decodes requests with the weights to be measured. A cluster is a sampler, off its clock."""
+
+    def sample(self, requests: list[Request]) -> list[Finished]:
+        """Rollouts of these requests, in the order in which they finished."""
+        ...
+
+
+def samples_of(
+    recipe: ResolvedRecipe,
+    sampler: Sampler,
+    prompts: Iterable[Prompt],
+    num_samples: int,
+    entropy: np.random.SeedSequence,
+) -> list[Finished]:
+    """`num_samples` rollouts of each prompt, in the order in which they finished; `entropy` determines all draws."""
+    rng = np.random.default_rng(entropy)
+    requests = []
+    for number, prompt in enumerate(prompts):
+        requests += draw_requests(recipe, rng, prompt, number, num_samples)
+    return sampler.sample(requests)
 
 
 @dataclass(kw_only=True)

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scalerl.evaluation.downstream import DownstreamEvaluator
-from scalerl.evaluation.evaluator import Sampler
-from scalerl.evaluation.held_out import HeldOutEvaluator
+from scalerl.evaluation.held_out import HeldOutEvaluator, Sampler
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 import torch
 
 from scalerl.evaluation.meter import Meter
-from scalerl.generator.generator import Generator
+from scalerl.generator.generator import Generator, decode_all
 from scalerl.generator.request import Finished, Request
 from scalerl.processes.generator_process import BEAT_S, LOOK_AT_ENGINE_EVERY_S
 from scalerl.processes.messages import (
@@ -66,18 +66,16 @@ class EvaluatorProcess:
 
     def sample(self, requests: list[Request]) -> list[Finished]:
         """Decode the requests, sending a sign of life now and then."""
-        generator = self.generator
-        if generator.version != self._version:
-            generator.set_weights(self._weights, self._version)
-        generator.submit(requests)
-        finished: list[Finished] = []
+        if self.generator.version != self._version:
+            self.generator.set_weights(self._weights, self._version)
         self._answer(Measuring(doing="decodes"))
-        while generator.busy:
-            finished += generator.step()[0]
-            if time.monotonic() - self._said > BEAT_S:
-                self._answer(Measuring(doing="decodes"))
+        finished = decode_all(self.generator, requests, self._beat)
         self._answer(Measuring(doing="judges"))
         return finished
+
+    def _beat(self) -> None:
+        if time.monotonic() - self._said > BEAT_S:
+            self._answer(Measuring(doing="decodes"))
 
     def _measure(self, order: Measure) -> MeasuredWeights | Refused | CannotMeasure:
         sheet = TimeSheet()

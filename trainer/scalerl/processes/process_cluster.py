@@ -90,7 +90,6 @@ class WallCluster(Cluster):
 
     @property
     def generator_version(self) -> int:
-        """Oldest weights last known to be in use by a generator that accepts groups."""
         return self.generators.version
 
     @property
@@ -104,7 +103,6 @@ class WallCluster(Cluster):
         return self._missing() > 0
 
     def submit(self, requests: list[Request]) -> None:
-        """Give the group to the generator with the fewest rollouts left, as soon as there is one."""
         self.generators.submit(requests)
 
     def catch_up(self) -> None:

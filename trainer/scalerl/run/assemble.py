@@ -27,11 +27,10 @@ from scalerl.model.policy import frozen_copy
 from scalerl.processes.coordinator import Coordinator
 from scalerl.processes.evaluator_process import EvaluatorWork
 from scalerl.processes.generator_process import GeneratorWork
-from scalerl.processes.launch import Launcher, LocalLauncher
+from scalerl.processes.launch import Launcher, LocalLauncher, local_units, units_of
 from scalerl.processes.process_cluster import WallCluster
 from scalerl.processes.remote_learner import RemoteLearner
 from scalerl.processes.trainer_process import LOCAL, TrainerWork
-from scalerl.processes.units import local_units, units_of
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.models import model_sha256
@@ -43,8 +42,8 @@ from scalerl.tasks import Tasks, all_tasks
 from scalerl.tokens import make_tokenizer
 from scalerl.tokens.reader import Reader
 from scalerl.weights.broadcast import BroadcastStore
+from scalerl.weights.folder import KeptStore
 from scalerl.weights.hugging_face import Weights
-from scalerl.weights.kept_folder import KeptStore
 from scalerl.weights.shared_memory import SharedMemoryStore
 from scalerl.weights.store import WeightStore
 

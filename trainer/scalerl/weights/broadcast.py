@@ -68,7 +68,6 @@ class NodeStore(WeightStore):
         return self.folder.fetch(publication, version)
 
     def close(self) -> None:
-        """Delete the folder."""
         self.folder.close()
 
 
