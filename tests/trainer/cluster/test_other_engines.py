@@ -87,7 +87,7 @@ def test_a_torn_publication_is_refused_and_published_again_while_generators_deco
     with damaged_cluster("ppo_off_policy", tmp_path / "weights", {2, 3}) as cluster:
         steps = take_steps(cluster, 4)
     assert [versions_of(step) for step in steps] == [{0}, {1}, {2}, {3}]
-    assert cluster.publication == 5
+    assert cluster.generators.newest.publication == 5
     refused = sorted(line.split(":")[0] for line in cluster.news)
     assert refused == [f"generator {n} rejected the new weights and kept version 1" for n in (0, 0)]
     assert all("0-of-1.safetensors of publication" in line for line in cluster.news)

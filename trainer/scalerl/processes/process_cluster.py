@@ -81,11 +81,6 @@ class WallCluster(Cluster):
         self.generators = GeneratorFleet(launcher, generators, work, self.accounts, self.news)
         self.records, self.fleet = self.generators.records, self.generators.fleet
 
-    @property
-    def publication(self) -> int:
-        """Number of publications so far."""
-        return self.generators.newest.publication
-
     # --- generators -------------------------------------------------------------------------------------------------
 
     @property
@@ -118,7 +113,7 @@ class WallCluster(Cluster):
 
     def push_weights(self) -> None:
         """Publish the trainer's weights, once no generator reads the last publication but one."""
-        number = self.publication + 1
+        number = self.generators.newest.publication + 1
         self._until(lambda: self.generators.may_write(number), waiting="sync")
         self.learner.publish(self.store, number)
         self.generators.published(number, self.learner.version, self.probe())
@@ -213,7 +208,7 @@ class WallCluster(Cluster):
     def _admit_generator(self, number: int) -> None:
         if self.generators.admit(number):
             self._put_to_work(number)
-        elif self.publication == 0:
+        elif self.generators.newest.publication == 0:
             self.push_weights()
 
     def _put_to_work(self, number: int) -> None:

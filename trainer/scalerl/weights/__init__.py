@@ -1,8 +1,7 @@
 """Weights on their way to generators. A map of the room:
 
-store          the protocol: trainer ranks publish, generators fetch, and unusable publications raise
+store          the protocol: trainer ranks publish, each its tensors, generators fetch, and unusable publications raise
 hugging_face   weights under Hugging Face's names, for any policy, and those of a folder, read one by one
-layer_groups   assignment of tensors to the ranks that publish them
 manifest       expected form and checksums of a publication
 folder         a store in a folder, for every machine that mounts it; and one of weights to be evaluated
 shared_memory  a store in memory shared by all processes of one machine, or of one node
