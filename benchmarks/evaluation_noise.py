@@ -27,7 +27,6 @@ from ablations.fit.prompt_noise import answer_variance, prompt_variance
 from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Finished, Request
-from scalerl.processes.evaluator_process import Meter
 from scalerl.run.meter import make_meter
 from scalerl.run.run_folder import RunFolder
 
@@ -77,10 +76,10 @@ def main() -> None:
 def repeats(folder: RunFolder) -> list[PromptCounts]:
     """Evaluations of the weights that a run has ended with."""
     recipe, seed = folder.read_resolved()
-    meter: Meter = make_meter(recipe, seed, folder.model)
+    generator, meter = make_meter(recipe, seed, folder.model)
     found = []
     for index in range(NUM_REPEATS):
-        (row,) = meter.held_out.measure(Sampled(generator=meter.generator), FIRST_INDEX + index)
+        (row,) = meter.held_out.measure(Sampled(generator=generator), FIRST_INDEX + index)
         found.append(PromptCounts.from_text(row["prompt_counts"]))
     return found
 

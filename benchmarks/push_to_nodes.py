@@ -10,15 +10,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
 
-from scalerl.cluster.node_of_run import NodeOfRun
-from scalerl.cluster.placement import PlacedUnit
+from scalerl.cluster.placement import NodeOfRun, PlacedUnit
 from scalerl.processes.coordinator import Coordinator
 from scalerl.weights.broadcast import BroadcastStore
 from scalerl.weights.folder import FolderStore
@@ -113,7 +112,7 @@ def coordinator_with_agents(run: Path, nodes: int) -> Iterator[tuple[Coordinator
     place = {"nodes": nodes, "allocation": "1.0", "hosts": ("127.0.0.1",)}
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     agents: list[subprocess.Popen[bytes]] = []
-    with Coordinator(run, NodeOfRun(node=0, name="node 0", **place), listen="127.0.0.1") as coordinator:
+    with closing(Coordinator(run, NodeOfRun(node=0, name="node 0", **place), listen="127.0.0.1")) as coordinator:
         for node in range(1, nodes):
             orders = json.dumps({"run": str(run), "node": node, "name": f"node {node}", **place})
             agents.append(subprocess.Popen([sys.executable, "-m", "scalerl.processes.agent", orders], env=environment))

@@ -41,7 +41,7 @@ def timed(work, *arguments):
     found = work(*arguments)
     return found, {"wall_s": time.monotonic() - wall, "processor_s": time.process_time() - processor}
 
-rows, evaluation = timed(parts.held_out.measure, parts.cluster, 0)
+rows, evaluation = timed(parts.meter.held_out.measure, parts.cluster, 0)
 learner, taken = parts.cluster.learner, []
 plain = learner.step
 

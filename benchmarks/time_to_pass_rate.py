@@ -43,7 +43,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from ablations.study.resolve import load_resolved
 from scalerl.cluster.cluster import Cluster
 from scalerl.cluster.virtual_cluster import VirtualCluster
-from scalerl.evaluation.drift import PolicyDrift
+from scalerl.evaluation.drift import policy_drift
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.generator.generator import Generator, decode_all
 from scalerl.generator.make import make_generator
@@ -53,9 +53,8 @@ from scalerl.model.build import new_policy
 from scalerl.model.llama import Llama
 from scalerl.model.policy import Policy, frozen_copy
 from scalerl.processes.generator_process import GeneratorWork
-from scalerl.processes.launch import LocalLauncher
+from scalerl.processes.launch import LocalLauncher, local_units
 from scalerl.processes.process_cluster import WallCluster
-from scalerl.processes.units import local_units
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.warm_start import load_or_train
@@ -177,7 +176,7 @@ def ours(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: flo
     policy = new_policy(recipe)
     policy.load_weights(start)
     evaluator = HeldOutEvaluator(
-        recipe=recipe, task=task, seed=seed, drift=PolicyDrift(recipe=recipe, start=frozen_copy(policy))
+        recipe=recipe, task=task, seed=seed, drift=partial(policy_drift, start=frozen_copy(policy))
     )
     cluster = cluster_of(recipe, task, policy, seed)
 
@@ -244,7 +243,7 @@ def theirs(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: f
     copy.load_weights(start)
     assert isinstance(copy, Llama)
     evaluator = HeldOutEvaluator(
-        recipe=recipe, task=task, seed=seed, drift=PolicyDrift(recipe=recipe, start=frozen_copy(copy))
+        recipe=recipe, task=task, seed=seed, drift=partial(policy_drift, start=frozen_copy(copy))
     )
 
     def measure(index: int) -> float:

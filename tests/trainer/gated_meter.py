@@ -5,9 +5,10 @@ from pathlib import Path
 
 from trainer.attempts import attempt
 
+from scalerl.evaluation.meter import Meter
+from scalerl.generator.generator import Generator
 from scalerl.generator.request import Finished, StepWork
 from scalerl.generator.torch_generator import TorchGenerator
-from scalerl.processes.evaluator_process import Meter
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run import assemble
 from scalerl.run.meter import make_meter
@@ -15,10 +16,10 @@ from scalerl.run.meter import make_meter
 GATE = "gate"
 
 
-def gated_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> Meter:
+def gated_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> tuple[Generator, Meter]:
     """As of a run; the gate lies beside the folder of warm starts."""
-    meter = make_meter(recipe, seed, start)
-    gate, generator = start.parent.parent / GATE, meter.generator
+    generator, meter = make_meter(recipe, seed, start)
+    gate = start.parent.parent / GATE
     assert isinstance(generator, TorchGenerator)
     step = generator.step
 
@@ -29,7 +30,7 @@ def gated_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> Meter:
         return [], StepWork()
 
     generator.step = gated_step
-    return meter
+    return generator, meter
 
 
 def gated_attempt(path: Path, budget: float, warm_starts: Path) -> None:

@@ -12,9 +12,8 @@ from scalerl.cluster.cluster import TrainedStep
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.policy import Policy
 from scalerl.processes.generator_process import GeneratorWork
-from scalerl.processes.launch import LocalLauncher
+from scalerl.processes.launch import LocalLauncher, local_units
 from scalerl.processes.process_cluster import WallCluster
-from scalerl.processes.units import local_units
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES

@@ -102,14 +102,11 @@ def data_set(dataset: str, config: str, *, size: int, seed: int) -> Any:
     keys = [field.name for field in dataclasses.fields(DATASETS[dataset][1]) if field.name not in OURS]
     given = json.loads(config)
     if unknown := [name for name in given if name not in keys]:
-        right = "write size and seed beside config" if unknown[0] in OURS else f"data set {dataset} has {_listed(keys)}"
+        has = f"data set {dataset} has {', '.join(keys) or 'no keys'}"
+        right = "write size and seed beside config" if unknown[0] in OURS else has
         raise GymError(f"found config key {unknown[0]!r}; {right}")
     try:
         return reasoning_gym.create_dataset(dataset, **given, size=size, seed=seed)
     except Exception as error:  # configurations assert what they need
         reason = str(error) or type(error).__name__
         raise GymError(f"data set {dataset} rejects config {config}: {reason}") from error
-
-
-def _listed(keys: list[str]) -> str:
-    return ", ".join(keys) or "no keys"

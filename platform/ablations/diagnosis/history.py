@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalerl.run.health import EARLY, RECENT, SETTLED, column_mean
-from scalerl.run.log_fault import log_fault
-from scalerl.run.metrics import read_rows
+from scalerl.run.metrics import log_fault, read_rows
 from scalerl.run.run_folder import RunFolder
 
 LogRow = dict[str, Any]
@@ -160,7 +159,7 @@ def history_of_run(folder: RunFolder, name: str) -> History:
         rows, rollouts = list(read_rows(folder.metrics)), list(read_rows(folder.rollouts))
         if any(key not in row for row in rows for key in KEYS_OF_ROW):
             raise ValueError(f"{folder.metrics}: a row without {' or '.join(KEYS_OF_ROW)}")
-        if fault := log_fault(folder):
+        if fault := log_fault(folder.metrics, folder.checkpoint):
             raise ValueError(fault)
     except (ValueError, OSError) as error:
         return History(name=name, steps=(), fault=str(error))

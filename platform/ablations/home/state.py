@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from scalerl.cluster.unit_state import UnitState
+from scalerl.cluster.placement import UnitState
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus
 

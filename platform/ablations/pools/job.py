@@ -7,7 +7,7 @@ import traceback
 from pathlib import Path
 
 from ablations.pools.code_version import code_version
-from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.cluster.placement import NodeOfRun
 from scalerl.environment import VISIBLE_GPUS
 from scalerl.errors import Internal, ScaleRLError
 from scalerl.run.run_folder import RunFolder

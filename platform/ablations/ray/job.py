@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ablations.pools.job import attend_run, train_run
 from ablations.ray.order import read_order
-from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.cluster.placement import NodeOfRun
 
 
 def main(attempt: Path, node: int, host: str, niceness: int) -> None:

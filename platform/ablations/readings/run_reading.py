@@ -38,8 +38,7 @@ from ablations.readings.kept import code_in, kept_tree, read_kept_tree
 from ablations.readings.task_curves import curve_of
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import CommandRecipe
-from scalerl.run.log_fault import log_fault
-from scalerl.run.metrics import read_rows
+from scalerl.run.metrics import log_fault, read_rows
 from scalerl.run.run_folder import RunFolder
 
 JUST_NOW_NS = 100_000_000
@@ -56,7 +55,7 @@ DECIDING = (
     *("files/trees.py", "errors.py", "text.py"),
 )
 """Platform source files that determine a reading."""
-DECIDING_OF_TRAINER = ("run/metrics.py", "run/log_fault.py", "run/sealed_json.py", "evaluation/prompt_counts.py")
+DECIDING_OF_TRAINER = ("run/metrics.py", "run/sealed_json.py", "evaluation/prompt_counts.py")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -141,7 +140,7 @@ def read_log(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
             if missing := [name for name in EVERY_ROW if name not in row]:
                 raise ValueError(f"{folder.metrics}:{number}: a row without {missing[0]}")
             rows.append(row)
-        if fault := log_fault(folder):
+        if fault := log_fault(folder.metrics, folder.checkpoint):
             raise ValueError(f"{fault}; restore it, or delete {folder.path} and start the sweep again")
         curve = curve_of(rows, name, settings.task)
         if curve is not None:

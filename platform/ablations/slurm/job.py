@@ -32,7 +32,7 @@ from ablations.pools.job import attend_run, let_agents_go, train_run
 from ablations.slurm import commands
 from ablations.slurm.hold import hold_after_failure, read_hold
 from ablations.slurm.states import SlurmStates
-from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.cluster.placement import NodeOfRun
 from scalerl.run.run_folder import RunFolder
 
 ASK_AGAIN_S = 5.0

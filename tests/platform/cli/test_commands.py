@@ -22,7 +22,7 @@ from ablations.cli import COMMANDS, app, main, output
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.study.sweep import Stop
-from scalerl.cluster.unit_state import UnitState
+from scalerl.cluster.placement import UnitState
 
 HEAVY = [
     "torch", "transformers", "mlflow", "optuna", "submitit", "ray", "streamlit", "plotly", "pandas", "scipy", "numpy",

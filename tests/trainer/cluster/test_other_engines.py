@@ -1,5 +1,7 @@
 """Steps with another generator and another store in place of the built-in ones."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from trainer.wall import take_steps, versions_of, wall_cluster, wall_recipe
 
 from scalerl.cluster.virtual_cluster import VirtualCluster
 from scalerl.errors import Interrupted
-from scalerl.evaluation.drift import PolicyDrift
+from scalerl.evaluation.drift import policy_drift
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.prompts.mixed_pool import make_pool
@@ -62,9 +64,7 @@ def test_an_evaluation_asks_the_cluster_for_samples_and_not_a_generator_of_its_o
     recipe = tiny_recipe(length_control={"type": "none"})
     policy, off_clock = random_policy(recipe), ListGenerator([ANSWERS[0]])
     cluster = VirtualCluster(generator=ListGenerator(ANSWERS), off_clock=off_clock, **parts_of(recipe, policy))
-    evaluator = HeldOutEvaluator(
-        recipe=recipe, task=cluster.task, seed=0, drift=PolicyDrift(recipe=recipe, start=policy)
-    )
+    evaluator = HeldOutEvaluator(recipe=recipe, task=cluster.task, seed=0, drift=partial(policy_drift, start=policy))
     (row,) = evaluator.measure(cluster, 0)
     prompts = cluster.task.validation
     assert row["pass_rate"] == sum(prompt.answer == "0" for prompt in prompts) / len(prompts)
@@ -87,7 +87,7 @@ def test_a_torn_publication_is_refused_and_published_again_while_generators_deco
     with damaged_cluster("ppo_off_policy", tmp_path / "weights", {2, 3}) as cluster:
         steps = take_steps(cluster, 4)
     assert [versions_of(step) for step in steps] == [{0}, {1}, {2}, {3}]
-    assert cluster.publication == 5
+    assert cluster.generators.newest.publication == 5
     refused = sorted(line.split(":")[0] for line in cluster.news)
     assert refused == [f"generator {n} rejected the new weights and kept version 1" for n in (0, 0)]
     assert all("0-of-1.safetensors of publication" in line for line in cluster.news)

@@ -1,20 +1,23 @@
 """Rollouts as they are kept for people to read: spans written out by hand."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from trainer.tiny import tiny_recipe
 
 from scalerl.evaluation.kept_rollouts import (
     END_BYTES,
-    KeptRollouts,
     evenly_placed,
     kept_beginning,
     kept_ends,
+    kept_of_evaluation,
     rollout_text,
     spans,
 )
 from scalerl.generator.request import Finished, Request
 from scalerl.rollout import Judgement, Prompt, Rollout
+from scalerl.tasks import make_task
 from scalerl.tokens import Tokenizer
 from scalerl.tokens.characters import CharacterTokenizer
 from scalerl.tokens.symbols import SymbolTokenizer
@@ -112,9 +115,8 @@ def test_an_evaluation_keeps_the_first_answer_to_the_same_prompts_whatever_order
 
     asked = [finished(group, index) for group in range(8) for index in range(2)]
     right = [Judgement("right" if one.request.group == 2 else "wrong") for one in asked]
-    kept = KeptRollouts(SYMBOLS.reader, tiny_recipe(), lambda prompt: prompt.answer)
-    kept.keep(asked, right)
-    found = kept.take()
+    kept = partial(kept_of_evaluation, SYMBOLS.reader, tiny_recipe(), make_task(tiny_recipe().tasks[0], SYMBOLS))
+    found = kept(asked, right)
     assert [(one["prompt_id"], one["verdict"], one["reward"], one["tokens"]) for one in found] == [
         ("0", "wrong", -1.0, 6),
         ("2", "right", 1.0, 6),
@@ -122,9 +124,7 @@ def test_an_evaluation_keeps_the_first_answer_to_the_same_prompts_whatever_order
         ("6", "wrong", -1.0, 6),
     ]
     assert {one["right_answer"] for one in found} == {"29a"}
-    assert kept.take() == []
-    kept.keep(asked[::-1], right[::-1])
-    assert kept.take() == found
+    assert kept(asked[::-1], right[::-1]) == found
 
 
 @pytest.mark.parametrize(

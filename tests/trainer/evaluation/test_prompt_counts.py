@@ -1,12 +1,13 @@
 """Counts of right answers by prompt: as text and back, against a loop over the answers."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from trainer.tiny import PolicySampler, random_policy, tiny_recipe
 
-from scalerl.evaluation.drift import PolicyDrift
-from scalerl.evaluation.evaluator import samples_of
-from scalerl.evaluation.held_out import HeldOutEvaluator
+from scalerl.evaluation.drift import policy_drift
+from scalerl.evaluation.held_out import HeldOutEvaluator, samples_of
 from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.rollout import Judgement
 from scalerl.tasks import make_task
@@ -53,7 +54,7 @@ def test_a_row_counts_the_answers_of_each_held_out_prompt_in_its_place(samples, 
         return ("right", "wrong", "crashed", "right")[(len(response) + len(prompt.tokens)) % 4]
 
     monkeypatch.setattr(task, "judge", lambda prompt, response: Judgement(verdict(prompt, response)))
-    evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=0, drift=PolicyDrift(recipe=recipe, start=policy))
+    evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=0, drift=partial(policy_drift, start=policy))
     sampler = PolicySampler(recipe, task, policy)
     (row,) = evaluator.measure(sampler, 2)
     found = PromptCounts.from_text(row["prompt_counts"])

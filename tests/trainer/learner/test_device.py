@@ -1,6 +1,7 @@
 """Every tensor is made on the device that its policy or its arguments are on, and none on PyTorch's default device."""
 
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from trainer.learner_cases import MOE, policy_of, random_groups
 from trainer.tiny import generator_of, random_policy, tiny_recipe
 from trainer.tiny_transformers import CONFIGS, CPU
 
-from scalerl.evaluation.drift import PolicyDrift
+from scalerl.evaluation.drift import policy_drift
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.generator.generator import decode_all
 from scalerl.generator.request import Request
@@ -98,8 +99,8 @@ def test_the_kl_to_the_start_makes_no_tensor_on_the_default_device():
     recipe = tiny_recipe()
     start = random_policy(recipe)
     task = make_task(recipe.tasks[0], make_tokenizer(recipe.model))
-    evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=0, drift=PolicyDrift(recipe=recipe, start=start))
+    evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=0, drift=partial(policy_drift, start=start))
     rollouts = [rollout for group in random_groups(random_policy(recipe, seed=1)) for rollout in group.rollouts]
-    expected = evaluator.drift(rollouts)
+    expected = evaluator.drift(rollouts, recipe)
     with nothing_on_the_default_device():
-        assert evaluator.drift(rollouts) == expected
+        assert evaluator.drift(rollouts, recipe) == expected

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reaper import marked
 
-from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.cluster.placement import NodeOfRun
 
 
 def place(node: int, nodes: int, allocation: str = "1.0") -> NodeOfRun:

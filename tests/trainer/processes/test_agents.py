@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from multiprocessing import AuthenticationError
 
 import pytest
@@ -40,7 +40,7 @@ def meeting(folder, nodes, monkeypatch):
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "")  # given back after the test
     monkeypatch.delenv("GLOO_SOCKET_IFNAME")
     with (
-        Coordinator(folder, place(0, nodes), attempt=2, listen="127.0.0.1") as coordinator,
+        closing(Coordinator(folder, place(0, nodes), attempt=2, listen="127.0.0.1")) as coordinator,
         agents(folder, nodes) as processes,
     ):
         coordinator.await_agents()
@@ -135,7 +135,7 @@ def test_the_meeting_file_is_for_its_owner_alone_and_of_one_attempt(tmp_path):
     left_over = tmp_path / f".meeting.json.{os.getpid()}.tmp"  # by somebody who would read the key
     left_over.touch()
     left_over.chmod(0o666)
-    with Coordinator(tmp_path, place(0, 2, "17.0"), attempt=3, listen="127.0.0.1"):
+    with closing(Coordinator(tmp_path, place(0, 2, "17.0"), attempt=3, listen="127.0.0.1")):
         (path,) = tmp_path.iterdir()
         assert path.name == "meeting.json"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -195,7 +195,7 @@ def test_agents_that_come_late_go_home_and_those_that_wait_say_for_what(tmp_path
 def test_nodes_that_do_not_come_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(coordinator_module, "AGENTS_LIMIT_S", 0.5)
     with (
-        Coordinator(tmp_path, place(0, 4), listen="127.0.0.1") as coordinator,
+        closing(Coordinator(tmp_path, place(0, 4), listen="127.0.0.1")) as coordinator,
         pytest.raises(Interrupted, match="of 4 nodes, these have no connected agent: 1, 2, 3;"),
     ):
         coordinator.await_agents()

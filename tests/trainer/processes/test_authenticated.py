@@ -1,6 +1,7 @@
 """The handshake between nodes: who lacks the key, speaks another protocol, or repeats what was said is refused."""
 
 import hashlib
+import socket
 import threading
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection
@@ -46,10 +47,14 @@ def call_with(listener, key):
     return call(host, port, key)
 
 
+def raw_connection(raw):
+    """A connection on this socket that has not said anything."""
+    raw.settimeout(None)
+    return Connection(raw.detach())
+
+
 def raw_call(listener):
-    """A connection that has not said anything."""
-    caller = authenticated.socket.create_connection(listener.getsockname(), timeout=60)
-    return authenticated._connection(caller)
+    return raw_connection(socket.create_connection(listener.getsockname(), timeout=60))
 
 
 def test_both_ends_that_know_the_key_can_talk_without_md5(listener, monkeypatch):
@@ -77,9 +82,7 @@ def test_another_protocol_is_named_at_both_ends(listener):
     assert connection.recv_bytes().startswith(PROTOCOL)
     connection.send_bytes(b"scalerl-nodes-9\n" + bytes(NONCE_BYTES + PROOF_BYTES))
     assert str(there.result()) == "the other node speaks 'scalerl-nodes-9', this one 'scalerl-nodes-3'"
-    older = threading.Thread(
-        target=lambda: authenticated._connection(listener.accept()[0]).send_bytes(b"#CHALLENGE#" + bytes(20))
-    )
+    older = threading.Thread(target=lambda: raw_connection(listener.accept()[0]).send_bytes(b"#CHALLENGE#" + bytes(20)))
     older.start()
     with pytest.raises(AuthenticationError, match="the other node speaks '#CHALLENGE#"):
         call_with(listener, KEY)

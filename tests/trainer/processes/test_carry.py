@@ -12,8 +12,7 @@ from trainer.processes.weight_units import LAYERS, RankUnit, ReaderUnit, large_w
 from waiting import wait_until
 
 from scalerl.weights.broadcast import BroadcastStore
-from scalerl.weights.layer_groups import names_of_rank
-from scalerl.weights.store import UnusablePublication
+from scalerl.weights.store import UnusablePublication, names_of_rank
 
 pytestmark = pytest.mark.timeout(180)
 NOTICED_S = 10.0

@@ -14,8 +14,8 @@ from trainer.wall import assert_no_group_is_lost_or_used_twice, versions_of, wal
 
 from scalerl.processes import process_cluster
 from scalerl.processes.generator_process import GeneratorWork
+from scalerl.processes.launch import local_units
 from scalerl.processes.process_cluster import WallCluster
-from scalerl.processes.units import local_units
 from scalerl.schedules import SCHEDULES
 from scalerl.weights.shared_memory import SharedMemoryStore
 

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import pytest
 from trainer.processes.agents import agents, children_of, is_alive, parent_of, place
@@ -20,7 +20,7 @@ from trainer.wall import (
 from waiting import wait_until
 
 from scalerl.processes.coordinator import Coordinator
-from scalerl.processes.units import units_of
+from scalerl.processes.launch import units_of
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
@@ -36,7 +36,7 @@ def test_an_agent_and_a_process_are_killed_and_no_group_is_lost_or_doubled(tmp_p
     recipe = schedule_recipe("pipeline", 8, generators=NODES - 1, length_control={"type": "none"})
     policy = random_policy(recipe)
     with ExitStack() as stack:
-        coordinator = stack.enter_context(Coordinator(tmp_path, place(0, NODES), listen="127.0.0.1"))
+        coordinator = stack.enter_context(closing(Coordinator(tmp_path, place(0, NODES), listen="127.0.0.1")))
         processes = stack.enter_context(agents(tmp_path, NODES))
         coordinator.await_agents()
         units = units_of(recipe, [0, *coordinator.devices])

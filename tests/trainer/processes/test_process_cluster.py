@@ -32,10 +32,10 @@ from scalerl.generator.request import Request
 from scalerl.model.build import new_policy
 from scalerl.processes import fleet, generator_fleet
 from scalerl.processes.generator_process import GeneratorProcess, GeneratorWork
+from scalerl.processes.launch import local_units
 from scalerl.processes.messages import NewRequests, NewWeights, Paused, Resume, from_bytes, to_bytes
 from scalerl.processes.remote_learner import LOOK_S
 from scalerl.processes.time_sheet import Pastime, ReportedAccount, TimeSheet
-from scalerl.processes.units import local_units
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder

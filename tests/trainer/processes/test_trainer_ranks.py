@@ -15,11 +15,10 @@ from scalerl.generator.request import Request
 from scalerl.learner.make import rank_learner
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.device import Rejected
-from scalerl.processes.launch import LocalLauncher
+from scalerl.processes.launch import LocalLauncher, local_units
 from scalerl.processes.process_cluster import WallCluster
 from scalerl.processes.remote_learner import RemoteLearner
 from scalerl.processes.trainer_process import LOCAL, TrainerWork
-from scalerl.processes.units import local_units
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
 from scalerl.run.pending import Due
@@ -200,7 +199,7 @@ def test_ranks_publish_what_the_evaluator_measures_and_their_wait_for_it_has_a_n
         assert second["kl_start"] > 1e-5
         assert [due.progress.step for due, _ in rows] == [0, 3]
         if kind == "torch":
-            (expected,) = parts.held_out.measure(cluster, 1)
+            (expected,) = parts.meter.held_out.measure(cluster, 1)
             assert second.pop("kl_start") == pytest.approx(expected.pop("kl_start"), abs=CLOSE)
             assert second == expected
         else:

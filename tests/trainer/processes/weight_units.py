@@ -7,8 +7,7 @@ from multiprocessing.connection import Connection
 
 import torch
 
-from scalerl.weights.layer_groups import names_of_rank
-from scalerl.weights.store import UnusablePublication, WeightStore
+from scalerl.weights.store import UnusablePublication, WeightStore, names_of_rank
 
 NUMBERS = 1_000_000
 """In each tensor: more than the buffers of a connection hold."""

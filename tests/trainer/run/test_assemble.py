@@ -1,5 +1,7 @@
 """How many times a run holds the weights of its model."""
 
+from typing import Any
+
 import pytest
 import torch
 from trainer.tiny import tiny_recipe
@@ -34,7 +36,8 @@ def test_policies_that_are_equal_are_kept_once(axes, copies, tmp_path):
     # from, of which the KL of evaluations and the KL penalty are taken; pi_start only if a round has several batches.
     parts = assemble(tiny_recipe(**axes, warm_start={"steps": 1, "batch": 4}), 0, tmp_path)
     cluster, learner = parts.cluster, parts.cluster.learner
-    held = [learner.policy, cluster.off_clock.policy, cluster.generator.policy, parts.held_out.drift.start]
+    drift: Any = parts.meter.held_out.drift
+    held = [learner.policy, cluster.off_clock.policy, cluster.generator.policy, drift.keywords["start"]]
     held += [frozen.policy for frozen in (learner.reference, learner.start) if frozen is not None]
     assert copies_in(*held) == copies
     assert cluster.off_clock.policy is learner.policy

@@ -16,7 +16,7 @@ from trainer.runs import PROCESSES
 from trainer.tiny import PolicySampler, tiny_recipe
 from waiting import wait_until
 
-from scalerl.evaluation.drift import PolicyDrift
+from scalerl.evaluation.drift import policy_drift
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.model.build import new_policy
 from scalerl.processes.evaluator_process import EvaluatorProcess, EvaluatorWork
@@ -29,7 +29,7 @@ from scalerl.run.run_folder import RunFolder
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
-from scalerl.weights.kept_folder import KeptStore
+from scalerl.weights.folder import KeptStore
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -69,7 +69,7 @@ def test_published_weights_have_the_row_of_an_evaluation_on_the_spot_to_the_bit(
         SCHEDULES[recipe.off_policy.type](cluster)
         store.begin(index)
         learner.publish(store, index)
-        on_the_spot.append(list(parts.held_out.measure(cluster, index)))
+        on_the_spot.append(list(parts.meter.held_out.measure(cluster, index)))
         orders.append(Measure(publication=index, version=learner.version, reading=index))
     cluster.close()
     work = EvaluatorWork(maker=partial(make_meter, recipe, 0, parts.start), store=store, threads=1)
@@ -163,7 +163,7 @@ def assert_the_weights_give_the_rows(recipe, kept, rows, start):
     origin.load_weights(start)
     store = KeptStore(kept, policy.exported_weights())
     task = make_task(recipe.tasks[0], make_tokenizer(recipe.model))
-    evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=0, drift=PolicyDrift(recipe=recipe, start=origin))
+    evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=0, drift=partial(policy_drift, start=origin))
     numbers = sorted(int(path.name) for path in kept.iterdir())
     assert len(numbers) == 2
     for number, row in zip(numbers, rows, strict=True):

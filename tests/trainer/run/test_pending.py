@@ -16,16 +16,17 @@ from waiting import wait_until
 
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.errors import CannotResume, Interrupted
+from scalerl.evaluation.meter import Meter
 from scalerl.generator.request import Request
 from scalerl.processes.accounts import Accounts
-from scalerl.processes.evaluator_process import EvaluatorProcess, EvaluatorWork, Meter
+from scalerl.processes.evaluator_process import EvaluatorProcess, EvaluatorWork
 from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.processes.time_sheet import ReportedAccount
 from scalerl.prompts.judge import VerifierFailed
 from scalerl.rollout import Prompt
 from scalerl.run.metrics import Progress
 from scalerl.run.pending import Due, PendingEvaluations
-from scalerl.weights.kept_folder import KeptStore
+from scalerl.weights.folder import KeptStore
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -37,7 +38,7 @@ class GatedEvaluator:
     """Its pass rate is the sum of the generator's weights; it waits, decoding, until the gate opens."""
 
     def __init__(self, generator, gate):
-        self.generator, self.gate = generator, gate
+        self.generator, self.gate, self.kept = generator, gate, []
 
     def measure(self, sampler, index):
         while True:
@@ -105,9 +106,9 @@ class Scene:
         self.gate, self.learner, self.news = threading.Event(), CountingLearner(), []
         self.store = KeptStore(folder / "evaluations", self.learner.weights())
         generator = ListGenerator([(5, 6)])
-        measured = evaluator(generator, self.gate)
+        measured: Any = evaluator(generator, self.gate)
         nothing: Any = SimpleNamespace(measure=lambda sampler, index: [{"reading": index}])
-        meter = Meter(generator=generator, held_out=measured, downstream=nothing)
+        meter = generator, Meter(held_out=measured, downstream=nothing)
         self.launcher: Any = EvaluatorThreads(EvaluatorWork(maker=lambda: meter, store=self.store, threads=1))
         self.accounts = Accounts(1, has_evaluator=True)
         unused: Any = dict

@@ -1,12 +1,14 @@
 """Which rollouts of a batch are kept, and what is said of them beside what they wrote."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from formats_page import section
 from trainer.tiny import make_group, tiny_recipe
 
 from scalerl.run.rollout_rows import known_advantages, trained_rollouts
+from scalerl.tasks.task import Written
 from scalerl.tokens.symbols import SymbolTokenizer
 
 TOKENIZER = SymbolTokenizer()
@@ -15,8 +17,14 @@ WRITTEN = {"mixed": "a", "other": "b"}
 """Right answers by the prompts' ids."""
 
 
-def right_answer(prompt):
-    return WRITTEN.get(prompt.id)
+class WrittenTask:
+    """A task of which only the right answers are asked."""
+
+    def written(self, prompt):
+        return Written(where="", text="", answer=WRITTEN.get(prompt.id))
+
+
+TASK: Any = WrittenTask()
 
 
 def group(name, rewards, texts=None):
@@ -55,14 +63,14 @@ def test_an_advantage_that_rewards_alone_do_not_decide_is_not_told(changes):
 
 
 def test_a_batch_without_variance_has_rollouts_and_no_advantage():
-    rows = list(trained_rollouts(READER, tiny_recipe(), [ALIKE], 0, right_answer))
+    rows = list(trained_rollouts(READER, tiny_recipe(), [ALIKE], 0, TASK))
     assert [(row["advantage"], row["masked"], row["reward"]) for row in rows] == [(None, "no variance", -1.0)] * 2
 
 
 def test_rollouts_that_are_off_the_mask_say_why():
     cut = replace(MIXED, rollouts=(replace(MIXED.rollouts[0], truncated=True), MIXED.rollouts[1]))
-    kept = list(trained_rollouts(READER, tiny_recipe(truncated="keep"), [cut], 0, right_answer))
-    masked = list(trained_rollouts(READER, tiny_recipe(truncated="mask"), [cut], 0, right_answer))
+    kept = list(trained_rollouts(READER, tiny_recipe(truncated="keep"), [cut], 0, TASK))
+    masked = list(trained_rollouts(READER, tiny_recipe(truncated="mask"), [cut], 0, TASK))
     assert [row["masked"] for row in kept] == [None, None]
     assert [row["masked"] for row in masked] == ["truncated", None]
 
@@ -70,19 +78,19 @@ def test_rollouts_that_are_off_the_mask_say_why():
 def test_kept_rollouts_come_from_all_over_the_batch_and_from_other_places_the_next_time():
     groups = [group(f"{number}", [1.0, -1.0], ["9</think>a", "8</think>b"]) for number in range(4)]
     for reading, answer in ((0, "a"), (1, "b"), (2, "a")):
-        rows = list(trained_rollouts(READER, tiny_recipe(), groups, reading, right_answer))
+        rows = list(trained_rollouts(READER, tiny_recipe(), groups, reading, TASK))
         assert [row["prompt_id"] for row in rows] == ["0", "1", "2", "3"]
         assert {row["answer"][0]["text"] for row in rows} == {answer}
-    assert list(trained_rollouts(READER, tiny_recipe(), [], 0, right_answer)) == []
+    assert list(trained_rollouts(READER, tiny_recipe(), [], 0, TASK)) == []
 
 
 def test_a_row_has_the_right_answer_if_one_is_written():
-    rows = trained_rollouts(READER, tiny_recipe(), [MIXED, ALIKE], 0, right_answer)
+    rows = trained_rollouts(READER, tiny_recipe(), [MIXED, ALIKE], 0, TASK)
     assert [row["right_answer"] for row in rows] == ["a", "a", None, None]
 
 
 def test_rows_have_the_keys_of_the_documentation():
     always, trained = (section("`rollouts.jsonl`").after(f"\n{kind}: ").table() for kind in ("every row", "`trained`"))
-    (row, *_) = trained_rollouts(READER, tiny_recipe(), [MIXED], 0, right_answer)
+    (row, *_) = trained_rollouts(READER, tiny_recipe(), [MIXED], 0, TASK)
     place = {"kind", "step", "compute_gpu_hours"}
     assert place | row.keys() == always.keys() | trained.keys() == section("`rollouts.jsonl`").example().keys()

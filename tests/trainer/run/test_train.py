@@ -18,8 +18,8 @@ from scalerl.errors import Busy, Cancelled
 from scalerl.learner.learner import Diverged
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
-from scalerl.run import loop, save_interval
-from scalerl.run.checkpoint import MANIFEST
+from scalerl.run import loop
+from scalerl.run.checkpoint import MANIFEST, time_between_saves
 from scalerl.run.metrics import MetricsLog, read_rows
 from scalerl.run.status import RunStatus
 from scalerl.run.train import train
@@ -176,10 +176,10 @@ def test_checkpoints_are_written_as_often_as_the_recipe_says(tmp_path, warm_star
 
 def test_checkpoints_that_take_long_are_further_apart():
     # 1 s of saving after 19 s of training is 5 % of the time
-    assert save_interval.time_between_saves(15.0, 0.5) == 15.0
-    assert save_interval.time_between_saves(15.0, 1.0) == pytest.approx(19.0)
-    assert save_interval.time_between_saves(15.0, 60.0) == pytest.approx(1140.0)
-    assert save_interval.time_between_saves(0.0, 60.0) == 0.0
+    assert time_between_saves(15.0, 0.5) == 15.0
+    assert time_between_saves(15.0, 1.0) == pytest.approx(19.0)
+    assert time_between_saves(15.0, 60.0) == pytest.approx(1140.0)
+    assert time_between_saves(0.0, 60.0) == 0.0
 
 
 def test_a_run_that_is_done_stays_as_it_is(undisturbed, warm_starts):

@@ -1,12 +1,13 @@
 """Mixes: drawn in proportion, judged each by its own task, a row each and their weighted mean."""
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
 from trainer.tiny import PolicySampler, make_cluster, make_group, make_prompt, random_policy, tiny_recipe
 
-from scalerl.evaluation.drift import PolicyDrift
+from scalerl.evaluation.drift import policy_drift
 from scalerl.evaluation.held_out import HeldOutEvaluator, mean_of
 from scalerl.prompts.mixed_pool import MixedPool, make_pool
 from scalerl.prompts.pool import PromptPool
@@ -96,7 +97,7 @@ def test_demonstrations_come_in_proportion():
 def test_an_evaluation_has_a_row_for_each_task_and_one_for_all():
     recipe = tiny_recipe(tasks=WEIGHTED)
     policy, mix = random_policy(recipe), mix_of(WEIGHTED)
-    evaluator = HeldOutEvaluator(recipe=recipe, task=mix, seed=0, drift=PolicyDrift(recipe=recipe, start=policy))
+    evaluator = HeldOutEvaluator(recipe=recipe, task=mix, seed=0, drift=partial(policy_drift, start=policy))
     short, long, whole = evaluator.measure(PolicySampler(recipe, mix, policy), 0)
     assert [row["task"] for row in (short, long, whole)] == ["short", "long", "all"]
     assert (short["num_prompts"], short["num_samples"], long["num_prompts"]) == (8, 16, 16)

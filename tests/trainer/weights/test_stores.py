@@ -9,9 +9,8 @@ import safetensors.torch
 import torch
 
 from scalerl.weights.folder import FolderStore
-from scalerl.weights.layer_groups import layer_group, names_of_rank
 from scalerl.weights.shared_memory import SharedMemoryStore
-from scalerl.weights.store import UnusablePublication
+from scalerl.weights.store import UnusablePublication, layer_group, names_of_rank
 
 NAMES = ("model.embed_tokens.weight", "model.layers.0.mlp.weight", "model.layers.1.mlp.weight", "model.norm.weight")
 

@@ -17,7 +17,7 @@ from scalerl.learner.torch_learner import TorchLearner
 from scalerl.memory.forecast import peak_memory
 from scalerl.model.build import new_policy
 from scalerl.model.policy import Policy
-from scalerl.processes.units import local_units
+from scalerl.processes.launch import local_units
 from scalerl.quantities import counted
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group, Prompt, Rollout

@@ -7,7 +7,7 @@ not (ScaleRL §2: idle time is compute).
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from scalerl.cluster.cost import forward_flops, training_flops
 from scalerl.cluster.device_seconds import Activity, Role
 from scalerl.cluster.engine_agreement import WeightProbe, probe_tokens
-from scalerl.cluster.unit_state import UnitState
+from scalerl.cluster.placement import UnitState
 from scalerl.generator.generator import Generator, decode_all
 from scalerl.generator.make import draw_requests
 from scalerl.generator.request import Finished, Request, StepWork
@@ -100,11 +100,6 @@ class Cluster(ABC):
         """Device-hours up to the end of the last optimiser step, of all devices, including idle time."""
         devices = self.recipe.cluster.generators + self.recipe.trainers
         return devices * self.elapsed_s / 3600
-
-    @property
-    def num_devices(self) -> dict[Role, int]:
-        """Number of devices by role."""
-        return {"generator": self.recipe.cluster.generators, "trainer": self.recipe.trainers}
 
     @property
     def elapsed_s(self) -> float:
@@ -222,13 +217,12 @@ class Cluster(ABC):
 
     # --- interface for a run -----------------------------------------------------------------------------------------
 
-    @abstractmethod
     def start(self) -> None:
-        """Start the generators and the clock."""
+        """Start the generators and the clock; nothing to do if they move only with the schedule's work."""
 
-    @abstractmethod
     def paused(self) -> AbstractContextManager[None]:
         """Context in which no time passes and no generator decodes, for work that costs no compute."""
+        return nullcontext()
 
     def probe(self) -> WeightProbe | None:
         """Probe of the learner's current weights; None if generators use the learner's code."""

@@ -6,7 +6,7 @@
 
 Trainers are packed onto the first nodes, because they exchange the most data. The coordinator is beside the first one,
 which gives a step's groups the shortest way. A generator's devices are on one node. A device without work would still
-be paid for, so it is an error.
+be paid for, so it is an error. This module does not import torch: the platform uses its records too.
 """
 
 from collections.abc import Sequence
@@ -35,6 +35,41 @@ class PlacedUnit:
     def name(self) -> str:
         """Name in logs and tables, such as `generator 3`."""
         return self.role if self.role == "evaluator" else f"{self.role} {self.index}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitState:
+    """State of one unit: `UnitState(unit="generator 3", node="n2", state="at work", doing="decode", deaths=1)`."""
+
+    unit: str
+    node: str
+    """Name of the node for people."""
+    state: str
+    """`starting`, `catching up` (taking the newest weights), `at work`, or `gone` for good."""
+    doing: str
+    """Activity of a unit at work (`scalerl.cluster.device_seconds`), or `paused`; otherwise empty."""
+    deaths: int = 0
+    """Number of processes that died in this place during this attempt."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeOfRun:
+    """One node of a run: `NodeOfRun(node=1, nodes=4, allocation="17.0", name="n2", hosts=("10.0.0.11",))`.
+
+    The coordinator is on node 0; every other node has an agent.
+    """
+
+    node: int
+    nodes: int
+    allocation: str
+    """Job and attempt number, the same on all nodes of one attempt."""
+    name: str
+    """Name for people."""
+    hosts: tuple[str, ...] = ()
+    """Known names or addresses of node 0, which are tried first."""
+
+    def __post_init__(self) -> None:
+        assert 0 <= self.node < self.nodes, self
 
 
 def place_run(recipe: ResolvedRecipe, gpus_of_nodes: Sequence[int]) -> tuple[PlacedUnit, ...]:
@@ -70,9 +105,6 @@ def place(
     The evaluator decodes like a generator and has as many devices. Raises ValueError if the units do not fit, or if a
     device has no work.
     """
-    for name, count in {"trainers": trainers, "generators": generators, "tensor_parallel": tensor_parallel}.items():
-        if count < 1:
-            raise ValueError(f"{name}: found {count}; must be at least 1")
     if not devices_of_nodes or min(devices_of_nodes) < 1:
         raise ValueError(f"every node needs a device; found {list(devices_of_nodes)} devices by node")
     free = [list(range(count)) for count in devices_of_nodes]

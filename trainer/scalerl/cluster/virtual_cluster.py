@@ -5,7 +5,6 @@ a + b ceil(S / n), plus prefill and the reading of keys and values (`scalerl.clu
 generators at once, at their virtual time, between two decode steps.
 """
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -37,7 +36,10 @@ class VirtualCluster(Cluster):
         assert isinstance(self.recipe.cluster, Virtual)
         self.devices = self.recipe.cluster
         self.cost = cost_model(self.devices, self.size)
-        self.accounts: dict[Role, Account] = {role: Account(devices=n) for role, n in self.num_devices.items()}
+        self.accounts: dict[Role, Account] = {
+            "generator": Account(devices=self.devices.generators),
+            "trainer": Account(devices=self.devices.trainers),
+        }
 
     @property
     def generator_version(self) -> int:
@@ -51,11 +53,9 @@ class VirtualCluster(Cluster):
 
     @property
     def is_generating(self) -> bool:
-        """True if a decode step has work to do."""
         return self.generator.busy
 
     def submit(self, requests: list[Request]) -> None:
-        """Submit requests, which start as slots become free."""
         self.generator.submit(requests)
 
     def catch_up(self) -> None:
@@ -134,22 +134,12 @@ class VirtualCluster(Cluster):
         return self.devices.tokens_stand_for * super().tokens_per_s
 
     def idle_shares(self) -> tuple[float, float]:
-        """Shares of idle time so far, of the generators' and of the trainers' devices.
-
-        Under PipelineRL, decoding during the trainer's last step is not simulated yet and counts as idle.
-        """
+        """Under PipelineRL, decoding during the trainer's last step is not simulated yet and counts as idle."""
         elapsed = max(self.clock.now, self.clock.trainer_free)
         if elapsed == 0.0:
             return 0.0, 0.0
         busy = self.clock.generator_busy / self.devices.generators, self.clock.trainer_busy / self.devices.trainers
         return 1 - busy[0] / elapsed, 1 - busy[1] / elapsed
-
-    def start(self) -> None:
-        """Do nothing: generators decode only on request."""
-
-    def paused(self) -> AbstractContextManager[None]:
-        """Context without effect, since the clock moves only with the schedule's work."""
-        return nullcontext()
 
     def close(self) -> None:
         """End the generator's engine, if it has one, and the learner's processes."""

@@ -1,7 +1,7 @@
 """Pass rates that are measured and never trained on. A map of the room:
 
-evaluator      the protocol: an evaluation asks a sampler for rollouts and never builds a generator
-held_out       pass rate on held-out prompts
+meter          everything that one evaluation measures
+held_out       pass rate on held-out prompts, from a sampler: no evaluation builds a generator
 kept_rollouts  a few rollouts for people to read
 prompt_counts  number of right answers to each prompt, as a text in a row
 drift          KL from the start of the run

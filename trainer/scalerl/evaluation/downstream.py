@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scalerl.evaluation.evaluator import Sampler, samples_of
-from scalerl.evaluation.held_out import reading_columns
+from scalerl.evaluation.held_out import Sampler, reading_columns, samples_of
 from scalerl.prompts.judge import NOT_JUDGED, judgements
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Outcome

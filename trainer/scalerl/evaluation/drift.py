@@ -5,7 +5,6 @@ The mean of the k3 estimate over the tokens that the policy chose; None without 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -20,56 +19,43 @@ from scalerl.weights.hugging_face import Weights
 
 START_VERSION = 0
 """Version number of the weights at the start of a run."""
-Drift = Callable[[list[Rollout]], float | None]
+Drift = Callable[[list[Rollout], ResolvedRecipe], float | None]
 """Estimates drift from the rollouts' behaviour log-probabilities and those of the start for the same tokens."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PolicyDrift:
-    """Estimates with a copy of the initial policy."""
-
-    recipe: ResolvedRecipe
-    start: Policy
-
-    @torch.no_grad()
-    def __call__(self, rollouts: list[Rollout]) -> float | None:
-        """Estimate in passes of `micro_batch_tokens`, packed as in training."""
-        groups: dict[Prompt, int] = {}
-        group_of = [groups.setdefault(rollout.prompt, len(groups)) for rollout in rollouts]
-        batch = batch_of(rollouts, group_of).to(self.start.device)
-        total = 0.0
-        for rows in batch.micro_batches(self.recipe.packing, self.recipe.optimiser.micro_batch_tokens):
-            part = batch.part(rows)
-            packing = part.packing(self.recipe.packing)
-            start_BT = self.start.score(part.tokens_BT, self.recipe.generation.temperature, packing=packing).logprobs_BT
-            total += float(token_kl("k3", part.behaviour_BT.double(), start_BT.double(), part.mask_BT).sum())
-        return _mean(total, batch.num_own)
+@torch.no_grad()
+def policy_drift(rollouts: list[Rollout], recipe: ResolvedRecipe, *, start: Policy) -> float | None:
+    """Estimate by a copy of the initial policy, in passes of `micro_batch_tokens`, packed as in training."""
+    groups: dict[Prompt, int] = {}
+    group_of = [groups.setdefault(rollout.prompt, len(groups)) for rollout in rollouts]
+    batch = batch_of(rollouts, group_of).to(start.device)
+    total = 0.0
+    for rows in batch.micro_batches(recipe.packing, recipe.optimiser.micro_batch_tokens):
+        part = batch.part(rows)
+        packing = part.packing(recipe.packing)
+        start_BT = start.score(part.tokens_BT, recipe.generation.temperature, packing=packing).logprobs_BT
+        total += float(token_kl("k3", part.behaviour_BT.double(), start_BT.double(), part.mask_BT).sum())
+    return _mean(total, batch.num_own)
 
 
-@dataclass(frozen=True, kw_only=True)
-class GeneratorDrift:
-    """Estimates with a generator that loads the initial weights, if no device has room for a second policy.
+def generator_drift(
+    rollouts: list[Rollout], recipe: ResolvedRecipe, *, generator: Generator, start: Callable[[], Weights]
+) -> float | None:
+    """Estimate by a generator that loads the initial weights and keeps them, if no device has room for a second policy.
 
     Generators score at temperature 1, so there is no estimate for other temperatures.
     """
-
-    recipe: ResolvedRecipe
-    generator: Generator
-    start: Callable[[], Weights]
-
-    def __call__(self, rollouts: list[Rollout]) -> float | None:
-        """Estimate sequence by sequence; afterwards the generator has the initial weights."""
-        if self.recipe.generation.temperature != 1.0:
-            return None
-        self.generator.set_weights(self.start(), START_VERSION)
-        total, num_tokens = 0.0, 0
-        for rollout in rollouts:
-            own = ~rollout.forced
-            scores = self.generator.score((*rollout.prompt.tokens, *rollout.tokens.tolist()))[-len(own) :]
-            behaviour, start = (torch.from_numpy(each.astype(np.float64)) for each in (rollout.logprobs, scores))
-            total += float(token_kl("k3", behaviour, start, torch.from_numpy(own)).sum())
-            num_tokens += int(own.sum())
-        return _mean(total, num_tokens)
+    if recipe.generation.temperature != 1.0:
+        return None
+    generator.set_weights(start(), START_VERSION)
+    total, num_tokens = 0.0, 0
+    for rollout in rollouts:
+        own = ~rollout.forced
+        scores = generator.score((*rollout.prompt.tokens, *rollout.tokens.tolist()))[-len(own) :]
+        of_policy, of_start = (torch.from_numpy(each.astype(np.float64)) for each in (rollout.logprobs, scores))
+        total += float(token_kl("k3", of_policy, of_start, torch.from_numpy(own)).sum())
+        num_tokens += int(own.sum())
+    return _mean(total, num_tokens)
 
 
 def _mean(total: float, num_tokens: int) -> float | None:

@@ -1,19 +1,44 @@
 """Held-out pass rate: k samples of every validation prompt, off the clock and with separate random numbers."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
 from scalerl.evaluation.drift import Drift
-from scalerl.evaluation.evaluator import Sampler, samples_of
-from scalerl.evaluation.kept_rollouts import KeptRollouts
+from scalerl.evaluation.kept_rollouts import kept_of_evaluation
 from scalerl.evaluation.prompt_counts import PromptCounts
+from scalerl.generator.make import draw_requests
+from scalerl.generator.request import Finished, Request
 from scalerl.prompts.judge import COUNTED_OUTCOMES, NOT_JUDGED, judgement_counts, judgements, nothing_judged
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Judgement, Rollout
+from scalerl.rollout import Judgement, Prompt, Rollout
 from scalerl.tasks import Mix, Task
+from scalerl.tokens.reader import Reader
+
+
+class Sampler(Protocol):
+    """Decodes requests with the weights to be measured. A cluster is a sampler, off its clock."""
+
+    def sample(self, requests: list[Request]) -> list[Finished]:
+        """Rollouts of these requests, in the order in which they finished."""
+        ...
+
+
+def samples_of(
+    recipe: ResolvedRecipe,
+    sampler: Sampler,
+    prompts: Iterable[Prompt],
+    num_samples: int,
+    entropy: np.random.SeedSequence,
+) -> list[Finished]:
+    """`num_samples` rollouts of each prompt, in the order in which they finished; `entropy` determines all draws."""
+    rng = np.random.default_rng(entropy)
+    requests = []
+    for number, prompt in enumerate(prompts):
+        requests += draw_requests(recipe, rng, prompt, number, num_samples)
+    return sampler.sample(requests)
 
 
 @dataclass(kw_only=True)
@@ -25,8 +50,10 @@ class HeldOutEvaluator:
     seed: int
     drift: Drift
     """Estimator of the KL from the start of the run."""
-    kept: KeptRollouts | None = None
-    """Keeps some of the rollouts for people to read."""
+    reader: Reader | None = None
+    """Reader of rollouts to keep; without one, none are kept."""
+    kept: list[dict[str, Any]] = field(default_factory=list)
+    """Sample rollouts of the last evaluation, for people to read."""
 
     def measure(self, sampler: Sampler, index: int) -> list[dict[str, Any]]:
         """Columns of the `eval` rows: one row for each task of a mix, then one for all; `index` counts from 0."""
@@ -36,9 +63,9 @@ class HeldOutEvaluator:
         firsts = [one.rollout for one in finished if one.request.index == 0]
         found = judgements(self.task, rollouts)
         judged = list(zip(rollouts, found, strict=True))
-        if self.kept is not None:
-            self.kept.keep(finished, found)
-        drift = {"kl_start": self.drift(firsts)}
+        if self.reader is not None:
+            self.kept = kept_of_evaluation(self.reader, self.recipe, self.task, finished, found)
+        drift = {"kl_start": self.drift(firsts, self.recipe)}
         if not isinstance(self.task, Mix):
             return [{"task": self.task.name, **reading_columns(self.task, judged), **drift}]
         parts = [

@@ -12,14 +12,15 @@ rollouts depends only on their positions and uses no random numbers.
 """
 
 import codecs
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
 from scalerl.generator.request import Finished
 from scalerl.objective.rewards import reward
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Judgement, Prompt, Rollout
+from scalerl.rollout import Judgement, Rollout
+from scalerl.tasks import Task
 from scalerl.tokens.reader import Reader
 
 NUM_KEPT = 4
@@ -27,8 +28,6 @@ NUM_KEPT = 4
 END_BYTES = 2000
 """UTF-8 bytes kept at either end of a prompt, a thinking part and an answer."""
 
-RightAnswer = Callable[[Prompt], str | None]
-"""The right answer of a prompt in writing; None if its task has none written."""
 Span = dict[str, Any]
 """One entry of `prompt`, `thinking` or `answer`."""
 
@@ -108,11 +107,9 @@ def kept_beginning(text: str) -> str:
     return text if len(content) <= 2 * END_BYTES else f"{content[:END_BYTES].decode(errors='ignore')} …"
 
 
-def kept_rollout(
-    reader: Reader, rollout: Rollout, judged: Judgement, its_reward: float, right_answer: RightAnswer
-) -> dict[str, Any]:
+def kept_rollout(reader: Reader, rollout: Rollout, judged: Judgement, its_reward: float, task: Task) -> dict[str, Any]:
     """Columns of every kept rollout."""
-    right = right_answer(rollout.prompt)
+    right = task.written(rollout.prompt).answer
     return {
         "task": rollout.prompt.task,
         "prompt_id": rollout.prompt.id,
@@ -126,29 +123,13 @@ def kept_rollout(
     }
 
 
-class KeptRollouts:
-    """Keeps rollouts of the last evaluation: the first answer to some prompts, always the same prompts."""
-
-    def __init__(self, reader: Reader, recipe: ResolvedRecipe, right_answer: RightAnswer) -> None:
-        self._reader, self._recipe, self._right_answer = reader, recipe, right_answer
-        self._kept: list[dict[str, Any]] = []
-
-    def keep(self, finished: Sequence[Finished], judged: Sequence[Judgement]) -> None:
-        """Replace the kept rollouts by those of an evaluation with these judgements."""
-        firsts = [pair for pair in zip(finished, judged, strict=True) if pair[0].request.index == 0]
-        firsts.sort(key=lambda pair: pair[0].request.group)
-        self._kept = [
-            kept_rollout(
-                self._reader,
-                one.rollout,
-                its,
-                reward(its, len(one.rollout.tokens), self._recipe),
-                self._right_answer,
-            )
-            for one, its in (firsts[place] for place in evenly_placed(len(firsts), NUM_KEPT))
-        ]
-
-    def take(self) -> list[dict[str, Any]]:
-        """Return the kept rollouts and forget them."""
-        kept, self._kept = self._kept, []
-        return kept
+def kept_of_evaluation(
+    reader: Reader, recipe: ResolvedRecipe, task: Task, finished: Sequence[Finished], judged: Sequence[Judgement]
+) -> list[dict[str, Any]]:
+    """Kept rollouts of an evaluation with these judgements: the first answer to some prompts, always the same ones."""
+    firsts = [pair for pair in zip(finished, judged, strict=True) if pair[0].request.index == 0]
+    firsts.sort(key=lambda pair: pair[0].request.group)
+    return [
+        kept_rollout(reader, one.rollout, its, reward(its, len(one.rollout.tokens), recipe), task)
+        for one, its in (firsts[place] for place in evenly_placed(len(firsts), NUM_KEPT))
+    ]

@@ -30,16 +30,10 @@ def ending_phrase(tokenizer: Tokenizer, phrase: tuple[int, ...] | None) -> tuple
     return phrase
 
 
-def forced_phrase(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> tuple[int, ...] | None:
-    """The recipe's own phrase; None means the default one."""
-    if recipe.length_control.type != "interruption" or recipe.length_control.phrase is None:
-        return None
-    return tokenizer.encode(recipe.length_control.phrase)
-
-
 def rollout_phrase(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> tuple[int, ...]:
     """The phrase forced by interruptions of this recipe; raises ValueError as `ending_phrase` does."""
-    return ending_phrase(tokenizer, forced_phrase(recipe, tokenizer))
+    own = recipe.length_control.phrase if recipe.length_control.type == "interruption" else None
+    return ending_phrase(tokenizer, None if own is None else tokenizer.encode(own))
 
 
 def tokens_with_phrase(settings: Generation, phrase: tuple[int, ...]) -> int:

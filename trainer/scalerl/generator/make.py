@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from scalerl.generator.interruption import forced_phrase, rollout_phrase, tokens_with_phrase
+from scalerl.generator.interruption import rollout_phrase, tokens_with_phrase
 from scalerl.generator.random_numbers import draw_seeds
 from scalerl.generator.request import NEVER, Request
 from scalerl.generator.torch_generator import TorchGenerator
@@ -55,7 +55,7 @@ def make_generator(
         tokenizer,
         slots=slots,
         max_prompt=max_prompt,
-        phrase=forced_phrase(recipe, tokenizer),
+        phrase=rollout_phrase(recipe, tokenizer),
         decodes_learner=decodes_learner,
         recompute=recipe.kv == "recompute",
     )

@@ -81,9 +81,7 @@ class TorchGenerator(Generator):
         return len(self.requests) - len(self.free)
 
     def set_weights(self, weights: Weights, version: int) -> None:
-        """Use a copy of these weights from the next decode step on.
-
-        Cached keys and values stay, or are recomputed with the new weights if `recompute` is set."""
+        """Cached keys and values stay, or are recomputed with the new weights if `recompute` is set."""
         if not self.decodes_learner:
             self.policy.import_weights(weights)
         self.version = version
@@ -104,13 +102,11 @@ class TorchGenerator(Generator):
 
     @torch.inference_mode()
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        """Log-probability of each token but the first given the tokens before it, at temperature 1, as in training."""
         row = torch.tensor([tokens], device=self.policy.device)
         return self.policy.score(row, 1.0).logprobs_BT[0, 1:].float().cpu().numpy()
 
     @torch.inference_mode()
     def step(self) -> tuple[list[Finished], StepWork]:
-        """Start waiting requests, then choose one token for every active rollout; returns the finished rollouts."""
         new = self._fill()
         n = self.active
         if n == 0:

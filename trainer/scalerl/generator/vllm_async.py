@@ -8,7 +8,6 @@ chose it.
 
 import asyncio
 import threading
-import warnings
 from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
@@ -61,8 +60,7 @@ class AsyncEngine(VllmEngine):
         self._call(self._start(arguments), "start", ENGINE_START_LIMIT_S)
 
     async def _start(self, arguments: dict[str, Any]) -> None:
-        with environment_of_engine(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # vLLM imports more dependencies here
+        with environment_of_engine():
             engine_args = vllm_module("engine.arg_utils").AsyncEngineArgs(**arguments, disable_log_stats=True)
             self.engine = vllm_module("v1.engine.async_llm").AsyncLLM.from_engine_args(
                 engine_args, stat_loggers=[self.preemptions.logger]
@@ -89,7 +87,11 @@ class AsyncEngine(VllmEngine):
         self._loop.call_soon_threadsafe(self._end, name)
 
     def step(self) -> list[Piece]:
-        pieces = [self._next(ANSWER_LIMIT_S)]
+        try:
+            pieces = [self._taken(self._pieces.get(timeout=ANSWER_LIMIT_S))]
+        except Empty:
+            self.close()
+            raise Interrupted(f"vLLM's engine chose no token for {ANSWER_LIMIT_S:g} s") from None
         with suppress(Empty):
             while True:
                 pieces.append(self._taken(self._pieces.get_nowait()))
@@ -97,18 +99,18 @@ class AsyncEngine(VllmEngine):
 
     def set_weights(self, weights: Weights, version: int, *, recompute: bool) -> None:
         with weights_file(weights) as path:
-            self._call(self._swap(path, version, recompute), "take new weights", ANSWER_LIMIT_S)
+            self._call(self._swap(path, version, recompute), "take new weights")
 
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        return self._call(self._score(tokens), "score a probe", ANSWER_LIMIT_S)
+        return self._call(self._score(tokens), "score a probe")
 
     def pause(self) -> None:
         self.is_paused = True
-        self._call(self._hold(), "pause", ANSWER_LIMIT_S)
+        self._call(self._hold(), "pause")
 
     def resume(self) -> None:
         self.is_paused = False
-        self._call(self._release(), "resume", ANSWER_LIMIT_S)
+        self._call(self.engine.resume_generation(), "resume")
 
     def check(self) -> None:
         if self._is_closed or self.engine.errored or self._is_broken:
@@ -122,7 +124,7 @@ class AsyncEngine(VllmEngine):
             processes = self.processes
             if self._together is not None:
                 self._together.part()
-            stopping = self._submit(self._stop())
+            stopping = asyncio.run_coroutine_threadsafe(self._stop(), self._loop)
             with suppress(Exception):
                 stopping.result(2 * CLOSE_LIMIT_S)
             for process in processes:
@@ -138,12 +140,9 @@ class AsyncEngine(VllmEngine):
 
     # --- from this thread to the loop's thread ----------------------------------------------------------------------
 
-    def _submit(self, work: Coroutine[Any, Any, Returned]) -> "Future[Returned]":
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def _call(self, work: Coroutine[Any, Any, Returned], what: str, limit_s: float) -> Returned:
+    def _call(self, work: Coroutine[Any, Any, Returned], what: str, limit_s: float = ANSWER_LIMIT_S) -> Returned:
         """Result of the work; an engine that fails or times out is closed, because its state is unknown."""
-        future = self._submit(work)
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
         # vLLM answers pending calls only while its engine is alive.
         events: list[Future[Any]] = [future, self._together.broken] if self._together else [future]
         wait(events, limit_s, FIRST_COMPLETED)
@@ -155,13 +154,6 @@ class AsyncEngine(VllmEngine):
             self.close()
             why = f"within {limit_s:g} s" if isinstance(error, TimeoutError) else f"({error or type(error).__name__})"
             raise Interrupted(f"vLLM's engine did not {what} {why}") from error
-
-    def _next(self, limit_s: float) -> Piece:
-        try:
-            return self._taken(self._pieces.get(timeout=limit_s))
-        except Empty:
-            self.close()
-            raise Interrupted(f"vLLM's engine chose no token for {limit_s:g} s") from None
 
     def _taken(self, piece: Piece | BaseException) -> Piece:
         if isinstance(piece, BaseException):
@@ -207,18 +199,15 @@ class AsyncEngine(VllmEngine):
         await self.engine.collective_rpc("receive_file", args=(str(path),))
         await self.engine.update_weight_version(str(version))
         if not self.is_paused:
-            await self._release()
+            await self.engine.resume_generation()
 
     async def _hold(self, *, clear_cache: bool = False) -> None:
         await self.engine.pause_generation(mode="keep", clear_cache=clear_cache)
 
-    async def _release(self) -> None:
-        await self.engine.resume_generation()
-
     async def _score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
         prompt = {"prompt_token_ids": list(tokens), "cache_salt": PROBE_NAME}
         if self.is_paused:
-            await self._release()
+            await self.engine.resume_generation()
         output = None
         async for output in self.engine.generate(prompt, probing(), PROBE_NAME):  # noqa: B007, the last one is complete
             pass

@@ -194,10 +194,8 @@ class VllmGenerator(Generator):
             row.thinking = row.written != ENDED
 
     def _is_over(self, row: Unfinished) -> bool:
-        return row.tokens[-1] in self._eos or self._is_full(row)
-
-    def _is_full(self, row: Unfinished) -> bool:
-        return len(row.tokens) >= self.max_tokens or row.answer >= self.settings.answer
+        is_full = len(row.tokens) >= self.max_tokens or row.answer >= self.settings.answer
+        return is_full or row.tokens[-1] in self._eos
 
     def _is_due(self, row: Unfinished) -> bool:
         """True if the rollout must be interrupted now."""

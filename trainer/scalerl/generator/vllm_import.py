@@ -9,7 +9,8 @@ import json
 import os
 import sys
 import warnings
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from logging.config import dictConfig
 from types import ModuleType
 
@@ -40,8 +41,7 @@ def vllm_module(name: str) -> ModuleType:
             dictConfig(json.loads(LOGGING.read_text()))  # its import logs before it configures logging
     for variable, value in VLLM_ENVIRONMENT.items():
         os.environ.setdefault(variable, value)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # from its dependencies, at import
+    with warnings.catch_warnings(action="ignore"):  # from its dependencies, at import
         try:
             importlib.import_module("vllm")
         except ModuleNotFoundError as error:
@@ -54,11 +54,13 @@ def vllm_module(name: str) -> ModuleType:
         return importlib.import_module(f"vllm.{name}")
 
 
-def environment_of_engine() -> AbstractContextManager[None]:
+@contextmanager
+def environment_of_engine() -> Iterator[None]:
     """Environment for processes that vLLM starts: this process's number of threads, and only relevant warnings."""
     own = {
         "OMP_NUM_THREADS": str(torch.get_num_threads()),
         "PYTHONWARNINGS": f"ignore::FutureWarning,{SILENT_TRACKER}",  # FutureWarnings come from its dependencies
         "TORCH_CPP_LOG_LEVEL": "ERROR",
     }
-    return environment_with(own)
+    with environment_with(own), warnings.catch_warnings(action="ignore"):  # vLLM imports more dependencies
+        yield

@@ -3,7 +3,6 @@
 The exact driver, for the virtual clock, tests, and processes that only decode.
 """
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -37,8 +36,7 @@ class SteppedEngine(VllmEngine):
         self._has_workers = arguments["tensor_parallel_size"] > 1
         self._pieces: list[Piece] = []
         """Pieces chosen while a probe was scored."""
-        with process_kept(), environment_of_engine(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # vLLM imports more dependencies here
+        with process_kept(), environment_of_engine():
             engine_args = vllm_module("engine.arg_utils").EngineArgs(**arguments)
             self.engine = vllm_module("v1.engine.llm_engine").LLMEngine.from_engine_args(
                 engine_args, stat_loggers=[self.preemptions.logger], enable_multiprocessing=False
@@ -52,7 +50,6 @@ class SteppedEngine(VllmEngine):
         return self.engine.engine_core.engine_core.model_executor
 
     def ask(self, ask: Ask) -> None:
-        """Start an ask with the next step."""
         prompt = {"prompt_token_ids": list(ask.tokens), "cache_salt": ask.salt}
         self.engine.add_request(ask.name, prompt, sampling(ask, self.temperature, self.eos))
 

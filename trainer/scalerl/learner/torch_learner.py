@@ -39,8 +39,7 @@ from scalerl.objective.trained_groups import trained_groups
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group
 from scalerl.weights.hugging_face import Weights
-from scalerl.weights.layer_groups import names_of_rank
-from scalerl.weights.store import WeightStore
+from scalerl.weights.store import WeightStore, names_of_rank
 
 MAX_BAD_STEPS = 5
 """Bad steps in a row (loss or gradient not finite) after which the run stops."""

@@ -24,8 +24,7 @@ agent starts them and keeps their weights.
 time_sheet          time spent by a process, measured by the process itself and as reported
 accounts            the clock, and the accounts of all devices
 messages            messages between the coordinator, the processes of units, and agents
-units               the processes of a run and their devices
-launch              starts the processes on this machine
+launch              the processes of a run and their devices; starts the processes on this machine
 agent               the program of an agent: starts, watches and ends processes on its node, and keeps their weights
 coordinator         starts the processes on several nodes, by their agents: which have connected, which are gone
 meeting_file        the file by which agents find the coordinator

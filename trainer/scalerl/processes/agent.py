@@ -16,17 +16,17 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
 
-from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.cluster.placement import NodeOfRun
 from scalerl.environment import VISIBLE_GPUS
 from scalerl.errors import Interrupted
-from scalerl.processes.authenticated import call, give_up_soon, interface_of, listen_on, own_address, serve_callers
+from scalerl.processes.authenticated import call, give_up_soon, listen_on, own_address, serve_callers, use_interface
 from scalerl.processes.launch import end_group
 from scalerl.processes.meeting_file import MeetingIsOver, MeetingPoint, read_meeting
 from scalerl.processes.messages import (
@@ -63,29 +63,23 @@ def serve_node(run: Path, place: NodeOfRun, *, begin: Callable[[int], None] = la
     for number in TO_ALL_PROCESSES:  # what the agent starts ignores them too
         signal.signal(number, signal.SIG_IGN)
     try:
-        met = _meet(run, place)
+        connection, point = _meet(run, place)
     except MeetingIsOver as error:
         print(error, flush=True)
         return True
-    begin(met.point.attempt)
-    print(f"node {place.node} ({place.name}): met the coordinator at {met.host}", flush=True)
-    was_let_go = Agent(met, place).work()
+    begin(point.attempt)
+    print(f"node {place.node} ({place.name}): met the coordinator at {point.hosts[0]}", flush=True)
+    was_let_go = Agent(connection, point, place).work()
     how = "the coordinator has ended the attempt" if was_let_go else "the connection to the coordinator is broken"
     print(f"node {place.node} ({place.name}): {how}", flush=True)
     return was_let_go
 
 
-@dataclass(frozen=True, kw_only=True)
-class Met:
-    """Coordinator that was found, and the connection to it."""
+def _meet(run: Path, place: NodeOfRun) -> tuple[Connection, MeetingPoint]:
+    """Call every address in turn until one answers; return the connection, and the point with that address alone.
 
-    connection: Connection
-    point: MeetingPoint
-    host: str
-
-
-def _meet(run: Path, place: NodeOfRun) -> Met:
-    """Call every address in turn until one answers; another attempt's coordinator does not know the key."""
+    Another attempt's coordinator does not know the key.
+    """
     limit, said = time.monotonic() + MEET_LIMIT_S, "no meeting file of this attempt"
     while time.monotonic() < limit:
         if point := read_meeting(run, place.allocation):
@@ -95,7 +89,7 @@ def _meet(run: Path, place: NodeOfRun) -> Met:
                 except Exception as error:  # nothing there, another program, or another attempt's: try the next
                     said = f"{host}:{point.port}: {type(error).__name__}: {error}"
                 else:
-                    return Met(connection=connection, point=point, host=host)
+                    return connection, replace(point, hosts=(host,))
         time.sleep(LOOK_EVERY_S)
     raise Interrupted(
         f"node {place.node} ({place.name}) did not find the coordinator of {run} within {MEET_LIMIT_S:.0f} s: {said}"
@@ -105,22 +99,23 @@ def _meet(run: Path, place: NodeOfRun) -> Met:
 class Agent:
     """Processes of this node, and the connection to the coordinator."""
 
-    def __init__(self, met: Met, place: NodeOfRun) -> None:
-        self._met = met
-        self._connection, self._sending = met.connection, threading.Lock()
-        give_up_soon(met.connection)
+    def __init__(self, connection: Connection, point: MeetingPoint, place: NodeOfRun) -> None:
+        self._connection, self._point, self._sending = connection, point, threading.Lock()
+        give_up_soon(connection)
         self._units: dict[str, subprocess.Popen[bytes]] = {}
         self._watchers: list[threading.Thread] = []
-        self._keeper, address = WeightKeeper(partial(call, key=met.point.key)), own_address(met.connection)
+        self._keeper, address = WeightKeeper(partial(call, key=point.key)), own_address(connection)
         listener = listen_on(address)
-        threading.Thread(target=serve_callers, args=(listener, met.point.key, self._give), daemon=True).start()
-        self._environment = environment_between_nodes(address) | {NODE_MEMORY: self._keeper.memory.where}
+        threading.Thread(target=serve_callers, args=(listener, point.key, self._give), daemon=True).start()
+        use_interface(connection)
+        paths = os.pathsep.join(path for path in sys.path if path)
+        self._environment = {**os.environ, "PYTHONPATH": paths, NODE_MEMORY: self._keeper.memory.where}
         self._say(
             Hello(
                 node=place.node,
                 name=place.name,
                 devices=num_devices(os.environ),
-                host=met.host,
+                host=point.hosts[0],
                 process_id=os.getpid(),
                 address=address,
                 port=listener.getsockname()[1],
@@ -162,7 +157,6 @@ class Agent:
         self._keeper.give(connection, from_bytes(connection.recv_bytes(MOST_MESSAGE_BYTES)))
 
     def _start(self, order: StartUnit) -> None:
-        point = self._met.point
         try:
             unit = subprocess.Popen(
                 [sys.executable, "-m", "scalerl.processes.started"],
@@ -177,9 +171,9 @@ class Agent:
         warden.guard(unit.pid)
         # On stdin rather than as an argument: every user of the node can read arguments.
         card = {
-            "host": self._met.host,
-            "port": point.port,
-            "key": point.key.hex(),
+            "host": self._point.hosts[0],
+            "port": self._point.port,
+            "key": self._point.key.hex(),
             "ticket": order.ticket,
             "devices": order.devices,
         }
@@ -220,14 +214,6 @@ def num_devices(variables: Mapping[str, str]) -> int:
     """Number of GPUs available to this agent: those in CUDA_VISIBLE_DEVICES, or else all of the node."""
     named = variables.get(VISIBLE_GPUS)
     return torch.cuda.device_count() if named is None else sum(map(bool, named.split(",")))
-
-
-def environment_between_nodes(address: str) -> dict[str, str]:
-    """This process's environment, for processes that reach other nodes through the network interface of `address`."""
-    found = interface_of(address)
-    own = {"GLOO_SOCKET_IFNAME": found} if found else {}
-    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    return {**own, **os.environ, **paths}
 
 
 if __name__ == "__main__":

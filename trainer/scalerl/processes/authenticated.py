@@ -14,8 +14,8 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection
 
@@ -59,8 +59,7 @@ def serve_callers(listener: socket.socket, key: bytes, serve: Callable[[Connecti
 
 def let_in(caller: socket.socket, key: bytes) -> Connection:
     """Return the connection to a caller that knows the key; otherwise AuthenticationError, OSError or EOFError."""
-    connection = _connection(caller)
-    try:
+    with _handshake(caller) as connection:
         said = PROTOCOL + secrets.token_bytes(NONCE_BYTES)
         connection.send_bytes(said)
         answer = _read(connection, NONCE_BYTES + PROOF_BYTES)
@@ -70,26 +69,17 @@ def let_in(caller: socket.socket, key: bytes) -> Connection:
         connection.send_bytes(PROTOCOL + (_proof(key, b"listener", said) if is_known else bytes(PROOF_BYTES)))
         if not is_known:
             raise AuthenticationError(WITHOUT_THE_KEY)
-    except BaseException:
-        connection.close()
-        raise
-    limit_waits(connection, 0)
     return connection
 
 
 def call(host: str, port: int, key: bytes) -> Connection:
     """Return a connection to a listener that knows the key; raises the errors of `let_in`."""
-    connection = _connection(socket.create_connection((host, port), timeout=HANDSHAKE_LIMIT_S))
-    try:
+    with _handshake(socket.create_connection((host, port), timeout=HANDSHAKE_LIMIT_S)) as connection:
         own = secrets.token_bytes(NONCE_BYTES)
         said = PROTOCOL + _read(connection, NONCE_BYTES) + own
         connection.send_bytes(PROTOCOL + own + _proof(key, b"caller", said))
         if not hmac.compare_digest(_read(connection, PROOF_BYTES), _proof(key, b"listener", said)):
             raise AuthenticationError(WITHOUT_THE_KEY)
-    except BaseException:
-        connection.close()
-        raise
-    limit_waits(connection, 0)
     return connection
 
 
@@ -133,8 +123,15 @@ def interface_of(address: str) -> str | None:
     return "lo" if address.startswith("127.") else None
 
 
-def _connection(raw: socket.socket) -> Connection:
-    """Wrap the socket, and take it over, with a limit on every wait."""
+def use_interface(connection: Connection) -> None:
+    """Have processes started from here reach other nodes through this connection's interface, unless one is set."""
+    if found := interface_of(own_address(connection)):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", found)
+
+
+@contextmanager
+def _handshake(raw: socket.socket) -> Iterator[Connection]:
+    """Take the socket over as a connection, with a limit on every wait in the block; an error there closes it."""
     raw.settimeout(None)
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, IDLE_S)
@@ -142,5 +139,10 @@ def _connection(raw: socket.socket) -> Connection:
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_TIMES)
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection = Connection(raw.detach())
-    limit_waits(connection, HANDSHAKE_LIMIT_S)
-    return connection
+    try:
+        limit_waits(connection, HANDSHAKE_LIMIT_S)
+        yield connection
+        limit_waits(connection, 0)
+    except BaseException:
+        connection.close()
+        raise

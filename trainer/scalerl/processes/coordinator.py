@@ -1,15 +1,15 @@
 """The coordinator's side of the agents: which have connected, their processes, and which are gone.
 
-    with Coordinator(run, place) as coordinator:    listens at the address in the meeting file
-        coordinator.await_agents()
-        coordinator.start(unit, work)               on node 0 a child of this process, elsewhere an agent's
+    coordinator = Coordinator(run, place)    listens at the address in the meeting file
+    coordinator.await_agents()
+    coordinator.start(unit, work)            on node 0 a child of this process, elsewhere an agent's
+    coordinator.close()
 
 If an agent dies, its processes notice and end themselves. Their connections are cut here too, so the death of a node
 is noticed at once. A dead agent never reconnects.
 """
 
 import itertools
-import os
 import secrets
 import socket
 import threading
@@ -19,19 +19,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
 
-from scalerl.cluster.node_of_run import NodeOfRun
-from scalerl.cluster.placement import PlacedUnit
+from scalerl.cluster.placement import NodeOfRun, PlacedUnit
 from scalerl.errors import Interrupted
 from scalerl.processes.authenticated import (
     call,
     give_up_soon,
     hang_up,
-    interface_of,
     listen_on,
-    own_address,
     serve_callers,
+    use_interface,
 )
 from scalerl.processes.launch import BURIAL_LIMIT_S, Body, Launcher, LocalLauncher
 from scalerl.processes.meeting_file import MeetingPoint, write_ended, write_meeting
@@ -141,14 +138,6 @@ class Coordinator(Launcher, Keepers):
         threading.Thread(target=serve_callers, args=(self._socket, self._key, self._serve), daemon=True).start()
         write_meeting(run, place.allocation, point)
 
-    def __enter__(self) -> "Coordinator":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         """Dismiss the agents and end their processes; the meeting file turns late agents away."""
         with self._state:
@@ -182,8 +171,8 @@ class Coordinator(Launcher, Keepers):
                 f"of {self.place.nodes} nodes, these have no connected agent: {names}; agents have "
                 f"{AGENTS_LIMIT_S:.0f} s to connect"
             )
-        if interface := self._interface():
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
+        if agent := self._agents.get(1):
+            use_interface(agent.connection)
 
     def reaches(self, node: int) -> bool:
         with self._state:
@@ -204,12 +193,6 @@ class Coordinator(Launcher, Keepers):
         """Address of this node for other nodes."""
         with self._state:
             return next(agent.hello.host for agent in self._agents.values())
-
-    def _interface(self) -> str | None:
-        """This node's network interface towards other nodes; None without an IPv4 address or without other nodes."""
-        with self._state:
-            connections = [agent.connection for agent in self._agents.values() if agent.is_there]
-        return interface_of(own_address(connections[0])) if connections else None
 
     # --- processes --------------------------------------------------------------------------------------------------
 

@@ -7,9 +7,8 @@ from multiprocessing.connection import Connection
 
 import torch
 
-from scalerl.evaluation.evaluator import Evaluator
-from scalerl.evaluation.kept_rollouts import KeptRollouts
-from scalerl.generator.generator import Generator
+from scalerl.evaluation.meter import Meter
+from scalerl.generator.generator import Generator, decode_all
 from scalerl.generator.request import Finished, Request
 from scalerl.processes.generator_process import BEAT_S, LOOK_AT_ENGINE_EVERY_S
 from scalerl.processes.messages import (
@@ -28,20 +27,8 @@ from scalerl.prompts.judge import VerifierFailed
 from scalerl.weights.hugging_face import Weights
 from scalerl.weights.store import UnusablePublication, WeightStore
 
-
-@dataclass(frozen=True, kw_only=True)
-class Meter:
-    """The parts needed for an evaluation."""
-
-    generator: Generator
-    held_out: Evaluator
-    downstream: Evaluator
-    kept: KeptRollouts | None = None
-    """Sample rollouts of the last evaluation of held-out prompts."""
-
-
-MeterMaker = Callable[[], Meter]
-"""Builds a meter in the process that calls it; can be pickled."""
+MeterMaker = Callable[[], tuple[Generator, Meter]]
+"""Builds a generator and a meter in the process that calls it; can be pickled."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +51,7 @@ class EvaluatorProcess:
 
     def __init__(self, work: EvaluatorWork, connection: Connection) -> None:
         self.connection, self.store = connection, work.store
-        self.meter = work.maker()
+        self.generator, self.meter = work.maker()
         self._weights: Weights = {}
         self._version = 0
         self._said = time.monotonic()
@@ -74,48 +61,39 @@ class EvaluatorProcess:
         self._answer(Paused())
         while True:
             while not self.connection.poll(LOOK_AT_ENGINE_EVERY_S):
-                self.meter.generator.check()
+                self.generator.check()
             self._answer(self._measure(from_bytes(self.connection.recv_bytes())))
 
     def sample(self, requests: list[Request]) -> list[Finished]:
         """Decode the requests, sending a sign of life now and then."""
-        generator = self.meter.generator
-        if generator.version != self._version:
-            generator.set_weights(self._weights, self._version)
-        generator.submit(requests)
-        finished: list[Finished] = []
+        if self.generator.version != self._version:
+            self.generator.set_weights(self._weights, self._version)
         self._answer(Measuring(doing="decodes"))
-        while generator.busy:
-            finished += generator.step()[0]
-            if time.monotonic() - self._said > BEAT_S:
-                self._answer(Measuring(doing="decodes"))
+        finished = decode_all(self.generator, requests, self._beat)
         self._answer(Measuring(doing="judges"))
         return finished
 
+    def _beat(self) -> None:
+        if time.monotonic() - self._said > BEAT_S:
+            self._answer(Measuring(doing="decodes"))
+
     def _measure(self, order: Measure) -> MeasuredWeights | Refused | CannotMeasure:
-        sheet, generator = TimeSheet(), self.meter.generator
+        sheet = TimeSheet()
         sheet.switch("sync")
         try:
             self._weights = self.store.fetch(order.publication, order.version)
         except UnusablePublication as error:
             return Refused(publication=order.publication, reason=str(error))
         self._version = order.version
-        generator.set_weights(self._weights, self._version)
-        gap = order.probe.gap(generator) if order.probe else None
+        self.generator.set_weights(self._weights, self._version)
+        gap = order.probe.gap(self.generator) if order.probe else None
         sheet.switch("evaluate")
         try:
-            held_out = list(self.meter.held_out.measure(self, order.publication))
-            downstream = list(self.meter.downstream.measure(self, order.reading))
+            measured = self.meter.measure(self, order.publication, order.reading)
         except VerifierFailed as error:
             return CannotMeasure(reason=str(error))
-        return MeasuredWeights(
-            publication=order.publication,
-            held_out=held_out,
-            downstream=downstream,
-            rollouts=[] if self.meter.kept is None else self.meter.kept.take(),
-            seconds=sheet.seconds(),
-            probe_gap=gap,
-        )
+        found = {"publication": order.publication, "seconds": sheet.seconds(), "probe_gap": gap}
+        return MeasuredWeights(**vars(measured), **found)
 
     def _answer(self, answer: Reply) -> None:
         self.connection.send_bytes(to_bytes(answer))

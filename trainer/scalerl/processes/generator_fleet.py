@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from scalerl.cluster.engine_agreement import WeightProbe
-from scalerl.cluster.placement import PlacedUnit
-from scalerl.cluster.unit_state import UnitState
+from scalerl.cluster.placement import PlacedUnit, UnitState
 from scalerl.errors import Interrupted
 from scalerl.generator.request import Request
 from scalerl.processes.accounts import Accounts
@@ -190,13 +189,9 @@ class GeneratorFleet:
         record.version, record.taken = report.version, report.publication
         record.seen = max(record.seen, report.publication)
         self.accounts.generators[number].report(report.seconds, report.doing)
-
-    def note_finished(self, number: int, group: int) -> None:
-        """Note the end of a rollout in one of the generator's groups."""
-        groups = self.records[number].groups
-        groups[group] -= 1
-        if groups[group] == 0:
-            del groups[group]
+        for one in report.finished:
+            record.groups[one.request.group] -= 1
+        record.groups = {group: missing for group, missing in record.groups.items() if missing}
 
     def note_refusal(self, number: int, refused: Refused) -> None:
         """Note a rejected publication; Interrupted if that happens too often."""

@@ -1,4 +1,4 @@
-"""Launcher of a run's units as processes, and the operations on a started process."""
+"""The units of a run, the launcher that starts them as processes, and the operations on a started process."""
 
 import os
 import pickle
@@ -7,19 +7,23 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing import current_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, SIGTERM, SIGUSR2, pthread_sigmask
 from typing import Protocol
 
+import torch
 import torch.multiprocessing
 
-from scalerl.cluster.placement import PlacedUnit
+from scalerl.cluster.placement import PlacedUnit, place_run
 from scalerl.environment import VISIBLE_GPUS, environment_with
+from scalerl.errors import Rejected
 from scalerl.left_names import SILENT_TRACKER, members_of_group, take_names_away
+from scalerl.model.device import device_of
+from scalerl.recipe import ResolvedRecipe
+from scalerl.signals import signals_to_all_blocked
 from scalerl.warden import warden
 
 Work = Callable[[Connection], None]
@@ -28,6 +32,25 @@ SPAWN = torch.multiprocessing.get_context("spawn")
 """Start method: torch's threads do not survive a fork, and a fork server's processes would not be our own children."""
 BURIAL_LIMIT_S = 5.0
 """Time limit for an exit code: a process whose connection has closed ends at once, but its code may arrive later."""
+
+
+def units_of(recipe: ResolvedRecipe, gpus_of_nodes: Sequence[int]) -> tuple[PlacedUnit, ...]:
+    """All units of the run, on nodes with so many GPUs each; a run on CPUs uses no GPUs. See `place_run`."""
+    return place_run(recipe, [0] * len(gpus_of_nodes) if device_of(recipe).type == "cpu" else gpus_of_nodes)
+
+
+def local_units(recipe: ResolvedRecipe) -> tuple[PlacedUnit, ...]:
+    """The units of a run on this machine alone; surplus GPUs are left free.
+
+    On the virtual clock these are the learner's ranks only. Rejected if there are GPUs, but fewer than ranks.
+    """
+    gpus = 0 if device_of(recipe).type == "cpu" else min(torch.cuda.device_count(), recipe.most_gpus)
+    if recipe.cluster.type == "wall":
+        return units_of(recipe, [gpus])
+    ranks = recipe.learner.ranks
+    if 0 < gpus < ranks:
+        raise Rejected(f"learner.ranks: {ranks} ranks need a GPU each, and this machine has {gpus}; use fewer ranks")
+    return tuple(PlacedUnit(role="trainer", index=rank, node=0, devices=(rank,)) for rank in range(ranks))
 
 
 class Body(Protocol):
@@ -68,10 +91,10 @@ class LocalLauncher(Launcher):
     """Starts units on this machine, each with a pipe; treats all units as being on this node."""
 
     def start(self, unit: PlacedUnit, work: bytes) -> "LocalBody":
-        """Start a child of this process."""
         ours, theirs = SPAWN.Pipe()
         process = SPAWN.Process(target=begin, args=(theirs, unit.devices, work), name=unit.name)
-        with no_signals():
+        start_tracker()
+        with signals_to_all_blocked():  # the coordinator saves, and then ends its processes
             process.start()
         warden.guard(process.pid or 0)
         theirs.close()
@@ -93,7 +116,6 @@ class LocalBody(Body):
         self._lock = threading.Lock()
 
     def connect(self) -> Connection:
-        """Return the connection, which is made before the process."""
         return self._connection
 
     def kill(self) -> None:
@@ -165,16 +187,8 @@ def end_group(process_id: int) -> None:
         os.killpg(process_id, signal.SIGKILL)
 
 
-@contextmanager
-def no_signals() -> Iterator[None]:
-    """Hide Ctrl-C and SIGTERM from processes started in the block: the coordinator saves and then ends them."""
-    # Slurm sends its signal before a time limit to all processes of a job.
-    before = pthread_sigmask(SIG_BLOCK, {SIGUSR2})
-    try:
-        warnings = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), SILENT_TRACKER)))
-        with environment_with({"PYTHONWARNINGS": warnings}):
-            resource_tracker.ensure_running()  # else the first start would, and leave the other signals unblocked
-        pthread_sigmask(SIG_BLOCK, {SIGINT, SIGTERM})
-        yield
-    finally:
-        pthread_sigmask(SIG_SETMASK, before)
+def start_tracker() -> None:
+    """Start Python's resource tracker; otherwise the first process would, and leave some signals unblocked."""
+    warnings = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), SILENT_TRACKER)))
+    with signals_to_all_blocked(), environment_with({"PYTHONWARNINGS": warnings}):
+        resource_tracker.ensure_running()

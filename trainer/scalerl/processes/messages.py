@@ -15,13 +15,14 @@ from a keeper           Share, which is answered with its bytes
 
 import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from scalerl.cluster.device_seconds import Activity
 from scalerl.cluster.engine_agreement import WeightProbe
 from scalerl.durable import Part
+from scalerl.evaluation.meter import MeasuredRows
 from scalerl.generator.request import Finished, Request, StepWork
 from scalerl.learner.learner import Diverged, Update
 from scalerl.model.device import Rejected
@@ -192,18 +193,14 @@ class Measuring:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasuredWeights:
-    """Result: `MeasuredWeights(publication=12, held_out=[{"pass_rate": .48}], seconds={"evaluate": 9.0})`."""
+class MeasuredWeights(MeasuredRows):
+    """Result: `MeasuredWeights(publication=12, held_out=[{"pass_rate": .48}], seconds={"evaluate": 9.0}, ...)`."""
 
     publication: int
-    held_out: list[dict[str, Any]]
-    downstream: list[dict[str, Any]]
     seconds: dict[Activity, float]
     """Time spent on this evaluation."""
     probe_gap: float | None = None
     """Gap in nats between the evaluator's log-probs and those of the probe."""
-    rollouts: list[dict[str, Any]] = field(default_factory=list)
-    """Sample rollouts of the held-out prompts, for people to read."""
 
 
 @dataclass(frozen=True, kw_only=True)

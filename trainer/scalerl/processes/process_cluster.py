@@ -15,8 +15,7 @@ from scalerl.cluster.cluster import Cluster, TrainedStep
 from scalerl.cluster.device_seconds import Activity, Role
 from scalerl.cluster.engine_agreement import WeightProbe, refuse_to_disagree
 from scalerl.cluster.peak_rate import peak_rates
-from scalerl.cluster.placement import PlacedUnit
-from scalerl.cluster.unit_state import UnitState
+from scalerl.cluster.placement import PlacedUnit, UnitState
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Request
 from scalerl.learner.learner import Learner, Update
@@ -82,16 +81,10 @@ class WallCluster(Cluster):
         self.generators = GeneratorFleet(launcher, generators, work, self.accounts, self.news)
         self.records, self.fleet = self.generators.records, self.generators.fleet
 
-    @property
-    def publication(self) -> int:
-        """Number of publications so far."""
-        return self.generators.newest.publication
-
     # --- generators -------------------------------------------------------------------------------------------------
 
     @property
     def generator_version(self) -> int:
-        """Oldest weights last known to be in use by a generator that accepts groups."""
         return self.generators.version
 
     @property
@@ -105,7 +98,6 @@ class WallCluster(Cluster):
         return self._missing() > 0
 
     def submit(self, requests: list[Request]) -> None:
-        """Give the group to the generator with the fewest rollouts left, as soon as there is one."""
         self.generators.submit(requests)
 
     def catch_up(self) -> None:
@@ -121,7 +113,7 @@ class WallCluster(Cluster):
 
     def push_weights(self) -> None:
         """Publish the trainer's weights, once no generator reads the last publication but one."""
-        number = self.publication + 1
+        number = self.generators.newest.publication + 1
         self._until(lambda: self.generators.may_write(number), waiting="sync")
         self.learner.publish(self.store, number)
         self.generators.published(number, self.learner.version, self.probe())
@@ -209,7 +201,6 @@ class WallCluster(Cluster):
                 if group >= report.first_waiting:
                     self.assembling[group].start_version = report.version
         for one in report.finished:
-            self.generators.note_finished(number, one.request.group)
             self._collect(one)
         if record.stage == "catching up" and record.taken:
             self._put_to_work(number)
@@ -217,7 +208,7 @@ class WallCluster(Cluster):
     def _admit_generator(self, number: int) -> None:
         if self.generators.admit(number):
             self._put_to_work(number)
-        elif self.publication == 0:
+        elif self.generators.newest.publication == 0:
             self.push_weights()
 
     def _put_to_work(self, number: int) -> None:

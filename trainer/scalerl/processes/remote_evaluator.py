@@ -2,8 +2,7 @@
 
 import pickle
 
-from scalerl.cluster.placement import PlacedUnit
-from scalerl.cluster.unit_state import UnitState
+from scalerl.cluster.placement import PlacedUnit, UnitState
 from scalerl.errors import Interrupted
 from scalerl.processes.accounts import Accounts
 from scalerl.processes.evaluator_process import EvaluatorWork

@@ -106,7 +106,6 @@ class RemoteLearner(Learner):
         return update
 
     def publish(self, store: WeightStore, publication: int) -> None:
-        """Have each rank publish its share."""
         if store is self.evaluations:
             self._order(Publish(publication=publication, is_to_measure=True))
             return
@@ -159,7 +158,6 @@ class RemoteLearner(Learner):
         self._published = None
 
     def close(self) -> None:
-        """End the ranks; everything needed later is in the checkpoint."""
         self.fleet.close()
 
     def _publish(self, publication: int) -> None:

@@ -3,15 +3,13 @@
 assemble      builds the parts of a run; the place to plug in another engine
 train         one attempt: the run's lock, its signals, its outcome
 program       one attempt of a program of the user's own; command_line: its arguments and environment
-loop          the training loop, evaluations, checkpoints
+loop          the training loop, evaluations, checkpoints, the final model
 warm_start    the supervised start, shared by all runs of a scale and seed
 run_folder    the files of a run
-checkpoint    the run's state, in parts; encoding: the contents of the parts
-model_folder  the final policy, with the files that `transformers` needs
-metrics       the run log; log_fault: checks that the log is unchanged; neither loads torch
+checkpoint    the run's state, in parts, and when to save it; encoding: the contents of the parts
+metrics       the run log, and whether it is unchanged; does not load torch
 status        the state of a run; sealed_json: a file with its own SHA-256; neither loads torch
 status_file   keeps the status current while the run trains
-save_interval when the next checkpoint is due
 meter         the parts of an evaluator process, if there is one
 pending       evaluations due but not in the log yet, if there is an evaluator
 train_row     the log row of a step

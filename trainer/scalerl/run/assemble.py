@@ -12,11 +12,8 @@ import torch
 from scalerl.cluster.cluster import Cluster
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.cluster.virtual_cluster import VirtualCluster
-from scalerl.evaluation.downstream import DownstreamEvaluator
-from scalerl.evaluation.drift import PolicyDrift
-from scalerl.evaluation.evaluator import Evaluator
-from scalerl.evaluation.held_out import HeldOutEvaluator
-from scalerl.evaluation.kept_rollouts import KeptRollouts
+from scalerl.evaluation.drift import policy_drift
+from scalerl.evaluation.meter import Meter
 from scalerl.generator.generator import Maker
 from scalerl.generator.make import make_generator, make_vllm_generator
 from scalerl.generator.vllm_engine import refuse_unservable
@@ -30,15 +27,14 @@ from scalerl.model.policy import frozen_copy
 from scalerl.processes.coordinator import Coordinator
 from scalerl.processes.evaluator_process import EvaluatorWork
 from scalerl.processes.generator_process import GeneratorWork
-from scalerl.processes.launch import Launcher, LocalLauncher
+from scalerl.processes.launch import Launcher, LocalLauncher, local_units, units_of
 from scalerl.processes.process_cluster import WallCluster
 from scalerl.processes.remote_learner import RemoteLearner
 from scalerl.processes.trainer_process import LOCAL, TrainerWork
-from scalerl.processes.units import local_units, units_of
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.models import model_sha256
-from scalerl.run.meter import make_meter
+from scalerl.run.meter import make_meter, meter_of
 from scalerl.run.pending import PendingEvaluations
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.warm_start import Listener, load_or_train
@@ -46,8 +42,8 @@ from scalerl.tasks import Tasks, all_tasks
 from scalerl.tokens import make_tokenizer
 from scalerl.tokens.reader import Reader
 from scalerl.weights.broadcast import BroadcastStore
+from scalerl.weights.folder import KeptStore
 from scalerl.weights.hugging_face import Weights
-from scalerl.weights.kept_folder import KeptStore
 from scalerl.weights.shared_memory import SharedMemoryStore
 from scalerl.weights.store import WeightStore
 
@@ -59,10 +55,8 @@ class Parts:
     cluster: Cluster
     """Learner, prompts and generators."""
     tasks: Tasks
-    held_out: Evaluator
-    downstream: Evaluator
-    kept_rollouts: KeptRollouts
-    """Sample rollouts of the last evaluation taken by this process."""
+    meter: Meter
+    """Evaluators for this process."""
     reader: Reader
     """Reader of the policy's output."""
     pending: PendingEvaluations | None
@@ -130,8 +124,7 @@ def assemble(
     start = load_or_train(policy, task, recipe, seed, warm_starts, listener)
     if drawn := policy.initial_adapter(torch.Generator().manual_seed(seed)):
         policy.import_weights(drawn)
-    downstream = DownstreamEvaluator(recipe=recipe, seed=seed, tasks=tasks.downstream)
-    prompts = PromptLengths.of(recipe, task, downstream.tasks)
+    prompts = PromptLengths.of(recipe, task, tasks.downstream)
 
     def maker(slots: int) -> Maker:
         if recipe.generator.type == "vllm":
@@ -142,9 +135,6 @@ def assemble(
 
     # One copy of the initial weights, shared by everything that compares with them.
     origin = policy.start_policy()
-    drift = PolicyDrift(recipe=recipe, start=origin)
-    kept_rollouts = KeptRollouts(tokenizer.reader, recipe, lambda prompt: task.written(prompt).answer)
-    held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, drift=drift, kept=kept_rollouts)
     processes = _processes(recipe, policy.exported_weights(), coordinator)
     kept = None
     if recipe.has_evaluator:
@@ -187,8 +177,8 @@ def assemble(
         work = GeneratorWork(maker=maker(slots), store=processes.store, threads=recipe.cluster.generator_threads)
         evaluator = None
         if kept:
-            meter = partial(make_meter, recipe, seed, start)
-            evaluator = EvaluatorWork(maker=meter, store=kept, threads=recipe.cluster.generator_threads)
+            maker_of_meter = partial(make_meter, recipe, seed, start)
+            evaluator = EvaluatorWork(maker=maker_of_meter, store=kept, threads=recipe.cluster.generator_threads)
         cluster = WallCluster(
             launcher=processes.launcher, units=processes.units, work=work, evaluator=evaluator, **parts
         )
@@ -198,9 +188,7 @@ def assemble(
         cluster=cluster,
         pending=pending,
         tasks=tasks,
-        held_out=held_out,
-        downstream=downstream,
-        kept_rollouts=kept_rollouts,
+        meter=meter_of(recipe, seed, tasks, tokenizer.reader, partial(policy_drift, start=origin)),
         reader=tokenizer.reader,
         start=start,
         start_sha256=model_sha256(start),

@@ -15,7 +15,9 @@ unpickled.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,8 @@ MANIFEST, PREVIOUS = "manifest.json", "previous.json"
 PARTS = ("state", "tensors", "arrays")
 KeptWriter = Callable[[Path], Sequence[Part]]
 """Function that has the learner's ranks write their state into a folder and returns the manifest's entries."""
+MOST_TIME_SAVING = 0.05
+"""Largest share of a run's time spent on writing checkpoints; a large model's take many seconds each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,3 +230,32 @@ def _checked(folder: Path, part: Part) -> Path:
     if file_sha256(path) != part["sha256"]:
         raise Damaged(f"{path} has changed since it was written: its SHA-256 is not the one in the manifest")
     return path
+
+
+def time_between_saves(least_s: float, last_took_s: float) -> float:
+    """Seconds from the end of a save to the next: `least_s`, or longer if saving would exceed its share.
+
+    0 stays 0: such a recipe gets a checkpoint after every step.
+    """
+    return max(least_s, last_took_s * (1 / MOST_TIME_SAVING - 1)) if least_s > 0 else 0.0
+
+
+class SaveInterval:
+    """Times the saves of one process and decides when the next is due."""
+
+    def __init__(self, least_s: float) -> None:
+        self.least_s = least_s
+        self.saved, self.took = time.monotonic(), 0.0
+
+    @property
+    def is_due(self) -> bool:
+        """True if enough time has passed since the last save, or since the start."""
+        return time.monotonic() - self.saved >= time_between_saves(self.least_s, self.took)
+
+    @contextmanager
+    def saving(self) -> Iterator[None]:
+        """Time the save in the block."""
+        began = time.monotonic()
+        yield
+        self.saved = time.monotonic()
+        self.took = self.saved - began

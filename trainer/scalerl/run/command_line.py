@@ -57,13 +57,6 @@ def override_arguments(overrides: dict[str, Any], form: OverridesAs) -> list[str
     return [text for path, value in overrides.items() for text in (_flag(path, form), plain_text(value))]
 
 
-def override_variables(overrides: dict[str, Any], form: OverridesAs) -> dict[str, str]:
-    """The overrides as environment variables, `a.b` as `A_B`; empty in every other form."""
-    if form != "variables":
-        return {}
-    return {variable_name(path): plain_text(value) for path, value in overrides.items()}
-
-
 def variable_name(path: str) -> str:
     """The environment variable of an override: `A_B` for `a.b`."""
     return re.sub(r"[^A-Za-z0-9]", "_", path.removeprefix(NEW)).upper()
@@ -71,9 +64,10 @@ def variable_name(path: str) -> str:
 
 def environment_of_run(recipe: CommandRecipe, *, seed: int, budget: float, folder: RunFolder) -> dict[str, str]:
     """The environment of the program: this process's, plus the variables that `ablations.log` reads."""
+    overrides = recipe.overrides if recipe.overrides_as == "variables" else {}
     return {
         **os.environ,
-        **override_variables(recipe.overrides, recipe.overrides_as),
+        **{variable_name(path): plain_text(value) for path, value in overrides.items()},
         "ABLATIONS_LOG": str(folder.metrics),
         "ABLATIONS_FOLDER": str(folder.work),
         "ABLATIONS_SEED": str(seed),

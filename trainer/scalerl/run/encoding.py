@@ -26,7 +26,7 @@ from torch import Tensor
 
 from scalerl.cluster.cluster import Assembly
 from scalerl.generator.request import Request
-from scalerl.prompts.pool import Key, key
+from scalerl.prompts.pool import key
 from scalerl.rollout import Group, Prompt, Rollout
 
 RECORDS: dict[str, type] = {"Assembly": Assembly, "Group": Group, "Request": Request, "Rollout": Rollout}
@@ -64,7 +64,34 @@ def decode(encoded: Encoded, prompts: Iterable[Prompt]) -> Any:
 
     ValueError names a prompt that is not among them.
     """
-    return _Decoder(encoded, {key(prompt): prompt for prompt in prompts}).decode(encoded.tree)
+    known = {key(prompt): prompt for prompt in prompts}
+
+    def decoded(tree: Any) -> Any:
+        match tree:
+            case list():
+                return [decoded(part) for part in tree]
+            case {"$tuple": parts}:
+                return tuple(decoded(part) for part in parts)
+            case {"$pairs": pairs}:
+                return {decoded(name): decoded(part) for name, part in pairs}
+            case {"$tensor": name}:
+                return encoded.tensors[name].clone()
+            case {"$near": [base, name]}:
+                distance_N, far_M, values_M = (encoded.tensors[name + part] for part in NEAR_PARTS)
+                return at_distance(distance_N, far_M, values_M, encoded.tensors[base])
+            case {"$array": [name, start, shape]}:
+                return encoded.arrays[name][start : start + math.prod(shape)].reshape(shape).copy()
+            case {"$prompt": [task, prompt]}:
+                if (task, prompt) not in known:
+                    raise ValueError(f"the task {task!r} has no training prompt {prompt!r}")
+                return known[task, prompt]
+            case dict():
+                parts = {name: decoded(part) for name, part in tree.items()}
+                record = next((name for name in parts if name.startswith("$")), None)
+                return parts if record is None else RECORDS[record[1:]](**parts[record])
+        return tree
+
+    return decoded(encoded.tree)
 
 
 DISTANCE = "/distance"
@@ -176,35 +203,3 @@ class _Encoder:
         self._used[name] = start + array.size
         self.parts.setdefault(name, []).append(array.reshape(-1))
         return [name, start, list(array.shape)]
-
-
-class _Decoder:
-    """The tensors and arrays, and the prompts by key."""
-
-    def __init__(self, encoded: Encoded, prompts: Mapping[Key, Prompt]) -> None:
-        self.encoded, self.prompts = encoded, prompts
-
-    def decode(self, tree: Any) -> Any:
-        match tree:
-            case list():
-                return [self.decode(part) for part in tree]
-            case {"$tuple": parts}:
-                return tuple(self.decode(part) for part in parts)
-            case {"$pairs": pairs}:
-                return {self.decode(name): self.decode(part) for name, part in pairs}
-            case {"$tensor": name}:
-                return self.encoded.tensors[name].clone()
-            case {"$near": [base, name]}:
-                parts = [self.encoded.tensors[one] for one in (*(name + part for part in NEAR_PARTS), base)]
-                return at_distance(parts[0], parts[1], parts[2], parts[3])
-            case {"$array": [name, start, shape]}:
-                return self.encoded.arrays[name][start : start + math.prod(shape)].reshape(shape).copy()
-            case {"$prompt": [task, prompt]}:
-                if (task, prompt) not in self.prompts:
-                    raise ValueError(f"the task {task!r} has no training prompt {prompt!r}")
-                return self.prompts[task, prompt]
-            case dict():
-                decoded = {name: self.decode(part) for name, part in tree.items()}
-                record = next((name for name in decoded if name.startswith("$")), None)
-                return decoded if record is None else RECORDS[record[1:]](**decoded[record])
-        return tree

@@ -8,10 +8,11 @@ the larger budget at once are the same run.
 
 import json
 import math
+import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -21,29 +22,29 @@ import torch
 
 from scalerl.cluster.cluster import TrainedStep
 from scalerl.errors import Cancelled
+from scalerl.evaluation.meter import MeasuredRows
+from scalerl.learner.learner import Learner
 from scalerl.model.device import deterministic_on_cpu, device_of, device_text
 from scalerl.processes.coordinator import Coordinator
 from scalerl.processes.process_cluster import WallCluster
 from scalerl.prompts.pool import AllRetired
 from scalerl.rollout import Group
 from scalerl.run.assemble import assemble
-from scalerl.run.checkpoint import Manifest, damaged, other_form, read_checkpoint, write_checkpoint
+from scalerl.run.checkpoint import Manifest, SaveInterval, damaged, other_form, read_checkpoint, write_checkpoint
 from scalerl.run.health import Health
 from scalerl.run.metrics import EMPTY_LOG, LogMark, MetricsLog, Progress, evaluation_row, read_rows
-from scalerl.run.model_folder import write_model
 from scalerl.run.pending import MOST_PENDING, Due
 from scalerl.run.rollout_rows import trained_rollouts
-from scalerl.run.run_folder import RunFolder, write_atomically
-from scalerl.run.save_interval import SaveInterval
+from scalerl.run.run_folder import RunFolder, replace_folder, write_atomically
 from scalerl.run.status_file import StatusFile
 from scalerl.run.train_row import progress_of, train_row
 from scalerl.run.warm_start import Listener
 from scalerl.schedules import SCHEDULES
 
-Reading = Mapping[str, Any]
-"""Columns of one evaluation row."""
 MOST_EVENTS = 5
 """Number of events kept in the status; the log has all of them."""
+SMALL_FILES = (".json", ".jinja", ".model", ".txt")
+"""Suffixes of a model's configuration and tokenizer files."""
 
 
 class Run(Listener):
@@ -193,20 +194,12 @@ class Run(Listener):
     def _evaluate(self) -> None:
         """Evaluate the present weights off the clock, or have the evaluator do so while training continues."""
         progress, wall_s, cluster = progress_of(self.cluster), self._wall(), self.cluster
-        trained = trained_rollouts(
-            self.parts.reader,
-            self.recipe,
-            self.last_batch,
-            self.num_readings,
-            lambda prompt: self.parts.tasks.trained.written(prompt).answer,
-        )
+        trained = trained_rollouts(self.parts.reader, self.recipe, self.last_batch, self.num_readings, cluster.task)
         if self.pending is None:
             with cluster.paused(), self._off_clock("evaluate"):
-                held_out = list(self.parts.held_out.measure(cluster, self.evaluations))
-                downstream = list(self.parts.downstream.measure(cluster, self.num_readings))
+                measured = self.parts.meter.measure(cluster, self.evaluations, self.num_readings)
             self._keep("trained", progress, trained)
-            self._write_readings(progress, held_out, downstream, self._wall())
-            self._keep("held_out", progress, self.parts.kept_rollouts.take())
+            self._write_readings(progress, measured, self._wall())
         else:
             self._keep("trained", progress, trained)
             self._until_pending(MOST_PENDING - 1)
@@ -216,15 +209,14 @@ class Run(Listener):
         step, compute = progress.step, progress.compute_gpu_hours
         self.status.beat(every=0.0, step=step, compute_gpu_hours=compute, wall_s=self._wall())
 
-    def _write_readings(
-        self, progress: Progress, held_out: Sequence[Reading], downstream: Sequence[Reading], wall_s: float
-    ) -> None:
-        """Write the rows of one evaluation, whose weights date from `progress` and `wall_s`."""
-        for measured in held_out:
-            self.metrics.write(evaluation_row("eval", progress, measured, wall_s))
-        for measured in downstream:
-            self.metrics.write(evaluation_row("downstream", progress, measured, wall_s))
-        step, compute, rate = progress.step, progress.compute_gpu_hours, held_out[-1]["pass_rate"]
+    def _write_readings(self, progress: Progress, measured: MeasuredRows, wall_s: float) -> None:
+        """Write the rows and sample rollouts of one evaluation, whose weights date from `progress` and `wall_s`."""
+        for columns in measured.held_out:
+            self.metrics.write(evaluation_row("eval", progress, columns, wall_s))
+        for columns in measured.downstream:
+            self.metrics.write(evaluation_row("downstream", progress, columns, wall_s))
+        self._keep("held_out", progress, measured.rollouts)
+        step, compute, rate = progress.step, progress.compute_gpu_hours, measured.held_out[-1]["pass_rate"]
         self.status.beat(every=0.0, pass_rate=rate)
         print(f"step {step:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)
 
@@ -240,8 +232,7 @@ class Run(Listener):
         """Write the rows of evaluations that the evaluator has finished since the last call."""
         if self.pending is not None:
             for due, measured in self.pending.take_measured():
-                self._write_readings(due.progress, measured.held_out, measured.downstream, due.wall_s)
-                self._keep("held_out", due.progress, measured.rollouts)
+                self._write_readings(due.progress, measured, due.wall_s)
 
     def _until_pending(self, most: int) -> None:
         """Wait until at most `most` evaluations are pending, or the run is to stop."""
@@ -381,3 +372,18 @@ class Run(Listener):
         print(f"warning: {fault}", flush=True)
         self.faults += (fault,)
         self.status.beat(every=0.0, warnings=self.faults)
+
+
+def write_model(folder: Path, learner: Learner, start: Path) -> None:
+    """Replace `folder` by the learner's policy, with the configuration and tokenizer of the model it started from.
+
+    Both are copied: importing `transformers` only to rewrite them would take seconds. If the learner writes a
+    config.json with its weights, that file is kept, because it records their precision.
+    """
+    with replace_folder(folder) as partial:
+        learner.save_model(partial)
+        for path in start.iterdir():
+            is_index = path.name.endswith(".index.json")
+            is_written = path.name == "config.json" and (partial / path.name).exists()
+            if path.suffix in SMALL_FILES and not is_index and not is_written:
+                shutil.copyfile(path, partial / path.name)

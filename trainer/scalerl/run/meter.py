@@ -6,24 +6,25 @@ from pathlib import Path
 import torch
 
 from scalerl.evaluation.downstream import DownstreamEvaluator
-from scalerl.evaluation.drift import GeneratorDrift, PolicyDrift
+from scalerl.evaluation.drift import Drift, generator_drift, policy_drift
 from scalerl.evaluation.held_out import HeldOutEvaluator
-from scalerl.evaluation.kept_rollouts import KeptRollouts
+from scalerl.evaluation.meter import Meter
+from scalerl.generator.generator import Generator
 from scalerl.generator.make import make_generator, make_vllm_generator
 from scalerl.memory.forecast import PromptLengths, evaluation_rows
 from scalerl.memory.shape import shape_of
 from scalerl.model.build import empty_policy, new_policy, precision_of
 from scalerl.model.device import deterministic_on_cpu, device_of
 from scalerl.model.policy import frozen_copy
-from scalerl.processes.evaluator_process import Meter
 from scalerl.recipe import ResolvedRecipe
-from scalerl.tasks import all_tasks
+from scalerl.tasks import Tasks, all_tasks
 from scalerl.tokens import make_tokenizer
+from scalerl.tokens.reader import Reader
 from scalerl.weights.hugging_face import Weights
 
 
-def make_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> Meter:
-    """Build the meter of a run that starts from the model folder `start`, with the generator of its recipe.
+def make_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> tuple[Generator, Meter]:
+    """Build the generator of the recipe, and the meter of a run that starts from the model folder `start`.
 
     With vLLM there is no separate policy: the engine also scores by the start's weights.
     """
@@ -35,17 +36,19 @@ def make_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> Meter:
     if recipe.generator.type == "vllm":
         # One extra token: an engine that scores the longest sequence samples one more.
         generator = make_vllm_generator(recipe, start, slots=rows, max_prompt=prompts.measured + 1)
-        drift = GeneratorDrift(recipe=recipe, generator=generator, start=partial(_weights_of, recipe, start))
+        drift = partial(generator_drift, generator=generator, start=partial(_weights_of, recipe, start))
     else:
         policy = new_policy(recipe)
         policy.load_weights(start)
         generator = make_generator(recipe, frozen_copy(policy), slots=rows, max_prompt=prompts.measured)
-        drift = PolicyDrift(recipe=recipe, start=policy.start_policy())
-    kept = KeptRollouts(tokenizer.reader, recipe, lambda prompt: tasks.trained.written(prompt).answer)
+        drift = partial(policy_drift, start=policy.start_policy())
+    return generator, meter_of(recipe, seed, tasks, tokenizer.reader, drift)
+
+
+def meter_of(recipe: ResolvedRecipe, seed: int, tasks: Tasks, reader: Reader, drift: Drift) -> Meter:
+    """The meter of a run with these tasks."""
     return Meter(
-        generator=generator,
-        held_out=HeldOutEvaluator(recipe=recipe, task=tasks.trained, seed=seed, drift=drift, kept=kept),
-        kept=kept,
+        held_out=HeldOutEvaluator(recipe=recipe, task=tasks.trained, seed=seed, drift=drift, reader=reader),
         downstream=DownstreamEvaluator(recipe=recipe, seed=seed, tasks=tasks.downstream),
     )
 

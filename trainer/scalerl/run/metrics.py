@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from scalerl.run.sealed_json import read_sealed
+
 WALL_FIELDS = frozenset({"wall_s", "off_clock_s"})
 LOG_FILE = "metrics.jsonl"
 
@@ -85,6 +87,19 @@ class LogMark:
 
 
 EMPTY_LOG = LogMark(bytes=0, sha256=hashlib.sha256().hexdigest())
+
+
+def log_fault(log: Path, checkpoint: Path) -> str | None:
+    """The fault in the log up to the last checkpoint; None if it is unchanged, or if no record of it exists.
+
+    A damaged manifest counts as no record: the next training attempt reports it. Formats before 2 kept no SHA-256.
+    """
+    try:
+        manifest, is_sealed = read_sealed((checkpoint / "manifest.json").read_bytes())
+        mark = LogMark(**manifest["log"]) if is_sealed else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return mark.fault(log) if mark else None
 
 
 class MetricsLog:

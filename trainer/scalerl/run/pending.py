@@ -17,7 +17,7 @@ from scalerl.processes.process_cluster import WallCluster
 from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.run.checkpoint import damaged
 from scalerl.run.metrics import Progress
-from scalerl.weights.kept_folder import KeptStore
+from scalerl.weights.folder import KeptStore
 
 MOST_PENDING = 2
 """Number of pending evaluations beyond which training waits."""

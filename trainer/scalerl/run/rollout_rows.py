@@ -6,17 +6,18 @@ No result of the run depends on the file, and choosing its rows uses no random n
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scalerl.evaluation.kept_rollouts import NUM_KEPT, RightAnswer, evenly_placed, kept_rollout
+from scalerl.evaluation.kept_rollouts import NUM_KEPT, evenly_placed, kept_rollout
 from scalerl.objective.advantages import Rewards, advantages
 from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.objective.trained_groups import trained_groups
 from scalerl.recipe import Own, ResolvedRecipe
 from scalerl.rollout import Group, Judgement
+from scalerl.tasks import Task
 from scalerl.tokens.reader import Reader
 
 
 def trained_rollouts(
-    reader: Reader, recipe: ResolvedRecipe, groups: Sequence[Group], reading: int, right_answer: RightAnswer
+    reader: Reader, recipe: ResolvedRecipe, groups: Sequence[Group], reading: int, task: Task
 ) -> Iterator[dict[str, Any]]:
     """Columns of some rollouts spread over a batch; another `reading` starts at another rollout.
 
@@ -40,7 +41,7 @@ def trained_rollouts(
         elif recipe.truncated == "mask" and rollout.truncated:
             masked = "truncated"
         yield {
-            **kept_rollout(reader, rollout, judged, group.rewards[place], right_answer),
+            **kept_rollout(reader, rollout, judged, group.rewards[place], task),
             "advantage": None if known is None else known[chosen],
             "masked": masked,
         }

@@ -1,11 +1,11 @@
 """A run's status, as stored in status.json. This module does not import torch, so the platform can read it."""
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
-from scalerl.cluster.unit_state import UnitState
+from scalerl.cluster.placement import UnitState
 from scalerl.run.sealed_json import read_sealed, seal
 
 STATES = ("running", "done", "failed", "cancelled", "stopped", "pending", "requeued", "preempted")
@@ -57,13 +57,12 @@ class RunStatus:
     def from_json(cls, content: bytes) -> "RunStatus":
         """Read status.json; ValueError explains why the content is invalid.
 
-        Nothing in a damaged file is trusted: a wrong `done` would end a sweep without the run.
+        Nothing in a damaged file is trusted: a wrong `done` would end a sweep without the run. Unknown fields are
+        ignored.
         """
         found, _ = read_sealed(content)
-        known = {one.name for one in fields(cls)}
         try:
-            values = json.dumps({name: value for name, value in found.items() if name in known})
-            status = _STATUS.validate_json(values, strict=True)
+            status = _STATUS.validate_json(json.dumps(found), strict=True)
         except ValidationError as error:
             complaints = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
             raise ValueError("; ".join(complaints)) from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.cluster.placement import NodeOfRun
 from scalerl.errors import Busy, Cancelled, Rejected, ScaleRLError
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import CommandRecipe
@@ -112,7 +112,7 @@ def coordinator_of(
         )
     from scalerl.processes.coordinator import Coordinator
 
-    return Coordinator(path, place, attempt=attempt)
+    return closing(Coordinator(path, place, attempt=attempt))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import json
 import math
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,9 @@ from scalerl.prompts.demonstrations import keep_right_demonstrations
 from scalerl.recipe import PretrainedModel, ResolvedRecipe
 from scalerl.recipe.models import model_sha256
 from scalerl.recipe.scale import Optimiser
-from scalerl.run.checkpoint import Manifest, read_checkpoint, write_checkpoint
+from scalerl.run.checkpoint import Manifest, SaveInterval, read_checkpoint, write_checkpoint
 from scalerl.run.metrics import MetricsLog, read_rows
 from scalerl.run.run_folder import remove_leftovers, replace_folder, write_atomically
-from scalerl.run.save_interval import SaveInterval
 from scalerl.tasks import Task
 from scalerl.tokens import make_tokenizer
 
@@ -91,7 +90,10 @@ def load_or_train(
     finished = folder / start_key(recipe, seed, task.newly_left_out)
     partial = folder / f"{finished.name}.partial"
     with lock_held(folder / f"{finished.name}.lock", partial / LOG, recipe.warm_start.steps, listener):
-        if not is_whole(finished, listener):
+        fault = fault_of(finished) if finished.exists() else ""
+        if fault:
+            listener.warn(f"{fault}. Retraining the warm start")
+        if fault or not finished.exists():
             # Always in FP32: recipes that differ only in precision start from the same weights.
             tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
             start = empty_policy(recipe.model, policy.device)
@@ -132,16 +134,6 @@ def steps_in(log: Path) -> int:
         return max((row["step"] for row in read_rows(log)), default=0)
     except (OSError, ValueError, KeyError):  # being replaced or truncated just now
         return 0
-
-
-def is_whole(finished: Path, listener: Listener) -> bool:
-    """True if the warm start exists unchanged; damage is reported to the listener."""
-    if not finished.exists():
-        return False
-    fault = fault_of(finished)
-    if fault:
-        listener.warn(f"{fault}. Retraining the warm start")
-    return not fault
 
 
 def write_sums(folder: Path) -> None:
@@ -194,10 +186,28 @@ def train_start(
         keep_right_demonstrations(task)
     if recipe.model.type != "pretrained":
         policy.init_weights(torch.Generator().manual_seed(seed))
-    training = _Training(policy, task, recipe, seed)
-    with _kept(training, partial, listener) as take_step:
-        while training.step < recipe.warm_start.steps:
-            take_step()
+    training, steps = _Training(policy, task, recipe, seed), recipe.warm_start.steps
+    remove_leftovers(partial)
+    last, length = _resume(training, partial, listener)
+    interval = SaveInterval(recipe.checkpoint_every_s)
+    with closing(MetricsLog(partial / LOG, length)) as log:
+
+        def save() -> None:
+            nonlocal last
+            with interval.saving():
+                last = write_checkpoint(partial / "checkpoint", training.state_dict(), log.sync(), last)
+
+        while training.step < steps:
+            row = training.take_step()
+            log.write(row)
+            try:
+                listener.at_step(row["step"], f"warm start: step {row['step']} of {steps}, loss {row['loss']:.4g}")
+            except Cancelled:
+                save()
+                raise
+            if interval.is_due:
+                save()
+        log.sync()
 
 
 class _Training:
@@ -244,37 +254,6 @@ class _Training:
         self.adam.load_state_dict(state["adam"])
         self.rng.bit_generator.state = state["rng"]
         self.step = state["step"]
-
-
-@contextmanager
-def _kept(training: _Training, partial: Path, listener: Listener) -> Iterator[Any]:
-    """Yield a function that takes a step and saves row, status and checkpoint, starting at the last checkpoint."""
-    remove_leftovers(partial)
-    last, length = _resume(training, partial, listener)
-    log, steps = MetricsLog(partial / LOG, length), training.recipe.warm_start.steps
-    interval = SaveInterval(training.recipe.checkpoint_every_s)
-
-    def save() -> None:
-        nonlocal last
-        with interval.saving():
-            last = write_checkpoint(partial / "checkpoint", training.state_dict(), log.sync(), last)
-
-    def take_step() -> None:
-        row = training.take_step()
-        log.write(row)
-        try:
-            listener.at_step(row["step"], f"warm start: step {row['step']} of {steps}, loss {row['loss']:.4g}")
-        except Cancelled:
-            save()
-            raise
-        if interval.is_due:
-            save()
-
-    try:
-        yield take_step
-        log.sync()
-    finally:
-        log.close()
 
 
 def _resume(training: _Training, partial: Path, listener: Listener) -> tuple[Manifest | None, int]:

@@ -21,10 +21,9 @@ from typing import Protocol
 
 from scalerl.weights.folder import FolderStore
 from scalerl.weights.hugging_face import Weights
-from scalerl.weights.layer_groups import names_of_rank
 from scalerl.weights.node_memory import NodeMemory, Share
 from scalerl.weights.shared_memory import SharedMemoryStore
-from scalerl.weights.store import UnusablePublication, WeightStore
+from scalerl.weights.store import UnusablePublication, WeightStore, names_of_rank
 
 LAST_BROADCAST_LIMIT_S = 5.0
 """Time for a broadcast to end before its folder is deleted."""
@@ -68,7 +67,6 @@ class NodeStore(WeightStore):
         return self.folder.fetch(publication, version)
 
     def close(self) -> None:
-        """Delete the folder."""
         self.folder.close()
 
 

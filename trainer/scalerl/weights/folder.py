@@ -11,18 +11,23 @@
 A file is written under a temporary name and renamed, and a manifest follows its tensors. So a rank's share is complete
 once its manifest exists, and the publication once all manifests do; no rank waits for another. Files are not synced:
 after a power cut, the attempt that resumes publishes again.
+
+Publications that wait to be evaluated lie in `evaluations/` and stay until they are deleted by number. A checkpoint may
+refer to them, so their files are synced, and a resumed run does not delete them.
 """
 
 import json
 import os
 import re
 import shutil
+from collections.abc import Container
 from pathlib import Path
 
 import safetensors
 import safetensors.torch
 from torch import Tensor
 
+from scalerl.durable import write_atomically
 from scalerl.weights.hugging_face import Weights
 from scalerl.weights.manifest import checksum, forms_of, refuse_damaged, refuse_other_version
 from scalerl.weights.store import UnusablePublication, WeightStore
@@ -115,3 +120,35 @@ class FolderStore(WeightStore):
         if missing := sorted(set(expected) - found.keys()):
             raise UnusablePublication(f"publication {publication} is incomplete: {place} lacks {', '.join(missing)}")
         return [place / name for name in expected]
+
+
+class KeptStore(FolderStore):
+    """Publications to be evaluated, of one model's weights, in a folder that the store owns."""
+
+    def __init__(self, folder: Path, weights: Weights) -> None:
+        self.folder = folder
+        self._forms = forms_of(weights)
+
+    def begin(self, publication: int) -> None:
+        """Make room for a publication, deleting what an earlier attempt left under its number."""
+        shutil.rmtree(self.folder / str(publication), ignore_errors=True)
+        (self.folder / str(publication)).mkdir(parents=True)
+
+    def keep_only(self, publications: Container[int]) -> None:
+        """Delete all other publications, and the folder if none is left."""
+        if not self.folder.is_dir():
+            return
+        for number in self._numbers():
+            if number not in publications:
+                shutil.rmtree(self.folder / str(number), ignore_errors=True)
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def close(self) -> None:
+        """Do nothing: a resumed run reads the folder."""
+
+    def _delete_old(self, newest: int) -> None:
+        """Delete nothing."""
+
+    def _replace(self, path: Path, content: bytes) -> None:
+        write_atomically(path, content)

@@ -5,7 +5,7 @@ forges weights between a learner and its generators.
 """
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -35,25 +35,17 @@ def refuse_damaged(publication: int, weights: Weights, forms: Weights, checksums
     where = f"publication {publication}"
     try:
         refuse_unlike(forms, weights, where)
-        _refuse_some(
-            where,
-            "of another type",
-            (
+        faults = {
+            "of another type": (
                 f"{name} ({weights[name].dtype} instead of {form.dtype})"
                 for name, form in forms.items()
                 if weights[name].dtype != form.dtype
             ),
-        )
-        _refuse_some(
-            where,
-            "damaged (checksum mismatch)",
-            (name for name in forms if checksum(weights[name]) != checksums[name]),
-        )
+            "damaged (checksum mismatch)": (name for name in forms if checksum(weights[name]) != checksums[name]),
+        }
+        for fault, names in faults.items():
+            if wrong := list(names):
+                raise ValueError(f"tensors of {where} are {fault}: {some_of(wrong)}")
         refuse_unusable(weights, where)
     except ValueError as error:
         raise UnusablePublication(str(error)) from None
-
-
-def _refuse_some(where: str, fault: str, names: Iterable[str]) -> None:
-    if wrong := list(names):
-        raise ValueError(f"tensors of {where} are {fault}: {some_of(wrong)}")

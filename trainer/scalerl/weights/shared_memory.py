@@ -42,13 +42,13 @@ class SharedMemoryStore(WeightStore):
     def __init__(self, weights: Weights, memory: NodeMemory | None = None) -> None:
         """Use the memory of this node, or new memory."""
         self._forms = forms_of(weights)
-        self._offsets: dict[str, int] = {}
-        size = 0
+        self._extents: dict[str, Extent] = {}
+        """Where each tensor lies in a place."""
+        self._size = 0
         for name, form in self._forms.items():
-            self._offsets[name] = size
-            size += math.ceil(form.nbytes / ALIGNMENT) * ALIGNMENT
-        self._size = size
-        self._seals_from = PLACES * size
+            self._extents[name] = self._size, math.ceil(form.nbytes / ALIGNMENT) * ALIGNMENT
+            self._size = sum(self._extents[name])
+        self._seals_from = PLACES * self._size
         self._total = self._seals_from + PLACES * 8 * SEAL * len(self._forms)
         self._memory = memory or NodeMemory()
         self._where = self._memory.where
@@ -78,14 +78,12 @@ class SharedMemoryStore(WeightStore):
     def share(self, publication: int, names: Container[str]) -> Share:
         """The tensors of a publication with these names, where they lie on every node."""
         place, seal = publication % PLACES, 8 * SEAL
-        ends = [*self._offsets.values(), self._size][1:]
-        chosen = [number for number, name in enumerate(self._forms) if name in names]
-        starts = list(self._offsets.values())
+        chosen = [(number, *self._extents[name]) for number, name in enumerate(self._forms) if name in names]
         first_seal = self._seals_from + place * len(self._forms) * seal
         return Share(
             size=self._total,
-            tensors=_joined((place * self._size + starts[each], ends[each] - starts[each]) for each in chosen),
-            seals=_joined((first_seal + each * seal, seal) for each in chosen),
+            tensors=_joined((place * self._size + offset, length) for _, offset, length in chosen),
+            seals=_joined((first_seal + number * seal, seal) for number, _, _ in chosen),
         )
 
     def publish(self, publication: int, version: int, weights: Weights, *, rank: int = 0, ranks: int = 1) -> None:
@@ -117,7 +115,7 @@ class SharedMemoryStore(WeightStore):
         """Do nothing: the memory is freed with the last process that holds it."""
 
     def _view(self, place: int, name: str) -> Tensor:
-        form, offset = self._forms[name], self._offsets[name]
+        form, (offset, _) = self._forms[name], self._extents[name]
         return self._bytes[place, offset : offset + form.nbytes].view(form.dtype).view(form.shape)
 
 

@@ -8,11 +8,14 @@ A store keeps the last two publications. Publication n is written only once ever
 n - 2 or a later one, so nobody reads what is being overwritten.
 """
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from scalerl.errors import Internal
 from scalerl.weights.hugging_face import Weights
+
+LAYER = re.compile(r"(?:^|\.)layers\.(\d+)\.")
 
 
 class UnusablePublication(Internal):
@@ -30,8 +33,8 @@ class WeightStore(ABC):
     def publish(self, publication: int, version: int, weights: Weights, *, rank: int = 0, ranks: int = 1) -> None:
         """Publish one rank's share of a set of weights; `version` is the number of optimiser steps that made it.
 
-        A publication can be fetched once all ranks have published their shares (`layer_groups.names_of_rank`). Tensors
-        are read once, in order, so they may be gathered on demand.
+        A publication can be fetched once all ranks have published their shares (`names_of_rank`). Tensors are read
+        once, in order, so they may be gathered on demand.
         """
 
     @abstractmethod
@@ -63,3 +66,21 @@ class WeightStore(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release what the store holds outside this process."""
+
+
+def layer_group(name: str) -> int:
+    """Group of a tensor by its Hugging Face name: 1 + its layer; 0 outside the layers.
+
+    >>> [layer_group(name) for name in ("model.embed_tokens.weight", "model.layers.3.mlp.up_proj.weight")]
+    [0, 4]
+    """
+    found = LAYER.search(name)
+    return 1 + int(found[1]) if found else 0
+
+
+def names_of_rank(names: Iterable[str], rank: int, ranks: int) -> list[str]:
+    """Names that `rank` publishes, in the given order: all groups g with g mod ranks = rank.
+
+    So no rank gathers more than one layer at a time.
+    """
+    return [name for name in names if layer_group(name) % ranks == rank]
