@@ -18,7 +18,6 @@ from torch.utils.checkpoint import checkpoint
 
 from scalerl.model.cached_attention import (
     TILE,
-    CachedStep,
     DenseStep,
     FusedStep,
     Tables,
@@ -270,7 +269,7 @@ class LlamaCache(KVCache):
             x = block.feed_forward(x)
         return policy.final_norm(x)
 
-    def _cached_step(self, position_n: Tensor, reach: int) -> CachedStep:
+    def _cached_step(self, position_n: Tensor, reach: int) -> DenseStep | TiledStep:
         if self._is_tiled:
             step = TiledStep(position_n, self.kv[0], self._tables)
             self._tables = step.tables
