@@ -2,9 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
-from scalerl.prompts.judge import NOT_JUDGED, VerifierFailed
+from scalerl.prompts.judge import NOT_JUDGED, VerifierFailed, verdicts
 from scalerl.rollout import Outcome
 from scalerl.tasks import Task, TaskError
 from scalerl.tasks.left_out import MOST_ROWS_NAMED
@@ -58,10 +57,7 @@ def refuse_demonstrations(name: str, outcomes: Sequence[tuple[str, Outcome]]) ->
 
 def _keep_right(task: TextTask) -> None:
     demonstrations = task.demonstrations()
-    with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
-        outcomes: list[Outcome] = list(
-            threads.map(lambda pair: task.judge(pair[0], list(pair[1])).outcome, demonstrations)
-        )
+    outcomes = verdicts(task, lambda pair: task.judge(pair[0], list(pair[1])).outcome, demonstrations)
     found = refuse_demonstrations(
         task.name,
         [(task.written(prompt).where, outcome) for (prompt, _), outcome in zip(demonstrations, outcomes, strict=True)],
