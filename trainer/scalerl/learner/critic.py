@@ -160,10 +160,6 @@ class ValueLearner:
         """Take one AdamW step; `rate` is the policy's learning rate of this step."""
         self.engine.step(rate * self.rate_ratio)
 
-    def skip(self) -> None:
-        """Leave the weights unchanged."""
-        self.engine.skip()
-
     def state_dict(self) -> dict[str, Any]:
         """Weights, also those of the start of the round, and optimiser; only step counts if `kept` has the rest."""
         moments = self.engine.moments()
