@@ -86,7 +86,6 @@ class FsdpEngine(FsdpNetwork, AdamSteps):
         return float(full(self.clip(max_norm)))
 
     def kept(self) -> Iterator[KeptPiece]:
-        """This rank's rows of each parameter, and their moments."""
         yield from super().kept()
         for name, parameter in self.network.named_parameters():
             state = self.adam.state.get(parameter, {})
@@ -95,7 +94,6 @@ class FsdpEngine(FsdpNetwork, AdamSteps):
                 yield KeptPiece(kind=moment, name=name, start=start, values=local(state[moment]).reshape(-1))
 
     def own_part(self, source: TensorSource, name: str, parameter: Tensor) -> Tensor:
-        """This rank's rows."""
         own = local(parameter)
         values = source.read(name, *self._span(parameter)).view(own.shape)
         return sharded_as(parameter, values.to(own.device, own.dtype, copy=True))

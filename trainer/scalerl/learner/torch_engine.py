@@ -55,5 +55,4 @@ class TorchEngine(TorchNetwork, AdamSteps):
         return self.adam.state_dict()
 
     def own_part(self, source: TensorSource, name: str, parameter: Tensor) -> Tensor:
-        """The whole tensor."""
         return source.read(name, 0, parameter.numel()).view(parameter.shape)

@@ -106,7 +106,6 @@ class TorchLearner(Learner):
 
     @property
     def policy(self) -> Policy:
-        """The policy in training."""
         return self.trained.policy
 
     def weights(self) -> Weights:

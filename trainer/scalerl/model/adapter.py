@@ -91,7 +91,6 @@ class AdaptedPolicy(TransformersPolicy):
         return start
 
     def exported_part(self, own: Weights) -> dict[str, Tensor]:
-        """The adapter's tensors among some entries of `state_dict`."""
         return {file_name(name.removeprefix(OWN)): tensor for name, tensor in own.items() if is_of_adapter(name)}
 
     def importer(self, weights: Weights) -> Callable[[str], Tensor]:

@@ -157,13 +157,11 @@ class Llama(Policy):
         return lambda name: own_tensor(name, weights, self.shape)
 
     def import_weights(self, weights: Weights) -> None:
-        """Fill from weights under LlamaForCausalLM's names."""
         refuse_unlike(self.exported_weights(), weights)
         for name, tensor in self.state_dict().items():
             tensor.copy_(own_tensor(name, weights, self.shape))
 
     def save_weights(self, folder: Path) -> None:
-        """Write model.safetensors."""
         # Clones: safetensors refuses tensors that share memory.
         copies = {name: tensor.contiguous().clone() for name, tensor in self.exported_weights().items()}
         save_file(copies, folder / "model.safetensors", metadata={"format": "pt"})
