@@ -19,7 +19,7 @@ class ModelShape(Shape):
                heads=32, kv_heads=8, head_size=128, mlp=14_336, is_built_in=False)                Llama 3.1 8B
     """
 
-    active_parameters: Count  # pyright: ignore[reportIncompatibleVariableOverride]  no shape changes
+    active_parameters: Count  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]  required
     """Parameters used per token."""
     is_built_in: bool
     """True if the model is the built-in one, so that `transformers` is not imported."""
