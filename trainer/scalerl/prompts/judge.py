@@ -25,11 +25,11 @@ class VerifierFailed(Rejected):
     """The verifier of a task no longer judges any answer."""
 
 
-Item = TypeVar("Item")
-Verdict = TypeVar("Verdict")
+_Item = TypeVar("_Item")
+_Verdict = TypeVar("_Verdict")
 
 
-def verdicts(task: Task, judge: Callable[[Item], Verdict], items: Iterable[Item]) -> list[Verdict]:
+def verdicts(task: Task, judge: Callable[[_Item], _Verdict], items: Iterable[_Item]) -> list[_Verdict]:
     """The verdict on each item, in the order of the items; in threads if the task can judge several at once."""
     if task.num_judges == 1:
         return list(map(judge, items))
