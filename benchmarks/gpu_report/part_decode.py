@@ -22,7 +22,7 @@ from gpu_report.made import EndlessTokenizer, built_in, decoded, prompts_of, rec
 from gpu_report.results import Results
 from gpu_report.setting import Setting
 from scalerl.generator.torch_generator import TorchGenerator
-from scalerl.model.decode_graphs import Graph, cuda_graph
+from scalerl.model.decode_graphs import Replay, cuda_graph
 from scalerl.model.llama import LlamaCache
 from scalerl.recipe import LlamaModel
 from scalerl.rollout import Rollout
@@ -39,10 +39,10 @@ class ComputedAgain:
         self.output.copy_(self.compute())
 
 
-def computed_again(compute: Callable[[], Tensor]) -> tuple[Graph, Tensor]:
+def computed_again(compute: Callable[[], Tensor]) -> tuple[Replay, Tensor]:
     """Stands in for a capture on a CPU."""
     graph = ComputedAgain(compute)
-    return graph, graph.output
+    return graph.replay, graph.output
 
 
 def run(setting: Setting, results: Results) -> None:

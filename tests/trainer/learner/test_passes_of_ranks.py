@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalerl.learner.passes_of_ranks import shares
+from scalerl.learner.ranks import shares
 
 COSTS = st.lists(st.integers(min_value=1, max_value=1000), min_size=1, max_size=40)
 RANKS = st.integers(min_value=1, max_value=9)

@@ -32,21 +32,21 @@ def test_every_token_sees_what_the_whole_mask_lets_it_see(name, window):
     expected = packing.may_attend()
     if window is not None:
         expected &= position[:, None] - position < window
-    mask, blocks = block_mask(packing, window), seen_blocks(packing, window)
+    mask, (some, every) = block_mask(packing, window), seen_blocks(packing, window)
     token = torch.arange(len(position))
     inside = mask.mask_mod(torch.tensor(0), torch.tensor(0), token[:, None], token[None])
     assert torch.equal(inside, expected)
     # No block is computed for nothing, and no pair is looked at if all of a block are seen.
-    pairs = torch.zeros(blocks.some.shape, dtype=torch.int64)
+    pairs = torch.zeros(some.shape, dtype=torch.int64)
     pairs.index_put_((token[:, None] // BLOCK, token[None] // BLOCK), expected.long(), accumulate=True)
-    assert torch.equal(pairs > 0, torch.from_numpy(blocks.some))
+    assert torch.equal(pairs > 0, torch.from_numpy(some))
     size = torch.bincount(token // BLOCK)
-    assert torch.equal(pairs == size[:, None] * BLOCK, torch.from_numpy(blocks.all))
-    for row in range(len(blocks.some)):
+    assert torch.equal(pairs == size[:, None] * BLOCK, torch.from_numpy(every))
+    for row in range(len(some)):
         partly = mask.kv_indices[0, 0, row, : mask.kv_num_blocks[0, 0, row]]
         wholly = mask.full_kv_indices[0, 0, row, : mask.full_kv_num_blocks[0, 0, row]]
-        assert partly.tolist() == np.flatnonzero(blocks.some[row] & ~blocks.all[row]).tolist()
-        assert wholly.tolist() == np.flatnonzero(blocks.all[row]).tolist()
+        assert partly.tolist() == np.flatnonzero(some[row] & ~every[row]).tolist()
+        assert wholly.tolist() == np.flatnonzero(every[row]).tolist()
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen2", "mistral windowed", "gemma3", "mixtral"])

@@ -31,7 +31,7 @@ class Captures:
     def __call__(self, compute):
         self.number += 1
         graph = Replayed(compute)
-        return graph, graph.output
+        return graph.replay, graph.output
 
 
 @pytest.fixture

@@ -24,10 +24,10 @@ def test_everything_that_is_imported_from_the_folder_belongs_to_the_function(tmp
     )
     written(tmp_path, "from ..constants import two\n", head="", file="my_ideas/deep/inner.py")
     written(tmp_path, "import shared\n", head="", file="my_ideas/deep/__init__.py")
-    found = find_source("my_ideas.losses", [tmp_path])
-    assert found.folder == tmp_path
+    folder, files = find_source("my_ideas.losses", [tmp_path])
+    assert folder == tmp_path
     names = ["constants", "deep/__init__", "deep/inner", "losses", "ratios"]
-    assert found.files == (*(f"my_ideas/{name}.py" for name in names), "shared.py")
+    assert files == [*(f"my_ideas/{name}.py" for name in names), "shared.py"]
 
 
 def test_an_init_file_around_the_module_belongs_to_it(tmp_path):
@@ -35,20 +35,20 @@ def test_an_init_file_around_the_module_belongs_to_it(tmp_path):
     written(tmp_path, "import helper\n", head="", file="a/__init__.py")
     written(tmp_path, "", head="", file="a/b/__init__.py")
     write(tmp_path, helper="")
-    assert find_source("a.b.c", [tmp_path]).files == ("a/__init__.py", "a/b/__init__.py", "a/b/c.py", "helper.py")
+    assert find_source("a.b.c", [tmp_path])[1] == ["a/__init__.py", "a/b/__init__.py", "a/b/c.py", "helper.py"]
 
 
 def test_modules_that_import_each_other_are_read_once(tmp_path):
     write(tmp_path, one="import two\n", two="import one\n")
-    assert find_source("one", [tmp_path]).files == ("one.py", "two.py")
+    assert find_source("one", [tmp_path])[1] == ["one.py", "two.py"]
 
 
 def test_the_first_folder_that_has_the_module_wins(tmp_path):
     beside, current = tmp_path / "sweeps", tmp_path / "here"
     write(current, mine="")
-    assert find_source("mine", [beside, current]).folder == current
+    assert find_source("mine", [beside, current])[0] == current
     write(beside, mine="")
-    assert find_source("mine", [beside, current]).folder == beside
+    assert find_source("mine", [beside, current])[0] == beside
 
 
 def test_a_module_that_is_nowhere_is_refused_with_the_folders_that_were_searched(tmp_path):

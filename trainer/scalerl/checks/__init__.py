@@ -7,9 +7,8 @@ the checks
   data         numbers of prompts kept and left out, with reasons, and the order that a curriculum needs
   answers      written answers, judged by their own verifier
   other_forms  right answers in forms that do not come from the task, judged by the same verifier
-  own          the user's own functions, on made-up values
-  own_process  runs the program own_trial, which tries one of them on own_inputs; own_task_trial: a task;
-               own_curriculum_trial: a curriculum
+  own_process  runs the program own_trial, which tries one of the user's own functions on own_inputs; own_task_trial: a
+               task; own_curriculum_trial: a curriculum
   round_trip   text that comes back unchanged from the tokenizer
   lengths      prompts and answers against budget and context
   noise        the standard error of an evaluation

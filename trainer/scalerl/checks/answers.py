@@ -5,13 +5,12 @@ teaches what is never rewarded; demonstrations are judged whole, with the writte
 """
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from scalerl.checks.finding import Fault, Finding, Severity, of_rows
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.prompts.demonstrations import refuse_demonstrations, refuse_without_demonstrations
-from scalerl.prompts.judge import NOT_JUDGED, VerifierFailed
+from scalerl.prompts.judge import NOT_JUDGED, VerifierFailed, verdicts
 from scalerl.quantities import counted
 from scalerl.rollout import Outcome, Prompt
 from scalerl.tasks import Task, TaskError
@@ -88,10 +87,7 @@ def judged_answers(made: MadeTask, task: Task, tokenizer: Tokenizer, say: Callab
         outcome = task.judge(prompt, list(response)).outcome
         return JudgedAnswer(prompt=prompt, written=written, outcome=outcome)
 
-    if task.num_judges == 1:
-        return [judge(pair) for pair in asked]
-    with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
-        return list(threads.map(judge, asked))
+    return verdicts(task, judge, asked)
 
 
 def _of_answers(made: MadeTask, judged: list[JudgedAnswer]) -> Finding:

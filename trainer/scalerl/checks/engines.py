@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from scalerl.checks.finding import Finding
+from scalerl.checks.finding import Finding, judged
 from scalerl.checks.subject import Subject
 from scalerl.memory.shape import shape_of
 from scalerl.recipe import ResolvedRecipe, Vllm
@@ -31,24 +31,19 @@ def check_engines(subject: Subject) -> Iterator[Finding]:
 
 def served(recipe: ResolvedRecipe, settings: Vllm) -> Finding:
     """Check that vLLM can serve the model here."""
-    shape, remedy = shape_of(recipe.model), ""
+    shape, problem, remedy = shape_of(recipe.model), "", ""
     try:
         refuse_split(settings, heads=shape.heads, kv_heads=shape.kv_heads, mlp=shape.mlp)
         if recipe.device == "cpu" or (recipe.device is None and not DRIVER.exists()):
             remedy = "if the runs train on GPUs that this machine does not have, set `device: cuda`"
             refuse_on_cpu(settings, shape.head_size)
     except ValueError as error:
-        return Finding(part="engines", check="vLLM", level="error", found=str(error), remedy=remedy)
-    return Finding(part="engines", check="vLLM", level="ok", found="installed")
+        problem = str(error)
+    return judged("engines", "vLLM", problem, "installed", remedy)
 
 
 def installed(name: str, setting: str) -> Finding:
     """Check that this engine is in the environment."""
     package = name.lower()
-    if find_spec(package) is None:
-        found, remedy = (
-            f"the recipe has `{setting}`, but {name} is not installed",
-            INSTALL.format(f"'.[{package}]'"),
-        )
-        return Finding(part="engines", check=name, level="error", found=found, remedy=remedy)
-    return Finding(part="engines", check=name, level="ok", found="installed")
+    problem = "" if find_spec(package) else f"the recipe has `{setting}`, but {name} is not installed"
+    return judged("engines", name, problem, "installed", INSTALL.format(f"'.[{package}]'"))

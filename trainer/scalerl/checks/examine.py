@@ -13,11 +13,11 @@ from scalerl.checks.lengths import check_lengths
 from scalerl.checks.memory import check_memory
 from scalerl.checks.noise import check_noise
 from scalerl.checks.other_forms import check_other_forms
-from scalerl.checks.own import check_own
+from scalerl.checks.own_process import tried_once
 from scalerl.checks.programs import check_sandbox, check_tests
 from scalerl.checks.round_trip import check_tokenizer
 from scalerl.checks.subject import Subject
-from scalerl.recipe import Recipe, ResolvedRecipe
+from scalerl.recipe import CustomTask, Recipe, ResolvedRecipe
 
 Say = Callable[[str], None]
 
@@ -32,6 +32,13 @@ class Examination:
     is_quick: bool = True
     """True if it needs neither torch nor the model's weights."""
     needs_tokenizer: bool = True
+
+
+def _own(subject: Subject, say: Say) -> Iterator[Finding]:
+    """Yields a line for each function of the user's own: what is wrong with it, or how long it takes."""
+    for setting, own in subject.recipe.own.items():
+        say(f"trying {own.function}")
+        yield tried_once("task" if isinstance(own, CustomTask) else setting, own)
 
 
 def _step(subject: Subject, say: Say) -> Iterator[Finding]:
@@ -49,7 +56,7 @@ CHECKS = (
         blocks=("generator", "learner", "adapter"),
         needs_tokenizer=False,
     ),
-    Examination(run=check_own, blocks=(*Recipe.model_fields, "tasks"), needs_tokenizer=False),
+    Examination(run=_own, blocks=(*Recipe.model_fields, "tasks"), needs_tokenizer=False),
     Examination(run=lambda subject, say: check_data(subject), blocks=()),
     Examination(run=check_answers, blocks=("warm_start", "model")),
     Examination(run=check_other_forms, blocks=()),

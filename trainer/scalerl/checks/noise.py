@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from scalerl.checks.finding import Finding
+from scalerl.checks.finding import Finding, Severity, judged
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.quantities import counted
 from scalerl.tasks.catalogue import FEW_HELD_OUT, FEWEST_HELD_OUT
@@ -38,13 +38,6 @@ def _of_task(made: MadeTask, num_prompts: int, samples: int) -> Finding:
         f"{counted(num_prompts, 'held-out prompt')} x {counted(samples, 'sample')}: a pass rate of 0.5 has a standard "
         f"error of at most {same:.3f} on these prompts, {others:.3f} on others like them"
     )
-    if num_prompts >= FEW_HELD_OUT:
-        return Finding(part="evaluation", check=made.name, level="ok", found=found)
-    return Finding(
-        part="evaluation",
-        check=made.name,
-        level="error" if num_prompts < FEWEST_HELD_OUT else "warning",
-        found=found,
-        remedy=f"hold out at least {FEW_HELD_OUT} prompts: raise the task's validation, or use a larger "
-        "validation_path",
-    )
+    remedy = f"hold out at least {FEW_HELD_OUT} prompts: raise the task's validation, or use a larger validation_path"
+    level: Severity = "error" if num_prompts < FEWEST_HELD_OUT else "warning"
+    return judged("evaluation", made.name, found if num_prompts < FEW_HELD_OUT else "", found, remedy, level=level)

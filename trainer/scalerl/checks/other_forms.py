@@ -12,12 +12,12 @@ only from the written answer:
 
 import re
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from scalerl.checks.answers import LEAST_ACCEPTED, shortened
 from scalerl.checks.finding import Fault, Finding, Severity, of_rows
 from scalerl.checks.subject import MadeTask, Subject
+from scalerl.prompts.judge import verdicts
 from scalerl.quantities import counted
 from scalerl.recipe import Code, Math, MultipleChoice, Qa
 from scalerl.rollout import Judgement, Prompt
@@ -105,8 +105,7 @@ def _of_task(made: MadeTask, task: Task, golds: list[Gold], tokenizer: Tokenizer
         in_boxes = (one for form, one in judged.items() if not form or form.startswith("\\boxed"))
         return refused, next((one.dropped for one in in_boxes if one.dropped), "")  # a sentence has words to drop
 
-    with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
-        found = list(threads.map(examined, golds))
+    found = verdicts(task, examined, golds)
     both = [(prompt, written.where, *one) for (prompt, written, _), one in zip(golds, found, strict=True) if one]
     faults = [
         Fault(where=where, what=f"the verifier rejects {shortened(forms[0])} for {_gold(prompt)}")

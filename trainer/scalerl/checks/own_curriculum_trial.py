@@ -1,36 +1,27 @@
 """Tries a curriculum of the user's own on made-up prompts: at the start of a run, and after some were answered."""
 
-import random
 import timeit
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from scalerl.checks.own_inputs import seeded
 from scalerl.prompts.own_pool import CurriculumInputs, weights_of_prompts
 from scalerl.recipe import Own
-from scalerl.recipe.own_function import OwnFailed, function_of, place_of
 
 NUM_PROMPTS = 1000
 MOST_MS = 20.0
 """Time for one draw above which a curriculum is refused: a run draws thousands of prompts."""
 
 
-def tried_curriculum(own: Own) -> dict[str, str]:
-    """The answer of `scalerl.checks.own_trial` about a curriculum."""
-    try:
-        where = place_of(own, function_of(own))
-        for given in made_up_prompts():
-            if problem := next(curriculum_problems(own, given), None):
-                return {"found": f"{where}: {own.function_name} {problem[0]}", "remedy": problem[1]}
-    except OwnFailed as error:
-        return {"found": str(error), "remedy": "correct the function or its parameters"}
+def trial_of_curriculum(own: Own) -> Iterator[tuple[str, str]]:
+    """Problems of a curriculum, each with its remedy, and its time."""
+    for given in made_up_prompts():
+        yield from curriculum_problems(own, given)
     ms = 1000 * min(timeit.repeat(lambda: weights_of_prompts(own, made_up_prompts()[-1]), number=1, repeat=5))
-    found = f"takes {ms:.2g} ms for a draw from {NUM_PROMPTS:,} prompts"
-    if ms > MOST_MS:
-        remedy = "use operations on whole arrays instead of loops over prompts"
-        return {"found": f"{where}: {own.function_name} {found}", "remedy": remedy}
-    return {"found": found, "remedy": ""}
+    remedy = "use operations on whole arrays instead of loops over prompts" if ms > MOST_MS else ""
+    yield f"takes {ms:.2g} ms for a draw from {NUM_PROMPTS:,} prompts", remedy
 
 
 def made_up_prompts() -> tuple[CurriculumInputs, CurriculumInputs]:
@@ -53,15 +44,11 @@ def made_up_prompts() -> tuple[CurriculumInputs, CurriculumInputs]:
 def curriculum_problems(own: Own, given: CurriculumInputs) -> Iterator[tuple[str, str]]:
     """Problems of a curriculum, each with its remedy; OwnFailed for weights that no draw can use."""
     copies = {name: array.copy() for name, array in vars(given).items()}
-    random.seed(0)
-    np.random.seed(0)
-    weight_N = weights_of_prompts(own, given)
+    weight_N = seeded(0, weights_of_prompts, own, given)
     for name, array in copies.items():
         if not np.array_equal(array, getattr(given, name)):
             yield f"changes its input {name}", "compute on a copy, as in `x = x.copy()`"
-    random.seed(1)
-    np.random.seed(1)
-    if not np.array_equal(weight_N, weights_of_prompts(own, replace(given, **copies))):
+    if not np.array_equal(weight_N, seeded(1, weights_of_prompts, own, replace(given, **copies))):
         yield (
             "returns something else when it is called again with the same inputs",
             "a run must be repeatable: compute from the inputs alone",

@@ -1,9 +1,11 @@
 """Made-up inputs for each kind of function that a user may write, and the built-in one to compare its time with."""
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -105,10 +107,10 @@ def reward_inputs(own: Own, rows: int, columns: int, seed: int) -> tuple[RewardI
     )
 
 
-def else_off_the_mask(own: Own, given: Any, mask: str) -> Any:
+def else_off_the_mask(kind: OwnKind, own: Own, given: Any, mask: str) -> Any:
     """Copy of the inputs with other values where the mask of this name is False."""
     rows, columns = getattr(given, mask).shape
-    (other,) = KINDS_BY_INPUT[type(given)](own, rows, columns, 2)
+    (other,) = kind.inputs(own, rows, columns, 2)
     changed = {}
     for field in fields(given):
         value = getattr(given, field.name)
@@ -118,12 +120,14 @@ def else_off_the_mask(own: Own, given: Any, mask: str) -> Any:
     return replace(given, **changed)
 
 
-KINDS_BY_INPUT: dict[type, Callable[[Own, int, int, int], tuple[Any, ...]]] = {
-    LossInputs: loss_inputs,
-    AggregationInputs: aggregation_inputs,
-    Rewards: made_up_rewards,
-    GroupInputs: group_inputs,
-}
+def seeded(seed: int, function: Callable[..., Any], *given: Any) -> Any:
+    """The function's answer, with all random number generators in the same state for the same seed."""
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    random.seed(seed)
+    return function(*given)
+
+
 OWN_KINDS = {
     "loss": OwnKind(
         inputs=loss_inputs,

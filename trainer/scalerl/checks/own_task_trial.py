@@ -1,15 +1,13 @@
 """Tries a task of the user's own: its problems, and its judge on right answers and on others."""
 
-import random
 import time
 from collections.abc import Iterator
 from typing import Any, get_args
 
-import numpy as np
-
+from scalerl.checks.own_inputs import seeded
 from scalerl.quantities import counted
 from scalerl.recipe.own import CustomTask
-from scalerl.recipe.own_function import OwnFailed, function_of, place_of, raised
+from scalerl.recipe.own_function import place_of, raised
 from scalerl.rollout import Judgement, Outcome
 from scalerl.tasks.own import TaskAnswer, TaskProblem, TaskProblems, problems_of
 
@@ -19,25 +17,15 @@ OTHER_ANSWERS = ("", " ", "?", "-", "1e999", "\\frac{", "\0", "é" * 5000)
 """Texts that a policy may write: a judge must have a verdict on each."""
 
 
-def tried_task(own: CustomTask) -> dict[str, str]:
-    """The answer of `scalerl.checks.own_trial` about a task."""
-    try:
-        function = function_of(own)
-        found = _seeded(0, own)
-        problem = next(task_problems(own, found), None)
-    except OwnFailed as error:
-        return {"found": str(error), "remedy": "correct the function or its parameters"}
-    if problem is not None:
-        what, remedy = problem
-        start = f"{place_of(own, function)}: {own.function_name} "
-        is_placed = what.startswith(own.folder)
-        return {"found": what if is_placed else start + what, "remedy": remedy}
+def trial_of_task(own: CustomTask) -> Iterator[tuple[str, str]]:
+    """Problems of a task, each with its remedy, and the time of its judge."""
+    found: TaskProblems = seeded(0, problems_of, own)
+    yield from task_problems(own, found)
     began = time.perf_counter()
     for one in found.problems[:MOST_JUDGED]:
         found.judge(TaskAnswer(text=one.answer, problem=one))
     ms = 1000 * (time.perf_counter() - began) / len(found.problems[:MOST_JUDGED])
-    text = f"{counted(len(found.problems), 'problem')}; a judgement takes {ms:.2g} ms"
-    return {"found": text, "remedy": ""}
+    yield f"{counted(len(found.problems), 'problem')}; a judgement takes {ms:.2g} ms", ""
 
 
 def task_problems(own: CustomTask, found: TaskProblems) -> Iterator[tuple[str, str]]:
@@ -49,7 +37,7 @@ def task_problems(own: CustomTask, found: TaskProblems) -> Iterator[tuple[str, s
             return
     if not problems:
         yield "returns no problems", "return at least a few hundred"
-    if problems != list(_seeded(1, own).problems):
+    if problems != list(seeded(1, problems_of, own).problems):
         yield (
             "returns other problems when it is called again",
             "a run must be repeatable: draw with a generator that has a seed, as random.Random(seed)",
@@ -77,9 +65,3 @@ def _judge_problems(own: CustomTask, found: TaskProblems, problem: TaskProblem) 
             yield f"has a judge with two verdicts on {about}", "judge by the text and the problem alone"
         elif text is problem.answer and judged.outcome != "right":
             yield f"has a judge that calls its own answer {about} {judged.outcome}", "correct the judge or the answer"
-
-
-def _seeded(seed: int, own: CustomTask) -> TaskProblems:
-    random.seed(seed)
-    np.random.seed(seed)
-    return problems_of(own)

@@ -9,22 +9,20 @@ line of the output, is `{"found": "...", "remedy": "..."}`; the remedy is empty 
 import ast
 import json
 import os
-import random
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from scalerl.checks.own_curriculum_trial import tried_curriculum
-from scalerl.checks.own_inputs import OWN_KINDS, OwnKind, else_off_the_mask
-from scalerl.checks.own_task_trial import tried_task
+from scalerl.checks.own_curriculum_trial import trial_of_curriculum
+from scalerl.checks.own_inputs import OWN_KINDS, OwnKind, else_off_the_mask, seeded
+from scalerl.checks.own_task_trial import trial_of_task
 from scalerl.objective.losses import LossInputs
 from scalerl.quantities import counted
 from scalerl.recipe import CustomTask, Own, OwnLoss
@@ -52,16 +50,9 @@ REMEDIES = {
     "error": "correct the function, or the parameters in the file that names it",
 }
 """Advice by kind of problem."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class OwnProblem:
-    """Reason why a function cannot be used: `OwnProblem(kind="mask", found="its loss is not 0 off the mask")`."""
-
-    kind: str
-    found: str
-    where: str = ""
-    """File and line; empty for the start of the function."""
+OwnProblem = tuple[str, str]
+"""Reason why a function cannot be used, with file and line unless they are those of its start, and the remedy:
+`("ignores the mask: its loss_BT is not 0 off mask_BT", "use torch.where(...)")`."""
 
 
 def main() -> None:
@@ -76,26 +67,30 @@ def main() -> None:
 def tried(setting: str, own: Own) -> dict[str, str]:
     """The trial's answer: the function's first problem, or its time."""
     if isinstance(own, CustomTask):
-        return tried_task(own)
-    if setting == "curriculum":
-        return tried_curriculum(own)
-    kind = OWN_KINDS[setting]
+        trial = trial_of_task(own)
+    elif setting == "curriculum":
+        trial = trial_of_curriculum(own)
+    else:
+        trial = trial_of_function(setting, own)
     try:
-        function = function_of(own)
-        problem = next(own_problems(setting, own), None)
+        start = f"{place_of(own, function_of(own))}: {own.function_name} "
+        found, remedy = next(trial)
     except OwnFailed as error:
         return {"found": str(error), "remedy": REMEDIES["error"]}
-    if problem is not None:
-        where = problem.where or place_of(own, function)
-        return {"found": f"{where}: {own.function_name} {problem.found}", "remedy": REMEDIES[problem.kind]}
+    return {"found": start + found if remedy and not found.startswith(own.folder) else found, "remedy": remedy}
+
+
+def trial_of_function(setting: str, own: Own) -> Iterator[OwnProblem]:
+    """Problems of a function, and its time."""
+    kind = OWN_KINDS[setting]
+    yield from own_problems(setting, own)
     given = kind.inputs(own, *TIMED_SHAPE, 0)
     mine, theirs = shortest_s(lambda one: call_own(own, one), given), shortest_s(kind.built_in, given)
     size = f"{TIMED_SHAPE[0]} x {TIMED_SHAPE[1]} numbers" if kind.places else counted(len(given), "answer")
     found = f"takes {_ms(mine)} for {size}"
     if mine > max(ALWAYS_FAST_S, MOST_TIMES * theirs):
-        slow = f"{place_of(own, function)}: {own.function_name} {found}, but {kind.built_in_name} takes {_ms(theirs)}"
-        return {"found": slow, "remedy": REMEDIES["slow"]}
-    return {"found": f"{found}; {kind.built_in_name} takes {_ms(theirs)}", "remedy": ""}
+        yield f"{found}, but {kind.built_in_name} takes {_ms(theirs)}", REMEDIES["slow"]
+    yield f"{found}; {kind.built_in_name} takes {_ms(theirs)}", ""
 
 
 def own_problems(setting: str, own: Own) -> Iterator[OwnProblem]:
@@ -105,12 +100,12 @@ def own_problems(setting: str, own: Own) -> Iterator[OwnProblem]:
     for given in kind.inputs(own, *TRIED_SHAPE, 0):
         leaf = given.logprobs_BT.clone().requires_grad_() if isinstance(given, LossInputs) else None
         passed = _copied(given) if leaf is None else replace(_copied(given), logprobs_BT=leaf * 1.0)
-        found = _seeded(0, own, passed)
+        found = seeded(0, call_own, own, passed)
         yield from shape_problems(kind, given, found)
         yield from change_problems(given, passed)
         yield from finite_problems(kind, given, found)
-        if not _same(found, _seeded(1, own, _copied(given))):
-            yield OwnProblem(kind="random", found="returns something else when it is called again with the same inputs")
+        if not _same(found, seeded(1, call_own, own, _copied(given))):
+            yield "returns something else when it is called again with the same inputs", REMEDIES["random"]
         yield from mask_problems(kind, own, given, found)
         if leaf is not None:
             yield from gradient_problems(found.loss_BT, leaf, given.mask_BT)
@@ -123,7 +118,7 @@ def device_words(own: Own, *, forbids_host: bool) -> Iterator[OwnProblem]:
         path = Path(own.folder) / name
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Call) and (word := _device_named(node)) and (forbids_host or word != "cpu"):
-                yield OwnProblem(kind="device", found=f"names the device {word!r}", where=f"{path}:{node.lineno}")
+                yield f"{path}:{node.lineno}: {own.function_name} names the device {word!r}", REMEDIES["device"]
 
 
 def _device_named(call: ast.Call) -> str | None:
@@ -140,8 +135,7 @@ def shape_problems(kind: OwnKind, given: Any, found: Any) -> Iterator[OwnProblem
     """Problems of the output's type, and of its tensors' axes and number types."""
     if not isinstance(found, kind.output):
         names = ", ".join(f"{one.name}=..." for one in fields(kind.output))
-        returns = f"returns a {type(found).__name__}; must return {kind.output.__name__}({names})"
-        yield OwnProblem(kind="shape", found=returns)
+        yield f"returns a {type(found).__name__}; must return {kind.output.__name__}({names})", REMEDIES["shape"]
         return
     rows_and_columns = dict(zip("BT" if hasattr(given, "mask_BT") else "PG", TRIED_SHAPE, strict=True))
     for name in kind.places:
@@ -150,17 +144,17 @@ def shape_problems(kind: OwnKind, given: Any, found: Any) -> Iterator[OwnProblem
         if not isinstance(got, Tensor) or got.shape != tuple(rows_and_columns[axis] for axis in axes):
             shape = f"of shape {tuple(got.shape)}" if isinstance(got, Tensor) else f"as a {type(got).__name__}"
             wanted = ", ".join(f"{axis}={rows_and_columns[axis]}" for axis in axes)
-            yield OwnProblem(kind="shape", found=f"returns {name} {shape}; its axes are {wanted}")
+            yield f"returns {name} {shape}; its axes are {wanted}", REMEDIES["shape"]
         elif (got.dtype == torch.bool) != name.startswith(("clipped", "is_")):
             wanted = "True and False" if name.startswith(("clipped", "is_")) else "floating-point numbers"
-            yield OwnProblem(kind="shape", found=f"returns {name} of {got.dtype}; must be {wanted}")
+            yield f"returns {name} of {got.dtype}; must be {wanted}", REMEDIES["shape"]
 
 
 def change_problems(given: Any, passed: Any) -> Iterator[OwnProblem]:
     """Inputs that the function changed."""
     for name, before in vars(given).items():
         if isinstance(before, Tensor) and not _equal(before, getattr(passed, name)):
-            yield OwnProblem(kind="changes", found=f"changes its input {name}")
+            yield f"changes its input {name}", REMEDIES["changes"]
 
 
 def finite_problems(kind: OwnKind, given: Any, found: Any) -> Iterator[OwnProblem]:
@@ -171,13 +165,13 @@ def finite_problems(kind: OwnKind, given: Any, found: Any) -> Iterator[OwnProble
         on_the_mask = int((bad & getattr(given, mask)).sum()) if mask else 0
         if on_the_mask:
             where = f"at {on_the_mask} of {counted(int(getattr(given, mask).sum()), 'place')} of the mask"
-            yield OwnProblem(kind="finite", found=f"makes {name} NaN or infinite {where}")
+            yield f"makes {name} NaN or infinite {where}", REMEDIES["finite"]
         elif bad.any():
-            yield OwnProblem(kind="finite", found=f"makes {name} NaN or infinite off the mask")
+            yield f"makes {name} NaN or infinite off the mask", REMEDIES["finite"]
     for name in () if kind.places else [one.name for one in fields(kind.output)]:
         value = getattr(found, name)
         if not isinstance(value, int | float) or not isfinite(value):
-            yield OwnProblem(kind="finite", found=f"returns {name} {value!r} for {given}; must be a finite number")
+            yield f"returns {name} {value!r} for {given}; must be a finite number", REMEDIES["finite"]
 
 
 def mask_problems(kind: OwnKind, own: Own, given: Any, found: Any) -> Iterator[OwnProblem]:
@@ -187,15 +181,13 @@ def mask_problems(kind: OwnKind, own: Own, given: Any, found: Any) -> Iterator[O
         on_BT = getattr(given, mask)
         for name, its_mask in kind.places.items():
             if its_mask and (getattr(found, name).detach()[~on_BT] != 0).any():
-                yield OwnProblem(kind="mask", found=f"ignores the mask: its {name} is not 0 off {mask}")
-        other = _seeded(0, own, else_off_the_mask(own, given, mask))
+                yield f"ignores the mask: its {name} is not 0 off {mask}", REMEDIES["mask"]
+        other = seeded(0, call_own, own, else_off_the_mask(kind, own, given, mask))
         for name, its_mask in kind.places.items():
             one, two = getattr(found, name).detach(), getattr(other, name).detach()
             one, two = (one[on_BT], two[on_BT]) if its_mask else (one, two)
             if not torch.allclose(one.double(), two.double(), rtol=1e-6, atol=1e-8):
-                yield OwnProblem(
-                    kind="mask", found=f"ignores the mask: its {name} depends on values where {mask} is False"
-                )
+                yield f"ignores the mask: its {name} depends on values where {mask} is False", REMEDIES["mask"]
 
 
 def gradient_problems(loss_BT: Tensor, leaf_BT: Tensor, mask_BT: Tensor) -> Iterator[OwnProblem]:
@@ -204,11 +196,11 @@ def gradient_problems(loss_BT: Tensor, leaf_BT: Tensor, mask_BT: Tensor) -> Iter
     if loss_BT.requires_grad:
         (slope_BT,) = torch.autograd.grad(loss_BT.sum(), leaf_BT, allow_unused=True)
     if slope_BT is None or not (slope_BT[mask_BT] != 0).any():
-        yield OwnProblem(kind="gradient", found="gives logprobs_BT no gradient")
+        yield "gives logprobs_BT no gradient", REMEDIES["gradient"]
     elif not slope_BT.isfinite().all():
-        yield OwnProblem(kind="finite", found="makes the gradient of logprobs_BT NaN or infinite")
+        yield "makes the gradient of logprobs_BT NaN or infinite", REMEDIES["finite"]
     elif (slope_BT[~mask_BT] != 0).any():
-        yield OwnProblem(kind="gradient", found="gives logprobs_BT a gradient off the mask")
+        yield "gives logprobs_BT a gradient off the mask", REMEDIES["gradient"]
 
 
 def device_problems(own: Own, given: LossInputs) -> Iterator[OwnProblem]:
@@ -220,10 +212,10 @@ def device_problems(own: Own, given: LossInputs) -> Iterator[OwnProblem]:
         # Other errors only say that such tensors have no numbers to look at.
         if "not on the expected device" in str(error) or "same device" in str(error):
             where = str(error).partition(f": {own.function_name} raised")[0]
-            yield OwnProblem(kind="device", found="mixes tensors of its own device with its inputs", where=where)
+            yield f"{where}: {own.function_name} mixes tensors of its own device with its inputs", REMEDIES["device"]
         return
     if found.device.type != "meta":
-        yield OwnProblem(kind="device", found=f"returns a tensor on {found.device}, whichever device its inputs are on")
+        yield f"returns a tensor on {found.device}, whichever device its inputs are on", REMEDIES["device"]
 
 
 def shortest_s(function: Callable[[Any], Any], inputs: tuple[Any, ...]) -> float:
@@ -257,14 +249,6 @@ def _equal(left: Tensor, right: Tensor) -> bool:
 def _same(left: Any, right: Any) -> bool:
     pairs = [(getattr(left, one.name), getattr(right, one.name)) for one in fields(left)]
     return all(_equal(a, b) if isinstance(a, Tensor) else a == b for a, b in pairs)
-
-
-def _seeded(seed: int, own: Own, given: Any) -> Any:
-    """The function's answer, with all random number generators in the same state for the same seed."""
-    torch.manual_seed(seed)
-    np.random.seed(seed)
-    random.seed(seed)
-    return call_own(own, given)
 
 
 def _copied(given: Any) -> Any:

@@ -1,10 +1,10 @@
 """Checks that programs written by the policy can run here, and that tests reject wrong programs."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 from scalerl.checks.finding import Fault, Finding, Severity, of_rows
 from scalerl.checks.subject import Subject
+from scalerl.prompts.judge import verdicts
 from scalerl.quantities import counted
 from scalerl.recipe import Code
 from scalerl.rollout import Prompt
@@ -58,5 +58,4 @@ def _passed_by_wrong_programs(task: Task, prompts: list[Prompt], tokenizer: Toke
                 return Fault(where=written.where, what=f"the tests accept {what}", kind="cannot be judged")
         return None
 
-    with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
-        return [found for found in threads.map(fault, prompts) if found is not None]
+    return [found for found in verdicts(task, fault, prompts) if found is not None]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from scalerl.checks.own_process import tried_once
 from scalerl.recipe import AnyTask, CustomTask, ResolvedRecipe
@@ -83,17 +83,12 @@ class Subject:
         return tuple(made)
 
     def _made(self, settings: AnyTask | Downstream, tokenizer: Tokenizer, *, is_downstream: bool) -> MadeTask:
+        made = partial(MadeTask, settings=settings, is_downstream=is_downstream)
         if isinstance(settings, CustomTask) and (tried := tried_once("task", settings)).level == "error":
-            return MadeTask(settings=settings, is_downstream=is_downstream, error=tried.found)
+            return made(error=tried.found)
         try:
             task = make_task(settings, tokenizer, readable_only=True)
         except TaskError as error:
-            return MadeTask(
-                settings=settings,
-                is_downstream=is_downstream,
-                error=str(error),
-                lacks_sandbox=isinstance(error.__cause__, SandboxUnavailable),
-                rows=error.rows,
-            )
-        rows = tuple(task.unreadable) if isinstance(task, TextTask) else ()
-        return MadeTask(settings=settings, is_downstream=is_downstream, task=task, rows=rows)
+            lacks_sandbox = isinstance(error.__cause__, SandboxUnavailable)
+            return made(error=str(error), lacks_sandbox=lacks_sandbox, rows=error.rows)
+        return made(task=task, rows=tuple(task.unreadable) if isinstance(task, TextTask) else ())

@@ -15,6 +15,5 @@ deepspeed_engine   ZeRO-2 and ZeRO-3 over several processes
 fsdp_engine    FSDP2 over several processes
 make           the engines that a recipe asks for
 saved_pieces   tensors in pieces: each rank's part, and the checkpoint files that hold the parts
-ranks          the processes that train together
-passes_of_ranks  assignment of a batch's passes to ranks
+ranks          the processes that train together, and the passes of each
 """

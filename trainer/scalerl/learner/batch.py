@@ -5,7 +5,6 @@ Axes: P prompts, G rollouts of one prompt, B rollouts in a batch, T tokens, V vo
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,15 +15,13 @@ from scalerl.recipe.scale import Layout
 from scalerl.rollout import Group, Rollout
 
 ON_THE_HOST = frozenset({"host_mask_BT", "group_B", "length_B", "prompt_B", "version_BT", "tasks"})
-"""Batch fields that stay on the host, since they determine the layout of passes or the log."""
+"""Batch fields that stay on the host: they determine the log, or the layout of a pass, which need not wait for the
+device to learn its own shape."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Rollouts as right-padded tensors, with prompt and answer in one row.
-
-    Fields that determine the layout of a pass stay on the host, so no pass waits for the device to learn its own shape.
-    """
+    """Rollouts as right-padded tensors, with prompt and answer in one row."""
 
     tokens_BT: Tensor
     mask_BT: Tensor
@@ -34,13 +31,13 @@ class Batch:
     host_mask_BT: Tensor
     """Copy of the mask on the host."""
     group_B: Tensor
-    """Index of the prompt's group; on the host."""
+    """Index of the prompt's group."""
     length_B: Tensor
-    """Number of prompt and answer tokens; on the host."""
+    """Number of prompt and answer tokens."""
     prompt_B: Tensor
-    """Number of prompt tokens; on the host."""
+    """Number of prompt tokens."""
     version_BT: Tensor | None = None
-    """Weight version that chose each token; on the host, and used for the log alone."""
+    """Weight version that chose each token, used for the log alone."""
     tasks: tuple[str, ...] = ()
     """Name of each group's task, used for the log alone."""
     reference_BT: Tensor | None = None
@@ -55,13 +52,9 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """This batch on `device`, except for the fields that stay on the host."""
-        moved: dict[str, Any] = {}
-        for field in fields(self):
-            tensor: Tensor | None = getattr(self, field.name)
-            if tensor is not None and field.name not in ON_THE_HOST:
-                tensor = tensor.to(device, non_blocking=True)
-            moved[field.name] = tensor
-        return Batch(**moved)
+        tensors = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ON_THE_HOST}
+        there = {name: one.to(device, non_blocking=True) for name, one in tensors.items() if one is not None}
+        return replace(self, **there)
 
     @property
     def num_own(self) -> int:

@@ -16,8 +16,7 @@ from torch import Tensor
 
 from scalerl.learner.batch import Batch
 from scalerl.learner.engine import Scoring
-from scalerl.learner.passes_of_ranks import shares
-from scalerl.learner.ranks import ALONE, Ranks
+from scalerl.learner.ranks import ALONE, Ranks, shares
 from scalerl.model.policy import Scores
 from scalerl.objective.aggregation import AggregationInputs, token_weights
 from scalerl.objective.correction import log_ratio

@@ -2,8 +2,7 @@
 
 The value network is a copy of the policy that the run started from, with a scalar head, initially 0, instead of the
 logits. It is trained on the same batches for as many epochs as the policy, with the policy's optimiser settings except
-the learning rate. Its loss has no coefficient: the networks share no weights, and a constant factor does not change
-AdamW's steps.
+the learning rate (`scalerl.recipe.axes.ValueNetwork`).
 """
 
 import copy
@@ -61,11 +60,9 @@ class ValueStart:
         self.body = body
 
     def __contains__(self, name: object) -> bool:
-        """True for the head and for tensors of the body."""
         return name == "head" or name in self.body
 
     def read(self, name: str, start: int, stop: int) -> Tensor:
-        """Zeros for the head, else the body's values."""
         return torch.zeros(stop - start) if name == "head" else self.body.read(name, start, stop)
 
 
@@ -159,10 +156,6 @@ class ValueLearner:
     def step(self, rate: float) -> None:
         """Take one AdamW step; `rate` is the policy's learning rate of this step."""
         self.engine.step(rate * self.rate_ratio)
-
-    def skip(self) -> None:
-        """Leave the weights unchanged."""
-        self.engine.skip()
 
     def state_dict(self) -> dict[str, Any]:
         """Weights, also those of the start of the round, and optimiser; only step counts if `kept` has the rest."""

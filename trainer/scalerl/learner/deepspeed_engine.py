@@ -20,14 +20,13 @@ import torch
 from torch import Tensor, nn
 
 from scalerl.errors import Rejected
-from scalerl.learner.engine import Engine, Network, adamw
+from scalerl.learner.engine import Engine, Network, ShardedNetwork, adamw
 from scalerl.learner.ranks import Ranks
 from scalerl.learner.saved_pieces import (
     MOMENTS,
     KeptPiece,
     TensorSource,
     by_layer,
-    fill_whole,
     kept_buffers,
     parameters_by_name,
     pieces_of_whole,
@@ -89,7 +88,7 @@ def ds_config(optimiser: Optimiser, settings: DeepSpeedSettings, numel: int) -> 
     }
 
 
-class ZeroNetwork(Network):
+class ZeroNetwork(ShardedNetwork):
     """A network on the ranks of one process group, which must have been joined: each has all weights with ZeRO-2, and
     its share of them with ZeRO-3."""
 
@@ -143,29 +142,12 @@ class ZeroNetwork(Network):
                 yield {name: parameter.detach() for name, parameter in layer}
         yield dict(kept_buffers(self.network))
 
-    @torch.no_grad()
-    def kept(self) -> Iterator[KeptPiece]:
-        """This rank's share of each parameter, without padding."""
-        for name, parameter in parameters_by_name(self.network):
-            start, stop = span(parameter, self.ranks)
-            yield KeptPiece(kind="weights", name=name, start=start, values=shard(parameter)[: stop - start])
-        yield from pieces_of_whole(kept_buffers(self.network), self.ranks)
-
-    @torch.no_grad()
-    def fill(self, source: TensorSource, *, with_fixed: bool = False) -> None:
-        """Read this rank's share."""
-        for name, parameter in parameters_by_name(self.network, with_fixed=with_fixed):
-            own, (start, stop) = shard(parameter), span(parameter, self.ranks)
-            own[: stop - start].copy_(source.read(name, start, stop))
-        fill_whole(kept_buffers(self.network, with_fixed=with_fixed), source)
-
-    @torch.no_grad()
-    def copy_from(self, engine: Engine) -> None:
-        """Copy this rank's share; ZeRO-3 only."""
-        assert isinstance(engine, ZeroNetwork)
-        assert self.is_zero3
-        for own, theirs in zip(self.network.parameters(), engine.network.parameters(), strict=True):
-            shard(own).copy_(shard(theirs))
+    def own_elements(self, parameter: Tensor) -> tuple[int, Tensor]:
+        """With ZeRO-3; what remains of a rank's shard is padding."""
+        holder: Any = parameter
+        shard, numel = holder.ds_tensor, holder.ds_numel
+        start, stop = (min(numel, shard.numel() * rank) for rank in (self.ranks.rank, self.ranks.rank + 1))
+        return start, shard[: stop - start]
 
 
 class DeepSpeedEngine(ZeroNetwork, Engine):
@@ -288,11 +270,11 @@ class DeepSpeedEngine(ZeroNetwork, Engine):
     def _share(self, parameter: nn.Parameter, moment: str | None) -> tuple[int, Tensor]:
         """Start of this rank's share in the parameter, and the share in AdamW's own memory."""
         if self.is_zero3:
-            start, stop = span(parameter, self.ranks)
+            start, own = self.own_elements(parameter)
             share, _ = self.engine.optimizer._get_fp32_opt_state_partition(
                 parameter, release_swap_buffers=False, optim_state_key=moment
             )
-            return start, share[: stop - start]
+            return start, share[: own.numel()]
         holder: Any = parameter
         place = holder._hp_mapping
         if place is None:  # this rank's part of the flat parameters contains none of it
@@ -311,16 +293,3 @@ def with_room(network: nn.Module, device: torch.device, source: TensorSource | N
     set_parameters(network, {name: room_for(parameter, device) for name, parameter in network.named_parameters()})
     TorchNetwork(network).fill(source, with_fixed=True)
     return network
-
-
-def shard(parameter: nn.Parameter) -> Tensor:
-    """ZeRO-3's shard of a parameter on this rank."""
-    holder: Any = parameter
-    return holder.ds_tensor
-
-
-def span(parameter: nn.Parameter, ranks: Ranks) -> tuple[int, int]:
-    """Start and stop of this rank's elements of a parameter with ZeRO-3; the rest of its shard is padding."""
-    holder: Any = parameter
-    own, numel = shard(parameter).numel(), holder.ds_numel
-    return min(numel, own * ranks.rank), min(numel, own * (ranks.rank + 1))

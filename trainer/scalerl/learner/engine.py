@@ -15,7 +15,17 @@ from torch import Tensor, nn
 
 from scalerl.learner.adamw import AdamW
 from scalerl.learner.ranks import Ranks
-from scalerl.learner.saved_pieces import MOMENTS, InMemory, KeptPiece, PieceFiles, TensorSource
+from scalerl.learner.saved_pieces import (
+    MOMENTS,
+    InMemory,
+    KeptPiece,
+    PieceFiles,
+    TensorSource,
+    fill_whole,
+    kept_buffers,
+    parameters_by_name,
+    pieces_of_whole,
+)
 from scalerl.model.outline import PolicyParts
 from scalerl.model.policy import Policy, Scores
 from scalerl.recipe import Optimiser
@@ -30,7 +40,7 @@ class Network(Protocol):
 
     def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
         """Output of the network's `forward`; without a gradient unless this is an engine."""
-        ...
+        return self.network(*arguments, **named)
 
     def layers(self) -> Iterator[dict[str, Tensor]]:
         """All current weights by name, one layer at a time; each layer may be freed when the next one comes.
@@ -91,6 +101,36 @@ class Engine(Network, Protocol):
 
     def take_moments(self, moments: Mapping[str, TensorSource], steps: Mapping[str, int]) -> None:
         """Set AdamW's moments by name, and the step counts that `steps` returned with them."""
+
+
+class ShardedNetwork(Network, ABC):
+    """A network of whose parameters each rank holds a part."""
+
+    ranks: Ranks
+
+    @abstractmethod
+    def own_elements(self, parameter: Tensor) -> tuple[int, Tensor]:
+        """Start of this rank's elements in the flattened parameter, and the elements in their own memory, [n]."""
+
+    @torch.no_grad()
+    def kept(self) -> Iterator[KeptPiece]:
+        for name, parameter in parameters_by_name(self.network):
+            start, values = self.own_elements(parameter)
+            yield KeptPiece(kind="weights", name=name, start=start, values=values)
+        yield from pieces_of_whole(kept_buffers(self.network), self.ranks)
+
+    @torch.no_grad()
+    def fill(self, source: TensorSource, *, with_fixed: bool = False) -> None:
+        for name, parameter in parameters_by_name(self.network, with_fixed=with_fixed):
+            start, values = self.own_elements(parameter)
+            values.copy_(source.read(name, start, start + values.numel()))
+        fill_whole(kept_buffers(self.network, with_fixed=with_fixed), source)
+
+    @torch.no_grad()
+    def copy_from(self, engine: Engine) -> None:
+        assert isinstance(engine, ShardedNetwork)
+        for own, theirs in zip(self.network.parameters(), engine.network.parameters(), strict=True):
+            self.own_elements(own)[1].copy_(engine.own_elements(theirs)[1])
 
 
 class Scorer(nn.Module):

@@ -1,7 +1,6 @@
 """PyTorch's own sharding (FSDP2, `fully_shard`), which gathers each layer's weights for forward and backward."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -9,23 +8,14 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor
 
-from scalerl.learner.engine import AdamSteps, Engine, Network, adamw
+from scalerl.learner.engine import AdamSteps, ShardedNetwork, adamw
 from scalerl.learner.ranks import Ranks
-from scalerl.learner.saved_pieces import (
-    MOMENTS,
-    KeptPiece,
-    TensorSource,
-    by_layer,
-    fill_whole,
-    kept_buffers,
-    parameters_by_name,
-    pieces_of_whole,
-)
+from scalerl.learner.saved_pieces import MOMENTS, KeptPiece, TensorSource, by_layer, kept_buffers
 from scalerl.model.outline import outline_of
 from scalerl.recipe import Optimiser
 
 
-class FsdpNetwork(Network):
+class FsdpNetwork(ShardedNetwork):
     """A network sharded over the ranks of one process group, which must have been joined."""
 
     def __init__(self, network: nn.Module, source: TensorSource | None, *, ranks: Ranks, mesh: DeviceMesh) -> None:
@@ -64,35 +54,14 @@ class FsdpNetwork(Network):
         each = -(-rows // self.ranks.world)
         return (min(rows, each * self.ranks.rank) * width, min(rows, each * (self.ranks.rank + 1)) * width)
 
-    def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
-        return self.network(*arguments, **named)
+    def own_elements(self, parameter: Tensor) -> tuple[int, Tensor]:
+        return self._span(parameter)[0], local(parameter).view(-1)
 
     @torch.no_grad()
     def layers(self) -> Iterator[dict[str, Tensor]]:
         for layer in by_layer(self.network):
             yield {name: full(parameter.detach()) for name, parameter in layer}
         yield dict(kept_buffers(self.network))
-
-    def kept(self) -> Iterator[KeptPiece]:
-        """This rank's rows of each parameter."""
-        for name, parameter in parameters_by_name(self.network):
-            start, _ = self._span(parameter)
-            yield KeptPiece(kind="weights", name=name, start=start, values=local(parameter.detach()).reshape(-1))
-        yield from pieces_of_whole(kept_buffers(self.network), self.ranks)
-
-    @torch.no_grad()
-    def fill(self, source: TensorSource, *, with_fixed: bool = False) -> None:
-        """Read this rank's rows."""
-        for name, parameter in parameters_by_name(self.network, with_fixed=with_fixed):
-            own = local(parameter)
-            own.copy_(source.read(name, *self._span(parameter)).view(own.shape))
-        fill_whole(kept_buffers(self.network, with_fixed=with_fixed), source)
-
-    @torch.no_grad()
-    def copy_from(self, engine: Engine) -> None:
-        assert isinstance(engine, FsdpEngine)
-        for own, theirs in zip(self.network.parameters(), engine.network.parameters(), strict=True):
-            local(own).copy_(local(theirs))
 
 
 class FsdpEngine(FsdpNetwork, AdamSteps):
@@ -117,7 +86,6 @@ class FsdpEngine(FsdpNetwork, AdamSteps):
         return float(full(self.clip(max_norm)))
 
     def kept(self) -> Iterator[KeptPiece]:
-        """This rank's rows of each parameter, and their moments."""
         yield from super().kept()
         for name, parameter in self.network.named_parameters():
             state = self.adam.state.get(parameter, {})
@@ -126,7 +94,6 @@ class FsdpEngine(FsdpNetwork, AdamSteps):
                 yield KeptPiece(kind=moment, name=name, start=start, values=local(state[moment]).reshape(-1))
 
     def own_part(self, source: TensorSource, name: str, parameter: Tensor) -> Tensor:
-        """This rank's rows."""
         own = local(parameter)
         values = source.read(name, *self._span(parameter)).view(own.shape)
         return sharded_as(parameter, values.to(own.device, own.dtype, copy=True))

@@ -1,6 +1,8 @@
-"""The processes that train one network together, and their messages outside of forward and backward passes."""
+"""The processes that train one network together, their messages outside of forward and backward passes, and the
+passes of each."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -61,3 +63,23 @@ def join(store: Store, *, rank: int, world: int, are_together: bool = True) -> R
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=LIMIT)
     return Ranks(rank=rank, world=world)
+
+
+def shares(costs: Sequence[int], ranks: int) -> list[list[tuple[int, bool]]]:
+    """Micro-batches of each rank by their index, in the order of the batch, and whether the pass counts.
+
+    `costs` are those of the micro-batches, at least one. A sharded network is gathered in every pass, so a rank with a
+    pass fewer would leave the others waiting: such a rank repeats the cheapest pass, whose loss is multiplied by 0. The
+    most expensive micro-batch goes first, to the rank with the least work so far, which balances the ranks.
+    """
+    own: list[list[int]] = [[] for _ in range(ranks)]
+    loads = [0] * ranks
+    for index in sorted(range(len(costs)), key=lambda index: -costs[index]):
+        rank = loads.index(min(loads))
+        own[rank].append(index)
+        loads[rank] += costs[index]
+    most = max(len(indices) for indices in own)
+    cheapest = min(range(len(costs)), key=costs.__getitem__)
+    return [
+        [*((index, True) for index in sorted(of_rank)), *[(cheapest, False)] * (most - len(of_rank))] for of_rank in own
+    ]

@@ -18,9 +18,6 @@ class TorchNetwork(Network):
     def __init__(self, network: nn.Module, ranks: Ranks = ALONE) -> None:
         self.network, self.ranks = network, ranks
 
-    def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
-        return self.network(*arguments, **named)
-
     def layers(self) -> Iterator[dict[str, Tensor]]:
         """All weights that training changes at once, since nothing is gathered."""
         yield {name: tensor.detach() for name, tensor in weights_of(self.network).items()}
@@ -58,5 +55,4 @@ class TorchEngine(TorchNetwork, AdamSteps):
         return self.adam.state_dict()
 
     def own_part(self, source: TensorSource, name: str, parameter: Tensor) -> Tensor:
-        """The whole tensor."""
         return source.read(name, 0, parameter.numel()).view(parameter.shape)

@@ -105,7 +105,6 @@ class TorchLearner(Learner):
 
     @property
     def policy(self) -> Policy:
-        """The policy in training."""
         return self.trained.policy
 
     def weights(self) -> Weights:
@@ -260,7 +259,7 @@ class TorchLearner(Learner):
     def _skip(self) -> None:
         self.engine.skip()
         if self.critic is not None:
-            self.critic.skip()
+            self.critic.engine.skip()
 
     def _measure_gradients(self, batch: Batch, advantage_BT: Tensor) -> dict[str, Any]:
         """Compute loss and gradient of one pass, including the critic's; gradients are unscaled and clipped."""
@@ -350,9 +349,6 @@ class TorchLearner(Learner):
             self.critic.load_state_dict(state["critic"], files)
         for name, frozen in self._frozen_policies().items():
             frozen.network.fill(files.of(name, "weights"))
-
-    def close(self) -> None:
-        """Do nothing: everything is in this process."""
 
     def _frozen_policies(self) -> dict[str, ScoringNetwork]:
         """The frozen policies that a checkpoint must hold, by name."""

@@ -20,6 +20,7 @@ from scalerl.memory.forecast import (
 )
 from scalerl.memory.shape import ModelShape
 from scalerl.recipe import DeepSpeedSettings, ResolvedRecipe, Vllm
+from scalerl.recipe.reference import yaml_scalar
 
 GB = 10**9
 USABLE = 0.9
@@ -145,7 +146,7 @@ def remedy(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths, ro
         changes[path] = value
         recipe = changed(recipe, path, value)
         if plan(recipe, shape, prompts).fits(device_gb):
-            return " and ".join(f"{path}: {_written(value)}" for path, value in changes.items())
+            return " and ".join(f"{path}: {yaml_scalar(value)}" for path, value in changes.items())
     return "a device with more memory, or a smaller model"
 
 
@@ -192,7 +193,3 @@ def changed(recipe: ResolvedRecipe, path: str, value: object) -> ResolvedRecipe:
     if field == "type":
         return recipe.model_copy(update={name: OF_TYPE[str(value)]()})
     return recipe.model_copy(update={name: getattr(recipe, name).model_copy(update={field: value})})
-
-
-def _written(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,40 +1,26 @@
 """Model sizes that determine memory, without the weights and without torch."""
 
 import math
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from scalerl.frozen import Count
 from scalerl.model.size import ModelSize
 from scalerl.recipe import Lora, Model, NoAdapter
 from scalerl.recipe.adapter import targeted
-from scalerl.recipe.models import NUM_EXPERTS, linear_layers, stored_shapes
+from scalerl.recipe.models import NUM_EXPERTS, Shape, linear_layers, stored_shapes
 from scalerl.tokens import make_tokenizer
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelShape:
-    """Sizes of a decoder.
+class ModelShape(Shape):
+    """Sizes of any decoder.
 
     ModelShape(parameters=8_030_261_248, active_parameters=8_030_261_248, vocabulary=128_256, hidden=4096, layers=32,
                heads=32, kv_heads=8, head_size=128, mlp=14_336, is_built_in=False)                Llama 3.1 8B
     """
 
-    parameters: int
-    """Parameters stored, with a tied head counted once."""
-    active_parameters: int
-    """Parameters used per token; a mixture of experts counts only the experts a token is routed to."""
-    vocabulary: int
-    """Rows of the head's matrix."""
-    hidden: int
-    """Width of the residual stream."""
-    layers: int
-    heads: int
-    kv_heads: int
-    """Heads whose keys and values are cached."""
-    head_size: int
-    mlp: int
-    """Width of the feed-forward layer per token; for a mixture of experts, the total over the experts a token uses."""
+    active_parameters: Count  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]  required
+    """Parameters used per token."""
     is_built_in: bool
     """True if the model is the built-in one, so that `transformers` is not imported."""
     adapter_parameters: int | None = None
@@ -69,7 +55,7 @@ def shape_of(model: Model, adapter: Lora | NoAdapter | None = None) -> ModelShap
     folder = Path(model.path)
     layers = linear_layers(folder) if (folder / "config.json").exists() else usual_layers(shape)
     numbers = sum(adapter.rank * sum(layers[name]) for name in targeted(adapter.targets, set(layers)))
-    return replace(shape, adapter_parameters=numbers)
+    return shape.model_copy(update={"adapter_parameters": numbers})
 
 
 def usual_layers(shape: ModelShape) -> dict[str, tuple[int, int]]:
@@ -92,11 +78,8 @@ def _of_model(model: Model) -> ModelShape:
         folder = Path(model.path)
         if model.shape is None or (folder / "config.json").exists():
             return _of_folder(folder)
-        written = model.shape.model_dump()
-        return ModelShape(
-            **{**written, "active_parameters": model.shape.active_parameters or model.shape.parameters},
-            is_built_in=False,
-        )
+        used = model.shape.active_parameters or model.shape.parameters
+        return ModelShape(**{**model.shape.model_dump(), "active_parameters": used}, is_built_in=False)
     hidden, layers, vocabulary = model.hidden, model.layers, make_tokenizer(model).size
     experts, active = (1, 1) if model.type == "llama" else (model.experts, model.experts_per_token)
     router = 0 if model.type == "llama" else model.experts * hidden

@@ -90,12 +90,7 @@ class AdaptedPolicy(TransformersPolicy):
         start.recompute = self.recompute
         return start
 
-    def exported_weights(self) -> dict[str, Tensor]:
-        """The adapter, under the names in peft's file."""
-        return self.exported_part(self.state_dict())
-
     def exported_part(self, own: Weights) -> dict[str, Tensor]:
-        """The adapter's tensors among some entries of `state_dict`."""
         return {file_name(name.removeprefix(OWN)): tensor for name, tensor in own.items() if is_of_adapter(name)}
 
     def importer(self, weights: Weights) -> Callable[[str], Tensor]:

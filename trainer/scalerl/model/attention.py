@@ -6,7 +6,6 @@ On a CPU the queries, keys and values of each sequence are laid out in a row of 
 one. Tests compare both with the full mask.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -27,18 +26,9 @@ BLOCK = 128
 """Tokens per side of a block, as in FlexAttention."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SeenBlocks:
-    """Visibility of key blocks (columns) for query blocks (rows), [blocks, blocks]."""
-
-    some: NDArray[np.bool_]
-    """A token of the query block sees a token of the key block."""
-    all: NDArray[np.bool_]
-    """Every token of the query block sees every token of the key block: no single pair is checked."""
-
-
-def seen_blocks(packing: Packing, window: int | None) -> SeenBlocks:
-    """The blocks that the tokens of each block see; the packing must be on the host."""
+def seen_blocks(packing: Packing, window: int | None) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Key blocks (columns) that some token of a query block (row) sees, and those that every token sees whole, both
+    [blocks, blocks]; the packing must be on the host."""
     sequence_N, position_N, token_BT = (
         part.numpy() for part in (packing.sequence_N, packing.position_N, packing.token_BT)
     )
@@ -55,7 +45,7 @@ def seen_blocks(packing: Packing, window: int | None) -> SeenBlocks:
             by_all = token_BT[sequence, last : position.min() + 1] // BLOCK
             fewest = np.minimum(fewest, np.bincount(by_all, minlength=num_blocks))
         every[row] = fewest == BLOCK
-    return SeenBlocks(some=some, all=every)
+    return some, every
 
 
 def owners(packing: Packing) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -76,7 +66,7 @@ def owners(packing: Packing) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 def block_mask(packing: Packing, window: int | None) -> BlockMask:
     """Mask of a packed row: each token sees itself and up to `window` positions back in its own sequence."""
     host, device = packing.host or packing, packing.sequence_N.device
-    blocks = seen_blocks(host, window)
+    some, every = seen_blocks(host, window)
 
     def sent(array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array.astype(np.int32)).to(device, non_blocking=True)
@@ -99,8 +89,8 @@ def block_mask(packing: Packing, window: int | None) -> BlockMask:
         return sees(batch, head, query, key) & (position_N[query] - position_N[key] < reach)
 
     return BlockMask.from_kv_blocks(
-        *listed(blocks.some & ~blocks.all),
-        *listed(blocks.all),
+        *listed(some & ~every),  # single pairs are checked
+        *listed(every),
         BLOCK_SIZE=BLOCK,
         mask_mod=sees if window is None else sees_near,
         seq_lengths=(length, length),

@@ -1,8 +1,6 @@
 """The policy that a recipe describes, in its precision.
 
-llama                  the built-in decoder
-moe, pretrained        models of `transformers`, imported only for these because the import takes seconds
-adapter                a LoRA adapter in a pretrained model, by `peft`
+`transformers` and `peft` are imported only for the models that need them, because the imports take seconds.
 """
 
 import torch

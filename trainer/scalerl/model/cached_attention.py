@@ -9,10 +9,9 @@ read every row up to the longest reach, and take several times the reading time 
     scores of a tile    sum over d of q_d (k_d of its tokens)  a bag of head_size; keys lie tile by tile, transposed
 
 `DenseStep` is for half precision. `FusedStep` is for GPUs, whose captured steps have fixed shapes: one kernel reads the
-cache once, in its own precision.
+cache once, in its own precision. All layers of one decode step share a step; a layer holds [rows, heads, 2, positions,
+D].
 """
-
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -20,17 +19,6 @@ from torch.nn import functional as F
 
 TILE = 32
 """Positions per tile; a tile stores its keys transposed, so component d of all its positions is contiguous."""
-
-
-class CachedStep(Protocol):
-    """State shared by all layers of one decode step; a layer holds [rows, heads, 2, positions, D]."""
-
-    def write(self, layer: Tensor, k: Tensor, v: Tensor) -> None:
-        """Cache keys and values [n, heads, D] of the tokens of this step."""
-
-    def attend(self, layer: Tensor, q: Tensor) -> Tensor:
-        """Attention [n, heads x D] of queries [n, heads, D]."""
-        ...
 
 
 def unseen(position_n: Tensor, reach: int) -> Tensor:
@@ -143,12 +131,10 @@ class TiledStep:
         self._value_bags = starts(position + 1)
 
     def write(self, layer: Tensor, k: Tensor, v: Tensor) -> None:
-        """Cache keys and values [n, heads, D] of the tokens of this step."""
         layer.view(-1).index_copy_(0, self._key_place, k.reshape(-1))
         layer.view(-1, k.shape[-1]).index_copy_(0, self._value_place, v.flatten(0, 1))
 
     def attend(self, layer: Tensor, q: Tensor) -> Tensor:
-        """Attention [n, heads x D] of queries [n, heads, D]."""
         n, heads, size = q.shape
         query = (q * size**-0.5).flatten(0, 1).index_select(0, self._tile_pair)
         scores = F.embedding_bag(

@@ -8,7 +8,6 @@ position 0; their slots hold nothing, and a slot is rewritten from the start whe
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -19,18 +18,13 @@ DecodeStep = Callable[[Tensor, Tensor, int], Tensor]
 """Logits [n, V] of tokens [n] at positions [n] with a given reach; the host does not wait."""
 
 
-class Graph(Protocol):
-    """A captured computation."""
-
-    def replay(self) -> None:
-        """Recompute the captured outputs in place from the current inputs."""
-
-
-Capture = Callable[[Callable[[], Tensor]], tuple[Graph, Tensor]]
-"""Function from a computation to its graph and output."""
+Replay = Callable[[], None]
+"""Recomputes the output of a captured computation in place from the current inputs."""
+Capture = Callable[[Callable[[], Tensor]], tuple[Replay, Tensor]]
+"""Function from a computation to its replay and output."""
 
 
-def cuda_graph(compute: Callable[[], Tensor]) -> tuple[Graph, Tensor]:
+def cuda_graph(compute: Callable[[], Tensor]) -> tuple[Replay, Tensor]:
     """Capture a computation after one warm-up run on a side stream, which PyTorch requires."""
     beside, present = torch.cuda.Stream(), torch.cuda.current_stream()
     beside.wait_stream(present)
@@ -40,14 +34,14 @@ def cuda_graph(compute: Callable[[], Tensor]) -> tuple[Graph, Tensor]:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         output = compute()
-    return graph, output
+    return graph.replay, output
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Captured:
     tokens: Tensor
     positions: Tensor
-    graph: Graph
+    replay: Replay
     logits: Tensor
 
 
@@ -73,16 +67,13 @@ class DecodeGraphs:
         rows, reach = self.bucket(len(tokens_n), reach)
         found = self._captured.get((rows, reach))
         if found is None:  # captured on the step's own inputs, because the first computation writes to the cache
-            tokens, positions = (
-                filled(tokens_n.new_zeros(rows), tokens_n),
-                filled(position_n.new_zeros(rows), position_n),
-            )
-            graph, logits = self._capture(lambda: self._step(tokens, positions, reach))
-            found = _Captured(tokens=tokens, positions=positions, graph=graph, logits=logits)
+            tokens, positions = (filled(one.new_zeros(rows), one) for one in (tokens_n, position_n))
+            replay, logits = self._capture(lambda: self._step(tokens, positions, reach))
+            found = _Captured(tokens=tokens, positions=positions, replay=replay, logits=logits)
             self._captured[rows, reach] = found
         filled(found.tokens, tokens_n)
         filled(found.positions, position_n)
-        found.graph.replay()
+        found.replay()
         return found.logits[: len(tokens_n)]
 
 

@@ -18,7 +18,6 @@ from torch.utils.checkpoint import checkpoint
 
 from scalerl.model.cached_attention import (
     TILE,
-    CachedStep,
     DenseStep,
     FusedStep,
     Tables,
@@ -158,13 +157,11 @@ class Llama(Policy):
         return lambda name: own_tensor(name, weights, self.shape)
 
     def import_weights(self, weights: Weights) -> None:
-        """Fill from weights under LlamaForCausalLM's names."""
         refuse_unlike(self.exported_weights(), weights)
         for name, tensor in self.state_dict().items():
             tensor.copy_(own_tensor(name, weights, self.shape))
 
     def save_weights(self, folder: Path) -> None:
-        """Write model.safetensors."""
         # Clones: safetensors refuses tensors that share memory.
         copies = {name: tensor.contiguous().clone() for name, tensor in self.exported_weights().items()}
         save_file(copies, folder / "model.safetensors", metadata={"format": "pt"})
@@ -270,7 +267,7 @@ class LlamaCache(KVCache):
             x = block.feed_forward(x)
         return policy.final_norm(x)
 
-    def _cached_step(self, position_n: Tensor, reach: int) -> CachedStep:
+    def _cached_step(self, position_n: Tensor, reach: int) -> DenseStep | TiledStep:
         if self._is_tiled:
             step = TiledStep(position_n, self.kv[0], self._tables)
             self._tables = step.tables

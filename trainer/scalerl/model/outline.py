@@ -63,11 +63,9 @@ class PolicyParts:
         self._last: tuple[str, Tensor] | None = None
 
     def __contains__(self, name: object) -> bool:
-        """True for every name with the prefix."""
         return isinstance(name, str) and name.startswith(self.prefix)
 
     def read(self, name: str, start: int, stop: int) -> Tensor:
-        """Elements `start` to `stop` of the flattened tensor."""
         if self._last is None or self._last[0] != name:
             self._last = None
             self._last = name, self._imported(name.removeprefix(self.prefix)).detach().reshape(-1)

@@ -10,8 +10,7 @@ all rollouts of a prompt, so their hidden states, keys and values may be compute
 The host does all index arithmetic; a device only gets the finished indices.
 """
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -77,11 +76,8 @@ class Packing:
 
     def to(self, device: torch.device) -> "Packing":
         """This packing with its indices on `device`."""
-        moved: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name, value in moved.items():
-            if isinstance(value, Tensor):
-                moved[name] = value.to(device, non_blocking=True)
-        return Packing(**{**moved, "host": self.host or self})
+        there = {name: one.to(device, non_blocking=True) for name, one in vars(self).items() if isinstance(one, Tensor)}
+        return replace(self, host=self.host or self, **there)
 
     def packed(self, padded: Tensor) -> Tensor:
         """[N, ...] from [B, T, ...]."""

@@ -1,8 +1,4 @@
-"""The interface of every policy: hidden states of tokens, a head with its own precision, and log-probabilities.
-
-llama                 the built-in decoder, fast on a CPU
-transformers_policy   any causal language model that `transformers` loads
-"""
+"""The interface of every policy: hidden states of tokens, a head with its own precision, and log-probabilities."""
 
 import copy
 from abc import ABC, abstractmethod

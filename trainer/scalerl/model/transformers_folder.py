@@ -24,13 +24,8 @@ FLOATS = ("F64", "F32", "F16", "BF16")
 def read_model(folder: Path, empty: PreTrainedModel, own: Weights) -> PreTrainedModel:
     """The `transformers` model of a folder in float32; `empty` is the model to fill, `own` its expected weights."""
     in_files = headers(folder)
-    implementation = {"attn_implementation": empty.config._attn_implementation, "experts_implementation": "eager"}
     try:
-        # The annotation does not say that loading info makes the result a pair.
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True, **implementation
-        )
-        model, info = loaded
+        model, info = loaded(AutoModelForCausalLM, folder, empty, dtype=torch.float32)
     except Exception as error:  # the library raises many types for a folder that does not fit
         refuse_unlike(own, {name: torch.empty(shape, device="meta") for name, shape in in_files.items()}, str(folder))
         raise ValueError(f"cannot read model {folder}: {type(error).__name__}: {error}") from error
@@ -38,6 +33,19 @@ def read_model(folder: Path, empty: PreTrainedModel, own: Weights) -> PreTrained
     refuse_unusable(model.state_dict(), str(folder))
     refuse_untied(folder, empty.all_tied_weights_keys or {}, model.state_dict())
     return model
+
+
+def loaded(kind: Any, source: Path | None, like: PreTrainedModel, **named: Any) -> tuple[PreTrainedModel, Any]:
+    """A model that the library loads, with the attention of `like`, and the names that it did not find or use."""
+    # The annotation does not say that loading info makes the result a pair.
+    return kind.from_pretrained(
+        source,
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,
+        attn_implementation=like.config._attn_implementation,
+        experts_implementation="eager",
+        **named,
+    )
 
 
 def headers(folder: Path) -> dict[str, tuple[int, ...]]:

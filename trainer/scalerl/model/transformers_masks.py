@@ -44,9 +44,7 @@ def _by_kind(config: PreTrainedConfig, mask_of: Callable[[int | None], Mask]) ->
 
 def added(masks: Masks) -> Masks:
     """Additive masks: 0 where attention is allowed, the most negative float32 elsewhere."""
-    if isinstance(masks, dict):
-        return {kind: _added(mask) for kind, mask in masks.items()}
-    return _added(masks)
+    return {kind: _added(mask) for kind, mask in masks.items()} if isinstance(masks, dict) else _added(masks)
 
 
 def _added(mask: Mask) -> Tensor:

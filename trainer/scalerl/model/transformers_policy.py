@@ -186,9 +186,6 @@ class TransformersPolicy(Policy):
             else:
                 nn.init.constant_(parameter, 0.0 if name.endswith("bias") else 1.0)
 
-    def exported_weights(self) -> dict[str, Tensor]:
-        return exported(self.model)
-
     def exported_part(self, own: Weights) -> dict[str, Tensor]:
         return exported(self.model, {name.removeprefix(OWN): tensor for name, tensor in own.items()})
 

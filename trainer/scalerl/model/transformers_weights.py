@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 from transformers.core_model_loading import revert_weight_conversion
 from transformers.modeling_utils import remove_tied_weights_from_state_dict
 
-from scalerl.model.transformers_folder import refuse_faults
+from scalerl.model.transformers_folder import loaded, refuse_faults
 from scalerl.weights.hugging_face import Weights, refuse_unlike
 
 
@@ -76,17 +76,7 @@ def converted(model: PreTrainedModel, weights: Weights) -> Weights:
 
     Raises ValueError for missing, unexpected or mis-shaped tensors, which the library would initialise at random.
     """
-    # The annotation does not say that loading info makes the result a pair.
-    loaded: Any = type(model).from_pretrained(
-        None,
-        config=model.config,
-        state_dict=dict(weights),
-        dtype=model.dtype,
-        output_loading_info=True,
-        ignore_mismatched_sizes=True,
-        attn_implementation=model.config._attn_implementation,
-        experts_implementation="eager",
-    )
-    filled, info = loaded
+    own = {"config": model.config, "state_dict": dict(weights), "dtype": model.dtype}
+    filled, info = loaded(type(model), None, model, **own)
     refuse_faults("the model being read", filled, info)
     return filled.state_dict()

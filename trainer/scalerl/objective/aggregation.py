@@ -2,8 +2,7 @@
 
 Three averages have weights that sum to 1; one divides by a constant, and the last is the plain sum.
 
-The weights come from the whole batch, so the losses and gradients of micro-batches add up exactly to those of the
-batch. Tokens off the mask have weight 0. Samples and prompts without own tokens do not count in the mean.
+Tokens off the mask have weight 0. Samples and prompts without own tokens do not count in the mean.
 """
 
 from collections.abc import Callable

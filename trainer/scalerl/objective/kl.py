@@ -2,32 +2,23 @@
 
     r_t = pi_ref(y_t) / pi(y_t)
 
-For tokens drawn from pi, k1 and k3 are unbiased estimates of KL(pi || pi_ref). k2 and k3 are never negative.
+For tokens drawn from pi, k1 and k3 are unbiased estimates of KL(pi || pi_ref). k2 and k3 are never negative. k3 is the
+penalty of GRPO (arXiv 2402.03300).
 """
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from scalerl.objective.correction import log_ratio
 
-
-def k1(log_r_BT: Tensor) -> Tensor:
-    """-log r, [B, T]."""
-    return -log_r_BT
-
-
-def k2(log_r_BT: Tensor) -> Tensor:
-    """(log r)^2 / 2, [B, T]."""
-    return log_r_BT.square() / 2
-
-
-def k3(log_r_BT: Tensor) -> Tensor:
-    """r - 1 - log r, [B, T] (the penalty of GRPO, arXiv 2402.03300)."""
+ESTIMATORS: dict[str, Callable[[Tensor], Tensor]] = {
+    "k1": lambda log_r_BT: -log_r_BT,
+    "k2": lambda log_r_BT: log_r_BT.square() / 2,
     # expm1: near the reference, r - 1 subtracts two almost equal numbers.
-    return torch.expm1(log_r_BT) - log_r_BT
-
-
-ESTIMATORS = {"k1": k1, "k2": k2, "k3": k3}
+    "k3": lambda log_r_BT: torch.expm1(log_r_BT) - log_r_BT,
+}
 
 
 def token_kl(estimator: str, logprobs_BT: Tensor, reference_BT: Tensor, mask_BT: Tensor) -> Tensor:

@@ -2,9 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
-from scalerl.prompts.judge import NOT_JUDGED, VerifierFailed
+from scalerl.prompts.judge import NOT_JUDGED, VerifierFailed, verdicts
 from scalerl.rollout import Outcome
 from scalerl.tasks import Task, TaskError
 from scalerl.tasks.left_out import MOST_ROWS_NAMED
@@ -58,15 +57,9 @@ def refuse_demonstrations(name: str, outcomes: Sequence[tuple[str, Outcome]]) ->
 
 def _keep_right(task: TextTask) -> None:
     demonstrations = task.demonstrations()
-    with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
-        outcomes: list[Outcome] = list(
-            threads.map(lambda pair: task.judge(pair[0], list(pair[1])).outcome, demonstrations)
-        )
-    found = refuse_demonstrations(
-        task.name,
-        [(task.written(prompt).where, outcome) for (prompt, _), outcome in zip(demonstrations, outcomes, strict=True)],
-    )
-    refused = {prompt.id for (prompt, _), outcome in zip(demonstrations, outcomes, strict=True) if outcome != "right"}
+    judged = verdicts(task, lambda pair: (pair[0], task.judge(pair[0], list(pair[1])).outcome), demonstrations)
+    found = refuse_demonstrations(task.name, [(task.written(prompt).where, outcome) for prompt, outcome in judged])
+    refused = {prompt.id for prompt, outcome in judged if outcome != "right"}
     if not refused:
         return
     task.stop_demonstrating(refused)

@@ -5,9 +5,9 @@ instead of getting reward 0.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from scalerl.errors import Rejected
 from scalerl.objective.rewards import reward
@@ -25,12 +25,21 @@ class VerifierFailed(Rejected):
     """The verifier of a task no longer judges any answer."""
 
 
+_Item = TypeVar("_Item")
+_Verdict = TypeVar("_Verdict")
+
+
+def verdicts(task: Task, judge: Callable[[_Item], _Verdict], items: Iterable[_Item]) -> list[_Verdict]:
+    """The verdict on each item, in the order of the items; in threads if the task can judge several at once."""
+    if task.num_judges == 1:
+        return list(map(judge, items))
+    with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
+        return list(threads.map(judge, items))
+
+
 def judgements(task: Task, rollouts: Sequence[Rollout]) -> list[Judgement]:
     """The task's judgement of each rollout, in the order of the rollouts."""
-    if task.num_judges == 1:
-        return [task.judge(rollout.prompt, rollout.tokens.tolist()) for rollout in rollouts]
-    with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
-        return list(threads.map(lambda rollout: task.judge(rollout.prompt, rollout.tokens.tolist()), rollouts))
+    return verdicts(task, lambda rollout: task.judge(rollout.prompt, rollout.tokens.tolist()), rollouts)
 
 
 def judgement_counts(judged: Iterable[Judgement]) -> dict[str, int]:

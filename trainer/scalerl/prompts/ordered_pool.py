@@ -18,31 +18,14 @@ from scalerl.prompts.pool import Key, PromptPool, key
 from scalerl.recipe import NoPositiveResampling, Ordered, Own, Uniform
 from scalerl.rollout import Group, Prompt
 
-
-def linear(start: float, t: float) -> float:
-    """start + (1 - start) t."""
-    return start + (1 - start) * t
-
-
-def exponential(start: float, t: float) -> float:
-    """start^(1 - t)."""
-    return start ** (1 - t)
-
-
-PACES = {"linear": linear, "exponential": exponential}
-
-
-def length(prompt: Prompt) -> float:
-    """Number of tokens in the prompt."""
-    return len(prompt.tokens)
-
-
-def difficulty(prompt: Prompt) -> float:
-    """Difficulty given by the task."""
-    return prompt.difficulty
-
-
-MEASURES: dict[str, Callable[[Prompt], float]] = {"difficulty": difficulty, "length": length}
+PACES: dict[str, Callable[[float, float], float]] = {
+    "linear": lambda start, t: start + (1 - start) * t,
+    "exponential": lambda start, t: start ** (1 - t),
+}
+MEASURES: dict[str, Callable[[Prompt], float]] = {
+    "difficulty": lambda prompt: prompt.difficulty,
+    "length": lambda prompt: len(prompt.tokens),
+}
 
 
 def easiest_first(prompts: Sequence[Prompt], by: str) -> list[Prompt]:

@@ -1,6 +1,6 @@
 """The axes of a recipe: every choice of the algorithm, with ScaleRL's values as defaults (ScaleRL §2, §3.2)."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -219,27 +219,15 @@ class NoCritic(Frozen):
     type: Literal["none"] = "none"
 
 
-def _form(value: Any) -> str:
-    return "custom" if isinstance(value, dict | Own) else "word"
-
-
-Aggregation = Annotated[
-    Annotated[Literal["prompt", "sample", "token", "constant", "sum"], Tag("word")] | Annotated[Own, Tag("custom")],
-    Discriminator(_form),
+Word = TypeVar("Word")
+WordOrOwn = Annotated[
+    Annotated[Word, Tag("word")] | Annotated[Own, Tag("custom")],
+    Discriminator(lambda value: "custom" if isinstance(value, dict | Own) else "word"),
 ]
-Advantage = Annotated[
-    Annotated[Literal["batch", "prompt", "none", "leave_one_out", "running"], Tag("word")]
-    | Annotated[Own, Tag("custom")],
-    Discriminator(_form),
-]
-ZeroVariance = Annotated[
-    Annotated[Literal["drop", "keep", "resample"], Tag("word")] | Annotated[Own, Tag("custom")],
-    Discriminator(_form),
-]
-Reward = Annotated[
-    Annotated[Literal["verdict"], Tag("word")] | Annotated[Own, Tag("custom")],
-    Discriminator(_form),
-]
+Aggregation = WordOrOwn[Literal["prompt", "sample", "token", "constant", "sum"]]
+Advantage = WordOrOwn[Literal["batch", "prompt", "none", "leave_one_out", "running"]]
+ZeroVariance = WordOrOwn[Literal["drop", "keep", "resample"]]
+Reward = WordOrOwn[Literal["verdict"]]
 OffPolicy = Annotated[Pipeline | PpoOffPolicy, Field(discriminator="type")]
 Loss = Annotated[Cispo | Grpo | Dapo | Gspo | OwnLoss, Field(discriminator="type")]
 Critic = Annotated[ValueNetwork | NoCritic, Field(discriminator="type")]

@@ -1,6 +1,6 @@
 """The cluster of a scale: modelled devices on a virtual clock, or real processes on the wall clock."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -47,14 +47,12 @@ class FreeAttention(Frozen):
     type: Literal["free"] = "free"
 
 
-def _charged_unless_said(written: Any) -> Any:
-    return {"type": "charged", **written} if isinstance(written, dict) else written
+def _unless_said(kind: str) -> BeforeValidator:
+    """Makes this the `type` of a block that has none."""
+    return BeforeValidator(lambda written: {"type": kind, **written} if isinstance(written, dict) else written)
 
 
-Attention = Annotated[
-    Annotated[ChargedAttention | FreeAttention, Field(discriminator="type")],
-    BeforeValidator(_charged_unless_said),
-]
+Attention = Annotated[ChargedAttention | FreeAttention, Field(discriminator="type"), _unless_said("charged")]
 
 
 class Virtual(Frozen):
@@ -112,11 +110,4 @@ class Wall(Frozen):
         return self.generators + self.evaluator
 
 
-def _virtual_unless_said(written: Any) -> Any:
-    return {"type": "virtual", **written} if isinstance(written, dict) else written
-
-
-ClusterSettings = Annotated[
-    Annotated[Virtual | Wall, Field(discriminator="type")],
-    BeforeValidator(_virtual_unless_said),
-]
+ClusterSettings = Annotated[Virtual | Wall, Field(discriminator="type"), _unless_said("virtual")]

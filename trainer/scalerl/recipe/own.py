@@ -43,10 +43,10 @@ class Own(Frozen):
     @model_validator(mode="after")
     def _read_files(self) -> Self:
         if self.folder_sha256 is None:
-            found = find_source(self.module, (Path(self.folder), Path.cwd()))
-            hashes = tuple(f"{file_sha256(found.folder / name)} {name}" for name in found.files)
+            folder, files = find_source(self.module, (Path(self.folder), Path.cwd()))
+            hashes = tuple(f"{file_sha256(folder / name)} {name}" for name in files)
             # Frozen for its users; here it is still being made.
-            object.__setattr__(self, "folder", str(found.folder))
+            object.__setattr__(self, "folder", str(folder))
             object.__setattr__(self, "folder_sha256", hashes)
         return self
 

@@ -1,27 +1,17 @@
 """The files that a function of your own consists of, found without running them.
 
->>> found = find_source("my_ideas.losses", (Path("sweeps"), Path()))
->>> found.folder, found.files
-(PosixPath('/home/ada/sweeps'), ('my_ideas/common.py', 'my_ideas/losses.py'))
+>>> find_source("my_ideas.losses", (Path("sweeps"), Path()))
+(PosixPath('/home/ada/sweeps'), ['my_ideas/common.py', 'my_ideas/losses.py'])
 """
 
 import ast
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 
-@dataclass(frozen=True, kw_only=True)
-class OwnSource:
-    """The folder of a module, and the files in it that the module needs, relative to the folder and sorted."""
-
-    folder: Path
-    files: tuple[str, ...]
-
-
-def find_source(module: str, folders: Sequence[Path]) -> OwnSource:
-    """The module in the first of the folders that has it, with everything from the same folder that it imports.
+def find_source(module: str, folders: Sequence[Path]) -> tuple[Path, list[str]]:
+    """The first of the folders that has the module, and the files in it that the module needs, sorted and relative.
 
     Raises ValueError if no folder has it, if its name is one of Python's own, or if a file is not Python.
     """
@@ -30,7 +20,7 @@ def find_source(module: str, folders: Sequence[Path]) -> OwnSource:
     places = list(dict.fromkeys(folder.expanduser().absolute() for folder in folders))
     for folder in places:
         if file_of_module(module, folder):
-            return OwnSource(folder=folder, files=tuple(sorted(_reached(module, folder))))
+            return folder, sorted(_reached(module, folder))
     looked = " and in ".join(map(str, places))
     raise ValueError(
         f"found no file {module.replace('.', '/')}.py: looked in {looked}; write the path from one of these folders, "

@@ -6,6 +6,7 @@ python -m scalerl.recipe.reference > docs/recipes.md      # make docs
 import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import astuple
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Len, Lt, MaxLen, MinLen, MultipleOf
@@ -28,13 +29,7 @@ replaced as a whole when the type changes. Omitted settings have their defaults;
 make a new run. Unknown settings, values out of range and settings without effect are rejected with file, line and
 key."""
 
-BOUNDS = {
-    Ge: ("ge", "≥"),
-    Gt: ("gt", ">"),
-    Le: ("le", "≤"),
-    Lt: ("lt", "<"),
-    MultipleOf: ("multiple_of", "multiple of"),
-}
+BOUNDS = {Ge: "≥", Gt: ">", Le: "≤", Lt: "<", MultipleOf: "multiple of"}
 
 
 def settings_page() -> str:
@@ -144,8 +139,8 @@ def bounds_of(metadata: list[Any]) -> Iterator[str]:
     """Bounds as text, such as `≥ 0`, `< 1`, `multiple of 8`, `not empty`."""
     for item in metadata:
         if type(item) in BOUNDS:
-            name, sign = BOUNDS[type(item)]
-            yield f"{sign} {yaml_scalar(getattr(item, name))}"
+            (bound,) = astuple(item)
+            yield f"{BOUNDS[type(item)]} {yaml_scalar(bound)}"
         elif isinstance(item, MinLen):
             yield "not empty" if item.min_length == 1 else f"at least {item.min_length}"
         elif isinstance(item, MaxLen):

@@ -12,7 +12,6 @@ from scalerl.tokens.reader import END_THINK, THINK, Reader
 SPECIAL_TOKENS = ("<pad>", "<eos>", THINK, END_THINK)
 SIZE = 272
 """4 + 256 ids, rounded up to a multiple of 16; spare ids are never trained."""
-"""Phrase of interruptions (ScaleRL A.10)."""
 
 CHARACTER_PIECES = (b"", b"", THINK.encode(), END_THINK.encode(), *(bytes([byte]) for byte in range(256)))
 CHARACTER_PIECES += (b"\xff",) * (SIZE - len(CHARACTER_PIECES))
