@@ -172,18 +172,6 @@ def ln_computes(fits: Sequence[Fit], target: float) -> Repeats:
     return Repeats.of(needed, [_ln_compute_variance(fit, target) for fit in fits], starts_of(fits))
 
 
-def mean_difference(runs: Repeats, baseline: Repeats, spread: RunToRun, *, comparisons: int = 1) -> JointInterval:
-    """The mean of a variant's seeds minus that of the baseline's; without a known `spread` there is no interval.
-
-    The joint interval is corrected for the number of `comparisons`.
-    """
-    if not spread.is_known:
-        estimate = float(np.mean(runs.values) - np.mean(baseline.values))
-        return only_estimate(estimate, num_seeds=min(len(runs.values), len(baseline.values)))
-    found = spread.of_difference(runs, baseline)
-    return interval_of([found], found.estimate, comparisons=comparisons)
-
-
 def is_bounded(fits: Sequence[Fit]) -> bool:
     """True if the seeds of a variant together bound its ceiling: the families under which every seed may have a ceiling
     of 1 have a weight of at most MOST_OPEN.

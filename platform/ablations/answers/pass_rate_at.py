@@ -9,7 +9,7 @@ import numpy as np
 
 from ablations.answers.answer import Question
 from ablations.answers.differences import starts_of
-from ablations.answers.level import common_compute, level_repeats, levels_of
+from ablations.answers.level import common_compute, levels_of
 from ablations.answers.questions import LEVEL
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import RunToRun
@@ -28,8 +28,7 @@ def pass_rate_at(compute: float) -> Question:
         reached = common_compute([*fits, *baseline])
         if compute > NEARLY * reached:
             return predictions(fits, compute, law or SIGMOID.name)
-        levels = levels_of(fits, min(compute, reached))
-        return level_repeats(levels) if levels else predictions(fits, compute, law or SIGMOID.name)
+        return levels_of(fits, min(compute, reached)) or predictions(fits, compute, law or SIGMOID.name)
 
     return replace(LEVEL, repeats=numbers, is_by_law=True)
 

@@ -7,13 +7,12 @@ import pytest
 from curves import eq1
 from scipy.stats import nct, t
 
-from ablations.answers.differences import mean_difference
 from ablations.answers.half_widths import Sizes, ceiling_sight, level_sight, sight_of
 from ablations.answers.known_scale import KnownScale, RunSpread
-from ablations.answers.level import Level, level_repeats
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import run_to_run
 from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
+from ablations.answers.student import interval_of
 from ablations.fit.options import FitSettings
 
 COMPUTE = np.arange(0.0, 16_001.0, 800.0)
@@ -54,13 +53,10 @@ def test_four_in_five_levels_that_differ_by_the_smallest_difference_are_seen(num
     for _ in range(400):
         levels = 0.55 + math.hypot(sd, math.sqrt(own_variance)) * rng.standard_normal((num_variants, num_seeds))
         levels[1] += sight.seen
-        runs = [
-            level_repeats(
-                [Level(value=float(one), variance=own_variance, start=f"{i}") for i, one in enumerate(variant)]
-            )
-            for variant in levels
-        ]
-        found = mean_difference(runs[1], runs[0], run_to_run(runs))
+        starts = [f"{i}" for i in range(num_seeds)]
+        runs = [Repeats.of(variant, [own_variance] * num_seeds, starts) for variant in levels]
+        difference = run_to_run(runs).of_difference(runs[1], runs[0])
+        found = interval_of([difference], difference.estimate)
         seen.append(found.lo > 0)
         half_widths.append((found.hi - found.lo) / 2)
     assert np.mean(seen) == pytest.approx(0.8, abs=0.08)
