@@ -11,7 +11,7 @@ from ablations.answers.half_widths import Sizes, ceiling_sight, level_sight, sig
 from ablations.answers.known_scale import KnownScale, RunSpread
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import run_to_run
-from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
+from ablations.answers.simulated_runs import SimulatedRuns
 from ablations.answers.student import interval_of
 from ablations.fit.options import FitSettings
 
@@ -37,15 +37,12 @@ def test_one_seed_sees_nothing_unless_other_sweeps_tell_the_spread():
     pilot = Repeats.of([0.6, 0.62, 0.61, 0.59], [0.0] * 4)
     assert Sizes(num_variants=9, num_seeds=1).freedom([]) == 0
     assert Sizes(num_variants=9, num_seeds=1).freedom([pilot]) == 3
-    curve = expected_curve(eq1, COMPUTE, SAMPLES)
-    assert level_sight(curve, known(0.01), Sizes(num_variants=9, num_seeds=1), compute=16_000).seen is None
+    assert level_sight(simulated_runs(sd=0.01), Sizes(num_variants=9, num_seeds=1)).seen is None
 
 
 @pytest.mark.parametrize(("num_variants", "num_seeds", "sd"), [(9, 3, 0.015), (2, 5, 0.0075)])
 def test_four_in_five_levels_that_differ_by_the_smallest_difference_are_seen(num_variants, num_seeds, sd):
-    scale = known(sd)
-    sizes = Sizes(num_variants=num_variants, num_seeds=num_seeds)
-    sight = level_sight(expected_curve(eq1, COMPUTE, SAMPLES), scale, sizes, compute=16_000)
+    sight = level_sight(simulated_runs(sd=sd), Sizes(num_variants=num_variants, num_seeds=num_seeds))
     late = COMPUTE[COMPUTE >= 16_000 * 2 / 3]
     own_variance = float(np.mean(eq1(late) * (1 - eq1(late)))) / SAMPLES / 6.667  # a third of 20 intervals of 800
     rng = np.random.default_rng([16, num_variants, num_seeds])
