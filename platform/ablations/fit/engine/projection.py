@@ -113,12 +113,14 @@ def _nodes(family: Family, x: np.ndarray, p: np.ndarray, q: np.ndarray) -> Nodes
     return Nodes(p=p, q=q, g=g, sum_g=g.sum(axis=1), sum_gg=np.einsum("ij,ij->i", g, g))
 
 
-def cells_around(p: float, q: float, box: Box, shape: tuple[int, int], whole: Box) -> Box:
-    """The box around a node, one and a half cells wide on every side."""
+def box_around(
+    nodes: Nodes, chosen: int | np.ndarray, box: Box, shape: tuple[int, int], whole: Box, *, margin: float
+) -> Box:
+    """The box around the `chosen` nodes of a grid over `box`, with a margin in cells, limited to the whole box."""
     sides = []
-    for value, (lo, hi), num, (least, largest) in zip((p, q), box, shape, whole, strict=True):
-        margin = 1.5 * (hi - lo) / (num - 1)
-        sides.append((max(value - margin, least), min(value + margin, largest)))
+    for values, (lo, hi), num, (least, largest) in zip((nodes.p, nodes.q), box, shape, whole, strict=True):
+        beyond, inside = margin * (hi - lo) / (num - 1), values[chosen]
+        sides.append((max(float(inside.min()) - beyond, least), min(float(inside.max()) + beyond, largest)))
     return sides[0], sides[1]
 
 
