@@ -15,13 +15,13 @@ import numpy as np
 from scipy.special import chdtri
 
 from ablations.answers.interval import TAIL, Interval, JointInterval, only_estimate
-from ablations.answers.one_law import ceiling_under, law_weights
+from ablations.answers.one_law import ceiling_under, law_weights, mean_law_weights
 from ablations.answers.repeats import Repeats
 from ablations.answers.rise import rise_together
 from ablations.answers.run_to_run import RunToRun
 from ablations.answers.student import Student, quantile
 from ablations.fit.ceiling import EQ1_LEADS, MOST_OPEN
-from ablations.fit.engine.family import FAMILIES, SIGMOID
+from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 
 TARGET_SHARE = 0.8
@@ -154,9 +154,7 @@ def is_bounded(fits: Sequence[Fit]) -> bool:
     A mean ceiling of 1 needs one of 1 for every seed, since none is higher. So twice the log likelihood ratios add up,
     chi-squared with as many degrees of freedom as seeds.
     """
-    weights = {
-        family.name: float(np.mean([fit.alternatives.weights[family.name] for fit in fits])) for family in FAMILIES
-    }
+    weights = mean_law_weights([fit.alternatives.weights for fit in fits])
     can_be_1 = (
         weight
         for name, weight in weights.items()

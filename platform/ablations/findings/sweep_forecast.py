@@ -22,7 +22,8 @@ from ablations.answers.forecasts import (
     predict,
 )
 from ablations.answers.interval import Interval
-from ablations.answers.pass_rate_at import spread_at
+from ablations.answers.one_law import mean_law_weights
+from ablations.answers.pass_rate_at import pass_rate_at
 from ablations.answers.questions import LEVEL
 from ablations.answers.run_to_run import RunToRun
 from ablations.errors import AblationsError
@@ -119,7 +120,7 @@ class SweepForecast:
     @property
     def weights(self) -> dict[str, float]:
         """Akaike weights of the families, mean over the variants."""
-        return _mean_weights([variant.weights for variant in self.variants])
+        return mean_law_weights([variant.weights for variant in self.variants])
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: {"sweep": "loo", "reference": "scalerl", "variants": [...], "reasons": [...], ...}."""
@@ -155,7 +156,7 @@ def forecast_sweep(
     ]
     baseline = groups.get(plan.reference, [])
     others = results.comparison.others.of(LEVEL.spread) if results.comparison else ()
-    spreads = [spread_at(groups.values(), baseline, budget, others) for budget in budgets]
+    spreads = [pass_rate_at(budget).spread_of(groups.values(), baseline, others) for budget in budgets]
 
     without = [(run, no_forecast(run.fit)) for run in results.runs if run.fit is not None]
 
@@ -175,7 +176,7 @@ def forecast_sweep(
             ),
             reach=None if score is None else compute_to_reach(fits, score, spread),
             crossing=crossing(fits, against, spread) if against else None,
-            weights=_mean_weights([fit.alternatives.weights for fit in fits]),
+            weights=mean_law_weights([fit.alternatives.weights for fit in fits]),
             is_by_eq1=is_by_eq1(fits),
         )
 
@@ -226,11 +227,6 @@ def backtest_sweep(results: Results, *, done: Done | None = None) -> Backtest:
             f"{plan.hours_text(plan.budget_gpu_hours)}; a backtest needs a run that has"
         )
     return backtest(curves, fit_from=plan.fit_from_gpu_hours, done=done)
-
-
-def _mean_weights(weights: Sequence[dict[str, float]]) -> dict[str, float]:
-    names = weights[0] if weights else {}
-    return {name: float(np.mean([one[name] for one in weights])) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,7 +14,7 @@ from ablations.fit.asymptote import RESOLVED_WIDTH, Verdict, verdict_on_interval
 from ablations.fit.bins import binned
 from ablations.fit.ceiling import averaged_ceiling
 from ablations.fit.curve import Curve
-from ablations.fit.cutoff import automatic_cutoff
+from ablations.fit.cutoff import automatic_cutoff, cutoff_before, num_early
 from ablations.fit.engine.anchor import anchor_deviance, anchors
 from ablations.fit.engine.ceiling_profile import CHI_SQUARED_95, ceiling_profile
 from ablations.fit.engine.family import SIGMOID
@@ -22,7 +22,7 @@ from ablations.fit.engine.lack_of_fit import lack_of_fit
 from ablations.fit.engine.noise import AR1, LEAST_SD, Noise, lag_1_autocorrelation, noise_grid, one_blas_thread
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import Prior, Solution, solve
-from ablations.fit.options import Auto, FitLoss, FitSettings, R0Mode
+from ablations.fit.options import MIN_READINGS, Auto, FitLoss, FitSettings, R0Mode
 from ablations.fit.readings import Readings, huberised
 from ablations.fit.result import CurveSet, Fit
 from ablations.fit.window import Window, select_window
@@ -33,6 +33,7 @@ FLAT = 0.05
 """p-value of flat lines below which curves rise."""
 LEAST_RISE = 0.05
 """Maximum apparent rise of a flat curve, in pass rate; a curve with a larger apparent rise is too noisy to tell."""
+NUM_CUTOFFS = 6
 NUM_LOWER = 33
 """Number of ceilings tried for a lower bound."""
 ABOVE = 3.0
@@ -133,6 +134,20 @@ def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = Fa
         readings=readings,
         draws=CurveSet(A=unit * A_draws, B=np.exp(draws.q), C_mid=C_max * np.exp(draws.p), R_0=unit * draws.r),
     )
+
+
+def fits_by_cutoff(fit: Fit) -> dict[float, Fit]:
+    """How much a fit depends on its cut-off: the fits from none, its own, and others up to the last 60 %."""
+    compute = fit.curve.compute[(fit.curve.compute > 0) & (fit.curve.compute <= fit.window[1])]
+    latest = min(num_early(compute.size), compute.size - MIN_READINGS)
+    firsts = {round(index) for index in np.linspace(0, latest, NUM_CUTOFFS)}
+    firsts.add(int(np.searchsorted(compute, fit.window[0])))
+    # Keep the fit's own end: from another start a collapse may be found elsewhere, or not at all.
+    settings = replace(fit.settings, fit_to=fit.window[1])
+    return {
+        fit_from: fit_with(fit.curve, replace(settings, fit_from=fit_from), through_collapse=True)
+        for fit_from in sorted({cutoff_before(compute, first) for first in firsts})
+    }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -213,11 +213,7 @@ class Fit:
 
     def predict_interval(self, compute: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """The 95 % interval of the curve itself (not of a noisy reading) at each compute."""
-        return self.interval(self.predict_draws(compute))
-
-    def interval(self, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The 95 % interval of any quantity computed from each draw; draws are along the first axis."""
-        lo, hi = np.quantile(draws, TAILS, axis=0)
+        lo, hi = np.quantile(self.predict_draws(compute), TAILS, axis=0)
         return lo, hi
 
     def summary(self) -> dict[str, dict[str, float | None]]:
@@ -226,7 +222,8 @@ class Fit:
         If nothing bounds A from above, A and C_mid have lower ends only.
         """
         found: dict[str, dict[str, float | None]] = {
-            name: dict(_quantiles(getattr(self.draws, name))) for name in ("A", "B", "C_mid", "R_0")
+            name: dict(zip(QUANTILES, np.quantile(draws, [*QUANTILES.values()]).tolist(), strict=True))
+            for name, draws in vars(self.draws).items()
         }
         if not self.has_midpoint:
             for name in ("A", "C_mid"):
@@ -303,10 +300,6 @@ class Fit:
 
 
 QUANTILES = {"lo_95": 0.025, "lo_80": 0.1, "median": 0.5, "hi_80": 0.9, "hi_95": 0.975}
-
-
-def _quantiles(draws: np.ndarray) -> dict[str, float]:
-    return dict(zip(QUANTILES, (float(value) for value in np.quantile(draws, list(QUANTILES.values()))), strict=True))
 
 
 def _eq1(compute: np.ndarray, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R_0: np.ndarray) -> np.ndarray:
