@@ -227,10 +227,8 @@ class Answer:
     def written(cls, question: Question, *, estimate: float | None, lo: float | None, hi: float | None) -> "Answer":
         """An answer read from a card, which holds no joint interval."""
         verdict = question.verdict(Interval(estimate=math.nan, lo=lo, hi=hi))
-        ends = {"joint_lo": None, "joint_hi": None}
-        return cls(
-            question=question, estimate=estimate, lo=lo, hi=hi, **ends, verdict=verdict, joint_verdict=CANNOT_TELL
-        )
+        numbers = {"estimate": estimate, "lo": lo, "hi": hi, "joint_lo": None, "joint_hi": None}
+        return cls(question=question, **numbers, verdict=verdict, joint_verdict=CANNOT_TELL)
 
     @property
     def cell(self) -> str:

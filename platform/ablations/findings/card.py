@@ -285,8 +285,7 @@ def sign_text(judged: JudgedClaim) -> str:
     claim, found = judged.claim, judged.found
     if claim.says not in ("up", "down") or found is None or found.estimate is None:
         return ""
-    middle = 1.0 if claim.of == "compute" else 0.0
-    return "same" if (found.estimate > middle) == (claim.says == "up") else "other"
+    return "same" if (found.estimate > found.question.no_difference) == (claim.says == "up") else "other"
 
 
 def order_text(published: Sequence[PublishedVariant]) -> str:
