@@ -86,8 +86,8 @@ def ceiling_difference(
 
     The estimate comes from eq. 1 if eq. 1 gives both ceilings, else from the median over all families, weighted alike
     for all runs. Beyond its readings, A of an unbounded variant rests on the law alone, so only the level it has
-    reached counts as its lower end. No end lies farther out than A of one side at its own end minus the highest A of
-    the other; since either may be wrong, A's own end gets half the tail.
+    reached counts as its lower end. No end lies farther out than A of one side at its own lower end minus the known
+    ceiling of the task; since either may be wrong, A's own end gets half the tail.
     """
     bounded, bounded_baseline = is_bounded(fits), is_bounded(baseline)
     if not spread.is_known:

@@ -23,7 +23,7 @@ OFF_THE_LAW = 0.5
 OFF_AT_0 = "the evaluation at step 0 lies off the law, so nothing ties R_0; check it, or leave it out with r0: free"
 MUCH_AUTOCORRELATION = 0.5
 """Autocorrelation above which the run wanders, or eq. 1 is not exactly the law of the curve."""
-KEYS = (
+SHOWN_KEYS = (
     *("curve", "asymptote", "A", "A_lo", "A_hi", "asymptote_under_eq1", "A_eq1", "A_eq1_lo", "A_eq1_hi", "eq1_p"),
     *("weights", "B", "B_lo", "B_hi", "C_mid", "C_mid_lo", "C_mid_hi", "R_0", "R_0_lo", "R_0_hi", "r0", "r0_slack"),
     *("verdict", "points", "window", "r_squared", "noise_sd", "autocorrelation", "posterior"),
@@ -295,7 +295,7 @@ class Fit:
             "window": list(self.window),
             "posterior": self.summary() if self.rises else None,
         }
-        shown = {key: made[key] if key in made else getattr(self, key) for key in KEYS}
+        shown = {key: made[key] if key in made else getattr(self, key) for key in SHOWN_KEYS}
         return shown | dict.fromkeys(meaningless)
 
 
