@@ -20,9 +20,9 @@ from record import write_record
 from simulation import SEED, simulate
 
 from ablations.answers.compare import Comparison, VariantResult, compare
-from ablations.answers.half_widths import Sight, Sizes, ceiling_sight, compute_sight, level_sight
+from ablations.answers.half_widths import Sight, Sizes, sights
 from ablations.answers.known_scale import PAPER_AUTOCORRELATION, PAPER_RUN_SD, KnownScale, RunSpread
-from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
+from ablations.answers.simulated_runs import SimulatedRuns
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.options import FitSettings
@@ -89,13 +89,7 @@ def foretold(compute: np.ndarray, run_to_run_sd: float, seeds: int) -> dict[str,
         spread=RunSpread(level=tau * reached(compute), ceiling=tau, target=None, freedom=0),
     )
     sizes = Sizes(num_variants=NUM_VARIANTS, num_seeds=seeds)
-    expected = expected_curve(law, compute, SAMPLES)
-    runs = SimulatedRuns(known=known, compute=compute, samples=SAMPLES, settings=FitSettings())
-    return {
-        "level": level_sight(expected, known, sizes, compute=float(compute[-1])),
-        "ceiling": ceiling_sight(runs, sizes),
-        "compute": compute_sight(runs, sizes),
-    }
+    return sights(SimulatedRuns(known=known, compute=compute, samples=SAMPLES, settings=FitSettings()), sizes)
 
 
 def law(compute: np.ndarray) -> np.ndarray:

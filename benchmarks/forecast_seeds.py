@@ -17,7 +17,7 @@ from record import write_record
 from simulation import FIT_FROM_GPU_HOURS, NUM_SAMPLES, simulate
 
 from ablations.answers.forecasts import difference_at, leaderboard, predict
-from ablations.answers.pass_rate_at import spread_at
+from ablations.answers.pass_rate_at import pass_rate_at
 from ablations.answers.questions import LEVEL
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
@@ -67,7 +67,7 @@ def scores(studies: Sequence[Mapping[str, Sequence[Fit]]]) -> dict[str, Any]:
     for groups in studies:
         reference = groups["reference"]
         spread = LEVEL.spread_of(groups.values(), reference)
-        at_forecast = spread_at(groups.values(), reference, FORECAST)
+        at_forecast = pass_rate_at(FORECAST).spread_of(groups.values(), reference)
         for name, fits in groups.items():
             found = predict(fits, FORECAST, at_forecast)
             predictions.append((found.lo <= TRUTH[name] <= found.hi, found.hi - found.lo))

@@ -28,12 +28,12 @@ from record import write_record
 from simulation import SEED
 
 from ablations.answers.answer import Answer
-from ablations.answers.differences import mean_difference
 from ablations.answers.interval import Interval
 from ablations.answers.ladder import Ladder, rung_of
 from ablations.answers.questions import LEVEL
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import run_to_run
+from ablations.answers.student import interval_of
 
 SD, NOISY_SD = 0.012, 0.05
 NUM_SEEDS, NUM_STUDIES = 3, 2000
@@ -102,7 +102,8 @@ def simulated_ladder(
             for mean in means
         ]
         spread = run_to_run(runs)
-        answer = Answer.of(LEVEL, mean_difference(runs[1], runs[0], spread))
+        difference = spread.of_difference(runs[1], runs[0])
+        answer = Answer.of(LEVEL, interval_of([difference], difference.estimate))
         freedom = spread.paired.freedom if spread.paired else spread.within.freedom
         rungs.append(rung_of(str(place), float(place), answer, freedom))
     known = tuple(rung for rung in rungs if rung is not None)

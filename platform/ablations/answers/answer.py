@@ -12,10 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ablations.answers.interval import Interval, JointInterval, ratio_of_logs
+import numpy as np
+
+from ablations.answers.differences import all_by_eq1, middle
+from ablations.answers.interval import Interval, JointInterval, only_estimate, ratio_of_logs
 from ablations.answers.one_law import law_weights
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import RunToRun, run_to_run
+from ablations.answers.student import interval_of
 from ablations.fit.result import Fit
 from ablations.text import interval_text
 
@@ -24,6 +28,8 @@ PROVISIONAL = "one seed: provisional"
 """Verdicts common to all questions."""
 ROUNDING = 1e-12
 """Relative tolerance for comparing a half-width with `widest`, since logarithms round."""
+Side = tuple[float, Sequence[Fit]]
+"""A variant of a contrast: its weight c_v and the fits of its seeds."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,9 +51,8 @@ class Question:
     """True if the number is the variant's value divided by the reference's; False if it is their difference."""
     widest: float
     """Largest half-width for the verdict "no difference seen", in pass rate or in ln of a ratio."""
-    measured: Callable[[Sequence[Fit], Sequence[Fit], RunToRun, int], JointInterval | None]
-    """Measurement of the variant against the reference: a function of the variant's seeds, the reference's seeds, the
-    run-to-run spread and the number of comparisons; None if there is no answer."""
+    measured: Callable[[Sequence[Fit], Sequence[Fit], RunToRun, int], JointInterval | None] | None = None
+    """A measurement in place of the contrast in `difference`, as a function of the same arguments."""
     repeats: Callable[[Sequence[Fit], Sequence[Fit], str], Repeats | None]
     """The numbers of a variant's seeds, when compared with the reference's, under a law (a family's name; empty for the
     law of the question itself); None if they have none."""
@@ -120,6 +125,34 @@ class Question:
 
         laws = law_weights([fit for fits in saying for fit in fits]) if self.is_by_law and saying else {}
         return replace(under(""), under={law: under(law) for law in laws})
+
+    def difference(
+        self, fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun, comparisons: int
+    ) -> JointInterval | None:
+        """The variant against the reference, given the seeds of both, their run-to-run spread and the number of
+        comparisons; None if there is no answer.
+        """
+        if self.measured is not None:
+            return self.measured(fits, baseline, spread, comparisons)
+        return self.contrast([(1.0, fits), (-1.0, baseline)], spread, comparisons)
+
+    def contrast(self, sides: Sequence[Side], spread: RunToRun, comparisons: int) -> JointInterval | None:
+        """sum_v c_v mu_v, in the number of the question (of compute a ratio); None if a variant has no number."""
+        weights, variants = [weight for weight, _ in sides], [fits for _, fits in sides]
+        laws = law_weights([fit for fits in variants for fit in fits]) if self.is_by_law else {"": 1.0}
+        numbers = {law: found for law in laws if (found := self.on_one_footing(variants, law)) is not None}
+        if not numbers:
+            return None
+        contrasts = {law: list(zip(weights, found, strict=True)) for law, found in numbers.items()}
+        if not spread.is_known:
+            estimate = sum(weight * float(np.mean(one.values)) for weight, one in next(iter(contrasts.values())))
+            return self.in_unit(only_estimate(estimate, num_seeds=min(map(len, variants))))
+        parts = [
+            replace(spread.under.get(law, spread).of_contrast(sides), weight=laws[law])
+            for law, sides in contrasts.items()
+        ]
+        by_eq1 = not self.is_by_law or all(map(all_by_eq1, variants))
+        return self.in_unit(interval_of(parts, middle(parts, by_eq1=by_eq1), comparisons=comparisons))
 
     def scaled(self, value: float | None) -> float | None:
         """The value in the unit of `widest`: unchanged for a difference, its ln for a ratio."""
@@ -194,10 +227,8 @@ class Answer:
     def written(cls, question: Question, *, estimate: float | None, lo: float | None, hi: float | None) -> "Answer":
         """An answer read from a card, which holds no joint interval."""
         verdict = question.verdict(Interval(estimate=math.nan, lo=lo, hi=hi))
-        ends = {"joint_lo": None, "joint_hi": None}
-        return cls(
-            question=question, estimate=estimate, lo=lo, hi=hi, **ends, verdict=verdict, joint_verdict=CANNOT_TELL
-        )
+        numbers = {"estimate": estimate, "lo": lo, "hi": hi, "joint_lo": None, "joint_hi": None}
+        return cls(question=question, **numbers, verdict=verdict, joint_verdict=CANNOT_TELL)
 
     @property
     def cell(self) -> str:

@@ -150,7 +150,7 @@ def compare(
         answers = {
             one.name: Answer.of_reference(one)
             if name == reference
-            else Answer.of(one, one.measured(fits, baseline, spreads[one.spread], num_comparisons))
+            else Answer.of(one, one.difference(fits, baseline, spreads[one.spread], num_comparisons))
             for one in QUESTIONS
         }
         result = _variant_result(name, fits, baseline, spreads["ceiling"], costs[name], answers, name == reference)
@@ -196,7 +196,7 @@ def _variant_result(
         points=sum(fit.points for fit in fits),
         window=(min(fit.window[0] for fit in fits), max(fit.window[1] for fit in fits)),
         cost=cost,
-        level=float(np.mean([one.value for one in levels])) if levels else None,
+        level=float(np.mean(levels.values)) if levels else None,
         paper_rule=REFERENCE if is_reference else paper_rule(by_the_paper),
         answers=answers,
     )

@@ -14,14 +14,14 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import chdtri
 
-from ablations.answers.interval import Interval, JointInterval, only_estimate
-from ablations.answers.one_law import ceiling_under, law_weights
+from ablations.answers.interval import TAIL, Interval, JointInterval, only_estimate
+from ablations.answers.one_law import ceiling_under, law_weights, mean_law_weights
 from ablations.answers.repeats import Repeats
 from ablations.answers.rise import rise_together
 from ablations.answers.run_to_run import RunToRun
-from ablations.answers.student import Student, interval_of, quantile
+from ablations.answers.student import Student, quantile
 from ablations.fit.ceiling import EQ1_LEADS, MOST_OPEN
-from ablations.fit.engine.family import FAMILIES, SIGMOID
+from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 
 TARGET_SHARE = 0.8
@@ -52,8 +52,7 @@ def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
         estimate = _estimated(fits)
         lo = float(np.mean([fit.ceiling.lo for fit in fits]))
         if spread.is_known:
-            reached = interval_of(_means(fits, spread, bounded=False), estimate, comparisons=2).joint_lo
-            lo = lo if reached is None else max(lo, reached)
+            lo = max(lo, quantile(_means(fits, spread, bounded=False), TAIL / 2))
         return Interval(estimate=estimate, lo=min(lo, estimate), hi=None)
     if not spread.is_known:
         ceiling = fits[0].ceiling
@@ -87,7 +86,8 @@ def ceiling_difference(
 
     The estimate comes from eq. 1 if eq. 1 gives both ceilings, else from the median over all families, weighted alike
     for all runs. Beyond its readings, A of an unbounded variant rests on the law alone, so only the level it has
-    reached counts as its lower end.
+    reached counts as its lower end. No end lies farther out than A of one side at its own lower end minus the known
+    ceiling of the task; since either may be wrong, A's own end gets half the tail.
     """
     bounded, bounded_baseline = is_bounded(fits), is_bounded(baseline)
     if not spread.is_known:
@@ -111,44 +111,19 @@ def ceiling_difference(
     below = parts(lower=True)
     above = below if bounded and bounded_baseline else parts(lower=False)
     estimate = middle(below if bounded else above, by_eq1=all_by_eq1(fits) and all_by_eq1(baseline))
-    lower = interval_of(below, estimate, comparisons=comparisons) if bounded_baseline else None
-    upper = interval_of(above, estimate, comparisons=comparisons) if bounded else None
-    lo, joint_lo = _no_farther(lower and (lower.lo, lower.joint_lo), fits, spread, bounded, estimate, comparisons)
-    up = _no_farther(
-        upper and (_minus(upper.hi), _minus(upper.joint_hi)), baseline, spread, bounded_baseline, -estimate, comparisons
-    )
-    hi, joint_hi = (_minus(end) for end in up)
+    tails = (TAIL, TAIL / comparisons)
+    lo = joint_lo = hi = joint_hi = None
+    if bounded_baseline:
+        own, most = _means(fits, spread, bounded=bounded), _highest(fits)
+        ends = ((quantile(below, tail), quantile(own, tail / 2) - most) for tail in tails)
+        lo, joint_lo = (min(max(end, least), estimate) for end, least in ends)
+    if bounded:
+        own, most = _means(baseline, spread, bounded=bounded_baseline), _highest(baseline)
+        ends = ((quantile(above, 1 - tail), most - quantile(own, tail / 2)) for tail in tails)
+        hi, joint_hi = (max(min(end, highest), estimate) for end, highest in ends)
     return JointInterval(
         estimate=estimate, lo=lo, hi=hi, joint_lo=joint_lo, joint_hi=joint_hi, is_shown=bounded and bounded_baseline
     )
-
-
-def _no_farther(
-    ends: tuple[float | None, float | None] | None,
-    fits: Sequence[Fit],
-    spread: RunToRun,
-    bounded: bool,
-    estimate: float,
-    comparisons: int,
-) -> tuple[float | None, float | None]:
-    """Lower ends of a difference, no lower than A of `fits` at its own lower end minus the known ceiling of the task.
-
-    Either end may be wrong, so A's own end gets half the tail.
-    """
-    if ends is None:
-        return None, None
-    parts = _means(fits, spread, bounded=bounded)
-    most, A = max(fit.settings.highest for fit in fits), middle(parts, by_eq1=all_by_eq1(fits))
-
-    def cut(end: float | None, comparisons: int) -> float | None:
-        least = interval_of(parts, A, comparisons=2 * comparisons).joint_lo
-        return end if end is None or least is None else min(max(end, least - most), estimate)
-
-    return cut(ends[0], 1), cut(ends[1], comparisons)
-
-
-def _minus(end: float | None) -> float | None:
-    return None if end is None else -end
 
 
 def common_target(variants: Sequence[Sequence[Fit]]) -> float | None:
@@ -172,18 +147,6 @@ def ln_computes(fits: Sequence[Fit], target: float) -> Repeats:
     return Repeats.of(needed, [_ln_compute_variance(fit, target) for fit in fits], starts_of(fits))
 
 
-def mean_difference(runs: Repeats, baseline: Repeats, spread: RunToRun, *, comparisons: int = 1) -> JointInterval:
-    """The mean of a variant's seeds minus that of the baseline's; without a known `spread` there is no interval.
-
-    The joint interval is corrected for the number of `comparisons`.
-    """
-    if not spread.is_known:
-        estimate = float(np.mean(runs.values) - np.mean(baseline.values))
-        return only_estimate(estimate, num_seeds=min(len(runs.values), len(baseline.values)))
-    found = spread.of_difference(runs, baseline)
-    return interval_of([found], found.estimate, comparisons=comparisons)
-
-
 def is_bounded(fits: Sequence[Fit]) -> bool:
     """True if the seeds of a variant together bound its ceiling: the families under which every seed may have a ceiling
     of 1 have a weight of at most MOST_OPEN.
@@ -191,9 +154,7 @@ def is_bounded(fits: Sequence[Fit]) -> bool:
     A mean ceiling of 1 needs one of 1 for every seed, since none is higher. So twice the log likelihood ratios add up,
     chi-squared with as many degrees of freedom as seeds.
     """
-    weights = {
-        family.name: float(np.mean([fit.alternatives.weights[family.name] for fit in fits])) for family in FAMILIES
-    }
+    weights = mean_law_weights([fit.alternatives.weights for fit in fits])
     can_be_1 = (
         weight
         for name, weight in weights.items()
@@ -239,11 +200,13 @@ def middle(parts: Sequence[Student], *, by_eq1: bool) -> float:
 
 def _possible(parts: Sequence[Student], estimate: float, fits: Sequence[Fit]) -> Interval:
     """The interval of A, between 0 and the known ceiling of the task, 1 if unknown."""
-    most = max(fit.settings.highest for fit in fits)
-    found = interval_of(parts, estimate)
-    assert found.lo is not None
-    assert found.hi is not None
-    return Interval(estimate=estimate, lo=min(max(found.lo, 0.0), estimate), hi=max(min(found.hi, most), estimate))
+    lo, hi = quantile(parts, TAIL), quantile(parts, 1 - TAIL)
+    return Interval(estimate=estimate, lo=min(max(lo, 0.0), estimate), hi=max(min(hi, _highest(fits)), estimate))
+
+
+def _highest(fits: Sequence[Fit]) -> float:
+    """The known ceiling of the task, 1 if unknown."""
+    return max(fit.settings.highest for fit in fits)
 
 
 def _at_least(fits: Sequence[Fit], law: str, *, bounded: bool) -> Repeats:

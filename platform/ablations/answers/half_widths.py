@@ -17,19 +17,19 @@ import numpy as np
 from scipy.special import stdtrit
 
 from ablations.answers.differences import ceilings_under, common_target, is_bounded, ln_computes
-from ablations.answers.known_scale import KnownScale
 from ablations.answers.level import level_of
 from ablations.answers.one_law import law_weights
 from ablations.answers.repeats import CommonSpread, Repeats
-from ablations.answers.run_to_run import ENOUGH_FREEDOM, PRIOR_FREEDOM, pays_to_pair
-from ablations.answers.simulated_runs import SimulatedRuns
-from ablations.fit.curve import Curve
+from ablations.answers.run_to_run import PRIOR_FREEDOM, pays_to_pair, wanted
+from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
 from ablations.fit.result import Fit
 
 POWER = 0.8
 MOST_OPEN_STUDIES = 1 - POWER
 """Maximum share of studies without an end of the interval at which a difference is still detected with a power of
 POWER."""
+LEAST_READINGS = 3
+"""Minimum number of readings of a run for a level, with the one before RL."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +44,10 @@ class Sight:
     """The smallest difference detected with a probability of POWER."""
     open: float = 0.0
     """Share of studies whose interval lacks an end."""
+
+    def sees(self, difference: float) -> bool:
+        """True if this difference is detected, with a probability of POWER."""
+        return self.seen is not None and self.seen <= difference
 
     def to_json(self, question: str) -> dict[str, float | None]:
         """Plain data for JSON; for compute, half-width and difference are factors."""
@@ -69,10 +73,8 @@ class Sizes:
         equal spread; 0 if nothing tells the spread.
         """
         n, V = self.num_seeds, self.num_variants
-        lent = 0
-        for recipe in others:
-            lent += recipe.freedom if V * (n - 1) + lent < ENOUGH_FREEDOM else 0
-        unpaired, paired = V * (n - 1) + lent, (V - 1) * (n - 1)
+        own = V * (n - 1)
+        unpaired, paired = own + sum(one.freedom for one in wanted(others, own)), (V - 1) * (n - 1)
         is_paired = pays_to_pair(paired, unpaired)
         pool = paired if is_paired else unpaired
         of_side = (n - 1) * (1 - 1 / V if is_paired else 1.0)
@@ -90,13 +92,20 @@ def sight_of(variance: float, freedom: float, share_open: float = 0.0) -> Sight:
     return Sight(half_width=t * s, seen=seen, open=share_open)
 
 
-def level_sight(curve: Curve, known: KnownScale, sizes: Sizes, *, compute: float, sides: int = 2) -> Sight:
-    """The resolution for the level at `compute`; `curve` has the expected readings of a run, without noise.
+def sights(runs: SimulatedRuns, sizes: Sizes) -> dict[str, Sight]:
+    """The resolution of each verdict, by the name of its question."""
+    return {
+        "level": level_sight(runs, sizes),
+        "ceiling": ceiling_sight(runs, sizes),
+        "compute": compute_sight(runs, sizes),
+    }
 
-    Of a difference, which has two `sides`, or of an interaction, which has four.
-    """
-    level = level_of(curve, compute)
-    if level is None:
+
+def level_sight(runs: SimulatedRuns, sizes: Sizes, *, sides: int = 2) -> Sight:
+    """The resolution for the level, of a difference, which has two `sides`, or of an interaction, which has four."""
+    known, curve = runs.known, expected_curve(runs.known.law, runs.compute, runs.samples)
+    level = level_of(curve, min(float(runs.compute[-1]), runs.settings.fit_to))
+    if level is None or curve.compute.size < LEAST_READINGS:
         return BLIND
     variance = sides * (known.spread.level**2 + level.variance) / sizes.num_seeds
     return sight_of(variance, sizes.freedom(known.others.of("level"), sides))

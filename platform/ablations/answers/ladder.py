@@ -30,7 +30,7 @@ from scipy.special import stdtrit
 
 from ablations.answers.answer import Answer, Question
 from ablations.answers.interval import TAIL, Interval
-from ablations.answers.student import LEAST_VARIANCE, Student, interval_of
+from ablations.answers.student import LEAST_VARIANCE, Student, interval_of, quantile
 
 LadderWord = Literal["carries", "fades", "flips", "cannot tell"]
 SMALL = 0.5
@@ -131,10 +131,8 @@ def rung_of(scale: str, x: float, answer: Answer, freedom: float) -> Rung | None
 
 def side_of(difference: Student) -> int:
     """1 or -1 if the 95 % interval lies above or below no difference, else 0."""
-    interval = interval_of([difference], difference.estimate)
-    assert interval.lo is not None
-    assert interval.hi is not None
-    return (interval.lo > 0) - (interval.hi < 0)
+    lo, hi = quantile([difference], TAIL), quantile([difference], 1 - TAIL)
+    return (lo > 0) - (hi < 0)
 
 
 def mean_weights_of(rungs: Sequence[Rung]) -> np.ndarray:

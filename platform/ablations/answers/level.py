@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ablations.answers.repeats import UNKNOWN, Repeats
+from ablations.answers.repeats import Repeats
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 
@@ -24,8 +24,6 @@ class Level:
 
     value: float
     variance: float
-    start: str = UNKNOWN
-    """The start of the run, see `Curve`."""
 
 
 def common_compute(fits: Sequence[Fit]) -> float:
@@ -33,10 +31,17 @@ def common_compute(fits: Sequence[Fit]) -> float:
     return min(min(float(fit.curve.compute[-1]), fit.settings.fit_to) for fit in fits)
 
 
-def levels_of(fits: Sequence[Fit], compute: float) -> list[Level]:
-    """The level of each run at this compute; empty if the readings of any run begin too late."""
+def levels_of(fits: Sequence[Fit], compute: float) -> Repeats | None:
+    """The level of each run at this compute; None if the readings of any run begin too late.
+
+    All levels have their mean error, so that every seed weighs the same.
+    """
     levels = [level_of(fit.curve, compute) for fit in fits]
-    return [level for level in levels if level is not None] if None not in levels else []
+    known = [level for level in levels if level is not None]
+    if not known or None in levels:
+        return None
+    variance = float(np.mean([level.variance for level in known]))
+    return Repeats.of([level.value for level in known], [variance] * len(known), [fit.curve.start for fit in fits])
 
 
 def level_of(curve: Curve, compute: float) -> Level | None:
@@ -50,7 +55,7 @@ def level_of(curve: Curve, compute: float) -> Level | None:
     weights = mean_weights(curve.compute, start, compute)
     value = float(weights @ curve.score)
     known = curve.sampling_variance
-    return Level(value=value, variance=0.0 if known is None else float(weights**2 @ known), start=curve.start)
+    return Level(value=value, variance=0.0 if known is None else float(weights**2 @ known))
 
 
 def mean_weights(compute: np.ndarray, start: float, end: float) -> np.ndarray:
@@ -66,10 +71,3 @@ def mean_weights(compute: np.ndarray, start: float, end: float) -> np.ndarray:
     at_ends[left, np.arange(ends.size)] = 1 - share
     at_ends[left + 1, np.arange(ends.size)] = share
     return np.asarray(np.trapezoid(at_ends, ends, axis=1)) / (end - start)
-
-
-def level_repeats(levels: Sequence[Level]) -> Repeats:
-    """The levels of a variant's seeds, all with their mean error, so that every seed weighs the same."""
-    variance = float(np.mean([level.variance for level in levels]))
-    starts = [level.start for level in levels]
-    return Repeats.of([level.value for level in levels], [variance] * len(levels), starts)

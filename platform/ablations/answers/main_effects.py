@@ -10,22 +10,14 @@ Settings b at which a cell is missing are left out.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from ablations.answers.answer import Answer, Question, answers_json
-from ablations.answers.differences import all_by_eq1, middle
-from ablations.answers.interval import JointInterval, only_estimate
-from ablations.answers.one_law import law_weights
+from ablations.answers.answer import Answer, Side, answers_json
 from ablations.answers.questions import QUESTIONS
 from ablations.answers.run_to_run import RunToRun
-from ablations.answers.student import interval_of
 from ablations.fit.result import Fit
 
-Side = tuple[float, Sequence[Fit]]
-"""A variant of a contrast: its weight c_v and the fits of its seeds."""
 GridCell = tuple[str, ...]
 """The value of a cell on each axis."""
 
@@ -88,22 +80,4 @@ def _sides(pairs: Sequence[tuple[GridCell, GridCell]], cells: Mapping[GridCell, 
 
 def contrast_answers(sides: Sequence[Side], spreads: Mapping[str, RunToRun], *, comparisons: int) -> dict[str, Answer]:
     """The answer of a contrast to each question, by name; joint intervals hold for as many `comparisons` at once."""
-    return {one.name: Answer.of(one, contrast(one, sides, spreads[one.spread], comparisons)) for one in QUESTIONS}
-
-
-def contrast(question: Question, sides: Sequence[Side], spread: RunToRun, comparisons: int) -> JointInterval | None:
-    """sum_v c_v mu_v, in the number of the question (of compute a ratio); None if a variant has no number."""
-    weights, variants = [weight for weight, _ in sides], [fits for _, fits in sides]
-    laws = law_weights([fit for fits in variants for fit in fits]) if question.is_by_law else {"": 1.0}
-    numbers = {law: found for law in laws if (found := question.on_one_footing(variants, law)) is not None}
-    if not numbers:
-        return None
-    contrasts = {law: list(zip(weights, found, strict=True)) for law, found in numbers.items()}
-    if not spread.is_known:
-        estimate = sum(weight * float(np.mean(one.values)) for weight, one in next(iter(contrasts.values())))
-        return question.in_unit(only_estimate(estimate, num_seeds=min(map(len, variants))))
-    parts = [
-        replace(spread.under.get(law, spread).of_contrast(sides), weight=laws[law]) for law, sides in contrasts.items()
-    ]
-    by_eq1 = not question.is_by_law or all(map(all_by_eq1, variants))
-    return question.in_unit(interval_of(parts, middle(parts, by_eq1=by_eq1), comparisons=comparisons))
+    return {one.name: Answer.of(one, one.contrast(sides, spreads[one.spread], comparisons)) for one in QUESTIONS}

@@ -9,7 +9,7 @@ A run without an upper end counts with the level it has reached, which rests on 
 no say in the law of the others, since it would give families without a ceiling to a reference that rejects them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -23,10 +23,13 @@ def law_weights(fits: Sequence[Fit]) -> dict[str, float]:
     end, or over all fits if none has one. Families without weight are left out.
     """
     having = [fit for fit in fits if fit.ceiling.hi is not None] or fits
-    means = {
-        family.name: float(np.mean([fit.alternatives.weights[family.name] for fit in having])) for family in FAMILIES
-    }
+    means = mean_law_weights([fit.alternatives.weights for fit in having])
     return {name: weight for name, weight in means.items() if weight > 0}
+
+
+def mean_law_weights(weights: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean weight of each family, by name, in the order of FAMILIES; empty without weights."""
+    return {one.name: float(np.mean([each[one.name] for each in weights])) for one in FAMILIES if weights}
 
 
 @lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ablations.answers.level import common_compute, level_repeats, levels_of
+from ablations.answers.level import common_compute, levels_of
 from ablations.answers.run_to_run import RunToRun
 from ablations.fit.result import Fit
 
@@ -53,9 +53,9 @@ def _unlike(name: str, fits: Sequence[Fit], baseline: Sequence[Fit], spread: Run
     compute = common_compute([*fits, *baseline])
     some = [fit for fit in fits if fit.verdict != "collapsed"]
     levels = levels_of(some, compute)
-    if len(levels) < 2 or not (ratio := spread.stands_out(level_repeats(levels))):
+    if levels is None or not levels.freedom or not (ratio := spread.stands_out(levels)):
         return whole
-    values = np.array([level.value for level in levels])
+    values = np.array(levels.values)
     if values.size == 2:
         return replace(whole, ratio=ratio, apart=float(abs(values[0] - values[1])))
     apart = (values - values.mean()) * values.size / (values.size - 1)  # from the mean of the others

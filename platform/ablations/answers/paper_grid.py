@@ -81,18 +81,8 @@ class PaperFit:
 
     def to_json(self) -> dict[str, Any]:
         """The fit as plain data, without its residuals."""
-        return {
-            "curve": self.curve.name,
-            "A": self.A,
-            "B": self.B,
-            "C_mid": self.C_mid,
-            "R_0": self.R_0,
-            "grid": self.grid,
-            "edges": list(self.edges),
-            "points": self.points,
-            "window": list(self.window),
-            "sse": self.sse,
-        }
+        names = ("A", "B", "C_mid", "R_0", "grid", "edges", "points", "window", "sse")
+        return {"curve": self.curve.name} | {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

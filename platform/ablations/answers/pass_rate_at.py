@@ -1,7 +1,7 @@
 """The pass rate of each seed at one compute: its level up to the compute that all runs have reached, its fitted curve
 beyond."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -9,10 +9,9 @@ import numpy as np
 
 from ablations.answers.answer import Question
 from ablations.answers.differences import starts_of
-from ablations.answers.level import common_compute, level_repeats, levels_of
+from ablations.answers.level import common_compute, levels_of
 from ablations.answers.questions import LEVEL
 from ablations.answers.repeats import Repeats
-from ablations.answers.run_to_run import RunToRun
 from ablations.fit.averaging import averaged_draws, successors
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
@@ -28,8 +27,7 @@ def pass_rate_at(compute: float) -> Question:
         reached = common_compute([*fits, *baseline])
         if compute > NEARLY * reached:
             return predictions(fits, compute, law or SIGMOID.name)
-        levels = levels_of(fits, min(compute, reached))
-        return level_repeats(levels) if levels else predictions(fits, compute, law or SIGMOID.name)
+        return levels_of(fits, min(compute, reached)) or predictions(fits, compute, law or SIGMOID.name)
 
     return replace(LEVEL, repeats=numbers, is_by_law=True)
 
@@ -48,10 +46,3 @@ def _prediction(fit: Fit, compute: float, law: str) -> tuple[float, float]:
     rows = next((one.rows for one in successors(fit) if one.family.name == law), None)
     drawn = (fit.predict_draws(compute) if rows is None else averaged_draws(fit, compute)[rows])[:, 0]
     return float(np.median(drawn)), float(drawn.var())
-
-
-def spread_at(
-    groups: Iterable[Sequence[Fit]], baseline: Sequence[Fit], compute: float, others: Sequence[Repeats] = ()
-) -> RunToRun:
-    """The run-to-run spread of the numbers that `forecasts.difference_at` compares at this compute."""
-    return pass_rate_at(compute).spread_of(groups, baseline, others)

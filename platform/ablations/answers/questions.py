@@ -4,42 +4,19 @@ A new question is a new entry here: every table, figure, file and page reads `Co
 """
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from ablations.answers.answer import Question
-from ablations.answers.differences import (
-    ceiling_difference,
-    ceilings_under,
-    common_target,
-    is_bounded,
-    ln_computes,
-    mean_difference,
-)
-from ablations.answers.interval import JointInterval, ratio_of_logs
-from ablations.answers.level import common_compute, level_repeats, levels_of
+from ablations.answers.differences import ceiling_difference, ceilings_under, common_target, is_bounded, ln_computes
+from ablations.answers.level import common_compute, levels_of
 from ablations.answers.repeats import Repeats
 from ablations.answers.rise import rise_together
-from ablations.answers.run_to_run import RunToRun
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 
 
-def _difference(
-    on_one_footing: Callable[[Sequence[Sequence[Fit]], str], list[Repeats] | None],
-    fits: Sequence[Fit],
-    baseline: Sequence[Fit],
-    spread: RunToRun,
-    comparisons: int,
-) -> JointInterval | None:
-    """The mean of a variant's seeds minus that of the reference's, at one compute or to one target."""
-    found = on_one_footing([fits, baseline], "")
-    return None if found is None else mean_difference(found[0], found[1], spread, comparisons=comparisons)
-
-
 def _levels(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
-    levels = levels_of(fits, common_compute([*fits, *baseline]))
-    return level_repeats(levels) if levels else None
+    return levels_of(fits, common_compute([*fits, *baseline]))
 
 
 def _ceilings(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
@@ -56,8 +33,8 @@ def _ln_computes(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repe
 
 def _every_level(variants: Sequence[Sequence[Fit]], law: str) -> list[Repeats] | None:
     compute = common_compute([fit for fits in variants for fit in fits])
-    found = [levels_of(fits, compute) for fits in variants]
-    return [level_repeats(levels) for levels in found] if all(found) else None
+    found = [levels for fits in variants if (levels := levels_of(fits, compute))]
+    return found if len(found) == len(variants) else None
 
 
 def _every_ceiling(variants: Sequence[Sequence[Fit]], law: str) -> list[Repeats] | None:
@@ -80,7 +57,6 @@ LEVEL = Question(
     higher="level up",
     lower="level down",
     widest=0.025,
-    measured=partial(_difference, _every_level),
     repeats=_levels,
     on_one_footing=_every_level,
     form="+z.3f",
@@ -131,7 +107,6 @@ COMPUTE = Question(
     lower_is_better=True,
     is_ratio=True,
     widest=math.log(1.5) / 2,
-    measured=lambda *given: (logs := _difference(_every_ln_compute, *given)) and ratio_of_logs(logs),
     repeats=_ln_computes,
     on_one_footing=_every_ln_compute,
     form=".2f",

@@ -220,7 +220,7 @@ class RunToRun:
 def run_to_run(repeats: Sequence[Repeats], others: Sequence[Repeats] = ()) -> RunToRun:
     """The spread from the seeds of every variant of a sweep, and from as many recipes of `others` as needed."""
     own = [one for one in repeats if one.freedom]
-    added = [one for one in _wanted(others, sum(one.freedom for one in own)) if one.freedom]
+    added = [one for one in wanted(others, sum(one.freedom for one in own)) if one.freedom]
     every = _that_agree([*own, *added], max(len(repeats), 1))
     num_added = sum(len(one.values) for one in added)
     plain = RunToRun(
@@ -280,15 +280,15 @@ def _that_agree(every: Sequence[Repeats], num_variants: int) -> list[Repeats]:
     return kept
 
 
-def _wanted(others: Sequence[Repeats], freedom: int) -> list[Repeats]:
-    """The first entries of `others`, as many as are needed for ENOUGH_FREEDOM degrees of freedom in all."""
-    wanted: list[Repeats] = []
+def wanted(others: Sequence[Repeats], freedom: int) -> list[Repeats]:
+    """The first entries of `others`, as many as bring `freedom` to ENOUGH_FREEDOM degrees of freedom in all."""
+    found: list[Repeats] = []
     for recipe in others:
         if freedom >= ENOUGH_FREEDOM:
             break
-        wanted.append(recipe)
+        found.append(recipe)
         freedom += recipe.freedom
-    return wanted
+    return found
 
 
 def _unshared(sides: Sequence[tuple[float, Sequence[str]]]) -> float:

@@ -20,8 +20,7 @@ from ablations.cli.options import (
 )
 from ablations.cli.output import console, print_json, warn
 from ablations.errors import AblationsError, FileError
-from ablations.findings.design_command import design_command
-from ablations.findings.design_options import Blueprint
+from ablations.findings.design_options import Blueprint, design_command
 from ablations.fit.options import FitSettings
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, plans_of

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ablations.cli.follow import find_run
 from ablations.cli.output import console, print_json
-from ablations.diagnosis.diagnose import diagnose, finding_text
+from ablations.diagnosis.diagnose import Diagnosis, diagnose, finding_text
 from ablations.diagnosis.history import History, history_of_run
 from ablations.errors import AblationsError
 from ablations.home.home import Home
@@ -22,8 +22,6 @@ MOST_FINDINGS = 3
 
 def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | None, as_json: bool) -> None:
     """Print the problems of a run, of every run of a sweep, or of the run in a log."""
-    from ablations.findings.outlying_seeds import unlike_finding
-
     unlike = unlike_in(home, target) if trainer is None else {}
     found = []
     for history in histories(home, target, seed, trainer):
@@ -47,11 +45,28 @@ def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | No
 
 
 def unlike_in(home: Home, target: str) -> "dict[str, Unlike]":
-    """The outlying runs of a sweep; none if the target is not a sweep."""
-    from ablations.findings.outlying_seeds import unlike_seeds
+    """The runs of a sweep that lie far from the other seeds of their variant; none if the target is not a sweep."""
     from ablations.findings.results import read_results
 
-    return unlike_seeds(read_results(read_sweep(home, target))) if target in home.sweep_names() else {}
+    comparison = read_results(read_sweep(home, target)).comparison if target in home.sweep_names() else None
+    return {one.run: one for one in comparison.unlike if one.run} if comparison else {}
+
+
+def unlike_finding(one: "Unlike", history: History) -> Diagnosis:
+    """An outlying run as a finding: the comparison's own test finds the run, and its log the step."""
+    after = () if one.since is None else (row for row in history.steps if row["compute_gpu_hours"] >= one.since)
+    since = next((int(row["step"]) for row in after), None)
+    side = "below" if one.apart < 0 else "above"
+    return Diagnosis(
+        rule="unlike its siblings",
+        text=f"its level lies {abs(one.apart):.3f} {side} that of the other seeds of {one.variant}, which lie "
+        f"{one.ratio:.1f} times as far apart as seeds of other variants",
+        since_step=since,
+        how_sure="likely",
+        cost_share=None if since is None else history.share_since(since),
+        change="no setting, since its siblings have the same; compare its rollouts with theirs from there on, and "
+        "train more seeds to see how often it happens",
+    )
 
 
 def histories(home: Home, target: str, seed: int | None, trainer: str | None) -> Iterable[History]:

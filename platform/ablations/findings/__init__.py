@@ -2,7 +2,6 @@
 
 results         curves, fits and comparison of a sweep; summary: as a short table for a prompt or notebook
 remarks         what a reader must know before the numbers: collapsed, failed, shortened, warned of
-outlying_seeds  a seed unlike its siblings, as a finding of the doctor
 together        several sweeps against one reference
 other_trainers  curves of other trainers, and of scripts that log by themselves, as results of a sweep
 logged_study    logs of other trainers on disk, each read once and kept
@@ -13,11 +12,10 @@ order           variants in another order
 advice          advice for settling open questions
 sweep_forecast  forecasts of the variants of a sweep, and their curves, kept beside the sweep; backtest: of finished
                 runs from their first part
-design_options  seeds, budgets and samples to choose from, and the cost of each choice
+design_options  seeds, budgets and samples to choose from, the cost of each choice, and the command that lists them
 earlier_runs    knowledge of a scale from the runs of a home folder
 study_design    the resolution of each design, and the cheapest for a wanted difference or for the claims of a study;
                 the same of curves of other trainers
-design_command  the command that lists the designs of a plan
 paper_comparison  the paper's comparison: its margin of 0.02, its B at a common A
 card            the claims of a study, judged; the written cards of studies, read again
 """

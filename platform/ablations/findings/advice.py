@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from ablations.answers.answer import CANNOT_TELL, PROVISIONAL, Answer
 from ablations.answers.compare import VariantResult
-from ablations.findings.design_command import design_command
-from ablations.findings.design_options import seeds_of
+from ablations.findings.design_options import design_command, seeds_of
 from ablations.findings.results import Results
 
 WANTED_SEEDS = 3

@@ -59,7 +59,9 @@ def judged_claim(claim: Claim, answer: Answer | None) -> ClaimOutcome:
     ends = answer.question.scaled(answer.lo), answer.question.scaled(answer.hi)
     lo, hi = (-math.inf if ends[0] is None else ends[0]), (math.inf if ends[1] is None else ends[1])
     if claim.says == "same":
-        return _judged_same(claim.size, lo, hi)
+        if -claim.size < lo and hi < claim.size:
+            return "holds"
+        return "opposite" if lo > claim.size or hi < -claim.size else "cannot tell"
     if claim.says == "down":
         lo, hi = -hi, -lo
     if lo > 0:
@@ -74,12 +76,6 @@ def judged_over_scales(claim: Claim, word: LadderWord | None) -> ClaimOutcome:
     if word is None or word == CANNOT_TELL:
         return "cannot tell"
     return "holds" if word == claim.says else "opposite"
-
-
-def _judged_same(margin: float, lo: float, hi: float) -> ClaimOutcome:
-    if -margin < lo and hi < margin:
-        return "holds"
-    return "opposite" if lo > margin or hi < -margin else "cannot tell"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,10 +143,8 @@ class Card:
         found = []
         for variant, fit in self.results.plan.published.items():
             line = self.results.compared(variant)
-            here = line and line.asymptote
-            A, lo, hi = (here.A, here.lo, here.hi) if here else (None, None, None)
-            own = fit.get("A")
-            found.append(PublishedVariant(variant=variant, A=own, A_here=A, A_lo=lo, A_hi=hi))
+            A, lo, hi = (line.asymptote.A, line.asymptote.lo, line.asymptote.hi) if line else (None, None, None)
+            found.append(PublishedVariant(variant=variant, A=fit.get("A"), A_here=A, A_lo=lo, A_hi=hi))
         return tuple(found)
 
     @property
@@ -291,8 +285,7 @@ def sign_text(judged: JudgedClaim) -> str:
     claim, found = judged.claim, judged.found
     if claim.says not in ("up", "down") or found is None or found.estimate is None:
         return ""
-    middle = 1.0 if claim.of == "compute" else 0.0
-    return "same" if (found.estimate > middle) == (claim.says == "up") else "other"
+    return "same" if (found.estimate > found.question.no_difference) == (claim.says == "up") else "other"
 
 
 def order_text(published: Sequence[PublishedVariant]) -> str:

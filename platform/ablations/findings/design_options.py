@@ -1,9 +1,14 @@
-"""Choices of a study before any compute is spent: seeds, budget and samples per evaluation, with the cost of each."""
+"""Choices of a study before any compute is spent: seeds, budget and samples per evaluation, with the cost of each.
 
+This module imports little, since a dry run prints `design_command`.
+"""
+
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ablations.home.home import Home
+from ablations.home.labels import Labels
 from ablations.study.expand import Study
 from ablations.study.fittable import readings_before
 
@@ -12,6 +17,10 @@ SEED_COUNTS = (2, 3, 5)
 request."""
 BUDGET_FACTORS = (0.5, 1.0, 2.0)
 SAMPLE_FACTORS = (1, 4)
+KEPT_OPTIONS, WITH_VALUE = (
+    ("--scale", "--set", "--budget", "--home"),
+    ("--executor", "--jobs", "--after", "--tracking-uri"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,3 +114,19 @@ def seeds_of(seeds: Sequence[int], count: int) -> tuple[int, ...]:
     others = (seed for seed in range(len(seeds) + count) if seed not in seeds)
     kept = tuple(seeds[:count])
     return kept + tuple(next(others) for _ in range(count - len(kept)))
+
+
+def design_command(plan: Labels) -> str:
+    """The sweep's own command with the verb `design`, reduced to the options in `KEPT_OPTIONS`."""
+    words = shlex.split(plan.command)
+    if words[:2] != ["platform", "sweep"]:
+        return "platform design FILE"
+    kept, rest = ["platform", "design"], iter(words[2:])
+    for word in rest:
+        if word in KEPT_OPTIONS:
+            kept += [word, next(rest, "")]
+        elif word in WITH_VALUE:
+            next(rest, "")
+        elif not word.startswith("--") or word.startswith(tuple(f"{option}=" for option in KEPT_OPTIONS)):
+            kept.append(word)
+    return shlex.join(kept)

@@ -23,7 +23,7 @@ from ablations.logs.several_runs import runs_in
 from ablations.logs.sources import LogSource, find_log
 from ablations.readings.kept import code_in, kept_tree
 from ablations.readings.run_reading import is_at_rest
-from ablations.terminal.progress_bar import Done
+from ablations.terminal.progress_bar import Done, counted_off
 
 TABLE_CODE = (curve_file.__file__, table_file.__file__)
 MOST_SAID = 3
@@ -65,10 +65,8 @@ def study_of_logs(
         run = first.name if first.suffix == ".wandb" else str(path)  # W&B's name has the id of the run
         files = sources[run].files if run in sources else ()
         sources[run] = replace(source, files=tuple(sorted({*files, *source.files}) if files else source.files))
-    for number, source in enumerate(_told_by_folder([*sources.values()]), start=1):
+    for source in counted_off(_told_by_folder([*sources.values()]), done):
         runs += _parsed(source, meaning, naming, kept)
-        if done is not None:
-            done(number, len(sources))
     failed = [run for run in runs if run.curve is None]
     if len(failed) == len(runs):
         more = f"\nand {len(failed) - MOST_SAID} more" if len(failed) > MOST_SAID else ""

@@ -24,14 +24,11 @@ def in_order(results: "Results", by: OrderBy) -> "Results":
 def _rank(results: "Results", variant: "FittedVariant", by: OrderBy) -> tuple[float, str]:
     if by == "name":
         return 0.0, variant.name
+    if by == "ceiling":
+        found = results.asymptote(variant)
+        return (math.inf if found is None or not found.rises else -found.lo), ""
     line = results.compared(variant.name)
-    match by:
-        case "level":
-            value = line and line.answers["level"].estimate
-            return (math.inf if value is None else -value), ""
-        case "ceiling":
-            found = results.asymptote(variant)
-            return (math.inf if found is None or not found.rises else -found.lo), ""
-        case "compute":
-            value = line and line.answers["compute"].estimate
-            return (math.inf if value is None else value), ""
+    value = line and line.answers[by].estimate
+    if value is None:
+        return math.inf, ""
+    return (-value if by == "level" else value), ""

@@ -5,9 +5,9 @@ with A fixed at the mean of all that equal the reference's. For decisions use `a
 of one recipe the paper's rule sees differences that do not exist, see `WARNING`.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean, geometric_mean
 from typing import Any
 
@@ -28,14 +28,6 @@ WARNING = (
     "A differs by more than 0.02 in up to 32 %; of those with A within 0.02, B at the common A differs by more than "
     "1.96 standard errors in 56-74 % (simulated: benchmarks/paper_grid.py)."
 )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PaperRun:
-    """The readings of one run, and the end of its fit window: `PaperRun(curve=curve, fit_to=8000.0)`."""
-
-    curve: Curve
-    fit_to: float = math.inf
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -136,7 +128,7 @@ class PaperComparison:
 
 
 def paper_compare(
-    runs_by_variant: Mapping[str, Sequence[PaperRun]],
+    runs_by_variant: Mapping[str, Sequence[tuple[Curve, float]]],
     reference: str,
     *,
     fit_from: float = EARLY_CUTOFF_GPU_HOURS,
@@ -147,14 +139,14 @@ def paper_compare(
 ) -> PaperComparison:
     """Compare every variant, one run per seed, with the variant called `reference` by the paper's rule.
 
-    A variant is left out with a reason if one of its runs cannot be fitted; `left_out` are earlier reasons. Raises
-    AblationsError if the reference is left out.
+    A run is its curve and the largest compute to fit. A variant is left out with a reason if one of its runs cannot be
+    fitted; `left_out` are earlier reasons. Raises AblationsError if the reference is left out.
     """
 
     def fitted(name: str, A: float | None = None) -> tuple[PaperFit, ...]:
         return tuple(
-            paper_fit(run.curve, fit_from=fit_from, fit_to=run.fit_to, grid=grid, budget=budget, A=A)
-            for run in runs_by_variant[name]
+            paper_fit(curve, fit_from=fit_from, fit_to=fit_to, grid=grid, budget=budget, A=A)
+            for curve, fit_to in runs_by_variant[name]
         )
 
     fits: dict[str, tuple[PaperFit, ...]] = {}
@@ -204,24 +196,11 @@ def paper_comparison(results: Results, *, done: Done | None = None) -> PaperComp
     number of fitted variants and the total.
     """
     plan = results.plan
-    runs_by_variant = {
-        variant.name: [PaperRun(curve=fit.curve, fit_to=fit.window[1]) for fit in variant.fits]
-        for variant in results.variants
-        if variant.fits
-    }
     budget = plan.budget_gpu_hours
     fit_from = plan.fit_from_gpu_hours or EARLY_CUTOFF_GPU_HOURS / PAPER_BUDGET_GPU_HOURS * budget
-
-    def on(grid: PaperGrid) -> PaperComparison:
-        return paper_compare(
-            runs_by_variant,
-            plan.reference,
-            fit_from=fit_from,
-            budget=budget,
-            grid=grid,
-            left_out=results.reasons,
-            done=done,
-        )
-
-    stated = on("stated")
-    return on("finer") if any("A" in variant.edges for variant in stated.variants) else stated
+    runs = {one.name: [(fit.curve, fit.window[1]) for fit in one.fits] for one in results.variants if one.fits}
+    on_grid = partial(
+        paper_compare, runs, plan.reference, fit_from=fit_from, budget=budget, left_out=results.reasons, done=done
+    )
+    stated = on_grid(grid="stated")
+    return on_grid(grid="finer") if any("A" in variant.edges for variant in stated.variants) else stated

@@ -185,36 +185,33 @@ def _runs_of_scale(home: Home, scale: str, sweep: str) -> Iterator[RepeatedRun]:
 
 
 def _finding(group: Sequence[RepeatedRun], settings: FitSettings, sweep: str) -> GroupFinding:
-    usable: list[Fit] = []
-    used: list[str] = []
+    usable: list[tuple[RepeatedRun, Fit]] = []
     left_out: list[str] = []
-    num_here = 0
     for one in group:
         try:
             read = read_run(one.folder, one.name, one.run, settings)
         except (OSError, ValueError) as error:
             left_out.append(f"{one.sweep}, {run_name(one.name, one.run.seed)}: {error}")
             continue
-        if _is_usable(read, settings):
-            assert read.fit is not None
-            usable.append(read.fit)
-            used.append(one.run.id)
-            num_here += one.sweep == sweep
-        elif read.curve is None or (read.fit is None and _reaches(read, settings)):
+        reaches = _reaches(read, settings)
+        if read.fit is not None and read.fit.verdict not in UNUSABLE and reaches:
+            usable.append((one, read.fit))
+        elif read.curve is None or (read.fit is None and reaches):
             left_out.append(f"{one.sweep}, {run_name(one.name, one.run.seed)}: {read.reason}")
     if len(usable) < 2:
         return GroupFinding(left_out=tuple(left_out))
-    says = {spread: replace(found, num_here=num_here) for spread, found in says_of_group(usable).items()}
-    return GroupFinding(says=says, used=tuple(used), left_out=tuple(left_out))
+    num_here = sum(one.sweep == sweep for one, _ in usable)
+    said = says_of_group([fit for _, fit in usable])
+    return GroupFinding(
+        says={spread: replace(found, num_here=num_here) for spread, found in said.items()},
+        used=tuple(one.run.id for one, _ in usable),
+        left_out=tuple(left_out),
+    )
 
 
 def says_of_group(fits: Sequence[Fit]) -> dict[str, Repeats]:
     """The evidence of runs of one recipe on each spread."""
     return {one.spread: found for one in QUESTIONS if (found := one.repeats(fits, (), ""))}
-
-
-def _is_usable(read: FittedRun, settings: FitSettings) -> bool:
-    return read.fit is not None and read.fit.verdict not in UNUSABLE and _reaches(read, settings)
 
 
 def _reaches(read: FittedRun, settings: FitSettings) -> bool:

@@ -8,6 +8,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ablations.answers.answer import Question
@@ -130,13 +131,16 @@ def scale_ladder(results: Sequence[Results], *, at: float | None = None) -> Scal
         LadderScale(name=scale_of(one), sweep=one.plan.sweep, parameters=size, x=x)
         for one, size, x in zip(chosen, ordered, places, strict=True)
     )
-    shared = [name for name in _variants(chosen[-1]) if all(name in _variants(one) for one in chosen)]
+    variants = [_variants(one) for one in chosen]
+    shared = [name for name in variants[-1] if all(name in names for names in variants)]
+    missing = [name for name in dict.fromkeys(chain.from_iterable(variants)) if name not in shared]
+    said = f"{counted(len(missing), 'variant')} without a comparison at every scale: {', '.join(missing)}"
     return ScaleLadder(
         reference=references[0],
         scales=scales,
         at=math.log10(at) if at is not None else 2 * places[-1] - places[-2],
         ladders={name: dict(_ladders(name, scales, chosen)) for name in shared},
-        notes=tuple(_notes(chosen, shared)),
+        notes=(said,) if missing else (),
     )
 
 
@@ -185,13 +189,6 @@ def _ladders(variant: str, scales: Sequence[LadderScale], results: Sequence[Resu
         found = tuple(rung for rung in rungs if rung is not None)
         if len(found) > 1:
             yield question.name, Ladder(question=question, rungs=found)
-
-
-def _notes(results: Sequence[Results], names: Sequence[str]) -> Iterator[str]:
-    """Notes on variants that the ladder leaves out."""
-    every = list(dict.fromkeys(name for one in results for name in _variants(one)))
-    if missing := [name for name in every if name not in names]:
-        yield f"{counted(len(missing), 'variant')} without a comparison at every scale: {', '.join(missing)}"
 
 
 def _number(scale: str) -> float | None:

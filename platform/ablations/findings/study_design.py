@@ -5,7 +5,7 @@ A study of another trainer is known by its curves alone: its designs are other n
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from ablations.answers.half_widths import BLIND, POWER, Sight, Sizes, ceiling_sight, compute_sight, level_sight
+from ablations.answers.half_widths import BLIND, POWER, Sight, Sizes, level_sight, sights
 from ablations.answers.known_scale import PAPER_PROMPTS, KnownScale, RunSpread, assumed, noise_of
-from ablations.answers.questions import LEVEL
+from ablations.answers.questions import BY_NAME, LEVEL
 from ablations.answers.repeats import OtherSweeps
 from ablations.answers.run_to_run import run_to_run
-from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
+from ablations.answers.simulated_runs import SimulatedRuns
 from ablations.errors import AblationsError
 from ablations.findings.design_options import BUDGET_FACTORS, SEED_COUNTS, Blueprint, Costs, StudyDesign
 from ablations.findings.earlier_runs import known_of_home
@@ -28,6 +28,7 @@ from ablations.fit.options import MIN_READINGS, FitSettings
 from ablations.fit.result import Fit
 from ablations.study.claims import Claim
 from ablations.study.fittable import num_fittable
+from ablations.terminal.progress_bar import Done, counted_off
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
 ROOM_OF_SAME = 1.0 + float(ndtri((1 + POWER) / 2) / ndtri(0.975))
@@ -98,7 +99,7 @@ class Prospect:
 
     def cheapest(self, question: str, detect: float) -> Foreseen | None:
         """The cheapest design that detects this difference, in ln for compute; None if no design does."""
-        return next((one for one in self.advisable if _sees(one, question, detect)), None)
+        return next((one for one in self.advisable if one.sights[question].sees(detect)), None)
 
     def finest(self, question: str) -> Foreseen | None:
         """The design that detects the smallest difference; None if no design detects any."""
@@ -124,7 +125,7 @@ def foresee(
     *,
     noise: float | None = None,
     only_own: bool = False,
-    done: Callable[[int, int], None] | None = None,
+    done: Done | None = None,
 ) -> Prospect:
     """The resolution of every design, from earlier runs of the scale in the home folder, else from assumptions.
 
@@ -143,12 +144,10 @@ def foresee(
 
     choices = [blueprint.as_written] if only_own else list(blueprint.choices())
     simulated: dict[tuple[float, int], SimulatedRuns] = {}
-    designs = []
-    for choice in choices:
-        designs.append(_foreseen(blueprint, known_at(choice.budget), choice, simulated))
-        if done is not None:
-            done(len(designs), len(choices))
-    return Prospect(blueprint=blueprint, known=known_at(blueprint.budget), designs=tuple(designs))
+    designs = tuple(
+        _foreseen(blueprint, known_at(choice.budget), choice, simulated) for choice in counted_off(choices, done)
+    )
+    return Prospect(blueprint=blueprint, known=known_at(blueprint.budget), designs=designs)
 
 
 def _known_at(blueprint: Blueprint, known: KnownScale, budget: float) -> KnownScale:
@@ -191,29 +190,23 @@ def _foreseen(
     """The resolution of one design; `simulated` caches the simulated runs, which all numbers of seeds share."""
     window = blueprint.study.sweep.budget
     number = num_fittable(budget=choice.budget, every=blueprint.every, fit_from=window.fit_from, fit_on=window.fit_on)
-    compute = due(blueprint, choice)
-    samples = known.prompts * choice.samples / known.sampling_share
-    settings = settings_of(blueprint, choice)
+    runs = SimulatedRuns(
+        known=known,
+        compute=due(blueprint, choice),
+        samples=known.prompts * choice.samples / known.sampling_share,
+        settings=settings_of(blueprint, choice),
+    )
+    runs = simulated.setdefault((choice.budget, choice.samples), runs)
     sizes = Sizes(num_variants=blueprint.num_variants, num_seeds=len(choice.seeds))
-    sights: dict[str, Sight] = {"level": BLIND, "ceiling": BLIND, "compute": BLIND}
-    interaction = BLIND
-    if number >= MIN_READINGS and sizes.freedom(known.others.of("level")) > 0:
-        end = min(float(compute[-1]), settings.fit_to)
-        curve = expected_curve(known.law, compute, samples)
-        sights["level"] = level_sight(curve, known, sizes, compute=end)
-        interaction = level_sight(curve, known, sizes, compute=end, sides=4)
-        key = (choice.budget, choice.samples)
-        if key not in simulated:
-            simulated[key] = SimulatedRuns(known=known, compute=compute, samples=samples, settings=settings)
-        sights |= {"ceiling": ceiling_sight(simulated[key], sizes), "compute": compute_sight(simulated[key], sizes)}
+    can_tell = number >= MIN_READINGS and sizes.freedom(known.others.of("level")) > 0
     costs = blueprint.costs(choice)
     return Foreseen(
         choice=choice,
         costs=costs,
         seconds=_seconds(blueprint, known, choice, costs),
         num_readings=number,
-        sights=sights,
-        interaction=interaction,
+        sights=sights(runs, sizes) if can_tell else dict.fromkeys(BY_NAME, BLIND),
+        interaction=level_sight(runs, sizes, sides=4) if can_tell else BLIND,
     )
 
 
@@ -257,11 +250,6 @@ def assumed_of(reference: AnyRecipe, *, budget: float = 1.0) -> KnownScale:
     return assumed(unit_gpu_hours=reference.compute_unit_gpu_hours, prompts=prompts)
 
 
-def _sees(one: Foreseen, question: str, detect: float) -> bool:
-    seen = one.sights[question].seen
-    return seen is not None and seen <= detect
-
-
 @dataclass(frozen=True, kw_only=True)
 class ClaimDesign:
     """The design to train, and the claims that it would leave undecided."""
@@ -290,8 +278,9 @@ def would_decide(sight: Sight, claim: Claim) -> bool:
     """True if the claim would be decided with a probability of POWER: a difference of the claimed size is seen, or for
     "the same" the interval of two equal variants lies within the margin.
     """
-    known = sight.half_width if claim.says == "same" else sight.seen
-    return known is not None and known * (ROOM_OF_SAME if claim.says == "same" else 1.0) <= claim.size
+    if claim.says != "same":
+        return sight.sees(claim.size)
+    return sight.half_width is not None and sight.half_width * ROOM_OF_SAME <= claim.size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,7 +329,7 @@ def foresee_curves(results: Results) -> list[CurveDesign]:
         for count in SEED_COUNTS:
             sizes = Sizes(num_variants=len(comparison.variants), num_seeds=count)
             cost = len(comparison.variants) * count * budget
-            designs.append(CurveDesign(seeds=count, budget=budget, cost=cost, sights=_sights(runs, sizes)))
+            designs.append(CurveDesign(seeds=count, budget=budget, cost=cost, sights=sights(runs, sizes)))
     return sorted(designs, key=lambda one: one.cost)
 
 
@@ -356,10 +345,3 @@ def _known(results: Results, fits: list[Fit]) -> KnownScale:
         spread=RunSpread.of(results.comparison.spreads),
         num_runs=len(results.runs),
     )
-
-
-def _sights(runs: SimulatedRuns, sizes: Sizes) -> dict[str, Sight]:
-    curve = expected_curve(runs.known.law, runs.compute, runs.samples)
-    end = float(runs.compute[-1])
-    level = level_sight(curve, runs.known, sizes, compute=end) if runs.compute.size > 2 else BLIND
-    return {"level": level, "ceiling": ceiling_sight(runs, sizes), "compute": compute_sight(runs, sizes)}

@@ -22,15 +22,15 @@ from ablations.answers.forecasts import (
     predict,
 )
 from ablations.answers.interval import Interval
-from ablations.answers.pass_rate_at import spread_at
+from ablations.answers.one_law import mean_law_weights
+from ablations.answers.pass_rate_at import pass_rate_at
 from ablations.answers.questions import LEVEL
 from ablations.answers.run_to_run import RunToRun
 from ablations.errors import AblationsError
 from ablations.findings.backtest import Backtest, backtest
-from ablations.findings.results import FittedVariant, Results
+from ablations.findings.results import Results
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
-from ablations.readings.fitted_run import FittedRun
 from ablations.terminal.progress_bar import Done, counted_off
 from ablations.text import compute_text, counted
 
@@ -120,7 +120,7 @@ class SweepForecast:
     @property
     def weights(self) -> dict[str, float]:
         """Akaike weights of the families, mean over the variants."""
-        return _mean_weights([variant.weights for variant in self.variants])
+        return mean_law_weights([variant.weights for variant in self.variants])
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: {"sweep": "loo", "reference": "scalerl", "variants": [...], "reasons": [...], ...}."""
@@ -156,7 +156,9 @@ def forecast_sweep(
     ]
     baseline = groups.get(plan.reference, [])
     others = results.comparison.others.of(LEVEL.spread) if results.comparison else ()
-    spreads = [spread_at(groups.values(), baseline, budget, others) for budget in budgets]
+    spreads = [pass_rate_at(budget).spread_of(groups.values(), baseline, others) for budget in budgets]
+
+    without = [(run, no_forecast(run.fit)) for run in results.runs if run.fit is not None]
 
     def of_variant(name: str, fits: list[Fit]) -> VariantForecast:
         against = baseline if name != plan.reference else []
@@ -174,7 +176,7 @@ def forecast_sweep(
             ),
             reach=None if score is None else compute_to_reach(fits, score, spread),
             crossing=crossing(fits, against, spread) if against else None,
-            weights=_mean_weights([fit.alternatives.weights for fit in fits]),
+            weights=mean_law_weights([fit.alternatives.weights for fit in fits]),
             is_by_eq1=is_by_eq1(fits),
         )
 
@@ -184,7 +186,7 @@ def forecast_sweep(
         budgets_gpu_hours=budgets,
         score=score,
         variants=tuple(of_variant(name, groups[name]) for name in counted_off([*groups], done)),
-        reasons=(*results.reasons, *_reasons(results)),
+        reasons=(*results.reasons, *(f"{run.name}: {why}" for run, why in without if why)),
     )
 
 
@@ -202,46 +204,29 @@ def forecast_groups(results: Results) -> dict[str, list[Fit]]:
     A collapsed run follows no law. A variant with a run that does not rise is left out as a whole: every law rises, so
     a forecast of such a run would come from the law alone, and the other runs would flatter the variant.
     """
-    groups = {variant.name: _forecastable(variant) for variant in results.variants}
+    rising = {one.name: one.fits for one in results.variants if all(fit.rises for fit in one.fits)}
+    groups = {name: [fit for fit in fits if not no_forecast(fit)] for name, fits in rising.items()}
     return {name: fits for name, fits in groups.items() if fits}
 
 
 def spread_of(results: Results) -> RunToRun:
     """The run-to-run spread of levels, as in the sweep's verdicts."""
-    if results.comparison is not None and LEVEL.spread in results.comparison.spreads:
+    if results.comparison is not None:
         return results.comparison.spreads[LEVEL.spread]
     return LEVEL.spread_of([variant.fits for variant in results.variants], [])
 
 
 def backtest_sweep(results: Results, *, done: Done | None = None) -> Backtest:
     """Backtest the forecasts of every finished run; `done` receives the number of forecasts made and the total."""
-    curves = [run.curve for run in results.runs if run.curve is not None and _is_finished(run, results)]
+    plan = results.plan
+    finished = (run for run in results.runs if run.cost_gpu_hours >= plan.budget_gpu_hours)
+    curves = [run.curve for run in finished if run.curve is not None]
     if not curves:
         raise AblationsError(
-            f"sweep {results.plan.sweep!r}: none of {len(results.runs)} runs has reached its budget of "
-            f"{results.plan.hours_text(results.plan.budget_gpu_hours)}; a backtest needs a run that has"
+            f"sweep {plan.sweep!r}: none of {len(results.runs)} runs has reached its budget of "
+            f"{plan.hours_text(plan.budget_gpu_hours)}; a backtest needs a run that has"
         )
-    return backtest(curves, fit_from=results.plan.fit_from_gpu_hours, done=done)
-
-
-def _is_finished(run: FittedRun, results: Results) -> bool:
-    return run.cost_gpu_hours >= results.plan.budget_gpu_hours
-
-
-def _forecastable(variant: FittedVariant) -> list[Fit]:
-    if not all(fit.rises for fit in variant.fits):
-        return []
-    return [fit for fit in variant.fits if not no_forecast(fit)]
-
-
-def _reasons(results: Results) -> list[str]:
-    fitted = [(run, run.fit) for run in results.runs if run.fit is not None]
-    return [f"{run.name}: {why}" for run, fit in fitted if (why := no_forecast(fit))]
-
-
-def _mean_weights(weights: Sequence[dict[str, float]]) -> dict[str, float]:
-    names = weights[0] if weights else {}
-    return {name: float(np.mean([one[name] for one in weights])) for name in names}
+    return backtest(curves, fit_from=plan.fit_from_gpu_hours, done=done)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

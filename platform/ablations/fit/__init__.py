@@ -5,7 +5,7 @@
     curve_file.py  the curves of a CSV file; table_file.py: tables in text files, of whatever delimiter and encoding
     bins.py        averages neighbours if a curve has thousands of readings
     options.py     fit settings of a sweep file
-    fitting.py     fit_curve: turns a curve into a fit
+    fitting.py     fit_curve: turns a curve into a fit; A against the cut-off
     window.py      selects the readings to fit: none after a collapse, never fewer than six
     reach.py       checks that compute counts from the start of training
     collapse.py    finds the reading after which the score declines for good
@@ -17,7 +17,6 @@
     result.py      Fit: parameters, intervals, predictions, verdict
     oddities.py    sentences about readings that look wrong
     words.py       a fit in one paragraph
-    doubt.py       A against the cut-off
     averaging.py   model error beyond the fitted range: curves of all families
     engine/        the mathematics: families, projection, noise, posterior, lack of fit
 

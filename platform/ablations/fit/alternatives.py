@@ -19,8 +19,8 @@ from ablations.fit.engine.projection import (
     Nodes,
     Prior,
     best_linear_part,
+    box_around,
     box_nodes,
-    cells_around,
     grid_nodes,
     node_deviances,
 )
@@ -230,7 +230,7 @@ def least_squares(readings: Readings, noise: AR1, family: Family) -> float:
     square, best, prior = least(nodes)
     priors = [prior]
     for _ in range(NUM_ZOOMS):
-        box = cells_around(float(nodes.p[best]), float(nodes.q[best]), box, shape, family.box(x))
+        box = box_around(nodes, best, box, shape, family.box(x), margin=1.5)
         nodes, shape = box_nodes(family, x, box, ZOOM_SHAPE), ZOOM_SHAPE
         square, best, _ = least(nodes)
     return max(square, y.size * LEAST_SD**2)

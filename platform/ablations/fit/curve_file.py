@@ -80,18 +80,13 @@ def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[Seed
         readings[name, seed][compute] = reading
     if not readings:
         raise Place(source=str(path)).error("no rows below the header", "write one row per evaluation")
-    return [
-        SeedCurve(
-            variant=name,
-            seed=seed,
-            curve=_curve(
-                f"{name}-s{seed}" if SEED_COLUMN in header else name,
-                f"seed {seed}" if SEED_COLUMN in header else "",
-                [of_run[compute] for compute in sorted(of_run)],
-            ),
-        )
-        for (name, seed), of_run in readings.items()
-    ]
+    found = []
+    for (name, seed), of_run in readings.items():
+        called, start = (f"{name}-s{seed}", f"seed {seed}") if SEED_COLUMN in header else (name, "")
+        rows = [of_run[compute] for compute in sorted(of_run)]
+        numbers = {column: np.array([row[column] for row in rows]) for column in rows[0]}
+        found.append(SeedCurve(variant=name, seed=seed, curve=Curve(name=called, start=start, **numbers)))
+    return found
 
 
 def _table(path: Path | str) -> Table:
@@ -137,19 +132,6 @@ def _count_samples(reading: dict[str, float], place: Place) -> None:
             f"samples counts all generations behind the score; for {samples:g} per prompt write {samples * prompts:g}, "
             "or use a column 'samples_per_prompt'",
         )
-
-
-def _curve(name: str, start: str, rows: list[dict[str, float]]) -> Curve:
-    columns = {column: np.array([row[column] for row in rows]) for column in rows[0]}
-    return Curve(
-        name=name,
-        compute=columns["compute"],
-        score=columns["score"],
-        samples=columns.get("samples"),
-        prompts=columns.get("prompts"),
-        step=columns.get("step"),
-        start=start,
-    )
 
 
 def _name(name: str, place: Place) -> str:

@@ -14,7 +14,7 @@ from ablations.fit.asymptote import RESOLVED_WIDTH, Verdict, verdict_on_interval
 from ablations.fit.bins import binned
 from ablations.fit.ceiling import averaged_ceiling
 from ablations.fit.curve import Curve
-from ablations.fit.cutoff import automatic_cutoff
+from ablations.fit.cutoff import automatic_cutoff, cutoff_before, num_early
 from ablations.fit.engine.anchor import anchor_deviance, anchors
 from ablations.fit.engine.ceiling_profile import CHI_SQUARED_95, ceiling_profile
 from ablations.fit.engine.family import SIGMOID
@@ -22,7 +22,7 @@ from ablations.fit.engine.lack_of_fit import lack_of_fit
 from ablations.fit.engine.noise import AR1, LEAST_SD, Noise, lag_1_autocorrelation, noise_grid, one_blas_thread
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import Prior, Solution, solve
-from ablations.fit.options import Auto, FitLoss, FitSettings, R0Mode
+from ablations.fit.options import MIN_READINGS, Auto, FitLoss, FitSettings, R0Mode
 from ablations.fit.readings import Readings, huberised
 from ablations.fit.result import CurveSet, Fit
 from ablations.fit.window import Window, select_window
@@ -33,6 +33,7 @@ FLAT = 0.05
 """p-value of flat lines below which curves rise."""
 LEAST_RISE = 0.05
 """Maximum apparent rise of a flat curve, in pass rate; a curve with a larger apparent rise is too noisy to tell."""
+NUM_CUTOFFS = 6
 NUM_LOWER = 33
 """Number of ceilings tried for a lower bound."""
 ABOVE = 3.0
@@ -78,14 +79,15 @@ def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = Fa
     _check_modes(curve, window.start_score, r0, loss)
     _check_ceiling(curve, window, ceiling)
     readings = _readings(window, r0, loss)
-    # In units of the ceiling, the upper bound of everything below is 1.
-    found = _estimate(readings if ceiling is None else readings.over(ceiling))
+    # In units of the highest pass rate, the upper bound of everything below is 1; `Fit` has pass rates.
+    unit = settings.highest
+    found = _estimate(readings.over(unit))
     x, C_max, best, draws, noise = found.readings.x, float(window.compute[-1]), found.best, found.draws, found.noise
     B_lo, B_hi = _ends(draws.q, SIGMOID.box(x)[1], best.q)
     C_mid_lo, C_mid_hi = _ends(draws.p, SIGMOID.box(x)[0], best.p, unit=C_max)
     deviance_of_1 = math.inf if ceiling is not None else _deviance_of_1(found, is_open=C_mid_hi is None)
     A_lo, A_hi = _ceiling_interval(found, is_open=deviance_of_1 < CHI_SQUARED_95)
-    A = best.r + best.a
+    A, A_draws = best.r + best.a, draws.r + draws.a
     others = alternatives(
         found.readings,
         noise=noise,
@@ -95,25 +97,25 @@ def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = Fa
         eq1_deviance_of_1=deviance_of_1,
     )
     rise_deviance = _rise_deviance(found)
-    averaged = averaged_ceiling(A, (A_lo, A_hi), draws.r + draws.a, others)
-    R_0_lo, R_0_hi = (float(end) for end in np.quantile(draws.r, (0.025, 0.975)))
-    fit = Fit(
+    averaged = averaged_ceiling(A, (A_lo, A_hi), A_draws, others).times(unit)
+    R_0_lo, R_0_hi = (unit * float(end) for end in np.quantile(draws.r, (0.025, 0.975)))
+    return Fit(
         curve=curve,
         binned_from=None if curve is whole else int(np.sum((whole.compute > fit_from) & (whole.compute <= fit_to))),
-        eq1_A=A,
-        eq1_lo=A_lo,
-        eq1_hi=A_hi,
+        eq1_A=unit * A,
+        eq1_lo=unit * A_lo,
+        eq1_hi=None if A_hi is None else unit * A_hi,
         B=float(np.exp(best.q)),
         B_lo=B_lo,
         B_hi=B_hi,
         C_mid=float(C_max * np.exp(best.p)),
         C_mid_lo=C_mid_lo,
         C_mid_hi=C_mid_hi,
-        R_0=best.r,
+        R_0=unit * best.r,
         R_0_lo=R_0_lo,
         R_0_hi=R_0_hi,
         ceiling=averaged,
-        alternatives=others,
+        alternatives=others.times(unit),
         eq1_p=lack_of_fit(x, found.readings.score, best, noise),
         verdict=_verdict(
             averaged.lo,
@@ -125,35 +127,27 @@ def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = Fa
         rise_deviance=rise_deviance,
         r0=r0 if window.start_score is not None else "free",
         r0_slack=found.r0_slack,
-        residuals=(window.score - readings.score) / (ceiling or 1.0) + best.residuals,
-        noise_sd=float(np.sqrt(noise.variance)),
+        residuals=unit * ((window.score - readings.score) / unit + best.residuals),
+        noise_sd=unit * float(np.sqrt(noise.variance)),
         autocorrelation=noise.autocorrelation,
         settings=settings,
-        readings=found.readings,
-        draws=CurveSet(A=draws.r + draws.a, B=np.exp(draws.q), C_mid=C_max * np.exp(draws.p), R_0=draws.r),
-    )
-    return fit if ceiling is None else _in_pass_rates(fit, ceiling, readings)
-
-
-SCALED = ("eq1_A", "eq1_lo", "eq1_hi", "R_0", "R_0_lo", "R_0_hi", "noise_sd")
-"""Numbers of a fit in the unit of its scores."""
-
-
-def _in_pass_rates(fit: Fit, ceiling: float, readings: Readings) -> Fit:
-    """Convert a fit in units of the ceiling to pass rates."""
-    assert fit.eq1_hi is not None  # the ceiling bounds it
-    averaged = fit.ceiling.times(ceiling)
-    draws = fit.draws
-    return replace(
-        fit,
-        **{name: ceiling * getattr(fit, name) for name in SCALED},
-        ceiling=averaged,
-        alternatives=fit.alternatives.times(ceiling),
-        verdict=verdict_on_interval(averaged.lo, averaged.hi) if fit.verdict in ("resolved", "weak") else fit.verdict,
-        residuals=ceiling * fit.residuals,
         readings=readings,
-        draws=CurveSet(A=ceiling * draws.A, B=draws.B, C_mid=draws.C_mid, R_0=ceiling * draws.R_0),
+        draws=CurveSet(A=unit * A_draws, B=np.exp(draws.q), C_mid=C_max * np.exp(draws.p), R_0=unit * draws.r),
     )
+
+
+def fits_by_cutoff(fit: Fit) -> dict[float, Fit]:
+    """How much a fit depends on its cut-off: the fits from none, its own, and others up to the last 60 %."""
+    compute = fit.curve.compute[(fit.curve.compute > 0) & (fit.curve.compute <= fit.window[1])]
+    latest = min(num_early(compute.size), compute.size - MIN_READINGS)
+    firsts = {round(index) for index in np.linspace(0, latest, NUM_CUTOFFS)}
+    firsts.add(int(np.searchsorted(compute, fit.window[0])))
+    # Keep the fit's own end: from another start a collapse may be found elsewhere, or not at all.
+    settings = replace(fit.settings, fit_to=fit.window[1])
+    return {
+        fit_from: fit_with(fit.curve, replace(settings, fit_from=fit_from), through_collapse=True)
+        for fit_from in sorted({cutoff_before(compute, first) for first in firsts})
+    }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

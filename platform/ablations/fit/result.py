@@ -23,6 +23,12 @@ OFF_THE_LAW = 0.5
 OFF_AT_0 = "the evaluation at step 0 lies off the law, so nothing ties R_0; check it, or leave it out with r0: free"
 MUCH_AUTOCORRELATION = 0.5
 """Autocorrelation above which the run wanders, or eq. 1 is not exactly the law of the curve."""
+SHOWN_KEYS = (
+    *("curve", "asymptote", "A", "A_lo", "A_hi", "asymptote_under_eq1", "A_eq1", "A_eq1_lo", "A_eq1_hi", "eq1_p"),
+    *("weights", "B", "B_lo", "B_hi", "C_mid", "C_mid_lo", "C_mid_hi", "R_0", "R_0_lo", "R_0_hi", "r0", "r0_slack"),
+    *("verdict", "points", "window", "r_squared", "noise_sd", "autocorrelation", "posterior"),
+)
+"""Keys of a fit in JSON."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -207,11 +213,7 @@ class Fit:
 
     def predict_interval(self, compute: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """The 95 % interval of the curve itself (not of a noisy reading) at each compute."""
-        return self.interval(self.predict_draws(compute))
-
-    def interval(self, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The 95 % interval of any quantity computed from each draw; draws are along the first axis."""
-        lo, hi = np.quantile(draws, TAILS, axis=0)
+        lo, hi = np.quantile(self.predict_draws(compute), TAILS, axis=0)
         return lo, hi
 
     def summary(self) -> dict[str, dict[str, float | None]]:
@@ -220,7 +222,8 @@ class Fit:
         If nothing bounds A from above, A and C_mid have lower ends only.
         """
         found: dict[str, dict[str, float | None]] = {
-            name: dict(_quantiles(getattr(self.draws, name))) for name in ("A", "B", "C_mid", "R_0")
+            name: dict(zip(QUANTILES, np.quantile(draws, [*QUANTILES.values()]).tolist(), strict=True))
+            for name, draws in vars(self.draws).items()
         }
         if not self.has_midpoint:
             for name in ("A", "C_mid"):
@@ -281,45 +284,22 @@ class Fit:
         If A has no upper end, A, C_mid and their upper ends are None, and likewise for A under eq. 1. Under "no rise",
         A_hi, B, the rest of C_mid, the interval of R_0 and the posterior are None too.
         """
-        rises = self.rises
-        return {
+        meaningless = set() if self.has_midpoint else {"C_mid", "C_mid_hi"}
+        if not self.rises:
+            meaningless |= {"B", "B_lo", "B_hi", "C_mid_lo", "R_0_lo", "R_0_hi"}
+        made = {
             "curve": self.curve.name,
             "asymptote": self.asymptote.to_json(),
-            "A": self.A,
-            "A_lo": self.A_lo,
-            "A_hi": self.A_hi,
             "asymptote_under_eq1": self.asymptote_under_eq1.to_json(),
-            "A_eq1": self.A_eq1,
-            "A_eq1_lo": self.A_eq1_lo,
-            "A_eq1_hi": self.A_eq1_hi,
-            "eq1_p": self.eq1_p,
             "weights": self.alternatives.weights,
-            "B": self.B if rises else None,
-            "B_lo": self.B_lo if rises else None,
-            "B_hi": self.B_hi if rises else None,
-            "C_mid": self.C_mid if self.has_midpoint else None,
-            "C_mid_lo": self.C_mid_lo if rises else None,
-            "C_mid_hi": self.C_mid_hi if self.has_midpoint else None,
-            "R_0": self.R_0,
-            "R_0_lo": self.R_0_lo if rises else None,
-            "R_0_hi": self.R_0_hi if rises else None,
-            "r0": self.r0,
-            "r0_slack": self.r0_slack,
-            "verdict": self.verdict,
-            "points": self.points,
             "window": list(self.window),
-            "r_squared": self.r_squared,
-            "noise_sd": self.noise_sd,
-            "autocorrelation": self.autocorrelation,
-            "posterior": self.summary() if rises else None,
+            "posterior": self.summary() if self.rises else None,
         }
+        shown = {key: made[key] if key in made else getattr(self, key) for key in SHOWN_KEYS}
+        return shown | dict.fromkeys(meaningless)
 
 
 QUANTILES = {"lo_95": 0.025, "lo_80": 0.1, "median": 0.5, "hi_80": 0.9, "hi_95": 0.975}
-
-
-def _quantiles(draws: np.ndarray) -> dict[str, float]:
-    return dict(zip(QUANTILES, (float(value) for value in np.quantile(draws, list(QUANTILES.values()))), strict=True))
 
 
 def _eq1(compute: np.ndarray, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R_0: np.ndarray) -> np.ndarray:

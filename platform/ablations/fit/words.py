@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ablations.fit.result import MUCH_AUTOCORRELATION, OFF_THE_LAW, Fit
+from ablations.fit.result import MUCH_AUTOCORRELATION, OFF_THE_LAW, TAILS, Fit
 from ablations.text import compute_text
 
 
@@ -46,7 +46,7 @@ def _reach(fit: Fit) -> str:
     last = fit.window[1]
     draws = fit.predict_draws([last, 2 * last])
     gain = draws[:, 1] - draws[:, 0]
-    lo, hi = (float(end) for end in fit.interval(gain))
+    lo, hi = (float(end) for end in np.quantile(gain, TAILS))
     now, later = (float(score) for score in fit.predict([last, 2 * last]))
     more = f"twice the compute would add {later - now:+.3f} [{lo:+.3f}, {hi:+.3f}]."
     if not fit.has_midpoint:

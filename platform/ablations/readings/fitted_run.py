@@ -9,7 +9,7 @@ import numpy as np
 
 from ablations.fit.curve import Curve
 from ablations.fit.curve_file import read_curves
-from ablations.fit.doubt import fits_by_cutoff
+from ablations.fit.fitting import fits_by_cutoff
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.fit.words import in_words

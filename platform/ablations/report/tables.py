@@ -16,7 +16,7 @@ from ablations.findings.advice import advice, short_advice
 from ablations.findings.paper_comparison import WARNING, PaperComparison, PaperVariant
 from ablations.findings.results import Results
 from ablations.fit.asymptote import EQ1_DOUBTED
-from ablations.fit.doubt import fits_by_cutoff
+from ablations.fit.fitting import fits_by_cutoff
 from ablations.fit.words import in_words
 from ablations.home.plan import Plan
 from ablations.home.state import State

@@ -23,7 +23,7 @@ from ablations.answers.forecasts import (
     leaderboard,
     predict,
 )
-from ablations.answers.pass_rate_at import spread_at
+from ablations.answers.pass_rate_at import pass_rate_at
 from ablations.answers.repeats import CommonSpread
 from ablations.answers.run_to_run import ASSUMED_SD, RunToRun, run_to_run
 from ablations.cli import app
@@ -96,12 +96,12 @@ def test_a_difference_up_to_the_common_compute_is_that_of_the_verdict_to_the_dig
         for number, (name, A) in enumerate((("ref", 0.61), ("new", 0.58), ("third", 0.6)))
     }
     comparison = compare(groups, dict.fromkeys(groups, 1.0), "ref")
-    spread = spread_at(groups.values(), groups["ref"], 7881.0)
+    spread = pass_rate_at(7881.0).spread_of(groups.values(), groups["ref"])
     found = difference_at(groups["new"], groups["ref"], 7881.0, spread)
     level = comparison.variants[1].answers["level"]
     assert (found.estimate, found.lo, found.hi) == (level.estimate, level.lo, level.hi)
     beyond = difference_at(
-        groups["new"], groups["ref"], 4 * 7881.0, spread_at(groups.values(), groups["ref"], 4 * 7881.0)
+        groups["new"], groups["ref"], 4 * 7881.0, pass_rate_at(4 * 7881.0).spread_of(groups.values(), groups["ref"])
     )
     truth = float(eq1(4 * 7881.0, A=0.58) - eq1(4 * 7881.0))
     assert beyond.lo < truth < beyond.hi

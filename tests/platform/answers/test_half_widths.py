@@ -7,13 +7,12 @@ import pytest
 from curves import eq1
 from scipy.stats import nct, t
 
-from ablations.answers.differences import mean_difference
 from ablations.answers.half_widths import Sizes, ceiling_sight, level_sight, sight_of
 from ablations.answers.known_scale import KnownScale, RunSpread
-from ablations.answers.level import Level, level_repeats
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import run_to_run
-from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
+from ablations.answers.simulated_runs import SimulatedRuns
+from ablations.answers.student import interval_of
 from ablations.fit.options import FitSettings
 
 COMPUTE = np.arange(0.0, 16_001.0, 800.0)
@@ -38,15 +37,12 @@ def test_one_seed_sees_nothing_unless_other_sweeps_tell_the_spread():
     pilot = Repeats.of([0.6, 0.62, 0.61, 0.59], [0.0] * 4)
     assert Sizes(num_variants=9, num_seeds=1).freedom([]) == 0
     assert Sizes(num_variants=9, num_seeds=1).freedom([pilot]) == 3
-    curve = expected_curve(eq1, COMPUTE, SAMPLES)
-    assert level_sight(curve, known(0.01), Sizes(num_variants=9, num_seeds=1), compute=16_000).seen is None
+    assert level_sight(simulated_runs(sd=0.01), Sizes(num_variants=9, num_seeds=1)).seen is None
 
 
 @pytest.mark.parametrize(("num_variants", "num_seeds", "sd"), [(9, 3, 0.015), (2, 5, 0.0075)])
 def test_four_in_five_levels_that_differ_by_the_smallest_difference_are_seen(num_variants, num_seeds, sd):
-    scale = known(sd)
-    sizes = Sizes(num_variants=num_variants, num_seeds=num_seeds)
-    sight = level_sight(expected_curve(eq1, COMPUTE, SAMPLES), scale, sizes, compute=16_000)
+    sight = level_sight(simulated_runs(sd=sd), Sizes(num_variants=num_variants, num_seeds=num_seeds))
     late = COMPUTE[COMPUTE >= 16_000 * 2 / 3]
     own_variance = float(np.mean(eq1(late) * (1 - eq1(late)))) / SAMPLES / 6.667  # a third of 20 intervals of 800
     rng = np.random.default_rng([16, num_variants, num_seeds])
@@ -54,13 +50,10 @@ def test_four_in_five_levels_that_differ_by_the_smallest_difference_are_seen(num
     for _ in range(400):
         levels = 0.55 + math.hypot(sd, math.sqrt(own_variance)) * rng.standard_normal((num_variants, num_seeds))
         levels[1] += sight.seen
-        runs = [
-            level_repeats(
-                [Level(value=float(one), variance=own_variance, start=f"{i}") for i, one in enumerate(variant)]
-            )
-            for variant in levels
-        ]
-        found = mean_difference(runs[1], runs[0], run_to_run(runs))
+        starts = [f"{i}" for i in range(num_seeds)]
+        runs = [Repeats.of(variant, [own_variance] * num_seeds, starts) for variant in levels]
+        difference = run_to_run(runs).of_difference(runs[1], runs[0])
+        found = interval_of([difference], difference.estimate)
         seen.append(found.lo > 0)
         half_widths.append((found.hi - found.lo) / 2)
     assert np.mean(seen) == pytest.approx(0.8, abs=0.08)

@@ -7,7 +7,7 @@ from fixtures_answers import with_line
 from fixtures_home import make_home
 
 from ablations.findings.advice import advice, short_advice
-from ablations.findings.design_command import design_command
+from ablations.findings.design_options import design_command
 from ablations.findings.results import Results, read_results
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from ablations.answers.paper_grid import paper_fit
 from ablations.cli import app
 from ablations.errors import AblationsError
-from ablations.findings.paper_comparison import WARNING, PaperRun, paper_compare, paper_comparison
+from ablations.findings.paper_comparison import WARNING, paper_compare, paper_comparison
 from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
 from ablations.report.planes import linearised_score
@@ -26,8 +26,8 @@ SEVENTH = 100 + 6 * (40_000 - 100) / 99
 COMPUTE = np.arange(0, 8001, 200.0)
 
 
-def run(A=0.61, B=1.92, C_mid=SEVENTH) -> PaperRun:
-    return PaperRun(curve=Curve(name=f"A {A}", compute=COMPUTE, score=eq1(COMPUTE, A, B, C_mid)))
+def run(A=0.61, B=1.92, C_mid=SEVENTH, fit_to=math.inf) -> tuple[Curve, float]:
+    return Curve(name=f"A {A}", compute=COMPUTE, score=eq1(COMPUTE, A, B, C_mid)), fit_to
 
 
 def compared(**runs_by_variant):
@@ -88,8 +88,7 @@ def test_seeds_are_fitted_one_by_one_and_averaged():
 
 
 def test_a_variant_that_cannot_be_fitted_is_left_out_with_its_reason():
-    short = PaperRun(curve=run().curve, fit_to=2000)
-    comparison, lines = compared(ref=[run()], short=[short])
+    comparison, lines = compared(ref=[run()], short=[run(fit_to=2000)])
     assert list(lines) == ["ref"]
     (reason,) = comparison.reasons
     assert reason.startswith("short: curve 'A 0.61': 3 evaluations with compute in (1500, 2000]")
@@ -98,7 +97,7 @@ def test_a_variant_that_cannot_be_fitted_is_left_out_with_its_reason():
 
 def test_a_reference_that_cannot_be_fitted_is_an_error_with_its_reason():
     with pytest.raises(AblationsError, match=r"paper mode compares with 'ref', which has no fit; ref: .* at least 5"):
-        compared(ref=[PaperRun(curve=run().curve, fit_to=2000)], other=[run()])
+        compared(ref=[run(fit_to=2000)], other=[run()])
     with pytest.raises(AblationsError, match="variants with runs: other"):
         compared(other=[run()])
 
@@ -190,6 +189,6 @@ def test_without_a_fit_of_the_reference_paper_mode_says_why(tmp_path):
 
 
 def test_on_the_axes_of_figure_7_eq_1_is_c_to_the_power_of_b():
-    fit = paper_fit(run(0.61, B=1.92).curve)
+    fit = paper_fit(run(0.61, B=1.92)[0])
     C = np.array([250.0, 2518.18, 7900.0, 1e5])
     assert linearised_score(fit, eq1(C, 0.61, 1.92, SEVENTH)) == pytest.approx(C**1.92, rel=1e-6)

@@ -12,8 +12,7 @@ from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.fit.curve_file import read_curves
 from ablations.fit.cutoff import errors_off, num_early
-from ablations.fit.doubt import fits_by_cutoff
-from ablations.fit.fitting import fit_curve
+from ablations.fit.fitting import fit_curve, fits_by_cutoff
 
 CURVES = DATA / "curves"
 

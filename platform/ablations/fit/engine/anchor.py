@@ -58,9 +58,7 @@ def anchor_deviance(anchors: Sequence[Anchor], r: float, run_variance: float) ->
 
 
 def anchors(score: float | None, sampling_variance: float, mode: R0Mode) -> list[Anchor]:
-    """The anchors of a mode: `fixed` takes the reading as R_0, `anchored` as a reading that may lie off the law,
-    `free` ignores it. Without a reading every mode is "free". `sampling_variance` comes from its finite samples.
-    """
+    """The anchors of a mode; without a reading every mode is "free". `sampling_variance` is that of finite samples."""
     if score is None or mode == "free":
         return [Anchor()]
     if mode == "fixed":

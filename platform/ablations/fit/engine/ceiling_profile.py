@@ -8,7 +8,7 @@ import numpy as np
 
 from ablations.fit.engine.family import Family
 from ablations.fit.engine.noise import AR1
-from ablations.fit.engine.projection import GRID_SHAPE, Nodes, Prior, box_nodes, cells_around, grid_nodes
+from ablations.fit.engine.projection import GRID_SHAPE, Nodes, Prior, box_around, box_nodes, grid_nodes
 from ablations.fit.engine.sums import Sums, weighted_sums
 
 CHI_SQUARED_95 = 3.84
@@ -32,7 +32,7 @@ def ceiling_profile(
         found, nodes, box, shape = float(deviance.min()), coarse, family.box(x), GRID_SHAPE
         for _ in range(NUM_ZOOMS):
             best = int(np.argmin(deviance))
-            box = cells_around(float(nodes.p[best]), float(nodes.q[best]), box, shape, family.box(x))
+            box = box_around(nodes, best, box, shape, family.box(x), margin=1.5)
             nodes, shape = box_nodes(family, x, box, ZOOM_SHAPE), ZOOM_SHAPE
             deviance = _deviance(_sums(nodes, y, noise), float(ceiling), prior)
             found = min(found, float(deviance.min()))

@@ -85,16 +85,6 @@ class CurveModel:
     anchors: Sequence[Anchor]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DensityGrid:
-    """Log posterior density of each (rho, s, anchor, node), up to a constant; the nodes are shapes in a box."""
-
-    nodes: Nodes
-    box: Box
-    shape: tuple[int, int]
-    log_density: np.ndarray
-
-
 class Cells(NamedTuple):
     """Grid cells, one per entry, as indices of rho, s, anchor and node."""
 
@@ -142,15 +132,19 @@ def sample(
     model = CurveModel(family=family, x=x, y=y, noise=noise, anchors=anchors)
     # Seed from the readings: the draws of two curves are subtracted as if independent.
     rng = np.random.default_rng(crc32(y.tobytes()))
-    grid = _grid(model, variance, fineness)
-    density = np.exp(grid.log_density - grid.log_density.max())
+    nodes, box, log_density = _grid(model, variance, fineness)
+    density = np.exp(log_density - log_density.max())
     cells = Cells(*np.unravel_index(_systematic(density.ravel(), num_draws, rng), density.shape))
-    p, q = _moved_within_cells(family.box(x), grid, cells.node, rng)
+    # Jitter each shape within its cell.
+    p, q = (
+        np.clip(values[cells.node] + (hi - lo) / max(1, num - 1) * (rng.random(num_draws) - 0.5), *whole)
+        for values, (lo, hi), num, whole in zip((nodes.p, nodes.q), box, fineness.shape, family.box(x), strict=True)
+    )
     g = family.basis(x, p[:, None], q[:, None])
     linear = _linear_of_cells(model, g, cells)
     r, A, r_inside = _draw_linear_part(linear, rng)
     # Weight each draw by the change of density within its cell.
-    log_weight = linear.log_evidence + family.log_prior(p, q) - grid.log_density[cells]
+    log_weight = linear.log_evidence + family.log_prior(p, q) - log_density[cells]
     log_weight += np.log(np.maximum(r_inside, LEAST_SHARE))
     drawn = Draws(
         r=r,
@@ -167,8 +161,10 @@ def sample(
     return drawn.of(rng.permutation(_systematic(np.exp(log_weight - log_weight.max()), num_draws, rng)))
 
 
-def _grid(model: CurveModel, variance: float, fineness: Fineness) -> DensityGrid:
-    """The density over a box of shapes with almost no density at its edge."""
+def _grid(model: CurveModel, variance: float, fineness: Fineness) -> tuple[Nodes, Box, np.ndarray]:
+    """Nodes over a box of shapes with almost no density at its edge, the box, and the log posterior density of each
+    (rho, s, anchor, node), up to a constant.
+    """
     family, x, y = model.family, model.x, model.y
     box = zoomed_box(family, x, y, anchors=model.anchors, variance=variance, finer=fineness.shape)
     while True:
@@ -176,7 +172,7 @@ def _grid(model: CurveModel, variance: float, fineness: Fineness) -> DensityGrid
         log_density = _log_density(model, nodes)
         wider = widened(nodes, log_density, box, family.box(x), fineness.edge_share)
         if wider is None:
-            return DensityGrid(nodes=nodes, box=box, shape=fineness.shape, log_density=log_density)
+            return nodes, box, log_density
         box = wider
 
 
@@ -219,18 +215,6 @@ def _linear(sums: Sums, log_precision: np.ndarray, run_variance: np.ndarray, anc
         A_variance=A_variance,
         covariance=-m_rA * inverse,
     )
-
-
-def _moved_within_cells(
-    whole: Box, grid: DensityGrid, node: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """The shape (p, q) of each node, jittered within its cell and kept inside the family's `whole` box."""
-    sizes = [(hi - lo) / max(1, num - 1) for (lo, hi), num in zip(grid.box, grid.shape, strict=True)]
-    p, q = (
-        np.clip(values[node] + size * (rng.random(node.size) - 0.5), lo, hi)
-        for values, size, (lo, hi) in zip((grid.nodes.p, grid.nodes.q), sizes, whole, strict=True)
-    )
-    return p, q
 
 
 def _linear_of_cells(model: CurveModel, g: np.ndarray, cells: Cells) -> Linear:

@@ -83,7 +83,7 @@ class Solution:
 def solve(family: SmoothFamily, x: np.ndarray, y: np.ndarray, *, variance: float, prior: Prior) -> Solution:
     """The curve of least deviance over the family's box, for readings `y` of equal `variance` at `x` = ln C."""
     nodes = grid_nodes(family, x)
-    deviance = node_deviance(nodes, y, variance=variance, prior=prior)
+    (deviance,) = node_deviances(nodes, y, variance=variance, priors=[prior])
     best = int(np.argmin(deviance.at(*best_linear_part(deviance))))
     return polish(family, x, y, float(nodes.p[best]), float(nodes.q[best]), variance=variance, prior=prior)
 
@@ -113,22 +113,21 @@ def _nodes(family: Family, x: np.ndarray, p: np.ndarray, q: np.ndarray) -> Nodes
     return Nodes(p=p, q=q, g=g, sum_g=g.sum(axis=1), sum_gg=np.einsum("ij,ij->i", g, g))
 
 
-def cells_around(p: float, q: float, box: Box, shape: tuple[int, int], whole: Box) -> Box:
-    """The box around a node, one and a half cells wide on every side."""
+def box_around(
+    nodes: Nodes, chosen: int | np.ndarray, box: Box, shape: tuple[int, int], whole: Box, *, margin: float
+) -> Box:
+    """The box around the `chosen` nodes of a grid over `box`, with a margin in cells, limited to the whole box."""
     sides = []
-    for value, (lo, hi), num, (least, largest) in zip((p, q), box, shape, whole, strict=True):
-        margin = 1.5 * (hi - lo) / (num - 1)
-        sides.append((max(value - margin, least), min(value + margin, largest)))
+    for values, (lo, hi), num, (least, largest) in zip((nodes.p, nodes.q), box, shape, whole, strict=True):
+        beyond, inside = margin * (hi - lo) / (num - 1), values[chosen]
+        sides.append((max(float(inside.min()) - beyond, least), min(float(inside.max()) + beyond, largest)))
     return sides[0], sides[1]
 
 
-def node_deviance(nodes: Nodes, y: np.ndarray, *, variance: float, prior: Prior) -> Deviance:
-    """The deviance of `nodes` given readings `y` of equal `variance`, and the prior."""
-    return node_deviances(nodes, y, variance=variance, priors=[prior])[0]
-
-
 def node_deviances(nodes: Nodes, y: np.ndarray, *, variance: float, priors: Sequence[Prior]) -> list[Deviance]:
-    """The deviance under each of several priors; sums over the readings are computed once."""
+    """The deviance of `nodes` given readings `y` of equal `variance`, under each prior; sums over the readings are
+    computed once.
+    """
     # einsum, because BLAS would wake all its threads for this.
     d_a = np.einsum("ij,j->i", nodes.g, y) / variance
     d_ra, d_aa = nodes.sum_g / variance, nodes.sum_gg / variance
@@ -183,7 +182,7 @@ def polish(
 
     def project(p: float, q: float) -> tuple[float, float, np.ndarray, np.ndarray]:
         nodes = _nodes(family, x, np.array([p]), np.array([q]))
-        r, a = best_linear_part(node_deviance(nodes, y, variance=variance, prior=prior))
+        r, a = best_linear_part(*node_deviances(nodes, y, variance=variance, priors=[prior]))
         columns = weight[:, None] * np.stack([np.ones(y.size + 1), np.append(nodes.g[0], 0)], axis=1)
         return float(r[0]), float(a[0]), columns, target - columns @ np.array([r[0], a[0]])
 

@@ -7,7 +7,15 @@ import numpy as np
 
 from ablations.fit.engine.anchor import Anchor
 from ablations.fit.engine.family import Box, Family
-from ablations.fit.engine.projection import GRID_SHAPE, Nodes, best_linear_part, box_nodes, grid_nodes, node_deviances
+from ablations.fit.engine.projection import (
+    GRID_SHAPE,
+    Nodes,
+    best_linear_part,
+    box_around,
+    box_nodes,
+    grid_nodes,
+    node_deviances,
+)
 
 FINE_SHAPE = (41, 41)
 MAX_ZOOMS = 8
@@ -53,7 +61,7 @@ def zoomed_box(
     nodes = grid_nodes(family, x)
     shape = GRID_SHAPE
     for _ in range(MAX_ZOOMS):
-        zoomed = _box_around(nodes, plausible(nodes), box, whole, shape)
+        zoomed = box_around(nodes, plausible(nodes), box, shape, whole, margin=1.0)
         if all(
             new[1] - new[0] > 0.6 * (old[1] - old[0]) for new, old in zip(zoomed, box, strict=True) if old[1] > old[0]
         ):
@@ -61,15 +69,6 @@ def zoomed_box(
         box, shape = zoomed, finer
         nodes = box_nodes(family, x, box, shape)
     return box
-
-
-def _box_around(nodes: Nodes, inside: np.ndarray, box: Box, whole: Box, shape: tuple[int, int]) -> Box:
-    """The box around the nodes `inside` plus one cell on every side, limited to the whole box."""
-    sides = []
-    for values, (lo, hi), (least, largest), num in zip((nodes.p, nodes.q), box, whole, shape, strict=True):
-        margin = (hi - lo) / (num - 1)
-        sides.append((max(values[inside].min() - margin, least), min(values[inside].max() + margin, largest)))
-    return sides[0], sides[1]
 
 
 def widened(nodes: Nodes, log_density: np.ndarray, box: Box, whole: Box, edge_share: float) -> Box | None:
