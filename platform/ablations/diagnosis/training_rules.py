@@ -61,6 +61,8 @@ class Symptom:
     """A clause without a full stop."""
     change: str
     """The settings to change, as a request."""
+    since: int | None = None
+    """Step since which the problem holds, of a rule about a whole run that knows it."""
 
 
 TrainingRule = Callable[[StepWindow], Symptom | None]
@@ -210,14 +212,6 @@ def _mismatch(window: StepWindow) -> Symptom | None:
     return Symptom(text=f"{text.partition(';')[0]}, {why}", change=change)
 
 
-def _weights_of_few(window: StepWindow) -> Symptom | None:
-    """Importance weights that rest on few tokens."""
-    text = health.ess(window.early, window.recent)
-    if text is None:
-        return None
-    return Symptom(text=text, change="lower off_policy.k, epochs or optimiser.learning_rate")
-
-
 def _entropy_explodes(window: StepWindow) -> Symptom | None:
     if (nats := window.change("entropy")) is None:
         return None
@@ -256,13 +250,6 @@ def _empty_answers(window: StepWindow) -> Symptom | None:
     )
 
 
-def _truncation(window: StepWindow) -> Symptom | None:
-    text = health.truncation(window.early, window.recent)
-    if text is None:
-        return None
-    return Symptom(text=text.partition(";")[0], change="raise generation.answer, or set length_control")
-
-
 def _longer_not_better(window: StepWindow) -> Symptom | None:
     tokens, rates = window.change("mean_tokens"), window.change("pass_rate")
     if tokens is None or rates is None:
@@ -278,12 +265,8 @@ def _longer_not_better(window: StepWindow) -> Symptom | None:
 
 
 def _fallen(window: StepWindow) -> Symptom | None:
-    if not window.has_fallen:
-        return None
-    return Symptom(
-        text=_fall(window),
-        change="lower optimiser.learning_rate or off_policy.k, or set correction",
-    )
+    change = "lower optimiser.learning_rate or off_policy.k, or set correction"
+    return Symptom(text=_fall(window), change=change) if window.has_fallen else None
 
 
 def _starved(window: StepWindow) -> Symptom | None:
@@ -309,6 +292,16 @@ def _skipped(window: StepWindow) -> Symptom | None:
         text=f"{len(faults)} of the last {len(rows)} steps trained on nothing: {why}",
         change="set truncated: keep" if "masked" in why else "lower optimiser.learning_rate, or use parameters: fp32",
     )
+
+
+def _warned(rule: Callable[[Sequence[LogRow], Sequence[LogRow]], str | None], change: str) -> TrainingRule:
+    """A rule of `scalerl.run.health`, without what its warning says after a semicolon."""
+
+    def found(window: StepWindow) -> Symptom | None:
+        text = rule(window.early, window.recent)
+        return None if text is None else Symptom(text=text.partition(";")[0], change=change)
+
+    return found
 
 
 def _values(rows: Sequence[LogRow], column: str) -> list[float]:
@@ -368,9 +361,9 @@ TRAINING_RULES: dict[str, TrainingRule] = {
     "entropy explodes": _entropy_explodes,
     "entropy gone": _entropy_gone,
     "mismatch grows": _mismatch,
-    "few effective tokens": _weights_of_few,
+    "few effective tokens": _warned(health.ess, "lower off_policy.k, epochs or optimiser.learning_rate"),
     "empty answers": _empty_answers,
-    "truncation grows": _truncation,
+    "truncation grows": _warned(health.truncation, "raise generation.answer, or set length_control"),
     "unreadable answers": _unreadable,
     "longer, not better": _longer_not_better,
     "score falls": _fallen,

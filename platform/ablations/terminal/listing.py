@@ -175,16 +175,15 @@ class Listing:
                 if not cell:
                     continue
                 said = f"{column.heading} {cell}".strip()
-                if cell_len(cell) <= SHORT and column.kind != "prose" and cell_len(said) <= width - 2:
-                    if short and sum(cell_len(one) + 3 for one, _ in short) + cell_len(said) > width - 2:
-                        yield _joined(short)
-                        short = []
-                    short.append((said, row.styles[at]))
-                    continue
-                if short:
+                is_short = cell_len(cell) <= SHORT and column.kind != "prose" and cell_len(said) <= width - 2
+                taken = sum(cell_len(one) + 3 for one, _ in short)
+                if short and not (is_short and taken + cell_len(said) <= width - 2):
                     yield _joined(short)
                     short = []
-                yield from _labelled(column.heading, cell, column.kind, label, width, row.styles[at])
+                if is_short:
+                    short.append((said, row.styles[at]))
+                else:
+                    yield from _labelled(column.heading, cell, column.kind, label, width, row.styles[at])
             if short:
                 yield _joined(short)
 
