@@ -101,17 +101,14 @@ def _unreadable(window: StepWindow) -> Symptom | None:
 
 def _reward_pays_something_else(window: StepWindow) -> Symptom | None:
     """A mean reward that rises while fewer answers are right."""
-    rewards, rates = window.change("reward_mean"), window.change("pass_rate")
-    if rewards is None or rates is None:
-        return None
-    (before, now), (rate_before, rate) = rewards, rates
-    if now < before + REWARD_ROSE or rate > rate_before - NO_CHANGE:
-        return None
-    return Symptom(
-        text=f"the mean reward rose from {before:.2f} to {now:.2f}, and the pass rate fell from {rate_before:.2f} to "
-        f"{rate:.2f}: the reward pays for something else than right answers",
-        change="correct the reward; the kept rollouts show what it pays for",
-    )
+    match window.change("reward_mean"), window.change("pass_rate"):
+        case (before, now), (rate_before, rate) if now >= before + REWARD_ROSE and rate <= rate_before - NO_CHANGE:
+            return Symptom(
+                text=f"the mean reward rose from {before:.2f} to {now:.2f}, and the pass rate fell from "
+                f"{rate_before:.2f} to {rate:.2f}: the reward pays for something else than right answers",
+                change="correct the reward; the kept rollouts show what it pays for",
+            )
+    return None
 
 
 def _no_signal(window: StepWindow) -> Symptom | None:
@@ -251,17 +248,14 @@ def _empty_answers(window: StepWindow) -> Symptom | None:
 
 
 def _longer_not_better(window: StepWindow) -> Symptom | None:
-    tokens, rates = window.change("mean_tokens"), window.change("pass_rate")
-    if tokens is None or rates is None:
-        return None
-    (before, now), (score_before, score) = tokens, rates
-    if now <= MUCH_LONGER * before or score > score_before + NO_CHANGE:
-        return None
-    return Symptom(
-        text=f"answers grew from {before:.0f} to {now:.0f} tokens, and the pass rate went from {score_before:.2f} to "
-        f"{score:.2f}",
-        change="set length_control: {type: penalty}, or look at what the reward pays for",
-    )
+    match window.change("mean_tokens"), window.change("pass_rate"):
+        case (before, now), (rate_before, rate) if now > MUCH_LONGER * before and rate <= rate_before + NO_CHANGE:
+            return Symptom(
+                text=f"answers grew from {before:.0f} to {now:.0f} tokens, and the pass rate went from "
+                f"{rate_before:.2f} to {rate:.2f}",
+                change="set length_control: {type: penalty}, or look at what the reward pays for",
+            )
+    return None
 
 
 def _fallen(window: StepWindow) -> Symptom | None:
