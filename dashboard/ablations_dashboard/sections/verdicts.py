@@ -11,7 +11,7 @@ from ablations.findings.results import Results
 from ablations.fit.words import in_words
 from ablations.report.colours import ON_DARK, styles
 from ablations.report.columns import ALL_NUMBERS, VERDICTS, Selection, columns
-from ablations.report.csv_files import comparison_sheet
+from ablations.report.csv_files import sheet_text
 from ablations.report.grid_tables import HEAT_NOTE, grid_notes, grid_tables, tables_heading
 from ablations.report.tables import marks_said
 from ablations.report.words.comparison import ResultRow, glossary, joint_note, method, sentence
@@ -58,7 +58,7 @@ def show_numbers(results: Results, shown: Shown) -> None:
     show_table(
         table_of(results, ALL_NUMBERS, shown),
         name=plan.sweep,
-        csv=comparison_sheet(results).encode(),
+        csv=sheet_text(results.rows()).encode(),
     )
     if corrected := joint_note(results):
         st.caption(f'Intervals under "corrected" are {corrected}.')

@@ -65,8 +65,7 @@ def curves_picture(
 
     `shown` is as in `curves_figure`, without grey lines; `dpi` applies to a PNG.
     """
-    others = None if shown is None else ()
-    series = curve_series(results, shown=shown, others=others)
+    series = curve_series(results, shown=shown, others=None if shown is None else ())
     return _saved(curves_drawing(series, width_in=width_in), kind, dpi)
 
 

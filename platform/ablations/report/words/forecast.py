@@ -57,11 +57,10 @@ def crossing_texts(crossing: Crossing | None) -> tuple[str, str, str]:
     if crossing is None:
         return "", "", ""
     leads = {True: "yes", False: "no", None: "cannot tell"}[crossing.leads]
-    share = f"{leads}, {crossing.leads_after:.2f}"
-    if crossing.compute is None:
-        return "", f"{crossing.probability:.2f}", share
-    at = computes_text(Interval(estimate=crossing.compute, lo=crossing.lo, hi=crossing.hi))
-    return at, f"{crossing.probability:.2f}", share
+    at = ""
+    if crossing.compute is not None:
+        at = computes_text(Interval(estimate=crossing.compute, lo=crossing.lo, hi=crossing.hi))
+    return at, f"{crossing.probability:.2f}", f"{leads}, {crossing.leads_after:.2f}"
 
 
 def forecast_notes(found: SweepForecast) -> list[str]:
