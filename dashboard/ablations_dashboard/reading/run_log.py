@@ -1,8 +1,4 @@
-"""The log and the kept rollouts of a run for its page, cached until a file changes.
-
-Beside them: what is wrong with a run at its end, and when each warning about its health was true, by rules over the
-whole log.
-"""
+"""What a run has written, for its page, and what the rules find in it; cached until a file changes."""
 
 from collections.abc import Callable
 from contextlib import suppress

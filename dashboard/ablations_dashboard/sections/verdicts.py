@@ -16,8 +16,8 @@ from ablations.report.grid_tables import HEAT_NOTE, grid_notes, grid_tables, tab
 from ablations.report.tables import marks_said
 from ablations.report.words.comparison import ResultRow, glossary, joint_note, method, sentence
 from ablations.terminal.visible import made_visible
+from ablations_dashboard.escape import in_markdown, with_code
 from ablations_dashboard.selection.variants import Shown
-from ablations_dashboard.text.escape import in_markdown, with_code
 from ablations_dashboard.widgets.table import show_table
 
 MOST_SENTENCES = 16
@@ -33,14 +33,9 @@ def show_table_of_verdicts(results: Results, shown: Shown) -> None:
         return
     st.subheader(f"Compared with {in_markdown(plan.reference)}", anchor="verdicts")
     show_table(verdict_table(results, shown), name=f"{plan.sweep}-verdicts")
-    if said := " ".join(filter(None, (marks_note(results), advice(results)))):
+    marks = marks_said(results)
+    if said := " ".join(filter(None, (f"Marks: {marks}." if marks else "", advice(results)))):
         st.caption(with_code(said))
-
-
-def marks_note(results: Results) -> str:
-    """The meaning of the marks in the table, as a sentence; empty without a mark."""
-    said = marks_said(results)
-    return f"Marks: {said}." if said else ""
 
 
 def show_words(results: Results, shown: Shown) -> None:
@@ -89,8 +84,7 @@ def show_changes(results: Results, shown: Shown) -> None:
 def table_of(results: Results, selection: Selection, shown: Shown) -> pd.DataFrame:
     """A row per shown variant, the highest level on top, with the columns of a selection."""
     headed, names = columns(results, selection), set(shown.names)
-    ordered = (one for one in in_order(results, "level").variants if one.name in names)
-    rows = (ResultRow(results=results, variant=variant) for variant in ordered)
+    rows = (ResultRow(results=results, variant=one) for one in in_order(results, "level").variants if one.name in names)
     table = [[made_visible(column.cell(row)) for column in headed] for row in rows]
     return pd.DataFrame(table, columns=pd.Index([made_visible(column.heading) for column in headed]))
 

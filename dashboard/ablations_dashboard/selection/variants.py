@@ -13,8 +13,8 @@ from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.report.colours import MOST_COLOURED, leading
+from ablations_dashboard.escape import in_code, in_markdown
 from ablations_dashboard.selection.url import in_url, pick, pick_several
-from ablations_dashboard.text.escape import in_code, in_markdown
 
 
 @dataclass(frozen=True, kw_only=True)
