@@ -59,7 +59,7 @@ def show() -> None:
 
 
 def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
-    """The id of the run named in the URL; if the sweep lacks it, a message, and the page ends."""
+    """The id of the run named in the URL, or the first one; AblationsError if the home folder lacks the named one."""
     names = {row.id: row.name for row in rows}
     if not names:
         st.title("Run")
@@ -70,8 +70,7 @@ def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
     if wanted and wanted[0] not in names and wanted[0] not in sweep.home.run_ids():
         st.title("Run")
         near = did_you_mean(wanted[0], list(names), "runs")
-        st.error(f"No run {in_code(wanted[0])} in sweep {in_code(sweep.name)}; {in_markdown(near)}")
-        st.stop()
+        raise AblationsError(f"No run `{wanted[0]}` in sweep `{sweep.name}`; {near}")
     return pick(
         "run",
         "Run",
@@ -90,8 +89,7 @@ def show_run(sweep: StartedSweep, run_id: str) -> None:
     sweep = sweep.reread()
     row = next((row for row in run_rows(sweep) if row.id == run_id), None)
     if row is None:
-        st.error(f"Sweep {in_code(sweep.name)} no longer has run {in_code(run_id)}; choose another.")
-        return
+        raise AblationsError(f"Sweep `{sweep.name}` no longer has run `{run_id}`; choose another.")
     folder = sweep.run(run_id)
     st.title(in_markdown(row.name))
     show_state(sweep, row, folder)

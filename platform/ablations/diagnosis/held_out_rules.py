@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from statistics import median_high
 
 from ablations.diagnosis.history import History, LogRow, answer_text
 from ablations.diagnosis.second_opinion import audit_rollouts
@@ -99,9 +100,8 @@ def _noisy_evaluation(history: History) -> Symptom | None:
     errors = [
         error for row in history.evaluations if (error := standard_error({"num_prompts": number, **row})) is not None
     ]
-    if not errors or sorted(errors)[len(errors) // 2] <= NOISY_EVALUATION:
+    if not errors or (error := median_high(errors)) <= NOISY_EVALUATION:
         return None
-    error = sorted(errors)[len(errors) // 2]
     text = (
         f"one evaluation of {number} {'prompts' if prompts else 'answers'} has a standard error of {error:.3f}, so "
         f"differences below {2 * math.sqrt(2) * error:.2f} are noise"
