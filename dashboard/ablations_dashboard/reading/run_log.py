@@ -12,8 +12,8 @@ import streamlit as st
 from ablations.diagnosis.diagnose import Diagnosis, diagnose
 from ablations.diagnosis.history import history_of_run
 from ablations.errors import AblationsError
+from ablations.readings.run_reading import Stamp, stamp
 from ablations.tracking.mlflow_metrics import row_scalars
-from ablations_dashboard.reading.cache import Stamp, stamp
 from scalerl.run.health import Health
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
