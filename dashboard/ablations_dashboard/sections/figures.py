@@ -22,7 +22,7 @@ from ablations.report.planes import (
 )
 from ablations.report.series import curve_series, thinned_note
 from ablations.report.words.headline import task_of_sweep
-from ablations_dashboard.drawings.run import axis_titles, metric_figure
+from ablations_dashboard.drawings.run import Axis, axis_titles, metric_figure
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.run_log import load_metrics
 from ablations_dashboard.selection.url import pick, switch
@@ -158,7 +158,7 @@ def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
     ordered += sorted(names - set(ordered))
     left, middle, right = st.columns(3)
     metric = pick("metric", "Metric", ordered, default=ordered[0], widget=left.selectbox)
-    axis = pick(
+    axis: Axis = pick(
         "metric_axis",
         "x axis of the metric",
         list(titles),

@@ -23,7 +23,7 @@ from ablations.study.recipe_differences import recipe_differences
 from ablations.terminal.visible import made_visible
 from ablations.text import compute_text
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
-from ablations_dashboard.drawings.run import axis_titles, hours_figure, metric_rows_figure
+from ablations_dashboard.drawings.run import Axis, axis_titles, hours_figure, metric_rows_figure
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.reading.run_log import load_log, load_metrics
@@ -165,7 +165,7 @@ def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     names = [name for name in sorted(set(rows.columns) - set(titles)) if not bool(rows[name].isna().all())]
     chosen = pick_several("show", "Metrics (all if none is chosen)", names)
     left, right = st.columns(2)
-    axis = pick(
+    axis: Axis = pick(
         "against", "x axis", list(titles), default="step", widget=left.radio, format_func=titles.get, horizontal=True
     )
     smoothed = int(pick("mean", "Smoothing, steps", SMOOTHED, default="10", widget=right.select_slider))
