@@ -25,11 +25,12 @@ MOST_SENTENCES = 16
 
 
 def show_table_of_verdicts(results: Results, shown: Shown) -> None:
-    """Show the verdicts as a table, and advice for settling open questions."""
+    """Show the verdicts as a table, and advice for settling open questions; the changes while nothing is compared."""
     plan = results.plan
     if results.comparison is None:
         st.info(with_code("; ".join(results.reasons) or f"{plan.reference} has no fit."))
-        show_changes(results, shown)
+        changes = pd.DataFrame({"variant": shown.names, "changes": [results.changes(name) for name in shown.names]})
+        show_table(changes.map(made_visible), name=f"{plan.sweep}-changes")
         return
     st.subheader(f"Compared with {in_markdown(plan.reference)}", anchor="verdicts")
     show_table(verdict_table(results, shown), name=f"{plan.sweep}-verdicts")
@@ -73,12 +74,6 @@ def said_of(results: Results, name: str) -> str:
     changes = results.changes(name)
     said = sentence(ResultRow(results=results, variant=variant))
     return f"{said} Changes: {changes}." if changes else said
-
-
-def show_changes(results: Results, shown: Shown) -> None:
-    """Show the changes of each variant while nothing is compared yet."""
-    lines = [{"variant": made_visible(name), "changes": made_visible(results.changes(name))} for name in shown.names]
-    show_table(pd.DataFrame(lines), name=f"{results.plan.sweep}-changes")
 
 
 def table_of(results: Results, selection: Selection, shown: Shown) -> pd.DataFrame:

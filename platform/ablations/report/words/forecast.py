@@ -70,11 +70,13 @@ def forecast_notes(found: SweepForecast) -> list[str]:
     weights = sorted(found.weights.items(), key=lambda item: -item[1])
     listed = ", ".join(f"{name} {weight:.2f}" for name, weight in weights)
     rule = found.variants[0].outlooks[0].chance.rule
+    worse = [f"{one.variant} ({one.eq1_weight:.2f})" for one in found.variants if not one.is_by_eq1]
+    fits_worse = f"; eq. 1 fits worse than others for {', '.join(worse)}, by its weight" if worse else ""
     said = [
         "Within the fitted range every number comes from eq. 1. Beyond it the intervals also cover other families "
         "of curves, with their full weight from twice the range on, weighted by AICc and a prior of 1/2 for eq. 1 "
         f"(mean weights: {listed}). An estimate is that of eq. 1 if the 80 % interval contains it, else the median "
-        f"over all families{_worse(found)}. A difference is one of levels up to the compute that all runs have "
+        f"over all families{fits_worse}. A difference is one of levels up to the compute that all runs have "
         "reached, and one of curves of the same family beyond.",
         f"P(wins) is the share of joint draws in which the variant is highest, with {rule}.",
         "A crossing is the last one of two curves between the first evaluation fitted and 100 times the last. The "
@@ -84,8 +86,3 @@ def forecast_notes(found: SweepForecast) -> list[str]:
     if any(one.num_seeds == 1 for one in found.variants):
         said.append("With one seed, pass rates, crossings and costs describe the run, not its recipe.")
     return said
-
-
-def _worse(found: SweepForecast) -> str:
-    worse = [f"{one.variant} ({one.eq1_weight:.2f})" for one in found.variants if not one.is_by_eq1]
-    return f"; eq. 1 fits worse than others for {', '.join(worse)}, by its weight" if worse else ""
