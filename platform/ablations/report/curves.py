@@ -113,8 +113,8 @@ def curves_figures(
     """`curves_figure` of a series, and an empty figure with its layout for a narrow screen; `counted` is compute itself
     by default."""
     plan = results.plan
-    along: dict[str, Along] = {one.name: lambda C: C for one in results.variants}
-    counted = counted or Counted(title=compute_title(plan.compute_name), name=plan.hours_name, along=along)
+    compute: dict[str, Along] = {one.name: lambda C: C for one in results.variants}
+    counted = counted or Counted(title=compute_title(plan.compute_name), name=plan.hours_name, along=compute)
     variants = [one for one in series.variants if one.name in counted.along]
     traces: list[Scatter] = []
     if grey := [(name, line) for name, line in series.others if name in counted.along]:
