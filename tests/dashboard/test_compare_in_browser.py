@@ -15,7 +15,7 @@ from waiting import wait_until
 
 from ablations.findings.results import read_results
 from ablations.home.plan import PlannedRun
-from ablations.report.page import write_report
+from ablations.report.formats import write_in_format
 
 HEIGHTS = {1440: 900, 400: 800}
 """Height of a screen by its width."""
@@ -109,7 +109,9 @@ def test_a_figure_changes_its_layout_with_the_width_of_its_place(browser):
 
 
 def test_the_report_reads_on_a_phone_and_on_paper_and_asks_for_nothing(browser, many_variants, tmp_path):
-    report = write_report(read_results(many_variants), now=datetime(2026, 11, 26, tzinfo=UTC), folder=tmp_path)
+    report = write_in_format(
+        read_results(many_variants), "html", now=datetime(2026, 11, 26, tzinfo=UTC), folder=tmp_path
+    )
     with browser.window(width=400, height=HEIGHTS[400]) as window:
         page = window.page
         page.goto(report.as_uri())

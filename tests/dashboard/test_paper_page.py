@@ -24,7 +24,7 @@ from ablations_dashboard.drawings.paper import (
     claims_figure,
     published_size,
 )
-from ablations_dashboard.text.escape import in_markdown
+from ablations_dashboard.escape import in_markdown
 
 CLAIMS = (
     {"variant": "loo-loss", "of": "ceiling", "says": "down", "by": 0.05, "source": "figure 5a"},

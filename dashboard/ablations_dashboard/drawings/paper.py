@@ -85,9 +85,7 @@ def claimed_span(claim: Claim) -> tuple[float, float]:
 
 
 def published_size(claim: Claim) -> float | None:
-    """The published difference with its sign, or ratio of compute; None where only the side is claimed, or "the
-    same".
-    """
+    """The published difference with its sign, or ratio of compute; None for a claim of a side alone, or of "same"."""
     if claim.by is None or claim.says == "same":
         return None
     if claim.of == "compute":

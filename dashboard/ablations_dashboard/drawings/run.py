@@ -65,9 +65,7 @@ def metric_figure(
 
 
 def thinned_rows(rows: pd.DataFrame, axis: Axis, metric: str, most: int = MOST_DRAWN) -> pd.DataFrame:
-    """Mean, minimum and maximum of a metric over groups of neighbouring steps, at most `most`, with the mean of the
-    axis.
-    """
+    """Mean, minimum and maximum of a metric, and the mean of the axis, over at most `most` groups of neighbours."""
     known = pd.DataFrame(rows[[axis, metric]]).dropna()
     bins = np.arange(len(known)) * min(most, len(known)) // max(1, len(known))
     shown = {axis: (axis, "mean"), "mean": (metric, "mean"), "least": (metric, "min"), "most": (metric, "max")}
@@ -101,11 +99,10 @@ def metric_rows_figure(
     figure.update_yaxes(nticks=4)
     # A range of its own would undo the reader's zoom with each new step.
     figure.update_xaxes(rangemode="tozero")
-    for place, metric in enumerate(titles, start=1):
+    for place, (metric, heading) in enumerate(titles.items(), start=1):
         known = rows[metric].dropna().to_numpy()
         if known.size and known.min() == known.max() >= 0:
             figure.update_yaxes(rangemode="tozero", row=place, col=1)  # of one value, the range goes below 0 otherwise
-    for place, heading in enumerate(titles.values(), start=1):
         over = {"xref": "paper", "yref": f"y{'' if place == 1 else place} domain", "x": 0, "y": 1}
         figure.add_annotation(
             text=heading, xanchor="left", yanchor="bottom", showarrow=False, font={"size": 12}, **over
@@ -158,21 +155,17 @@ def hours_figure(device_s: Mapping[str, Mapping[str, float]]) -> Figure:
                 hovertemplate="%{y}: %{x:.1%}<extra>" + activity.replace("_", " ") + "</extra>",
             )
         )
-    figure.update_layout(barmode="stack")
     framed(figure, height=140 + 50 * len(device_s), x="share of device time", y="")
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
     figure.update_yaxes(automargin=True)
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
-    figure.update_layout(showlegend=True, legend=legend, margin={"t": 60, "r": 25})
-    return figure
+    return figure.update_layout(barmode="stack", showlegend=True, legend=legend, margin={"t": 60, "r": 25})
 
 
 def pass_rate_figure(
     rows: Sequence[Mapping[str, Any]], compute_name: str, *, height: int, marks: Sequence[float] = ()
 ) -> Figure:
-    """Pass rate of each evaluated task against compute, with downstream files dashed; `marks` are computes with a
-    dotted line.
-    """
+    """Pass rate of each evaluated task against compute, downstream files dashed; a dotted line at each of `marks`."""
     figure = Figure()
     names = list(dict.fromkeys((row["kind"], row["task"]) for row in rows))
     for place, (kind, task) in enumerate(names):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from itertools import accumulate
 
 from plotly.graph_objects import Bar, Figure, Scatter
 
@@ -19,10 +20,8 @@ LEGEND_ABOVE = {"orientation": "h", "y": 1.1, "x": 0}
 def history_figure(record: SearchRecord, objective: int = 0) -> Figure:
     """Value of each trial in the order of proposal, and the best so far."""
     done = [trial for trial in record.trials if trial.state == "done" and trial.values[objective] is not None]
-    numbers = [record.trials.index(trial) for trial in done]
-    values = [_value(trial, objective) for trial in done]
-    better = max if is_maximised(record.objectives[objective]) else min
-    so_far = [better(values[: place + 1]) for place in range(len(values))]
+    numbers, values = [record.trials.index(trial) for trial in done], [_value(trial, objective) for trial in done]
+    so_far = list(accumulate(values, max if is_maximised(record.objectives[objective]) else min))
     figure = Figure()
     figure.add_trace(
         Scatter(x=numbers, y=so_far, mode="lines", line={"color": BLUE, "shape": "hv"}, name="best so far")

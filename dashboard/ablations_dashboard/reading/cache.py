@@ -16,7 +16,7 @@ from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep, plans_of, read_sweep
 from ablations.home.state import HEARTBEAT_LIMIT_S, State
 from ablations.readings.fitted_run import FittedRun, fit_sweep, fitted_run
-from ablations.readings.run_reading import read_kept
+from ablations.readings.run_reading import Stamp, read_kept, stamp
 from ablations.running.ending import all_ended
 from ablations.status.rows import RunRow
 from scalerl.run.run_folder import RunFolder
@@ -27,8 +27,6 @@ MAX_FITS = 2048
 """Limit on fits in memory, at 0.2 MB each."""
 STATUS_FIELDS = ("state", "message", "code_versions")
 """Fields of status.json in the results of a run; the heartbeat is left out, since it changes every second."""
-Stamp = tuple[int, int]
-"""Time and size of a file, which change with its content."""
 
 
 def load_results(sweep: StartedSweep) -> Results:
@@ -54,15 +52,6 @@ def may_change(sweep: StartedSweep, rows: Sequence[RunRow], *, now: float) -> bo
         return State.RUNNING in states
     beats = [sweep.run(row.id).read_status().heartbeat for row in rows]
     return now - max(beats) < HEARTBEAT_LIMIT_S or sweep.is_at_work
-
-
-def stamp(path: Path) -> Stamp:
-    """The file's stamp; (0, 0) without a file."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_size
 
 
 def _state_of(sweep: StartedSweep) -> tuple[Any, ...]:

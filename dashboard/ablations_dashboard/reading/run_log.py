@@ -1,8 +1,4 @@
-"""The log and the kept rollouts of a run for its page, cached until a file changes.
-
-Beside them: what is wrong with a run at its end, and when each warning about its health was true, by rules over the
-whole log.
-"""
+"""What a run has written, for its page, and what the rules find in it; cached until a file changes."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,8 +12,8 @@ import streamlit as st
 from ablations.diagnosis.diagnose import Diagnosis, diagnose
 from ablations.diagnosis.history import history_of_run
 from ablations.errors import AblationsError
+from ablations.readings.run_reading import Stamp, stamp
 from ablations.tracking.mlflow_metrics import row_scalars
-from ablations_dashboard.reading.cache import Stamp, stamp
 from scalerl.run.health import Health
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder

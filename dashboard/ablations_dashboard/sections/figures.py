@@ -23,10 +23,10 @@ from ablations.report.planes import (
 from ablations.report.series import curve_series, thinned_note
 from ablations.report.words.headline import task_of_sweep
 from ablations_dashboard.drawings.run import Axis, axis_titles, metric_figure
+from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.run_log import load_metrics
 from ablations_dashboard.selection.url import pick, switch
 from ablations_dashboard.selection.variants import Shown, only
-from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_figure
 
 CURVE_AXES = {
@@ -152,13 +152,13 @@ def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
         command = f"platform status {sweep.name} --watch {sweep.home.option}"
         st.info(f"No optimiser step yet. {in_code(command)} shows when the first one is done.")
         return
-    titles: dict[str, str] = {**axis_titles(plan.compute_name)}
+    titles = axis_titles(plan.compute_name)
     names = {name for rows, _ in runs.values() for name in rows.columns} - set(titles)
     ordered = [name for name in FIRST_METRICS if name in names]
     ordered += sorted(names - set(ordered))
     left, middle, right = st.columns(3)
     metric = pick("metric", "Metric", ordered, default=ordered[0], widget=left.selectbox)
-    axis: Axis = pick(  # pyright: ignore[reportAssignmentType]  one of the titles
+    axis: Axis = pick(
         "metric_axis",
         "x axis of the metric",
         list(titles),

@@ -12,7 +12,7 @@ from ablations.status.table import summary, unit_lines
 from ablations.status.time_left import time_left_text
 from ablations.terminal.visible import made_visible
 from ablations.text import counted
-from ablations_dashboard.text.escape import in_markdown
+from ablations_dashboard.escape import in_markdown
 from ablations_dashboard.widgets.table import show_table
 
 PROGRESS_COLUMNS = {

@@ -49,9 +49,7 @@ def in_html(text: str) -> str:
 
 def rollout_html(row: KeptRow) -> str:
     """One row of `rollouts.jsonl`: its outcome, then prompt, thinking and answer."""
-    newest = max(
-        (span["version"] for part in ("thinking", "answer") for span in row[part] if "version" in span), default=0
-    )
+    newest = next(iter(versions_of([row])), 0)
     masked = " masked" if row.get("masked") else ""
     parts = [f'<div class="rollout"><div>{_heading(row)}</div>']
     for name in ("prompt", "thinking", "answer"):

@@ -11,13 +11,13 @@ from ablations.findings.results import Results
 from ablations.fit.words import in_words
 from ablations.report.colours import ON_DARK, styles
 from ablations.report.columns import ALL_NUMBERS, VERDICTS, Selection, columns
-from ablations.report.csv_files import comparison_sheet
+from ablations.report.csv_files import sheet_text
 from ablations.report.grid_tables import HEAT_NOTE, grid_notes, grid_tables, tables_heading
 from ablations.report.tables import marks_said
 from ablations.report.words.comparison import ResultRow, glossary, joint_note, method, sentence
 from ablations.terminal.visible import made_visible
+from ablations_dashboard.escape import in_markdown, with_code
 from ablations_dashboard.selection.variants import Shown
-from ablations_dashboard.text.escape import in_markdown, with_code
 from ablations_dashboard.widgets.table import show_table
 
 MOST_SENTENCES = 16
@@ -25,22 +25,18 @@ MOST_SENTENCES = 16
 
 
 def show_table_of_verdicts(results: Results, shown: Shown) -> None:
-    """Show the verdicts as a table, and advice for settling open questions."""
+    """Show the verdicts as a table, and advice for settling open questions; the changes while nothing is compared."""
     plan = results.plan
     if results.comparison is None:
         st.info(with_code("; ".join(results.reasons) or f"{plan.reference} has no fit."))
-        show_changes(results, shown)
+        changes = pd.DataFrame({"variant": shown.names, "changes": [results.changes(name) for name in shown.names]})
+        show_table(changes.map(made_visible), name=f"{plan.sweep}-changes")
         return
     st.subheader(f"Compared with {in_markdown(plan.reference)}", anchor="verdicts")
     show_table(verdict_table(results, shown), name=f"{plan.sweep}-verdicts")
-    if said := " ".join(filter(None, (marks_note(results), advice(results)))):
+    marks = marks_said(results)
+    if said := " ".join(filter(None, (f"Marks: {marks}." if marks else "", advice(results)))):
         st.caption(with_code(said))
-
-
-def marks_note(results: Results) -> str:
-    """The meaning of the marks in the table, as a sentence; empty without a mark."""
-    said = marks_said(results)
-    return f"Marks: {said}." if said else ""
 
 
 def show_words(results: Results, shown: Shown) -> None:
@@ -58,7 +54,7 @@ def show_numbers(results: Results, shown: Shown) -> None:
     show_table(
         table_of(results, ALL_NUMBERS, shown),
         name=plan.sweep,
-        csv=comparison_sheet(results).encode(),
+        csv=sheet_text(results.rows()).encode(),
     )
     if corrected := joint_note(results):
         st.caption(f'Intervals under "corrected" are {corrected}.')
@@ -80,17 +76,10 @@ def said_of(results: Results, name: str) -> str:
     return f"{said} Changes: {changes}." if changes else said
 
 
-def show_changes(results: Results, shown: Shown) -> None:
-    """Show the changes of each variant while nothing is compared yet."""
-    lines = [{"variant": made_visible(name), "changes": made_visible(results.changes(name))} for name in shown.names]
-    show_table(pd.DataFrame(lines), name=f"{results.plan.sweep}-changes")
-
-
 def table_of(results: Results, selection: Selection, shown: Shown) -> pd.DataFrame:
     """A row per shown variant, the highest level on top, with the columns of a selection."""
     headed, names = columns(results, selection), set(shown.names)
-    ordered = (one for one in in_order(results, "level").variants if one.name in names)
-    rows = (ResultRow(results=results, variant=variant) for variant in ordered)
+    rows = (ResultRow(results=results, variant=one) for one in in_order(results, "level").variants if one.name in names)
     table = [[made_visible(column.cell(row)) for column in headed] for row in rows]
     return pd.DataFrame(table, columns=pd.Index([made_visible(column.heading) for column in headed]))
 

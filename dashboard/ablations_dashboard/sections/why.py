@@ -13,19 +13,13 @@ from ablations.status.rows import RunRow
 from ablations.terminal.visible import made_visible
 from ablations.text import counted
 from ablations_dashboard.drawings.run import Axis, axis_titles, metric_rows_figure, pass_rate_figure
+from ablations_dashboard.escape import in_markdown, with_code
 from ablations_dashboard.reading.run_log import Episode, load_diagnoses, load_episodes, load_log, load_metrics
-from ablations_dashboard.text.escape import in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_figure
 from scalerl.run.run_folder import RunFolder
 
-EXPLAINED_BY = {
-    "truncation": "truncated",
-    "mismatch": "mismatch",
-    "ess": "ess",
-    "entropy": "entropy",
-    "skipped": "zero_variance",
-}
-"""The metric behind each rule of `scalerl.run.health`."""
+EXPLAINED_BY = {"truncation": "truncated", "skipped": "zero_variance"}
+"""The metric behind a rule of `scalerl.run.health`, if it has another name."""
 USUAL = ("entropy", "truncated", "zero_variance")
 """Metrics beside the pass rate of a run without a warning."""
 METRIC_HEADINGS = {
@@ -122,7 +116,7 @@ def explaining(rules: Sequence[str], logged: Sequence[str]) -> list[str]:
     """The metrics to show beside the pass rate: those behind the rules that have warned, then the usual ones, then any
     others that are logged; at most MOST_BESIDE.
     """
-    wanted = dict.fromkeys([*(EXPLAINED_BY[rule] for rule in rules if rule in EXPLAINED_BY), *USUAL, *METRIC_HEADINGS])
+    wanted = dict.fromkeys([*(EXPLAINED_BY.get(rule, rule) for rule in rules), *USUAL, *METRIC_HEADINGS])
     places = axis_titles("").keys()
     known = [name for name in wanted if name in logged]
     return (known or [name for name in logged if name not in places])[:MOST_BESIDE]

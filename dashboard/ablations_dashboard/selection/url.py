@@ -6,7 +6,7 @@ since each page has its own widgets, which start from the URL.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -17,6 +17,7 @@ PAGE_KEY = "page of the selection"
 WIDGETS_KEY = "widgets of the selection"
 """Session key of the keys of these widgets."""
 Widget = Callable[..., Any]
+Picked = TypeVar("Picked", bound=str)
 
 
 def restore(page: str) -> None:
@@ -63,14 +64,14 @@ def widget_key(key: str) -> str:
 def pick(
     name: str,
     label: str,
-    options: Sequence[str],
+    options: Sequence[Picked],
     *,
-    default: str,
+    default: Picked,
     scope: str = "",
     widget: Widget = st.selectbox,
     is_kept: bool = False,
     **looks: Any,
-) -> str:
+) -> Picked:
     """Choose one of the options; the URL has the choice unless it is the default and not `is_kept`.
 
     `scope` separates choices: another sweep has another choice.
@@ -104,8 +105,7 @@ def pick_several(
 def switch(name: str, label: str, *, widget: Widget = st.toggle, **looks: Any) -> bool:
     """A switch that is off unless the URL has `name=1`."""
     key = widget_key(f"{name} switch")
-    if key not in st.session_state:
-        st.session_state[key] = in_url(name) == ["1"]
+    st.session_state.setdefault(key, in_url(name) == ["1"])
     value = bool(widget(label, key=key, **looks))
     put_in_url(name, ["1"] if value else [])
     return value

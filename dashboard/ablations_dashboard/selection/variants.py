@@ -13,8 +13,8 @@ from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.report.colours import MOST_COLOURED, leading
+from ablations_dashboard.escape import in_code, in_markdown
 from ablations_dashboard.selection.url import in_url, pick, pick_several
-from ablations_dashboard.text.escape import in_code, in_markdown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,8 @@ class Shown:
 
 
 def choose_sweep() -> StartedSweep:
-    """The sweep named in the URL, or the last started one; the page ends here if there is none."""
+    """The sweep named in the URL, or the last started one; AblationsError if the home folder lacks the named one.
+    Without any sweep the page ends here."""
     home = find_home(None)
     names = home.sweep_names()
     if not names:
@@ -43,11 +44,7 @@ def choose_sweep() -> StartedSweep:
     wanted = in_url("sweep")
     if wanted and wanted[0] not in names:
         st.title("Ablations")
-        st.error(
-            f"No sweep {in_code(wanted[0])} in {in_code(str(home.path))}; "
-            f"{in_markdown(did_you_mean(wanted[0], names, 'sweeps'))}"
-        )
-        st.stop()
+        raise AblationsError(f"No sweep `{wanted[0]}` in `{home.path}`; {did_you_mean(wanted[0], names, 'sweeps')}")
     name = pick("sweep", "Sweep", names, default=names[0], widget=st.sidebar.selectbox, is_kept=True)
     st.sidebar.caption(f"Home folder {in_code(str(home.path))}")
     return read_sweep(home, name)

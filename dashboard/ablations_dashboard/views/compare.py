@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -15,6 +16,7 @@ from ablations.search.record import read_search
 from ablations.search.tables import note
 from ablations.status.progress import run_rows
 from ablations.text import compute_text, counted
+from ablations_dashboard.escape import in_markdown, with_code
 from ablations_dashboard.reading.cache import REFRESH_S, load_results, may_change
 from ablations_dashboard.sections.figures import (
     show_curves,
@@ -25,9 +27,8 @@ from ablations_dashboard.sections.figures import (
 )
 from ablations_dashboard.sections.progress import is_in_trouble, show_progress, show_runs
 from ablations_dashboard.sections.verdicts import show_fits, show_grid, show_numbers, show_table_of_verdicts, show_words
+from ablations_dashboard.selection.url import in_url, put_in_url, widget_key
 from ablations_dashboard.selection.variants import Shown, choose_baseline, choose_others, choose_sweep, choose_variants
-from ablations_dashboard.text.escape import in_markdown, with_code
-from ablations_dashboard.widgets.folded import folded
 from ablations_dashboard.widgets.message import errors_on_page, show_remarks
 
 FOLDED: dict[str, tuple[str, Callable[[Results, Shown], None]]] = {
@@ -38,6 +39,8 @@ FOLDED: dict[str, tuple[str, Callable[[Results, Shown], None]]] = {
     "linearised": ("Linearised view", show_linearised),
 }
 """Label and content of what is folded below the table, by the URL's word."""
+OPEN_PARTS = "open"
+"""The URL's parameter with the names of the open parts."""
 
 
 @errors_on_page()
@@ -112,3 +115,18 @@ def folded_runs(own: StartedSweep, sweep: StartedSweep, shown: Shown) -> None:
         st.caption(in_markdown(f"{done}: {note(search, own.plan.reference)}. The page Search shows them."))
     folded("metrics", "Training metrics", show_metrics, sweep, shown)
     folded("runs", "Runs", show_runs, own, is_open=is_in_trouble(run_rows(own)))
+
+
+def folded(name: str, label: str, draw: Callable[..., None], *given: Any, is_open: bool = False) -> None:
+    """Show `label`, and below it what `draw(*given)` shows once it is opened; the URL has the open ones by `name`.
+
+    `is_open` opens it at first.
+    """
+    key = widget_key(f"{name} folded")
+    st.session_state.setdefault(key, is_open or name in in_url(OPEN_PARTS))
+    part = st.expander(label, key=key, on_change="rerun")
+    others = [one for one in in_url(OPEN_PARTS) if one != name]
+    put_in_url(OPEN_PARTS, sorted([*others, name]) if part.open else others)
+    if part.open:
+        with part:
+            draw(*given)

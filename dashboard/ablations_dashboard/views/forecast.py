@@ -16,10 +16,10 @@ from ablations.report.forecast import FORECAST_LEGEND, chances_figure, forecast_
 from ablations.report.words.forecast import budget_rows, curve_rows, forecast_notes
 from ablations.terminal.visible import made_visible
 from ablations.text import compute_text
+from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.cache import load_results
 from ablations_dashboard.selection.url import in_url, pick, pick_several, put_in_url, switch, widget_key
 from ablations_dashboard.selection.variants import choose_baseline, choose_sweep, choose_variants, only
-from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
@@ -84,9 +84,8 @@ def show_forecast(results: Results) -> None:
 def choose_target() -> float | None:
     """The pass rate, from the URL, whose compute is wanted."""
     key = widget_key("target")
-    if key not in st.session_state:
-        given = next(iter(in_url("target")), "")
-        st.session_state[key] = float(given) if given.replace(".", "", 1).isdigit() else None
+    given = next(iter(in_url("target")), "")
+    st.session_state.setdefault(key, float(given) if given.replace(".", "", 1).isdigit() else None)
     target = st.number_input("Pass rate to reach", 0.001, 1.0, step=0.01, format="%.3f", key=key)
     put_in_url("target", [] if target is None else [f"{target:g}"])
     return target

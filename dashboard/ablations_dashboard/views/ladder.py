@@ -10,9 +10,9 @@ from ablations.home.home import find_home
 from ablations.home.started_sweep import read_sweep
 from ablations.report.ladder import LADDER_LEGEND, ladder_figure, ladder_grid, ladder_sentences
 from ablations.terminal.visible import made_visible
+from ablations_dashboard.escape import in_code, with_code
 from ablations_dashboard.reading.cache import load_results
 from ablations_dashboard.selection.url import pick
-from ablations_dashboard.text.escape import in_code, with_code
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table

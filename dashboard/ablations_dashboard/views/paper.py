@@ -12,8 +12,8 @@ from ablations.report.words.card import OUTCOMES, claim_text, found_text, tally_
 from ablations.terminal.visible import made_visible
 from ablations.text import counted, interval_text
 from ablations_dashboard.drawings.paper import CLAIMS_LEGEND, claims_figure
+from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.selection.url import pick
-from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_picture
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
@@ -30,7 +30,7 @@ def show() -> None:
     st.sidebar.caption(f"Home folder {in_code(str(home.path))}")
     for problem in (one for one in found if isinstance(one, AblationsError)):
         st.error(with_code(str(problem)))
-    cards = [one for one in found if isinstance(one, WrittenCard)]
+    cards = sorted((one for one in found if isinstance(one, WrittenCard)), key=lambda card: card.sweep)
     if not cards:
         st.info(
             f"No card in {in_code(str(home.path))}. {in_code('platform reproduce fig4a')} trains a study and writes "
@@ -48,12 +48,9 @@ def show() -> None:
 
 
 def show_pictures(cards: Sequence[WrittenCard], outcome: str) -> None:
-    """Show a picture per study of its claims beside what was found, in the order of the studies' names."""
-    shown = [
-        (card, claims)
-        for card in sorted(cards, key=lambda card: card.sweep)
-        if (claims := [one for one in card.claims if outcome in (ANY_OUTCOME, one.outcome)])
-    ]
+    """Show a picture per study of its claims beside what was found."""
+    with_outcome = ((card, [one for one in card.claims if outcome in (ANY_OUTCOME, one.outcome)]) for card in cards)
+    shown = [(card, claims) for card, claims in with_outcome if claims]
     if not shown:
         st.info("No claim has this outcome.")
         return
@@ -76,7 +73,7 @@ def _claim_sentence(judged: JudgedClaim) -> str:
 
 
 def show_claim_table(cards: Sequence[WrittenCard], outcome: str) -> None:
-    """Show a line per claim, with the studies in the order of their names."""
+    """Show a line per claim."""
     lines = [
         {
             "study": made_visible(card.sweep),
@@ -88,7 +85,7 @@ def show_claim_table(cards: Sequence[WrittenCard], outcome: str) -> None:
             "seeds": card.num_seeds,
             "asks": made_visible(card.doc),
         }
-        for card in sorted(cards, key=lambda card: card.sweep)
+        for card in cards
         for one in card.claims
         if outcome in (ANY_OUTCOME, one.outcome)
     ]
@@ -101,9 +98,6 @@ def show_claim_table(cards: Sequence[WrittenCard], outcome: str) -> None:
 
 def show_ceilings(cards: Sequence[WrittenCard]) -> None:
     """Show published ceilings beside those here, and the variants' order against the paper's."""
-    with_fits = [card for card in sorted(cards, key=lambda card: card.sweep) if card.published]
-    if not with_fits:
-        return
     lines = [
         {
             "study": made_visible(card.sweep),
@@ -112,9 +106,11 @@ def show_ceilings(cards: Sequence[WrittenCard]) -> None:
             "A here": interval_text(one.A_here, one.A_lo, one.A_hi, ".3f"),
             "order": order_text(card.published),
         }
-        for card in with_fits
+        for card in cards
         for one in card.published
     ]
+    if not lines:
+        return
     with st.expander("Ceilings in the paper and here"):
         show_table(pd.DataFrame(lines), name="ceilings")
         st.caption("Tasks and models differ, so that only the order of ceilings can be compared, not the ceilings.")

@@ -13,8 +13,8 @@ from ablations.home.started_sweep import read_sweep
 from ablations.study.recipe_differences import ABSENT, recipe_settings
 from ablations.study.resolve import load_resolved
 from ablations.terminal.visible import made_visible
+from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.selection.url import pick, switch
-from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.views.run import recipe_of
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import offer_csv
@@ -33,15 +33,19 @@ def show() -> None:
     """Choose two recipes; show the settings in which they differ, or all settings."""
     st.title("Recipes")
     home = find_home(None)
-    names = [f"{FILE} {name}" for name in sorted(files_of(FILE))] + variant_names(home)
-    scales = sorted(files_of("scale"))
-    first, second = default_pair(names)
+    words, scales = recipe_words(home), sorted(files_of("scale"))
+    names = list(words)
+    shipped = (name for name in (f"{FILE} scalerl", f"{FILE} baseline") if name in words)
+    first, second = (*shipped, *names, *names)[:2]
     left_column, right_column, scale_column = st.columns(3)
     left = pick("left", "Left", names, default=first, widget=left_column.selectbox)
     right = pick("right", "Right", names, default=second, widget=right_column.selectbox)
     scale = pick("scale", "Scale of recipe files", scales, default="laptop", widget=scale_column.selectbox)
-    both = recipe_named(home, left, scale), recipe_named(home, right, scale)
-    lines = setting_lines(*both)
+    ours, theirs = (
+        load_resolved(words[name], scale) if name.startswith(f"{FILE} ") else recipe_of(home.run(words[name]))
+        for name in (left, right)
+    )
+    lines = setting_lines(ours, theirs)
     num = sum(line["differs"] for line in lines)
     st.markdown(in_markdown(f"{num} of {len(lines)} settings differ." if num else "They have the same settings."))
     if not switch("all", "All settings") and num:
@@ -51,44 +55,19 @@ def show() -> None:
     seen = table.drop(columns=["differs", *ONLY_IN_CSV]).map(with_code).rename(columns=in_markdown)
     st.table(seen, hide_index=True)
     offer_csv(table, name="recipes")
-    command = f"platform diff {word_of(home, left)} {word_of(home, right)} --scale {scale} {home.option}"
+    command = f"platform diff {words[left]} {words[right]} --scale {scale} {home.option}"
     st.caption(f"{in_code(command)} prints what differs.")
 
 
-def default_pair(names: list[str]) -> tuple[str, str]:
-    """ScaleRL's recipe and the baseline recipe, if their files exist."""
-    wanted = [name for name in (f"{FILE} scalerl", f"{FILE} baseline") if name in names]
-    first, second = (*wanted, *names, *names)[:2]
-    return first, second
-
-
-def variant_names(home: Home) -> list[str]:
-    """Variants of the readable sweeps of the home folder, the last started sweep first."""
-    found = []
+def recipe_words(home: Home) -> dict[str, str]:
+    """The word for `platform diff` of every recipe by its name on the page: recipe files, then the first run of each
+    variant of the readable sweeps, the last started sweep first."""
+    found = {f"{FILE} {name}": name for name in sorted(files_of(FILE))}
     for name in home.sweep_names():
-        try:
-            found += [f"{VARIANT} {name}/{variant.name}" for variant in read_sweep(home, name).plan.variants]
-        except AblationsError:
-            continue  # the page of sweeps reports the error
+        with suppress(AblationsError):  # the page of sweeps reports the error
+            variants = read_sweep(home, name).plan.variants
+            found |= {f"{VARIANT} {name}/{variant.name}": variant.runs[0].id for variant in variants}
     return found
-
-
-def recipe_named(home: Home, name: str, scale: str) -> AnyRecipe:
-    """The recipe file of this name at a scale, or the recipe of a variant's runs."""
-    kind, _, rest = name.partition(" ")
-    return load_resolved(rest, scale) if kind == FILE else recipe_of(home.run(run_of(home, rest)))
-
-
-def run_of(home: Home, name: str) -> str:
-    """The id of the first run of `sweep/variant`."""
-    sweep, _, variant = name.partition("/")
-    return next(one for one in read_sweep(home, sweep).plan.variants if one.name == variant).runs[0].id
-
-
-def word_of(home: Home, name: str) -> str:
-    """The recipe's argument for `platform diff`."""
-    kind, _, rest = name.partition(" ")
-    return rest if kind == FILE else run_of(home, rest)
 
 
 def setting_lines(left: AnyRecipe, right: AnyRecipe) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ from ablations.terminal.visible import made_visible
 from ablations.text import compute_text
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
 from ablations_dashboard.drawings.run import Axis, axis_titles, hours_figure, metric_rows_figure
+from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.reading.run_log import load_log, load_metrics
 from ablations_dashboard.sections.figures import SMOOTHED
@@ -31,7 +32,6 @@ from ablations_dashboard.sections.rollouts import show_rollouts
 from ablations_dashboard.sections.why import show_findings, show_why
 from ablations_dashboard.selection.url import in_url, pick, pick_several
 from ablations_dashboard.selection.variants import choose_sweep
-from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page, show_remarks
 from ablations_dashboard.widgets.table import show_table
@@ -59,7 +59,7 @@ def show() -> None:
 
 
 def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
-    """The id of the run named in the URL; if the sweep lacks it, a message, and the page ends."""
+    """The id of the run named in the URL, or the first one; AblationsError if the home folder lacks the named one."""
     names = {row.id: row.name for row in rows}
     if not names:
         st.title("Run")
@@ -70,8 +70,7 @@ def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
     if wanted and wanted[0] not in names and wanted[0] not in sweep.home.run_ids():
         st.title("Run")
         near = did_you_mean(wanted[0], list(names), "runs")
-        st.error(f"No run {in_code(wanted[0])} in sweep {in_code(sweep.name)}; {in_markdown(near)}")
-        st.stop()
+        raise AblationsError(f"No run `{wanted[0]}` in sweep `{sweep.name}`; {near}")
     return pick(
         "run",
         "Run",
@@ -90,8 +89,7 @@ def show_run(sweep: StartedSweep, run_id: str) -> None:
     sweep = sweep.reread()
     row = next((row for row in run_rows(sweep) if row.id == run_id), None)
     if row is None:
-        st.error(f"Sweep {in_code(sweep.name)} no longer has run {in_code(run_id)}; choose another.")
-        return
+        raise AblationsError(f"Sweep `{sweep.name}` no longer has run `{run_id}`; choose another.")
     folder = sweep.run(run_id)
     st.title(in_markdown(row.name))
     show_state(sweep, row, folder)
@@ -133,9 +131,7 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
 
 
 def what_to_do(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> str:
-    """The reason why the run does not train or is unfinished, and the command to fix it; empty if there is nothing to
-    do.
-    """
+    """Why the run does not train or is unfinished, and the command to fix it; empty if there is nothing to do."""
     state = row.state
     said = f" {in_markdown(state.message)}." if state.message else ""
     again = in_code(sweep.plan.command)
@@ -169,14 +165,8 @@ def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     names = [name for name in sorted(set(rows.columns) - set(titles)) if not bool(rows[name].isna().all())]
     chosen = pick_several("show", "Metrics (all if none is chosen)", names)
     left, right = st.columns(2)
-    axis: Axis = pick(  # pyright: ignore[reportAssignmentType]  one of the titles
-        "against",
-        "x axis",
-        list(titles),
-        default="step",
-        widget=left.radio,
-        format_func=titles.__getitem__,
-        horizontal=True,
+    axis: Axis = pick(
+        "against", "x axis", list(titles), default="step", widget=left.radio, format_func=titles.get, horizontal=True
     )
     smoothed = int(pick("mean", "Smoothing, steps", SMOOTHED, default="10", widget=right.select_slider))
     drawn = {name: name for name in chosen or names}

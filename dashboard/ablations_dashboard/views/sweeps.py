@@ -18,10 +18,10 @@ from ablations.status.sweeps import SweepLine, ago, sweep_line
 from ablations.status.time_left import time_left_text
 from ablations.terminal.visible import made_visible
 from ablations.text import compute_text, counted
+from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.selection.url import in_url, put_in_url, widget_key
 from ablations_dashboard.selection.variants import no_sweep
-from ablations_dashboard.text.escape import in_code, in_markdown, with_code
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
 
@@ -55,8 +55,7 @@ def show() -> None:
 def search_words() -> str:
     """The search words from the URL: parts of a name or a question."""
     key = widget_key("find")
-    if key not in st.session_state:
-        st.session_state[key] = next(iter(in_url("find")), "")
+    st.session_state.setdefault(key, next(iter(in_url("find")), ""))
     words = st.text_input("Find", key=key, placeholder="part of a name or a question")
     put_in_url("find", [words] if words else [])
     return words.lower()
@@ -74,7 +73,8 @@ def is_changing(home: Home, name: str) -> bool:
 @errors_on_page()
 def show_sweeps(home: Home, words: str) -> None:
     """Show the sweeps whose name or question has the words."""
-    found = [one for name in home.sweep_names() if words in (one := read_listed(home, name)).searched]
+    listed = [read_listed(home, name) for name in home.sweep_names()]
+    found = [one for one in listed if words in f"{one.line.name} {one.line.question}".lower()]
     if not found:
         st.info("No sweep has these words.")
         return
@@ -88,23 +88,14 @@ def show_sweeps(home: Home, words: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ListedSweep:
-    """A sweep of the list: `ListedSweep(line=line, leader="loo-loss, 0.612", done=0.5, seconds_left=1200.0)`."""
+    """A sweep of the list: `ListedSweep(line=line, leader="loo-loss, 0.612", done=0.5, left="20 min")`."""
 
     line: SweepLine
     leader: str = ""
     done: float = 0.0
     """Share of the budget that its runs have spent."""
-    seconds_left: float | None = None
-
-    @property
-    def searched(self) -> str:
-        """The text that a search looks through."""
-        return f"{self.line.name} {self.line.question}".lower()
-
-    @property
-    def left(self) -> str:
-        """The time left, `40 min`; empty if unknown."""
-        return "" if self.seconds_left is None else time_left_text(self.seconds_left)
+    left: str = ""
+    """The time left; empty if unknown."""
 
 
 def read_listed(home: Home, name: str) -> ListedSweep:
@@ -112,11 +103,12 @@ def read_listed(home: Home, name: str) -> ListedSweep:
     try:
         sweep = read_sweep(home, name)
         rows = run_rows(sweep)
+        seconds = rows_seconds_left(sweep.plan, rows)
         return ListedSweep(
             line=sweep_line(home, name),
             leader=leader_of(sweep.plan, rows),
             done=fmean([share(row.state, sweep.plan) for row in rows] or [0.0]),
-            seconds_left=rows_seconds_left(sweep.plan, rows),
+            left="" if seconds is None else time_left_text(seconds),
         )
     except AblationsError as error:
         return ListedSweep(line=SweepLine(name=name, problem=str(error), states={}))

@@ -19,6 +19,7 @@ from streamlit.components import v2
 from streamlit.components.v1 import declare_component
 
 from ablations.report.colours import in_dark
+from ablations.report.style import FIGURE_SETTINGS
 from ablations_dashboard.widgets.table import offer_download
 
 COMPONENT_NAME = "ablations.plotly_figure"
@@ -72,23 +73,6 @@ def _component() -> Any:
     return v2.component(COMPONENT_NAME, html=PLACE, js=js, isolate_styles=False)
 
 
-def draw_in_place(figure: Figure, *, narrow: Figure, key: str, config: dict[str, Any], alt: str) -> None:
-    """Draw a figure, or update the one already drawn with this `key`; in a narrow place it has the layout of `narrow`.
-    `alt` is for screen readers.
-    """
-    for one in (figure, narrow):
-        one.update_layout(uirevision=key)
-    traces: Any = figure.data
-    same_name: Counter[str] = Counter()
-    for trace in traces:
-        called = f"{trace.type} {trace.name} {trace.mode if 'mode' in trace else ''}"
-        trace.uid = f"{called} {same_name[called]}"  # identifies a trace whatever its place
-        same_name[called] += 1
-    layout = Figure(layout=narrow.layout).to_plotly_json()["layout"]
-    data = {"spec": figure.to_json(), "narrow": to_json_plotly(layout), "config": config, "alt": alt}
-    _component()(key=key, data=data)
-
-
 def show_figure(figure: Figure, *, name: str, alt: str, narrow: Figure | None = None, view: str = "") -> None:
     """Draw a figure with its download. `name` is for file names, and the page has one figure of this name; `alt` is for
     screen readers.
@@ -100,20 +84,24 @@ def show_figure(figure: Figure, *, name: str, alt: str, narrow: Figure | None = 
 
 
 def show_picture(figure: Figure, *, name: str, alt: str, narrow: Figure | None = None, view: str = "") -> None:
-    """Draw a figure without its download: one of many small ones."""
-    drawn = [one if st.context.theme.type != "dark" else in_dark(one) for one in (figure, narrow or figure)]
-    draw_in_place(drawn[0], narrow=drawn[1], key=f"{name} {view}", config=_camera(name), alt=alt)
-
-
-def _camera(name: str) -> dict[str, Any]:
-    """Plotly's settings: no logo, no upload, a picture of twice the size on screen."""
-    return {
-        "displaylogo": False,
-        "responsive": True,
-        "showSendToCloud": False,
-        "modeBarButtonsToRemove": ["lasso2d", "select2d"],
-        "toImageButtonOptions": {"format": "png", "filename": name, "scale": 2},
-    }
+    """Draw a figure without its download: one of many small ones. A figure already drawn with this `name` and `view` is
+    updated."""
+    key = f"{name} {view}"
+    figure, narrow = (
+        (one if st.context.theme.type != "dark" else in_dark(one)).update_layout(uirevision=key)
+        for one in (figure, narrow or figure)
+    )
+    traces: Any = figure.data
+    same_name: Counter[str] = Counter()
+    for trace in traces:
+        called = f"{trace.type} {trace.name} {trace.mode if 'mode' in trace else ''}"
+        trace.uid = f"{called} {same_name[called]}"  # identifies a trace whatever its place
+        same_name[called] += 1
+    layout = Figure(layout=narrow.layout).to_plotly_json()["layout"]
+    picture = {"format": "png", "filename": name, "scale": 2}  # of twice the size on screen
+    buttons = {"modeBarButtonsToRemove": ["lasso2d", "select2d"], "toImageButtonOptions": picture}
+    data = {"spec": figure.to_json(), "narrow": to_json_plotly(layout), "config": FIGURE_SETTINGS | buttons, "alt": alt}
+    _component()(key=key, data=data)
 
 
 def _as_html(figure: Figure) -> bytes:

@@ -10,7 +10,7 @@ from ablations.errors import AblationsError
 from ablations.findings.remarks import WEIGHTS, Remark
 from ablations.terminal.visible import made_visible
 from ablations.text import counted
-from ablations_dashboard.text.escape import with_code
+from ablations_dashboard.escape import with_code
 
 MOST_IN_BOX = 2
 """Limit on the remarks of one weight above the figures; the others are folded."""

@@ -13,7 +13,7 @@ from ablations.cli.options import HomeOption, JsonOption, ReferenceOption, TaskO
 from ablations.cli.output import console, print_json, say_pages, warn
 from ablations.errors import AblationsError
 from ablations.fit.options import FitSettings
-from ablations.terminal.listing import Column, Listing
+from ablations.terminal.listing import Listing, listing_of
 from ablations.terminal.progress_bar import progress_bar
 from ablations.terminal.visible import made_visible
 from ablations.text import compute_text, interval_text
@@ -113,14 +113,7 @@ def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:
 
 def _titled(title: str, lines: list[dict[str, str]]) -> list[Listing]:
     """A table with a title; nothing if there are no lines."""
-    if not lines:
-        return []
-    first, *others = lines[0]
-    columns = (Column(heading=heading, kind="number") for heading in others)
-    table = Listing(columns=[Column(heading=first), *columns], title=title, turns=True)
-    for line in lines:
-        table.add(*line.values())
-    return [table]
+    return [listing_of(lines, title=title)] if lines else []
 
 
 def backtest_tables(found: "Backtest", *, sweep: str) -> Group:

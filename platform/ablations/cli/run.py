@@ -142,7 +142,7 @@ def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: Trai
 
 def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
     from ablations.findings.results import read_results
-    from ablations.report.page import write_report
+    from ablations.report.formats import write_in_format
     from ablations.report.words.comparison import answers, unkept_results_note
 
     with progress_bar("fitting curves") as done:
@@ -158,7 +158,7 @@ def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
     else:
         print_search(search, sweep, out)
     with Console(stderr=True).status("drawing and writing"):
-        page = write_report(results, now=datetime.now(UTC))
+        page = write_in_format(results, "html", now=datetime.now(UTC))
     places = f"report     {page}\ndashboard  {pages_command(sweep.home)}"
     out.print(places, soft_wrap=True, highlight=False, markup=False)
 

@@ -45,9 +45,9 @@ def show_tables(results: "Results", out: Screen, *, explain: bool = False) -> No
 
 def write_sheet(results: "Results", place: str) -> None:
     """Write the comparison as CSV to a file whose name is printed, or to standard output."""
-    from ablations.report.csv_files import comparison_sheet
+    from ablations.report.csv_files import sheet_text
 
-    text = comparison_sheet(results)
+    text = sheet_text(results.rows())
     if place == "-":
         tell(text, end="")
         return

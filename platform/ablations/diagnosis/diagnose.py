@@ -57,10 +57,8 @@ def diagnose(history: History) -> list[Diagnosis]:
     """Findings about the run at its end, the likeliest cause first."""
     found = [one for name, rule in TRAINING_RULES.items() if (one := _of_steps(history, name, rule)) is not None]
     for name, rule in HELD_OUT_RULES.items():
-        if (held := rule(history)) is not None:
-            symptom, since = held
-            share = None if since is None else history.share_since(since)
-            found.append(_diagnosis(name, symptom, since, "likely", share))
+        if (symptom := rule(history)) is not None:
+            found.append(_diagnosis(history, name, symptom, symptom.since, "likely"))
     names = [*TRAINING_RULES, *HELD_OUT_RULES]
     order = [*CAUSES_FIRST, *(name for name in names if name not in (*CAUSES_FIRST, *BY_DESIGN_LAST)), *BY_DESIGN_LAST]
     found.sort(key=lambda one: order.index(one.rule))
@@ -91,10 +89,11 @@ def _of_steps(history: History, name: str, rule: TrainingRule) -> Diagnosis | No
     since = int(first.recent[0]["step"])
     steps = RECENT + STRIDE * (held - 1)
     sure: Sureness = "sure" if steps >= 2 * RECENT else "likely" if held > 1 else "possible"
-    return _diagnosis(name, symptom, since, sure, history.share_since(since))
+    return _diagnosis(history, name, symptom, since, sure)
 
 
-def _diagnosis(name: str, symptom: Symptom, since: int | None, sure: Sureness, share: float | None) -> Diagnosis:
+def _diagnosis(history: History, name: str, symptom: Symptom, since: int | None, sure: Sureness) -> Diagnosis:
+    share = None if since is None else history.share_since(since)
     return Diagnosis(
         rule=name, text=symptom.text, since_step=since, how_sure=sure, cost_share=share, change=symptom.change
     )

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from statistics import median_high
 
 from ablations.diagnosis.history import History, LogRow, answer_text
 from ablations.diagnosis.second_opinion import audit_rollouts
@@ -27,9 +28,7 @@ ONE_ANSWER = 0.75
 FEWEST_CONTRADICTED, CONTRADICTED = 3, 0.05
 """Answers that two readings judge differently before the verifier is in doubt: how many, and of those judged twice."""
 
-SymptomSince = tuple[Symptom, int | None]
-"""Description of a problem, and the step since which it holds; None for the whole run."""
-HeldOutRule = Callable[[History], SymptomSince | None]
+HeldOutRule = Callable[[History], Symptom | None]
 
 
 def standard_error(row: LogRow) -> float | None:
@@ -38,7 +37,7 @@ def standard_error(row: LogRow) -> float | None:
     return None if rate is None or not prompts else math.sqrt(max(rate * (1 - rate), 1 / prompts / 4) / prompts)
 
 
-def _memorised(history: History) -> SymptomSince | None:
+def _memorised(history: History) -> Symptom | None:
     """A training pass rate far above the held-out one, for most of the run: the prompts are learned by heart."""
     gaps = []
     for row in history.evaluations:
@@ -50,28 +49,27 @@ def _memorised(history: History) -> SymptomSince | None:
         return None
     _, rate, row = wide[-1]
     text = f"training prompts are solved at {rate:.2f}, held-out ones at {row['pass_rate']:.2f}: learned by heart"
-    return Symptom(text=text, change="use more training prompts, or a smaller budget"), int(wide[0][2]["step"])
+    since = int(wide[0][2]["step"])
+    return Symptom(text=text, change="use more training prompts, or a smaller budget", since=since)
 
 
-def _prompts_run_out(history: History) -> SymptomSince | None:
+def _prompts_run_out(history: History) -> Symptom | None:
     """A run whose training prompts are all mastered and left out; it ended, or they all came back."""
     change = "use more or harder training prompts, or curriculum: {type: uniform}"
     if "training prompts are retired" in history.message:
-        said = history.message.partition(":")[0]
-        return Symptom(text=said, change=change), None
+        return Symptom(text=history.message.partition(":")[0], change=change)
     retired = [(int(row["retired"]), int(row["step"])) for row in history.steps if row.get("retired") is not None]
     for (before, _), (after, step) in pairwise(retired):
         if before > 0 and after == 0:
-            return Symptom(
-                text=f"all training prompts were mastered, and started again at step {step}", change=change
-            ), step
+            text = f"all training prompts were mastered, and started again at step {step}"
+            return Symptom(text=text, change=change, since=step)
     return None
 
 
-def _one_answer(history: History) -> SymptomSince | None:
+def _one_answer(history: History) -> Symptom | None:
     held = [row for row in history.rollouts if row.get("kind") == "held_out" and not row.get("truncated")]
     steps = sorted({row["step"] for row in held})
-    found: SymptomSince | None = None
+    found: Symptom | None = None
     for at in range(len(steps) - 1, -1, -1):
         recent = [row for row in held if row["step"] in steps[max(0, at - 2) : at + 1]]
         texts = Counter(answer_text(row) for row in {(row["prompt_id"], row["step"]): row for row in recent}.values())
@@ -80,11 +78,11 @@ def _one_answer(history: History) -> SymptomSince | None:
         is_enough = prompts >= FEWEST_ANSWERS // 2 and texts.total() >= FEWEST_ANSWERS
         if not text or not is_enough or count < ONE_ANSWER * texts.total():
             break
-        symptom = Symptom(
+        found = Symptom(
             text=f"{count} of {texts.total()} kept answers to different prompts are the same: `{text[:40]}`",
             change="look at what the reward pays for; balance the right answers of the task",
+            since=int(steps[at]),
         )
-        found = symptom, int(steps[at])
     return found
 
 
@@ -96,23 +94,22 @@ def _answers_of(evaluations: Sequence[LogRow]) -> int | None:
     return next((n for n in range(2, MOST_ANSWERS) if all(abs(n * one - round(n * one)) < 1e-4 for one in rates)), None)
 
 
-def _noisy_evaluation(history: History) -> SymptomSince | None:
+def _noisy_evaluation(history: History) -> Symptom | None:
     prompts = history.evaluations[-1].get("num_prompts") if history.evaluations else None
     number = prompts or _answers_of(history.evaluations)
     errors = [
         error for row in history.evaluations if (error := standard_error({"num_prompts": number, **row})) is not None
     ]
-    if not errors or sorted(errors)[len(errors) // 2] <= NOISY_EVALUATION:
+    if not errors or (error := median_high(errors)) <= NOISY_EVALUATION:
         return None
-    error = sorted(errors)[len(errors) // 2]
     text = (
         f"one evaluation of {number} {'prompts' if prompts else 'answers'} has a standard error of {error:.3f}, so "
         f"differences below {2 * math.sqrt(2) * error:.2f} are noise"
     )
-    return Symptom(text=text, change="hold out more prompts of the task, or raise evaluation.samples"), None
+    return Symptom(text=text, change="hold out more prompts of the task, or raise evaluation.samples")
 
 
-def _contradicted(history: History) -> SymptomSince | None:
+def _contradicted(history: History) -> Symptom | None:
     """Kept answers that the verifier calls right and a second, independent reading wrong."""
     second = audit_rollouts(history.name, history.rollouts)
     paid = [one for one in second.disagreements if one.verdict == "right"]
@@ -123,7 +120,7 @@ def _contradicted(history: History) -> SymptomSince | None:
         f"{len(paid)} of {second.num_judged} kept answers are called right that a second reading calls wrong, as "
         f"`{first.stated[:40]}` for `{first.right_answer[:40]}`"
     )
-    return Symptom(text=text, change="look at them with `platform audit`, then correct the task or its verifier"), None
+    return Symptom(text=text, change="look at them with `platform audit`, then correct the task or its verifier")
 
 
 HELD_OUT_RULES: dict[str, HeldOutRule] = {

@@ -61,6 +61,8 @@ class Symptom:
     """A clause without a full stop."""
     change: str
     """The settings to change, as a request."""
+    since: int | None = None
+    """Step since which the problem holds, of a rule about a whole run that knows it."""
 
 
 TrainingRule = Callable[[StepWindow], Symptom | None]
@@ -99,17 +101,14 @@ def _unreadable(window: StepWindow) -> Symptom | None:
 
 def _reward_pays_something_else(window: StepWindow) -> Symptom | None:
     """A mean reward that rises while fewer answers are right."""
-    rewards, rates = window.change("reward_mean"), window.change("pass_rate")
-    if rewards is None or rates is None:
-        return None
-    (before, now), (rate_before, rate) = rewards, rates
-    if now < before + REWARD_ROSE or rate > rate_before - NO_CHANGE:
-        return None
-    return Symptom(
-        text=f"the mean reward rose from {before:.2f} to {now:.2f}, and the pass rate fell from {rate_before:.2f} to "
-        f"{rate:.2f}: the reward pays for something else than right answers",
-        change="correct the reward; the kept rollouts show what it pays for",
-    )
+    match window.change("reward_mean"), window.change("pass_rate"):
+        case (before, now), (rate_before, rate) if now >= before + REWARD_ROSE and rate <= rate_before - NO_CHANGE:
+            return Symptom(
+                text=f"the mean reward rose from {before:.2f} to {now:.2f}, and the pass rate fell from "
+                f"{rate_before:.2f} to {rate:.2f}: the reward pays for something else than right answers",
+                change="correct the reward; the kept rollouts show what it pays for",
+            )
+    return None
 
 
 def _no_signal(window: StepWindow) -> Symptom | None:
@@ -210,14 +209,6 @@ def _mismatch(window: StepWindow) -> Symptom | None:
     return Symptom(text=f"{text.partition(';')[0]}, {why}", change=change)
 
 
-def _weights_of_few(window: StepWindow) -> Symptom | None:
-    """Importance weights that rest on few tokens."""
-    text = health.ess(window.early, window.recent)
-    if text is None:
-        return None
-    return Symptom(text=text, change="lower off_policy.k, epochs or optimiser.learning_rate")
-
-
 def _entropy_explodes(window: StepWindow) -> Symptom | None:
     if (nats := window.change("entropy")) is None:
         return None
@@ -256,34 +247,20 @@ def _empty_answers(window: StepWindow) -> Symptom | None:
     )
 
 
-def _truncation(window: StepWindow) -> Symptom | None:
-    text = health.truncation(window.early, window.recent)
-    if text is None:
-        return None
-    return Symptom(text=text.partition(";")[0], change="raise generation.answer, or set length_control")
-
-
 def _longer_not_better(window: StepWindow) -> Symptom | None:
-    tokens, rates = window.change("mean_tokens"), window.change("pass_rate")
-    if tokens is None or rates is None:
-        return None
-    (before, now), (score_before, score) = tokens, rates
-    if now <= MUCH_LONGER * before or score > score_before + NO_CHANGE:
-        return None
-    return Symptom(
-        text=f"answers grew from {before:.0f} to {now:.0f} tokens, and the pass rate went from {score_before:.2f} to "
-        f"{score:.2f}",
-        change="set length_control: {type: penalty}, or look at what the reward pays for",
-    )
+    match window.change("mean_tokens"), window.change("pass_rate"):
+        case (before, now), (rate_before, rate) if now > MUCH_LONGER * before and rate <= rate_before + NO_CHANGE:
+            return Symptom(
+                text=f"answers grew from {before:.0f} to {now:.0f} tokens, and the pass rate went from "
+                f"{rate_before:.2f} to {rate:.2f}",
+                change="set length_control: {type: penalty}, or look at what the reward pays for",
+            )
+    return None
 
 
 def _fallen(window: StepWindow) -> Symptom | None:
-    if not window.has_fallen:
-        return None
-    return Symptom(
-        text=_fall(window),
-        change="lower optimiser.learning_rate or off_policy.k, or set correction",
-    )
+    change = "lower optimiser.learning_rate or off_policy.k, or set correction"
+    return Symptom(text=_fall(window), change=change) if window.has_fallen else None
 
 
 def _starved(window: StepWindow) -> Symptom | None:
@@ -309,6 +286,16 @@ def _skipped(window: StepWindow) -> Symptom | None:
         text=f"{len(faults)} of the last {len(rows)} steps trained on nothing: {why}",
         change="set truncated: keep" if "masked" in why else "lower optimiser.learning_rate, or use parameters: fp32",
     )
+
+
+def _warned(rule: Callable[[Sequence[LogRow], Sequence[LogRow]], str | None], change: str) -> TrainingRule:
+    """A rule of `scalerl.run.health`, without what its warning says after a semicolon."""
+
+    def found(window: StepWindow) -> Symptom | None:
+        text = rule(window.early, window.recent)
+        return None if text is None else Symptom(text=text.partition(";")[0], change=change)
+
+    return found
 
 
 def _values(rows: Sequence[LogRow], column: str) -> list[float]:
@@ -368,9 +355,9 @@ TRAINING_RULES: dict[str, TrainingRule] = {
     "entropy explodes": _entropy_explodes,
     "entropy gone": _entropy_gone,
     "mismatch grows": _mismatch,
-    "few effective tokens": _weights_of_few,
+    "few effective tokens": _warned(health.ess, "lower off_policy.k, epochs or optimiser.learning_rate"),
     "empty answers": _empty_answers,
-    "truncation grows": _truncation,
+    "truncation grows": _warned(health.truncation, "raise generation.answer, or set length_control"),
     "unreadable answers": _unreadable,
     "longer, not better": _longer_not_better,
     "score falls": _fallen,

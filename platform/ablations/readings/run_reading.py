@@ -50,6 +50,7 @@ BEGUN_WITH = ("model", "tasks", "warm_start")
 EVERY_ROW = ("kind", "step", "compute_gpu_hours")
 COUNTED = ("compute_gpu_hours", "step", "wall_s", "flops", "tokens")
 """Counters of evaluations, if logged."""
+Stamp = tuple[int, int] | None
 DECIDING = (
     *("fit/**/*.py", "answers/*.py", "readings/*.py", "findings/repeated_runs.py"),
     *("files/trees.py", "errors.py", "text.py"),
@@ -211,19 +212,19 @@ def try_fit(curve: Curve, settings: FitSettings) -> tuple[Fit | None, str]:
 
 def is_at_rest(log: Path) -> bool:
     """True if any further change would show in the file's time, which some file systems round to milliseconds."""
-    stamp = _stamp(log)
-    return stamp is not None and time.time_ns() - stamp[1] > JUST_NOW_NS
+    found = stamp(log)
+    return found is not None and time.time_ns() - found[1] > JUST_NOW_NS
 
 
 def _key(folder: RunFolder, name: str, settings: FitSettings) -> str:
     """SHA-256, shortened, of everything that determines a reading."""
-    stamps = [_stamp(path) for path in (folder.metrics, folder.checkpoint / "manifest.json", folder.path / RECIPE)]
+    stamps = [stamp(path) for path in (folder.metrics, folder.checkpoint / "manifest.json", folder.path / RECIPE)]
     content = [code_of_readings(), folder.path.name, name, asdict(settings), stamps]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """Size and time of a file, which change with its content."""
+def stamp(path: Path) -> Stamp:
+    """Size and time of a file, which change with its content; None without one."""
     try:
         found = path.stat()
     except OSError:

@@ -37,7 +37,7 @@ class ResultColumn(Column):
     cell: Callable[[ResultRow], str]
     kind: Kind = "number"
     question: Question | None = None
-    """The question that a number answers."""
+    """The question that the cell answers."""
 
 
 def _below(*texts: str) -> str:
@@ -154,6 +154,12 @@ def rows_of(results: Results, shown: Sequence[ResultColumn]) -> list[list[str]]:
     return [[column.cell(row) for column in shown] for row in rows]
 
 
+def answers_of(results: Results, shown: Sequence[ResultColumn]) -> list[list[Answer | None]]:
+    """The answer behind each of these cells; None without one."""
+    lines = (results.compared(variant.name) for variant in results.variants)
+    return [[line.answers[one.question.name] if line and one.question else None for one in shown] for line in lines]
+
+
 def marked_number(row: ResultRow, question: Question) -> str:
     """The number of a variant with the mark of its verdict; for the reference, its own value."""
     if row.line is None:
@@ -170,27 +176,26 @@ def marked_answer(answer: Answer, *, is_joint: bool) -> str:
 
 
 def _column(question: Question, part: ColumnPart) -> ResultColumn:
+    headings = {"verdict": question.name, "joint": f"{question.name}, corrected"}
+    cells: dict[ColumnPart, Callable[[ResultRow, Question], str]] = {
+        "verdict": ResultRow.verdict,
+        "number": ResultRow.number,
+        "joint": ResultRow.joint,
+        "marked": marked_number,
+        "stacked with joint": _with_joint,
+    }
+    return ResultColumn(
+        key=f"{question.name} {part}",
+        heading=headings.get(part, question.heading),
+        cell=lambda row: cells[part](row, question),
+        kind="words" if part == "verdict" else "number",
+        question=question,
+    )
 
-    def with_joint(row: ResultRow) -> str:
-        joint = row.joint(question) if _many(row.results) else ""
-        return _below(row.verdict(question), row.number(question), f"corrected {joint}" if joint else "")
 
-    key = f"{question.name} {part}"
-    match part:
-        case "verdict":
-            return ResultColumn(key=key, heading=question.name, cell=lambda row: row.verdict(question), kind="words")
-        case "number":
-            return ResultColumn(
-                key=key, heading=question.heading, cell=lambda row: row.number(question), question=question
-            )
-        case "joint":
-            return ResultColumn(key=key, heading=f"{question.name}, corrected", cell=lambda row: row.joint(question))
-        case "marked":
-            return ResultColumn(
-                key=key, heading=question.heading, cell=lambda row: marked_number(row, question), question=question
-            )
-        case "stacked with joint":
-            return ResultColumn(key=key, heading=question.heading, cell=with_joint)
+def _with_joint(row: ResultRow, question: Question) -> str:
+    joint = row.joint(question) if _many(row.results) else ""
+    return _below(row.verdict(question), row.number(question), f"corrected {joint}" if joint else "")
 
 
 def _marked(row: ResultRow) -> str:

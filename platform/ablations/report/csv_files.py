@@ -33,15 +33,13 @@ def csv_files(results: Results) -> dict[str, bytes]:
     sheets = {
         "curves.csv": sheet_text([row for run in results.runs for row in _readings(run, results)]),
         "fits.csv": sheet_text([_fit_row(run) for run in results.runs]),
-        "comparison.csv": comparison_sheet(results),
+        "comparison.csv": sheet_text(results.rows()),
     }
     if results.grid:
         sheets["main_effects.csv"] = sheet_text([effect.to_json() for effect in results.grid.effects])
     if results.interactions:
-        rows = [one.to_json() for one in results.interactions]
-        sheets["interactions.csv"] = sheet_text(
-            [row | {"words": one.said} for row, one in zip(rows, results.interactions, strict=True)]
-        )
+        rows = [one.to_json() | {"words": one.said} for one in results.interactions]
+        sheets["interactions.csv"] = sheet_text(rows)
     return {name: text.encode() for name, text in sheets.items()}
 
 
@@ -73,11 +71,6 @@ def _fit_row(run: FittedRun) -> dict[str, Any]:
         if name != "curve"
     }
     return {"variant": run.variant, "seed": run.seed, "run": run.id} | plain
-
-
-def comparison_sheet(results: Results) -> str:
-    """`Results.rows` as CSV; a number that the comparison does not support is empty."""
-    return sheet_text(results.rows())
 
 
 def sheet_text(rows: Sequence[Mapping[str, Any]]) -> str:

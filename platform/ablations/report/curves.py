@@ -80,13 +80,6 @@ NARROW = CurvesLayout(
 )
 
 
-def counted_compute(results: Results) -> Counted:
-    """Compute itself as the counter."""
-    plan = results.plan
-    title = compute_title(plan.compute_name)
-    return Counted(title=title, name=plan.hours_name, along={one.name: lambda C: C for one in results.variants})
-
-
 def along_rows(compute: np.ndarray, counted: np.ndarray) -> Along:
     """A function from compute to a counter of a run: linear between two evaluations, and at the mean rate beyond the
     last.
@@ -117,8 +110,11 @@ def curves_figure(
 def curves_figures(
     results: Results, series: CurveSeries, *, counted: Counted | None = None, with_points: bool = False
 ) -> tuple[Figure, Figure]:
-    """`curves_figure` of a series, and an empty figure with its layout for a narrow screen."""
-    counted = counted or counted_compute(results)
+    """`curves_figure` of a series, and an empty figure with its layout for a narrow screen; `counted` is compute itself
+    by default."""
+    plan = results.plan
+    compute: dict[str, Along] = {one.name: lambda C: C for one in results.variants}
+    counted = counted or Counted(title=compute_title(plan.compute_name), name=plan.hours_name, along=compute)
     variants = [one for one in series.variants if one.name in counted.along]
     traces: list[Scatter] = []
     if grey := [(name, line) for name, line in series.others if name in counted.along]:
@@ -134,7 +130,7 @@ def curves_figures(
     wide, narrow = Figure(traces), Figure()
     for figure, pixels in ((wide, WIDE), (narrow, NARROW)):
         _lay_out(figure, variants, series, counted, pixels)
-        if counted.name == results.plan.hours_name:
+        if counted.name == plan.hours_name:
             if series.fitted_to is not None:
                 mark(figure, series.fitted_to, text="fitted to here", side="right", log=series.axis.log)
             mark(figure, series.budget, text="budget", log=series.axis.log)

@@ -62,6 +62,7 @@ class Document:
     ladder_notes: str
     differences_legend: str
     methods: tuple[str, ...]
+    """Paragraphs on training and measurement, the fit, the statistics of the comparison, and the code."""
     glossary: tuple[tuple[str, str], ...]
     origin: tuple[tuple[str, str], ...]
 
@@ -84,7 +85,7 @@ def document_of(results: Results, *, now: datetime, ladder: ScaleLadder | None =
         ladder=tuple(ladder_grids(ladder)) if ladder else (),
         ladder_notes=" ".join(ladder_sentences(ladder)) if ladder else "",
         differences_legend=f"{DIFFERENCES_LEGEND} {left_out_note(results)}".rstrip(),
-        methods=tuple(methods_paragraphs(results)),
+        methods=tuple(filter(None, (_training(results), _fit(results), _statistics(results), _code(results)))),
         glossary=tuple(glossary(results)),
         origin=tuple(origin(results, now)),
     )
@@ -113,12 +114,6 @@ def _declared(results: Results) -> str:
     except AblationsError as error:
         return str(error)
     return f"declared {found[0].when}" if found else ""
-
-
-def methods_paragraphs(results: Results) -> list[str]:
-    """Sentences on training and measurement, the fit, the statistics of the comparison, and the code."""
-    paragraphs = (_training(results), _fit(results), _statistics(results), _code(results))
-    return [paragraph for paragraph in paragraphs if paragraph]
 
 
 def _training(results: Results) -> str:

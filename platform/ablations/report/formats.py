@@ -17,7 +17,7 @@ from ablations.report.csv_files import csv_files
 from ablations.report.document import document_of
 from ablations.report.latex import latex_files
 from ablations.report.markdown import markdown_files
-from ablations.report.page import write_report
+from ablations.report.page import report_page
 from scalerl.run.run_folder import write_atomically
 
 ReportFormat = Literal["html", "md", "csv", "latex"]
@@ -37,7 +37,8 @@ def write_in_format(
     """
     folder = folder or results.report_folder
     if form == "html":
-        return write_report(results, now=now, folder=folder, ladder=ladder)
+        page = report_page(results, now=now, ladder=ladder)
+        return _written(folder, {"report.html": page.encode()}) / "report.html"
     own = folder / f"report-{form}"
     if form == "csv":
         return _written(own, csv_files(results))

@@ -5,8 +5,8 @@ Terminal, page, Markdown and LaTeX show the same tables.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 
 from ablations.answers.answer import Answer
@@ -91,20 +91,15 @@ def grid_tables(results: Results) -> list[GridTable]:
 
 
 def interactions_table(results: Results) -> GridTable:
-    """A line per pair of changes, with a column for each question that one of them answers."""
-    pairs = results.interactions
-    questions = [one for one in results.questions if any(pair.answers[one.name].estimate is not None for pair in pairs)]
-    rows = tuple(
-        (
-            f"{pair.first} with {pair.second}",
-            *(marked_answer(pair.answers[one.name], is_joint=len(pairs) > 1) for one in questions),
-            pair.said,
-        )
-        for pair in pairs
+    """A line per pair of changes, with what the two do in words at its end."""
+    pairs = {f"{one.first} with {one.second}": one.answers for one in results.interactions}
+    table = _answers_table(results, "two changes together, beyond their sum", "pair", pairs)
+    return replace(
+        table,
+        headings=(*table.headings, "the two"),
+        rows=tuple((*row, one.said) for row, one in zip(table.rows, results.interactions, strict=True)),
+        answers=tuple((*row, None) for row in table.answers),
     )
-    answers = tuple((None, *(pair.answers[one.name] for one in questions), None) for pair in pairs)
-    headings = ("pair", *(one.name for one in questions), "the two")
-    return GridTable(title="two changes together, beyond their sum", headings=headings, rows=rows, answers=answers)
 
 
 def tables_heading(results: Results) -> str:
@@ -113,25 +108,30 @@ def tables_heading(results: Results) -> str:
 
 
 def effects_table(results: Results, grid: Grid) -> GridTable:
-    """A line per main effect, with a column for each question that one of them answers."""
-    questions = [
-        one
-        for one in results.questions
-        if any(effect.answers[one.name].estimate is not None for effect in grid.effects)
-    ]
-    is_joint = len(grid.effects) > 1
+    """A line per main effect."""
     twice = Counter(effect.value for effect in grid.effects)
-    rows = tuple(
-        (
-            effect.value if twice[effect.value] == 1 else f"{effect.axis} {effect.value}",
-            *(marked_answer(effect.answers[one.name], is_joint=is_joint) for one in questions),
-        )
+    effects = {
+        effect.value if twice[effect.value] == 1 else f"{effect.axis} {effect.value}": effect.answers
         for effect in grid.effects
-    )
-    answers = tuple((None, *(effect.answers[one.name] for one in questions)) for effect in grid.effects)
+    }
     against = ", ".join(f"{axis} {value}" for axis, value in grid.bases.items())
-    headings = ("value", *(one.name for one in questions))
-    return GridTable(title=f"main effects, against {against}", headings=headings, rows=rows, answers=answers)
+    return _answers_table(results, f"main effects, against {against}", "value", effects)
+
+
+def _answers_table(results: Results, title: str, first: str, lines: Mapping[str, Mapping[str, Answer]]) -> GridTable:
+    """A line per name, with a column for each question that one of the lines answers."""
+    questions = [
+        one.name for one in results.questions if any(line[one.name].estimate is not None for line in lines.values())
+    ]
+    answers = {name: [line[question] for question in questions] for name, line in lines.items()}
+    return GridTable(
+        title=title,
+        headings=(first, *questions),
+        rows=tuple(
+            (name, *(marked_answer(one, is_joint=len(lines) > 1) for one in line)) for name, line in answers.items()
+        ),
+        answers=tuple((None, *line) for line in answers.values()),
+    )
 
 
 def _value(grid: Grid, axis: str, value: str) -> str:

@@ -28,7 +28,13 @@ APART = 0.02
 
 def ladder_tables(found: ScaleLadder) -> list[Listing]:
     """A table for each question that some variant answers at two scales, for the terminal."""
-    return [_listing(table) for table in ladder_grids(found)]
+    tables, words = [], ("variant", "over scales")
+    for grid in ladder_grids(found):
+        columns = [Column(heading=one, kind="name" if one in words else "number") for one in grid.headings]
+        tables.append(Listing(columns=columns, title=grid.title))
+        for *cells, word, forecast in grid.rows:
+            tables[-1].add(*cells, (word, WORD_STYLES.get(word, "")), forecast)
+    return tables
 
 
 def ladder_grids(found: ScaleLadder) -> list[GridTable]:
@@ -39,30 +45,23 @@ def ladder_grids(found: ScaleLadder) -> list[GridTable]:
 def ladder_sentences(found: ScaleLadder) -> list[str]:
     """Sentences on the scale of the forecasts, the check of the last one, and the variants left out."""
     checked = [
-        (name, ladder, left_out)
-        for name, by in found.ladders.items()
+        (ahead, ladder.interval(ladder.rungs[-1].difference))
+        for by in found.ladders.values()
         for ladder in by.values()
-        if (left_out := ladder.left_out) is not None
+        if (ahead := ladder.left_out) is not None
     ]
     said = [LADDER_NOTE, f"Trend: per {found.per_text}. Forecast: for {found.at_text}, if the trend continues."]
     if checked:
-        inside = sum(is_inside(ladder, left_out) for _, ladder, left_out in checked)
+        inside = sum(
+            _end(ahead.lo, ahead) <= _end(there.hi, there) and _end(there.lo, there) <= _end(ahead.hi, ahead)
+            for ahead, there in checked
+        )
         largest = found.scales[-1].name
         said.append(
             f"Check: without {largest}, the forecast for it contained the measured difference in {inside} of "
             f"{len(checked)} cases."
         )
     return [*said, *found.notes]
-
-
-def is_inside(ladder: Ladder, left_out: Interval) -> bool:
-    """True if the interval forecast for the largest scale overlaps the interval found there."""
-    there = ladder.interval(ladder.rungs[-1].difference)
-    assert left_out.lo is not None
-    assert left_out.hi is not None
-    assert there.lo is not None
-    assert there.hi is not None
-    return left_out.lo <= there.hi and there.lo <= left_out.hi
 
 
 def ladder_grid(found: ScaleLadder, question: Question) -> GridTable:
@@ -73,15 +72,6 @@ def ladder_grid(found: ScaleLadder, question: Question) -> GridTable:
         headings=("variant", *(scale.name for scale in found.scales), "trend", "over scales", "forecast"),
         rows=tuple((name, *_cells(found, ladder)) for name, ladder in ladders),
     )
-
-
-def _listing(grid: GridTable) -> Listing:
-    words = ("variant", "over scales")
-    columns = [Column(heading=one, kind="name" if one in words else "number") for one in grid.headings]
-    table = Listing(columns=columns, title=grid.title)
-    for *cells, word, forecast in grid.rows:
-        table.add(*cells, (word, WORD_STYLES.get(word, "")), forecast)
-    return table
 
 
 def _cells(found: ScaleLadder, ladder: Ladder) -> tuple[str, ...]:
@@ -109,28 +99,20 @@ def ladder_figure(found: ScaleLadder, question: Question) -> Figure:
         shift = APART * length * (place - (len(ladders) - 1) / 2)
         points = [(rung.x, rung.scale, ladder.interval(rung.difference)) for rung in ladder.rungs]
         points.append((found.at, "forecast", ladder.forecast(found.at)))
-        estimates = [interval.estimate for _, _, interval in points]
+        intervals = [one for _, _, one in points]
+        line = {"color": style.colour, "width": 1.5}
+        fill = [*[style.colour] * (len(points) - 1), "white"]
+        bars = {"type": "data", "symmetric": False, "color": style.colour, "thickness": 1.2, "width": 3}
+        bars["array"] = [_end(one.hi, one) - one.estimate for one in intervals]
+        bars["arrayminus"] = [one.estimate - _end(one.lo, one) for one in intervals]
         figure.add_trace(
             Scatter(
                 x=[x + shift for x, _, _ in points],
-                y=estimates,
+                y=[one.estimate for one in intervals],
                 mode="lines+markers",
-                line={"color": style.colour, "width": 1.5},
-                marker={
-                    "color": [*[style.colour] * (len(points) - 1), "white"],
-                    "line": {"color": style.colour, "width": 1.5},
-                    "symbol": style.symbol,
-                    "size": 9,
-                },
-                error_y={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [_end(one.hi, one) - one.estimate for _, _, one in points],
-                    "arrayminus": [one.estimate - _end(one.lo, one) for _, _, one in points],
-                    "color": style.colour,
-                    "thickness": 1.2,
-                    "width": 3,
-                },
+                line=line,
+                marker={"color": fill, "line": line, "symbol": style.symbol, "size": 9},
+                error_y=bars,
                 name=f"{plain(name)}: {ladder.word}",
                 text=[f"{in_hover(scale)}: {_text(question, one)}" for _, scale, one in points],
                 hovertemplate=f"{in_hover(name)}, %{{text}}<extra></extra>",

@@ -9,10 +9,11 @@ User-written text is escaped character by character; a character that plain LaTe
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from ablations.findings.results import Results
-from ablations.report.columns import NUMBERS_ALONE, columns, rows_of
+from ablations.report.columns import NUMBERS_ALONE, answers_of, columns, rows_of
 from ablations.report.curves import CURVES_LEGEND
 from ablations.report.document import Document
 from ablations.report.grid_tables import GridTable
@@ -58,7 +59,7 @@ def latex_files(document: Document, figures: Mapping[str, bytes]) -> dict[str, b
     texts = {
         "report.tex": _report(document),
         "table.tex": latex_table(document.results),
-        "methods.tex": _methods(document),
+        "methods.tex": "\n\n".join(map(latex_text, document.methods)) + "\n",
     }
     return {name: text.encode() for name, text in texts.items()} | dict(figures)
 
@@ -100,23 +101,21 @@ def latex_table(results: Results) -> str:
     """The numbers of a comparison by booktabs, a decided difference with a star; user-written text is escaped."""
     shown = columns(results, NUMBERS_ALONE)
     keys = [column.question.name if column.question else column.key for column in shown]
-    lines = [
-        "% needs \\usepackage{booktabs}",
-        rf"\begin{{tabular}}{{@{{}}l{'l' * (len(shown) - 1)}@{{}}}}",
-        r"\toprule",
-        " & ".join(LATEX_HEADINGS.get(key) or latex_text(key) for key in keys) + r" \\",
-        r"\midrule",
-    ]
-    for variant, (name, *cells) in zip(results.variants, rows_of(results, shown), strict=True):
-        line = results.compared(variant.name)
-        answers = [line.answers[one.question.name] if line and one.question else None for one in shown[1:]]
-        written = [latex_text(elided(name, LONGEST_LATEX_NAME))]
-        written += [
+    rows = [[LATEX_HEADINGS.get(key) or latex_text(key) for key in keys]]
+    for (name, *cells), (_, *answers) in zip(rows_of(results, shown), answers_of(results, shown), strict=True):
+        written = [
             latex_number(cell) + STAR * (answer is not None and answer.differs)
             for cell, answer in zip(cells, answers, strict=True)
         ]
-        lines.append(" & ".join(written) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+        rows.append([latex_text(elided(name, LONGEST_LATEX_NAME)), *written])
+    return "\n".join([r"% needs \usepackage{booktabs}", *_tabular(rows, "l"), ""])
+
+
+def _tabular(rows: Sequence[Sequence[str]], side: Literal["l", "r"]) -> list[str]:
+    """A table by booktabs, line by line; the first row is its head, and columns behind the first align to a `side`."""
+    head, *body = (rf"{' & '.join(row)} \\" for row in rows)
+    begin = rf"\begin{{tabular}}{{@{{}}l{side * (len(rows[0]) - 1)}@{{}}}}"
+    return [begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
 
 
 def _caption(results: Results) -> str:
@@ -128,10 +127,6 @@ def _caption(results: Results) -> str:
         r"$C/C_{\mathrm{ref}}$ the ratio of compute to a common pass rate. A star marks an interval "
         "that excludes no difference."
     )
-
-
-def _methods(document: Document) -> str:
-    return "\n\n".join(map(latex_text, document.methods)) + "\n"
 
 
 def _report(document: Document) -> str:
@@ -176,14 +171,9 @@ def _report(document: Document) -> str:
 
 
 def _grid_table(table: GridTable) -> str:
-    rows = [" & ".join(map(latex_text, table.headings))]
-    rows += [" & ".join([latex_text(name), *map(latex_number, cells)]) for name, *cells in table.rows]
-    head, *body = (rf"{row} \\" for row in rows)
-    tabular = [
-        rf"\begin{{tabular}}{{@{{}}l{'r' * (len(table.headings) - 1)}@{{}}}}",
-        *(r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"),
-    ]
-    lines = [r"\begin{table}[p]", r"\centering", r"\resizebox{\linewidth}{!}{%", *tabular, "}"]
+    rows = [list(map(latex_text, table.headings))]
+    rows += [[latex_text(name), *map(latex_number, cells)] for name, *cells in table.rows]
+    lines = [r"\begin{table}[p]", r"\centering", r"\resizebox{\linewidth}{!}{%", *_tabular(rows, "r"), "}"]
     return "\n".join([*lines, rf"\caption{{{latex_text(table.title)}}}", r"\end{table}"])
 
 

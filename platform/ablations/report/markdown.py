@@ -43,9 +43,7 @@ def _stopped(mark: str) -> str:
 
 
 def _is_bound(text: str) -> bool:
-    """True for a number with its interval, which is not a link, because no address follows: `>= 0.59`, `-0.05 [-0.1,
-    0.1]`.
-    """
+    """True for `>= 0.59` and `-0.05 [-0.1, 0.1]`, which is no link, because no address follows."""
     return re.fullmatch(r"(>= )?[+-]?[\d,.]*( ?\[[-+\d.,… ]*\])?", text) is not None
 
 
@@ -67,7 +65,7 @@ def _report_text(document: Document) -> str:
         *markdown_tables(document.grid_heading, document.grid, document.grid_notes),
         *markdown_tables(OVER_SCALES, document.ladder, document.ladder_notes),
         "## In words",
-        _listed(document.findings),
+        "\n".join(f"* {markdown_text(text)}" for text in document.findings),
         markdown_text(document.advice),
         "## What each variant changes",
         markdown_grid(("variant", "changes"), document.changes),
@@ -87,10 +85,6 @@ def markdown_tables(heading: str, found: Sequence[GridTable], notes: str) -> lis
         text for one in found for text in (f"### {markdown_text(one.title)}", markdown_grid(one.headings, one.rows))
     ]
     return [f"## {heading}", *tables, markdown_text(notes)] if tables else []
-
-
-def _listed(texts: Sequence[str]) -> str:
-    return "\n".join(f"* {markdown_text(text)}" for text in texts)
 
 
 def markdown_grid(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

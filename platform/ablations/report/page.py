@@ -5,9 +5,7 @@ text and numbers of the Markdown and LaTeX reports, figures that can be zoomed, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,37 +25,20 @@ from ablations.report.forest import verdicts_figure
 from ablations.report.grid_tables import HEAT_NOTE
 from ablations.report.ladder import LADDER_LEGEND, ladder_figure
 from ablations.report.series import curve_series, thinned_note
+from ablations.report.style import FIGURE_SETTINGS
 from ablations.report.words.comparison import PAPER_RULE_NOTE, joint_note
 from ablations.terminal.visible import made_visible
-from scalerl.run.run_folder import write_atomically
 
 MOST_REMARKS_ON_TOP = 3
 """Limit on the warnings above the curves; more are folded."""
-FIGURE_SETTINGS = {"displaylogo": False, "responsive": True, "showSendToCloud": False}
-"""Settings without the button that uploads the figure to Plotly's cloud."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TableRow:
-    """A variant's line of a table: `TableRow(colour="#4477aa", cells={"variant": "loo-loss", "A": "0.59 [...]"})`."""
-
-    colour: str
-    cells: Mapping[str, str]
-
-
-def write_report(
-    results: Results, *, now: datetime, folder: Path | None = None, ladder: ScaleLadder | None = None
-) -> Path:
-    """Write `report.html` into a folder, by default the sweep's; `now` is the date shown, `ladder` the study at all of
-    its scales."""
-    path = (folder or results.report_folder) / "report.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, report_page(results, now=now, ladder=ladder).encode())
-    return path
+TableRow = tuple[str, Mapping[str, str]]
+"""A variant's line of a table: its colour, and its cells by heading."""
 
 
 def report_page(results: Results, *, now: datetime, ladder: ScaleLadder | None = None) -> str:
-    """The whole page as HTML."""
+    """The whole page as HTML; `now` is the date shown, `ladder` the study at all of its scales."""
     environment = Environment(
         loader=PackageLoader("ablations", "report"),
         autoescape=True,
@@ -93,7 +74,7 @@ def _shown(value: object) -> object:
 def _hours(results: Results) -> list[TableRow]:
     look = look_of(results)
     lines = hours_cells({variant.name: variant.hours for variant in results.variants})
-    return [TableRow(colour=look[cells["variant"]].colour, cells=cells) for cells in lines]
+    return [(look[cells["variant"]].colour, cells) for cells in lines]
 
 
 def _comparison(results: Results) -> list[TableRow]:
@@ -104,8 +85,7 @@ def _comparison(results: Results) -> list[TableRow]:
         held = [  # lines that do not break
             text if one.kind == "prose" else text.replace(" ", "\u00a0") for one, text in zip(shown, texts, strict=True)
         ]
-        headed = dict(zip((one.heading for one in shown), held, strict=True))
-        found.append(TableRow(colour=look[variant.name].colour, cells=headed))
+        found.append((look[variant.name].colour, dict(zip((one.heading for one in shown), held, strict=True))))
     return found
 
 

@@ -13,7 +13,7 @@ from ablations.answers.questions import CEILING, COMPUTE
 from ablations.findings.paper_comparison import PaperComparison, PaperVariant
 from ablations.findings.results import Results
 from ablations.home.labels import Labels
-from ablations.report.colours import OTHERS_COLOUR, Style, leading, styles
+from ablations.report.colours import OTHERS_COLOUR, Style, styles
 from ablations.report.series import most_points_of_run, thinned
 from ablations.report.style import dress, in_hover, mark, plain
 from ablations.report.words.comparison import ResultRow
@@ -35,16 +35,16 @@ LINEARISED_LEGEND = (
 """Caption of `linearised_figure`."""
 
 
-def plane_figure(results: Results, *, focus: Collection[str] | None = None) -> Figure:
+def plane_figure(results: Results, *, focus: Collection[str]) -> Figure:
     """Difference in A against the ratio of compute, both relative to the baseline and with intervals; `focus` is in
     colour."""
-    look, reference = styles(results.plan, leading(results) if focus is None else focus), results.plan.reference
+    look, reference = styles(results.plan, focus), results.plan.reference
     lines = results.comparison.variants if results.comparison else ()
     others = [line for line in lines if line.name != reference and is_placed(line)]
     figure = Figure()
     ends = _ends(others)
     for line in others:
-        is_grey = focus is not None and line.name not in focus
+        is_grey = line.name not in focus
         style = Style(colour=OTHERS_COLOUR, symbol="circle") if is_grey else look[line.name]
         row = ResultRow(results=results, variant=results.variant(line.name))
         figure.add_trace(_cross(line, row, style, ends, is_grey=is_grey))
@@ -120,7 +120,7 @@ def linearised_score(fit: PaperFit, score: np.ndarray) -> np.ndarray:
     return fit.C_mid**fit.B * gained / (fit.A - fit.R_0 - gained)
 
 
-def linearised_figure(comparison: PaperComparison, plan: Labels, focus: Collection[str] | None = None) -> Figure:
+def linearised_figure(comparison: PaperComparison, plan: Labels, focus: Collection[str]) -> Figure:
     """The readings of every variant on axes on which its fit is a line of slope B; `focus` may have a colour."""
     look = styles(plan, focus)
     most = most_points_of_run(sum(len(_drawn(variant)) for variant in comparison.variants))
@@ -143,20 +143,13 @@ def linearised_figure(comparison: PaperComparison, plan: Labels, focus: Collecti
 
 
 def linearised_note(comparison: PaperComparison) -> str:
-    """Number of readings without a place in `linearised_figure`: "6 of 117 readings ... have no F: 1 with R <= R_0,
-    ...".
-    """
-    num_readings, num_low, num_high = 0, 0, 0
-    for variant in comparison.variants:
-        for fit in _drawn(variant):
-            score = fit.curve.score[1:]
-            low = score <= fit.R_0
-            num_readings += score.size
-            num_low += int(low.sum())
-            num_high += int((~low & (score >= fit.A)).sum())
+    """The number of readings without a place in `linearised_figure`, and why."""
+    drawn = [(fit, fit.curve.score[1:]) for variant in comparison.variants for fit in _drawn(variant)]
+    num_low = sum(int((score <= fit.R_0).sum()) for fit, score in drawn)
+    num_high = sum(int(((score > fit.R_0) & (score >= fit.A)).sum()) for fit, score in drawn)
     return (
-        f"{num_low + num_high} of {num_readings} evaluations after step 0 have no F and are left out: "
-        f"{num_low} with R <= R_0, {num_high} with R >= A."
+        f"{num_low + num_high} of {sum(score.size for _, score in drawn)} evaluations after step 0 have no F and are "
+        f"left out: {num_low} with R <= R_0, {num_high} with R >= A."
     )
 
 

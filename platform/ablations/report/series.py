@@ -53,10 +53,6 @@ class ComputeAxis:
             return float(self.first * (self.last / self.first) ** share)
         return share * self.last
 
-    def drawn(self, compute: np.ndarray) -> np.ndarray:
-        """A mask of the readings on the axis, since compute 0 has no place on a logarithmic one."""
-        return compute > 0 if self.log else np.full(compute.shape, True)
-
 
 def ticks(low: float, high: float, most: int, *, log: bool) -> list[float]:
     """Round numbers on an axis of differences (0 among them) or of ratios (1 among them), at most `most`.
@@ -247,7 +243,7 @@ def curve_series(
 
 def _seed(run: FittedRun, axis: ComputeAxis, most: int) -> SeedSeries:
     assert run.curve is not None
-    drawn = axis.drawn(run.curve.compute)
+    drawn = (run.curve.compute > 0) | (not axis.log)  # compute 0 has no place on a logarithmic axis
     compute, score, sizes = thinned(run.curve.compute[drawn], run.curve.score[drawn], most)
     return SeedSeries(seed=run.seed, compute=compute, score=score, sizes=sizes, fitted=is_fitted(run.fit, compute))
 

@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.lines import Line2D
@@ -29,7 +28,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatt
 from ablations.findings.results import Results
 from ablations.report.colours import OTHERS_COLOUR
 from ablations.report.forest import ForestPanel, ForestRow, forest_panels
-from ablations.report.series import CurveSeries, VariantSeries, curve_series
+from ablations.report.series import CurveSeries, curve_series
 from ablations.report.style import GREY, asymptote_text, elided, moved_apart
 from ablations.text import compute_title
 
@@ -65,8 +64,7 @@ def curves_picture(
 
     `shown` is as in `curves_figure`, without grey lines; `dpi` applies to a PNG.
     """
-    others = None if shown is None else ()
-    series = curve_series(results, shown=shown, others=others)
+    series = curve_series(results, shown=shown, others=None if shown is None else ())
     return _saved(curves_drawing(series, width_in=width_in), kind, dpi)
 
 
@@ -93,7 +91,7 @@ def curves_drawing(series: CurveSeries, *, width_in: float) -> Figure:
     left, bottom, top = 0.5, 0.38, 0.06
     panel_in = max(0.55 * min(width_in, 4.6), LABEL_IN * len(texts))
     height_in = panel_in + bottom + top
-    figure = _figure(width_in, height_in)
+    figure = Figure(figsize=(width_in, height_in), facecolor="white")
     strip_in = min(0.055 * (len(texts) + 1), 0.2 * width_in)
     curves_in = width_in - left - strip_in - label_in - 0.03
     down, height = bottom / height_in, panel_in / height_in
@@ -117,7 +115,7 @@ def differences_drawing(panels: Sequence[ForestPanel], *, width_in: float) -> Fi
     num_down = 1 if is_wide else max(len(panels), 1)
     panel_in = rows_in + 0.62
     height_in = num_down * panel_in
-    figure = _figure(width_in, height_in)
+    figure = Figure(figsize=(width_in, height_in), facecolor="white")
     own_in = (width_in - names_in - sum(texts_in)) / max(len(panels), 1)
     left = names_in
     for place, (panel, text_in) in enumerate(zip(panels, texts_in, strict=True)):
@@ -126,12 +124,6 @@ def differences_drawing(panels: Sequence[ForestPanel], *, width_in: float) -> Fi
         box = (left / width_in, bottom / height_in, (across_in - 0.06) / width_in, rows_in / height_in)
         _draw_panel(figure.add_axes(box), panel, names if not (is_wide and place) else [], across_in)
         left += across_in + text_in if is_wide else 0.0
-    return figure
-
-
-def _figure(width_in: float, height_in: float) -> Figure:
-    figure = Figure(figsize=(width_in, height_in), facecolor="white")
-    FigureCanvasAgg(figure)
     return figure
 
 
@@ -179,14 +171,10 @@ def _draw_curves(axes: Axes, series: CurveSeries, curves_in: float) -> None:
     _dress(axes)
 
 
-def _ordered(series: CurveSeries) -> list[VariantSeries]:
-    return sorted(series.variants, key=lambda one: -one.asymptote.height)
-
-
 def _draw_asymptotes(axes: Axes, series: CurveSeries) -> None:
     """A with its interval for every variant that rises; an arrow if A lies above the mark or above the axis."""
     low, high = series.score_range
-    for place, variant in enumerate(_ordered(series)):
+    for place, variant in enumerate(sorted(series.variants, key=lambda one: -one.asymptote.height)):
         colour, mark = variant.style.colour, variant.asymptote
         estimate = mark.estimate
         if estimate is None or not estimate.rises:

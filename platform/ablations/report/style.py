@@ -13,10 +13,13 @@ from ablations.fit.asymptote import AsymptoteEstimate
 
 GREY = "#8a8a8a"
 FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif", "size": 13, "color": "#1f2328"}
+FIGURE_SETTINGS = {"displaylogo": False, "responsive": True, "showSendToCloud": False}
+"""Plotly's settings without the button that uploads a figure to its cloud."""
 LEADER_PX = 20
 """Length of the line from the end of a curve to its label, across."""
 _LEADER = {"type": "line", "xref": "paper", "xsizemode": "pixel", "xanchor": 1, "yref": "y", "x0": 2, "x1": LEADER_PX}
 _LABEL = {"xref": "paper", "x": 1, "xshift": LEADER_PX + 4, "xanchor": "left", "yref": "y", "yanchor": "middle"}
+_LABEL |= {"showarrow": False, "borderpad": 0}
 
 
 def dress(figure: Figure, *, height: int) -> None:
@@ -67,9 +70,6 @@ def plain(text: str) -> str:
 def in_hover(text: str) -> str:
     """`text` escaped for a hover template, in which `%{` begins a number."""
     return plain(text).replace("{", "&#123;")
-
-
-_LABEL |= {"showarrow": False, "borderpad": 0}
 
 
 def leader(height: float, place: float, colour: str) -> dict[str, Any]:

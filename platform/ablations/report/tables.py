@@ -9,7 +9,6 @@ from rich.console import Group
 from rich.text import Text
 
 from ablations.answers.answer import REFERENCE, Answer
-from ablations.answers.compare import VariantResult
 from ablations.answers.paper_grid import PaperGrid
 from ablations.answers.paper_rule import PAPER_MARGIN, PAPER_RULE
 from ablations.findings.advice import advice, short_advice
@@ -27,13 +26,13 @@ from ablations.report.columns import (
     HELD_MARK,
     MARKS,
     TERMINAL,
-    ResultColumn,
+    answers_of,
     columns,
     rows_of,
 )
 from ablations.report.grid_tables import EFFECTS_NOTE, INTERACTIONS_NOTE, grid_tables, reference_values
 from ablations.report.words.comparison import SAID_BY_THE_PAPER_RULE, changes_said, joint_note, method
-from ablations.terminal.listing import Column, Kind, Listing
+from ablations.terminal.listing import Column, Kind, Listing, listing_of
 from ablations.terminal.one_line import OneLine
 from ablations.terminal.short_names import legend
 from ablations.terminal.visible import made_visible
@@ -43,8 +42,6 @@ MOST_NOTES = 3
 """Limit on the notes below a comparison without `--explain`."""
 GRID_EDGES = "on the grid's end"
 """Heading of the parameters that lie on an end of the grid."""
-PAPER_KINDS: dict[str, Kind] = {"variant": "name", PAPER_RULE: "words", GRID_EDGES: "words"}
-"""Columns of words of the paper's comparison; all others are numbers."""
 FIT_COLUMNS = (
     Column(heading="curve"),
     *(
@@ -64,9 +61,8 @@ def comparison_table(results: Results) -> OneLine:
     shown = columns(results, TERMINAL)
     headed: list[Column] = [replace(one, heading=one.heading.partition(",")[0]) for one in shown]  # a line is narrow
     table = OneLine(columns=headed, title=f"{_title(results)}, 95 % intervals", notes=brief_notes(results))
-    for variant, row in zip(results.variants, rows_of(results, shown), strict=True):
-        line = results.compared(variant.name)
-        table.add(*((cell, _style(line, column)) for cell, column in zip(row, shown, strict=True)))
+    for row, answers in zip(rows_of(results, shown), answers_of(results, shown), strict=True):
+        table.add(*((cell, answer_style(answer)) for cell, answer in zip(row, answers, strict=True)))
     return table
 
 
@@ -107,15 +103,13 @@ def marks_said(results: Results) -> str:
     lines = results.comparison.variants if results.comparison else ()
     answers = [one for line in lines for one in line.answers.values()]
     found, comparisons = {MARKS.get(one.verdict, "") for one in answers}, len(lines) - 1
-    said = {
-        HELD_MARK: f"holds for all {comparisons} at once"
-        if comparisons > 1 and any(one.is_held for one in answers)
-        else "",
-        "=": "no difference" if "=" in found else "",
-        "?": "cannot tell" if "?" in found else "",
-        COLLAPSED_MARK: "a seed collapsed" if any(line.verdict == "collapsed" for line in lines) else "",
-    }
-    return "; ".join(f"{mark} {meaning}" for mark, meaning in said.items() if meaning)
+    said = (
+        (HELD_MARK, f"holds for all {comparisons} at once", comparisons > 1 and any(one.is_held for one in answers)),
+        ("=", "no difference", "=" in found),
+        ("?", "cannot tell", "?" in found),
+        (COLLAPSED_MARK, "a seed collapsed", any(line.verdict == "collapsed" for line in lines)),
+    )
+    return "; ".join(f"{mark} {meaning}" for mark, meaning, is_shown in said if is_shown)
 
 
 def explanation(results: Results) -> list[str]:
@@ -134,10 +128,6 @@ def explanation(results: Results) -> list[str]:
         *(one.text for one in results.remarks),
         *results.reasons,
     ]
-
-
-def _style(line: VariantResult | None, column: ResultColumn) -> str:
-    return answer_style(line.answers[column.question.name]) if line and column.question else ""
 
 
 def answer_style(answer: Answer | None) -> str:
@@ -160,31 +150,17 @@ def _title(results: Results) -> str:
 def hours_table(results: Results) -> Listing | None:
     """Device time of each variant; None if no run records it."""
     lines = hours_cells({variant.name: variant.hours for variant in results.variants})
-    if not lines:
-        return None
-    table = Listing(
-        columns=[Column(heading=name, kind="number" if name != "variant" else "name") for name in lines[0]],
-        title="where the hours went",
-        notes=(NOTE,),
-        turns=True,
-    )
-    for cells in lines:
-        table.add(*cells.values())
-    return table
+    return listing_of(lines, title="where the hours went", notes=(NOTE,)) if lines else None
 
 
 def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -> Listing:
     """One line per variant of the paper's comparison, with the warning below."""
-    rows = paper_rows(comparison)
-    table = Listing(
-        columns=[Column(heading=heading, kind=PAPER_KINDS.get(heading, "number")) for heading in rows[0]],
+    return listing_of(
+        paper_rows(comparison),
+        kinds={PAPER_RULE: "words", GRID_EDGES: "words"},
         title=f"{sweep} as arXiv 2510.13786 compares, against {comparison.reference}",
         notes=paper_notes(comparison, compute_name),
-        turns=True,
     )
-    for cells in rows:
-        table.add(*cells.values())
-    return table
 
 
 def fit_table(fitted: Sequence[FittedCurve]) -> Listing:

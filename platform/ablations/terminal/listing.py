@@ -13,7 +13,7 @@ Cells are plain text without Rich's markup, and control characters are visible (
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Literal
@@ -175,18 +175,29 @@ class Listing:
                 if not cell:
                     continue
                 said = f"{column.heading} {cell}".strip()
-                if cell_len(cell) <= SHORT and column.kind != "prose" and cell_len(said) <= width - 2:
-                    if short and sum(cell_len(one) + 3 for one, _ in short) + cell_len(said) > width - 2:
-                        yield _joined(short)
-                        short = []
-                    short.append((said, row.styles[at]))
-                    continue
-                if short:
+                is_short = cell_len(cell) <= SHORT and column.kind != "prose" and cell_len(said) <= width - 2
+                taken = sum(cell_len(one) + 3 for one, _ in short)
+                if short and not (is_short and taken + cell_len(said) <= width - 2):
                     yield _joined(short)
                     short = []
-                yield from _labelled(column.heading, cell, column.kind, label, width, row.styles[at])
+                if is_short:
+                    short.append((said, row.styles[at]))
+                else:
+                    yield from _labelled(column.heading, cell, column.kind, label, width, row.styles[at])
             if short:
                 yield _joined(short)
+
+
+def listing_of(
+    rows: Sequence[Mapping[str, str]], *, title: str, kinds: Mapping[str, Kind] | None = None, notes: Sequence[str] = ()
+) -> Listing:
+    """A table of cells by heading, which may be transposed: a name, then numbers, or what `kinds` says of a heading."""
+    first, *others = rows[0]
+    columns = (Column(heading=heading, kind=(kinds or {}).get(heading, "number")) for heading in others)
+    table = Listing(columns=[Column(heading=first), *columns], title=title, notes=notes, turns=True)
+    for cells in rows:
+        table.add(*cells.values())
+    return table
 
 
 def _fitted(least: dict[int, int], most: dict[int, int], width: int) -> dict[int, int] | None:

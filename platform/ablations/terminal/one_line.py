@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from ablations.terminal.listing import GAP, ListedRow, Listing, wrapped
+from ablations.terminal.listing import GAP, Listing, wrapped
 
 SPARE_COLUMNS = 2
 """Columns left free at the right, so that a table pasted into a mail does not wrap."""
@@ -48,13 +48,12 @@ class OneLine(Listing):
         return super()._laid_out(width)
 
     def _shortened(self) -> "OneLine":
-        is_number = [column.kind == "number" for column in self.columns]
-
-        def short(row: ListedRow) -> ListedRow:
-            cells = (shortest(cell) if is_one else cell for cell, is_one in zip(row.cells, is_number, strict=True))
-            return replace(row, cells=tuple(cells))
-
-        return replace(self, rows=[short(row) for row in self.rows])
+        numbers = {at for at, column in enumerate(self.columns) if column.kind == "number"}
+        rows = (
+            replace(row, cells=tuple(shortest(cell) if at in numbers else cell for at, cell in enumerate(row.cells)))
+            for row in self.rows
+        )
+        return replace(self, rows=[*rows])
 
     def _least(self, at: int) -> int:
         """The width of a column whose heading may wrap."""

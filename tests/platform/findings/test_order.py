@@ -14,7 +14,7 @@ from ablations.findings.order import in_order
 from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
-from ablations.report.csv_files import comparison_sheet
+from ablations.report.csv_files import sheet_text
 
 
 @pytest.fixture(scope="module")
@@ -68,4 +68,4 @@ def test_the_sheet_has_the_numbers_of_json_and_what_is_changed(home, tmp_path):
         assert [float(row["window_from"]), float(row["window_to"])] == line["window"]
     file = tmp_path / "loo.csv"
     assert compared(home, "--csv", str(file)) == f"{file}\n"
-    assert file.read_text() == comparison_sheet(read_results(read_sweep(Home(home), "loo")))
+    assert file.read_text() == sheet_text(read_results(read_sweep(Home(home), "loo")).rows())

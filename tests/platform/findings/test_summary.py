@@ -10,7 +10,7 @@ from fixtures_home import make_home
 import ablations
 from ablations.findings.results import read_results, sweeps
 from ablations.findings.summary import Summary
-from ablations.report.csv_files import comparison_sheet
+from ablations.report.csv_files import sheet_text
 from ablations.report.curves import curves_figure
 from ablations.report.static import curves_picture
 
@@ -40,7 +40,7 @@ def test_the_html_has_the_differences_of_every_question_and_escapes_names(result
 
 def test_the_frame_has_the_columns_and_numbers_of_the_csv_file(results):
     frame = results.to_frame()
-    rows = list(csv.DictReader(io.StringIO(comparison_sheet(results))))
+    rows = list(csv.DictReader(io.StringIO(sheet_text(results.rows()))))
     assert list(frame) == list(rows[0])
     assert list(frame["variant"]) == [row["variant"] for row in rows]
     assert [str(value) for value in frame["delta_level"]] == [row["delta_level"] for row in rows]

@@ -16,7 +16,7 @@ from ablations.answers.interval import JointInterval
 from ablations.answers.questions import LEVEL, QUESTIONS
 from ablations.findings.results import Results, read_results
 from ablations.report.columns import ALL_NUMBERS, columns
-from ablations.report.csv_files import comparison_sheet
+from ablations.report.csv_files import sheet_text
 from ablations.report.document import document_of
 from ablations.report.forest import forest_panels, verdicts_figure
 from ablations.report.latex import latex_table
@@ -74,7 +74,7 @@ def test_a_fourth_question_stands_in_every_output(results):
     line = results.to_json()["variants"][1]
     assert (line["delta_start"], line["delta_start_joint_hi"]) == (answer.estimate, answer.joint_hi)
     assert line["start_difference"] == answer.verdict
-    (row,) = [row for row in csv.DictReader(io.StringIO(comparison_sheet(results))) if row["variant"] == name]
+    (row,) = [row for row in csv.DictReader(io.StringIO(sheet_text(results.rows()))) if row["variant"] == name]
     assert float(row["delta_start"]) == answer.estimate
     terminal = text_of(results)
     assert number in terminal

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from ablations.answers.answer import Answer
 from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.findings.results import read_results
+from ablations.report.formats import write_in_format
 from ablations.report.grid_tables import grid_tables, heat_colours
-from ablations.report.page import write_report
 
 
 def answer(question, estimate, verdict="cannot tell"):
@@ -45,6 +45,6 @@ def test_the_report_and_its_tables_have_one_colour_for_each_cell(grid):
     for table in tables:
         assert [len(row) for row in table.colours] == [len(row) for row in table.rows]
         assert all(row[0] == "" for row in table.colours)
-    page = write_report(results, now=datetime(2026, 1, 1, tzinfo=UTC)).read_text()
+    page = write_in_format(results, "html", now=datetime(2026, 1, 1, tzinfo=UTC)).read_text()
     coloured = sum(colour != "" for table in tables for row in table.colours for colour in row)
     assert page.count('<td style="background: rgba(') == coloured > 0

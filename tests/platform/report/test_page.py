@@ -12,9 +12,10 @@ from ablations.findings.results import read_results
 from ablations.home.plan import PlannedRun
 from ablations.report.document import document_of
 from ablations.report.forest import verdicts_figure
+from ablations.report.formats import write_in_format
 from ablations.report.latex import latex_files
 from ablations.report.markdown import markdown_files
-from ablations.report.page import report_page, write_report
+from ablations.report.page import report_page
 from ablations.study.resolve import load_resolved
 
 NOW = datetime(2025, 11, 20, 12, 30, tzinfo=UTC)
@@ -39,7 +40,7 @@ def text(decided) -> str:
 
 
 def test_the_report_is_one_file_that_needs_no_network(finished):
-    path = write_report(finished, now=NOW)
+    path = write_in_format(finished, "html", now=NOW)
     page = path.read_text()
     assert path == finished.sweep.folder / "report.html"
     assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="', page)

@@ -83,9 +83,7 @@ class ResultRow:
     @property
     def level(self) -> str:
         """The level itself, without subtracting the reference's."""
-        if self.line is None or self.line.level is None:
-            return ""
-        return f"{self.line.level:.3f}"
+        return "" if self.line is None or self.line.level is None else f"{self.line.level:.3f}"
 
     @property
     def fit(self) -> str:
@@ -121,9 +119,7 @@ class ResultRow:
 
     def number(self, question: Question) -> str:
         """The estimate with its interval; empty for the reference itself."""
-        if self.line is None or self.is_reference:
-            return ""
-        return self.line.answers[question.name].cell
+        return "" if self.line is None or self.is_reference else self.line.answers[question.name].cell
 
     def own(self, question: Question) -> str:
         """The variant's own number behind the question: its level, its A; empty for a ratio."""

@@ -67,9 +67,7 @@ def _seen(question: str, sight: Sight) -> str:
     width = "" if sight.half_width is None else f"intervals {_half(question, sight.half_width)}"
     said = ", ".join(part for part in (width, no_end) if part)
     interval = f" ({said})" if said else ""
-    if question == "compute":
-        return f"a compute ratio of {math.exp(sight.seen):.2f}{interval}"
-    return f"a difference in {question} of {sight.seen:.3f}{interval}"
+    return f"{_difference(question, sight.seen, '.3f')}{interval}"
 
 
 def _half(question: str, half_width: float) -> str:
@@ -124,14 +122,14 @@ def source_sentence(prospect: Prospect) -> str:
 
 def answer(prospect: Prospect, question: str, detect: float) -> str:
     """The cheapest design that detects a wanted difference, with the settings to write; or a note that none does."""
-    wanted = _wanted(question, detect)
+    wanted = _difference(question, detect)
     found = prospect.cheapest(question, detect)
     if found is None:
         finest = prospect.finest(question)
         said = f"None of the {len(prospect.designs)} designs tried would detect {wanted}"
         if finest is None:
             return f"{said}: none detects any difference in {question}."
-        smallest = _wanted(question, finest.sights[question].seen or 0.0)
+        smallest = _difference(question, finest.sights[question].seen or 0.0)
         return f"{said}; the smallest detectable difference is {smallest}: {settings_text(prospect, finest)}."
     if found is prospect.own:
         return f"The file as it is would detect {wanted}, and no cheaper design tried would."
@@ -143,10 +141,10 @@ def answer(prospect: Prospect, question: str, detect: float) -> str:
     )
 
 
-def _wanted(question: str, difference: float) -> str:
+def _difference(question: str, size: float, form: str = ".3g") -> str:
     if question == "compute":
-        return f"a compute ratio of {math.exp(difference):.2f}"
-    return f"a difference in {question} of {difference:.3g}"
+        return f"a compute ratio of {math.exp(size):.2f}"
+    return f"a difference in {question} of {size:{form}}"
 
 
 def settings_text(prospect: Prospect, one: Foreseen) -> str:

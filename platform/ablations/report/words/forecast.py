@@ -57,11 +57,10 @@ def crossing_texts(crossing: Crossing | None) -> tuple[str, str, str]:
     if crossing is None:
         return "", "", ""
     leads = {True: "yes", False: "no", None: "cannot tell"}[crossing.leads]
-    share = f"{leads}, {crossing.leads_after:.2f}"
-    if crossing.compute is None:
-        return "", f"{crossing.probability:.2f}", share
-    at = computes_text(Interval(estimate=crossing.compute, lo=crossing.lo, hi=crossing.hi))
-    return at, f"{crossing.probability:.2f}", share
+    at = ""
+    if crossing.compute is not None:
+        at = computes_text(Interval(estimate=crossing.compute, lo=crossing.lo, hi=crossing.hi))
+    return at, f"{crossing.probability:.2f}", f"{leads}, {crossing.leads_after:.2f}"
 
 
 def forecast_notes(found: SweepForecast) -> list[str]:
@@ -71,11 +70,13 @@ def forecast_notes(found: SweepForecast) -> list[str]:
     weights = sorted(found.weights.items(), key=lambda item: -item[1])
     listed = ", ".join(f"{name} {weight:.2f}" for name, weight in weights)
     rule = found.variants[0].outlooks[0].chance.rule
+    worse = [f"{one.variant} ({one.eq1_weight:.2f})" for one in found.variants if not one.is_by_eq1]
+    fits_worse = f"; eq. 1 fits worse than others for {', '.join(worse)}, by its weight" if worse else ""
     said = [
         "Within the fitted range every number comes from eq. 1. Beyond it the intervals also cover other families "
         "of curves, with their full weight from twice the range on, weighted by AICc and a prior of 1/2 for eq. 1 "
         f"(mean weights: {listed}). An estimate is that of eq. 1 if the 80 % interval contains it, else the median "
-        f"over all families{_worse(found)}. A difference is one of levels up to the compute that all runs have "
+        f"over all families{fits_worse}. A difference is one of levels up to the compute that all runs have "
         "reached, and one of curves of the same family beyond.",
         f"P(wins) is the share of joint draws in which the variant is highest, with {rule}.",
         "A crossing is the last one of two curves between the first evaluation fitted and 100 times the last. The "
@@ -85,8 +86,3 @@ def forecast_notes(found: SweepForecast) -> list[str]:
     if any(one.num_seeds == 1 for one in found.variants):
         said.append("With one seed, pass rates, crossings and costs describe the run, not its recipe.")
     return said
-
-
-def _worse(found: SweepForecast) -> str:
-    worse = [f"{one.variant} ({one.eq1_weight:.2f})" for one in found.variants if not one.is_by_eq1]
-    return f"; eq. 1 fits worse than others for {', '.join(worse)}, by its weight" if worse else ""

@@ -3,7 +3,7 @@ them. Beside it stands what the pass rates measure."""
 
 from collections.abc import Sequence
 
-from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, REFERENCE, Answer
+from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, REFERENCE
 from ablations.answers.compare import VariantResult
 from ablations.answers.questions import CEILING, COMPUTE, LEVEL
 from ablations.findings.advice import is_unfinished, seeds_by_question, undecided
@@ -59,84 +59,73 @@ def _too_early(results: Results) -> str:
 
 def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
     reference = results.plan.reference
-    known = [one for one in lines if _level(one).estimate is not None]
+    levels = {one.name: one.answers[LEVEL.name] for one in lines}
+    known = {name: level.estimate for name, level in levels.items() if level.estimate is not None}
     if not known:
         return f"No variant has a level to compare with that of {reference}."
-    best = max(known, key=lambda one: _level(one).estimate or 0.0)
-    number = ResultRow(results=results, variant=results.variant(best.name)).number(LEVEL)
-    change = results.changes(best.name)
-    called = f"{best.name} ({change})" if change and len(change) <= LONGEST_CHANGE else best.name
-    verdict = _level(best).verdict
-    if verdict == PROVISIONAL:
-        is_ahead = (_level(best).estimate or 0.0) > 0
+    best = max(known, key=known.__getitem__)
+    level, is_ahead = levels[best], known[best] > 0
+    size = interval_text(level.estimate, level.lo, level.hi, ".3f")
+    number = ResultRow(results=results, variant=results.variant(best)).number(LEVEL)
+    change = results.changes(best)
+    called = f"{best} ({change})" if change and len(change) <= LONGEST_CHANGE else best
+    leading = sum(one.verdict == LEVEL.better for one in levels.values())
+    if level.verdict == PROVISIONAL:
         highest = f"{called} is highest so far" if is_ahead else f"{reference} is highest so far, {called} next"
         return f"{highest}, {number} relative to {reference}, but one seed decides nothing."
-    if verdict == LEVEL.better:
-        beating = sum(_level(one).verdict == LEVEL.better for one in lines)
-        more = f"; {beating} of {len(lines)} lead" if beating > 1 else ""
-        alone = "" if _level(best).is_held else f", but not with an interval corrected for {len(lines)} comparisons"
-        return f"{called} leads {reference} by {_ahead(best)} in pass rate at equal compute{alone}{more}."
-    if verdict == LEVEL.lower:
-        one = _level(best)
-        estimate, lo, hi = (None if end is None else -end for end in (one.estimate, one.hi, one.lo))
+    if level.verdict == LEVEL.better:
+        more = f"; {leading} of {len(lines)} lead" if leading > 1 else ""
+        alone = "" if level.is_held else f", but not with an interval corrected for {len(lines)} comparisons"
+        return f"{called} leads {reference} by {size} in pass rate at equal compute{alone}{more}."
+    if level.verdict == LEVEL.lower:
+        estimate, lo, hi = (None if end is None else -end for end in (level.estimate, level.hi, level.lo))
         less = interval_text(estimate, lo, hi, ".3f")
         next_ = f"the runner-up, {called}," if len(lines) > 1 else called
         return f"{reference} leads: {next_} is {less} lower in pass rate at equal compute."
-    beats = "beats" if verdict == NO_DIFFERENCE else "is known to beat"
-    falling = sum(_level(one).verdict == LEVEL.lower for one in lines)
+    if leading:
+        return f"{called} is highest, {number} relative to {reference} at equal compute, which decides nothing."
+    beats = "beats" if level.verdict == NO_DIFFERENCE else "is known to beat"
+    falling = sum(one.verdict == LEVEL.lower for one in levels.values())
     fall = "falls" if falling == 1 else "fall"
     short = f"; {falling} of {counted(len(lines), 'variant')} {fall} short of {reference}" if falling else ""
-    if any(_level(one).verdict == LEVEL.better for one in lines):
-        return f"{called} is highest, {number} relative to {reference} at equal compute, which decides nothing."
-    if verdict == CANNOT_TELL and (_level(best).estimate or 0.0) > 0:
-        placed = f"is ahead by {_ahead(best)} in pass rate at equal compute, which is not certain"
+    if level.verdict == CANNOT_TELL and is_ahead:
+        placed = f"is ahead by {size} in pass rate at equal compute, which is not certain"
     else:
         placed = f"comes closest, {number} in pass rate at equal compute"
     return f"No variant {beats} {reference}: {called} {placed}{short}."
 
 
-def _ahead(line: VariantResult) -> str:
-    return interval_text(_level(line).estimate, _level(line).lo, _level(line).hi, ".3f")
-
-
 def _ceilings(reference: str, lines: Sequence[VariantResult], verdict: str) -> str:
     """`a has a higher ceiling than scalerl, by 0.105 [0.030, 0.177].`; empty if none is known to."""
-    found = [line for line in lines if line.answers[CEILING.name].verdict == verdict]
+    found = {one.name: answer for one in lines if (answer := one.answers[CEILING.name]).verdict == verdict}
     if not found or len(lines) > MOST_SUMMED_UP:
         return ""
-    names = _named([line.name for line in found], of=len(lines))
     if verdict == NO_DIFFERENCE:
-        return f"No difference is seen between the ceilings of {reference} and {names}."
-    answers = [line.answers[CEILING.name] for line in found]
+        return f"No difference is seen between the ceilings of {reference} and {_named([*found], of=len(lines))}."
     sign = 1 if verdict == CEILING.higher else -1
-    sizes = sorted(sign * one.estimate for one in answers if one.estimate is not None)
+    sizes = sorted(sign * one.estimate for one in found.values() if one.estimate is not None)
     by = " to ".join(f"{one:.3f}" for one in (*sizes[:1], *sizes[1:][-1:]))
     if len(found) == len(sizes) == 1:
-        lo, hi = (None if end is None else sign * end for end in (answers[0].lo, answers[0].hi)[::sign])
+        (one,) = found.values()
+        lo, hi = (None if end is None else sign * end for end in (one.lo, one.hi)[::sign])
         by = interval_text(sizes[0], lo, hi, ".3f")
     return (
-        f"{names[0].upper() if len(found) > MOST_IN_HEADLINE else names[0]}{names[1:]} "
-        f"ha{'s' if len(found) == 1 else 've'} a {'higher' if sign > 0 else 'lower'} ceiling than {reference}"
-        f"{f', by {by}' if by else ''}."
+        f"{_subject([*found], of=len(lines))} ha{'s' if len(found) == 1 else 've'} a "
+        f"{'higher' if sign > 0 else 'lower'} ceiling than {reference}{f', by {by}' if by else ''}."
     )
 
 
 def _compute(reference: str, lines: Sequence[VariantResult], verdict: str) -> str:
     """`a and b need 1.46 to 1.90 times the compute of scalerl to the same pass rate.`; empty if none is known to."""
-    found = [line for line in lines if line.answers[COMPUTE.name].verdict == verdict]
-    times = sorted(line.answers[COMPUTE.name].estimate or 0.0 for line in found)
+    found = {one.name: answer for one in lines if (answer := one.answers[COMPUTE.name]).verdict == verdict}
     if not found or len(lines) > MOST_SUMMED_UP:
         return ""
-    names = _named([line.name for line in found], of=len(lines))
+    times = sorted(one.estimate or 0.0 for one in found.values())
     range_ = " to ".join(dict.fromkeys(f"{one:.2f}" for one in (times[0], times[-1])))
     return (
-        f"{names[0].upper() if len(found) > MOST_IN_HEADLINE else names[0]}{names[1:]} "
-        f"need{'s' * (len(found) == 1)} {range_} times the compute of {reference} to the same pass rate."
+        f"{_subject([*found], of=len(lines))} need{'s' * (len(found) == 1)} {range_} times the compute of {reference} "
+        "to the same pass rate."
     )
-
-
-def _level(line: VariantResult) -> Answer:
-    return line.answers[LEVEL.name]
 
 
 def _unfitted(results: Results) -> str:
@@ -166,6 +155,12 @@ def _named(names: Sequence[str], of: int = 0) -> str:
     if len(names) <= MOST_IN_HEADLINE:
         return " and ".join(names)
     return f"all {len(names)} variants" if len(names) == of else f"{len(names)} of {of or len(names)} variants"
+
+
+def _subject(names: Sequence[str], of: int) -> str:
+    """The same at the beginning of a sentence."""
+    named = _named(names, of)
+    return f"{named[0].upper()}{named[1:]}" if len(names) > MOST_IN_HEADLINE else named
 
 
 def _cost(results: Results) -> str:
