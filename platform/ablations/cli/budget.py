@@ -4,7 +4,6 @@ import math
 import re
 import sys
 from dataclasses import dataclass
-from typing import Literal
 
 import typer
 
@@ -15,7 +14,6 @@ from ablations.study.expand import Study
 from ablations.text import counted, four_digits
 
 BUDGET_PATTERN = re.compile(r"(?P<amount>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?P<unit>h|x|)", re.IGNORECASE)
-_UNITS: dict[str, Literal["", "h", "x"]] = {"": "", "h": "h", "x": "x"}
 LARGE_JUMP = 10.0
 """Ratio to the file's budget above which a bare number needs confirmation: 160 may have been meant as hours."""
 
@@ -25,7 +23,8 @@ class AskedBudget:
     """A budget as typed: `160h` is AskedBudget(amount=160.0, unit="h")."""
 
     amount: float
-    unit: Literal["", "h", "x"]
+    unit: str
+    """Nothing, "h" or "x"."""
 
     def in_scale_units(self, *, unit_gpu_hours: float, own: float) -> float:
         """Convert to the scale's unit of `unit_gpu_hours`; `own` is the file's budget in that unit, doubled by `2x`."""
@@ -43,7 +42,7 @@ def read_budget(text: str) -> AskedBudget:
     amount = float(found["amount"])
     if not (math.isfinite(amount) and amount > 0):
         raise AblationsError(f"--budget: found {text}; must be a number greater than 0")
-    return AskedBudget(amount=amount, unit=_UNITS[found["unit"].lower()])
+    return AskedBudget(amount=amount, unit=found["unit"].lower())
 
 
 def budget_of(study: Study, asked: AskedBudget) -> float:

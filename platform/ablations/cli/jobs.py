@@ -88,7 +88,7 @@ def named_states(words: list[str]) -> list[State]:
 
 def chosen(plan: Plan, rows: list[RunRow], variants: list[str] | None, seeds: list[int] | None) -> list[RunRow]:
     """The rows of these variants and seeds, or all rows if none is named; raises AblationsError for an unknown name."""
-    named = {known_variant(name, plan) for name in variants or ()}
+    named = {known_variant(name, plan).name for name in variants or ()}
     there = sorted({row.seed for row in rows})
     for seed in seeds or ():
         if seed not in there:

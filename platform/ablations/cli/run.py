@@ -23,6 +23,7 @@ from ablations.cli.options import (
     HomeOption,
     JobsOption,
     JsonOption,
+    ScaleOption,
     SetOption,
     TrackingOption,
     YesOption,
@@ -49,9 +50,7 @@ from ablations.terminal.screen import Screen
 def sweep(
     file: Annotated[Path, typer.Argument(help="Sweep file, for example sweeps/loo.yaml.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the runs and stop.")] = False,
-    scale: Annotated[
-        str | None, typer.Option(help="Scale to use instead of the file's.", autocompletion=files_begun("scale"))
-    ] = None,
+    scale: ScaleOption = None,
     set_: SetOption = None,
     budget: BudgetOption = None,
     executor: ExecutorOption = "local",

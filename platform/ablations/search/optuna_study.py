@@ -49,7 +49,8 @@ class OptunaStudy:
         self._path, self._search = path, search
         self._distributions = {one.name: _distribution(one) for one in space.dimensions}
         self._directions = [StudyDirection.MAXIMIZE if up else StudyDirection.MINIMIZE for up in maximised]
-        self._study = self._open()
+        self._study: optuna.Study
+        """Opened by `agree`, which comes first."""
 
     def agree(self, record: SearchRecord) -> list[int]:
         """Make the study hold the trials of the record in their states; returns their numbers.
@@ -57,6 +58,7 @@ class OptunaStudy:
         Trials that the study lacks are added. If the study contradicts them, or its file breaks, it is rebuilt.
         """
         try:
+            self._study = self._open()
             return self._agreed(record)
         except BROKEN:
             self._study = self._open_anew()
@@ -117,25 +119,18 @@ class OptunaStudy:
         if any(trial.distributions.items() - self._distributions.items() for trial in self._trials()):
             return False
         trials = self._trials_by_point()
-        pairs = ((trials.get(_key(one.params)), one) for one in record.trials)
         return all(
             one.state != "running" and (trial.values and tuple(trial.values)) == _values(record, one)
-            for trial, one in pairs
-            if trial is not None and trial.state.is_finished()
+            for one in record.trials
+            if (trial := trials.get(_key(one.params))) is not None and trial.state.is_finished()
         )
-
-    def _open(self) -> optuna.Study:
-        try:
-            return self._load()
-        except BROKEN:
-            return self._open_anew()
 
     def _open_anew(self) -> optuna.Study:
         for path in (self._path, self._path.with_name(f"{self._path.name}-journal")):
             path.unlink(missing_ok=True)
-        return self._load()
+        return self._open()
 
-    def _load(self) -> optuna.Study:
+    def _open(self) -> optuna.Study:
         storage = optuna.storages.RDBStorage(sqlite_url(self._path))
         return optuna.create_study(
             storage=storage, study_name=STUDY_NAME, directions=self._directions, load_if_exists=True

@@ -239,6 +239,8 @@ def _check_size(search: Search, space: SearchSpace, num_recipes: int | None, sou
 
 def point_text(point: Mapping[str, float | str]) -> str:
     """A point as text: `optimiser.learning_rate = 0.00123, loss.type = dapo`."""
-    return ", ".join(
-        f"{name} = {value if isinstance(value, str) else format(value, '.4g')}" for name, value in point.items()
-    )
+    return ", ".join(f"{name} = {setting_of_point(value)}" for name, value in point.items())
+
+
+def setting_of_point(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
