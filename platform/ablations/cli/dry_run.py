@@ -1,5 +1,7 @@
 """Shows the runs and costs of a sweep before anything is trained."""
 
+from dataclasses import replace
+
 from ablations.cli.output import console, print_json
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, plans_of
@@ -16,7 +18,6 @@ from ablations.status.rows import left_to_train
 from ablations.status.time_left import seconds_for, time_left_text
 from ablations.study.balanced_pairs import balance_text, pair_names
 from ablations.study.expand import Study
-from ablations.study.resources import Resources
 from ablations.terminal.listing import Column, Listing
 from ablations.terminal.short_names import legend
 from ablations.text import MINUTE_S, at_scale, changes_text, counted, four_digits
@@ -136,16 +137,18 @@ def show_cost(study: Study, sweep: StartedSweep, jobs: int | None) -> None:
     if study.space is not None:
         resumed = resume(study, sweep)
         sweep, num_to_come = resumed.sweep, resumed.record.num_to_come * len(study.sweep.seeds)
+    console().say(replace(checked_submission(study, jobs), num_jobs=num_missing(sweep) + num_to_come).text())
+
+
+def checked_submission(study: Study, jobs: int | None) -> SubmissionPlan:
+    """A submission of no job yet; raises AblationsError for jobs that the cluster would not run."""
     threads = threads_of_node(study.reference.recipe, study.resources)
-    resources = study.resources if jobs is None else study.resources.model_copy(update={"at_once": jobs})
     partition = check_on_cluster(study.asked, threads=threads)
     refuse_idle_devices(study.asked, study.reference.recipe)
-    cost = cost_of(num_missing(sweep) + num_to_come, resources, threads, partition)
-    console().say(cost.text())
-
-
-def cost_of(num_jobs: int, resources: Resources, threads: int, partition: str) -> SubmissionPlan:
-    most = int(commands.settings()["MaxArraySize"])
     return SubmissionPlan(
-        num_jobs=num_jobs, resources=resources, threads=threads, partition=partition, max_array_size=most
+        num_jobs=0,
+        resources=study.resources if jobs is None else study.resources.model_copy(update={"at_once": jobs}),
+        threads=threads,
+        partition=partition,
+        max_array_size=int(commands.settings()["MaxArraySize"]),
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ablations.cli.budget import ask_about_jump, budget_of, read_budget
-from ablations.cli.design import blueprint_of, refuse_unfittable
+from ablations.cli.design import refuse_unfittable
 from ablations.cli.dry_run import made_text
 from ablations.cli.ladder import ladder_beside, print_ladder, results_of
 from ablations.cli.named_sweeps import scales_of
@@ -30,6 +30,7 @@ from ablations.cli.studies import by_number, show_studies
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError, Place
 from ablations.files.lookup import files_of, find_file
+from ablations.findings.design_options import Blueprint
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.running.make_plan import make_plan, sweep_name
@@ -195,7 +196,7 @@ def designed(
     from ablations.report.words.card import claim_text
     from ablations.report.words.design import source_sentence
 
-    prospect = foresee(blueprint_of(study, home, None))
+    prospect = foresee(Blueprint(study=study, home=home, budget=study.sweep.budget.compute))
     found = design_for(prospect, study.sweep.claims)
     choice = found.foreseen.choice
     said = (
