@@ -2,12 +2,9 @@
 
 import math
 import re
-import sys
 from dataclasses import dataclass
 
-import typer
-
-from ablations.cli.output import WRONG_INPUT
+from ablations.cli.output import ask
 from ablations.errors import AblationsError
 from ablations.home.plan import Plan
 from ablations.study.expand import Study
@@ -52,17 +49,10 @@ def budget_of(study: Study, asked: AskedBudget) -> float:
 
 
 def ask_about_jump(asked: AskedBudget, plan: Plan, *, own: float) -> None:
-    """Ask for confirmation if a bare number is many times the file's budget; without a terminal, raise AblationsError.
-
-    Raises typer.Exit if the user declines.
-    """
-    if not (said := jump_text(asked, plan, own=own)):
-        return
-    if not sys.stdin.isatty():
+    """Ask for confirmation, as `ask` does, if a bare number is many times the file's budget."""
+    if said := jump_text(asked, plan, own=own):
         hours, times = four_digits(plan.budget_gpu_hours), four_digits(asked.amount / own)
-        raise AblationsError(f"{said}; to confirm, write {hours}h or {times}x")
-    if not typer.confirm(f"{said}. Train for this long?"):
-        raise typer.Exit(WRONG_INPUT)
+        ask(f"{said}. Train for this long?", without_terminal=f"{said}; to confirm, write {hours}h or {times}x")
 
 
 def jump_text(asked: AskedBudget, plan: Plan, *, own: float) -> str:

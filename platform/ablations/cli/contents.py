@@ -1,7 +1,6 @@
 """The commands for the contents of a home folder: list, show, diff, delete."""
 
 import re
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,7 +13,7 @@ import yaml
 
 from ablations.cli.named_sweeps import find_sweep, known_variant
 from ablations.cli.options import HomeOption, JsonOption, SetOption, refuse_idle, started_sweeps, variants_of_sweep
-from ablations.cli.output import WRONG_INPUT, console, print_json, say_pages, tell
+from ablations.cli.output import ask, console, print_json, say_pages, tell
 from ablations.errors import AblationsError, FileError
 from ablations.files.lookup import FileKind, files_of
 from ablations.home.home import Home, find_home
@@ -231,9 +230,6 @@ def delete(
     size = f"{going.num_bytes / 1e6:,.1f} MB"
     said = f"sweep '{going.sweep.name}' with {counted(len(going.runs), 'run')}, {size}{stays}"
     if not yes:
-        if not sys.stdin.isatty():
-            raise AblationsError(f"nothing deleted; to delete {said}, pass --yes")
-        if not typer.confirm(f"Delete {said}?"):
-            raise typer.Exit(WRONG_INPUT)
+        ask(f"Delete {said}?", without_terminal=f"nothing deleted; to delete {said}, pass --yes")
     remove_sweep(going)
     tell(f"Deleted {said}.")

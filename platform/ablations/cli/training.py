@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from ablations.cli.budget import AskedBudget
 from ablations.cli.check import refuse_early
 from ablations.cli.dry_run import checked_submission
 from ablations.cli.options import ExecutorName
-from ablations.cli.output import NOT_FINISHED, WRONG_INPUT, own_command, print_json
+from ablations.cli.output import NOT_FINISHED, ask, own_command, print_json
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
@@ -117,12 +116,9 @@ def on_slurm(study: Study, sweep: StartedSweep, options: TrainingOptions, out: S
     def agree(num_jobs: int) -> None:
         cost = replace(submission, num_jobs=num_jobs)
         out.say(cost.text())
-        if not cost.needs_confirmation or options.yes:
-            return
-        if not sys.stdin.isatty():
-            raise AblationsError(f"{cost.question().removesuffix('submit?')}nothing submitted. Pass --yes to submit")
-        if not typer.confirm(cost.question()):
-            raise typer.Exit(WRONG_INPUT)
+        if cost.needs_confirmation and not options.yes:
+            why = cost.question().removesuffix("submit?")
+            ask(cost.question(), without_terminal=f"{why}nothing submitted. Pass --yes to submit")
 
     return OnSlurm(
         resources=submission.resources,

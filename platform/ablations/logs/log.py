@@ -64,13 +64,13 @@ def by_step(steps: np.ndarray, columns: Mapping[str, np.ndarray]) -> StepValues:
     return StepValues(step=unique, columns=found, repeated=int(repeated.sum()), stepless=int(stepless.sum()))
 
 
-def first_present(log: Log, names: Sequence[str], *, option: str) -> np.ndarray:
+def first_present(log: Log, names: Sequence[str]) -> np.ndarray:
     """The first of these columns that each row has; raises AblationsError if the log has none of them."""
     known = [log.columns[name] for name in names if name in log.columns]
     if not known:
         wanted = " or ".join(map(repr, names))
         raise AblationsError(
-            f"{log.place}: no column {wanted}; name the column of steps with {option}; "
+            f"{log.place}: no column {wanted}; name the column of steps with --step; "
             f"{did_you_mean(names[0], sorted(log.columns), 'columns')}"
         )
     found = known[0].copy()

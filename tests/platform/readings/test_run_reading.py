@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from fixtures_home import make_home
 
-from ablations.files.trees import write_tree
+from ablations.files.trees import tree_bytes
 from ablations.fit.options import FitSettings
 from ablations.readings import run_reading
 from ablations.readings.kept import SECONDS_OF_A_WRITE
@@ -112,7 +112,7 @@ def test_a_damaged_or_foreign_file_is_made_again(folder, logs_read, damage):
             at = whole.index(np.asarray(first.curve.score).tobytes())
             path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         case "another class":
-            write_tree(path, first.curve, named=run_reading.NAMED)
+            path.write_bytes(tree_bytes(first.curve, named=run_reading.NAMED))
         case "a folder":
             path.unlink()
             path.mkdir()
