@@ -2,19 +2,19 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ablations.answers.outliers import Unlike
 from ablations.cli.follow import find_run
 from ablations.cli.output import console, print_json
 from ablations.diagnosis.diagnose import diagnose, finding_text
 from ablations.diagnosis.history import History, history_of_run
+from ablations.diagnosis.logged_history import history_of_log
 from ablations.errors import AblationsError
+from ablations.findings.outlying_seeds import unlike_finding, unlike_seeds
+from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.text import counted
-
-if TYPE_CHECKING:  # `findings` loads NumPy, which other targets do not need
-    from ablations.answers.outliers import Unlike
 
 MOST_FINDINGS = 3
 """Findings about one run that are printed; `--json` has all."""
@@ -22,8 +22,6 @@ MOST_FINDINGS = 3
 
 def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | None, as_json: bool) -> None:
     """Print the problems of a run, of every run of a sweep, or of the run in a log."""
-    from ablations.findings.outlying_seeds import unlike_finding
-
     unlike = unlike_in(home, target) if trainer is None else {}
     found = []
     for history in histories(home, target, seed, trainer):
@@ -46,19 +44,14 @@ def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | No
             console().print(line, markup=False, highlight=False)
 
 
-def unlike_in(home: Home, target: str) -> "dict[str, Unlike]":
+def unlike_in(home: Home, target: str) -> dict[str, Unlike]:
     """The outlying runs of a sweep; none if the target is not a sweep."""
-    from ablations.findings.outlying_seeds import unlike_seeds
-    from ablations.findings.results import read_results
-
     return unlike_seeds(read_results(read_sweep(home, target))) if target in home.sweep_names() else {}
 
 
 def histories(home: Home, target: str, seed: int | None, trainer: str | None) -> Iterable[History]:
     """The histories of the log, sweep or run that the user named; a run by its id, its first digits or its variant."""
     if trainer is not None:
-        from ablations.diagnosis.logged_history import history_of_log
-
         return [history_of_log(Path(target), trainer)]
     if Path(target).suffix and Path(target).exists():
         raise AblationsError(f"{target} is a file; pass the trainer that wrote it, for example --log trl")

@@ -26,7 +26,6 @@ from ablations.cli.options import (
     files_begun,
 )
 from ablations.cli.output import FAILED, console, print_json, unfinished_code
-from ablations.cli.studies import by_number, show_studies
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError, Place
 from ablations.files.lookup import files_of, find_file
@@ -73,6 +72,8 @@ def reproduce(
 
     A study with `scales:` is reproduced at each of them; its cards say which differences carry.
     """
+    from ablations.cli.studies import by_number, show_studies
+
     if [list_, all_, study is not None].count(True) != 1:
         raise AblationsError("reproduce: pass one study, --list, or --all")
     place = find_home(home)

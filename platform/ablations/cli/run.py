@@ -30,7 +30,6 @@ from ablations.cli.options import (
     files_begun,
 )
 from ablations.cli.output import console, own_command, pages_command, print_json, unfinished_code, warn
-from ablations.cli.shown_comparison import show_tables
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
@@ -140,6 +139,7 @@ def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: Trai
 
 
 def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
+    from ablations.cli.shown_comparison import show_tables
     from ablations.findings.results import read_results
     from ablations.report.page import write_report
     from ablations.report.words.comparison import answers, unkept_results_note
