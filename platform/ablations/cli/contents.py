@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -189,8 +188,8 @@ def diff(
         try:
             return load_resolved(name, scale, set_ or ())
         except FileError as error:
-            if holders := sweeps_with(find_home(home), name):
-                raise AblationsError(f"{error}; for the variant of that name, add --sweep {holders[0]}") from error
+            if holder := sweep_with(find_home(home), name):
+                raise AblationsError(f"{error}; for the variant of that name, add --sweep {holder}") from error
             raise
 
     found = recipe_differences(named(left), named(right))
@@ -209,14 +208,13 @@ def diff(
     console().print(table)
 
 
-def sweeps_with(home: Home, variant: str) -> Sequence[str]:
-    """Sweeps with a variant of this name, most recently started first; unreadable ones are skipped."""
-    found = []
+def sweep_with(home: Home, variant: str) -> str | None:
+    """The last started sweep with a variant of this name, if any; unreadable ones are skipped."""
     for name in home.sweep_names():
         with suppress(AblationsError):
             if variant in [one.name for one in read_sweep(home, name).plan.variants]:
-                found.append(name)
-    return found
+                return name
+    return None
 
 
 def delete(

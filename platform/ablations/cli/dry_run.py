@@ -33,14 +33,14 @@ def show_plan(study: Study, sweep: StartedSweep, as_json: bool) -> None:
     plan, rows = sweep.plan, run_rows(sweep)
     num_to_come = search.num_to_come * len(study.sweep.seeds) if search else 0
     left = left_to_train(plan, rows) + num_to_come * plan.budget_gpu_hours
-    overrides = {variant.name: variant.overrides for variant in plan.variants}
+    variants = {variant.name: variant for variant in plan.variants}
     if as_json:
         runs = [
             {
                 "variant": row.variant,
                 "seed": row.seed,
                 "id": row.id,
-                "overrides": overrides[row.variant],
+                "overrides": variants[row.variant].overrides,
                 "state": row.state.state,
                 "compute_gpu_hours": row.state.compute_gpu_hours,
             }
@@ -59,11 +59,10 @@ def show_plan(study: Study, sweep: StartedSweep, as_json: bool) -> None:
         )
         return
 
-    changes = {variant.name: variant.changes for variant in plan.variants}
     columns = [Column(heading=name) for name in ("variant", "seed", "run", "state")]
     table = Listing(columns=[*columns, Column(heading="changes", kind="prose")], notes=legend(plan.axes))
     for row in rows:
-        table.add(row.variant, str(row.seed), row.id, row.state.state, changes[row.variant] or "the reference")
+        table.add(row.variant, str(row.seed), row.id, row.state.state, variants[row.variant].changes or "the reference")
     out = console()
     out.print(table)
     if search is not None:

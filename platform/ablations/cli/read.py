@@ -248,7 +248,7 @@ def compare(
     else:
         options = {"--from": fit_from, "--loss": loss, "--ceiling": ceiling, "--experiment": experiment}
         refuse_idle("a sweep", options | of_logs)
-        results = _of_sweeps(home, names, task, alone=alone, baseline=reference)
+        results = results_of_sweeps(home, names, task, alone=alone, baseline=reference)
     if curves is not None:
         from ablations.report.csv_files import csv_files
 
@@ -282,8 +282,8 @@ def compare(
         raise AblationsError(f"nothing is compared: {results.plan.reference} has no fit ({why})")
 
 
-def _of_sweeps(
-    home: Path | None, names: Sequence[str], task: str | None, *, alone: bool, baseline: str | None = None
+def results_of_sweeps(
+    home: Path | None, names: Sequence[str], task: str | None, *, alone: bool = False, baseline: str | None = None
 ) -> "Results":
     """Results of one sweep, by default the last one, or of several sweeps compared with the reference of the first."""
     from ablations.findings.results import read_results
@@ -337,7 +337,7 @@ def report(
     from ablations.report.formats import write_in_format
 
     names = [last_started(home, name) for name in sweeps or []]
-    results = _of_sweeps(home, names, task, alone=alone)
+    results = results_of_sweeps(home, names, task, alone=alone)
     folder = to or results.report_folder
     ladder = None if len(names) > 1 or task else ladder_beside(results)
     try:
