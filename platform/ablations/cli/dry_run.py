@@ -115,16 +115,13 @@ def seeds_text(plan: Plan, num_seeds: int) -> str:
 def stop_text(plan: Plan) -> str:
     """The stop rules as text: `stops a run whose gain stays below 0.01 (P > 0.9); flags a collapse`."""
     assert plan.stop is not None
-    rules = []
-    if plan.stop["gain_below"] is not None:
-        rules.append(
-            f"whose expected gain up to the budget stays below {plan.stop['gain_below']} (P > "
-            f"{plan.stop['probability']})"
-        )
-    if plan.stop["dominated"] is not None:
-        rules.append(f"that would end below {plan.reference} (P > {plan.stop['dominated']})")
-    collapse = f"that collapses or truncates over {plan.stop['truncation_above']:.0%} of its answers"
-    if plan.stop["collapse"] == "stop":
+    stop, rules = plan.stop, []
+    if (least := stop["gain_below"]) is not None:
+        rules.append(f"whose expected gain up to the budget stays below {least} (P > {stop['probability']})")
+    if stop["dominated"] is not None:
+        rules.append(f"that would end below {plan.reference} (P > {stop['dominated']})")
+    collapse = f"that collapses or truncates over {stop['truncation_above']:.0%} of its answers"
+    if stop["collapse"] == "stop":
         return f"stops a run {' or '.join([*rules, collapse])}"
     stops = f"stops a run {' or '.join(rules)}, " if rules else ""
     return f"{stops}flags a run {collapse}"

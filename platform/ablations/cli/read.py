@@ -177,10 +177,8 @@ def compare(
     seed: Annotated[
         str | None,
         typer.Option(
-            help=(
-                "Configuration key (in MLflow a param or tag, in a table with several runs a column) that holds the "
-                "seed. Default: runs are numbered in their order."
-            )
+            help="Configuration key (in MLflow a param or tag, in a table with several runs a column) that holds the "
+            "seed. Default: runs are numbered in their order."
         ),
     ] = None,
     samples: Annotated[

@@ -187,10 +187,8 @@ def designed(
     if as_written or wanted is not None:
         return study, wanted
     if any(has_horizon(variant.recipe) for variant in study.variants):
-        text = (
-            f"{study.sweep.name}: seeds and budget of the file, because a variant's learning rate falls with compute."
-        )
-        out.say(text)
+        why = "because a variant's learning rate falls with compute"
+        out.say(f"{study.sweep.name}: seeds and budget of the file, {why}.")
         return study, None
 
     from ablations.findings.study_design import design_for, foresee
@@ -200,11 +198,8 @@ def designed(
     prospect = foresee(Blueprint(study=study, home=home, budget=study.sweep.budget.compute))
     found = design_for(prospect, study.sweep.claims)
     choice = found.foreseen.choice
-    said = (
-        f"{study.sweep.name}: {counted(len(choice.seeds), 'seed')} and {choice.budget:g} units of compute per run. "
-        f"{source_sentence(prospect)}"
-    )
-    out.say(said)
+    size = f"{counted(len(choice.seeds), 'seed')} and {choice.budget:g} units of compute per run"
+    out.say(f"{study.sweep.name}: {size}. {source_sentence(prospect)}")
     if found.unseen:
         unseen = "; ".join(claim_text(claim) for claim in found.unseen)
         out.say(f"No design tried would decide all claims. Probably undecided: {unseen}.")

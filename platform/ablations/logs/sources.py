@@ -115,9 +115,8 @@ def _in_folder(folder: Path) -> LogSource:
     if not logs and (below := _events_below(folder)):
         return LogSource(name=name, files=below)
     what = f"{len(logs)} logs: {', '.join(path.name for path in logs[:5])}" if logs else "no log"
-    of_runs = (
-        f" or folder per run, such as {folder}/*" if any(path.is_dir() for path in folder.iterdir()) else " per run"
-    )
+    has_folders = any(path.is_dir() for path in folder.iterdir())
+    of_runs = f" or folder per run, such as {folder}/*" if has_folders else " per run"
     raise AblationsError(f"{folder}: {what}; name one file{of_runs}; {LOG_KINDS}")
 
 

@@ -25,7 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ablations.files.database import sqlite_url
 from ablations.search.record import SearchRecord, SearchTrial
 from ablations.study.search_points import Choice, Point, Range, SearchSpace
-from ablations.study.search_space import Dimension, SamplerName, Search
+from ablations.study.search_space import Dimension, Search
 
 STUDY_NAME = "search"
 MAX_RANDOM_TRIALS = 10
@@ -137,23 +137,19 @@ class OptunaStudy:
         )
 
     def _sampler(self, num_asked: int) -> BaseSampler:
+        """Optuna's sampler for one question, with a seed of its own."""
         seed = random.Random(f"{self._search.seed} {num_asked}").getrandbits(32)
         # Of 12 trials Optuna would draw the first 10 at random.
         num_random = max(1, min(MAX_RANDOM_TRIALS, self._search.trials // 3))
-        return make_sampler(self._search.sampler, seed, num_random)
-
-
-def make_sampler(name: SamplerName, seed: int, num_random: int) -> BaseSampler:
-    """Optuna's sampler of this name, which draws the first `num_random` points at random."""
-    match name:
-        case "tpe":
-            return TPESampler(seed=seed, n_startup_trials=num_random)
-        case "gp":
-            return GPSampler(seed=seed, n_startup_trials=num_random)
-        case "cmaes":
-            return CmaEsSampler(seed=seed, n_startup_trials=1, warn_independent_sampling=False)
-        case "random" | "grid":
-            return RandomSampler(seed=seed)
+        match self._search.sampler:
+            case "tpe":
+                return TPESampler(seed=seed, n_startup_trials=num_random)
+            case "gp":
+                return GPSampler(seed=seed, n_startup_trials=num_random)
+            case "cmaes":
+                return CmaEsSampler(seed=seed, n_startup_trials=1, warn_independent_sampling=False)
+            case "random" | "grid":
+                return RandomSampler(seed=seed)
 
 
 LEAST_TRIALS = 4

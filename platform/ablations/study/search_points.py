@@ -216,10 +216,8 @@ def _checked(space: SearchSpace, point: Point) -> AnyRecipe:
     try:
         return space.vary(point)[0]
     except FileError as error:
-        settings = point_text(point)
-        raise FileError(
-            *(replace(problem, found=f"with {settings}: {problem.found}") for problem in error.problems)
-        ) from None
+        problems = (replace(one, found=f"with {point_text(point)}: {one.found}") for one in error.problems)
+        raise FileError(*problems) from None
 
 
 def _check_size(search: Search, space: SearchSpace, num_recipes: int | None, source: Source) -> None:
