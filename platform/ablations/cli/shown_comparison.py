@@ -13,7 +13,7 @@ MOST_CELLS = 16
 """Maximum number of cells of a grid whose tables are shown by default."""
 
 
-def show_comparison(results: Results, *, explain: bool, hours: bool) -> None:
+def show_comparison(results: Results, *, explain: bool = False, hours: bool = False) -> None:
     """Print the tables, on request their explanation and the hours spent, and the command for the dashboard."""
     out = console()
     show_tables(results, out, explain=explain)

@@ -193,7 +193,7 @@ def test_a_disk_that_takes_nothing_breaks_no_reading_and_is_left_without_a_half_
         if fault == "half a write":  # the kernel takes the first bytes of a file and refuses the rest
             resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
         elif fault == "read-only":
-            broken.setattr("ablations.files.trees.Path.mkdir", refused)
+            broken.setattr("ablations.readings.kept.Path.mkdir", refused)
         else:
             broken.setattr("scalerl.run.run_folder.os.fsync", refused)
         try:
