@@ -119,8 +119,8 @@ def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
     plan = read_sweep(home, find_sweep_name(home, sweep)).plan
     for variant in plan.variants:
         for one in variant.runs:
-            # How `fit`, the pages and MLflow call a run.
-            if run in (f"{variant.name}{seed_of}{one.seed}" for seed_of in ("-s", ", seed ", " seed ")):
+            # How `fit`, the pages and MLflow call a run: `dapo-s0`, `dapo, seed 0`, `dapo seed 0`.
+            if run in (f"{variant.name}{between}{one.seed}" for between in ("-s", ", seed ", " seed ")):
                 return one.id
     variant = known_variant(run, plan, "run or variant")
     if found := next((one.id for one in variant.runs if seed in (None, one.seed)), None):

@@ -27,12 +27,12 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
     events = extra("tensorboard.compat.proto.event_pb2", package=PACKAGE, reads=reads)
     arrays = extra("tensorboard.util.tensor_util", package=PACKAGE, reads=reads)
     checksum = extra("tensorboard.compat.tensorflow_stub.pywrap_tensorflow", package=PACKAGE, reads=reads).masked_crc32c
+    decode = events.Event.FromString
     rows: list[tuple[str, dict[str, float]]] = []
     at_step: dict[int, dict[str, float]] = {}
     notes = ()
     for path in paths:
-        split = partial(split_records, content_of(path), checksum)
-        found, is_whole = messages_in(path, split, events.Event.FromString, reads=reads)
+        found, is_whole = messages_in(path, partial(split_records, content_of(path), checksum), decode, reads=reads)
         notes = notes if is_whole else (HALF_WRITTEN,)
         for event in found:
             for tag, value in _scalars(event, arrays):
