@@ -32,7 +32,7 @@ def named(room):
 def public(room):
     """What `import ablations` itself offers; its map lists these names before the rooms."""
     tree = ast.parse((room / "__init__.py").read_text())
-    lists = [one.value for one in tree.body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__"]
+    lists = [one.value for one in tree.body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "MODULES"]
     return {name for one in lists for name in ast.literal_eval(one)}
 
 

@@ -1,34 +1,31 @@
 """The commands of `platform`. Each imports what is slow when it runs, so `--help` and `sweep --dry-run` start fast.
 
-    options.py   options and arguments of several commands; budget.py: what --budget says
-    named_sweeps.py  the sweeps and variants that a name means
-    output.py    what the commands print, and their exit codes
-    run.py       sweep, train
-    dry_run.py   the runs and costs of a sweep, before training
-    training.py  where and how the runs of a sweep train: here, on Slurm, on Ray
-    new.py       new: a sweep file to begin with
-    check.py     check, and its quick part, which begins every sweep
-    plan.py      plan: the memory of each device of a cluster
-    jobs.py      cancel, retry
-    follow.py    status, logs
-    read.py      fit, compare, report; shown_comparison.py: what compare prints
-    other_trainers.py runs of other trainers for compare
-    forecast.py  forecast
-    ladder.py    ladder: the same study at several scales
-    design.py    design, and its part of a dry run
-    reproduce.py reproduce
-    studies.py   reproduce --list
-    contents.py  list, show, diff, delete: the contents of the home folder, and the recipes and scales
-    move.py      export, import: sweeps to another home folder
-    serve.py     dashboard, mlflow, sync; mcp: a server for agents
-    doctor.py    doctor; diagnose.py: what it says of a run
-    audit.py     audit: kept answers judged a second time
-    mcp_tools.py the tools of mcp: the commands with --json, and sweeps that go on without it
-    findings.py  what check and doctor find, on a terminal and for scripts
-    reference.py every command as Markdown: docs/commands.md
-
-Exit codes: 0 done, or submitted to Slurm; 1 a run failed, no curve has a fit, or the doctor or a check found an error;
-2 input, files or machine do not fit; 3 not finished, or interrupted.
+options.py   options and arguments of several commands; budget.py: what --budget says
+named_sweeps.py  the sweeps and variants that a name means
+output.py    what the commands print, and their exit codes
+run.py       sweep, train
+dry_run.py   the runs and costs of a sweep, before training
+training.py  where and how the runs of a sweep train: here, on Slurm, on Ray
+new.py       new: a sweep file to begin with
+check.py     check, and its quick part, which begins every sweep
+plan.py      plan: the memory of each device of a cluster
+jobs.py      cancel, retry
+follow.py    status, logs
+read.py      fit, compare, report; shown_comparison.py: what compare prints
+other_trainers.py runs of other trainers for compare
+forecast.py  forecast
+ladder.py    ladder: the same study at several scales
+design.py    design, and its part of a dry run
+reproduce.py reproduce
+studies.py   reproduce --list
+contents.py  list, show, diff, delete: the contents of the home folder, and the recipes and scales
+move.py      export, import: sweeps to another home folder
+serve.py     dashboard, mlflow, sync; mcp: a server for agents
+doctor.py    doctor; diagnose.py: what it says of a run
+audit.py     audit: kept answers judged a second time
+mcp_tools.py the tools of mcp: the commands with --json, and sweeps that go on without it
+findings.py  what check and doctor find, on a terminal and for scripts
+reference.py every command as Markdown: docs/commands.md
 """
 
 import os

@@ -5,6 +5,7 @@ from ablations.cli.options import HomeOption, JsonOption, SweepArgument
 from ablations.cli.output import console, print_json, warn
 from ablations.diagnosis.history import history_of_run
 from ablations.diagnosis.second_opinion import Audit, audit_rollouts
+from ablations.home.labels import run_name
 from ablations.terminal.listing import Column, Listing
 from ablations.text import counted
 
@@ -29,8 +30,8 @@ def audit(sweep: SweepArgument = None, home: HomeOption = None, as_json: JsonOpt
     disagreement is evidence for a person, not a verdict: look at the rollouts on the page of the run.
     """
     started = find_sweep(home, sweep)
-    named = [(f"{one.name}-s{run.seed}", run.id) for one in started.plan.variants for run in one.runs]
-    histories = [history_of_run(started.run(run_id), name) for name, run_id in named]
+    runs = [(one.name, run) for one in started.plan.variants for run in one.runs]
+    histories = [history_of_run(started.run(run.id), run_name(name, run.seed)) for name, run in runs]
     found = [audit_rollouts(one.name, one.rollouts) for one in histories]
     unread = {one.name: one.fault for one in histories if one.fault}
     if as_json:

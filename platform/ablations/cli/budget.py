@@ -2,20 +2,15 @@
 
 import math
 import re
-import sys
 from dataclasses import dataclass
-from typing import Literal
 
-import typer
-
-from ablations.cli.output import WRONG_INPUT
+from ablations.cli.output import ask
 from ablations.errors import AblationsError
 from ablations.home.plan import Plan
 from ablations.study.expand import Study
 from ablations.text import counted, four_digits
 
 BUDGET_PATTERN = re.compile(r"(?P<amount>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?P<unit>h|x|)", re.IGNORECASE)
-_UNITS: dict[str, Literal["", "h", "x"]] = {"": "", "h": "h", "x": "x"}
 LARGE_JUMP = 10.0
 """Ratio to the file's budget above which a bare number needs confirmation: 160 may have been meant as hours."""
 
@@ -25,7 +20,8 @@ class AskedBudget:
     """A budget as typed: `160h` is AskedBudget(amount=160.0, unit="h")."""
 
     amount: float
-    unit: Literal["", "h", "x"]
+    unit: str
+    """Nothing, "h" or "x"."""
 
     def in_scale_units(self, *, unit_gpu_hours: float, own: float) -> float:
         """Convert to the scale's unit of `unit_gpu_hours`; `own` is the file's budget in that unit, doubled by `2x`."""
@@ -43,7 +39,7 @@ def read_budget(text: str) -> AskedBudget:
     amount = float(found["amount"])
     if not (math.isfinite(amount) and amount > 0):
         raise AblationsError(f"--budget: found {text}; must be a number greater than 0")
-    return AskedBudget(amount=amount, unit=_UNITS[found["unit"].lower()])
+    return AskedBudget(amount=amount, unit=found["unit"].lower())
 
 
 def budget_of(study: Study, asked: AskedBudget) -> float:
@@ -53,17 +49,10 @@ def budget_of(study: Study, asked: AskedBudget) -> float:
 
 
 def ask_about_jump(asked: AskedBudget, plan: Plan, *, own: float) -> None:
-    """Ask for confirmation if a bare number is many times the file's budget; without a terminal, raise AblationsError.
-
-    Raises typer.Exit if the user declines.
-    """
-    if not (said := jump_text(asked, plan, own=own)):
-        return
-    if not sys.stdin.isatty():
+    """Ask for confirmation, as `ask` does, if a bare number is many times the file's budget."""
+    if said := jump_text(asked, plan, own=own):
         hours, times = four_digits(plan.budget_gpu_hours), four_digits(asked.amount / own)
-        raise AblationsError(f"{said}; to confirm, write {hours}h or {times}x")
-    if not typer.confirm(f"{said}. Train for this long?"):
-        raise typer.Exit(WRONG_INPUT)
+        ask(f"{said}. Train for this long?", without_terminal=f"{said}; to confirm, write {hours}h or {times}x")
 
 
 def jump_text(asked: AskedBudget, plan: Plan, *, own: float) -> str:

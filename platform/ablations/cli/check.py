@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -16,7 +16,7 @@ from ablations.cli.options import JsonOption, SetOption
 from ablations.cli.output import console
 from ablations.errors import AblationsError
 from ablations.files.source import read_yaml
-from ablations.study.expand import expand
+from ablations.study.expand import Study, expand
 from ablations.study.fittable import too_few_readings
 from ablations.study.resolve import load_resolved
 from ablations.terminal.progress_bar import SILENT_S
@@ -46,34 +46,33 @@ def check(
     be rejected."""
     from scalerl.checks.examine import examine_recipes
 
-    recipes = recipes_of(recipe, scale, set_ or ())
+    studies: dict[str | None, Study] = {}
+    if is_sweep(recipe):
+        studies = {one: expand(Path(recipe), scale=one, sets=set_ or ()) for one in scales_of(Path(recipe), scale)}
+        recipes = recipes_of(studies)
+    else:
+        recipes = {Path(recipe).stem: load_resolved(recipe, scale or DEFAULT_SCALE, set_ or ())}
     out, found = console(stderr=as_json), []
     with saying_after(SILENT_S, out) as say:
-        scales = scales_of(Path(recipe), scale) if is_sweep(recipe) else ()
-        readings = (readings_of(recipe, one, set_ or ()) for one in scales)
-        for one in chain(examine_recipes(recipes, quick=quick, say=say), *readings):
+        for one in chain(examine_recipes(recipes, quick=quick, say=say), *map(problems_of_budget, studies.values())):
             if not as_json:
                 show_finding(out, one, after=found[-1] if found else None, width=WIDTH, num_recipes=len(recipes))
             found.append(one)
     show_counts(out, found, as_json)
 
 
-def recipes_of(recipe: str, scale: str | None, sets: Iterable[str]) -> dict[str, ResolvedRecipe]:
-    """Recipes by name: the one recipe, or every variant of a sweep file except those of a program."""
-    if is_sweep(recipe):
-        scales = scales_of(Path(recipe), scale)
-        variants = {
-            variant.name if len(scales) == 1 else f"{variant.name}@{one}": variant.recipe
-            for one in scales
-            for variant in expand(Path(recipe), scale=one, sets=sets).variants
-        }
-        return own_recipes(variants)
-    return {Path(recipe).stem: load_resolved(recipe, scale or DEFAULT_SCALE, sets)}
+def recipes_of(studies: Mapping[str | None, Study]) -> dict[str, ResolvedRecipe]:
+    """Recipes by name: every variant of a study at each of its scales, except those of a program."""
+    variants = {
+        variant.name if len(studies) == 1 else f"{variant.name}@{scale}": variant.recipe
+        for scale, study in studies.items()
+        for variant in study.variants
+    }
+    return own_recipes(variants)
 
 
-def readings_of(file: str, scale: str | None, sets: Iterable[str]) -> Iterator[Finding]:
-    """Problems of a sweep file: runs with too few evaluations to fit, or a learning rate that reaches 0 too early."""
-    study = expand(Path(file), scale=scale, sets=sets)
+def problems_of_budget(study: Study) -> Iterator[Finding]:
+    """Runs with too few evaluations to fit, or a learning rate that reaches 0 too early."""
     names = tuple(variant.name for variant in study.variants)
     if problem := too_few_readings(study):
         found, right = f"{problem.place}: {problem.found}", problem.right

@@ -1,9 +1,7 @@
 """The commands for the contents of a home folder: list, show, diff, delete."""
 
 import re
-import sys
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +12,7 @@ import yaml
 
 from ablations.cli.named_sweeps import find_sweep, known_variant
 from ablations.cli.options import HomeOption, JsonOption, SetOption, refuse_idle, started_sweeps, variants_of_sweep
-from ablations.cli.output import WRONG_INPUT, console, print_json, say_pages, tell
+from ablations.cli.output import ask, console, print_json, say_pages, tell
 from ablations.errors import AblationsError, FileError
 from ablations.files.lookup import FileKind, files_of
 from ablations.home.home import Home, find_home
@@ -27,6 +25,7 @@ from ablations.terminal.listing import Column, Listing
 from ablations.terminal.short_names import legend
 from ablations.text import counted
 from scalerl.errors import CannotResume
+from scalerl.frozen import Frozen
 from scalerl.recipe.command import AnyRecipe
 
 RUN_ID = re.compile(r"[0-9a-f]{12}")
@@ -77,15 +76,16 @@ def show(
     """Show a sweep's question and the changes of its variants; or, as YAML, a recipe or scale, or the recipe of a
     variant or run."""
     place = find_home(home)
-    if variant is None and sweep is not None and RUN_ID.fullmatch(sweep) and sweep not in place.sweep_names():
-        show_recipe(recipe_of_run(place, sweep), as_json)
-        return
-    if variant is None and sweep is not None and sweep not in place.sweep_names() and (named := file_named(sweep)):
-        show_file(*named, as_json)
-        return
+    if variant is None and sweep is not None and sweep not in place.sweep_names():
+        if RUN_ID.fullmatch(sweep):
+            show_settings(recipe_of_run(place, sweep), as_json)
+            return
+        if named := file_named(sweep):
+            show_file(*named, as_json)
+            return
     started = find_sweep(home, sweep)
     if variant is not None:
-        show_recipe(variant_recipe(started, variant), as_json)
+        show_settings(variant_recipe(started, variant), as_json)
     elif as_json:
         print_json(asdict(started.plan))
     else:
@@ -101,12 +101,10 @@ def file_named(name: str) -> tuple[FileKind, Path] | None:
 def show_file(kind: FileKind, path: Path, as_json: bool) -> None:
     """Print a recipe or scale as written, with its comments, then every setting with the defaults filled in."""
     source = read_settings(path)
-    settings = (checked_recipe(source) if kind == "recipe" else checked_scale(source)).model_dump(mode="json")
-    if as_json:
-        print_json(settings)
-        return
-    tell(f"# {kind} {path.stem}, {path}\n{path.read_text()}\n# With every default:")
-    tell(yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=120), end="")
+    settings = checked_recipe(source) if kind == "recipe" else checked_scale(source)
+    if not as_json:
+        tell(f"# {kind} {path.stem}, {path}\n{path.read_text()}\n# With every default:")
+    show_settings(settings, as_json)
 
 
 def list_files(kind: FileKind, as_json: bool) -> None:
@@ -144,18 +142,17 @@ def show_variants(sweep: StartedSweep) -> None:
     out.print("", table, sep="\n")
 
 
-def show_recipe(recipe: AnyRecipe, as_json: bool) -> None:
-    settings = recipe.model_dump(mode="json")
+def show_settings(model: Frozen, as_json: bool) -> None:
+    settings = model.model_dump(mode="json")
     if as_json:
         print_json(settings)
-        return
-    print(yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=120), end="")
+    else:
+        tell(yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=120), end="")
 
 
 def variant_recipe(sweep: StartedSweep, name: str) -> AnyRecipe:
     """The recipe of a variant's runs; AblationsError if the variant is unknown or none of its runs has started."""
-    name = known_variant(name, sweep.plan)
-    return recipe_of_run(sweep.home, next(one.runs[0].id for one in sweep.plan.variants if one.name == name))
+    return recipe_of_run(sweep.home, known_variant(name, sweep.plan).runs[0].id)
 
 
 def recipe_of_run(home: Home, run_id: str) -> AnyRecipe:
@@ -191,8 +188,8 @@ def diff(
         try:
             return load_resolved(name, scale, set_ or ())
         except FileError as error:
-            if holders := sweeps_with(find_home(home), name):
-                raise AblationsError(f"{error}; for the variant of that name, add --sweep {holders[0]}") from error
+            if holder := sweep_with(find_home(home), name):
+                raise AblationsError(f"{error}; for the variant of that name, add --sweep {holder}") from error
             raise
 
     found = recipe_differences(named(left), named(right))
@@ -211,14 +208,13 @@ def diff(
     console().print(table)
 
 
-def sweeps_with(home: Home, variant: str) -> Sequence[str]:
-    """Sweeps with a variant of this name, most recently started first; unreadable ones are skipped."""
-    found = []
+def sweep_with(home: Home, variant: str) -> str | None:
+    """The last started sweep with a variant of this name, if any; unreadable ones are skipped."""
     for name in home.sweep_names():
         with suppress(AblationsError):
             if variant in [one.name for one in read_sweep(home, name).plan.variants]:
-                found.append(name)
-    return found
+                return name
+    return None
 
 
 def delete(
@@ -232,9 +228,6 @@ def delete(
     size = f"{going.num_bytes / 1e6:,.1f} MB"
     said = f"sweep '{going.sweep.name}' with {counted(len(going.runs), 'run')}, {size}{stays}"
     if not yes:
-        if not sys.stdin.isatty():
-            raise AblationsError(f"nothing deleted; to delete {said}, pass --yes")
-        if not typer.confirm(f"Delete {said}?"):
-            raise typer.Exit(WRONG_INPUT)
+        ask(f"Delete {said}?", without_terminal=f"nothing deleted; to delete {said}, pass --yes")
     remove_sweep(going)
     tell(f"Deleted {said}.")

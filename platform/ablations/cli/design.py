@@ -1,7 +1,6 @@
 """The command that shows what differences a study could detect before it is run: design."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -22,7 +21,7 @@ from ablations.cli.output import console, print_json, warn
 from ablations.errors import AblationsError, FileError
 from ablations.findings.design_options import Blueprint, design_command
 from ablations.fit.options import FitSettings
-from ablations.home.home import Home, find_home
+from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep, plans_of
 from ablations.study.expand import Study, expand
 from ablations.study.fittable import too_few_readings
@@ -83,9 +82,9 @@ def design(
         if number:
             console().say("")
         study = expand(file, scale=one, sets=set_ or ())
-        compute = None if asked_budget is None else budget_of(study, asked_budget)
+        compute = study.sweep.budget.compute if asked_budget is None else budget_of(study, asked_budget)
         with progress_bar("simulating designs") as done:
-            blueprint = replace(blueprint_of(study, find_home(home), compute), num_seeds=seeds)
+            blueprint = Blueprint(study=study, home=find_home(home), budget=compute, num_seeds=seeds)
             prospect = foresee(blueprint, noise=noise, done=done)
         warn(unkept_note(prospect.blueprint.home, [prospect.known.unkept]))
         if as_json:
@@ -148,11 +147,6 @@ def design_table(prospect: "Prospect") -> Listing:
         cells = design_row(prospect, one)
         table.add(*(cells[heading] for heading in shown), style="bold" if one is prospect.own else "")
     return table
-
-
-def blueprint_of(study: Study, home: Home, budget: float | None) -> Blueprint:
-    """The design of a sweep file; `budget` replaces the file's, in the scale's unit."""
-    return Blueprint(study=study, home=home, budget=study.sweep.budget.compute if budget is None else budget)
 
 
 def show_design(study: Study, sweep: StartedSweep) -> None:

@@ -2,19 +2,18 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ablations.answers.outliers import Unlike
 from ablations.cli.follow import find_run
 from ablations.cli.output import console, print_json
 from ablations.diagnosis.diagnose import Diagnosis, diagnose, finding_text
 from ablations.diagnosis.history import History, history_of_run
+from ablations.diagnosis.logged_history import history_of_log
 from ablations.errors import AblationsError
+from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.text import counted
-
-if TYPE_CHECKING:  # `findings` loads NumPy, which other targets do not need
-    from ablations.answers.outliers import Unlike
 
 MOST_FINDINGS = 3
 """Findings about one run that are printed; `--json` has all."""
@@ -44,15 +43,13 @@ def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | No
             console().print(line, markup=False, highlight=False)
 
 
-def unlike_in(home: Home, target: str) -> "dict[str, Unlike]":
+def unlike_in(home: Home, target: str) -> dict[str, Unlike]:
     """The runs of a sweep that lie far from the other seeds of their variant; none if the target is not a sweep."""
-    from ablations.findings.results import read_results
-
     comparison = read_results(read_sweep(home, target)).comparison if target in home.sweep_names() else None
     return {one.run: one for one in comparison.unlike if one.run} if comparison else {}
 
 
-def unlike_finding(one: "Unlike", history: History) -> Diagnosis:
+def unlike_finding(one: Unlike, history: History) -> Diagnosis:
     """An outlying run as a finding: the comparison's own test finds the run, and its log the step."""
     after = () if one.since is None else (row for row in history.steps if row["compute_gpu_hours"] >= one.since)
     since = next((int(row["step"]) for row in after), None)
@@ -72,8 +69,6 @@ def unlike_finding(one: "Unlike", history: History) -> Diagnosis:
 def histories(home: Home, target: str, seed: int | None, trainer: str | None) -> Iterable[History]:
     """The histories of the log, sweep or run that the user named; a run by its id, its first digits or its variant."""
     if trainer is not None:
-        from ablations.diagnosis.logged_history import history_of_log
-
         return [history_of_log(Path(target), trainer)]
     if Path(target).suffix and Path(target).exists():
         raise AblationsError(f"{target} is a file; pass the trainer that wrote it, for example --log trl")

@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from ablations.cli.diagnose import diagnose_all
 from ablations.cli.findings import show_counts, show_finding
 from ablations.cli.options import HomeOption, JsonOption, TrackingOption
 from ablations.cli.output import NOT_FINISHED, console
@@ -73,6 +72,7 @@ def doctor(
     if target is not None:
         if any((partition, no_job, setup, sbatch, ray, train, study, scale, tracking_uri)):
             raise AblationsError(f"{target!r} is diagnosed by its log; omit options about machines")
+        from ablations.cli.diagnose import diagnose_all
 
         diagnose_all(find_home(home), target, seed=seed, trainer=log, as_json=as_json)
         return

@@ -1,5 +1,7 @@
 """Shows the runs and costs of a sweep before anything is trained."""
 
+from dataclasses import replace
+
 from ablations.cli.output import console, print_json
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, plans_of
@@ -16,7 +18,6 @@ from ablations.status.rows import left_to_train
 from ablations.status.time_left import seconds_for, time_left_text
 from ablations.study.balanced_pairs import balance_text, pair_names
 from ablations.study.expand import Study
-from ablations.study.resources import Resources
 from ablations.terminal.listing import Column, Listing
 from ablations.terminal.short_names import legend
 from ablations.text import MINUTE_S, at_scale, changes_text, counted, four_digits
@@ -32,14 +33,14 @@ def show_plan(study: Study, sweep: StartedSweep, as_json: bool) -> None:
     plan, rows = sweep.plan, run_rows(sweep)
     num_to_come = search.num_to_come * len(study.sweep.seeds) if search else 0
     left = left_to_train(plan, rows) + num_to_come * plan.budget_gpu_hours
-    overrides = {variant.name: variant.overrides for variant in plan.variants}
+    variants = {variant.name: variant for variant in plan.variants}
     if as_json:
         runs = [
             {
                 "variant": row.variant,
                 "seed": row.seed,
                 "id": row.id,
-                "overrides": overrides[row.variant],
+                "overrides": variants[row.variant].overrides,
                 "state": row.state.state,
                 "compute_gpu_hours": row.state.compute_gpu_hours,
             }
@@ -58,11 +59,10 @@ def show_plan(study: Study, sweep: StartedSweep, as_json: bool) -> None:
         )
         return
 
-    changes = {variant.name: variant.changes for variant in plan.variants}
     columns = [Column(heading=name) for name in ("variant", "seed", "run", "state")]
     table = Listing(columns=[*columns, Column(heading="changes", kind="prose")], notes=legend(plan.axes))
     for row in rows:
-        table.add(row.variant, str(row.seed), row.id, row.state.state, changes[row.variant] or "the reference")
+        table.add(row.variant, str(row.seed), row.id, row.state.state, variants[row.variant].changes or "the reference")
     out = console()
     out.print(table)
     if search is not None:
@@ -115,16 +115,13 @@ def seeds_text(plan: Plan, num_seeds: int) -> str:
 def stop_text(plan: Plan) -> str:
     """The stop rules as text: `stops a run whose gain stays below 0.01 (P > 0.9); flags a collapse`."""
     assert plan.stop is not None
-    rules = []
-    if plan.stop["gain_below"] is not None:
-        rules.append(
-            f"whose expected gain up to the budget stays below {plan.stop['gain_below']} (P > "
-            f"{plan.stop['probability']})"
-        )
-    if plan.stop["dominated"] is not None:
-        rules.append(f"that would end below {plan.reference} (P > {plan.stop['dominated']})")
-    collapse = f"that collapses or truncates over {plan.stop['truncation_above']:.0%} of its answers"
-    if plan.stop["collapse"] == "stop":
+    stop, rules = plan.stop, []
+    if (least := stop["gain_below"]) is not None:
+        rules.append(f"whose expected gain up to the budget stays below {least} (P > {stop['probability']})")
+    if stop["dominated"] is not None:
+        rules.append(f"that would end below {plan.reference} (P > {stop['dominated']})")
+    collapse = f"that collapses or truncates over {stop['truncation_above']:.0%} of its answers"
+    if stop["collapse"] == "stop":
         return f"stops a run {' or '.join([*rules, collapse])}"
     stops = f"stops a run {' or '.join(rules)}, " if rules else ""
     return f"{stops}flags a run {collapse}"
@@ -136,16 +133,18 @@ def show_cost(study: Study, sweep: StartedSweep, jobs: int | None) -> None:
     if study.space is not None:
         resumed = resume(study, sweep)
         sweep, num_to_come = resumed.sweep, resumed.record.num_to_come * len(study.sweep.seeds)
+    console().say(replace(checked_submission(study, jobs), num_jobs=num_missing(sweep) + num_to_come).text())
+
+
+def checked_submission(study: Study, jobs: int | None) -> SubmissionPlan:
+    """A submission of no job yet; raises AblationsError for jobs that the cluster would not run."""
     threads = threads_of_node(study.reference.recipe, study.resources)
-    resources = study.resources if jobs is None else study.resources.model_copy(update={"at_once": jobs})
     partition = check_on_cluster(study.asked, threads=threads)
     refuse_idle_devices(study.asked, study.reference.recipe)
-    cost = cost_of(num_missing(sweep) + num_to_come, resources, threads, partition)
-    console().say(cost.text())
-
-
-def cost_of(num_jobs: int, resources: Resources, threads: int, partition: str) -> SubmissionPlan:
-    most = int(commands.settings()["MaxArraySize"])
     return SubmissionPlan(
-        num_jobs=num_jobs, resources=resources, threads=threads, partition=partition, max_array_size=most
+        num_jobs=0,
+        resources=study.resources if jobs is None else study.resources.model_copy(update={"at_once": jobs}),
+        threads=threads,
+        partition=partition,
+        max_array_size=int(commands.settings()["MaxArraySize"]),
     )

@@ -15,8 +15,6 @@ from ablations.cli.output import FAILED, NOT_FINISHED, console, print_json, tell
 from ablations.errors import AblationsError
 from ablations.files.tail import tail
 from ablations.home.home import Home, find_home
-from ablations.home.labels import run_name
-from ablations.home.plan import Plan, PlannedRun
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import RunState, State
 from ablations.status.failures import group_failures
@@ -115,25 +113,20 @@ def logs(
 
 def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
     """Find a run by its id, its first digits, or a variant's name."""
-    ids = sorted(path.name for path in (home.path / "runs").glob("*") if path.is_dir())
-    matches = [run_id for run_id in ids if run_id.startswith(run)]
+    matches = [run_id for run_id in home.run_ids() if run_id.startswith(run)]
     if len(matches) == 1:
         return matches[0]
     plan = read_sweep(home, find_sweep_name(home, sweep)).plan
-    if named := next((one for one in plan.runs if run in _names_of(plan, one)), None):
-        return named.id
-    name = known_variant(run, plan, "run or variant")
-    runs = next(variant.runs for variant in plan.variants if variant.name == name)
-    if found := next((one.id for one in runs if seed in (None, one.seed)), None):
+    for variant in plan.variants:
+        for one in variant.runs:
+            # How `fit`, the pages and MLflow call a run: `dapo-s0`, `dapo, seed 0`, `dapo seed 0`.
+            if run in (f"{variant.name}{between}{one.seed}" for between in ("-s", ", seed ", " seed ")):
+                return one.id
+    variant = known_variant(run, plan, "run or variant")
+    if found := next((one.id for one in variant.runs if seed in (None, one.seed)), None):
         return found
-    seeds = ", ".join(str(one.seed) for one in runs)
-    raise AblationsError(f"variant '{name}' has no seed {seed}; seeds are: {seeds}")
-
-
-def _names_of(plan: Plan, run: PlannedRun) -> tuple[str, ...]:
-    """How `fit`, the pages and MLflow call a run: `dapo-s0`, `dapo, seed 0`, `dapo seed 0`."""
-    name = next(variant.name for variant in plan.variants if run in variant.runs)
-    return run_name(name, run.seed), f"{name}, seed {run.seed}", f"{name} seed {run.seed}"
+    seeds = ", ".join(str(one.seed) for one in variant.runs)
+    raise AblationsError(f"variant '{variant.name}' has no seed {seed}; seeds are: {seeds}")
 
 
 def print_log(home: Home, run_id: str, attempt: int | None) -> None:

@@ -8,9 +8,10 @@ from rich.console import Group
 from rich.text import Text
 
 from ablations.cli.budget import read_budget
-from ablations.cli.named_sweeps import find_sweep, is_curve_file
+from ablations.cli.named_sweeps import is_curve_file
 from ablations.cli.options import HomeOption, JsonOption, ReferenceOption, TaskOption, refuse_idle, started_sweeps
-from ablations.cli.output import console, print_json, say_pages, warn
+from ablations.cli.output import console, print_json, say_pages
+from ablations.cli.read import results_of_sweeps
 from ablations.errors import AblationsError
 from ablations.fit.options import FitSettings
 from ablations.terminal.listing import Listing, listing_of
@@ -50,10 +51,7 @@ def forecast(
 ) -> None:
     """Forecast every variant at larger budgets, and the likely leader."""
     from ablations.findings.other_trainers import compare_elsewhere, study_of_file
-    from ablations.findings.results import read_results
     from ablations.findings.sweep_forecast import backtest_sweep, forecast_sweep
-    from ablations.readings.task_curves import with_task
-    from ablations.report.words.comparison import unkept_results_note
 
     asked = [read_budget(one) for one in budget or ()]
     if score is not None and not 0 < score <= 1:
@@ -70,9 +68,7 @@ def forecast(
         results = compare_elsewhere(study_of_file(Path(str(sweep))), reference, FitSettings())
     else:
         refuse_idle("a sweep", {"--reference": reference})
-        with progress_bar("fitting curves") as done:
-            results = read_results(with_task(find_sweep(home, sweep), task), done=done)
-        warn(unkept_results_note(results))
+        results = results_of_sweeps(home, [] if sweep is None else [sweep], task)
     if backtest:
         with progress_bar("forecasting from parts of curves") as done:
             found = backtest_sweep(results, done=done)

@@ -1,8 +1,5 @@
 """The commands that stop or resubmit runs: cancel, retry."""
 
-import os
-import signal
-from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -13,7 +10,7 @@ from ablations.cli.output import tell
 from ablations.errors import AblationsError, did_you_mean
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
-from ablations.home.state import State
+from ablations.home.state import State, ask_to_stop
 from ablations.running.reconcile import cancel_runs
 from ablations.status.progress import run_rows
 from ablations.status.rows import RunRow
@@ -39,10 +36,10 @@ def cancel_one(started: StartedSweep, variant: list[str] | None, seed: list[int]
     some = bool(variant or seed)
     started.cancellation.add([row.id for row in rows] if some else None)
     cancelled, others = cancel_runs(started, [row.id for row in rows])
-    here = [row.state.pid for row in rows if row.state.pid is not None and row.id not in {*cancelled, *others}]
-    for pid in here:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
+    known = {*cancelled, *others}
+    here = [row.id for row in rows if row.state.pid is not None and row.id not in known]
+    for run_id in here:
+        ask_to_stop(started.run(run_id))
     asked = f"asked {counted(len(here), 'running run')} to stop" if here else "no run was training here"
     done = [asked] if here or not cancelled else []
     done += [f"cancelled {counted(len(cancelled), 'Slurm job')}"] if cancelled else []
@@ -50,7 +47,6 @@ def cancel_one(started: StartedSweep, variant: list[str] | None, seed: list[int]
     tell(f"{started.name}: {', '.join(done)}; to resume from the checkpoints, run `{command}`")
     if others:
         tell(f"{counted(len(others), 'run')} not cancelled: another sweep submitted the job")
-    known = {*cancelled, *others}
     if elsewhere := [
         row for row in rows if row.state.state == State.RUNNING and row.state.pid is None and row.id not in known
     ]:
@@ -88,7 +84,7 @@ def named_states(words: list[str]) -> list[State]:
 
 def chosen(plan: Plan, rows: list[RunRow], variants: list[str] | None, seeds: list[int] | None) -> list[RunRow]:
     """The rows of these variants and seeds, or all rows if none is named; raises AblationsError for an unknown name."""
-    named = {known_variant(name, plan) for name in variants or ()}
+    named = {known_variant(name, plan).name for name in variants or ()}
     there = sorted({row.seed for row in rows})
     for seed in seeds or ():
         if seed not in there:

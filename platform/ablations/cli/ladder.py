@@ -8,7 +8,6 @@ import typer
 
 from ablations.cli.named_sweeps import find_sweep, is_curve_file, names_of_file
 from ablations.cli.options import HomeOption, JsonOption, ReferenceOption, further_sweeps, refuse_idle
-from ablations.cli.other_trainers import Elsewhere
 from ablations.cli.output import console, print_json, warn
 from ablations.errors import AblationsError
 from ablations.fit.options import FitSettings
@@ -49,6 +48,8 @@ def ladder(
     if is_curve_file(sweeps[0]):
         if len(sweeps) > 1:
             raise AblationsError(f"a CSV file cannot be combined with sweeps; pass only {sweeps[0]}")
+        from ablations.cli.other_trainers import Elsewhere
+
         elsewhere = Elsewhere(home=home, reference=reference, settings=FitSettings())
         found = scale_ladder(elsewhere.scales_of_file(Path(sweeps[0])), at=at)
     else:

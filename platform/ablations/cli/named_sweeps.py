@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ablations.errors import AblationsError, did_you_mean
 from ablations.home.home import Home, find_home
-from ablations.home.plan import Plan
+from ablations.home.plan import Plan, PlannedVariant
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.study.expand import expand
 from ablations.study.family import scale_stem
@@ -17,14 +17,14 @@ def is_curve_file(name: str) -> bool:
     return name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
 
 
-def known_variant(name: str, plan: Plan, what: str = "variant") -> str:
+def known_variant(name: str, plan: Plan, what: str = "variant") -> PlannedVariant:
     """The variant of this name, which may be short for a grid; AblationsError names the variants."""
-    names = [variant.name for variant in plan.variants]
-    if (found := meant(name, names)) not in names:
+    variants = {variant.name: variant for variant in plan.variants}
+    if (found := meant(name, variants)) not in variants:
         raise AblationsError(
-            f"unknown {what} '{found}' of sweep '{plan.sweep}'; {did_you_mean(found, names, 'variants')}"
+            f"unknown {what} '{found}' of sweep '{plan.sweep}'; {did_you_mean(found, variants, 'variants')}"
         )
-    return found
+    return variants[found]
 
 
 def find_sweep(home_option: Path | None, name: str | None) -> StartedSweep:

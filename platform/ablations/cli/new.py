@@ -54,7 +54,6 @@ def new(
             raise AblationsError(f"unknown {kind} '{name}'; {did_you_mean(name, [*files_of(kind)], f'{kind}s')}")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(STUDY.format(file=file, name=file.stem, recipe=recipe, scale=scale))
-    say = (
-        f"wrote {file}; to see its runs and their cost, run `{own_command()} sweep {shlex.quote(str(file))} --dry-run`"
-    )
-    console().print(say, markup=False, highlight=False, soft_wrap=True)
+    shown = f"{own_command()} sweep {shlex.quote(str(file))} --dry-run"
+    said = f"wrote {file}; to see its runs and their cost, run `{shown}`"
+    console().print(said, markup=False, highlight=False, soft_wrap=True)

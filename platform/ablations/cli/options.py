@@ -27,7 +27,6 @@ TaskOption = Annotated[
     typer.Option("--task", help="Task whose curves to fit. Default: the only one, or all tasks of a mix."),
 ]
 AloneOption = Annotated[bool, typer.Option("--alone", help="Estimate run-to-run variation from this sweep only.")]
-ScaleOption = Annotated[str | None, typer.Option("--scale", help="Scale to use instead of the file's.")]
 ReferenceOption = Annotated[
     str | None, typer.Option("--reference", help="For a CSV file: variant with which to compare the others.")
 ]
@@ -63,6 +62,12 @@ def files_begun(kind: FileKind) -> Callable[[str], list[str]]:
         return sorted(name for name in files_of(kind) if name.startswith(begun))
 
     return names
+
+
+ScaleOption = Annotated[
+    str | None,
+    typer.Option("--scale", help="Scale to use instead of the file's.", autocompletion=files_begun("scale")),
+]
 
 
 def further_sweeps(context: typer.Context, begun: str) -> list[str]:

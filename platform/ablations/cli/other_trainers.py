@@ -1,20 +1,25 @@
-"""Comparisons of runs of other trainers: from a CSV file of curves, folders, logs, or MLflow."""
+"""Comparisons of runs of other trainers: from a CSV file of curves, folders, logs, or MLflow.
+
+Commands import this module when they run, because it loads all that compares.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ablations.errors import AblationsError
+from ablations.findings.logged_study import study_of_logs
+from ablations.findings.other_trainers import MeasuredStudy, compare_elsewhere, study_of_file, study_of_folders
+from ablations.findings.results import Results
+from ablations.fit.curve_file import read_scales
 from ablations.fit.options import FitSettings
 from ablations.home.home import find_home
+from ablations.logs.meaning import LogMeaning
+from ablations.logs.naming import Naming
 from ablations.terminal.progress_bar import progress_bar
-
-if TYPE_CHECKING:
-    from ablations.findings.other_trainers import MeasuredStudy
-    from ablations.findings.results import Results
-    from ablations.logs.meaning import LogMeaning
+from ablations.tracking.measured_experiment import ExperimentNames, study_of_experiment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,60 +30,41 @@ class Elsewhere:
     reference: str | None
     settings: FitSettings
 
-    def file(self, path: Path) -> "Results":
-        from ablations.findings.other_trainers import study_of_file
-
+    def file(self, path: Path) -> Results:
         return self._compared(study_of_file(path), self.reference)
 
-    def scales_of_file(self, path: Path) -> "list[Results]":
+    def scales_of_file(self, path: Path) -> list[Results]:
         """Compare the curves of a CSV file with a column `scale`, at each scale."""
-        from ablations.findings.other_trainers import study_of_file
-        from ablations.fit.curve_file import read_scales
-
         if not (scales := read_scales(path)):
             raise AblationsError(f"{path}: no column 'scale'; a ladder needs the scale of every evaluation")
         return [self._compared(study_of_file(path, scale=scale), self.reference) for scale in scales]
 
-    def logs(self, paths: Sequence[str], meaning: Mapping[str, Any], naming: Mapping[str, Any]) -> "Results":
+    def logs(self, paths: Sequence[str], meaning: LogMeaning, naming: Mapping[str, Any]) -> Results:
         """Compare logs; without a reference, with the first variant, which a note says.
 
         Parsed logs and fits are saved in the home folder, because they take long.
         """
-        from ablations.findings.logged_study import study_of_logs
-        from ablations.logs.naming import Naming
-
         if not paths:
             raise AblationsError("logs: name one file or folder per run, such as runs/*")
-        given = {name: value for name, value in naming.items() if value is not None}
         kept = find_home(self.home).curves
         with suppress(OSError):  # then nothing is saved
             kept.mkdir(parents=True, exist_ok=True)
         with progress_bar("reading logs") as done:
-            study = study_of_logs(
-                [Path(path) for path in paths], _meaning(meaning), Naming(**given), kept=kept, done=done
-            )
+            study = study_of_logs([Path(path) for path in paths], meaning, Naming(**naming), kept=kept, done=done)
         return self._with_first(study, kept)
 
-    def folders(self, paths: Sequence[str]) -> "Results":
+    def folders(self, paths: Sequence[str]) -> Results:
         """Compare folders of runs that scripts have logged; without a reference, with the first variant."""
-        from ablations.findings.other_trainers import study_of_folders
-
         return self._with_first(study_of_folders([Path(path) for path in paths]))
 
-    def experiment(
-        self, uri: str, experiment: str | None, meaning: Mapping[str, Any], naming: Mapping[str, Any]
-    ) -> "Results":
-        from ablations.tracking.measured_experiment import ExperimentNames, study_of_experiment
-
+    def experiment(self, uri: str, experiment: str | None, meaning: LogMeaning, naming: Mapping[str, Any]) -> Results:
         if experiment is None:
             raise AblationsError("--mlflow also needs --experiment")
-        asked = _meaning(meaning)
-        asked.check()
-        given = {name: value for name, value in naming.items() if value is not None}
-        study = study_of_experiment(uri, ExperimentNames(experiment=experiment, **given), asked)
+        meaning.check()
+        study = study_of_experiment(uri, ExperimentNames(experiment=experiment, **naming), meaning)
         return self._compared(study, self.reference)
 
-    def _with_first(self, study: "MeasuredStudy", kept: Path | None = None) -> "Results":
+    def _with_first(self, study: MeasuredStudy, kept: Path | None = None) -> Results:
         """Compare with the reference, by default the first variant, which a note says."""
         if self.reference is not None:
             return self._compared(study, self.reference, kept)
@@ -86,15 +72,6 @@ class Elsewhere:
         said = f"The reference is {first}, the first variant given; --reference NAME chooses another."
         return self._compared(replace(study, notes=(said, *study.notes)), first, kept)
 
-    def _compared(self, study: "MeasuredStudy", reference: str | None, kept: Path | None = None) -> "Results":
-        from ablations.findings.other_trainers import compare_elsewhere
-
+    def _compared(self, study: MeasuredStudy, reference: str | None, kept: Path | None = None) -> Results:
         with progress_bar("fitting curves") as done:
             return compare_elsewhere(study, reference, self.settings, kept=kept, done=done)
-
-
-def _meaning(options: Mapping[str, Any]) -> "LogMeaning":
-    from ablations.logs.meaning import LogMeaning
-
-    given = {("trainer" if name == "log" else name): value for name, value in options.items() if value is not None}
-    return LogMeaning(**given)

@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console
 
+from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
@@ -52,6 +54,14 @@ def print_json(data: Any) -> None:
 def has_printed_json() -> bool:
     """True once this process has printed a JSON document, of which standard output holds at most one."""
     return _has_printed_json
+
+
+def ask(question: str, *, without_terminal: str) -> None:
+    """Return if the user agrees, else raise typer.Exit; without a terminal, raise AblationsError with this message."""
+    if not sys.stdin.isatty():
+        raise AblationsError(without_terminal)
+    if not typer.confirm(question):
+        raise typer.Exit(WRONG_INPUT)
 
 
 def own_command() -> str:

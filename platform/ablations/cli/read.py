@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -12,9 +12,7 @@ from rich.console import Console
 from ablations.cli.ladder import ladder_beside, last_started
 from ablations.cli.named_sweeps import find_sweep, is_curve_file
 from ablations.cli.options import AloneOption, HomeOption, JsonOption, TaskOption, further_sweeps, refuse_idle
-from ablations.cli.other_trainers import Elsewhere
 from ablations.cli.output import FAILED, console, print_json, tell, warn
-from ablations.cli.shown_comparison import show_comparison, write_sheet
 from ablations.errors import AblationsError
 from ablations.findings.order import OrderBy, in_order
 from ablations.fit.options import Auto, FitLoss, FitSettings, R0Mode
@@ -61,8 +59,7 @@ def fit(
 
     first = check_cutoff(fit_from)
     check_end(fit_to, first)
-    given = {"fit_from": first, "fit_to": fit_to, "r0": r0, "loss": loss, "ceiling": ceiling, "task": task}
-    settings = {name: value for name, value in given.items() if value is not None}
+    settings = given(fit_from=first, fit_to=fit_to, r0=r0, loss=loss, ceiling=ceiling, task=task)
     if is_curve_file(source):
         refuse_idle("a CSV file", {"--task": task})
         fits = fit_file(Path(source), FitSettings(**settings))
@@ -81,6 +78,11 @@ def fit(
             console().print(fit_words(one))
     if not any(one.fit for one in fits):
         raise typer.Exit(FAILED)
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that the user has given."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def check_cutoff(text: str | None) -> float | Auto | None:
@@ -175,10 +177,8 @@ def compare(
     seed: Annotated[
         str | None,
         typer.Option(
-            help=(
-                "Configuration key (in MLflow a param or tag, in a table with several runs a column) that holds the "
-                "seed. Default: runs are numbered in their order."
-            )
+            help="Configuration key (in MLflow a param or tag, in a table with several runs a column) that holds the "
+            "seed. Default: runs are numbered in their order."
         ),
     ] = None,
     samples: Annotated[
@@ -204,11 +204,15 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Compare variants with a reference: of sweeps, a CSV file, logged runs, logs of another trainer, or MLflow."""
-    given = {"fit_from": check_cutoff(fit_from), "loss": loss, "ceiling": ceiling}
-    settings = {name: value for name, value in given.items() if value is not None}
-    of_meaning = {"log": log, "gpus": gpus, "score": score, "compute": compute, "step": step, "samples": samples}
-    of_naming = {"pattern": pattern, "variant": variant, "seed": seed}
-    of_logs = {f"--{name}": value for name, value in (of_meaning | of_naming).items()}
+    from ablations.cli.other_trainers import Elsewhere
+    from ablations.cli.shown_comparison import show_comparison, write_sheet
+    from ablations.logs.meaning import LogMeaning
+
+    settings = given(fit_from=check_cutoff(fit_from), loss=loss, ceiling=ceiling)
+    of_meaning = given(gpus=gpus, score=score, compute=compute, step=step, samples=samples)
+    of_naming = given(pattern=pattern, variant=variant, seed=seed)
+    of_logs = {f"--{name}": value for name, value in (given(log=log) | of_meaning | of_naming).items()}
+    meaning = LogMeaning(trainer=log, **of_meaning)
     of_home = {"--task": task, "--alone": alone}
     of_table = {"--explain": explain, "--hours": hours}
     if paper:
@@ -224,10 +228,10 @@ def compare(
     elsewhere = Elsewhere(home=home, reference=reference, settings=FitSettings(**settings))
     if mlflow is not None:
         refuse_idle("an MLflow experiment", {"SWEEP": names[0] if names else None, "--pattern": pattern} | of_home)
-        results = elsewhere.experiment(mlflow, experiment, of_meaning, of_naming)
+        results = elsewhere.experiment(mlflow, experiment, meaning, of_naming)
     elif any(value is not None for value in (log, score, compute)):
         refuse_idle("logs", {"--experiment": experiment} | of_home)
-        results = elsewhere.logs(names, of_meaning, of_naming)
+        results = elsewhere.logs(names, meaning, of_naming)
     elif files:
         if len(names) > 1:
             raise AblationsError(
@@ -242,7 +246,7 @@ def compare(
     else:
         options = {"--from": fit_from, "--loss": loss, "--ceiling": ceiling, "--experiment": experiment}
         refuse_idle("a sweep", options | of_logs)
-        results = _of_sweeps(home, names, task, alone=alone, baseline=reference)
+        results = results_of_sweeps(home, names, task, alone=alone, baseline=reference)
     if curves is not None:
         from ablations.report.csv_files import csv_files
 
@@ -276,8 +280,8 @@ def compare(
         raise AblationsError(f"nothing is compared: {results.plan.reference} has no fit ({why})")
 
 
-def _of_sweeps(
-    home: Path | None, names: Sequence[str], task: str | None, *, alone: bool, baseline: str | None = None
+def results_of_sweeps(
+    home: Path | None, names: Sequence[str], task: str | None, *, alone: bool = False, baseline: str | None = None
 ) -> "Results":
     """Results of one sweep, by default the last one, or of several sweeps compared with the reference of the first."""
     from ablations.findings.results import read_results
@@ -331,7 +335,7 @@ def report(
     from ablations.report.formats import write_in_format
 
     names = [last_started(home, name) for name in sweeps or []]
-    results = _of_sweeps(home, names, task, alone=alone)
+    results = results_of_sweeps(home, names, task, alone=alone)
     folder = to or results.report_folder
     ladder = None if len(names) > 1 or task else ladder_beside(results)
     try:

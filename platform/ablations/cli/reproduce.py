@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ablations.cli.budget import ask_about_jump, budget_of, read_budget
-from ablations.cli.design import blueprint_of, refuse_unfittable
+from ablations.cli.design import refuse_unfittable
 from ablations.cli.dry_run import made_text
 from ablations.cli.ladder import ladder_beside, print_ladder, results_of
 from ablations.cli.named_sweeps import scales_of
@@ -26,10 +26,10 @@ from ablations.cli.options import (
     files_begun,
 )
 from ablations.cli.output import FAILED, console, print_json, unfinished_code
-from ablations.cli.studies import by_number, show_studies
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError, Place
 from ablations.files.lookup import files_of, find_file
+from ablations.findings.design_options import Blueprint
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.running.make_plan import make_plan, sweep_name
@@ -72,6 +72,8 @@ def reproduce(
 
     A study with `scales:` is reproduced at each of them; its cards say which differences carry.
     """
+    from ablations.cli.studies import by_number, show_studies
+
     if [list_, all_, study is not None].count(True) != 1:
         raise AblationsError("reproduce: pass one study, --list, or --all")
     place = find_home(home)
@@ -185,24 +187,19 @@ def designed(
     if as_written or wanted is not None:
         return study, wanted
     if any(has_horizon(variant.recipe) for variant in study.variants):
-        text = (
-            f"{study.sweep.name}: seeds and budget of the file, because a variant's learning rate falls with compute."
-        )
-        out.say(text)
+        why = "because a variant's learning rate falls with compute"
+        out.say(f"{study.sweep.name}: seeds and budget of the file, {why}.")
         return study, None
 
     from ablations.findings.study_design import design_for, foresee
     from ablations.report.words.card import claim_text
     from ablations.report.words.design import source_sentence
 
-    prospect = foresee(blueprint_of(study, home, None))
+    prospect = foresee(Blueprint(study=study, home=home, budget=study.sweep.budget.compute))
     found = design_for(prospect, study.sweep.claims)
     choice = found.foreseen.choice
-    said = (
-        f"{study.sweep.name}: {counted(len(choice.seeds), 'seed')} and {choice.budget:g} units of compute per run. "
-        f"{source_sentence(prospect)}"
-    )
-    out.say(said)
+    size = f"{counted(len(choice.seeds), 'seed')} and {choice.budget:g} units of compute per run"
+    out.say(f"{study.sweep.name}: {size}. {source_sentence(prospect)}")
     if found.unseen:
         unseen = "; ".join(claim_text(claim) for claim in found.unseen)
         out.say(f"No design tried would decide all claims. Probably undecided: {unseen}.")

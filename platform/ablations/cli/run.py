@@ -23,13 +23,13 @@ from ablations.cli.options import (
     HomeOption,
     JobsOption,
     JsonOption,
+    ScaleOption,
     SetOption,
     TrackingOption,
     YesOption,
     files_begun,
 )
 from ablations.cli.output import console, own_command, pages_command, print_json, unfinished_code, warn
-from ablations.cli.shown_comparison import show_tables
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
@@ -49,9 +49,7 @@ from ablations.terminal.screen import Screen
 def sweep(
     file: Annotated[Path, typer.Argument(help="Sweep file, for example sweeps/loo.yaml.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the runs and stop.")] = False,
-    scale: Annotated[
-        str | None, typer.Option(help="Scale to use instead of the file's.", autocompletion=files_begun("scale"))
-    ] = None,
+    scale: ScaleOption = None,
     set_: SetOption = None,
     budget: BudgetOption = None,
     executor: ExecutorOption = "local",
@@ -141,6 +139,7 @@ def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: Trai
 
 
 def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
+    from ablations.cli.shown_comparison import show_tables
     from ablations.findings.results import read_results
     from ablations.report.formats import write_in_format
     from ablations.report.words.comparison import answers, unkept_results_note

@@ -128,10 +128,8 @@ def mcp(
     most_compute: Annotated[
         float | None,
         typer.Option(
-            help=(
-                "With --allow-sweeps: reject a sweep with more compute left to train than this, in GPU-hours or the "
-                "study's own unit."
-            )
+            help="With --allow-sweeps: reject a sweep with more compute left to train than this, in GPU-hours or the "
+            "study's own unit."
         ),
     ] = None,
     home: HomeOption = None,

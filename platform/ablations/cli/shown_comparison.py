@@ -1,23 +1,20 @@
-"""Output of `platform compare`: the printed comparison, and the CSV sheet."""
+"""Output of `platform compare`: the printed comparison, and the CSV sheet. Loaded when a command has results."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ablations.cli.output import console, say_pages, tell
+from ablations.findings.results import Results
+from ablations.report.csv_files import sheet_text
+from ablations.report.tables import comparison_table, explanation, grid_listings, hours_table, marks_said
 from ablations.terminal.screen import Screen
 from scalerl.run.run_folder import write_atomically
-
-if TYPE_CHECKING:
-    from ablations.findings.results import Results
 
 MOST_CELLS = 16
 """Maximum number of cells of a grid whose tables are shown by default."""
 
 
-def show_comparison(results: "Results", *, explain: bool = False, hours: bool = False) -> None:
+def show_comparison(results: Results, *, explain: bool = False, hours: bool = False) -> None:
     """Print the tables, on request their explanation and the hours spent, and the command for the dashboard."""
-    from ablations.report.tables import explanation, hours_table
-
     out = console()
     show_tables(results, out, explain=explain)
     for text in filter(None, explanation(results) if explain else ()):
@@ -28,10 +25,8 @@ def show_comparison(results: "Results", *, explain: bool = False, hours: bool = 
         say_pages(results.sweep.home, out)
 
 
-def show_tables(results: "Results", out: Screen, *, explain: bool = False) -> None:
+def show_tables(results: Results, out: Screen, *, explain: bool = False) -> None:
     """Print the variants, and the cells and main effects of a grid; with `explain` also those of a large grid."""
-    from ablations.report.tables import comparison_table, grid_listings, marks_said
-
     table = comparison_table(results)
     if explain:
         table.notes = [marks_said(results)]  # the explanation has the others in full
@@ -43,10 +38,8 @@ def show_tables(results: "Results", out: Screen, *, explain: bool = False) -> No
             out.print("", one, sep="\n")
 
 
-def write_sheet(results: "Results", place: str) -> None:
+def write_sheet(results: Results, place: str) -> None:
     """Write the comparison as CSV to a file whose name is printed, or to standard output."""
-    from ablations.report.csv_files import sheet_text
-
     text = sheet_text(results.rows())
     if place == "-":
         tell(text, end="")

@@ -8,7 +8,9 @@ from typing import Any
 from ablations.cli.output import console, print_json
 from ablations.errors import AblationsError
 from ablations.files.lookup import files_of
+from ablations.findings.card import read_card
 from ablations.home.home import Home
+from ablations.report.words.card import claim_text, tally_text
 from ablations.study.expand import expand
 from ablations.study.sweep import load_sweep
 from ablations.terminal.listing import Column, Listing
@@ -19,8 +21,6 @@ LISTED_SCALES = ("smoke", "bench", "8b")
 
 
 def show_studies(home: Home, as_json: bool) -> None:
-    from ablations.report.words.card import claim_text
-
     files = files_of("study")
     lines = [listed_study(name, files[name], home) for name in sorted(files, key=by_number)]
     if as_json:
@@ -53,9 +53,6 @@ def by_number(name: str) -> list[str | int]:
 
 def outcomes_here(name: str, home: Home) -> str:
     """Outcomes of a study: `holds`, `1 holds, 2 cannot tell (smoke)`; empty if this home folder has no card of it."""
-    from ablations.findings.card import read_card
-    from ablations.report.words.card import tally_text
-
     found = []
     for sweep in home.sweep_names():
         own, _, scale = sweep.partition("@")

@@ -2,17 +2,16 @@
 
 import os
 import signal
-import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
 
 from ablations.cli.budget import AskedBudget
 from ablations.cli.check import refuse_early
-from ablations.cli.dry_run import cost_of
+from ablations.cli.dry_run import checked_submission
 from ablations.cli.options import ExecutorName
-from ablations.cli.output import NOT_FINISHED, WRONG_INPUT, own_command, print_json
+from ablations.cli.output import NOT_FINISHED, ask, own_command, print_json
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
@@ -26,7 +25,7 @@ from ablations.running.executor import Executor, InCommand
 from ablations.running.on_slurm import OnSlurm
 from ablations.running.run_sweep import run_sweep
 from ablations.signals import handled
-from ablations.slurm.limits import check_home_path, check_on_cluster
+from ablations.slurm.limits import check_home_path
 from ablations.status.progress import run_rows, to_json
 from ablations.study.expand import Study
 from ablations.terminal.screen import Screen
@@ -112,26 +111,19 @@ def on_this_machine(study: Study, sweep: StartedSweep, jobs: int | None) -> InCo
 def on_slurm(study: Study, sweep: StartedSweep, options: TrainingOptions, out: Screen) -> OnSlurm:
     """The Slurm executor, checked against the cluster before anything is written."""
     check_home_path(sweep.home.path)
-    resources, threads = study.resources, threads_of_node(study.reference.recipe, study.resources)
-    if options.jobs is not None:
-        resources = resources.model_copy(update={"at_once": options.jobs})
-    partition = check_on_cluster(study.asked, threads=threads)
-    refuse_idle_devices(study.asked, study.reference.recipe)
+    submission = checked_submission(study, options.jobs)
 
     def agree(num_jobs: int) -> None:
-        cost = cost_of(num_jobs, resources, threads, partition)
+        cost = replace(submission, num_jobs=num_jobs)
         out.say(cost.text())
-        if not cost.needs_confirmation or options.yes:
-            return
-        if not sys.stdin.isatty():
-            raise AblationsError(f"{cost.question().removesuffix('submit?')}nothing submitted. Pass --yes to submit")
-        if not typer.confirm(cost.question()):
-            raise typer.Exit(WRONG_INPUT)
+        if cost.needs_confirmation and not options.yes:
+            why = cost.question().removesuffix("submit?")
+            ask(cost.question(), without_terminal=f"{why}nothing submitted. Pass --yes to submit")
 
     return OnSlurm(
-        resources=resources,
-        threads=threads,
-        jobs=resources.at_once or SEARCH_AT_ONCE,
+        resources=submission.resources,
+        threads=submission.threads,
+        jobs=submission.resources.at_once or SEARCH_AT_ONCE,
         hold=options.hold,
         after=options.after,
         prune=options.prune,

@@ -97,4 +97,4 @@ def _evaluations(log: Log, preset: Preset) -> list[LogRow]:
 
 def _steps(log: Log, preset: Preset) -> Any:
     own = [name for name in preset.steps if name in log.columns]
-    return first_present(log, own or log.steps, option="--step")
+    return first_present(log, own or log.steps)

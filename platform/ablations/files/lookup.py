@@ -23,7 +23,10 @@ _REPOSITORY = _PACKAGE.parents[1]
 def find_file(kind: FileKind, name: str, *, named_at: Place, sweep: Path | None = None) -> Path:
     """The file of a recipe, scale or study; raises FileError, at the place that names it, if there is no such file."""
     is_path = name.endswith(".yaml")
-    candidates = _paths(name, sweep) if is_path else [folder / f"{name}.yaml" for folder in _folders(kind, sweep)]
+    if is_path:
+        candidates = [folder / name for folder in (*([sweep.parent] if sweep else []), Path.cwd())]
+    else:
+        candidates = [folder / f"{name}.yaml" for folder in _folders(kind, sweep)]
     for path in candidates:
         if os.path.isfile(path):  # unlike Path.is_file, raises no error if the name is too long
             return path
@@ -42,11 +45,6 @@ def files_of(kind: FileKind, sweep: Path | None = None) -> dict[str, Path]:
         for path in yaml_files(folder):
             found.setdefault(path.stem, path)
     return found
-
-
-def _paths(name: str, sweep: Path | None) -> list[Path]:
-    folders = [sweep.parent] if sweep else []
-    return [folder / name for folder in (*folders, Path.cwd())]
 
 
 def _folders(kind: FileKind, sweep: Path | None) -> list[Path]:

@@ -109,8 +109,7 @@ def _bytes(path: Path) -> bytes:
     except IsADirectoryError:
         raise place.error("this is a folder", "name a file in it") from None
     except OSError as error:
-        found = f"cannot be read ({error.strerror})"
-        raise place.error(found, "name a readable file") from None
+        raise place.error(f"cannot be read ({error.strerror})", "name a readable file") from None
     if len(data) > MAX_BYTES:
         raise place.error("larger than a megabyte", "sweeps and recipes are short YAML files")
     return data
@@ -146,28 +145,21 @@ def _parsed(text: str, root: Place) -> tuple[Any, dict[KeyPath, Place]]:
         node = _CoreLoader(text).get_single_node()
         return (None if node is None else tree.value(node, ())), tree.places
     except yaml.YAMLError as error:
-        line = _line_of(error, text)
+        line, found = _complaint(error, text)
         right = "check the indentation, brackets and quotes around this line"
-        raise tree.place(line).error(f"not YAML: {_words(error)}", right) from None
+        raise tree.place(line).error(f"not YAML: {found}", right) from None
     except RecursionError:
         raise root.error("nested too deeply", "a dozen levels are plenty") from None
 
 
-def _line_of(error: yaml.YAMLError, text: str) -> int:
-    """The 0-based line of a YAML error."""
+def _complaint(error: yaml.YAMLError, text: str) -> tuple[int, str]:
+    """The 0-based line of a YAML error, and what is wrong."""
     if isinstance(error, yaml.reader.ReaderError):
-        return text.count("\n", 0, error.position)
-    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
-    return mark.line if mark else 0
-
-
-def _words(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.reader.ReaderError):
-        return f"control character {chr(error.character)!r}"
+        return text.count("\n", 0, error.position), f"control character {chr(error.character)!r}"
     if not isinstance(error, yaml.MarkedYAMLError):
-        return str(error)
+        return 0, str(error)
     began = f"{error.context} (line {error.context_mark.line + 1}): " if error.context_mark else ""
-    return f"{began}{error.problem}"
+    return error.problem_mark.line if error.problem_mark else 0, f"{began}{error.problem}"
 
 
 def _integer(text: str) -> int:
@@ -237,7 +229,7 @@ class _Tree:
 
     def _content(self, node: yaml.Node, key: KeyPath) -> Any:
         match node:
-            case yaml.ScalarNode():
+            case yaml.ScalarNode() if node.tag in _SCALARS:
                 return self._scalar(node, key)
             case yaml.SequenceNode() if node.tag == _TAG + "seq":
                 return self._list(node, key)
@@ -246,8 +238,6 @@ class _Tree:
         raise self._error(node, key, f"the tag {_shown_tag(node)}", "write plain values without tags")
 
     def _scalar(self, node: yaml.ScalarNode, key: KeyPath) -> Any:
-        if node.tag not in _SCALARS:
-            raise self._error(node, key, f"the tag {_shown_tag(node)}", "write plain values without tags")
         pattern, convert = _SCALARS[node.tag]
         if not pattern.match(node.value):
             raise self._error(node, key, f"{_shown_tag(node)} {node.value}", "write a value that matches the tag")

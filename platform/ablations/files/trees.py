@@ -1,7 +1,7 @@
 """Saves trees of dataclasses, tuples, mappings and arrays to one file and reads them back bit for bit.
 
->>> write_tree(Path("fit.npz"), fit, named=FAMILIES)
->>> tree_from_bytes(Path("fit.npz").read_bytes(), classes=(Fit, Curve, ...), named=FAMILIES)
+>>> content = tree_bytes(fit, named=FAMILIES)
+>>> tree_from_bytes(content, classes=(Fit, Curve, ...), named=FAMILIES)
 
 The file is a NumPy `.npz` with two arrays: the tree as JSON, and the bytes of all its arrays end to end. One array is
 enough because opening an array takes as long as reading a hundred thousand numbers. Reading creates instances of the
@@ -13,13 +13,11 @@ import json
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from ablations.errors import AblationsError
-from scalerl.run.run_folder import write_atomically
 
 TREE, NUMBERS = "tree", "numbers"
 """Names of the two arrays in the file."""
@@ -33,17 +31,8 @@ class NotATree(AblationsError):
     """The file is damaged, or holds a class or value that the reader does not know."""
 
 
-def write_tree(path: Path, value: Any, *, named: Mapping[str, Any] | None = None) -> None:
-    """Write the file atomically, creating its folder.
-
-    `named` are objects saved by name, such as a module's constants.
-    """
-    content = tree_bytes(value, named=named)
-    path.parent.mkdir(exist_ok=True)
-    write_atomically(path, content)
-
-
 def tree_bytes(value: Any, *, named: Mapping[str, Any] | None = None) -> bytes:
+    """The content of the file; `named` are objects saved by name, such as a module's constants."""
     numbers = bytearray()
     tree = _encoded(value, numbers, {id(one): name for name, one in (named or {}).items()})
     buffer = io.BytesIO()

@@ -27,7 +27,7 @@ from ablations.fit.result import Fit
 from ablations.home.home import find_home
 from ablations.home.labels import Labels
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.home.stops import Stopped
+from ablations.home.stops import Stopped, read_stops
 from ablations.readings.fitted_run import FittedRun, fitted_runs
 from ablations.readings.hours import Hours
 from ablations.readings.readings_together import Done
@@ -369,7 +369,7 @@ def compared(sweep: StartedSweep, variants: tuple[FittedVariant, ...], *, alone:
         sweep=sweep,
         variants=variants,
         comparison=compare_variants(variants, sweep.plan.reference, others),
-        stops=sweep.read_stops(),
+        stops=read_stops(sweep),
     )
 
 

@@ -43,11 +43,8 @@ class Declaration:
     def when(self) -> str:
         """`before the first run, 2026-11-26 14:03 UTC`, or `after 57 readings, ...`."""
         moment = f"{datetime.fromtimestamp(self.at, UTC):%Y-%m-%d %H:%M} UTC"
-        return (
-            f"after {counted(self.readings, 'evaluation')}, {moment}"
-            if self.readings
-            else f"before the first run, {moment}"
-        )
+        begun = f"after {counted(self.readings, 'evaluation')}" if self.readings else "before the first run"
+        return f"{begun}, {moment}"
 
 
 _DECLARATIONS = TypeAdapter(list[Declaration])

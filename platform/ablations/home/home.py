@@ -48,7 +48,7 @@ class Home:
 
     def run_ids(self) -> list[str]:
         """Ids of the runs that have started here, in any sweep."""
-        return [folder.name for folder in sorted((self.path / "runs").glob("*"))]
+        return sorted(folder.name for folder in (self.path / "runs").glob("*") if folder.is_dir())
 
     def plan_file(self, sweep: str) -> Path:
         """The plan of a sweep; the file exists once the sweep has started."""

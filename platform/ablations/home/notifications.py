@@ -85,7 +85,8 @@ def events(sweep: StartedSweep, states: Mapping[str, RunState], held: str) -> It
         name = names[run]
         if state.state.is_failure:
             why = f": {state.message}" if state.message else ""
-            yield Event(kind="failed", key=f"failed {run} {state.attempt}", text=f"{name} {_ended(state)}{why}")
+            ended = {"failed": "failed", "lost": "was lost"}.get(state.state, f"ended: {state.state}")
+            yield Event(kind="failed", key=f"failed {run} {state.attempt}", text=f"{name} {ended}{why}")
         for warning in state.warnings:
             rule = re.sub(r"[\d.,]+", "#", warning)  # the figures in a warning change while it lasts
             yield Event(kind="warning", key=f"warning {run} {rule}", text=f"{name}: warning: {warning}")
@@ -95,10 +96,6 @@ def events(sweep: StartedSweep, states: Mapping[str, RunState], held: str) -> It
         size = f"{len(states)} {sweep.plan.budget_gpu_hours}"
         text = f"all {len(states)} runs have ended; for the verdict, run `platform compare {sweep.name}`"
         yield Event(kind="done", key=f"done {size}", text=text)
-
-
-def _ended(state: RunState) -> str:
-    return {"failed": "failed", "lost": "was lost"}.get(state.state, f"ended: {state.state}")
 
 
 def _variable(settings: Mapping[str, object]) -> str:

@@ -13,12 +13,14 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
 from ablations.fit.options import FitOptions
-from ablations.home.labels import Labels, PlannedRun, PlannedVariant
+from ablations.home.labels import Labels
+from ablations.home.labels import PlannedRun as PlannedRun
+from ablations.home.labels import PlannedVariant as PlannedVariant
 from ablations.terminal.short_names import axes_in
 from scalerl.run.run_folder import write_atomically
 
@@ -30,6 +32,8 @@ class Plan(Labels):
     Plan(sweep="loo", reference="scalerl", scale="laptop", compute_unit_gpu_hours=2000.0, budget_gpu_hours=2000.0,
          fit_from_gpu_hours=0.0, fit_to_gpu_hours=1000.0, variants=(scalerl, loo_loss))
     """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     compute_unit_gpu_hours: float
     stop: dict[str, Any] | None = None
@@ -50,9 +54,11 @@ class Plan(Labels):
             raise AblationsError(f"{path}: not a plan ({error}); to recreate it, run `platform sweep FILE`") from error
         try:
             content.pop("total_gpu_hours", None)  # plans of earlier versions have it, nearly always null
-            plan = cls(**content | {"variants": tuple(_variant(variant) for variant in content["variants"])})
+            for variant in content["variants"]:  # whose plans of earlier versions have the axes in names only
+                variant.setdefault("axes", dict(axes_in(variant["name"])))
+            plan = checked(content, _PLAN)
             checked(plan.fit, _FIT)
-            return checked(asdict(plan), _PLAN)
+            return plan
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             keys = ", ".join(known.name for known in fields(cls))
             raise AblationsError(f"{path}: not a plan ({error}); the keys of a plan are {keys}") from error
@@ -63,9 +69,3 @@ class Plan(Labels):
 
 
 _PLAN, _FIT = TypeAdapter(Plan), TypeAdapter(FitOptions)
-
-
-def _variant(content: dict[str, Any]) -> PlannedVariant:
-    runs = tuple(PlannedRun(**run) for run in content["runs"])
-    axes = content.get("axes", dict(axes_in(content["name"])))  # plans of earlier versions have them in names only
-    return PlannedVariant(name=content["name"], overrides=content["overrides"], runs=runs, axes=axes)

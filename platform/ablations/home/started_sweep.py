@@ -3,11 +3,9 @@
 >>> sweep = read_sweep(Home(Path("ablation-runs")), "loo")
 >>> sweep.folder
 PosixPath('ablation-runs/sweeps/loo')
->>> [stop.text(sweep.plan) for stop in sweep.read_stops().values()]
-['stopped, A in [0.580, 0.620]: gain to 16000 GPU-hours below 0.01 with probability 0.93, after 23 readings (4899 ...)']
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +15,6 @@ from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.plan import Plan
 from ablations.home.state import is_locked
-from ablations.home.stops import Stopped, read_stops, write_stops
 from scalerl.run.run_folder import RunFolder
 
 
@@ -72,13 +69,6 @@ class StartedSweep:
     def reread(self) -> "StartedSweep":
         """The sweep with its plan read again, since a search adds trials to it."""
         return read_sweep(self.home, self.name)
-
-    def read_stops(self) -> dict[str, Stopped]:
-        """Runs stopped or flagged under the plan's budget and rules, by id."""
-        return read_stops(self.folder, self.plan)
-
-    def write_stops(self, stops: Iterable[Stopped]) -> None:
-        write_stops(self.folder, stops)
 
 
 def read_sweep(home: Home, name: str) -> StartedSweep:

@@ -1,7 +1,7 @@
 """The runs that a sweep has stopped or flagged: `stopped.json` in its folder (docs/formats.md).
 
->>> stops = read_stops(Path("ablation-runs/sweeps/loo"), plan)
->>> stops["81d2f0a95c3b"].text(plan)
+>>> stops = read_stops(sweep)
+>>> stops["81d2f0a95c3b"].text(sweep.plan)
 'stopped, A in [0.580, 0.620]: gain to 16000 GPU-hours below 0.01 with probability 0.93, after 23 readings (4899 ...)'
 
 The run folder does not record the stop: another sweep without the rule continues to train the run.
@@ -11,7 +11,6 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
@@ -19,7 +18,7 @@ from pydantic import TypeAdapter
 from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
 from ablations.home.labels import Labels
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep
 from ablations.text import counted
 from scalerl.run.run_folder import write_atomically
 
@@ -79,9 +78,9 @@ class Stopped:
 _WRITTEN = TypeAdapter(list[Stopped])
 
 
-def read_stops(folder: Path, plan: Plan) -> dict[str, Stopped]:
+def read_stops(sweep: StartedSweep) -> dict[str, Stopped]:
     """Decisions under the plan's budget and rules, by run; empty if the plan has no rules."""
-    path = folder / STOPS_FILE
+    path, plan = sweep.folder / STOPS_FILE, sweep.plan
     if plan.stop is None:
         return {}
     try:
@@ -97,6 +96,6 @@ def read_stops(folder: Path, plan: Plan) -> dict[str, Stopped]:
     return {stopped.run: stopped for stopped in stops if (stopped.budget_gpu_hours, stopped.stop) == now}
 
 
-def write_stops(folder: Path, stops: Iterable[Stopped]) -> None:
+def write_stops(sweep: StartedSweep, stops: Iterable[Stopped]) -> None:
     content = {"runs": [asdict(stopped) for stopped in stops]}
-    write_atomically(folder / STOPS_FILE, json.dumps(content, indent=1).encode())
+    write_atomically(sweep.folder / STOPS_FILE, json.dumps(content, indent=1).encode())

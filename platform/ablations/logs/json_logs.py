@@ -41,7 +41,7 @@ def read_json_lines(path: Path, name: str) -> Log:
                 f"found {line[:40]!r}", "write one JSON object per line, with the step and metrics"
             )
         rows.append((f"line {number + 1}", _unwrapped(row)))
-    return _log(path, name, rows, notes)
+    return log_of_rows(rows, name=name, place=str(path), steps=STEPS, notes=notes)
 
 
 def read_json(path: Path, name: str) -> Log:
@@ -55,13 +55,8 @@ def read_json(path: Path, name: str) -> Log:
     found = content.get(HISTORY) if isinstance(content, Mapping) else content
     if not isinstance(found, list) or not all(isinstance(row, Mapping) for row in found):
         raise Place(source=str(path)).error("no list of rows", f"write a list of objects, or one under {HISTORY!r}")
-    return _log(path, name, [(f"row {number + 1}", row) for number, row in enumerate(found)])
-
-
-def _log(path: Path, name: str, rows: list[tuple[str, Mapping[str, Any]]], notes: tuple[str, ...] = ()) -> Log:
-    if not rows:
-        raise Place(source=str(path)).error("no rows", "the trainer must have logged a step")
-    return log_of_rows(rows, name=name, place=str(path), steps=STEPS, notes=notes)
+    rows = [(f"row {number + 1}", row) for number, row in enumerate(found)]
+    return log_of_rows(rows, name=name, place=str(path), steps=STEPS)
 
 
 def _unwrapped(row: Mapping[str, Any]) -> Mapping[str, Any]:

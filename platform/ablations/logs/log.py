@@ -1,6 +1,6 @@
 """The log of one run of any other trainer, and its values by step."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -64,13 +64,13 @@ def by_step(steps: np.ndarray, columns: Mapping[str, np.ndarray]) -> StepValues:
     return StepValues(step=unique, columns=found, repeated=int(repeated.sum()), stepless=int(stepless.sum()))
 
 
-def first_present(log: Log, names: Sequence[str], *, option: str) -> np.ndarray:
+def first_present(log: Log, names: Sequence[str]) -> np.ndarray:
     """The first of these columns that each row has; raises AblationsError if the log has none of them."""
     known = [log.columns[name] for name in names if name in log.columns]
     if not known:
         wanted = " or ".join(map(repr, names))
         raise AblationsError(
-            f"{log.place}: no column {wanted}; name the column of steps with {option}; "
+            f"{log.place}: no column {wanted}; name the column of steps with --step; "
             f"{did_you_mean(names[0], sorted(log.columns), 'columns')}"
         )
     found = known[0].copy()
@@ -169,18 +169,30 @@ def content_of(path: Path) -> bytes:
         raise unreadable(path, error) from None
 
 
-def damage_error(path: Path, why: object) -> FileError:
-    """The error for a binary file whose content is not what its writer wrote."""
-    return Place(source=str(path)).error(str(why), "copy the file again from its source")
+def messages_in(
+    path: Path, split: Callable[[], tuple[list[bytes], bool]], decode: Callable[[bytes], Any], *, reads: str
+) -> tuple[Iterator[Any], bool]:
+    """The messages in a binary file, and True if the last one is whole; FileError if the file is damaged.
 
+    `split` gives the records, or raises ValueError for one that is damaged; `reads` is that of `extra`.
+    """
+    damage = extra("google.protobuf.message", package="protobuf", reads=reads).DecodeError
 
-def decoded_records(path: Path, records: Iterable[bytes], decode: Callable[[bytes], Any], damage: Any) -> Iterator[Any]:
-    """The messages in the records of a binary file; FileError for a record at which `decode` raises `damage`."""
-    for number, record in enumerate(records, start=1):
-        try:
-            yield decode(record)
-        except damage as error:
-            raise damage_error(path, f"record {number} is damaged ({error})") from None
+    def error(why: object) -> FileError:
+        return Place(source=str(path)).error(str(why), "copy the file again from its source")
+
+    def decoded() -> Iterator[Any]:
+        for number, record in enumerate(records, start=1):
+            try:
+                yield decode(record)
+            except damage as fault:
+                raise error(f"record {number} is damaged ({fault})") from None
+
+    try:
+        records, is_whole = split()
+    except ValueError as fault:
+        raise error(fault) from None
+    return decoded(), is_whole
 
 
 def unreadable(path: Path, error: OSError) -> FileError:

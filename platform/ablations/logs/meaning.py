@@ -247,11 +247,11 @@ def _steps(log: Log, meaning: LogMeaning, found: Expressions) -> np.ndarray:
         needed = {column: log.columns[column] for column in columns_of(found.step)}
         return evaluate(found.step, needed, max((len(values) for values in needed.values()), default=0))
     if meaning.preset and (own := [name for name in meaning.preset.steps if name in log.columns]):
-        return first_present(log, own, option="--step")
+        return first_present(log, own)
     own = next((one for one in log.steps if one in log.columns), None)
     if own is None and meaning.preset is None and not any(calls_of(found.compute, "cumsum")):
         return _order_of_rows(log, found)
-    return first_present(log, [own or log.steps[0]], option="--step")
+    return first_present(log, [own or log.steps[0]])
 
 
 def _order_of_rows(log: Log, found: Expressions) -> np.ndarray:

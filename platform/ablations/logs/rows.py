@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ablations.errors import AblationsError
+from ablations.errors import AblationsError, Place
 from ablations.fit.curve_file import number_advice
 from ablations.logs.log import Log
 
@@ -123,11 +123,14 @@ def log_of_rows(
     config: Mapping[str, str] | None = None,
     notes: tuple[str, ...] = (),
     own: Mapping[str, str] | None = None,
+    without: str = "no rows",
 ) -> Log:
     """A log of rows, each with its place, such as "line 7"; without a config, constant columns take its place.
 
-    `own` is added to the configuration.
+    `own` is added to the configuration; `without` is what a FileError says if there is no row.
     """
+    if not rows:
+        raise Place(source=place).error(without, "the trainer must have logged a step")
     columns = RowColumns(rows, place)
     return Log(
         name=name,

@@ -76,11 +76,6 @@ class LogSource:
         return [LOG_READERS[_kind(first)](first, self.name)]
 
 
-def is_log(path: Path) -> bool:
-    """True for a file whose name is that of a log."""
-    return path.is_file() and ("tfevents" in path.name or _kind(path) in (*LOG_READERS, DATABASE))
-
-
 def _kind(path: Path) -> str:
     """The ending of a file's name, without that of gzip."""
     return Path(path.name.lower().removesuffix(".gz")).suffix
@@ -92,10 +87,10 @@ def find_log(path: Path) -> LogSource:
         raise AblationsError(f"{path}: no such file or folder; name the logs of runs")
     if path.is_dir():
         return _in_folder(path)
-    if not is_log(path):
-        raise AblationsError(f"{path}: no readable log; {LOG_KINDS}")
     if "tfevents" in path.name:
         return LogSource(name=_name(path.absolute().parent), files=(path,))
+    if _kind(path) not in (*LOG_READERS, DATABASE):
+        raise AblationsError(f"{path}: no readable log; {LOG_KINDS}")
     # New rows of SQLite may be in a file beside the database.
     beside = [path.with_name(f"{path.name}-wal")] if _kind(path) == DATABASE else []
     return LogSource(name=_name(path), files=(path, *(one for one in beside if one.exists())))
@@ -120,9 +115,8 @@ def _in_folder(folder: Path) -> LogSource:
     if not logs and (below := _events_below(folder)):
         return LogSource(name=name, files=below)
     what = f"{len(logs)} logs: {', '.join(path.name for path in logs[:5])}" if logs else "no log"
-    of_runs = (
-        f" or folder per run, such as {folder}/*" if any(path.is_dir() for path in folder.iterdir()) else " per run"
-    )
+    has_folders = any(path.is_dir() for path in folder.iterdir())
+    of_runs = f" or folder per run, such as {folder}/*" if has_folders else " per run"
     raise AblationsError(f"{folder}: {what}; name one file{of_runs}; {LOG_KINDS}")
 
 

@@ -20,11 +20,10 @@ def read_csv_log(path: Path, name: str) -> Log:
     A last row with too few fields is skipped with a note, since the trainer may still be writing it.
     """
     table = read_table(path, is_growing=True)
-    if not table.rows:
-        raise Place(source=str(path)).error("no rows below the header", "the trainer must have logged a step")
     rows = [(f"line {line}", row) for line, row in table.rows]
     notes = (HALF_WRITTEN,) if table.is_cut else ()
-    return log_of_rows(rows, name=name, place=str(path), steps=TABLE_STEPS, notes=notes)
+    without = "no rows below the header"
+    return log_of_rows(rows, name=name, place=str(path), steps=TABLE_STEPS, notes=notes, without=without)
 
 
 def read_parquet(path: Path, name: str) -> Log:
@@ -37,7 +36,5 @@ def read_parquet(path: Path, name: str) -> Log:
         raise unreadable(path, error) from None
     except arrow.ArrowException as error:
         raise Place(source=str(path)).error(f"not Parquet ({error})", "write it with pandas or pyarrow") from None
-    if not found:
-        raise Place(source=str(path)).error("no rows", "the trainer must have logged a step")
     rows = [(f"row {number + 1}", row) for number, row in enumerate(found)]
     return log_of_rows(rows, name=name, place=str(path), steps=TABLE_STEPS)

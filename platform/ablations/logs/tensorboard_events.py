@@ -5,11 +5,12 @@ The last record of a running trainer may be half written.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ablations.errors import AblationsError
-from ablations.logs.log import HALF_WRITTEN, Log, content_of, damage_error, decoded_records, extra
+from ablations.logs.log import HALF_WRITTEN, Log, content_of, extra, messages_in
 from ablations.logs.rows import log_of_rows
 
 LENGTH_FIELD, CHECKSUM = 8, 4
@@ -25,18 +26,15 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
     reads = f"{folder}: a TensorBoard event file"
     events = extra("tensorboard.compat.proto.event_pb2", package=PACKAGE, reads=reads)
     arrays = extra("tensorboard.util.tensor_util", package=PACKAGE, reads=reads)
-    damage = extra("google.protobuf.message", package="protobuf", reads=reads).DecodeError
     checksum = extra("tensorboard.compat.tensorflow_stub.pywrap_tensorflow", package=PACKAGE, reads=reads).masked_crc32c
+    decode = events.Event.FromString
     rows: list[tuple[str, dict[str, float]]] = []
     at_step: dict[int, dict[str, float]] = {}
     notes = ()
     for path in paths:
-        try:
-            records, is_whole = split_records(content_of(path), checksum)
-        except ValueError as error:
-            raise damage_error(path, error) from None
+        found, is_whole = messages_in(path, partial(split_records, content_of(path), checksum), decode, reads=reads)
         notes = notes if is_whole else (HALF_WRITTEN,)
-        for event in decoded_records(path, records, events.Event.FromString, damage):
+        for event in found:
             for tag, value in _scalars(event, arrays):
                 # One row a step, and a further one for a tag that comes again.
                 if tag in (row := at_step.setdefault(event.step, {})):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ablations.errors import Place
-from ablations.logs.log import HALF_WRITTEN, Log, content_of, damage_error, decoded_records, extra
+from ablations.logs.log import HALF_WRITTEN, Log, content_of, extra, messages_in
 from ablations.logs.rows import flat, log_of_rows
 
 BEGINNING = b":W&B"
@@ -28,17 +28,14 @@ def read_wandb_file(path: Path, name: str) -> Log:
     """
     reads = f"{path}: an offline run of W&B"
     messages = extra("wandb.proto.wandb_internal_pb2", package="wandb", reads=reads)
-    damage = extra("google.protobuf.message", package="protobuf", reads=reads).DecodeError
     content = content_of(path)
     if not content.startswith(BEGINNING):
         raise Place(source=str(path)).error("not a W&B file", "name the folder of an offline run")
-    try:
-        records, is_whole = split_blocks(content)
-    except ValueError as error:
-        raise damage_error(path, error) from None
+    read = messages.Record.FromString
+    found, is_whole = messages_in(path, lambda: split_blocks(content), read, reads=reads)
     rows: list[tuple[str, dict[str, Any]]] = []
     config: dict[str, str] = {}
-    for number, message in enumerate(decoded_records(path, records, messages.Record.FromString, damage), start=1):
+    for number, message in enumerate(found, start=1):
         kind = message.WhichOneof("record_type")
         if kind == "history":
             row = {"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in message.history.item}
@@ -49,10 +46,10 @@ def read_wandb_file(path: Path, name: str) -> Log:
             config |= group | _config(message.run.config.update)
         elif kind == "config":
             config |= _config(message.config.update)
-    if not rows:
-        raise Place(source=str(path)).error("no history", "the trainer must have logged a step")
     notes = () if is_whole else (HALF_WRITTEN,)
-    return log_of_rows(rows, name=name, place=str(path), steps=("_step",), config=config, notes=notes)
+    return log_of_rows(
+        rows, name=name, place=str(path), steps=("_step",), config=config, notes=notes, without="no history"
+    )
 
 
 def split_blocks(content: bytes) -> tuple[list[bytes], bool]:

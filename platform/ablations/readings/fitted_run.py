@@ -22,6 +22,7 @@ from ablations.readings.readings_together import Done, WantedRun, readings_of_ru
 from ablations.readings.run_reading import RunReading, kept_reading, try_fit
 from ablations.readings.task_curves import with_task
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.status import RunStatus
 
 FIT_KEYS = ("curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "verdict", "points", "window")
 """Keys in every line of `platform fit --json`; a missing number is null."""
@@ -102,7 +103,7 @@ def fitted_run(folder: RunFolder, variant: str, run: PlannedRun, reading: RunRea
         name=run_name(variant, run.seed),
         curve=reading.curve,
         fit=reading.fit,
-        reason=_why_empty(folder) if is_empty else reading.reason,
+        reason=_why_empty(status) if is_empty else reading.reason,
         variant=variant,
         seed=run.seed,
         id=run.id,
@@ -117,8 +118,7 @@ def fitted_run(folder: RunFolder, variant: str, run: PlannedRun, reading: RunRea
     )
 
 
-def _why_empty(folder: RunFolder) -> str:
-    status = folder.read_status()
+def _why_empty(status: RunStatus) -> str:
     if not status.has_started:
         return f"not started ({status.message})" if status.message else "not started"
     because = f" ({status.message})" if status.message else ""
@@ -145,12 +145,11 @@ def fit_sweep(sweep: StartedSweep, *, done: Done | None = None, **changes: Any) 
 
 def fitted_runs(sweep: StartedSweep, settings: FitSettings, done: Done | None) -> list[FittedRun]:
     """The runs in the plan's order."""
-    runs = [(sweep.run(run.id), variant.name, run) for variant in sweep.plan.variants for run in variant.runs]
+    runs = [(variant.name, run) for variant in sweep.plan.variants for run in variant.runs]
     wanted = [
-        WantedRun(folder=folder, name=run_name(variant, run.seed), settings=settings) for folder, variant, run in runs
+        WantedRun(folder=sweep.run(run.id), name=run_name(name, run.seed), settings=settings) for name, run in runs
     ]
     readings = readings_of_runs(wanted, done=done)
     return [
-        fitted_run(folder, variant, run, reading)
-        for (folder, variant, run), reading in zip(runs, readings, strict=True)
+        fitted_run(sweep.run(run.id), name, run, reading) for (name, run), reading in zip(runs, readings, strict=True)
     ]

@@ -12,7 +12,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
 
-from ablations.files.trees import NotATree, tree_from_bytes, write_tree
+from ablations.files.trees import NotATree, tree_bytes, tree_from_bytes
+from scalerl.run.run_folder import write_atomically
 
 SECONDS_OF_A_WRITE = 3600.0
 """Age in seconds from which a temporary file belongs to a dead process."""
@@ -57,7 +58,9 @@ def kept_tree(
         if not is_final(made):
             return made, ""
         try:
-            write_tree(path, made, named=named)
+            content = tree_bytes(made, named=named)
+            path.parent.mkdir(exist_ok=True)
+            write_atomically(path, content)
         except FileNotFoundError:  # the run or the sweep was deleted meanwhile
             return made, ""
         except OSError as error:

@@ -128,10 +128,6 @@ def reading_from_bytes(content: bytes) -> RunReading:
     return found
 
 
-def _path(folder: RunFolder, name: str, settings: FitSettings) -> Path:
-    return folder.path / "readings" / f"{_key(folder, name, settings)}.npz"
-
-
 def read_log(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
     """The curve `name` with its fit, cost and hours; if the log cannot be used, the reason instead of a fit."""
     rows: list[dict[str, Any]] = []
@@ -216,11 +212,12 @@ def is_at_rest(log: Path) -> bool:
     return found is not None and time.time_ns() - found[1] > JUST_NOW_NS
 
 
-def _key(folder: RunFolder, name: str, settings: FitSettings) -> str:
-    """SHA-256, shortened, of everything that determines a reading."""
+def _path(folder: RunFolder, name: str, settings: FitSettings) -> Path:
+    """The file of a reading, named by the shortened SHA-256 of everything that determines the reading."""
     stamps = [stamp(path) for path in (folder.metrics, folder.checkpoint / "manifest.json", folder.path / RECIPE)]
     content = [code_of_readings(), folder.path.name, name, asdict(settings), stamps]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+    key = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+    return folder.path / "readings" / f"{key}.npz"
 
 
 def stamp(path: Path) -> Stamp:

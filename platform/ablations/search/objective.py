@@ -7,7 +7,8 @@ difference for a Gaussian process.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from statistics import fmean, median_high
 from typing import TYPE_CHECKING
 
 from ablations.study.search_space import Asymptote, ComputeToReach, Objective, ScoreAt
@@ -31,15 +32,16 @@ def value(objective: Objective, fits: Sequence["Fit"], compute_unit_gpu_hours: f
     """Mean of the objective over seeds, with one fit each; compute is in modelled GPU-hours, as a geometric mean."""
     match objective:
         case Asymptote():
-            return _mean(_ceiling(fit, objective) for fit in fits)
+            return fmean(_ceiling(fit, objective) for fit in fits)
         case ScoreAt():
             compute = objective.budget * compute_unit_gpu_hours
-            return _mean(float(fit.predict_draws(compute).mean()) for fit in fits)
+            return fmean(float(fit.predict_draws(compute).mean()) for fit in fits)
         case ComputeToReach():
-            needed = [_median_compute(fit, objective.score) for fit in fits]
+            # Infinite for a fit of whose draws at least half never reach the score.
+            needed = [median_high(fit.compute_draws(objective.score).tolist()) for fit in fits]
             if not all(math.isfinite(compute) for compute in needed):
                 return None
-            return math.exp(_mean(math.log(compute) for compute in needed)) if all(needed) else 0.0
+            return math.exp(fmean(math.log(compute) for compute in needed)) if all(needed) else 0.0
 
 
 def told(objective: Objective, found: float | None, budget_gpu_hours: float) -> float:
@@ -79,17 +81,6 @@ def _ceiling(fit: "Fit", objective: Asymptote) -> float:
     """The mean of A; the lower end if A has no upper end, since the mean would then be the prior's, not the curve's."""
     has_mean = objective.of == "mean" and fit.eq1_hi is not None and fit.rises
     return float(fit.draws.A.mean()) if has_mean else fit.eq1_lo
-
-
-def _median_compute(fit: "Fit", score: float) -> float:
-    """The median over all draws; infinite if at least half of them never reach the score."""
-    needed = sorted(fit.compute_draws(score).tolist())
-    return needed[len(needed) // 2]
-
-
-def _mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return math.fsum(listed) / len(listed)
 
 
 def _beats(one: Sequence[float], other: Sequence[float]) -> bool:

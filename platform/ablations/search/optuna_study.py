@@ -25,7 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ablations.files.database import sqlite_url
 from ablations.search.record import SearchRecord, SearchTrial
 from ablations.study.search_points import Choice, Point, Range, SearchSpace
-from ablations.study.search_space import Dimension, SamplerName, Search
+from ablations.study.search_space import Dimension, Search
 
 STUDY_NAME = "search"
 MAX_RANDOM_TRIALS = 10
@@ -49,7 +49,8 @@ class OptunaStudy:
         self._path, self._search = path, search
         self._distributions = {one.name: _distribution(one) for one in space.dimensions}
         self._directions = [StudyDirection.MAXIMIZE if up else StudyDirection.MINIMIZE for up in maximised]
-        self._study = self._open()
+        self._study: optuna.Study
+        """Opened by `agree`, which comes first."""
 
     def agree(self, record: SearchRecord) -> list[int]:
         """Make the study hold the trials of the record in their states; returns their numbers.
@@ -57,6 +58,7 @@ class OptunaStudy:
         Trials that the study lacks are added. If the study contradicts them, or its file breaks, it is rebuilt.
         """
         try:
+            self._study = self._open()
             return self._agreed(record)
         except BROKEN:
             self._study = self._open_anew()
@@ -117,48 +119,37 @@ class OptunaStudy:
         if any(trial.distributions.items() - self._distributions.items() for trial in self._trials()):
             return False
         trials = self._trials_by_point()
-        pairs = ((trials.get(_key(one.params)), one) for one in record.trials)
         return all(
             one.state != "running" and (trial.values and tuple(trial.values)) == _values(record, one)
-            for trial, one in pairs
-            if trial is not None and trial.state.is_finished()
+            for one in record.trials
+            if (trial := trials.get(_key(one.params))) is not None and trial.state.is_finished()
         )
-
-    def _open(self) -> optuna.Study:
-        try:
-            return self._load()
-        except BROKEN:
-            return self._open_anew()
 
     def _open_anew(self) -> optuna.Study:
         for path in (self._path, self._path.with_name(f"{self._path.name}-journal")):
             path.unlink(missing_ok=True)
-        return self._load()
+        return self._open()
 
-    def _load(self) -> optuna.Study:
+    def _open(self) -> optuna.Study:
         storage = optuna.storages.RDBStorage(sqlite_url(self._path))
         return optuna.create_study(
             storage=storage, study_name=STUDY_NAME, directions=self._directions, load_if_exists=True
         )
 
     def _sampler(self, num_asked: int) -> BaseSampler:
+        """Optuna's sampler for one question, with a seed of its own."""
         seed = random.Random(f"{self._search.seed} {num_asked}").getrandbits(32)
         # Of 12 trials Optuna would draw the first 10 at random.
         num_random = max(1, min(MAX_RANDOM_TRIALS, self._search.trials // 3))
-        return make_sampler(self._search.sampler, seed, num_random)
-
-
-def make_sampler(name: SamplerName, seed: int, num_random: int) -> BaseSampler:
-    """Optuna's sampler of this name, which draws the first `num_random` points at random."""
-    match name:
-        case "tpe":
-            return TPESampler(seed=seed, n_startup_trials=num_random)
-        case "gp":
-            return GPSampler(seed=seed, n_startup_trials=num_random)
-        case "cmaes":
-            return CmaEsSampler(seed=seed, n_startup_trials=1, warn_independent_sampling=False)
-        case "random" | "grid":
-            return RandomSampler(seed=seed)
+        match self._search.sampler:
+            case "tpe":
+                return TPESampler(seed=seed, n_startup_trials=num_random)
+            case "gp":
+                return GPSampler(seed=seed, n_startup_trials=num_random)
+            case "cmaes":
+                return CmaEsSampler(seed=seed, n_startup_trials=1, warn_independent_sampling=False)
+            case "random" | "grid":
+                return RandomSampler(seed=seed)
 
 
 LEAST_TRIALS = 4

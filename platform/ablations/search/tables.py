@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from ablations.search.objective import is_maximised, title, value_text
 from ablations.search.record import SearchRecord, SearchTrial
+from ablations.study.search_points import setting_of_point
 from ablations.terminal.listing import Column, Listing
 from ablations.text import counted
 
@@ -39,7 +40,9 @@ def trials_table(record: SearchRecord) -> Listing:
     """One line per trial: finished ones best first, then those that run or failed, with the reason."""
     numbers = [*map(title, record.objectives), *record.space]
     columns = [Column(heading=heading, kind="number") for heading in numbers]
-    table = Listing(columns=[Column(heading="trial"), *columns, Column(heading="", kind="prose")], title=_head(record))
+    done = f"{len(record.ranked)} of {record.num_trials} trials done"
+    head = f"{done}, sampler {record.sampler}; {objective_text(record)}"
+    table = Listing(columns=[Column(heading="trial"), *columns, Column(heading="", kind="prose")], title=head)
     for cells in trial_lines(record):
         table.add(*cells.values(), style="green" if cells[""] in (BEST, PARETO_FRONT) else "")
     return table
@@ -49,17 +52,15 @@ def trial_lines(record: SearchRecord) -> list[dict[str, str]]:
     """The trials as text by column name: name, objectives, settings and remarks."""
     best = [trial.name for trial in record.best]
     name_of_best = BEST if len(record.objectives) == 1 else PARETO_FRONT
-    lines = []
-    for trial in [*record.ranked, *(one for one in record.trials if one.state != "done")]:
-        lines.append(
-            {
-                "trial": trial.name,
-                **dict(zip(map(title, record.objectives), _values(record, trial), strict=True)),
-                **{name: _param(trial.params[name]) for name in record.space},
-                "": name_of_best if trial.name in best else _what(trial),
-            }
-        )
-    return lines
+    return [
+        {
+            "trial": trial.name,
+            **dict(zip(map(title, record.objectives), _values(record, trial), strict=True)),
+            **{name: setting_of_point(trial.params[name]) for name in record.space},
+            "": name_of_best if trial.name in best else _what(trial),
+        }
+        for trial in [*record.ranked, *(one for one in record.trials if one.state != "done")]
+    ]
 
 
 def note(record: SearchRecord, reference: str) -> str:
@@ -73,20 +74,10 @@ def note(record: SearchRecord, reference: str) -> str:
     )
 
 
-def _head(record: SearchRecord) -> str:
-    return (
-        f"{len(record.ranked)} of {record.num_trials} trials done, sampler {record.sampler}; {objective_text(record)}"
-    )
-
-
 def _values(record: SearchRecord, trial: SearchTrial) -> Sequence[str]:
     if trial.state != "done":
         return [""] * len(record.objectives)
     return [value_text(one, found) for one, found in zip(record.objectives, trial.values, strict=True)]
-
-
-def _param(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.4g}"
 
 
 def _what(trial: SearchTrial) -> str:

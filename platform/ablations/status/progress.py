@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import RunState, State, read_state
-from ablations.home.stops import Stopped
+from ablations.home.stops import Stopped, read_stops
 from ablations.slurm.states import SlurmStates
 from ablations.status.failures import Failure
 from ablations.status.rows import RunRow, is_going_on, rows_seconds_left, spent
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def run_rows(sweep: StartedSweep) -> list[RunRow]:
     """The state of every run of the plan: done with its whole budget, stopped if a rule ended it."""
-    stops, slurm, is_swept = sweep.read_stops(), SlurmStates(sweep.home), sweep.is_at_work
+    stops, slurm, is_swept = read_stops(sweep), SlurmStates(sweep.home), sweep.is_at_work
     rows = []
     for variant in sweep.plan.variants:
         for run in variant.runs:

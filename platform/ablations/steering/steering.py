@@ -17,7 +17,7 @@ from ablations.fit.result import Fit
 from ablations.home.labels import run_name
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import read_state
-from ablations.home.stops import Stopped
+from ablations.home.stops import Stopped, read_stops, write_stops
 from ablations.pools.pool import Pool
 from ablations.steering.live_fits import LiveFits, num_readings
 from ablations.steering.stopping import StopReason, stop_reason
@@ -30,7 +30,7 @@ class Steering:
     def __init__(self, study: Study, sweep: StartedSweep) -> None:
         self._study, self._sweep, self._plan = study, sweep, sweep.plan
         self._stop = study.sweep.stop
-        self._stops = sweep.read_stops()
+        self._stops = read_stops(sweep)
         # Forecasts use everything that a run has shown, also beyond fit_on.
         self._fits = LiveFits(sweep.home, replace(sweep.plan.fit_settings, fit_to=math.inf))
         self._runs = {run.id: run for run in study.runs}
@@ -96,7 +96,7 @@ class Steering:
             stop=stop.model_dump(),
         )
         self._stops[run.id] = stopped
-        self._sweep.write_stops(self._stops.values())
+        write_stops(self._sweep, self._stops.values())
         return [f"{run_name(run.variant, run.seed)}: {stopped.text(self._plan)}"]
 
     def _stop_reason(self, run: SweepRun) -> StopReason | None:

@@ -13,8 +13,7 @@ forms            leave-one-out, axes, grid, zip, variants
 program          the reference of a study whose trainer is a program of the user's own
 resolve          merges a recipe and a scale into one resolved recipe
 recipe_differences  where two resolved recipes differ
-expand           turns a sweep into variants and runs
+expand           turns a sweep into variants and runs, with the highest pass rate that their task allows
 reference        every key of a sweep file as Markdown: docs/sweep_file.md
-known_ceiling    the highest pass rate that the task of a study allows
 fittable         whether runs will have enough evaluations for a fit
 """

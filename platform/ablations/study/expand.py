@@ -19,8 +19,7 @@ from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
 from ablations.study.balanced_pairs import TwoChanges
-from ablations.study.forms import Draft, drafts, grid_values, possible_pairs
-from ablations.study.known_ceiling import highest_of
+from ablations.study.forms import AxisValue, Draft, drafts, grid_values, possible_pairs
 from ablations.study.override import Override, changes_of, overrides_in, vary
 from ablations.study.program import check_variables, command_reference
 from ablations.study.resolve import asked_in_scale, planned_scale, resolve, unread
@@ -29,7 +28,7 @@ from ablations.study.search_points import SearchSpace, search_space
 from ablations.study.sweep import Sweep
 from ablations.terminal.short_names import meant, shown_names
 from ablations.text import parts_of
-from scalerl.recipe import ALL, ResolvedRecipe
+from scalerl.recipe import ALL, KSmallest, ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
 TRIAL_PREFIX = "trial-"
@@ -113,6 +112,36 @@ class Study:
         return highest_of((one.recipe for one in self.variants), self.sweep.fit.task)
 
 
+def highest_of(recipes: Iterable[AnyRecipe], task: str | None) -> float | None:
+    """The highest limit of any of the recipes on the fitted task; None if one recipe has no known limit."""
+    limits: dict[str, float] = {}
+    for recipe in recipes:
+        if not isinstance(recipe, ResolvedRecipe):
+            return None
+        key = f"{recipe.model.type} {recipe.tasks!r} {recipe.generation!r}"
+        if key not in limits:
+            limits[key] = known_ceiling(recipe, task)
+    highest = max(limits.values(), default=1.0)
+    return highest if highest < 1 else None
+
+
+def known_ceiling(recipe: ResolvedRecipe, task: str | None) -> float:
+    """The limit of one recipe on the fitted task, `task` None for its only task; 1 if no limit is known.
+
+    `k_smallest` has one right answer to a prompt, and an answer longer than `generation.answer` is truncated. So the
+    share of the held-out prompts whose answer fits limits every pass rate.
+    """
+    from scalerl.tasks import make_task
+    from scalerl.tasks.lengths import highest_pass_rate
+    from scalerl.tokens import make_tokenizer
+
+    fitted = [one for one in recipe.tasks if task in (None, one.title)]
+    if recipe.model.type == "pretrained" or len(fitted) != 1 or not isinstance(fitted[0], KSmallest):
+        return 1.0
+    tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
+    return highest_pass_rate(make_task(fitted[0], tokenizer), tokenizer, recipe.generation.answer) or 1.0
+
+
 def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), with_files: bool = True) -> Study:
     """The study in a sweep file, optionally on another scale and with `path=value` settings for all variants.
 
@@ -124,8 +153,9 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
     if not with_files:
         source = replace(source, data=unread(source.data))
     sweep = validated(source, Sweep)
+    base = overrides_in(source, ("base",)) if sweep.base else ()
     if sweep.trainer is not None:
-        return _command_study(sweep, source, path, scale, sets)
+        return _command_study(sweep, source, path, scale, sets, base)
     recipe_file = find_file("recipe", sweep.reference, named_at=source.place(("reference",)), sweep=path)
     wanted = scale or (*sweep.named_scales, sweep.scale)[0]
     family = sweep.family_of(wanted)
@@ -141,7 +171,6 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
             "omit --scale, or copy the file and adapt its variants to the other scale",
         )
     scale_file = find_file("scale", wanted if family is None else family.of, named_at=scale_at, sweep=path)
-    base = overrides_in(source, ("base",)) if sweep.base else ()
     made = family.overrides(wanted, planned_scale(scale_file), source) if family is not None else []
     recipe = resolve(recipe_file, scale_file, sets, base=[*base, *made], with_files=with_files)
     reference = Variant(name=recipe_file.stem, overrides={}, recipe=recipe)
@@ -151,12 +180,13 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
     return replace(study, made={one.path: one.value for one in made})
 
 
-def _command_study(sweep: Sweep, source: Source, path: Path, scale: str | None, sets: tuple[str, ...]) -> Study:
+def _command_study(
+    sweep: Sweep, source: Source, path: Path, scale: str | None, sets: tuple[str, ...], base: Iterable[Override]
+) -> Study:
     if scale is not None:
         raise Place(source=f"--scale {scale}").error(
             f"sweep '{sweep.name}' has a trainer of its own, so --scale has no effect", "omit --scale"
         )
-    base = overrides_in(source, ("base",)) if sweep.base else ()
     name, recipe = command_reference(sweep, source, path, sets, base)
     reference = Variant(name=name, overrides={}, recipe=recipe)
     asked = asked_in(source, sweep.resources)
@@ -229,13 +259,13 @@ def _variants(reference: Variant, asked: Iterable[Draft]) -> tuple[Variant, ...]
     return tuple(replace(variant, name=called[name]) for name, variant in variants.items())
 
 
-def _own_values(reference: Variant, values: Iterable[tuple[str, str, tuple[Override, ...]]]) -> dict[str, str]:
+def _own_values(reference: Variant, values: Iterable[AxisValue]) -> dict[str, str]:
     """The value on each axis that the reference has already; an axis without the reference's value has no entry."""
     own, found = reference.recipe.canonical_json(), dict[str, str]()
-    for axis, name, overrides in values:
+    for value in values:
         with suppress(FileError):  # a value that is refused by itself is not the reference's
-            if vary(reference.recipe, overrides)[0].canonical_json() == own:
-                found[axis] = name
+            if vary(reference.recipe, value.overrides)[0].canonical_json() == own:
+                found[value.axis] = value.name
     return found
 
 
@@ -284,16 +314,18 @@ def _check_comparison(sweep: Sweep, source: Source, variants: Sequence[Variant])
         )
     _check_task(sweep, source, variants)
     names = [variant.name for variant in variants]
-    for name in sweep.published:
+
+    def check_name(name: str, *key: str | int) -> None:
         if meant(name, names) not in names:
-            place = source.place(("published", name))
-            raise place.error(f"unknown variant '{name}'", did_you_mean(name, names, "variants"))
+            raise source.place(key).error(f"unknown variant '{name}'", did_you_mean(name, names, "variants"))
+
+    for name in sweep.published:
+        check_name(name, "published", name)
     for position, claim in enumerate(sweep.claims):
-        for key, name in (("variant", claim.variant), ("against", claim.against or variants[0].name)):
-            if meant(name, names) not in names:
-                place = source.place(("claims", position, key))
-                raise place.error(f"unknown variant '{name}'", did_you_mean(name, names, "variants"))
-        if claim.variant == (claim.against or variants[0].name):
+        against = claim.against or names[0]
+        check_name(claim.variant, "claims", position, "variant")
+        check_name(against, "claims", position, "against")
+        if claim.variant == against:
             raise source.place(("claims", position, "variant")).error(
                 f"'{claim.variant}' is compared with itself", "name another variant, or `against`"
             )

@@ -72,16 +72,12 @@ class ScaleFamily(Frozen):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the scales: `bench-size0.25`, `bench`, `bench-size4`."""
-        lists = self._lists
-        return tuple(
-            "-".join(
-                [
-                    scale_stem(self.of),
-                    *(f"{IN_NAMES[key]}{one:g}" for key, one in zip(lists, each, strict=True) if one != 1),
-                ]
-            )
-            for each in zip(*lists.values(), strict=True)
+        lists, stem = self._lists, scale_stem(self.of)
+        differing = (
+            [f"{IN_NAMES[key]}{times:g}" for key, times in zip(lists, every, strict=True) if times != 1]
+            for every in zip(*lists.values(), strict=True)
         )
+        return tuple("-".join([stem, *parts]) for parts in differing)
 
     def overrides(self, name: str, scale: Scale, source: Source) -> list[Override]:
         """What the scale called `name` changes in `scale`, from which it is made."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from ablations.errors import FileProblem
 from ablations.fit.options import MIN_READINGS
 from ablations.study.expand import Study
-from scalerl.recipe.command import AnyRecipe
 
 COUNT_ROUNDING = 1e-9
 
@@ -31,32 +30,26 @@ def too_few_readings(study: Study, budget: float | None = None) -> FileProblem |
 
     `budget` replaces the file's, in the scale's compute unit. The problem has its place in the sweep file.
     """
-    for variant in study.variants:
-        found = _of_recipe(study, variant.recipe, study.sweep.budget.compute if budget is None else budget)
-        if found is not None:
-            return found
-    return None
-
-
-def _of_recipe(study: Study, recipe: AnyRecipe, budget: float) -> FileProblem | None:
-    window, every = study.sweep.budget, recipe.evaluation.every
-    number = num_fittable(budget=budget, every=every, fit_from=window.fit_from, fit_on=window.fit_on)
-    if number >= MIN_READINGS:
-        return None
+    window = study.sweep.budget
+    budget = window.compute if budget is None else budget
     share = window.fit_on - window.fit_from
     of_window = "" if share == 1 else f" between fit_from {window.fit_from:g} and fit_on {window.fit_on:g}"
-    return FileProblem(
-        place=study.budget_at,
-        found=f"found {budget:g}: evaluated every {every:g}, a run has {number} evaluations after step 0{of_window}",
-        right=f"a fit needs {MIN_READINGS}; must be at least {_rounded(MIN_READINGS * every / share, math.ceil):g}, or "
-        f"evaluation.every at most {_rounded(share * budget / MIN_READINGS, math.floor):g}",
-    )
+    for every in (variant.recipe.evaluation.every for variant in study.variants):
+        number = num_fittable(budget=budget, every=every, fit_from=window.fit_from, fit_on=window.fit_on)
+        if number < MIN_READINGS:
+            least, most = MIN_READINGS * every / share, share * budget / MIN_READINGS
+            return FileProblem(
+                place=study.budget_at,
+                found=f"found {budget:g}: evaluated every {every:g}, a run has {number} evaluations after step 0"
+                f"{of_window}",
+                right=f"a fit needs {MIN_READINGS}; must be at least {_rounded(least, math.ceil):g}, or "
+                f"evaluation.every at most {_rounded(most, math.floor):g}",
+            )
+    return None
 
 
 def _rounded(number: float, to: Callable[[float], int]) -> float:
     """Three digits of a number, rounded up or down: `_rounded(0.33333, math.ceil)` is 0.334."""
     digits = 2 - math.floor(math.log10(number))
-    return round(
-        to(number * 10.0**digits * (1 + (COUNT_ROUNDING if to is math.floor else -COUNT_ROUNDING))) / 10.0**digits,
-        digits,
-    )
+    slack = 1 + (COUNT_ROUNDING if to is math.floor else -COUNT_ROUNDING)
+    return round(to(number * 10.0**digits * slack) / 10.0**digits, digits)

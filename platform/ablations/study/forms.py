@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ablations.errors import Place, did_you_mean
 from ablations.files.lookup import find_file
@@ -48,14 +47,16 @@ class Draft:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Level:
+class AxisValue:
+    """One value of an axis of `axes`, `grid` or `zip`, with the changes that it requests."""
+
     axis: str
     name: str
     overrides: tuple[Override, ...]
     place: Place
 
 
-_Combination = tuple[_Level, ...]
+_Combination = tuple[AxisValue, ...]
 
 
 def drafts(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> Iterator[Draft]:
@@ -157,25 +158,19 @@ def _left_out(form: LeaveOneOut, source: Source, reference: AnyRecipe, path: Pat
         )
     for axis, written in axes.items():
         key = ("leave_one_out", "axes", axis)
+        place = source.place(key)
         if axis not in known:
-            right = did_you_mean(axis, known, "axes")
-            raise source.place(key).error(f"unknown axis '{axis}'", right)
-        overrides = overrides_in(source, key) if written else _reverted(axis, differing, source.place(key))
-        yield Draft(name=f"loo-{axis}", overrides=overrides, place=source.place(key))
+            raise place.error(f"unknown axis '{axis}'", did_you_mean(axis, known, "axes"))
+        if not written and axis not in differing:
+            found = f"no effect: reference and revert_to agree on {axis}"
+            raise place.error(found, "remove it, or write the value to set")
+        overrides = overrides_in(source, key) if written else overrides_from({axis: differing[axis]}, place)
+        yield Draft(name=f"loo-{axis}", overrides=overrides, place=place)
 
 
-def _reverted(axis: str, differing: Mapping[str, Any], place: Place) -> tuple[Override, ...]:
-    """The overrides that set an axis to the other recipe's value."""
-    if axis not in differing:
-        found = f"no effect: reference and revert_to agree on {axis}"
-        raise place.error(found, "remove it, or write the value to set")
-    return overrides_from({axis: differing[axis]}, place)
-
-
-def grid_values(sweep: Sweep, source: Source) -> Iterator[tuple[str, str, tuple[Override, ...]]]:
-    """Every axis of the grid with each of its values and the changes that the value requests."""
-    for level in itertools.chain.from_iterable(_levels(sweep.grid, source, "grid")):
-        yield level.axis, level.name, level.overrides
+def grid_values(sweep: Sweep, source: Source) -> Iterator[AxisValue]:
+    """Every value of every axis of the grid."""
+    return itertools.chain.from_iterable(_levels(sweep.grid, source, "grid"))
 
 
 def _combined(sweep: Sweep, source: Source) -> Iterator[Draft]:
@@ -198,10 +193,10 @@ def _excluded(sweep: Sweep, source: Source, combinations: list[_Combination]) ->
     return excluded
 
 
-def _levels(axes: Axes, source: Source, form: str) -> list[list[_Level]]:
+def _levels(axes: Axes, source: Source, form: str) -> list[list[AxisValue]]:
     return [
         [
-            _Level(axis=axis, name=name, overrides=overrides, place=source.place(key))
+            AxisValue(axis=axis, name=name, overrides=overrides, place=source.place(key))
             for name, (key, overrides) in options_in(values, axis, source, (form, axis)).items()
         ]
         for axis, values in axes.items()
@@ -241,10 +236,9 @@ def _draft(combination: _Combination, *, may_be_reference: bool = False) -> Draf
 
 def _right_pattern(pattern: set[tuple[str, str]], combinations: list[_Combination]) -> str:
     """Advice for an exclusion that matches nothing, based on the first part that no combination has."""
-    values: dict[str, list[str]] = {}
+    values: dict[str, dict[str, None]] = {}
     for level in itertools.chain.from_iterable(combinations):
-        if level.name not in values.setdefault(level.axis, []):
-            values[level.axis].append(level.name)
+        values.setdefault(level.axis, {})[level.name] = None
     for axis, name in sorted(pattern):
         if axis not in values:
             return did_you_mean(axis, values, "axes of grid and zip")

@@ -4,7 +4,8 @@ loss.type: [cispo, dapo]
 batch: {small: {batch.prompts: 8}, large: {batch.prompts: 32, optimiser.learning_rate: {times: 2}}}
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
@@ -39,15 +40,19 @@ def _names_itself(value: Any) -> Any:
     return nameable(value) if isinstance(value, str) else value
 
 
-def _written_as(values: Any) -> Literal["named", "listed"] | None:
-    match values:
-        case dict():
-            return "named"
-        case list() | tuple():
-            return "listed"
-    return None
+def told_apart(tags: Mapping[type, str], right: str) -> Discriminator:
+    """The members of a union told apart by the type of what is written: its tag is that of the first type that fits.
+
+    `right` is the message for anything else.
+    """
+
+    def tag_of(written: Any) -> str | None:
+        return next((tag for kind, tag in tags.items() if isinstance(written, kind)), None)
+
+    return Discriminator(tag_of, custom_error_type="form", custom_error_message=right)
 
 
+LISTED = {list: "listed", tuple: "listed"}
 Name = Annotated[str, AfterValidator(nameable)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Overrides = Annotated[dict[str, Any], Field(min_length=1)]
@@ -57,10 +62,6 @@ Label = Annotated[Any, AfterValidator(_names_itself)]
 Listed = Annotated[tuple[Label, ...], Field(min_length=1), AfterValidator(unique)]
 Values = Annotated[
     Annotated[Named, Tag("named")] | Annotated[Listed, Tag("listed")],
-    Discriminator(
-        _written_as,
-        custom_error_type="axis_values",
-        custom_error_message="must be a list of values, or `name: {path: value}` for each of them",
-    ),
+    told_apart({dict: "named", **LISTED}, "must be a list of values, or `name: {path: value}` for each of them"),
 ]
 """The values of an axis: named sets of overrides, or a list of values for the path that names the axis."""

@@ -124,7 +124,9 @@ def vary_recipe(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[Re
     if not overrides:
         return base, {}
     _refuse_contradictions(overrides)
-    _refuse_resources(overrides)
+    if own := next((override for override in overrides if override.parts[0] == "resources"), None):
+        right = "write `resources:` at the top of the sweep or scale file, for all its runs"
+        raise own.place.error("resources are not part of a recipe", right)
     before = base.model_dump(mode="json")
     after = copy.deepcopy(before)
     settings: dict[str, Any] = {}
@@ -171,13 +173,6 @@ def _refuse_contradictions(overrides: Sequence[Override]) -> None:
             if other := seen.get(override.parts[:depth]):
                 raise override.place.error(f"{override.path} is set twice", f"first at {other.place}")
         seen[override.parts] = override
-
-
-def _refuse_resources(overrides: Sequence[Override]) -> None:
-    for override in overrides:
-        if override.parts[0] == "resources":
-            right = "write `resources:` at the top of the sweep or scale file, for all its runs"
-            raise override.place.error("resources are not part of a recipe", right)
 
 
 def _value_to_set(override: Override, before: dict[str, Any]) -> Any:

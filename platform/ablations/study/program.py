@@ -47,7 +47,10 @@ def command_reference(
         hashes = hashes_of_code(folder, sweep.trainer.code)
     except ValueError as error:
         raise source.place(("trainer", "code")).error(str(error).removeprefix("code: ")) from None
-    name, configuration = _configuration(sweep.reference, source.place(("reference",)), path)
+    name, configuration = UNNAMED, dict[str, Any]()
+    if sweep.reference != WITHOUT:
+        file, configuration = configuration_in(sweep.reference, source.place(("reference",)), path)
+        name = file.stem
     parts = dict(sweep.trainer) | {"folder": str(folder), "code_sha256": hashes, "configuration": configuration}
     recipe = CommandRecipe.model_construct(**parts, overrides={})
     recipe = vary_configuration(recipe, base_and_sets(base, sets))[0]
@@ -71,21 +74,9 @@ def configuration_in(name: str, place: Place, sweep: Path) -> tuple[Path, dict[s
     candidates = [folder / name for folder in (sweep.parent, Path.cwd())]
     found = next((path for path in candidates if path.is_file()), None)
     if found is None:
-        near = [
-            str(other.relative_to(sweep.parent))
-            for kind in ("yaml", "json")
-            for other in sweep.parent.glob(f"*.{kind}")
-        ]
-        right = did_you_mean(name, [*sorted(near), WITHOUT], "configurations")
-        raise place.error(f"no file {name}", right)
+        near = sorted(other.name for other in sweep.parent.iterdir() if other.suffix in (".yaml", ".json"))
+        raise place.error(f"no file {name}", did_you_mean(name, [*near, WITHOUT], "configurations"))
     return found, read_yaml(found).data  # JSON is YAML
-
-
-def _configuration(name: str, place: Place, sweep: Path) -> tuple[str, dict[str, Any]]:
-    if name == WITHOUT:
-        return UNNAMED, {}
-    path, configuration = configuration_in(name, place, sweep)
-    return path.stem, configuration
 
 
 def _check_command(program: Program, folder: Path, place: Place) -> None:

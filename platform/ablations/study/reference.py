@@ -8,8 +8,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, Discriminator
 from pydantic.fields import FieldInfo
 
-from ablations.study.claims import Claim
-from ablations.study.sweep import Published, Sweep
+from ablations.study.sweep import Sweep
 from scalerl.recipe.reference import default_of, models_of, range_of, said, sections, table
 
 SWEEP_FILE_PREAMBLE = """\
@@ -53,8 +52,7 @@ train it once."""
 def sweep_reference() -> str:
     parts = [SWEEP_FILE_PREAMBLE, "## Keys", said(Sweep), keys_table(Sweep)]
     for name, field in Sweep.model_fields.items():
-        found = [*models_of(field.annotation)] or {"published": [Published], "claims": [Claim]}.get(name, [])
-        for model in found:
+        for model in models_in(field.annotation):
             parts += sections(name, model, keys_table, models_in)
     return "\n\n".join(parts) + "\n"
 

@@ -216,10 +216,7 @@ def minutes(limit: str) -> float:
         return math.inf
     days, _, rest = limit.rpartition("-")
     parts = [float(part) for part in rest.split(":")]
-    if days:
-        hours, minute, seconds = (*parts, 0.0, 0.0)[:3]
-    elif len(parts) == 3:
-        hours, minute, seconds = parts
-    else:
-        hours, (minute, seconds) = 0.0, (*parts, 0.0)[:2]
+    if not days and len(parts) < 3:  # begins with the minutes
+        parts = [0.0, *parts]
+    hours, minute, seconds = (*parts, 0.0, 0.0)[:3]
     return 24 * 60 * float(days or 0) + 60 * hours + minute + seconds / 60

@@ -8,7 +8,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,10 +29,11 @@ MAX_GRID_POINTS = 1000
 class Range:
     """A dimension with an interval of numbers.
 
-    Range(path="batch.prompts", low=8, high=32, step=8, log=False, is_integer=True, place=place)
+    Range(name="batch.prompts", low=8, high=32, step=8, log=False, is_integer=True, place=place)
     """
 
-    path: str
+    name: str
+    """The path of the setting."""
     low: float
     high: float
     step: float | None
@@ -40,11 +41,6 @@ class Range:
     log: bool
     is_integer: bool
     place: Place
-
-    @property
-    def name(self) -> str:
-        """The name of the range in a point."""
-        return self.path
 
     @property
     def num_values(self) -> int | None:
@@ -72,7 +68,7 @@ class Range:
 
     def overrides(self, value: float | str) -> tuple[Override, ...]:
         """The overrides for a value."""
-        return (Override(path=self.path, value=value, place=self.place),)
+        return (Override(path=self.name, value=value, place=self.place),)
 
     def _exact(self, value: float) -> float:
         # 0.1 + 2 * 0.1 is 0.30000000000000004; a person would write 0.3.
@@ -125,13 +121,11 @@ class SearchSpace:
         counts = [dimension.num_values for dimension in self.dimensions]
         return None if None in counts else math.prod(count for count in counts if count is not None)
 
-    def points(self) -> Iterator[Point]:
-        """Every point of a countable space, the last dimension varying fastest."""
-        return self._crossed([dimension.values() or [] for dimension in self.dimensions])
-
-    def corners(self) -> Iterator[Point]:
-        """Every combination of ends and choices."""
-        return self._crossed([dimension.ends() for dimension in self.dimensions])
+    def points(self, *, ends_only: bool = False) -> Iterator[Point]:
+        """Every point of a countable space, the last dimension varying fastest; or only those of ends and choices."""
+        names = [dimension.name for dimension in self.dimensions]
+        values = [dimension.ends() if ends_only else dimension.values() or [] for dimension in self.dimensions]
+        return (dict(zip(names, combination, strict=True)) for combination in itertools.product(*values))
 
     def contains(self, point: Mapping[str, float | str]) -> bool:
         """True if this is a point of the space."""
@@ -142,13 +136,6 @@ class SearchSpace:
         """The reference at a point, which may have only some of the dimensions, and the value set at each path."""
         chosen = [dimension for dimension in self.dimensions if dimension.name in point]
         return vary(self.reference, [over for one in chosen for over in one.overrides(point[one.name])])
-
-    def _crossed(self, values: Iterable[Sequence[float | str]]) -> Iterator[Point]:
-        names = [dimension.name for dimension in self.dimensions]
-        return (dict(zip(names, combination, strict=True)) for combination in itertools.product(*values))
-
-    def __str__(self) -> str:
-        return "\n".join(f"{dimension.name}: {dimension}" for dimension in self.dimensions)
 
 
 def search_space(search: Search, source: Source, reference: AnyRecipe) -> SearchSpace:
@@ -179,7 +166,7 @@ def _dimension(name: str, written: Dimension, source: Source, settings: Mapping[
                 right = f"must be a whole number, as {name} is"
                 raise source.place((*key, bound)).error(f"found {value:g}", right)
     return Range(
-        path=name,
+        name=name,
         low=written.low,
         high=written.high,
         step=1.0 if is_integer and written.step is None else written.step,
@@ -214,7 +201,7 @@ def _check_points(space: SearchSpace) -> int | None:
         recipes = {_checked(space, point).canonical_json() for point in space.points()}
         return len(recipes - {space.reference.canonical_json()})
     corners = math.prod(len(dimension.ends()) for dimension in space.dimensions)
-    for point in space.corners() if corners <= MAX_POINTS_CHECKED else _pairs(space):
+    for point in space.points(ends_only=True) if corners <= MAX_POINTS_CHECKED else _pairs(space):
         _checked(space, point)
     return None
 
@@ -229,18 +216,16 @@ def _checked(space: SearchSpace, point: Point) -> AnyRecipe:
     try:
         return space.vary(point)[0]
     except FileError as error:
-        settings = point_text(point)
-        raise FileError(
-            *(replace(problem, found=f"with {settings}: {problem.found}") for problem in error.problems)
-        ) from None
+        problems = (replace(one, found=f"with {point_text(point)}: {one.found}") for one in error.problems)
+        raise FileError(*problems) from None
 
 
 def _check_size(search: Search, space: SearchSpace, num_recipes: int | None, source: Source) -> None:
     place = source.place(("search", "trials"))
     if search.sampler == "grid":
-        for name, dimension in zip(search.space, space.dimensions, strict=True):
+        for dimension in space.dimensions:
             if dimension.num_values is None:
-                uncounted = source.place(("search", "space", name))
+                uncounted = source.place(("search", "space", dimension.name))
                 raise uncounted.error("a grid needs a step or choices here", "add step, or use another sampler")
         assert space.num_points is not None
         if space.num_points > MAX_GRID_POINTS:
@@ -252,6 +237,8 @@ def _check_size(search: Search, space: SearchSpace, num_recipes: int | None, sou
 
 def point_text(point: Mapping[str, float | str]) -> str:
     """A point as text: `optimiser.learning_rate = 0.00123, loss.type = dapo`."""
-    return ", ".join(
-        f"{name} = {value if isinstance(value, str) else format(value, '.4g')}" for name, value in point.items()
-    )
+    return ", ".join(f"{name} = {setting_of_point(value)}" for name, value in point.items())
+
+
+def setting_of_point(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"

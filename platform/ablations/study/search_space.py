@@ -90,7 +90,6 @@ class ComputeToReach(Frozen):
 
 
 Objective = Annotated[Asymptote | ScoreAt | ComputeToReach, Field(discriminator="type")]
-SamplerName = Literal["tpe", "gp", "cmaes", "random", "grid"]
 MAX_TRIALS = 1000
 
 
@@ -106,7 +105,7 @@ class Search(Frozen):
 
     space: Annotated[dict[str, Dimension], Field(min_length=1)]
     """Settings to choose: a path of the resolved recipe, or any name with named choices."""
-    sampler: SamplerName = "tpe"
+    sampler: Literal["tpe", "gp", "cmaes", "random", "grid"] = "tpe"
     """Tree-structured Parzen estimator, Gaussian process, CMA-ES (ranges only), random points, or a full grid."""
     trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)]
     """Number of trials; each is trained once per seed of the sweep."""

@@ -13,14 +13,14 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Field, Tag, model_validator
 
 from ablations.files.source import read_yaml
 from ablations.files.validation import validated
 from ablations.fit.options import FitOptions
 from ablations.study.claims import Claim
 from ablations.study.family import ScaleFamily
-from ablations.study.names import Label, Name, Named, Overrides, Seed, Values, unique
+from ablations.study.names import LISTED, Label, Name, Named, Overrides, Seed, Values, told_apart, unique
 from ablations.study.resources import Resources
 from ablations.study.search_space import Search
 from scalerl.frozen import Frozen
@@ -106,44 +106,20 @@ def _several(scales: tuple[str, ...]) -> tuple[str, ...]:
     return unique(scales)
 
 
-def _listed_or_made(written: Any) -> Literal["listed", "scales"] | None:
-    match written:
-        case dict() | ScaleFamily():
-            return "scales"  # errors name the keys of a family as those of its tag
-        case list() | tuple():
-            return "listed"
-    return None
-
-
 Scales = Annotated[
     Annotated[tuple[str, ...], AfterValidator(_several), Tag("listed")] | Annotated[ScaleFamily, Tag("scales")],
-    Discriminator(
-        _listed_or_made,
-        custom_error_type="scales",
-        custom_error_message="must be a list of scales, or a family: {of: bench, model_size: [1, 4]}",
+    told_apart(
+        {dict: "scales", ScaleFamily: "scales", **LISTED},  # errors name the keys of a family as those of its tag
+        "must be a list of scales, or a family: {of: bench, model_size: [1, 4]}",
     ),
 ]
-
-
-def _all_some_or_listed(written: Any) -> Literal["all", "some", "listed"] | None:
-    match written:
-        case bool():
-            return "all"
-        case int():
-            return "some"
-        case list() | tuple():
-            return "listed"
-    return None
-
-
 SomePairs = Annotated[
     Annotated[bool, Tag("all")]
     | Annotated[int, Field(ge=1), Tag("some")]
     | Annotated[tuple[tuple[str, str], ...], Field(min_length=1), Tag("listed")],
-    Discriminator(
-        _all_some_or_listed,
-        custom_error_type="pairs",
-        custom_error_message="must be true, how many pairs to train, or a list: [[loo-loss, loo-curriculum]]",
+    told_apart(
+        {bool: "all", int: "some", **LISTED},
+        "must be true, how many pairs to train, or a list: [[loo-loss, loo-curriculum]]",
     ),
 ]
 
@@ -247,14 +223,13 @@ class Sweep(Frozen):
 
     @model_validator(mode="after")
     def _scale_fits_trainer(self) -> Self:
-        if self.scales and (self.scale or self.fixed_scale or self.trainer is not None or self.search is not None):
-            other = next(key for key in ("scale", "fixed_scale", "trainer", "search") if getattr(self, key))
-            raise ValueError(f"scales and {other} exclude each other; write one of them")
+        others = [key for key in ("scale", "fixed_scale", "trainer", "search") if getattr(self, key)]
+        if self.scales and others:
+            raise ValueError(f"scales and {others[0]} exclude each other; write one of them")
         if self.trainer is None and not (self.scale or self.scales):
             raise ValueError("scale: missing; this setting has no default")
         if self.trainer is not None and (self.scale or self.fixed_scale):
-            key = "scale" if self.scale else "fixed_scale"
-            raise ValueError(f"{key}: no effect with trainer: a program has no scale; remove it")
+            raise ValueError(f"{others[0]}: no effect with trainer: a program has no scale; remove it")
         return self
 
     @model_validator(mode="after")

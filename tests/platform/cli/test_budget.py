@@ -6,7 +6,6 @@ import pytest
 import typer
 from fixtures_home import make_plan
 
-from ablations.cli import budget as of_option
 from ablations.cli.budget import ask_about_jump, read_budget
 from ablations.errors import AblationsError
 
@@ -42,7 +41,7 @@ def test_a_bare_number_far_beyond_the_file_is_refused_without_a_terminal_with_bo
 def test_at_a_terminal_it_is_asked_about_and_a_no_ends_the_command(monkeypatch):
     asked = []
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr(of_option.typer, "confirm", lambda text: asked.append(text) or len(asked) == 1)
+    monkeypatch.setattr("typer.confirm", lambda text: asked.append(text) or len(asked) == 1)
     for text, own in (("160x", 1.0), ("64000h", 1.0), ("10", 1.0), ("160", 16.0)):  # say what is meant
         ask_about_jump(read_budget(text), PLAN, own=own)
     assert asked == []

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from fixtures_home import make_home
 
-from ablations.files.trees import write_tree
+from ablations.files.trees import tree_bytes
 from ablations.fit.options import FitSettings
 from ablations.readings import run_reading
 from ablations.readings.kept import SECONDS_OF_A_WRITE
@@ -112,7 +112,7 @@ def test_a_damaged_or_foreign_file_is_made_again(folder, logs_read, damage):
             at = whole.index(np.asarray(first.curve.score).tobytes())
             path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         case "another class":
-            write_tree(path, first.curve, named=run_reading.NAMED)
+            path.write_bytes(tree_bytes(first.curve, named=run_reading.NAMED))
         case "a folder":
             path.unlink()
             path.mkdir()
@@ -193,7 +193,7 @@ def test_a_disk_that_takes_nothing_breaks_no_reading_and_is_left_without_a_half_
         if fault == "half a write":  # the kernel takes the first bytes of a file and refuses the rest
             resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
         elif fault == "read-only":
-            broken.setattr("ablations.files.trees.Path.mkdir", refused)
+            broken.setattr("ablations.readings.kept.Path.mkdir", refused)
         else:
             broken.setattr("scalerl.run.run_folder.os.fsync", refused)
         try:

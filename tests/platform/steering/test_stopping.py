@@ -16,6 +16,7 @@ from ablations.answers.run_to_run import RunToRun, run_to_run
 from ablations.errors import AblationsError
 from ablations.findings.results import read_results
 from ablations.fit.result import Fit
+from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.stops import Stopped, read_stops
 from ablations.status.progress import run_rows
@@ -148,7 +149,7 @@ def test_a_stopped_run_is_recorded_shown_with_its_interval_and_not_started_again
     assert steering.begin() == [reference]
     assert states(sweep) == {"scalerl": "cancelled", "loo-loss": "stopped", "loo-curriculum": "stopped"}
 
-    stopped = sweep.read_stops()[loss]
+    stopped = read_stops(sweep)[loss]
     # 36 evaluations of 50 GPU-hours are 1800; the law rises from 0.5302 there to 0.5318 at 2000.
     assert (stopped.rule, stopped.num_readings, stopped.compute_gpu_hours) == ("gain", 36, 1800.0)
     assert stopped.A_lo is not None
@@ -162,7 +163,7 @@ def test_a_stopped_run_is_recorded_shown_with_its_interval_and_not_started_again
 
     again, _ = steered(home, Stop(gain_below=0.05, probability=0.9))
     assert again.begin() == [reference]
-    assert sweep.read_stops()[loss] == stopped
+    assert read_stops(sweep)[loss] == stopped
 
 
 def test_a_run_is_judged_when_an_evaluation_is_new_and_asked_to_stop(tmp_path):
@@ -194,14 +195,14 @@ def test_a_run_that_was_flagged_for_truncation_is_flagged_for_a_later_collapse(t
     truncated = [train_row(500.0 + step, rng) | {"truncated": 0.17} for step in range(1, 31)]
     log.write_text(log.read_text() + "".join(json.dumps(row) + "\n" for row in truncated))
     steering.begin()
-    assert sweep.read_stops()[loss].rule == "truncation"
+    assert read_stops(sweep)[loss].rule == "truncation"
 
     fallen = [eval_row(compute, (0.0, 1.0, 1e-9), rng) for compute in np.arange(550.0, 1001.0, 50.0).tolist()]
     log.write_text(log.read_text() + "".join(json.dumps(row) + "\n" for row in fallen))
     write_state(home, loss, "running", compute=1000.0)
     (said,) = steering.steer(RecordedPool())
     assert said.startswith("loo-loss-s0: flagged: the pass rate has collapsed")
-    assert sweep.read_stops()[loss].rule == "collapse"
+    assert read_stops(sweep)[loss].rule == "collapse"
 
 
 def test_a_broken_log_is_not_judged(tmp_path):
@@ -234,10 +235,11 @@ WRONG = json.dumps({"runs": [asdict(STOPPED) | {"rule": "luck"}]})
 
 @pytest.mark.parametrize("content", ["{", WRONG])
 def test_a_broken_file_of_stops_says_what_to_do(tmp_path: Path, content: str):
-    (tmp_path / "stopped.json").write_text(content)
-    plan = replace(make_plan(), stop=Stop().model_dump())
+    sweep = StartedSweep(home=Home(tmp_path), plan=replace(make_plan(), stop=Stop().model_dump()))
+    sweep.folder.mkdir(parents=True)
+    (sweep.folder / "stopped.json").write_text(content)
     with pytest.raises(AblationsError, match=r"stopped\.json: not a list of stopped runs .* Delete the file"):
-        read_stops(tmp_path, plan)
+        read_stops(sweep)
 
 
 def test_a_sweep_is_judged_with_the_spread_of_runs_that_its_verdicts_have(tmp_path: Path):
@@ -249,7 +251,7 @@ def test_a_sweep_is_judged_with_the_spread_of_runs_that_its_verdicts_have(tmp_pa
     spread = results.comparison.spreads["level"]
     assert spread.freedom == 3
     fits = {variant.name: variant.fits for variant in results.variants}
-    (stopped, *_) = [one for one in sweep.read_stops().values() if one.variant == "loo-loss"]
+    (stopped, *_) = [one for one in read_stops(sweep).values() if one.variant == "loo-loss"]
     of_run = fits["loo-loss"][stopped.seed]
     expected = dominated_probability(of_run, fits["scalerl"], budget=BUDGET, spread=spread)
     assert stopped.value == pytest.approx(expected, abs=1e-9)
