@@ -70,20 +70,16 @@ class OnSlurm(Executor):
         )
 
     def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
-        """Submit the runs that have not reached the budget; keep running only if the sweep has decisions to make."""
+        """Submit every run that is neither done nor queued; keep running only if the sweep has decisions to make."""
         if sweep.plan.stop is not None:
             super().train(study, sweep, tracking_uri, console)
-        else:
-            submit_missing(sweep, self.pool(sweep, console), tracking_uri, console)
-
-
-def submit_missing(sweep: StartedSweep, pool: "SlurmPool", tracking_uri: str | None, console: Console) -> None:
-    """Submit every run that is neither done nor queued; the jobs then need no running command."""
-    for run in sweep.plan.runs:
-        pool.add(run.id, sweep.plan.budget_gpu_hours)
-    for submission in pool.submit():
-        say(console, f"{sweep.name}: job {submission.job} trains {counted(len(submission.runs), 'run')}")
-    rows = run_rows(sweep)
-    say(console, f"{sweep.name}: {summary(sweep.plan, rows)}")
-    if all_ended(sweep, rows):
-        Tracker(sweep, tracking_uri).finish(console)
+            return
+        pool = self.pool(sweep, console)
+        for run in sweep.plan.runs:
+            pool.add(run.id, sweep.plan.budget_gpu_hours)
+        for submission in pool.submit():
+            say(console, f"{sweep.name}: job {submission.job} trains {counted(len(submission.runs), 'run')}")
+        rows = run_rows(sweep)
+        say(console, f"{sweep.name}: {summary(sweep.plan, rows)}")
+        if all_ended(sweep, rows):
+            Tracker(sweep, tracking_uri).finish(console)

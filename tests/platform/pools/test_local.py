@@ -25,7 +25,7 @@ from ablations.pools.command_pool import CommandPool
 from ablations.pools.gpus import dealt, gpus_here
 from ablations.pools.local import ThisMachine
 from ablations.pools.pool import Tick
-from ablations.running import train_missing
+from ablations.running import executor
 from ablations.status.progress import run_rows
 from ablations.study.sweep import Stop
 
@@ -140,7 +140,7 @@ def test_a_run_that_a_killed_sweep_left_training_takes_one_of_the_places(tmp_pat
 
 
 def test_a_sweep_that_starts_again_asks_the_runs_it_had_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(train_missing.Tracker, "finish", lambda *_: None)
+    monkeypatch.setattr(executor.Tracker, "finish", lambda *_: None)
     home = make_home(tmp_path, fraction=0.9, state="cancelled").home
     steering, sweep = steered(home, Stop(gain_below=0.05))
     (reference,) = steering.begin()
@@ -152,7 +152,7 @@ def test_a_sweep_that_starts_again_asks_the_runs_it_had_stopped(tmp_path, monkey
         assert row.state.message.endswith("; still training")
         console = Console(quiet=True)
         # Nothing is missing.
-        train_missing.train_missing(steering._study, sweep, pool_of(home, tmp_path), None, console)
+        executor.train_missing(steering._study, sweep, pool_of(home, tmp_path), None, console)
         assert process.wait(timeout=10) == -signal.SIGTERM
 
 
