@@ -23,7 +23,7 @@ from scalerl.environment import VISIBLE_GPUS, environment_with
 NO_TIME_LIMIT_MIN = 60 * 24 * 365
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class LocalJob:
     """A run's process, and the GPUs that it was dealt."""
 
