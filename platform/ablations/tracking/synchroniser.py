@@ -9,15 +9,17 @@ fit and keeps the earlier ones.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 from filelock import FileLock, Timeout
 
 from ablations.findings.results import Results, read_results
+from ablations.fit.curve import Curve
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
@@ -38,7 +40,6 @@ from ablations.tracking.ledger import (
     stored_recipe,
     written_state,
 )
-from ablations.tracking.mean_curve import mean_curve
 from ablations.tracking.mlflow_experiment import (
     MAX_BATCH_METRICS,
     OF_ONE_RUN,
@@ -187,16 +188,13 @@ class Synchroniser:
         """The variant's run in MLflow; other overrides get a new run, since MLflow's params cannot change."""
         overrides = fingerprint(variant.overrides)
         known = self.ledger.variants.get(variant.name)
-        described = describe(self.sweep, variant)
+        described, found = describe(self.sweep, variant), None
         if known is None or known.overrides != overrides:
             tags = {VARIANT_TAG: described.name, OVERRIDES_TAG: overrides}
+            began = started_ms([self.sweep.run(run.id) for run in variant.runs])
             found = self._find(*tags.values())
-            if found is None:
-                folders = [self.sweep.run(run.id) for run in variant.runs]
-                found = self.experiment.create_run(described.name, tags | described.tags, started_ms(folders))
+            found = found or self.experiment.create_run(described.name, tags | described.tags, began)
             known = SyncedVariant(mlflow_id=found.info.run_id, overrides=overrides)
-        else:
-            found = None
         if known.described != described.fingerprint:
             self.experiment.describe(found or self.experiment.run(known.mlflow_id), described)
             self._log_recipe(known.mlflow_id, variant.runs[0])
@@ -362,6 +360,26 @@ def _key_of(tags: dict[str, str]) -> tuple[str, ...]:
     if RUN_TAG in tags:
         return (tags[RUN_TAG],)
     return tags.get(VARIANT_TAG, ""), tags.get(OVERRIDES_TAG, "")
+
+
+def mean_curve(curves: Sequence[Curve]) -> list[tuple[int, float, float]]:
+    """The mean over curves at each reading of the first curve, up to the compute that all reach; linear between
+    readings.
+
+    Each entry is step, compute and pass rate. The step is the first curve's, or the number of its readings so far.
+    Without curves the list is empty.
+
+    >>> one, two = (Curve(name="", compute=[0, 10, 20], score=[0.3, end, end]) for end in (0.5, 0.7))
+    >>> mean_curve([one, two])[1]
+    (1, 10.0, 0.6)
+    """
+    if not curves:
+        return []
+    first = curves[0]
+    compute = first.compute[first.compute <= min(float(curve.compute[-1]) for curve in curves)]
+    mean = np.mean([np.interp(compute, curve.compute, curve.score) for curve in curves], axis=0)
+    steps = np.arange(first.compute.size) if first.step is None else first.step
+    return list(zip(steps[: compute.size].astype(int).tolist(), compute.tolist(), mean.tolist(), strict=True))
 
 
 def started_ms(folders: list[RunFolder]) -> int | None:
