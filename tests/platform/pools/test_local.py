@@ -22,8 +22,7 @@ from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.pools import command_pool
 from ablations.pools.command_pool import CommandPool
-from ablations.pools.gpus import dealt, gpus_here
-from ablations.pools.local import ThisMachine
+from ablations.pools.local import ThisMachine, dealt, gpus_here
 from ablations.pools.pool import Tick
 from ablations.running import executor
 from ablations.status.progress import run_rows
