@@ -4,9 +4,8 @@ make_plan   turns a study into its plan
 shortening  refuses to make a study smaller than what was trained of it
 run_sweep   writes the plan and run folders, and trains the runs
 executor    the place where runs train while the command watches, steers and updates MLflow: this machine, a Ray cluster
-on_slurm    a sweep's runs as Slurm jobs
+on_slurm    a sweep's runs as Slurm jobs, submitted and resubmitted
 reconcile   cancels jobs that left the sweep file or are held
-retry       resubmits runs
 delete      removes a sweep from its home folder, with the runs that no other sweep uses
 archive     packs a sweep and its runs into one file
 unpack      unpacks such a file into another home folder

@@ -252,7 +252,7 @@ def undo(home: Home, submission: Submission) -> None:
 
 
 def forget_interrupted(home: Home, sweep: str) -> list[str]:
-    """Undo submissions that were interrupted before Slurm's answer was on disk; returns their names.
+    """Undo submissions that were interrupted before Slurm's answer was on disk; returns a message about each.
 
     Their jobs would have no code to run. A record without a job may also belong to a command that is submitting right
     now, so this waits for the lock.
@@ -263,7 +263,7 @@ def forget_interrupted(home: Home, sweep: str) -> list[str]:
         interrupted = [one for one in read_submissions(home, sweep) if one.job is None]
         for one in interrupted:
             undo(home, one)
-    return [one.name for one in interrupted]
+    return [f"{sweep}: submission {one.name} was interrupted; cancelled any job it had started" for one in interrupted]
 
 
 @contextmanager
