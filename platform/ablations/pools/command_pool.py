@@ -14,7 +14,7 @@ from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.state import RunState, State, read_state, wait_again
 from ablations.pools.equal_failures import equal_failures, held_because
-from ablations.pools.pool import Ended, Tick
+from ablations.pools.pool import Ended
 from ablations.text import counted
 
 RUNS_POLL_S = 0.5
@@ -107,7 +107,7 @@ class CommandPool:
     def is_busy(self, run_id: str) -> bool:
         return run_id in self._waiting or run_id in self._running
 
-    def work(self) -> Generator[Ended | Tick, None, None]:
+    def work(self) -> Generator[Ended | None, None, None]:
         """Train all runs, including any added between two events; returns when no run waits or trains.
 
         At least two events per second. `Ended` reports a run whose process was killed; a failed run reports that in
@@ -128,7 +128,7 @@ class CommandPool:
                         f"run the same command again"
                     )
                 self._ask_to_stop(self._stopping)
-                yield from ended or [Tick()]
+                yield from ended or [None]
                 time.sleep(RUNS_POLL_S)
         finally:
             self._stop_all()

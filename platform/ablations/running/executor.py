@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ablations.home.started_sweep import StartedSweep
 from ablations.pools.command_pool import CommandPool, Site
-from ablations.pools.pool import Ended, Pool
+from ablations.pools.pool import Pool
 from ablations.status.live import LiveStatus, Notifier, say
 from ablations.status.progress import run_rows
 from ablations.status.table import status_table, summary
@@ -79,12 +79,12 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
             pool.add(run_id, sweep.plan.budget_gpu_hours)
         with LiveStatus(sweep, console) as progress, closing(pool.work()) as events:
             for event in events:
-                if isinstance(event, Ended):
+                if event:
                     say(console, f"{names[event.run]}: {event.why}")
                 for said in steering.steer(pool):
                     say(console, said)
                 rows = progress.update()
-                notifier.look(sweep, rows, now=isinstance(event, Ended))
+                notifier.look(sweep, rows, now=event is not None)
                 tracker.look(row.state for row in rows)
         rows = run_rows(sweep)
         notifier.look(sweep, rows, now=True)

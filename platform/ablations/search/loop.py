@@ -21,7 +21,7 @@ from ablations.errors import FileError
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import read_state
-from ablations.pools.pool import Ended, Pool
+from ablations.pools.pool import Pool
 from ablations.search.objective import is_maximised, title, value, value_text
 from ablations.search.record import SearchRecord, SearchTrial, empty_record
 from ablations.status.live import LiveStatus, Notifier, say
@@ -162,13 +162,13 @@ def train_trials(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | 
     tracker, notifier = Tracker(loop.state.sweep, tracking_uri), Notifier(console)
     with LiveStatus(loop.state.sweep, console) as progress, closing(pool.work()) as events:
         for event in events:
-            if isinstance(event, Ended):
+            if event:
                 name = next(run.variant for run in loop.state.study.runs if run.id == event.run)
                 say(console, f"{name}: {event.why}")
             loop.step()
             progress.follow(loop.state.sweep)
             rows = progress.update()
-            notifier.look(loop.state.sweep, rows, now=isinstance(event, Ended))
+            notifier.look(loop.state.sweep, rows, now=event is not None)
             tracker.look(row.state for row in rows)
     rows = run_rows(loop.state.sweep)
     notifier.look(loop.state.sweep, rows, now=True)

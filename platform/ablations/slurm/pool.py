@@ -21,8 +21,8 @@ from ablations.errors import AblationsError
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.state import State, read_state
-from ablations.pools.pool import Ended, Tick
-from ablations.pools.snapshot import take_snapshot
+from ablations.pools.code_version import take_snapshot
+from ablations.pools.pool import Ended
 from ablations.slurm import commands
 from ablations.slurm.batch_script import parameters
 from ablations.slurm.commands import Job, SlurmError, SlurmSilent
@@ -88,7 +88,7 @@ class SlurmPool:
     def is_busy(self, run_id: str) -> bool:
         return run_id in self._waiting or run_id in self._submitted
 
-    def work(self) -> Generator[Ended | Tick, None, None]:
+    def work(self) -> Generator[Ended | None, None, None]:
         """Submit all runs, including any added between two events; returns when no job waits or runs.
 
         At least one event every two seconds. If the caller leaves the loop, the jobs keep training, and the same sweep
@@ -107,7 +107,7 @@ class SlurmPool:
                 if self._waiting and not hold:
                     forget_interrupted(self.home, self.sweep)
                     self.submit()
-            yield from self._reap() or [Tick()]
+            yield from self._reap() or [None]
             if self._waiting or self._submitted:
                 time.sleep(LOOK_AT_RUNS_EVERY_S)
 

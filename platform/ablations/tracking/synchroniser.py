@@ -9,7 +9,7 @@ fit and keeps the earlier ones.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.report.page import report_page
 from ablations.report.static import PAGE_IN, curves_picture, differences_picture
+from ablations.terminal.progress_bar import Done
 from ablations.tracking.descriptions import datasets_of, fingerprint
 from ablations.tracking.ledger import (
     UNKNOWN_STATE,
@@ -66,9 +67,6 @@ CURVE_TAG = "ablations.curve"
 FIT_TAG = "ablations.fit"
 """The basis of the fit that MLflow shows, as in `fit_bases`."""
 
-SayProgress = Callable[[int, int], None]
-"""Function called after every batch with the number of rows done and the total of this push."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class SyncReport:
@@ -96,9 +94,7 @@ class SyncReport:
         return f"MLflow at {self.tracking_uri}: pushed {self.rows_pushed} rows, {self.rows_left} left{because}{note}"
 
 
-def push_sweep(
-    sweep: StartedSweep, tracking_uri: str | None = None, say_progress: SayProgress | None = None
-) -> SyncReport:
+def push_sweep(sweep: StartedSweep, tracking_uri: str | None = None, say_progress: Done | None = None) -> SyncReport:
     """Push everything of a sweep that MLflow lacks, by default into `mlflow.db` of the home folder.
 
     Problems of the server appear in the report and are never raised.
@@ -121,7 +117,7 @@ def push_sweep(
 class Synchroniser:
     """Pushes one sweep to one server; the caller holds the sweep's lock."""
 
-    def __init__(self, sweep: StartedSweep, tracking_uri: str, say_progress: SayProgress | None = None) -> None:
+    def __init__(self, sweep: StartedSweep, tracking_uri: str, say_progress: Done | None = None) -> None:
         self.sweep, self.tracking_uri = sweep, tracking_uri
         self.ledger = read_ledger(sweep).of(tracking_uri)
         self.say_progress = say_progress or (lambda done, total: None)

@@ -23,7 +23,6 @@ from ablations.home.home import Home
 from ablations.pools import command_pool
 from ablations.pools.command_pool import CommandPool
 from ablations.pools.local import ThisMachine, dealt, gpus_here
-from ablations.pools.pool import Tick
 from ablations.running import executor
 from ablations.status.progress import run_rows
 from ablations.study.sweep import Stop
@@ -70,11 +69,11 @@ def test_runs_that_are_done_by_their_budget_or_cancelled_are_not_started(tmp_pat
     pool, runs = pool_of(sweep.home, tmp_path), sweep.plan.runs
     for run, budget in zip(runs, (0.5 * BUDGET, 0.4 * BUDGET, 0.5 * BUDGET), strict=True):
         pool.add(run.id, budget)
-    assert list(pool.work()) == [Tick()]
+    assert list(pool.work()) == [None]
     Cancellation(tmp_path / "cancelled").add(None)
     pool = pool_of(sweep.home, tmp_path)
     pool.add(runs[0].id, BUDGET)
-    assert list(pool.work()) == [Tick()]
+    assert list(pool.work()) == [None]
     assert not (tmp_path / "submitit").exists()
 
 
@@ -83,7 +82,7 @@ def test_a_run_that_another_sweep_trains_is_waited_for_until_it_is_stopped(tmp_p
     pool, run_id = pool_of(sweep.home, tmp_path), sweep.plan.variants[0].runs[0].id
     pool.add(run_id, BUDGET)
     events = pool.work()
-    assert [next(events), next(events)] == [Tick(), Tick()]
+    assert [next(events), next(events)] == [None, None]
     assert pool.is_busy(run_id)
     pool.stop(run_id)
     assert list(events) == []
