@@ -17,7 +17,6 @@ from ablations.running.ending import all_ended
 from ablations.running.executor import Executor
 from ablations.running.reconcile import cancel_held, num_missing, prune
 from ablations.slurm.states import SlurmStates
-from ablations.slurm.submissions import Submission
 from ablations.status.live import say
 from ablations.status.progress import run_rows
 from ablations.status.rows import RunRow
@@ -117,11 +116,14 @@ def retry_runs(sweep: StartedSweep, rows: list[RunRow], *, states: Iterable[Stat
         others = f"of {counted(len(rows), 'run')}, {others}" if others else f"all {counted(len(rows), 'run')} are done"
         yield f"{sweep.name}: nothing to retry; {others}"
     sweep.cancellation.lift()
-    for run_ids, first in _by_resources(submissions):
+    groups: dict[str, list[str]] = {}
+    for run_id, last in submissions.items():
+        groups.setdefault(str(last.resources), []).append(run_id)
+    for run_ids in groups.values():
         pool = SlurmPool(
             home=sweep.home,
             sweep=sweep.name,
-            resources=Resources.model_validate(first.resources),
+            resources=Resources.model_validate(submissions[run_ids[0]].resources),
             threads=sweep.run(run_ids[0]).read_recipe()[0].threads,
             cancelled=sweep.cancellation,
         )
@@ -135,10 +137,3 @@ def retry_runs(sweep: StartedSweep, rows: list[RunRow], *, states: Iterable[Stat
                 f"{sweep.name}: {counted(left, 'run')} not submitted, because the job is still queued or running, or "
                 "the run is done; to end a job that hangs, run `platform cancel`"
             )
-
-
-def _by_resources(submissions: dict[str, Submission]) -> list[tuple[list[str], Submission]]:
-    groups: dict[str, tuple[list[str], Submission]] = {}
-    for run_id, submission in submissions.items():
-        groups.setdefault(str(submission.resources), ([], submission))[0].append(run_id)
-    return list(groups.values())

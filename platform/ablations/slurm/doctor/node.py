@@ -166,11 +166,5 @@ def check_clock(part: str, asked: float, came: float, answered: float) -> Findin
     most = max(came - asked, answered - came)
     found = f"differs from the clock here by at most {most:.1f} s"
     problem = f"differs from the clock here by {least:.0f} s" if least > CLOCK_LIMIT_S else ""
-    return judged(
-        part,
-        "clock",
-        problem,
-        found,
-        "ask the administrators for NTP on the nodes; without it heartbeats look old",
-        level="warning",
-    )
+    remedy = "ask the administrators for NTP on the nodes; without it heartbeats look old"
+    return judged(part, "clock", problem, found, remedy, level="warning")

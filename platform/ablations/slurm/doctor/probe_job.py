@@ -162,9 +162,8 @@ class Probe:
         """Time when the node got the signal, by its own clock in seconds since 1970; None if it did not."""
         deadline = time.monotonic() + SIGNAL_LIMIT_S
         while time.monotonic() < deadline:
-            for line in self.signals():
-                if line.get("signal") == name:
-                    return line["time"]
+            if came := [line["time"] for line in self.signals() if line.get("signal") == name]:
+                return came[0]
             time.sleep(LOOK_AT_PROBE_EVERY_S)
         return None
 
