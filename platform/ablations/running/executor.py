@@ -77,13 +77,13 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
         say(console, f"{sweep.name}: {len(missing)} of {counted(len(names), 'run')} to train{pool.where}")
         for run_id in missing:
             pool.add(run_id, sweep.plan.budget_gpu_hours)
-        with LiveStatus(sweep, console) as progress, closing(pool.work()) as events:
+        with LiveStatus(console) as progress, closing(pool.work()) as events:
             for event in events:
                 if event:
                     say(console, f"{names[event.run]}: {event.why}")
                 for said in steering.steer(pool):
                     say(console, said)
-                rows = progress.update()
+                rows = progress.update(sweep)
                 notifier.look(sweep, rows, now=event is not None)
                 tracker.look(row.state for row in rows)
         rows = run_rows(sweep)

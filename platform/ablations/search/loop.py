@@ -160,14 +160,13 @@ def train_trials(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | 
     loop = TrialLoop(state=state, jobs=jobs, console=console, pool=pool, optuna=optuna)
     loop.start()
     tracker, notifier = Tracker(loop.state.sweep, tracking_uri), Notifier(console)
-    with LiveStatus(loop.state.sweep, console) as progress, closing(pool.work()) as events:
+    with LiveStatus(console) as progress, closing(pool.work()) as events:
         for event in events:
             if event:
                 name = next(run.variant for run in loop.state.study.runs if run.id == event.run)
                 say(console, f"{name}: {event.why}")
             loop.step()
-            progress.follow(loop.state.sweep)
-            rows = progress.update()
+            rows = progress.update(loop.state.sweep)
             notifier.look(loop.state.sweep, rows, now=event is not None)
             tracker.look(row.state for row in rows)
     rows = run_rows(loop.state.sweep)

@@ -25,8 +25,8 @@ TELL_EVERY_S = 30.0
 class LiveStatus:
     """Shows a sweep while it runs: a live table in a terminal, elsewhere a line when something has changed."""
 
-    def __init__(self, sweep: StartedSweep, console: Console) -> None:
-        self._sweep, self._console = sweep, console
+    def __init__(self, console: Console) -> None:
+        self._console = console
         self._live = Live(console=console, refresh_per_second=2, transient=True) if console.is_terminal else None
         self._said, self._said_at = "", 0.0
 
@@ -39,16 +39,11 @@ class LiveStatus:
         if self._live:
             self._live.stop()
 
-    def follow(self, sweep: StartedSweep) -> None:
-        """Replace the shown sweep by its newer version with a longer plan."""
-        self._sweep = sweep
-
-    def update(self) -> list[RunRow]:
-        """Read, show and return the states."""
-        plan = self._sweep.plan
-        rows = run_rows(self._sweep)
+    def update(self, sweep: StartedSweep) -> list[RunRow]:
+        """Read, show and return the states of the sweep, whose plan may be longer than before."""
+        plan, rows = sweep.plan, run_rows(sweep)
         if self._live:
-            self._live.update(self._view(rows))
+            self._live.update(self._view(sweep, rows))
             return rows
         states = " ".join(row.state.state for row in rows)
         now = time.monotonic()
@@ -58,12 +53,12 @@ class LiveStatus:
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
         return rows
 
-    def _view(self, rows: list[RunRow]) -> Group:
+    def _view(self, sweep: StartedSweep, rows: list[RunRow]) -> Group:
         """The part of the table that fits on the terminal, which cannot scroll while live."""
-        failures = group_failures(self._sweep.home, rows)
+        failures = group_failures(sweep.home, rows)
         most_rows = max(5, min(MOST_ROWS, self._console.height - LINES_BESIDE_ROWS - 3 * len(failures)))
         return status_view(
-            self._sweep.plan,
+            sweep.plan,
             rows,
             failures=failures,
             now=clock(),
