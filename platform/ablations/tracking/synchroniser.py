@@ -192,7 +192,7 @@ class Synchroniser:
             found = found or self.experiment.create_run(described.name, tags | described.tags, began)
             known = SyncedVariant(mlflow_id=found.info.run_id, overrides=overrides)
         if known.described != described.fingerprint:
-            self.experiment.describe(found or self.experiment.run(known.mlflow_id), described)
+            self.experiment.describe(found or self.experiment.client.get_run(known.mlflow_id), described)
             self._log_recipe(known.mlflow_id, variant.runs[0])
             known = replace(known, described=described.fingerprint)
         self.ledger.note_variant(variant.name, known)
@@ -213,10 +213,10 @@ class Synchroniser:
                 mlflow_id=found.info.run_id, parent_id=found.data.tags[PARENT_TAG], num_rows=0, state=UNKNOWN_STATE
             )
         if known.parent_id != parent_id:
-            self.experiment.set_tag(known.mlflow_id, PARENT_TAG, parent_id)
+            self.experiment.client.set_tag(known.mlflow_id, PARENT_TAG, parent_id)
             known = replace(known, parent_id=parent_id)
         if known.described != described.fingerprint:
-            found = found or self.experiment.run(known.mlflow_id)
+            found = found or self.experiment.client.get_run(known.mlflow_id)
             self.experiment.describe(found, described)
             self._log_recipe(known.mlflow_id, run)
             known = replace(known, described=described.fingerprint)
@@ -238,7 +238,7 @@ class Synchroniser:
         folder = self.sweep.run(run.id)
         if synced.num_rows < num_rows(folder):
             # A process killed after a batch, before the ledger was written, has pushed more than the ledger knows.
-            shown = shown or self.experiment.run(synced.mlflow_id)
+            shown = shown or self.experiment.client.get_run(synced.mlflow_id)
             synced = replace(synced, num_rows=int(shown.data.metrics.get(NUM_ROWS_METRIC, 0)))
             batches = row_batches(
                 folder,
@@ -305,7 +305,7 @@ class Synchroniser:
         MLflow cannot delete a point. If MLflow has a mean of other seeds, the new mean gets a name with the number of
         seeds.
         """
-        run = self.experiment.run(mlflow_id)
+        run = self.experiment.client.get_run(mlflow_id)
         runs = [one for one in results.variant(variant.name).runs if one.curve is not None]
         mark = fingerprint({"runs": [one.id for one in runs]})
         is_other = run.data.tags.get(CURVE_TAG, mark) != mark
@@ -318,14 +318,14 @@ class Synchroniser:
         for begin in range(0, len(points), MAX_BATCH_METRICS):
             self.experiment.log_points(mlflow_id, points[begin : begin + MAX_BATCH_METRICS])
         if CURVE_TAG not in run.data.tags:
-            self.experiment.set_tag(mlflow_id, CURVE_TAG, mark)
+            self.experiment.client.set_tag(mlflow_id, CURVE_TAG, mark)
 
     def _log_fit(self, mlflow_id: str, results: Results, variant: PlannedVariant, basis: str, ended: int) -> None:
         """Log numbers and verdicts, unless MLflow shows them already; NaN for numbers that only an earlier fit gave.
 
         The variant's own numbers come last, so that MLflow is complete once it has them.
         """
-        shown = self.experiment.run(mlflow_id).data
+        shown = self.experiment.client.get_run(mlflow_id).data
         if shown.tags.get(FIT_TAG) == basis:
             return
         number = int(shown.metrics.get(NUM_FITS_METRIC, 0)) + 1
