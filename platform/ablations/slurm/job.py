@@ -36,25 +36,10 @@ from scalerl.run.run_folder import RunFolder
 
 ASK_AGAIN_S = 5.0
 """Seconds between attempts while the controller does not answer."""
-
-
-@dataclass
-class TimeLimit:
-    """The time limit of this process's job."""
-
-    is_near: bool = False
-    """True once Slurm has sent its signal."""
-
-    def watch(self) -> None:
-        """Let the signal end the training from now on; the training saves its checkpoint first.
-
-        Replaces submitit's handler, which would requeue the job before the checkpoint is saved.
-        """
-        signal.signal(signal.SIGUSR2, self._stop_training)
-
-    def _stop_training(self, _: int, __: FrameType | None) -> None:
-        self.is_near = True
-        os.kill(os.getpid(), signal.SIGTERM)
+WAIT_FOR_THE_END_S = 300.0
+"""Seconds that a job waits for Slurm to end it before it exits by itself; longer than any reasonable grace period."""
+ANSWER_S = 5.0
+"""Seconds within which a node's slurmd must accept a connection."""
 
 
 def is_stuck(*, num_steps: int, num_restarts: int) -> bool:
@@ -75,12 +60,6 @@ def requeue_this_job() -> None:
         time.sleep(ASK_AGAIN_S)
 
 
-WAIT_FOR_THE_END_S = 300.0
-"""Seconds that a job waits for Slurm to end it before it exits by itself; longer than any reasonable grace period."""
-ANSWER_S = 5.0
-"""Seconds within which a node's slurmd must accept a connection."""
-
-
 @dataclass
 class SlurmJob:
     """Trains one run of a sweep; submitit calls it inside the job, again after each requeue."""
@@ -91,6 +70,8 @@ class SlurmJob:
     budget_gpu_hours: float
     watch: Path
     """Folder in which a file `began` records that the job got this far."""
+    _limit_is_near: bool = False
+    """True once Slurm has sent its signal before the time limit."""
 
     def __call__(self) -> None:
         """Train, unless another sweep has finished the run in the meantime. Exits with 1 if the run failed.
@@ -108,8 +89,8 @@ class SlurmJob:
         if before.state.is_finished:
             let_agents_go(self._folder.path, place)
             return
-        limit = TimeLimit()
-        limit.watch()
+        # Replaces submitit's handler, which would requeue the job before the checkpoint is saved.
+        signal.signal(signal.SIGUSR2, self._stop_training)
         train_run(self._folder.path, self.budget_gpu_hours, Home(self.home).warm_starts, place)
         state = self._state()
         if state.state == State.FAILED:
@@ -117,12 +98,16 @@ class SlurmJob:
         if state.state.is_finished:
             self._tell()
             return
-        if limit.is_near:
+        if self._limit_is_near:
             supervised = state.warm_start_step - before.warm_start_step
             self._requeue(num_steps=state.step - before.step + max(0, supervised))
         elif is_preempted():
             self._write_state(State.PREEMPTED, "preempted by a job with a higher priority; checkpoint saved")
             time.sleep(WAIT_FOR_THE_END_S)
+
+    def _stop_training(self, _: int, __: FrameType | None) -> None:
+        self._limit_is_near = True
+        os.kill(os.getpid(), signal.SIGTERM)  # at which the training saves its checkpoint and ends
 
     def _requeue(self, num_steps: int) -> None:
         if is_stuck(num_steps=num_steps, num_restarts=int(os.environ.get("SLURM_RESTART_COUNT", "0"))):

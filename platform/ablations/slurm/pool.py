@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -210,7 +210,7 @@ class SlurmPool:
             if isinstance(error, FailedJobError | FailedSubmissionError):
                 raise self._refusal(runs, str(error)) from None
             raise
-        submission = submission.given(jobs[0].job_id.partition("_")[0])
+        submission = replace(submission, job=jobs[0].job_id.partition("_")[0])
         submission.write(self.home)
         return submission
 

@@ -12,7 +12,7 @@ stays null, and the jobs are found by their name.
 import json
 import time
 import uuid
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +54,6 @@ class Submission:
     def remove(self, home: Home) -> None:
         """Delete the record, after sbatch rejected the submission."""
         (folder(home, self.sweep) / f"{self.name}.json").unlink(missing_ok=True)
-
-    def given(self, job: str) -> "Submission":
-        """The submission with the job id returned by sbatch."""
-        return replace(self, job=job)
 
 
 def new_submission(

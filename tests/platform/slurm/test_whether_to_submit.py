@@ -1,5 +1,6 @@
 """Which runs of a sweep get a new job: every case by hand; that Slurm then trains each once is tests/slurm."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from ablations.slurm.submissions import Submission, new_submission
 def job(number: int, state: str, *, to: float) -> tuple[Submission, Job]:
     """Task 3 of array `number`, submitted to train to `to` GPU-hours."""
     submission = new_submission("loo", ("81d2f0a95c3b",), to, Path("snapshot"), {})
-    return submission.given(str(number)), Job(id=f"{number}_3", name=submission.name, state=state)
+    return replace(submission, job=str(number)), Job(id=f"{number}_3", name=submission.name, state=state)
 
 
 @pytest.mark.parametrize(
