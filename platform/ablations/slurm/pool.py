@@ -177,7 +177,7 @@ class SlurmPool:
         groups: dict[tuple[float, tuple[str, ...]], list[str]] = {}
         for run_id, budget in list(self._waiting.items()):
             state = states.state(run_id, read_state(self.home.run(run_id), budget)).state
-            match what_to_do(state, states.in_queue(run_id), budget):
+            match whether_to_submit(state, states.in_queue(run_id), budget):
                 case "done":
                     del self._waiting[run_id]
                 case "has a job":
@@ -223,7 +223,7 @@ class SlurmPool:
         return SlurmError(f"{text}; check the resources: block of the sweep and of its scale{after}")
 
 
-def what_to_do(
+def whether_to_submit(
     state: State, queued: Sequence[tuple[Submission, Job]], budget_gpu_hours: float
 ) -> Literal["done", "has a job", "trains here"] | tuple[str, ...]:
     """What a run with this budget needs; `queued` are its waiting and running jobs.

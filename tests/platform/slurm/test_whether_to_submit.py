@@ -7,7 +7,7 @@ import pytest
 
 from ablations.home.state import State
 from ablations.slurm.commands import Job
-from ablations.slurm.pool import what_to_do
+from ablations.slurm.pool import whether_to_submit
 from ablations.slurm.submissions import Submission, new_submission
 
 
@@ -43,4 +43,4 @@ def job(number: int, state: str, *, to: float) -> tuple[Submission, Job]:
     ],
 )
 def test_a_run_gets_a_job_unless_it_is_done_or_something_trains_it_far_enough(state, queued, expected):
-    assert what_to_do(state, queued, 2000.0) == expected
+    assert whether_to_submit(state, queued, 2000.0) == expected
