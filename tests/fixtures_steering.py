@@ -10,7 +10,7 @@ from fixtures_home import BUDGET, make_plan
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
-from ablations.pools.pool import Ended, Pool, Tick
+from ablations.pools.pool import Ended, Pool
 from ablations.steering.steering import Steering
 from ablations.study.expand import Study, SweepRun
 from ablations.study.sweep import Stop
@@ -35,7 +35,7 @@ class RecordedPool(Pool):
     def is_busy(self, run_id: str) -> bool:
         return False
 
-    def work(self) -> Generator[Ended | Tick, None, None]:
+    def work(self) -> Generator[Ended | None, None, None]:
         yield from ()
 
     @property

@@ -3,6 +3,7 @@
 import json
 import signal
 import time
+from dataclasses import replace
 
 import pytest
 from slurm.study import LIMIT_S
@@ -29,8 +30,7 @@ def sleeper(cluster, *options: str) -> str:
 
 def record(home: Home, job: str | None) -> Submission:
     """A submission as a sweep writes it down."""
-    one = new_submission("small", RUNS, 8.0, home.path / "snapshots", {})
-    one = one if job is None else one.given(job)
+    one = replace(new_submission("small", RUNS, 8.0, home.path / "snapshots", {}), job=job)
     one.write(home)
     return one
 
@@ -169,7 +169,7 @@ def test_a_hold_takes_what_waits_and_neither_ended_jobs_nor_those_of_others(stud
     record(home, sleeper(study.cluster, "--begin=now+1hour"))  # its id is another's since
     waiting = record(home, None)
     job = sleeper(study.cluster, "--begin=now+1hour", f"--job-name={waiting.name}", "--array=0-2")
-    waiting.given(job).write(home)
+    replace(waiting, job=job).write(home)
     for run in RUNS:
         home.run(run).path.mkdir(parents=True)
         home.run(run).write_status(RunStatus(state="failed", message="RuntimeError: no", heartbeat=time.time()))

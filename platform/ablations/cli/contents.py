@@ -47,7 +47,7 @@ def list(
     place = find_home(home)
     lines = [*sweep_lines(place)]
     if as_json:
-        print_json([line.to_json() for line in lines])
+        print_json([asdict(line) for line in lines])
     elif lines:
         out = console()
         out.print(sweeps_table(lines, now=time.time()))

@@ -66,7 +66,7 @@ def doctor(
     code is 1 if this machine lacks something.
     """
     from ablations.ray.doctor import examine_ray
-    from ablations.slurm.doctor import DoctorQuestion, StudyAsked, examine
+    from ablations.slurm.doctor import DoctorQuestion, examine
     from ablations.slurm.doctor.here import absolute
 
     if target is not None:
@@ -95,7 +95,8 @@ def doctor(
         sbatch=tuple(sbatch or ()),
         wait_s=wait_s,
         trains=train,
-        study=StudyAsked(file=file, scale=scale) if file else None,
+        study=file,
+        scale=scale,
     )
     out, findings = console(stderr=as_json), []
     try:

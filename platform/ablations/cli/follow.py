@@ -81,11 +81,10 @@ def show_status(sweep: StartedSweep, *, all_runs: bool, units: bool, as_json: bo
 
 def watch_sweep(sweep: StartedSweep, out: Console) -> StartedSweep:
     """Show a sweep until no run is training or waiting; returns the sweep with the trials that a search has added."""
-    with LiveStatus(sweep, out) as progress:
-        while is_still_going(sweep, progress.update()):
+    with LiveStatus(out) as progress:
+        while is_still_going(sweep, progress.update(sweep)):
             time.sleep(WATCH_EVERY_S)
             sweep = sweep.reread()
-            progress.follow(sweep)
     return sweep
 
 

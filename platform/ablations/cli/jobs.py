@@ -66,7 +66,7 @@ def retry(
     home: HomeOption = None,
 ) -> None:
     """Resubmit failed, lost and timed-out runs. They resume from their checkpoints with the current code."""
-    from ablations.running.retry import retry_runs
+    from ablations.running.on_slurm import retry_runs
 
     states = named_states(state) if state else [one for one in State if one.is_failure or one == State.PREEMPTED]
     for started in find_sweeps(home, sweep):

@@ -29,9 +29,10 @@ def export(
     started = find_sweep(home, sweep)
     path = to or Path(f"{started.name}.tar.gz")
     with progress_bar("writing bytes") as done:
-        made = export_sweep(started, path, with_checkpoints=checkpoints, done=done)
+        export_sweep(started, path, with_checkpoints=checkpoints, done=done)
     left_out = "" if checkpoints else ", without checkpoints"
-    tell(f"{path}: sweep '{started.name}', {counted(made.num_runs, 'run')}{left_out}, {made.num_bytes / 1e6:,.1f} MB")
+    runs, size = counted(len(started.plan.runs), "run"), f"{path.stat().st_size / 1e6:,.1f} MB"
+    tell(f"{path}: sweep '{started.name}', {runs}{left_out}, {size}")
 
 
 def import_(

@@ -15,7 +15,6 @@ from ablations.cli.output import NOT_FINISHED, ask, own_command, print_json
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
-from ablations.pools.gpus import gpus_here
 from ablations.pools.placed import refuse_idle_devices, threads_of_node
 from ablations.ray.driver_process import DriverProcess
 from ablations.ray.order import runs_at_once, share_of, why_none
@@ -91,7 +90,7 @@ def on_this_machine(study: Study, sweep: StartedSweep, jobs: int | None) -> InCo
 
     A run gets the GPUs that it can use; a program of the user's gets those of `resources.gpus`, or all.
     """
-    from ablations.pools.local import ThisMachine  # loads submitit, which takes a while
+    from ablations.pools.local import ThisMachine, gpus_here  # loads submitit, which takes a while
 
     recipe = study.reference.recipe
     of_run = study.resources.num_gpus if isinstance(recipe, CommandRecipe) else recipe.most_gpus

@@ -2,11 +2,9 @@
 
 pool            the protocol for training the runs of a sweep, and its events
 command_pool    trains runs while the command lives, at a site: this machine, or a Ray cluster
-local           the site that is this machine: processes, through submitit
-gpus            the GPUs of this machine, dealt out to runs
+local           the site that is this machine: processes, through submitit, and its GPUs, dealt out to them
 equal_failures  equal failures in a row, after which no more runs start
 placed          the processes of a run on each node of its future job
-snapshot        a copy of the code that jobs on other machines run
 job             the code that runs inside a job
-code_version    the version of the code that trains a run
+code_version    the version of the code that trains a run, and a copy of it that jobs on other machines run
 """

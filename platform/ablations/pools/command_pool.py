@@ -14,7 +14,7 @@ from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.state import RunState, State, read_state, wait_again
 from ablations.pools.equal_failures import equal_failures, held_because
-from ablations.pools.pool import Ended, Tick
+from ablations.pools.pool import Ended
 from ablations.text import counted
 
 RUNS_POLL_S = 0.5
@@ -27,18 +27,13 @@ MOST_LOSSES = 3
 class SiteJob(Protocol):
     """A started job of one run."""
 
+    why: str
+    """Why the job ended, if that was not its own doing and is known; else empty."""
+    is_lost: bool
+    """True if the job is over because its machine or its place there is gone."""
+
     def done(self) -> bool:
         """True once the job is over."""
-        ...
-
-    @property
-    def why(self) -> str:
-        """Why the job ended, if that was not its own doing and is known; else empty."""
-        ...
-
-    @property
-    def is_lost(self) -> bool:
-        """True if the job is over because its machine or its place there is gone."""
         ...
 
 
@@ -56,22 +51,6 @@ class Site(Protocol):
 
     def ask_to_stop(self, run_id: str) -> None:
         """Have the process that trains a run save a checkpoint and end; a job that is only starting is asked again."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Submission:
-    """A job of this pool and the compute to which to train its run."""
-
-    job: SiteJob
-    budget_gpu_hours: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Loss:
-    """The last loss of a run: its progress then, and how many losses in a row saw this progress."""
-
-    progress: tuple[int, int]
-    times: int
 
 
 @dataclass(kw_only=True)
@@ -94,10 +73,12 @@ class CommandPool:
     """Tells the user what the pool leaves behind."""
     _waiting: dict[str, float] = field(default_factory=dict)
     """Budgets of the runs not started yet, in the order added."""
-    _running: dict[str, _Submission] = field(default_factory=dict)
+    _running: dict[str, tuple[SiteJob, float]] = field(default_factory=dict)
+    """The job of each training run, and the compute to which it trains the run."""
     _stopping: set[str] = field(default_factory=set)
     """Training runs for which `stop` was called."""
-    _losses: dict[str, _Loss] = field(default_factory=dict)
+    _losses: dict[str, tuple[tuple[int, int], int]] = field(default_factory=dict)
+    """The progress of a run at its last loss, and how many losses in a row saw this progress."""
     _ends: list[tuple[State, str]] = field(default_factory=list)
     """How the runs of this pool have ended, in order of time."""
 
@@ -126,7 +107,7 @@ class CommandPool:
     def is_busy(self, run_id: str) -> bool:
         return run_id in self._waiting or run_id in self._running
 
-    def work(self) -> Generator[Ended | Tick, None, None]:
+    def work(self) -> Generator[Ended | None, None, None]:
         """Train all runs, including any added between two events; returns when no run waits or trains.
 
         At least two events per second. `Ended` reports a run whose process was killed; a failed run reports that in
@@ -147,7 +128,7 @@ class CommandPool:
                         f"run the same command again"
                     )
                 self._ask_to_stop(self._stopping)
-                yield from ended or [Tick()]
+                yield from ended or [None]
                 time.sleep(RUNS_POLL_S)
         finally:
             self._stop_all()
@@ -171,46 +152,45 @@ class CommandPool:
                 del self._waiting[run_id]
             elif state != State.RUNNING and run_id not in self._running and len(training) < self.jobs:
                 del self._waiting[run_id]
-                job = self.site.start(run_id, budget_gpu_hours)
-                self._running[run_id] = _Submission(job=job, budget_gpu_hours=budget_gpu_hours)
+                self._running[run_id] = self.site.start(run_id, budget_gpu_hours), budget_gpu_hours
                 training.add(run_id)
             # Otherwise there is no place, another sweep trains it, or this one does to a smaller budget; check later.
 
     def _reap(self) -> list[Ended]:
         """Drop jobs that ended; returns those whose process was killed."""
         killed = []
-        for run_id, submission in list(self._running.items()):
-            if not submission.job.done():
+        for run_id, (job, budget_gpu_hours) in list(self._running.items()):
+            if not job.done():
                 continue
             del self._running[run_id]
             was_stopped = run_id in self._stopping
             self._stopping.discard(run_id)
-            own = read_state(self.home.run(run_id), submission.budget_gpu_hours)
-            is_lost = submission.job.is_lost and not own.state.is_finished and own.state != State.CANCELLED
+            own = read_state(self.home.run(run_id), budget_gpu_hours)
+            is_lost = job.is_lost and not own.state.is_finished and own.state != State.CANCELLED
             if own.state.is_finished or (own.state == State.FAILED and not is_lost):
                 self._ends.append((own.state, own.message))
             if was_stopped:
                 continue
             if is_lost:
-                killed.append(self._lost(run_id, submission, own))
+                killed.append(self._lost(run_id, budget_gpu_hours, job.why, own))
             elif own.state == State.RUNNING or (own.state == State.CANCELLED and run_id not in self.cancelled):
                 # Another sweep took the run first, or cancelled the run although this sweep needs it.
-                self._waiting.setdefault(run_id, submission.budget_gpu_hours)
+                self._waiting.setdefault(run_id, budget_gpu_hours)
             elif own.state in (State.PENDING, State.STALE):
                 why = f"the process was killed; to see its output, run `platform logs {run_id}`"
-                killed.append(Ended(run=run_id, why=submission.job.why or why))
+                killed.append(Ended(run=run_id, why=job.why or why))
         return killed
 
-    def _lost(self, run_id: str, submission: _Submission, own: RunState) -> Ended:
+    def _lost(self, run_id: str, budget_gpu_hours: float, why: str, own: RunState) -> Ended:
         """Have a lost run go on from its checkpoint, unless it is lost again and again without a step between."""
-        before, progress = self._losses.get(run_id), (own.step, own.warm_start_step)
-        times = before.times + 1 if before and before.progress == progress else 1
-        self._losses[run_id] = _Loss(progress=progress, times=times)
-        why = submission.job.why
+        progress = (own.step, own.warm_start_step)
+        before, times = self._losses.get(run_id, (progress, 0))
+        times = times + 1 if before == progress else 1
+        self._losses[run_id] = progress, times
         if times >= MOST_LOSSES:
             return Ended(run=run_id, why=f"{why}; lost {times} times in a row without a step, so it is given up")
-        self._waiting = {run_id: submission.budget_gpu_hours} | self._waiting  # before those that have not begun
-        wait_again(self.home.run(run_id), submission.budget_gpu_hours)
+        self._waiting = {run_id: budget_gpu_hours} | self._waiting  # before those that have not begun
+        wait_again(self.home.run(run_id), budget_gpu_hours)
         return Ended(run=run_id, why=f"{why}; it goes on from its last checkpoint")
 
     def _ask_to_stop(self, run_ids: Iterable[str]) -> None:
@@ -219,10 +199,10 @@ class CommandPool:
 
     def _stop_all(self) -> None:
         deadline = time.monotonic() + STOP_LIMIT_S
-        while any(not run.job.done() for run in self._running.values()) and time.monotonic() < deadline:
+        while any(not job.done() for job, _ in self._running.values()) and time.monotonic() < deadline:
             self._ask_to_stop(self._running)
             time.sleep(RUNS_POLL_S)
-        for run_id in [run_id for run_id, run in self._running.items() if not run.job.done()]:
+        for run_id in [run_id for run_id, (job, _) in self._running.items() if not job.done()]:
             self.say(
                 f"Run {run_id} is still finishing a step. It was asked to stop, will save its checkpoint and end by "
                 f"itself; `platform status` shows it until then."

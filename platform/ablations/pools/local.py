@@ -1,21 +1,25 @@
 """The site that is this machine: runs are processes, through submitit's local executor.
 
 submitit only starts the processes. Each submission has its own folder, because submitit returns old results from a
-folder that is reused.
+folder that is reused. submitit hides all GPUs from a local job that asks for none, so each job is told which are its
+own.
 """
 
 import os
 import signal
+import subprocess
 import time
 import uuid
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 import submitit
 
 from ablations.home.home import Home
 from ablations.home.state import ask_to_stop
-from ablations.pools.gpus import dealt
 from ablations.pools.job import THREAD_VARIABLES, train_here
 from ablations.signals import ignored_by_children
 from scalerl.environment import VISIBLE_GPUS, environment_with
@@ -23,7 +27,7 @@ from scalerl.environment import VISIBLE_GPUS, environment_with
 NO_TIME_LIMIT_MIN = 60 * 24 * 365
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class LocalJob:
     """A run's process, and the GPUs that it was dealt."""
 
@@ -76,3 +80,26 @@ class ThisMachine:
     def ask_to_stop(self, run_id: str) -> None:
         """Send SIGTERM to the process that trains the run, also if a killed sweep has left it."""
         ask_to_stop(self.home.run(run_id))
+
+
+def gpus_here() -> tuple[str, ...]:
+    """Names of the GPUs that this process may use: those in CUDA_VISIBLE_DEVICES before the first that names none, such
+    as -1, else the indices that `nvidia-smi` lists; none if the command is missing."""
+    named = os.environ.get(VISIBLE_GPUS)
+    if named is not None:
+        return tuple(takewhile(lambda name: name and not name.startswith("-"), named.split(",")))
+    try:
+        done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return tuple(map(str, range(sum(line.startswith("GPU ") for line in done.stdout.splitlines()))))
+
+
+def dealt(gpus: tuple[str, ...], number: int, in_use: Iterable[str]) -> tuple[str, ...]:
+    """At most `number` GPUs for one more run, those with the fewest runs first.
+
+    >>> dealt(("0", "1", "2"), 2, in_use=["0"])
+    ("1", "2")
+    """
+    runs = Counter(in_use)
+    return tuple(sorted(sorted(gpus, key=lambda gpu: runs[gpu])[:number], key=gpus.index))

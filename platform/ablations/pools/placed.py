@@ -5,14 +5,9 @@ from collections import Counter
 from ablations.errors import FileError, FileProblem
 from ablations.study.resources import Asked, Resources
 from ablations.text import counted
-from scalerl.cluster.placement import PlacedUnit, place_run
+from scalerl.cluster.placement import place_run
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
-
-
-def placed(recipe: ResolvedRecipe, asked: Resources) -> tuple[PlacedUnit, ...]:
-    """Every process of a run on the wall clock with its node; raises ValueError if the nodes do not suit them."""
-    return place_run(recipe, [asked.num_gpus] * asked.nodes)
 
 
 def threads_of_node(recipe: AnyRecipe, asked: Resources) -> int:
@@ -23,7 +18,7 @@ def threads_of_node(recipe: AnyRecipe, asked: Resources) -> int:
     each = {"trainer": recipe.threads, "generator": threads, "evaluator": threads}
     busy: Counter[int] = Counter()
     try:
-        for unit in placed(recipe, asked):
+        for unit in place_run(recipe, [asked.num_gpus] * asked.nodes):
             busy[unit.node] += each.get(unit.role, 0)
     except ValueError:
         return recipe.total_threads
@@ -58,7 +53,7 @@ def _why_one_node(recipe: ResolvedRecipe, resources: Resources) -> str:
     if recipe.cluster.type != "wall":
         return "one process simulates all devices of a virtual cluster and would leave the other nodes idle; write 1"
     try:
-        placed(recipe, resources)
+        place_run(recipe, [resources.num_gpus] * resources.nodes)
     except ValueError as error:
         return str(error)
     return ""

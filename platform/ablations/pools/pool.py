@@ -16,11 +16,6 @@ class Ended:
     """The reason for the user, without the run's name."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tick:
-    """No run has ended; the caller may look at the runs and decide."""
-
-
 class Pool(Protocol):
     """Trains runs, each to its own budget."""
 
@@ -44,6 +39,9 @@ class Pool(Protocol):
         """True if a run waits or trains here."""
         ...
 
-    def work(self) -> Generator[Ended | Tick, None, None]:
-        """Train all runs, including any added between two events; returns when no run waits or trains."""
+    def work(self) -> Generator[Ended | None, None, None]:
+        """Train all runs, including any added between two events; returns when no run waits or trains.
+
+        None says that no run has ended; the caller may look at the runs and decide.
+        """
         ...

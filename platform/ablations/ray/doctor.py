@@ -17,7 +17,7 @@ from filelock import FileLock
 from ablations.errors import AblationsError
 from ablations.files.tail import tail
 from ablations.home.home import Home
-from ablations.pools.snapshot import take_snapshot
+from ablations.pools.code_version import take_snapshot
 from ablations.ray.driver_process import DriverProcess, RayError, RayNode
 from ablations.slurm.doctor.here import check_engine_versions, check_here
 from ablations.slurm.doctor.node import check_code, check_folder, check_locks, check_tmp

@@ -12,7 +12,6 @@ import os
 import re
 import tarfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from ablations.errors import AblationsError
@@ -36,20 +35,7 @@ HEAVY = re.compile(
 """Files included only with `--checkpoints`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Exported:
-    """The result of an export: `Exported(path=Path("loo.tar.gz"), num_runs=9, num_bytes=48211)`."""
-
-    path: Path
-    num_runs: int
-    """Runs of the plan; runs that have not started have no files."""
-    num_bytes: int
-    """Size of the archive."""
-
-
-def export_sweep(
-    sweep: StartedSweep, path: Path, *, with_checkpoints: bool = False, done: Done | None = None
-) -> Exported:
+def export_sweep(sweep: StartedSweep, path: Path, *, with_checkpoints: bool = False, done: Done | None = None) -> None:
     """Write the archive atomically; raises AblationsError if the sweep is still training or `path` exists."""
     if path.exists():
         raise AblationsError(f"{path} already exists; delete it or choose another file with --to")
@@ -72,7 +58,6 @@ def export_sweep(
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    return Exported(path=path, num_runs=len(sweep.plan.runs), num_bytes=path.stat().st_size)
 
 
 def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:

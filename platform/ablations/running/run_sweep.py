@@ -37,23 +37,16 @@ def run_sweep(
     sweep.home.require_writable()
     require_address(sweep)
     with locked(sweep):
-        if study.space is not None:
-            run_search(study, sweep, file, executor, tracking_uri, console)
+        if study.space is not None:  # a search adds its trials to the plan while it trains
+            search = resume(study, sweep)
+            executor.ask(search.sweep, search.record.num_to_come * len(study.sweep.seeds))
+            prepare_search(search)
+            say_declared(search.sweep, prepare(search.study, search.sweep, file), console)
+            train_trials(search, executor.pool(search.sweep, console), executor.jobs, tracking_uri, console)
             return
         executor.ask(sweep)
         say_declared(sweep, prepare(study, sweep, file), console)
         executor.train(study, sweep, tracking_uri, console)
-
-
-def run_search(
-    study: Study, sweep: StartedSweep, file: Path, executor: Executor, tracking_uri: str | None, console: Console
-) -> None:
-    """Run a search, which adds its trials to the plan while it trains."""
-    search = resume(study, sweep)
-    executor.ask(search.sweep, search.record.num_to_come * len(study.sweep.seeds))
-    prepare_search(search)
-    say_declared(search.sweep, prepare(search.study, search.sweep, file), console)
-    train_trials(search, executor.pool(search.sweep, console), executor.jobs, tracking_uri, console)
 
 
 @contextmanager

@@ -21,11 +21,10 @@ from ablations.errors import FileError
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import read_state
-from ablations.pools.pool import Ended, Pool
+from ablations.pools.pool import Pool
 from ablations.search.objective import is_maximised, title, value, value_text
 from ablations.search.record import SearchRecord, SearchTrial, empty_record
-from ablations.status.live import LiveStatus, say
-from ablations.status.notifier import Notifier
+from ablations.status.live import LiveStatus, Notifier, say
 from ablations.status.progress import run_rows
 from ablations.status.table import summary
 from ablations.study.expand import TRIAL_PREFIX, Study, Variant, runs_of
@@ -161,15 +160,14 @@ def train_trials(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | 
     loop = TrialLoop(state=state, jobs=jobs, console=console, pool=pool, optuna=optuna)
     loop.start()
     tracker, notifier = Tracker(loop.state.sweep, tracking_uri), Notifier(console)
-    with LiveStatus(loop.state.sweep, console) as progress, closing(pool.work()) as events:
+    with LiveStatus(console) as progress, closing(pool.work()) as events:
         for event in events:
-            if isinstance(event, Ended):
+            if event:
                 name = next(run.variant for run in loop.state.study.runs if run.id == event.run)
                 say(console, f"{name}: {event.why}")
             loop.step()
-            progress.follow(loop.state.sweep)
-            rows = progress.update()
-            notifier.look(loop.state.sweep, rows, now=isinstance(event, Ended))
+            rows = progress.update(loop.state.sweep)
+            notifier.look(loop.state.sweep, rows, now=event is not None)
             tracker.look(row.state for row in rows)
     rows = run_rows(loop.state.sweep)
     notifier.look(loop.state.sweep, rows, now=True)

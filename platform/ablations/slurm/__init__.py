@@ -5,8 +5,7 @@ limits                      checks that this cluster has what a job requests
 cost                        the maximum cost of a submission
 submissions                 records of submissions, written before sbatch is called, and what their jobs printed
 batch_script                the options and first lines of a batch script
-whether_to_submit           decides which runs get a new job
-pool                        turns runs into job arrays, through submitit
+pool                        decides which runs get a new job, and turns them into job arrays, through submitit
 job                         trains one run inside a job; saves a checkpoint when Slurm wants the node back
 hold, hold_trap.sh          hold the waiting jobs after three equal failures
 queue_cache                 Slurm's answers about jobs, refreshed at most once in ten seconds

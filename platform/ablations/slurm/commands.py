@@ -108,15 +108,14 @@ def missing() -> tuple[str, ...]:
     return tuple(name for name in NEEDED if shutil.which(name) is None)
 
 
-def run_command(*command: str, limit_s: float = COMMAND_LIMIT_S) -> str:
+def run_command(*command: str) -> str:
     try:
-        done = subprocess.run(
-            command, env=outside_of_jobs(os.environ), capture_output=True, text=True, timeout=limit_s, check=False
-        )
+        own = outside_of_jobs(os.environ)
+        done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False)
     except FileNotFoundError:
         raise SlurmError(f"{command[0]}: command not found; Slurm's commands must be in PATH on this machine") from None
     except subprocess.TimeoutExpired:
-        raise SlurmSilent(f"{command[0]}: no answer within {limit_s:g} s") from None
+        raise SlurmSilent(f"{command[0]}: no answer within {COMMAND_LIMIT_S:g} s") from None
     if done.returncode == 0:
         return done.stdout
     said = " ".join((done.stderr or done.stdout).split())

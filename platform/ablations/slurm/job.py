@@ -17,7 +17,6 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,25 +36,10 @@ from scalerl.run.run_folder import RunFolder
 
 ASK_AGAIN_S = 5.0
 """Seconds between attempts while the controller does not answer."""
-
-
-@dataclass
-class TimeLimit:
-    """The time limit of this process's job."""
-
-    is_near: bool = False
-    """True once Slurm has sent its signal."""
-
-    def watch(self) -> None:
-        """Let the signal end the training from now on; the training saves its checkpoint first.
-
-        Replaces submitit's handler, which would requeue the job before the checkpoint is saved.
-        """
-        signal.signal(signal.SIGUSR2, self._stop_training)
-
-    def _stop_training(self, _: int, __: FrameType | None) -> None:
-        self.is_near = True
-        os.kill(os.getpid(), signal.SIGTERM)
+WAIT_FOR_THE_END_S = 300.0
+"""Seconds that a job waits for Slurm to end it before it exits by itself; longer than any reasonable grace period."""
+ANSWER_S = 5.0
+"""Seconds within which a node's slurmd must accept a connection."""
 
 
 def is_stuck(*, num_steps: int, num_restarts: int) -> bool:
@@ -63,23 +47,17 @@ def is_stuck(*, num_steps: int, num_restarts: int) -> bool:
     return num_steps == 0 and num_restarts > 0
 
 
-def requeue_this_job(job: str, limit_s: float) -> None:
+def requeue_this_job() -> None:
     """Requeue the job of this process; Slurm ends the process in the meantime.
 
-    Returns after `limit_s` if the controller does not answer for so long.
+    Returns after `WAIT_FOR_THE_END_S` if the controller does not answer for so long.
     """
-    deadline = time.monotonic() + limit_s
+    deadline = time.monotonic() + WAIT_FOR_THE_END_S
     while time.monotonic() < deadline:
         with suppress(commands.SlurmSilent):
-            commands.requeue(job)
-            time.sleep(limit_s)
+            commands.requeue(own_job())
+            time.sleep(WAIT_FOR_THE_END_S)
         time.sleep(ASK_AGAIN_S)
-
-
-WAIT_FOR_THE_END_S = 300.0
-"""Seconds that a job waits for Slurm to end it before it exits by itself; longer than any reasonable grace period."""
-ANSWER_S = 5.0
-"""Seconds within which a node's slurmd must accept a connection."""
 
 
 @dataclass
@@ -92,16 +70,18 @@ class SlurmJob:
     budget_gpu_hours: float
     watch: Path
     """Folder in which a file `began` records that the job got this far."""
+    _limit_is_near: bool = False
+    """True once Slurm has sent its signal before the time limit."""
 
     def __call__(self) -> None:
         """Train, unless another sweep has finished the run in the meantime. Exits with 1 if the run failed.
 
         Slurm calls this on every node of the job.
         """
-        place = node_of_job(os.environ)
+        place = node_of_job()
         if place.node:
             if not attend_run(self._folder.path, place):
-                requeue_without_its_first_node(own_job(os.environ))
+                requeue_without_its_first_node()
             return
         self.watch.mkdir(parents=True, exist_ok=True)
         (self.watch / "began").touch()
@@ -109,8 +89,8 @@ class SlurmJob:
         if before.state.is_finished:
             let_agents_go(self._folder.path, place)
             return
-        limit = TimeLimit()
-        limit.watch()
+        # Replaces submitit's handler, which would requeue the job before the checkpoint is saved.
+        signal.signal(signal.SIGUSR2, self._stop_training)
         train_run(self._folder.path, self.budget_gpu_hours, Home(self.home).warm_starts, place)
         state = self._state()
         if state.state == State.FAILED:
@@ -118,12 +98,16 @@ class SlurmJob:
         if state.state.is_finished:
             self._tell()
             return
-        if limit.is_near:
+        if self._limit_is_near:
             supervised = state.warm_start_step - before.warm_start_step
             self._requeue(num_steps=state.step - before.step + max(0, supervised))
-        elif is_preempted(own_job(os.environ)):
+        elif is_preempted():
             self._write_state(State.PREEMPTED, "preempted by a job with a higher priority; checkpoint saved")
             time.sleep(WAIT_FOR_THE_END_S)
+
+    def _stop_training(self, _: int, __: FrameType | None) -> None:
+        self._limit_is_near = True
+        os.kill(os.getpid(), signal.SIGTERM)  # at which the training saves its checkpoint and ends
 
     def _requeue(self, num_steps: int) -> None:
         if is_stuck(num_steps=num_steps, num_restarts=int(os.environ.get("SLURM_RESTART_COUNT", "0"))):
@@ -131,7 +115,7 @@ class SlurmJob:
             self._write_state(State.FAILED, text)
             self._end_failed()
         self._write_state(State.REQUEUED, "the time limit was near; checkpoint saved")
-        requeue_this_job(own_job(os.environ), WAIT_FOR_THE_END_S)
+        requeue_this_job()
 
     def _end_failed(self) -> None:
         try:
@@ -175,45 +159,46 @@ class SlurmJob:
             self._folder.write_status(replace(status, state=state, message=message, heartbeat=time.time()))
 
 
-def is_preempted(job: str) -> bool:
+def is_preempted() -> bool:
     """True if Slurm is about to end this job for another one, or if the controller does not answer.
 
     Waiting in vain costs a node some minutes; leaving costs the run its place in the queue.
     """
     try:
-        return re.search(r"PreemptTime=\d", commands.run_command("scontrol", "show", "job", job)) is not None
+        return re.search(r"PreemptTime=\d", commands.run_command("scontrol", "show", "job", own_job())) is not None
     except commands.SlurmSilent:
         return True
 
 
-def own_job(variables: Mapping[str, str]) -> str:
+def own_job() -> str:
     """Slurm's id of this job; of an array that of the task, since one task has its array's number as SLURM_JOB_ID."""
-    array = variables.get("SLURM_ARRAY_JOB_ID")
-    return f"{array}_{variables['SLURM_ARRAY_TASK_ID']}" if array else variables["SLURM_JOB_ID"]
+    array = os.environ.get("SLURM_ARRAY_JOB_ID")
+    return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ["SLURM_JOB_ID"]
 
 
-def node_of_job(variables: Mapping[str, str]) -> NodeOfRun:
+def node_of_job() -> NodeOfRun:
     """The node of this task, from Slurm's variables; Slurm starts one task on each node of the job.
 
     SLURM_LAUNCH_NODE_IPADDR is the first node, where srun was started, as seen from this node. The name of the node is
     Slurm's own, because several may share a host. The nodes of a requeued job meet anew.
     """
-    address = variables.get("SLURM_LAUNCH_NODE_IPADDR")
+    address = os.environ.get("SLURM_LAUNCH_NODE_IPADDR")
     return NodeOfRun(
-        node=int(variables["SLURM_NODEID"]),
-        nodes=int(variables["SLURM_NNODES"]),
-        allocation=f"{variables['SLURM_JOB_ID']}.{variables.get('SLURM_RESTART_COUNT', '0')}",
-        name=variables["SLURMD_NODENAME"],
+        node=int(os.environ["SLURM_NODEID"]),
+        nodes=int(os.environ["SLURM_NNODES"]),
+        allocation=f"{os.environ['SLURM_JOB_ID']}.{os.environ.get('SLURM_RESTART_COUNT', '0')}",
+        name=os.environ["SLURMD_NODENAME"],
         hosts=(address,) if address else (),
     )
 
 
-def requeue_without_its_first_node(job: str) -> None:
-    """Requeue a job if nobody listens on its first node. If only the run's process died, the batch script ends the job.
+def requeue_without_its_first_node() -> None:
+    """Requeue this job if nobody listens on its first node. If only the run's process died, the batch script ends it.
 
     With `--no-kill` Slurm itself would let such a job idle until its time limit. Each of the other nodes does this; for
     all but the first one, Slurm answers that the job is already waiting.
     """
+    job = own_job()
     with suppress(commands.SlurmError):
         address = commands.address_of_node(commands.first_node(job))
         try:

@@ -7,10 +7,11 @@ shows a killed job as never ended.
 import math
 import os
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 import submitit
 from filelock import FileLock, Timeout
@@ -19,18 +20,17 @@ from submitit.core.utils import FailedJobError, FailedSubmissionError
 from ablations.errors import AblationsError
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
-from ablations.home.state import read_state
-from ablations.pools.pool import Ended, Tick
-from ablations.pools.snapshot import take_snapshot
+from ablations.home.state import State, read_state
+from ablations.pools.code_version import take_snapshot
+from ablations.pools.pool import Ended
 from ablations.slurm import commands
 from ablations.slurm.batch_script import parameters
-from ablations.slurm.commands import SlurmError, SlurmSilent
+from ablations.slurm.commands import Job, SlurmError, SlurmSilent
 from ablations.slurm.cost import most_tasks
 from ablations.slurm.hold import Hold, read_hold, trap_folder
 from ablations.slurm.job import SlurmJob
 from ablations.slurm.states import SlurmStates
 from ablations.slurm.submissions import Submission, log_folder, new_submission, read_submissions
-from ablations.slurm.whether_to_submit import Submit, action
 from ablations.study.resources import Resources
 from ablations.text import counted
 
@@ -88,7 +88,7 @@ class SlurmPool:
     def is_busy(self, run_id: str) -> bool:
         return run_id in self._waiting or run_id in self._submitted
 
-    def work(self) -> Generator[Ended | Tick, None, None]:
+    def work(self) -> Generator[Ended | None, None, None]:
         """Submit all runs, including any added between two events; returns when no job waits or runs.
 
         At least one event every two seconds. If the caller leaves the loop, the jobs keep training, and the same sweep
@@ -107,7 +107,7 @@ class SlurmPool:
                 if self._waiting and not hold:
                     forget_interrupted(self.home, self.sweep)
                     self.submit()
-            yield from self._reap() or [Tick()]
+            yield from self._reap() or [None]
             if self._waiting or self._submitted:
                 time.sleep(LOOK_AT_RUNS_EVERY_S)
 
@@ -177,7 +177,7 @@ class SlurmPool:
         groups: dict[tuple[float, tuple[str, ...]], list[str]] = {}
         for run_id, budget in list(self._waiting.items()):
             state = states.state(run_id, read_state(self.home.run(run_id), budget)).state
-            match action(state, states.in_queue(run_id), budget):
+            match whether_to_submit(state, states.in_queue(run_id), budget):
                 case "done":
                     del self._waiting[run_id]
                 case "has a job":
@@ -185,7 +185,7 @@ class SlurmPool:
                     self._submitted[run_id] = budget
                 case "trains here":
                     pass  # try again at the next `submit`
-                case Submit(after=after):
+                case after:
                     first = {*after, self.after} if self.after else set(after)
                     groups.setdefault((budget, tuple(sorted(first))), []).append(run_id)
         return groups
@@ -205,11 +205,12 @@ class SlurmPool:
                     executor.submit(SlurmJob(self.home.path, self.sweep, run, budget_gpu_hours, watch)) for run in runs
                 ]
         except BaseException as error:
-            undo(self.home, submission)
+            with suppress(SlurmError):  # without an answer, the record stays for `forget_interrupted`
+                undo(self.home, submission)
             if isinstance(error, FailedJobError | FailedSubmissionError):
                 raise self._refusal(runs, str(error)) from None
             raise
-        submission = submission.given(jobs[0].job_id.partition("_")[0])
+        submission = replace(submission, job=jobs[0].job_id.partition("_")[0])
         submission.write(self.home)
         return submission
 
@@ -222,18 +223,36 @@ class SlurmPool:
         return SlurmError(f"{text}; check the resources: block of the sweep and of its scale{after}")
 
 
-def undo(home: Home, submission: Submission) -> None:
-    """Cancel the jobs of a submission that sbatch rejected or did not confirm, and remove its record.
+def whether_to_submit(
+    state: State, queued: Sequence[tuple[Submission, Job]], budget_gpu_hours: float
+) -> Literal["done", "has a job", "trains here"] | tuple[str, ...]:
+    """What a run with this budget needs; `queued` are its waiting and running jobs.
 
-    If Slurm does not answer, the record stays for `forget_interrupted`.
+    "has a job" that trains it to the budget; "trains here" in a process on this machine, perhaps to a smaller budget;
+    else a new job, which starts when the jobs with these ids have ended.
+
+    A job cancelled a moment ago stays in the queue until its node has ended it, but trains no further. The new job
+    waits for that task alone, and for the whole array of any other job.
     """
-    with suppress(SlurmError):
-        commands.cancel_named(submission.name)
-        submission.remove(home)
+    if state.is_finished:
+        return "done"
+    staying = [(one, job) for one, job in queued if state != State.CANCELLED or job.waits]
+    if any(one.budget_gpu_hours >= budget_gpu_hours for one, _ in staying):
+        return "has a job"
+    if state == State.RUNNING and not queued:
+        return "trains here"
+    before = (one.job if (one, job) in staying else job.id for one, job in queued)
+    return tuple(sorted({job for job in before if job}))
+
+
+def undo(home: Home, submission: Submission) -> None:
+    """Cancel the jobs of a submission that sbatch rejected or did not confirm, and remove its record."""
+    commands.cancel_named(submission.name)
+    submission.remove(home)
 
 
 def forget_interrupted(home: Home, sweep: str) -> list[str]:
-    """Undo submissions that were interrupted before Slurm's answer was on disk; returns their names.
+    """Undo submissions that were interrupted before Slurm's answer was on disk; returns a message about each.
 
     Their jobs would have no code to run. A record without a job may also belong to a command that is submitting right
     now, so this waits for the lock.
@@ -243,9 +262,8 @@ def forget_interrupted(home: Home, sweep: str) -> list[str]:
     with submitting(home):
         interrupted = [one for one in read_submissions(home, sweep) if one.job is None]
         for one in interrupted:
-            commands.cancel_named(one.name)
-            one.remove(home)
-    return [one.name for one in interrupted]
+            undo(home, one)
+    return [f"{sweep}: submission {one.name} was interrupted; cancelled any job it had started" for one in interrupted]
 
 
 @contextmanager

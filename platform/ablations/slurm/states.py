@@ -12,7 +12,7 @@ from ablations.home.state import RunState, State
 from ablations.slurm.commands import GONE, Job
 from ablations.slurm.hold import read_hold
 from ablations.slurm.queue_cache import JobKey, QueueAnswer, queue_answer
-from ablations.slurm.submissions import Submission, all_submissions, logs_of_job, tells_of_memory
+from ablations.slurm.submissions import Submission, logs_of_job, read_submissions, tells_of_memory
 
 ENDINGS: dict[str, tuple[State, str]] = {
     "TIMEOUT": (State.TIMED_OUT, "reached the time limit before saving a checkpoint; raise resources.time_min"),
@@ -31,7 +31,7 @@ class SlurmStates:
 
     def __init__(self, home: Home, *, fresh: bool = False) -> None:
         self._home = home
-        submissions = sorted(all_submissions(home), key=lambda submission: submission.submitted)
+        submissions = read_submissions(home)
         self._jobs: dict[str, list[tuple[Submission, JobKey]]] = {}
         """The submissions of each run, last one first, with its job in each."""
         keys: set[JobKey] = set()

@@ -12,8 +12,7 @@ stays null, and the jobs are found by their name.
 import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +55,6 @@ class Submission:
         """Delete the record, after sbatch rejected the submission."""
         (folder(home, self.sweep) / f"{self.name}.json").unlink(missing_ok=True)
 
-    def given(self, job: str) -> "Submission":
-        """The submission with the job id returned by sbatch."""
-        return replace(self, job=job)
-
 
 def new_submission(
     sweep: str, runs: tuple[str, ...], budget_gpu_hours: float, snapshot: Path, resources: dict[str, Any]
@@ -81,22 +76,13 @@ def folder(home: Home, sweep: str) -> Path:
     return home.sweep(sweep) / "submissions"
 
 
-def read_submissions(home: Home, sweep: str) -> list[Submission]:
-    """The submissions of one sweep, oldest first."""
-    found = _read_all(folder(home, sweep).glob("*.json"))
-    return sorted(found, key=lambda submission: submission.submitted)
-
-
-def all_submissions(home: Home) -> Iterator[Submission]:
-    """The submissions of every sweep; a run may have been submitted by another sweep that contains it."""
-    return _read_all(home.sweeps.glob("*/submissions/*.json"))
-
-
-def _read_all(paths: Iterable[Path]) -> Iterator[Submission]:
-    for path in paths:
+def read_submissions(home: Home, sweep: str | None = None) -> list[Submission]:
+    """The submissions of one sweep, oldest first, or of all, since a run may be part of several sweeps."""
+    found = []
+    for path in folder(home, sweep).glob("*.json") if sweep else home.sweeps.glob("*/submissions/*.json"):
         try:
             content = json.loads(path.read_bytes())
-            yield Submission(**content | {"runs": tuple(content["runs"])})
+            found.append(Submission(**content | {"runs": tuple(content["runs"])}))
         except FileNotFoundError:
             continue  # just deleted by another command, because sbatch rejected it
         except (ValueError, TypeError, KeyError) as error:
@@ -104,6 +90,7 @@ def _read_all(paths: Iterable[Path]) -> Iterator[Submission]:
                 f"{path}: not a record of a submission ({error}). End its jobs with `scancel --me --name={path.stem}`, "
                 "delete the file, and resubmit with `platform sweep FILE`"
             ) from error
+    return sorted(found, key=lambda submission: submission.submitted)
 
 
 OUT_OF_MEMORY = ("exceeded memory limit", "oom-kill", "oom_kill", "Out Of Memory")

@@ -1,11 +1,13 @@
-"""Shows a sweep while it runs: a live table in a terminal, lines elsewhere."""
+"""Shows a sweep while it runs, a live table in a terminal, lines elsewhere, and tells its webhook."""
 
 import time
+from collections.abc import Sequence
 from datetime import datetime
 
 from rich.console import Console, Group
 from rich.live import Live
 
+from ablations.home.notifications import tell_webhook
 from ablations.home.started_sweep import StartedSweep
 from ablations.status.failures import group_failures
 from ablations.status.progress import run_rows
@@ -14,17 +16,17 @@ from ablations.status.table import MOST_ROWS, outlook, status_view, summary
 
 QUIET_S = 30.0
 """Seconds between two unchanged lines when the output is not a terminal."""
-
-
 LINES_BESIDE_ROWS = 10
 """Lines of a live table besides its rows: title, head, counts of hidden runs, and the prompt."""
+TELL_EVERY_S = 30.0
+"""Seconds between two looks for events of running runs."""
 
 
 class LiveStatus:
     """Shows a sweep while it runs: a live table in a terminal, elsewhere a line when something has changed."""
 
-    def __init__(self, sweep: StartedSweep, console: Console) -> None:
-        self._sweep, self._console = sweep, console
+    def __init__(self, console: Console) -> None:
+        self._console = console
         self._live = Live(console=console, refresh_per_second=2, transient=True) if console.is_terminal else None
         self._said, self._said_at = "", 0.0
 
@@ -37,16 +39,11 @@ class LiveStatus:
         if self._live:
             self._live.stop()
 
-    def follow(self, sweep: StartedSweep) -> None:
-        """Replace the shown sweep by its newer version with a longer plan."""
-        self._sweep = sweep
-
-    def update(self) -> list[RunRow]:
-        """Read, show and return the states."""
-        plan = self._sweep.plan
-        rows = run_rows(self._sweep)
+    def update(self, sweep: StartedSweep) -> list[RunRow]:
+        """Read, show and return the states of the sweep, whose plan may be longer than before."""
+        plan, rows = sweep.plan, run_rows(sweep)
         if self._live:
-            self._live.update(self._view(rows))
+            self._live.update(self._view(sweep, rows))
             return rows
         states = " ".join(row.state.state for row in rows)
         now = time.monotonic()
@@ -56,12 +53,12 @@ class LiveStatus:
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
         return rows
 
-    def _view(self, rows: list[RunRow]) -> Group:
+    def _view(self, sweep: StartedSweep, rows: list[RunRow]) -> Group:
         """The part of the table that fits on the terminal, which cannot scroll while live."""
-        failures = group_failures(self._sweep.home, rows)
+        failures = group_failures(sweep.home, rows)
         most_rows = max(5, min(MOST_ROWS, self._console.height - LINES_BESIDE_ROWS - 3 * len(failures)))
         return status_view(
-            self._sweep.plan,
+            sweep.plan,
             rows,
             failures=failures,
             now=clock(),
@@ -78,3 +75,21 @@ def clock() -> datetime:
 def say(console: Console, text: str) -> None:
     """Print one line without markup."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class Notifier:
+    """Checks the rows of a sweep from time to time, and prints once on the console why the webhook fails."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._looked_at, self._why = -TELL_EVERY_S, ""
+
+    def look(self, sweep: StartedSweep, rows: Sequence[RunRow], *, now: bool) -> None:
+        """Send the new events in these rows, if enough time has passed or `now` is set."""
+        if sweep.plan.notify is None or not (now or time.monotonic() - self._looked_at > TELL_EVERY_S):
+            return
+        self._looked_at = time.monotonic()
+        why = tell_webhook(sweep, {row.id: row.state for row in rows})
+        if why and why != self._why:
+            say(self._console, f"{sweep.name}: {why}")
+        self._why = why

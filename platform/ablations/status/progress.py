@@ -66,5 +66,5 @@ def to_json(
 
 
 def _run_json(plan: Plan, row: RunRow) -> dict[str, Any]:
-    left = seconds_left(row.state, plan.budget_gpu_hours) if row.state.state == State.RUNNING else None
+    left = seconds_left(row.state, plan.budget_gpu_hours)
     return {"variant": row.variant, "seed": row.seed, "id": row.id, **asdict(row.state), "seconds_left": left}

@@ -9,7 +9,7 @@ from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.home.state import RunState, State, is_locked, read_state
 from ablations.slurm.states import SlurmStates
-from ablations.slurm.submissions import all_submissions, logs_of_job
+from ablations.slurm.submissions import logs_of_job, read_submissions
 from ablations.status.rows import is_going_on
 from scalerl.run.run_folder import RunFolder
 
@@ -26,7 +26,7 @@ def job_logs(home: Home, run_id: str) -> list[Path]:
     Once an attempt begins, everything printed goes to the attempt's log, so the job's own output is older.
     """
     found = [path for path in home.sweeps.glob(f"*/*/*-{run_id}-*/*_log.*") if path.suffix in (".out", ".err")]
-    for submission in all_submissions(home):
+    for submission in read_submissions(home):
         found += logs_of_job(home, submission, run_id)
     folder = home.run(run_id)
     began = max((modified(folder.log(number)) for number in attempt_numbers(folder)), default=0.0)

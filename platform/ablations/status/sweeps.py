@@ -6,8 +6,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from ablations.errors import AblationsError
 from ablations.home.home import Home
@@ -58,9 +57,6 @@ class SweepLine:
         """Counts of runs: `6 of 6 done`, `2 of 9 done, 1 running, 6 pending`."""
         others = [f"{number} {state}" for state, number in self.states.items() if state != State.DONE]
         return ", ".join([f"{self.states.get(State.DONE, 0)} of {self.runs} done", *others])
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def sweep_lines(home: Home) -> Iterator[SweepLine]:

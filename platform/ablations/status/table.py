@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.text import Text
 
 from ablations.home.plan import Plan
-from ablations.home.state import State
+from ablations.home.state import RunState, State
 from ablations.status.failures import Failure
 from ablations.status.rows import RunRow, comparable_rate, rows_seconds_left, share, spent
 from ablations.status.time_left import end_text, seconds_left, time_left_text
@@ -135,7 +135,7 @@ def _columns(
     if any(state.attempt > 1 for state in states):
         columns["attempt"] = [str(state.attempt or "") for state in states]
     if any(state.state == State.RUNNING for state in states):
-        columns["left"] = [_left(row, plan) for row in shown]
+        columns["left"] = [_left(state, plan) for state in states]
     columns["message"] = [_message(row, number_of) for row in shown]
     return columns
 
@@ -144,8 +144,8 @@ def _styled(state: State) -> Cell:
     return str(state), STATE_STYLES[state]
 
 
-def _left(row: RunRow, plan: Plan) -> str:
-    seconds = seconds_left(row.state, plan.budget_gpu_hours) if row.state.state == State.RUNNING else None
+def _left(state: RunState, plan: Plan) -> str:
+    seconds = seconds_left(state, plan.budget_gpu_hours)
     return "" if seconds is None else time_left_text(seconds)
 
 

@@ -18,8 +18,8 @@ HANDOVER_S = 30.0
 
 
 def seconds_left(state: RunState, budget_gpu_hours: float) -> float | None:
-    """Seconds until a run reaches its budget; None if its speed is unknown."""
-    pace = _pace(state)
+    """Seconds until a run reaches its budget; None if the run is not training or its speed is unknown."""
+    pace = _pace(state) if state.state == State.RUNNING else None
     return None if pace is None else _compute_left(state, budget_gpu_hours) * pace
 
 
@@ -28,20 +28,18 @@ def sweep_seconds_left(states: Sequence[RunState], budget_gpu_hours: float, now:
 
     The place of a run that ended within HANDOVER_S seconds before `now`, in seconds since 1970, is free for the next.
     """
-    paces = [pace for state in states if (pace := _pace(state)) is not None]
+    mean = seconds_for(1.0, states)
     training = [state for state in states if state.state == State.RUNNING]
-    if not paces or not training:
+    if mean is None or not training:
         return None
-    mean = sum(paces) / len(paces)
     places = [_compute_left(state, budget_gpu_hours) * (_pace(state) or mean) for state in training]
     if now is not None:
         places += [0.0 for state in states if state.state.is_finished and abs(now - state.heartbeat) < HANDOVER_S]
     heapq.heapify(places)
     for state in states:
         if state.state.waits:
-            free_after = places[0]
             own = _compute_left(state, budget_gpu_hours) * (_pace(state) or mean)
-            heapq.heapreplace(places, free_after + own)
+            heapq.heapreplace(places, places[0] + own)
     return max(places)
 
 

@@ -1,6 +1,7 @@
 """Fits of a sweep's runs while they grow: a run log is read and fitted again once it has a new evaluation."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,12 +19,15 @@ from scalerl.run.metrics import read_rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Log:
-    """The contents of a run log at its last reading."""
+class ReadLog:
+    """What a run log said at its last reading; by default nothing, as before the first."""
 
-    size: int
-    curve: Curve | None
-    truncation: float | None
+    size: int = -1
+    """Bytes."""
+    curve: Curve | None = None
+    """None without readings."""
+    truncation: float | None = None
+    """Share of truncated answers over the last training steps."""
 
 
 class LiveFits:
@@ -34,14 +38,14 @@ class LiveFits:
 
     def __init__(self, home: Home, settings: FitSettings) -> None:
         self._home, self._settings = home, settings
-        self._logs: dict[str, _Log] = {}
+        self.logs: dict[str, ReadLog] = defaultdict(ReadLog)
         self._fits: dict[tuple[str, int], Fit | None] = {}
 
     def refresh(self, run: SweepRun) -> bool:
         """Read the log again if an evaluation is due; True if there is a new one."""
-        folder, before = self._home.run(run.id), self._logs.get(run.id)
+        folder, before = self._home.run(run.id), self.logs[run.id]
         size = folder.metrics.stat().st_size if folder.metrics.exists() else 0
-        if (before and before.size == size) or not self._is_due(run, before):
+        if before.size == size or not self._is_due(run, before):
             return False
         try:
             rows = list(read_rows(folder.metrics))
@@ -50,28 +54,20 @@ class LiveFits:
         except ValueError:  # a damaged log has no curve; `platform compare` reports the damage
             rows, curve = [], None
         truncated = [row["truncated"] for row in rows if row["kind"] == "train" and "truncated" in row]
-        self._logs[run.id] = _Log(size=size, curve=curve, truncation=recent_truncation(truncated))
-        return num_readings(curve) > num_readings(before.curve if before else None)
+        self.logs[run.id] = ReadLog(size=size, curve=curve, truncation=recent_truncation(truncated))
+        return num_readings(curve) > num_readings(before.curve)
 
-    def _is_due(self, run: SweepRun, before: _Log | None) -> bool:
+    def _is_due(self, run: SweepRun, before: ReadLog) -> bool:
         """True if the run has passed a point of its evaluation grid that the last read curve lacks."""
-        if before is None or before.curve is None:
+        if before.curve is None:
             return True
         every = run.recipe.evaluation.every * run.recipe.compute_unit_gpu_hours
         compute = self._home.run(run.id).read_status().compute_gpu_hours
         return math.floor(compute / every) > math.floor(before.curve.compute[-1] / every)
 
-    def curve(self, run: SweepRun) -> Curve | None:
-        """The curve at the last reading of the log; None without readings."""
-        return self._logs[run.id].curve if run.id in self._logs else None
-
-    def truncation(self, run: SweepRun) -> float | None:
-        """Share of truncated answers over the last training steps."""
-        return self._logs[run.id].truncation if run.id in self._logs else None
-
     def newest(self, run: SweepRun, count: int) -> tuple[list[Fit], list[float]]:
         """The fits after each of the last `count` evaluations, and their compute; empty with too few readings."""
-        curve = self.curve(run)
+        curve = self.logs[run.id].curve
         if curve is None:
             return [], []
         sizes = range(max(1, curve.compute.size - count + 1), curve.compute.size + 1)

@@ -78,7 +78,7 @@ class Steering:
         if is_flagged and not ends_run:
             return []  # the run was already judged for this reason, or for one that a collapse would follow
         fits, _ = self._fits.newest(run, 1)
-        curve, stop = self._fits.curve(run), self._stop
+        curve, stop = self._fits.logs[run.id].curve, self._stop
         assert curve is not None
         assert stop is not None
         stopped = Stopped(
@@ -110,7 +110,7 @@ class Steering:
             fits=fits,
             compute_now=compute,
             budget=self._plan.budget_gpu_hours,
-            truncation=self._fits.truncation(run),
+            truncation=self._fits.logs[run.id].truncation,
             reference_fits=None if is_reference else reference_fits,
             spread=self._spread(reference_fits),
         )

@@ -77,26 +77,14 @@ def stop_reason(
     flagged. `spread` is the run-to-run spread. A fit to the part before a collapse predicts nothing, so such a run is
     not judged by its predictions.
     """
-    is_reference = reference_fits is None
-    ends_run = stop.collapse == "stop" and not is_reference
+    ends_run = stop.collapse == "stop" and reference_fits is not None
     if fits and fits[-1].verdict == "collapsed":
         return StopReason(rule="collapse", value=1.0, ends_run=ends_run)
+    flagged = None
     if truncation is not None and truncation > stop.truncation_above:
-        reason = StopReason(rule="truncation", value=truncation, ends_run=ends_run)
-        if ends_run or is_reference:
-            return reason
-        return _ended_by_prediction(stop, fits, compute_now, budget, reference_fits, spread) or reason
-    return None if is_reference else _ended_by_prediction(stop, fits, compute_now, budget, reference_fits, spread)
-
-
-def _ended_by_prediction(
-    stop: Stop,
-    fits: Sequence[Fit],
-    compute_now: Sequence[float],
-    budget: float,
-    reference_fits: Sequence[Fit],
-    spread: RunToRun,
-) -> StopReason | None:
+        flagged = StopReason(rule="truncation", value=truncation, ends_run=ends_run)
+    if reference_fits is None or (ends_run and flagged):
+        return flagged
     if stop.gain_below is not None:
         gains = [
             gain_probability(fit, compute_now=now, budget=budget, gain_below=stop.gain_below)
@@ -109,4 +97,4 @@ def _ended_by_prediction(
         below = dominated_probability(fits[-1], reference_fits, budget=budget, spread=spread)
         if below > stop.dominated:
             return StopReason(rule="dominated", value=below, ends_run=True)
-    return None
+    return flagged

@@ -6,7 +6,6 @@ measured_experiment  the runs of an MLflow experiment that somebody else filled
 mlflow_metrics     run logs as batches of metrics, thinned, and one row as metrics
 descriptions       tags, params and data sets of a variant and of its runs, in a form that MLflow accepts
 sortable           numbers and verdicts of a fit that give every variant a place in a sorted table
-mean_curve         the mean pass rate of a variant's seeds
 runs_page          the URL, columns and chart of MLflow's page of runs
 ledger             the state of MLflow as known here
 beside_a_sweep     a synchroniser while a sweep runs, and one that stays on a login node

@@ -6,6 +6,7 @@
 """
 
 import hashlib
+import html
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -137,8 +138,7 @@ def metric_name(name: str) -> str:
 
 def as_markdown(text: str) -> str:
     """Text escaped so that MLflow's page shows it literally, without links, images or HTML."""
-    plain = made_visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return MARKDOWN.sub(r"\\\g<0>", plain)
+    return MARKDOWN.sub(r"\\\g<0>", html.escape(made_visible(text), quote=False))
 
 
 def fingerprint(content: Mapping[str, Any]) -> str:

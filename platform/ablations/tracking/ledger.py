@@ -96,12 +96,9 @@ class Ledger:
 
     def num_left(self, sweep: StartedSweep) -> int:
         """Number of rows in the sweep's run logs that MLflow lacks."""
-        left = 0
-        for run in sweep.plan.runs:
-            known = self.runs.get(run.id)
-            # A run that resumes from its last checkpoint has fewer rows than before until it catches up.
-            left += max(num_rows(sweep.run(run.id)) - (known.num_rows if known else 0), 0)
-        return left
+        known = {run_id: run.num_rows for run_id, run in self.runs.items()}
+        # A run that resumes from its last checkpoint has fewer rows than before until it catches up.
+        return sum(max(num_rows(sweep.run(run.id)) - known.get(run.id, 0), 0) for run in sweep.plan.runs)
 
     def is_current(self, sweep: StartedSweep, tracking_uri: str | None) -> bool:
         """True if a server has every row and state of the plan's runs, and the fit of every variant that has ended.

@@ -1,7 +1,7 @@
 """The curves of any MLflow experiment, given the meaning of its metrics and what identifies variants and seeds."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,13 +67,17 @@ def study_of_experiment(tracking_uri: str, names: ExperimentNames, meaning: LogM
 
 
 def _read_study(client: "MlflowClient", names: ExperimentNames, meaning: LogMeaning) -> MeasuredStudy:
+    from mlflow.entities import ViewType
+
     experiment = client.get_experiment_by_name(names.experiment)
     if experiment is None:
         others = [other.name for other in client.search_experiments()]
         raise AblationsError(
             f"--experiment: no experiment {names.experiment!r}; {did_you_mean(names.experiment, others, 'experiments')}"
         )
-    every = {run.info.run_id: run for run in _runs(client, experiment.experiment_id)}
+    # In order of their start; a deleted run may still be the child that identifies a parent.
+    options = {"run_view_type": ViewType.ALL, "order_by": ["attributes.start_time ASC"]}
+    every = {run.info.run_id: run for run in runs_of_experiment(client, experiment.experiment_id, **options)}
     scored = {run_id for run_id, run in every.items() if _has_score(run, meaning)}
     parents = {above.info.run_id for run_id in scored for above in _lineage(every[run_id], every)[1:]}
     runs = [run for run in every.values() if run.info.lifecycle_stage == "active"]
@@ -138,13 +142,6 @@ def _on_attempts(attempts: Sequence[Attempt]) -> str:
     )
 
 
-def _runs(client: "MlflowClient", experiment_id: str) -> Iterator["Run"]:
-    """All runs in order of their start, including deleted ones, whose children identify a parent."""
-    from mlflow.entities import ViewType
-
-    return runs_of_experiment(client, experiment_id, run_view_type=ViewType.ALL, order_by=["attributes.start_time ASC"])
-
-
 def _has_score(run: "Run", meaning: LogMeaning) -> bool:
     """True if the run has the metrics of the score."""
     try:
@@ -177,18 +174,14 @@ def _named(run: "Run", every: Mapping[str, "Run"], name: str, option: str) -> st
 def _measured(
     client: "MlflowClient", run: "Run", meaning: LogMeaning, variant: str, seed: int, *, start: str
 ) -> MeasuredRun:
-    needed = meaning.resolve({STEP, *run.data.metrics}, "").columns
-    history = {name: _history(client, run, name) for name in needed if name != STEP}
-    steps = [step for points in history.values() for step, _ in points]
-    columns = {name: np.full(len(steps), np.nan) for name in history}
-    begin = 0
-    for name, points in history.items():
-        columns[name][begin : begin + len(points)] = [value for _, value in points]
-        begin += len(points)
+    needed = [name for name in meaning.resolve({STEP, *run.data.metrics}, "").columns if name != STEP]
+    rows = [(step, name, value) for name in needed for step, value in _history(client, run, name)]
+    columns = {STEP: np.array([step for step, _, _ in rows], dtype=float)}
+    columns |= {name: np.array([value if of == name else np.nan for _, of, value in rows]) for name in needed}
     log = Log(
         name=str(run.info.run_name),
         place=f"MLflow's run {run.info.run_name!r}",
-        columns={STEP: np.array(steps, dtype=float), **dict.fromkeys(run.data.metrics, np.array([])), **columns},
+        columns=dict.fromkeys(run.data.metrics, np.array([])) | columns,
         steps=(STEP,),
         notes=() if run.info.status in HEALTHY_STATES else (f"its status in MLflow is {run.info.status}",),
     )

@@ -84,14 +84,14 @@ class MlflowExperiment:
         folder = home.path.absolute() / "mlartifacts"
         # Processes that create the tables of a fresh SQLite store at the same time crash.
         with FileLock(home.path / "mlflow.lock"):
-            self._client = MlflowClient(tracking_uri)
-            found: Experiment | None = self._client.get_experiment_by_name(name)
+            self.client = MlflowClient(tracking_uri)
+            found: Experiment | None = self.client.get_experiment_by_name(name)
             self.is_new = found is None
             if found is None:
                 tags = {"mlflow.note.content": as_markdown(doc), "mlflow.experimentKind": "custom_model_development"}
                 place = folder.as_uri() if is_default else None
                 tags[VIEW_TAG] = json.dumps(VIEW)
-                self.id = self._client.create_experiment(name, artifact_location=place, tags=tags)
+                self.id = self.client.create_experiment(name, artifact_location=place, tags=tags)
             else:
                 self.id = found.experiment_id
         self.files_elsewhere = ""
@@ -101,13 +101,10 @@ class MlflowExperiment:
 
     def runs(self) -> "list[Run]":
         """All runs of the experiment, in few requests."""
-        return list(runs_of_experiment(self._client, self.id, max_results=PAGE_OF_RUNS))
-
-    def run(self, mlflow_id: str) -> "Run":
-        return self._client.get_run(mlflow_id)
+        return list(runs_of_experiment(self.client, self.id, max_results=PAGE_OF_RUNS))
 
     def create_run(self, name: str, tags: Mapping[str, str], started_ms: int | None) -> "Run":
-        return self._client.create_run(self.id, start_time=started_ms, tags=dict(tags), run_name=name)
+        return self.client.create_run(self.id, start_time=started_ms, tags=dict(tags), run_name=name)
 
     def describe(self, run: "Run", description: Description) -> None:
         """Update the tags and add missing params, since MLflow does not let a param change."""
@@ -116,17 +113,17 @@ class MlflowExperiment:
         told = run.data.tags
         tags = [RunTag(key, value) for key, value in description.tags.items() if told.get(key) != value]
         if tags:
-            self._client.log_batch(run.info.run_id, tags=tags)
+            self.client.log_batch(run.info.run_id, tags=tags)
         rest = iter([Param(key, value) for key, value in description.params.items() if key not in run.data.params])
         while chunk := list(islice(rest, MAX_BATCH_PARAMS)):
-            self._client.log_batch(run.info.run_id, params=chunk)
+            self.client.log_batch(run.info.run_id, params=chunk)
 
     def log_points(self, mlflow_id: str, points: Sequence[MetricPoint], tags: Mapping[str, str] | None = None) -> None:
         """Log at most `MAX_BATCH_METRICS` numbers in one transaction; repeated numbers change nothing."""
         from mlflow.entities import Metric, RunTag
 
         metrics = [Metric(point.name, point.value, point.timestamp_ms, point.step) for point in points]
-        self._client.log_batch(mlflow_id, metrics, tags=[RunTag(*tag) for tag in (tags or {}).items()])
+        self.client.log_batch(mlflow_id, metrics, tags=[RunTag(*tag) for tag in (tags or {}).items()])
 
     def log_datasets(self, mlflow_id: str, datasets: Iterable[DescribedDataset]) -> None:
         from mlflow.entities import Dataset, DatasetInput, InputTag
@@ -138,12 +135,12 @@ class MlflowExperiment:
             )
             for one in datasets
         ]
-        self._client.log_inputs(mlflow_id, inputs)
+        self.client.log_inputs(mlflow_id, inputs)
 
     def log_file(self, mlflow_id: str, path: Path) -> None:
         """Log a file under its own name."""
         if not self.files_elsewhere:
-            self._client.log_artifact(mlflow_id, str(path))
+            self.client.log_artifact(mlflow_id, str(path))
 
     def log_bytes(self, mlflow_id: str, content: bytes, name: str) -> None:
         """Log a file from memory."""
@@ -152,15 +149,12 @@ class MlflowExperiment:
             path.write_bytes(content)
             self.log_file(mlflow_id, path)
 
-    def set_tag(self, mlflow_id: str, name: str, value: Any) -> None:
-        self._client.set_tag(mlflow_id, name, value)
-
     def set_state(self, mlflow_id: str, state: str, ended_ms: int) -> None:
         """Set the state of a run; an unfinished run counts as running."""
         if state in MLFLOW_STATES:
-            self._client.set_terminated(mlflow_id, MLFLOW_STATES[state], ended_ms)
+            self.client.set_terminated(mlflow_id, MLFLOW_STATES[state], ended_ms)
         else:
-            self._client.update_run(mlflow_id, "RUNNING")
+            self.client.update_run(mlflow_id, "RUNNING")
 
 
 def short_reason(error: Exception) -> str:

@@ -9,20 +9,23 @@ fit and keeps the earlier ones.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 from filelock import FileLock, Timeout
 
 from ablations.findings.results import Results, read_results
+from ablations.fit.curve import Curve
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.report.page import report_page
 from ablations.report.static import PAGE_IN, curves_picture, differences_picture
+from ablations.terminal.progress_bar import Done
 from ablations.tracking.descriptions import datasets_of, fingerprint
 from ablations.tracking.ledger import (
     UNKNOWN_STATE,
@@ -38,7 +41,6 @@ from ablations.tracking.ledger import (
     stored_recipe,
     written_state,
 )
-from ablations.tracking.mean_curve import mean_curve
 from ablations.tracking.mlflow_experiment import (
     MAX_BATCH_METRICS,
     OF_ONE_RUN,
@@ -64,9 +66,6 @@ CURVE_TAG = "ablations.curve"
 """The runs whose mean is the metric `MEAN_PASS_RATE`."""
 FIT_TAG = "ablations.fit"
 """The basis of the fit that MLflow shows, as in `fit_bases`."""
-
-SayProgress = Callable[[int, int], None]
-"""Function called after every batch with the number of rows done and the total of this push."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +94,7 @@ class SyncReport:
         return f"MLflow at {self.tracking_uri}: pushed {self.rows_pushed} rows, {self.rows_left} left{because}{note}"
 
 
-def push_sweep(
-    sweep: StartedSweep, tracking_uri: str | None = None, say_progress: SayProgress | None = None
-) -> SyncReport:
+def push_sweep(sweep: StartedSweep, tracking_uri: str | None = None, say_progress: Done | None = None) -> SyncReport:
     """Push everything of a sweep that MLflow lacks, by default into `mlflow.db` of the home folder.
 
     Problems of the server appear in the report and are never raised.
@@ -120,7 +117,7 @@ def push_sweep(
 class Synchroniser:
     """Pushes one sweep to one server; the caller holds the sweep's lock."""
 
-    def __init__(self, sweep: StartedSweep, tracking_uri: str, say_progress: SayProgress | None = None) -> None:
+    def __init__(self, sweep: StartedSweep, tracking_uri: str, say_progress: Done | None = None) -> None:
         self.sweep, self.tracking_uri = sweep, tracking_uri
         self.ledger = read_ledger(sweep).of(tracking_uri)
         self.say_progress = say_progress or (lambda done, total: None)
@@ -187,18 +184,15 @@ class Synchroniser:
         """The variant's run in MLflow; other overrides get a new run, since MLflow's params cannot change."""
         overrides = fingerprint(variant.overrides)
         known = self.ledger.variants.get(variant.name)
-        described = describe(self.sweep, variant)
+        described, found = describe(self.sweep, variant), None
         if known is None or known.overrides != overrides:
             tags = {VARIANT_TAG: described.name, OVERRIDES_TAG: overrides}
+            began = started_ms([self.sweep.run(run.id) for run in variant.runs])
             found = self._find(*tags.values())
-            if found is None:
-                folders = [self.sweep.run(run.id) for run in variant.runs]
-                found = self.experiment.create_run(described.name, tags | described.tags, started_ms(folders))
+            found = found or self.experiment.create_run(described.name, tags | described.tags, began)
             known = SyncedVariant(mlflow_id=found.info.run_id, overrides=overrides)
-        else:
-            found = None
         if known.described != described.fingerprint:
-            self.experiment.describe(found or self.experiment.run(known.mlflow_id), described)
+            self.experiment.describe(found or self.experiment.client.get_run(known.mlflow_id), described)
             self._log_recipe(known.mlflow_id, variant.runs[0])
             known = replace(known, described=described.fingerprint)
         self.ledger.note_variant(variant.name, known)
@@ -219,10 +213,10 @@ class Synchroniser:
                 mlflow_id=found.info.run_id, parent_id=found.data.tags[PARENT_TAG], num_rows=0, state=UNKNOWN_STATE
             )
         if known.parent_id != parent_id:
-            self.experiment.set_tag(known.mlflow_id, PARENT_TAG, parent_id)
+            self.experiment.client.set_tag(known.mlflow_id, PARENT_TAG, parent_id)
             known = replace(known, parent_id=parent_id)
         if known.described != described.fingerprint:
-            found = found or self.experiment.run(known.mlflow_id)
+            found = found or self.experiment.client.get_run(known.mlflow_id)
             self.experiment.describe(found, described)
             self._log_recipe(known.mlflow_id, run)
             known = replace(known, described=described.fingerprint)
@@ -244,7 +238,7 @@ class Synchroniser:
         folder = self.sweep.run(run.id)
         if synced.num_rows < num_rows(folder):
             # A process killed after a batch, before the ledger was written, has pushed more than the ledger knows.
-            shown = shown or self.experiment.run(synced.mlflow_id)
+            shown = shown or self.experiment.client.get_run(synced.mlflow_id)
             synced = replace(synced, num_rows=int(shown.data.metrics.get(NUM_ROWS_METRIC, 0)))
             batches = row_batches(
                 folder,
@@ -311,7 +305,7 @@ class Synchroniser:
         MLflow cannot delete a point. If MLflow has a mean of other seeds, the new mean gets a name with the number of
         seeds.
         """
-        run = self.experiment.run(mlflow_id)
+        run = self.experiment.client.get_run(mlflow_id)
         runs = [one for one in results.variant(variant.name).runs if one.curve is not None]
         mark = fingerprint({"runs": [one.id for one in runs]})
         is_other = run.data.tags.get(CURVE_TAG, mark) != mark
@@ -324,14 +318,14 @@ class Synchroniser:
         for begin in range(0, len(points), MAX_BATCH_METRICS):
             self.experiment.log_points(mlflow_id, points[begin : begin + MAX_BATCH_METRICS])
         if CURVE_TAG not in run.data.tags:
-            self.experiment.set_tag(mlflow_id, CURVE_TAG, mark)
+            self.experiment.client.set_tag(mlflow_id, CURVE_TAG, mark)
 
     def _log_fit(self, mlflow_id: str, results: Results, variant: PlannedVariant, basis: str, ended: int) -> None:
         """Log numbers and verdicts, unless MLflow shows them already; NaN for numbers that only an earlier fit gave.
 
         The variant's own numbers come last, so that MLflow is complete once it has them.
         """
-        shown = self.experiment.run(mlflow_id).data
+        shown = self.experiment.client.get_run(mlflow_id).data
         if shown.tags.get(FIT_TAG) == basis:
             return
         number = int(shown.metrics.get(NUM_FITS_METRIC, 0)) + 1
@@ -362,6 +356,26 @@ def _key_of(tags: dict[str, str]) -> tuple[str, ...]:
     if RUN_TAG in tags:
         return (tags[RUN_TAG],)
     return tags.get(VARIANT_TAG, ""), tags.get(OVERRIDES_TAG, "")
+
+
+def mean_curve(curves: Sequence[Curve]) -> list[tuple[int, float, float]]:
+    """The mean over curves at each reading of the first curve, up to the compute that all reach; linear between
+    readings.
+
+    Each entry is step, compute and pass rate. The step is the first curve's, or the number of its readings so far.
+    Without curves the list is empty.
+
+    >>> one, two = (Curve(name="", compute=[0, 10, 20], score=[0.3, end, end]) for end in (0.5, 0.7))
+    >>> mean_curve([one, two])[1]
+    (1, 10.0, 0.6)
+    """
+    if not curves:
+        return []
+    first = curves[0]
+    compute = first.compute[first.compute <= min(float(curve.compute[-1]) for curve in curves)]
+    mean = np.mean([np.interp(compute, curve.compute, curve.score) for curve in curves], axis=0)
+    steps = np.arange(first.compute.size) if first.step is None else first.step
+    return list(zip(steps[: compute.size].astype(int).tolist(), compute.tolist(), mean.tolist(), strict=True))
 
 
 def started_ms(folders: list[RunFolder]) -> int | None:

@@ -22,10 +22,8 @@ from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.pools import command_pool
 from ablations.pools.command_pool import CommandPool
-from ablations.pools.gpus import dealt, gpus_here
-from ablations.pools.local import ThisMachine
-from ablations.pools.pool import Tick
-from ablations.running import train_missing
+from ablations.pools.local import ThisMachine, dealt, gpus_here
+from ablations.running import executor
 from ablations.status.progress import run_rows
 from ablations.study.sweep import Stop
 
@@ -71,11 +69,11 @@ def test_runs_that_are_done_by_their_budget_or_cancelled_are_not_started(tmp_pat
     pool, runs = pool_of(sweep.home, tmp_path), sweep.plan.runs
     for run, budget in zip(runs, (0.5 * BUDGET, 0.4 * BUDGET, 0.5 * BUDGET), strict=True):
         pool.add(run.id, budget)
-    assert list(pool.work()) == [Tick()]
+    assert list(pool.work()) == [None]
     Cancellation(tmp_path / "cancelled").add(None)
     pool = pool_of(sweep.home, tmp_path)
     pool.add(runs[0].id, BUDGET)
-    assert list(pool.work()) == [Tick()]
+    assert list(pool.work()) == [None]
     assert not (tmp_path / "submitit").exists()
 
 
@@ -84,7 +82,7 @@ def test_a_run_that_another_sweep_trains_is_waited_for_until_it_is_stopped(tmp_p
     pool, run_id = pool_of(sweep.home, tmp_path), sweep.plan.variants[0].runs[0].id
     pool.add(run_id, BUDGET)
     events = pool.work()
-    assert [next(events), next(events)] == [Tick(), Tick()]
+    assert [next(events), next(events)] == [None, None]
     assert pool.is_busy(run_id)
     pool.stop(run_id)
     assert list(events) == []
@@ -140,7 +138,7 @@ def test_a_run_that_a_killed_sweep_left_training_takes_one_of_the_places(tmp_pat
 
 
 def test_a_sweep_that_starts_again_asks_the_runs_it_had_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(train_missing.Tracker, "finish", lambda *_: None)
+    monkeypatch.setattr(executor.Tracker, "finish", lambda *_: None)
     home = make_home(tmp_path, fraction=0.9, state="cancelled").home
     steering, sweep = steered(home, Stop(gain_below=0.05))
     (reference,) = steering.begin()
@@ -152,7 +150,7 @@ def test_a_sweep_that_starts_again_asks_the_runs_it_had_stopped(tmp_path, monkey
         assert row.state.message.endswith("; still training")
         console = Console(quiet=True)
         # Nothing is missing.
-        train_missing.train_missing(steering._study, sweep, pool_of(home, tmp_path), None, console)
+        executor.train_missing(steering._study, sweep, pool_of(home, tmp_path), None, console)
         assert process.wait(timeout=10) == -signal.SIGTERM
 
 

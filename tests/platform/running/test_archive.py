@@ -63,7 +63,8 @@ def exported(tmp_path):
             file.touch()
     (sweep.folder / "sync.json").write_text("{}")
     declare(sweep)
-    return sweep, export_sweep(sweep, tmp_path / "loo.tar.gz").path
+    export_sweep(sweep, archive := tmp_path / "loo.tar.gz")
+    return sweep, archive
 
 
 def numbers(home: Home, name: str) -> str:
@@ -118,7 +119,7 @@ def test_the_warm_start_of_a_run_that_leaves_rows_out_is_exported(tmp_path):
     start.mkdir(parents=True)
     (start / "SHA256SUMS").write_text("")
     (folder.checkpoint / "state-0.json").write_text("{}")
-    archive = export_sweep(sweep, tmp_path / "loo.tar.gz", with_checkpoints=True).path
+    export_sweep(sweep, archive := tmp_path / "loo.tar.gz", with_checkpoints=True)
     assert f"warm_starts/{start.name}/SHA256SUMS" in members(archive)
     came = import_sweep(Home(tmp_path / "there"), archive)
     assert came.with_checkpoints
@@ -228,7 +229,7 @@ def test_a_run_that_one_side_has_not_begun_is_that_of_the_other(where, tmp_path)
     unbegun(prepared, run)
     log = whole.run(run).metrics.read_bytes()
     source, home = (prepared, whole.home) if where == "archive" else (whole, prepared.home)
-    archive = export_sweep(source, tmp_path / "loo.tar.gz").path
+    export_sweep(source, archive := tmp_path / "loo.tar.gz")
     came = import_sweep(home, archive, name="mine")
     assert (came.num_new, came.num_here) == ((0, 3) if where == "archive" else (1, 2))
     assert home.run(run).metrics.read_bytes() == log

@@ -20,7 +20,7 @@ from ablations.errors import AblationsError
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.pools.pool import Ended, Tick
+from ablations.pools.pool import Ended
 from ablations.running.ending import all_ended
 from ablations.running.make_plan import make_plan
 from ablations.running.run_sweep import prepare
@@ -65,7 +65,7 @@ class Pool:
     def stop(self, run_id: str) -> None:
         raise AssertionError("a search stops no run")
 
-    def work(self) -> Generator[Ended | Tick, None, None]:
+    def work(self) -> Generator[Ended | None, None, None]:
         yield from ()
 
     @property

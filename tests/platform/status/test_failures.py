@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 from fixtures_home import make_home, write_state
@@ -90,7 +91,7 @@ def test_a_job_that_died_before_training_is_told_by_what_it_printed(failed):
     sweep = failed
     home = sweep.home
     rows = run_rows(sweep)
-    submission = new_submission("loo", tuple(row.id for row in rows), 2000.0, home.path, {}).given("17")
+    submission = replace(new_submission("loo", tuple(row.id for row in rows), 2000.0, home.path, {}), job="17")
     submission.write(home)
     folder = home.sweep("loo") / "submitit" / submission.name
     folder.mkdir(parents=True)

@@ -71,7 +71,7 @@ def test_the_attempts_are_listed_with_how_they_ended(home):
 
 def test_of_a_run_that_never_trained_its_jobs_output_is_printed_and_called_so(home):
     never = planned_run("scalerl", 0).id
-    submission = new_submission("loo", (RUN, never), 2000.0, home.path, {}).given("17")
+    submission = replace(new_submission("loo", (RUN, never), 2000.0, home.path, {}), job="17")
     submission.write(home)
     folder = home.sweep("loo") / "submitit" / submission.name
     folder.mkdir(parents=True)
@@ -85,7 +85,7 @@ def test_of_a_run_that_never_trained_its_jobs_output_is_printed_and_called_so(ho
 
 
 def test_a_job_that_died_after_an_earlier_attempt_is_what_is_asked_for(home):
-    submission = new_submission("loo", (RUN,), 2000.0, home.path, {}).given("18")
+    submission = replace(new_submission("loo", (RUN,), 2000.0, home.path, {}), job="18")
     submission.write(home)
     log = home.sweep("loo") / "submitit" / submission.name / "18_0_log.out"
     log.parent.mkdir(parents=True)

@@ -13,6 +13,7 @@ study       checks whether one study could be trained here
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from ablations.errors import AblationsError, did_you_mean
 from ablations.home.home import Home
@@ -30,12 +31,12 @@ from ablations.slurm.doctor.here import check_here
 from ablations.slurm.doctor.node import check_node
 from ablations.slurm.doctor.probe import look_at_engines, look_at_modules
 from ablations.slurm.doctor.probe_job import Probing, remove_left_probes
-from ablations.slurm.doctor.study import StudyAsked, check_files, check_jobs
+from ablations.slurm.doctor.study import check_files, check_jobs
 from ablations.slurm.doctor.training import check_training, check_training_here
 from ablations.study.resources import OWN_OPTIONS
 from scalerl.checks.finding import Finding
 
-__all__ = ["DoctorQuestion", "StudyAsked", "examine"]
+__all__ = ["DoctorQuestion", "examine"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +56,10 @@ class DoctorQuestion:
     """Seconds that a probe may wait for a node."""
     trains: bool = False
     """True to train for a minute on each probed node, or here if there is none."""
-    study: StudyAsked | None = None
-    """A study to check."""
+    study: Path | None = None
+    """The sweep file of a study to check."""
+    scale: str | None = None
+    """The scale of that study, if not its own."""
 
     @property
     def asks_for_cluster(self) -> bool:
@@ -83,7 +86,7 @@ def all_findings(question: DoctorQuestion, say: Callable[[str], None]) -> Iterat
     """All checks in order; stops if a failure makes further checks pointless."""
     installed = check_commands(is_asked_for=question.asks_for_cluster)
     here = check_here(question.home, question.tracking_uri)
-    of_study = check_files(question.study) if question.study else ()
+    of_study = check_files(question.study, question.scale) if question.study else ()
     if commands.missing():
         yield from here
         yield from of_study
@@ -108,7 +111,7 @@ def all_findings(question: DoctorQuestion, say: Callable[[str], None]) -> Iterat
         yield from check_preemption(names)
         yield from check_job_rules()
         yield check_accounting()
-        yield from check_jobs(question.study) if question.study else ()
+        yield from check_jobs(question.study, question.scale) if question.study else ()
         if question.with_job:
             yield from check_nodes(question, partitions, options, say)
     except commands.SlurmError as error:

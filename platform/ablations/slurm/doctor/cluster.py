@@ -121,33 +121,24 @@ def check_preemption(probed: Collection[str]) -> Iterator[Finding]:
     for name in probed:
         mode = details[name].get("PreemptMode", settings.get("PreemptMode", "OFF"))
         if int(details[name].get("PriorityTier", 1)) == top or mode == "OFF":
-            yield Finding(
-                part=SLURM_PART,
-                check=f"preemption {name}",
-                level="ok",
-                found="jobs of this partition are not preempted",
-            )
+            found = "jobs of this partition are not preempted"
+            yield Finding(part=SLURM_PART, check=f"preemption {name}", level="ok", found=found)
         else:
             yield preempted(name, mode, seconds(details[name].get("GraceTime", "0")))
 
 
 def preempted(name: str, mode: str, grace_s: float) -> Finding:
     """The consequence of preemption for runs in a partition."""
+    fine, problem = f"a preempted job is requeued and has {grace_s:g} s for its checkpoint", ""
+    remedy = (
+        f"ask the administrators for GraceTime={CHECKPOINT_S:g} on {name}; with less, a run repeats the steps since "
+        "its checkpoint"
+    )
     if "REQUEUE" not in mode:
         problem = f"a preempted job is not requeued (PreemptMode={mode})"
         remedy = "use a partition with PreemptMode=REQUEUE, or resubmit what is missing with `platform sweep FILE`"
-    else:
-        problem = (
-            f"a preempted job is requeued and has {grace_s:g} s for its checkpoint, less than the "
-            f"{CHECKPOINT_S:g} s that the platform allows before a time limit"
-            if grace_s < CHECKPOINT_S
-            else ""
-        )
-        remedy = (
-            f"ask the administrators for GraceTime={CHECKPOINT_S:g} on {name}; with less, a run repeats the steps "
-            "since its checkpoint"
-        )
-    fine = f"a preempted job is requeued and has {grace_s:g} s for its checkpoint"
+    elif grace_s < CHECKPOINT_S:
+        problem = f"{fine}, less than the {CHECKPOINT_S:g} s that the platform allows before a time limit"
     return judged(SLURM_PART, f"preemption {name}", problem, fine, remedy, level="warning")
 
 

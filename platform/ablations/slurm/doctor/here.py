@@ -43,15 +43,10 @@ def check_here(home: Home, tracking_uri: str) -> Iterator[Finding]:
     )
     yield check_engine_versions(MACHINE_PART, engines := look_at_engines(), engines, has_gpus=torch_gpus() > 0)
     yield check_home(home)
-    problem = look_at_tracking(tracking_uri)
-    yield judged(
-        MACHINE_PART,
-        "tracking",
-        f"{without_password(tracking_uri)}: {problem}" if problem else "",
-        f"{without_password(tracking_uri)} can be used",
-        "fix this or choose another --tracking-uri; sweeps run without MLflow, and `platform sync` can catch up",
-        level="warning",
-    )
+    problem, place = look_at_tracking(tracking_uri), without_password(tracking_uri)
+    problem = f"{place}: {problem}" if problem else ""
+    remedy = "fix this or choose another --tracking-uri; sweeps run without MLflow, and `platform sync` can catch up"
+    yield judged(MACHINE_PART, "tracking", problem, f"{place} can be used", remedy, level="warning")
 
 
 def check_modules(part: str, modules: dict[str, dict[str, str]], remedy: str) -> Iterator[Finding]:

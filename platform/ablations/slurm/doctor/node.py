@@ -8,7 +8,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ablations.pools.snapshot import PACKAGES
+from ablations.pools.code_version import PACKAGES
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.doctor.cluster import seconds
@@ -166,11 +166,5 @@ def check_clock(part: str, asked: float, came: float, answered: float) -> Findin
     most = max(came - asked, answered - came)
     found = f"differs from the clock here by at most {most:.1f} s"
     problem = f"differs from the clock here by {least:.0f} s" if least > CLOCK_LIMIT_S else ""
-    return judged(
-        part,
-        "clock",
-        problem,
-        found,
-        "ask the administrators for NTP on the nodes; without it heartbeats look old",
-        level="warning",
-    )
+    remedy = "ask the administrators for NTP on the nodes; without it heartbeats look old"
+    return judged(part, "clock", problem, found, remedy, level="warning")

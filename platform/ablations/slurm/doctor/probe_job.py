@@ -22,8 +22,8 @@ from filelock import FileLock, Timeout
 
 from ablations.files.tail import tail
 from ablations.home.home import Home
+from ablations.pools.code_version import take_snapshot
 from ablations.pools.job import THREAD_VARIABLES
-from ablations.pools.snapshot import take_snapshot
 from ablations.signals import handled
 from ablations.slurm import commands
 from ablations.slurm.commands import Job, Partition
@@ -162,9 +162,8 @@ class Probe:
         """Time when the node got the signal, by its own clock in seconds since 1970; None if it did not."""
         deadline = time.monotonic() + SIGNAL_LIMIT_S
         while time.monotonic() < deadline:
-            for line in self.signals():
-                if line.get("signal") == name:
-                    return line["time"]
+            if came := [line["time"] for line in self.signals() if line.get("signal") == name]:
+                return came[0]
             time.sleep(LOOK_AT_PROBE_EVERY_S)
         return None
 

@@ -11,7 +11,6 @@ import socket
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from ablations.files.tail import tail
 from ablations.home.home import Home
@@ -22,21 +21,17 @@ from scalerl.run.run_folder import write_atomically
 NUM_LOG_LINES = 12
 
 
-def main(folder: Path) -> None:
-    """Train the run in the folder and report into the folder."""
-    question = json.loads((folder / "question.json").read_text())
-    report = train_and_report(Home(folder / "home"), question["run"], question["budget_gpu_hours"])
-    write_atomically(folder / "report.json", json.dumps(report).encode())
-
-
-def train_and_report(home: Home, run: str, budget_gpu_hours: float) -> dict[str, Any]:
-    """The run's state and measurements, and the end of its log if it did not reach its budget."""
-    folder, began = home.run(run), time.monotonic()
-    train_run(folder.path, budget_gpu_hours, home.warm_starts)
+def main(place: Path) -> None:
+    """Train the run in the folder, and report its state and measurements, and the end of its log if it did not reach
+    its budget.
+    """
+    question, home = json.loads((place / "question.json").read_text()), Home(place / "home")
+    folder, began = home.run(question["run"]), time.monotonic()
+    train_run(folder.path, question["budget_gpu_hours"], home.warm_starts)
     status = folder.read_status()
     steps = list(read_rows(folder.metrics, kind="train"))
     readings = [row["pass_rate"] for row in read_rows(folder.metrics, kind="eval")]
-    return {
+    report = {
         "host": socket.gethostname(),
         "state": status.state,
         "message": status.message,
@@ -47,6 +42,7 @@ def train_and_report(home: Home, run: str, budget_gpu_hours: float) -> dict[str,
         "mismatch": next((row["mismatch"] for row in steps if row.get("mismatch") is not None), None),
         "log": [] if status.state == "done" else tail(folder.log(status.attempt), NUM_LOG_LINES),
     }
+    write_atomically(place / "report.json", json.dumps(report).encode())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Checks whether one study could be trained: its files, its recipes without a model, and the requests of its jobs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ablations.errors import AblationsError
@@ -17,20 +17,11 @@ from scalerl.recipe.command import own_recipes
 STUDY_PART = "study"
 
 
-@dataclass(frozen=True, kw_only=True)
-class StudyAsked:
-    """A study to check: `StudyAsked(file=Path("sweeps/paper/fig7.yaml"), scale="8b")`."""
-
-    file: Path
-    scale: str | None
-    """A scale to use instead of the file's."""
-
-
-def check_files(asked: StudyAsked) -> Iterator[Finding]:
+def check_files(file: Path, scale: str | None) -> Iterator[Finding]:
     """Check that every variant can be created; yields problems found by the quick checks of `platform check`."""
-    check = asked.file.stem
+    check = file.stem
     try:
-        study = expand(asked.file, scale=asked.scale)
+        study = expand(file, scale=scale)
     except AblationsError as error:  # whose message includes advice
         yield Finding(part=STUDY_PART, check=check, level="error", found=str(error))
         return
@@ -42,10 +33,10 @@ def check_files(asked: StudyAsked) -> Iterator[Finding]:
             yield replace(one, part=STUDY_PART, found=f"{one.part}: {one.found}", faults=(), variants=())
 
 
-def check_jobs(asked: StudyAsked) -> Iterator[Finding]:
+def check_jobs(file: Path, scale: str | None) -> Iterator[Finding]:
     """Check that this cluster has what each run requests, and that each run uses all of it."""
     try:
-        study = expand(asked.file, scale=asked.scale, with_files=False)
+        study = expand(file, scale=scale, with_files=False)
     except AblationsError:
         return  # reported by `check_files`
     remedy = "change `resources:` in the sweep or its scale (docs/slurm.md)"

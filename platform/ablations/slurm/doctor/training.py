@@ -52,13 +52,13 @@ def check_training_here(installed: Iterable[str], say: Callable[[str], None]) ->
                 timeout=LIMIT_S, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            found = f"a run of about a minute had not ended after {LIMIT_S:g} s"
-            return Finding(part=part, check=CHECK, level="error", found=found, remedy=REMEDY, log=log_of(folder))
+            found, printed = f"a run of about a minute had not ended after {LIMIT_S:g} s", ""
         except subprocess.CalledProcessError as error:
-            found = f"the run's process ended with exit code {error.returncode}"
-            log = tuple(error.stderr.splitlines()[-NUM_LOG_LINES:]) or log_of(folder)
-            return Finding(part=part, check=CHECK, level="error", found=found, remedy=REMEDY, log=log)
-        return training_finding(part, json.loads((folder / "report.json").read_text()), recipe)
+            found, printed = f"the run's process ended with exit code {error.returncode}", error.stderr
+        else:
+            return training_finding(part, json.loads((folder / "report.json").read_text()), recipe)
+        log = tuple(printed.splitlines()[-NUM_LOG_LINES:]) or log_of(folder)
+        return Finding(part=part, check=CHECK, level="error", found=found, remedy=REMEDY, log=log)
 
 
 def check_training(probing: Probing, partition: Partition, installed: Iterable[str]) -> Iterator[Finding]:
