@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.findings.results import read_results
-from ablations.findings.together import together
+from ablations.findings.several_sweeps import together
 from ablations.home.plan import PlannedRun
 from ablations.status.progress import run_rows
 from ablations.study.sweep import Stop

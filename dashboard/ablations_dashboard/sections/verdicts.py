@@ -13,7 +13,7 @@ from ablations.report.colours import ON_DARK, styles
 from ablations.report.columns import ALL_NUMBERS, VERDICTS, Selection, columns
 from ablations.report.csv_files import sheet_text
 from ablations.report.grid_tables import HEAT_NOTE, grid_notes, grid_tables, tables_heading
-from ablations.report.tables import marks_said
+from ablations.report.marks import marks_said
 from ablations.report.words.comparison import ResultRow, glossary, joint_note, method, sentence
 from ablations.terminal.visible import made_visible
 from ablations_dashboard.escape import in_markdown, with_code

@@ -8,7 +8,7 @@ import streamlit as st
 
 from ablations.errors import AblationsError, did_you_mean
 from ablations.findings.results import Results
-from ablations.findings.together import why_apart
+from ablations.findings.several_sweeps import why_apart
 from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, read_sweep

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from ablations.findings.results import Results
-from ablations.findings.together import together, with_baseline
+from ablations.findings.several_sweeps import together, with_baseline
 from ablations.home.started_sweep import StartedSweep
 from ablations.report.words.comparison import unkept_results_note
 from ablations.report.words.headline import headline

@@ -10,8 +10,8 @@ from plotly.graph_objects import Figure
 from ablations.errors import AblationsError
 from ablations.findings.backtest import Backtest
 from ablations.findings.results import Results
+from ablations.findings.several_sweeps import with_baseline
 from ablations.findings.sweep_forecast import SweepForecast, backtest_sweep, forecast_sweep, spread_of
-from ablations.findings.together import with_baseline
 from ablations.report.forecast import FORECAST_LEGEND, chances_figure, forecast_figure
 from ablations.report.words.forecast import budget_rows, curve_rows, forecast_notes
 from ablations.terminal.visible import made_visible

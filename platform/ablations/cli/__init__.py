@@ -2,7 +2,7 @@
 
 options.py   options and arguments of several commands; budget.py: what --budget says
 named_sweeps.py  the sweeps and variants that a name means
-output.py    what the commands print, and their exit codes
+output.py    what the commands print; exit_codes.py: their exit codes
 run.py       sweep, train
 dry_run.py   the runs and costs of a sweep, before training
 training.py  where and how the runs of a sweep train: here, on Slurm, on Ray
@@ -54,7 +54,8 @@ from ablations.cli import (
     run,
     serve,
 )
-from ablations.cli.output import FAILED, NOT_FINISHED, SCHEMA, has_printed_json, print_json
+from ablations.cli.exit_codes import FAILED, NOT_FINISHED
+from ablations.cli.output import SCHEMA, has_printed_json, print_json
 from ablations.errors import AblationsError, FileError
 from ablations.terminal.encoding import replace_what_cannot_be_printed
 from ablations.terminal.screen import Screen

@@ -9,9 +9,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from ablations.cli.exit_codes import NOT_FINISHED
 from ablations.cli.findings import show_counts, show_finding
 from ablations.cli.options import HomeOption, JsonOption, TrackingOption
-from ablations.cli.output import NOT_FINISHED, console
+from ablations.cli.output import console
 from ablations.errors import AblationsError, Place
 from ablations.files.lookup import find_file
 from ablations.home.home import find_home

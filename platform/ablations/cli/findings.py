@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ablations.cli.output import FAILED, print_json
+from ablations.cli.exit_codes import FAILED
+from ablations.cli.output import print_json
 from ablations.text import counted
 from scalerl.checks.finding import Fault, Finding
 

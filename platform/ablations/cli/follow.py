@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ablations.cli.exit_codes import FAILED, NOT_FINISHED, unfinished_code
 from ablations.cli.named_sweeps import find_sweep_name, find_sweeps, known_variant
 from ablations.cli.options import HomeOption, JsonOption, SweepArgument, refuse_idle
-from ablations.cli.output import FAILED, NOT_FINISHED, console, print_json, tell, unfinished_code
+from ablations.cli.output import console, print_json, tell
 from ablations.errors import AblationsError
 from ablations.files.tail import tail
 from ablations.home.home import Home, find_home

@@ -17,7 +17,8 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, create_model
 
 from ablations import __version__
-from ablations.cli.output import SCHEMA, WRONG_INPUT
+from ablations.cli.exit_codes import WRONG_INPUT
+from ablations.cli.output import SCHEMA
 from ablations.home.home import Home
 from ablations.text import four_digits
 

@@ -1,4 +1,4 @@
-"""What the commands print, and their exit codes."""
+"""What the commands print."""
 
 import json
 import shlex
@@ -9,17 +9,12 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from ablations.cli.exit_codes import WRONG_INPUT
 from ablations.errors import AblationsError
 from ablations.home.home import Home
-from ablations.home.started_sweep import StartedSweep
-from ablations.home.state import State
-from ablations.running.ending import all_ended
-from ablations.status.progress import run_rows
-from ablations.status.rows import RunRow
 from ablations.terminal.screen import Screen
 from ablations.terminal.visible import made_visible
 
-FAILED, WRONG_INPUT, NOT_FINISHED = 1, 2, 3
 SCHEMA = 1
 """Version of all JSON documents. A new key keeps the number; a key that is removed or changes its meaning raises the
 number."""
@@ -78,14 +73,3 @@ def say_pages(home: Home, out: Console) -> None:
     """Print the dashboard command below a result, only at a terminal."""
     if out.is_terminal:
         out.print(f"\ndashboard  {pages_command(home)}", soft_wrap=True, highlight=False, markup=False)
-
-
-def unfinished_code(
-    sweep: StartedSweep, rows: list[RunRow] | None = None, *, also_failed: tuple[State, ...] = ()
-) -> int:
-    """Exit code: 0 if every run is done or was stopped by a rule, 1 if one failed, 3 if runs are not finished."""
-    rows = run_rows(sweep) if rows is None else rows
-    if all_ended(sweep, rows):
-        return 0
-    has_failed = any(row.state.state.is_failure or row.state.state in also_failed for row in rows)
-    return FAILED if has_failed else NOT_FINISHED

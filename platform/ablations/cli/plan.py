@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ablations.cli.exit_codes import FAILED
 from ablations.cli.options import JsonOption, SetOption, files_begun
-from ablations.cli.output import FAILED, console, print_json
+from ablations.cli.output import console, print_json
 from ablations.study.resolve import load_resolved
 from ablations.terminal.listing import Column, Listing
 from ablations.text import duration_text

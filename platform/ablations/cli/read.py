@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from ablations.cli.exit_codes import FAILED
 from ablations.cli.ladder import ladder_beside, last_started
 from ablations.cli.named_sweeps import find_sweep, is_curve_file
 from ablations.cli.options import AloneOption, HomeOption, JsonOption, TaskOption, further_sweeps, refuse_idle
-from ablations.cli.output import FAILED, console, print_json, tell, warn
+from ablations.cli.output import console, print_json, tell, warn
 from ablations.errors import AblationsError
 from ablations.findings.order import OrderBy, in_order
 from ablations.fit.options import Auto, FitLoss, FitSettings, R0Mode
@@ -285,7 +286,7 @@ def results_of_sweeps(
 ) -> "Results":
     """Results of one sweep, by default the last one, or of several sweeps compared with the reference of the first."""
     from ablations.findings.results import read_results
-    from ablations.findings.together import check_together, together, with_baseline
+    from ablations.findings.several_sweeps import check_together, together, with_baseline
     from ablations.readings.task_curves import with_task
     from ablations.report.words.comparison import unkept_results_note
 

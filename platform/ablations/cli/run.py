@@ -15,6 +15,7 @@ from ablations.cli.budget import ask_about_jump, budget_of, jump_text, read_budg
 from ablations.cli.check import refuse_early
 from ablations.cli.design import refuse_unfittable, show_design
 from ablations.cli.dry_run import made_text, show_cost, show_plan
+from ablations.cli.exit_codes import unfinished_code
 from ablations.cli.ladder import ladder
 from ablations.cli.named_sweeps import scales_of
 from ablations.cli.options import (
@@ -29,7 +30,7 @@ from ablations.cli.options import (
     YesOption,
     files_begun,
 )
-from ablations.cli.output import console, own_command, pages_command, print_json, unfinished_code, warn
+from ablations.cli.output import console, own_command, pages_command, print_json, warn
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.errors import AblationsError
 from ablations.home.home import find_home

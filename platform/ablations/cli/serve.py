@@ -12,9 +12,10 @@ from urllib.parse import urlencode
 
 import typer
 
+from ablations.cli.exit_codes import NOT_FINISHED
 from ablations.cli.named_sweeps import find_sweep
 from ablations.cli.options import HomeOption, JsonOption, SweepArgument, TrackingOption, refuse_idle
-from ablations.cli.output import NOT_FINISHED, print_json, tell
+from ablations.cli.output import print_json, tell
 from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep

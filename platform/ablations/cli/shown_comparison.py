@@ -5,7 +5,8 @@ from pathlib import Path
 from ablations.cli.output import console, say_pages, tell
 from ablations.findings.results import Results
 from ablations.report.csv_files import sheet_text
-from ablations.report.tables import comparison_table, explanation, grid_listings, hours_table, marks_said
+from ablations.report.marks import marks_said
+from ablations.report.tables import comparison_table, explanation, grid_listings, hours_table
 from ablations.terminal.screen import Screen
 from scalerl.run.run_folder import write_atomically
 

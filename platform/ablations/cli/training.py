@@ -1,6 +1,5 @@
 """Trains the runs of a sweep where the options say: the place, its checks and questions, and what to type next."""
 
-import os
 import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,14 +9,15 @@ import typer
 from ablations.cli.budget import AskedBudget
 from ablations.cli.check import refuse_early
 from ablations.cli.dry_run import checked_submission
+from ablations.cli.exit_codes import NOT_FINISHED
 from ablations.cli.options import ExecutorName
-from ablations.cli.output import NOT_FINISHED, ask, own_command, print_json
+from ablations.cli.output import ask, own_command, print_json
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.pools.placed import refuse_idle_devices, threads_of_node
 from ablations.ray.driver_process import DriverProcess
-from ablations.ray.order import runs_at_once, share_of, why_none
+from ablations.ray.order import share_of, why_none
 from ablations.ray.ray_site import RaySite
 from ablations.running.ending import all_ended
 from ablations.running.executor import Executor, InCommand
@@ -90,13 +90,11 @@ def on_this_machine(study: Study, sweep: StartedSweep, jobs: int | None) -> InCo
 
     A run gets the GPUs that it can use; a program of the user's gets those of `resources.gpus`, or all.
     """
-    from ablations.pools.local import ThisMachine, gpus_here  # loads submitit, which takes a while
+    from ablations.pools.local import ThisMachine, gpus_here, most_runs_here  # loads submitit, which takes a while
 
     recipe = study.reference.recipe
     of_run = study.resources.num_gpus if isinstance(recipe, CommandRecipe) else recipe.most_gpus
-    gpus, most = gpus_here() if of_run else (), (os.cpu_count() or 1) // recipe.total_threads
-    if gpus:
-        most = min(most, len(gpus) // of_run)
+    gpus = gpus_here() if of_run else ()
     site = ThisMachine(
         home=sweep.home,
         submissions=sweep.folder / "submitit",
@@ -104,7 +102,7 @@ def on_this_machine(study: Study, sweep: StartedSweep, jobs: int | None) -> InCo
         gpus=gpus,
         gpus_of_run=of_run,
     )
-    return InCommand(site=site, jobs=jobs or max(1, most))
+    return InCommand(site=site, jobs=jobs or most_runs_here(recipe.total_threads, gpus, of_run))
 
 
 def on_slurm(study: Study, sweep: StartedSweep, options: TrainingOptions, out: Screen) -> OnSlurm:

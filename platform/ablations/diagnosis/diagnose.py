@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from ablations.diagnosis.held_out_rules import HELD_OUT_RULES
 from ablations.diagnosis.history import STRIDE, History, StepWindow, windows
-from ablations.diagnosis.training_rules import TRAINING_RULES, Symptom, TrainingRule
+from ablations.diagnosis.symptom import Symptom, TrainingRule
+from ablations.diagnosis.training_rules import TRAINING_RULES
 from scalerl.run.health import RECENT
 
 Sureness = Literal["sure", "likely", "possible"]

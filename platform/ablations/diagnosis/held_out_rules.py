@@ -8,7 +8,7 @@ from statistics import median_high
 
 from ablations.diagnosis.history import History, LogRow, answer_text
 from ablations.diagnosis.second_opinion import audit_rollouts
-from ablations.diagnosis.training_rules import Symptom
+from ablations.diagnosis.symptom import Symptom
 from scalerl.run.health import RECENT, column_mean
 
 NOISY_EVALUATION = 0.05

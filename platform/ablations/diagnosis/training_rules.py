@@ -5,26 +5,19 @@ likely causes: what stands first tends to bring about what follows.
 """
 
 import statistics
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ablations.diagnosis.history import CLEAR_FALL, STAYS, LogRow, StepWindow, score_of
+from ablations.diagnosis.reward_rules import (
+    no_signal,
+    reward_pays_something_else,
+    unreadable_answers,
+    verifier_fails,
+)
+from ablations.diagnosis.symptom import NO_CHANGE, NO_SIGNAL, TOO_EASY, Symptom, TrainingRule
 from scalerl.run import health
 from scalerl.run.health import column_mean
 
-MANY_NOT_JUDGED = 0.02
-"""Share of answers that the verifier could not judge."""
-MANY_UNREADABLE, UNREADABLE_ROSE = 0.3, 0.15
-"""Share of answers without a final answer, and its rise."""
-NO_SIGNAL = 0.75
-"""Share of groups whose rewards are all equal."""
-TOO_HARD, TOO_EASY = 0.1, 0.9
-"""Pass rates at which such groups are all wrong, or all right."""
-MOST_OF_RUN = 0.5
-"""Share of the steps on mastered prompts above which the prompts are too easy for the run."""
-REWARD_ROSE = 0.1
-"""Rise of the mean reward that pays for something."""
 OLD = 10.0
 """Age of weights in steps above which a large gap is attributed to their age, not to the size of a step."""
 GRADIENT_RISE = 4.0
@@ -35,8 +28,6 @@ AT_ONCE, LEFT_AT_ONCE = 15, 0.3
 """Steps in which a score is gone at once, and the share of it that is left then."""
 WEIGHTS_JUMPED = 0.5
 """Gap in nats a token between trainer and generator that only a jump of the weights brings about."""
-NO_CHANGE = 0.02
-"""Change of the score that is none."""
 HARDLY_MOVED = 2e-3
 """Gap in nats between the trainer and weights some steps old, below which the weights hardly move."""
 HARDLY_ANY = 1.5e-5
@@ -51,80 +42,6 @@ ALMOST_EMPTY, MUCH_SHORTER = 2.5, 0.4
 """Tokens of an answer with almost nothing in it, and what is left of the length at the start."""
 ALWAYS_IDLE = 0.9
 """Idle share of device time."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Symptom:
-    """A problem in a window: `Symptom(text="entropy rose from 0.4 to 1.9 nats", change="lower entropy_bonus")`."""
-
-    text: str
-    """A clause without a full stop."""
-    change: str
-    """The settings to change, as a request."""
-    since: int | None = None
-    """Step since which the problem holds, of a rule about a whole run that knows it."""
-
-
-TrainingRule = Callable[[StepWindow], Symptom | None]
-
-
-def _verifier(window: StepWindow) -> Symptom | None:
-    """Answers that were not judged: the verifier ran out of time or died."""
-    counts = _outcomes(window.recent)
-    total, lost = sum(counts.values()), counts.get("timed_out", 0) + counts.get("crashed", 0)
-    if not total or lost <= MANY_NOT_JUDGED * total:
-        return None
-    ways = [f"{counts[way]} {way.replace('_', ' ')}" for way in ("timed_out", "crashed") if way in counts]
-    return Symptom(
-        text=f"the verifier judged {lost / total:.0%} of the answers not at all ({', '.join(ways)})",
-        change="raise the time limit of the task, or correct its tests",
-    )
-
-
-def _unreadable(window: StepWindow) -> Symptom | None:
-    """Answers that were not cut off, and in which the verifier finds no final answer."""
-    counts = _outcomes(window.recent)
-    total = sum(counts.values())
-    before = _outcomes(window.early[: health.RECENT])
-    if not total or not before:
-        return None
-    share, share_before = (each.get("unparsable", 0) / sum(each.values()) for each in (counts, before))
-    whole, whole_before = share - (window.now("truncated") or 0.0), share_before - (window.before("truncated") or 0.0)
-    if whole <= max(MANY_UNREADABLE, whole_before + UNREADABLE_ROSE):
-        return None
-    return Symptom(
-        text=f"{share:.0%} of the answers have no final answer that can be read, {share_before:.0%} at the start, and "
-        f"{whole:.0%} although they were not cut off",
-        change="look at the kept rollouts; state the form of the answer in the prompt, or raise generation.answer",
-    )
-
-
-def _reward_pays_something_else(window: StepWindow) -> Symptom | None:
-    """A mean reward that rises while fewer answers are right."""
-    match window.change("reward_mean"), window.change("pass_rate"):
-        case (before, now), (rate_before, rate) if now >= before + REWARD_ROSE and rate <= rate_before - NO_CHANGE:
-            return Symptom(
-                text=f"the mean reward rose from {before:.2f} to {now:.2f}, and the pass rate fell from "
-                f"{rate_before:.2f} to {rate:.2f}: the reward pays for something else than right answers",
-                change="correct the reward; the kept rollouts show what it pays for",
-            )
-    return None
-
-
-def _no_signal(window: StepWindow) -> Symptom | None:
-    """Groups whose answers all got the same reward, so that they train nothing."""
-    share, rate = window.now("zero_variance"), window.now("pass_rate")
-    start = window.before("pass_rate")
-    if share is None or rate is None or start is None or share < NO_SIGNAL:
-        return None
-    hard = max(rate, start, window.best or 0.0) <= TOO_HARD
-    if not hard and sum(map(_is_mastered, window.steps)) < MOST_OF_RUN * len(window.steps):
-        return None  # learned or forgotten, and neither too hard nor too easy
-    return Symptom(
-        text=f"{share:.0%} of the groups train nothing, at a pass rate of {rate:.2f}: the prompts are too "
-        f"{'hard' if hard else 'easy'}",
-        change="use easier prompts, a longer warm start or more batch.generations" if hard else "use harder prompts",
-    )
 
 
 def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
@@ -302,13 +219,6 @@ def _values(rows: Sequence[LogRow], column: str) -> list[float]:
     return [row[column] for row in rows if row.get(column) is not None]
 
 
-def _outcomes(rows: Sequence[LogRow]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for row in rows:
-        total.update(row.get("outcomes", {}))
-    return total
-
-
 def _mean_lag(rows: Sequence[LogRow]) -> float:
     counts: dict[float, float] = {}
     for row in rows:
@@ -331,10 +241,6 @@ def _gone_at_once(steps: Sequence[LogRow]) -> int | None:
     return None
 
 
-def _is_mastered(row: LogRow) -> bool:
-    return row.get("zero_variance", 0.0) >= NO_SIGNAL and row.get("pass_rate", 0.0) >= TOO_EASY
-
-
 def _largest_gap(window: StepWindow) -> tuple[float, float]:
     """The largest gap between trainer and generator so far, and the mean age of the weights at that step."""
     rows = [row for row in window.steps if row.get("mismatch") is not None]
@@ -345,20 +251,20 @@ def _largest_gap(window: StepWindow) -> tuple[float, float]:
 
 
 TRAINING_RULES: dict[str, TrainingRule] = {
-    "verifier fails": _verifier,
+    "verifier fails": verifier_fails,
     "steps skipped": _skipped,
-    "reward pays something else": _reward_pays_something_else,
+    "reward pays something else": reward_pays_something_else,
     "learning rate too high": _learning_rate_too_high,
     "score gone at once": _gone,
     "learning rate too low": _learning_rate_too_low,
-    "no signal": _no_signal,
+    "no signal": no_signal,
     "entropy explodes": _entropy_explodes,
     "entropy gone": _entropy_gone,
     "mismatch grows": _mismatch,
     "few effective tokens": _warned(health.ess, "lower off_policy.k, epochs or optimiser.learning_rate"),
     "empty answers": _empty_answers,
     "truncation grows": _warned(health.truncation, "raise generation.answer, or set length_control"),
-    "unreadable answers": _unreadable,
+    "unreadable answers": unreadable_answers,
     "longer, not better": _longer_not_better,
     "score falls": _fallen,
     "starved": _starved,

@@ -2,7 +2,7 @@
 
 results         curves, fits and comparison of a sweep; summary: as a short table for a prompt or notebook
 remarks         what a reader must know before the numbers: collapsed, failed, shortened, warned of
-together        several sweeps against one reference
+several_sweeps  several sweeps against one reference
 other_trainers  curves of other trainers, and of scripts that log by themselves, as results of a sweep
 logged_study    logs of other trainers on disk, each read once and kept
 repeated_runs   evidence on the run-to-run spread from repeated runs of other sweeps

@@ -25,7 +25,7 @@ class StartedSweep:
     home: Home
     plan: Plan
     beside: tuple[str, ...] = ()
-    """Other sweeps whose variants are part of the plan, as `name (sweep)` (`ablations.findings.together`)."""
+    """Other sweeps whose variants are part of the plan, as `name (sweep)` (`ablations.findings.several_sweeps`)."""
 
     @property
     def name(self) -> str:

@@ -14,14 +14,13 @@ from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.state import RunState, State, read_state, wait_again
 from ablations.pools.equal_failures import equal_failures, held_because
+from ablations.pools.lost_runs import Losses
 from ablations.pools.pool import Ended
 from ablations.text import counted
 
 RUNS_POLL_S = 0.5
 STOP_LIMIT_S = 60.0
 """Seconds that interrupted runs get to save their checkpoints."""
-MOST_LOSSES = 3
-"""Losses of one run in a row, without a step between them, after which it is not started again."""
 
 
 class SiteJob(Protocol):
@@ -77,8 +76,7 @@ class CommandPool:
     """The job of each training run, and the compute to which it trains the run."""
     _stopping: set[str] = field(default_factory=set)
     """Training runs for which `stop` was called."""
-    _losses: dict[str, tuple[tuple[int, int], int]] = field(default_factory=dict)
-    """The progress of a run at its last loss, and how many losses in a row saw this progress."""
+    _losses: Losses = field(default_factory=Losses)
     _ends: list[tuple[State, str]] = field(default_factory=list)
     """How the runs of this pool have ended, in order of time."""
 
@@ -183,12 +181,8 @@ class CommandPool:
 
     def _lost(self, run_id: str, budget_gpu_hours: float, why: str, own: RunState) -> Ended:
         """Have a lost run go on from its checkpoint, unless it is lost again and again without a step between."""
-        progress = (own.step, own.warm_start_step)
-        before, times = self._losses.get(run_id, (progress, 0))
-        times = times + 1 if before == progress else 1
-        self._losses[run_id] = progress, times
-        if times >= MOST_LOSSES:
-            return Ended(run=run_id, why=f"{why}; lost {times} times in a row without a step, so it is given up")
+        if given_up := self._losses.add(run_id, own):
+            return Ended(run=run_id, why=f"{why}; {given_up}")
         self._waiting = {run_id: budget_gpu_hours} | self._waiting  # before those that have not begun
         wait_again(self.home.run(run_id), budget_gpu_hours)
         return Ended(run=run_id, why=f"{why}; it goes on from its last checkpoint")

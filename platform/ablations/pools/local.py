@@ -11,7 +11,7 @@ import subprocess
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -80,6 +80,12 @@ class ThisMachine:
     def ask_to_stop(self, run_id: str) -> None:
         """Send SIGTERM to the process that trains the run, also if a killed sweep has left it."""
         ask_to_stop(self.home.run(run_id))
+
+
+def most_runs_here(threads: int, gpus: Sequence[str], gpus_of_run: int) -> int:
+    """Runs of so many threads and GPUs that train at a time on this machine: as cores and GPUs allow, at least one."""
+    most = (os.cpu_count() or 1) // threads
+    return max(1, min(most, len(gpus) // gpus_of_run) if gpus else most)
 
 
 def gpus_here() -> tuple[str, ...]:

@@ -6,7 +6,7 @@
     markdown    the document, or a card of the paper, as Markdown; latex: as LaTeX; csv_files: numbers in full, safe
                 from spreadsheet formulas
     tables      comparisons, fits and the paper's comparison for the terminal
-    columns     columns of a comparison, for every output
+    columns     columns of a comparison, for every output; marks: the * and others behind its numbers
     grid_tables  the cells and main effects of a grid, as text, with the colours of heat maps
     ladder      a ladder of scales, as text and as a picture
     words       findings in words

@@ -7,23 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, Answer, Question
+from ablations.answers.answer import Answer, Question
 from ablations.answers.paper_rule import PAPER_RULE
 from ablations.answers.questions import CEILING
 from ablations.findings.advice import advice_for
 from ablations.findings.results import NO_FIT, Results
+from ablations.report.marks import COLLAPSED_MARK, marked_answer
 from ablations.report.words.comparison import ResultRow
 from ablations.terminal.listing import Column, Kind
 from ablations.text import compute_text
-
-HELD_MARK = "*"
-"""Mark behind a number whose verdict also holds by the joint interval."""
-MARKS = {NO_DIFFERENCE: "=", CANNOT_TELL: "?", PROVISIONAL: "?"}
-"""Mark behind a number that shows no difference."""
-REFERENCE_MARK = "°"
-"""Mark behind the reference's value of an axis."""
-COLLAPSED_MARK = "!"
-"""Mark behind the name of a variant with a collapsed seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,12 +159,6 @@ def marked_number(row: ResultRow, question: Question) -> str:
     if row.is_reference:
         return f"own {own} " if (own := row.own(question)) else f"{question.no_difference:g} "
     return marked_answer(row.line.answers[question.name], is_joint=_many(row.results))
-
-
-def marked_answer(answer: Answer, *, is_joint: bool) -> str:
-    """An estimate with its interval and the mark of its verdict, or a blank so that the numbers stay aligned."""
-    held = HELD_MARK if is_joint and answer.is_held else " "
-    return f"{answer.cell}{MARKS.get(answer.verdict, held)}"
 
 
 def _column(question: Question, part: ColumnPart) -> ResultColumn:

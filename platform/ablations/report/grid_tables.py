@@ -13,7 +13,8 @@ from ablations.answers.answer import Answer
 from ablations.findings.grid import Grid
 from ablations.findings.results import Results
 from ablations.report.colours import BLUE, ORANGE, Style
-from ablations.report.columns import HELD_MARK, REFERENCE_MARK, marked_answer, marked_number
+from ablations.report.columns import marked_number
+from ablations.report.marks import HELD_MARK, REFERENCE_MARK, marked_answer
 from ablations.report.words.comparison import ResultRow
 
 EFFECTS_NOTE = (

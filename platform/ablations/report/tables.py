@@ -21,16 +21,9 @@ from ablations.home.plan import Plan
 from ablations.home.state import State
 from ablations.readings.fitted_run import FittedCurve
 from ablations.readings.hours import NOTE, hours_cells
-from ablations.report.columns import (
-    COLLAPSED_MARK,
-    HELD_MARK,
-    MARKS,
-    TERMINAL,
-    answers_of,
-    columns,
-    rows_of,
-)
+from ablations.report.columns import TERMINAL, answers_of, columns, rows_of
 from ablations.report.grid_tables import EFFECTS_NOTE, INTERACTIONS_NOTE, grid_tables, reference_values
+from ablations.report.marks import HELD_MARK, marks_said
 from ablations.report.words.comparison import SAID_BY_THE_PAPER_RULE, changes_said, joint_note, method
 from ablations.terminal.listing import Column, Kind, Listing, listing_of
 from ablations.terminal.one_line import OneLine
@@ -96,20 +89,6 @@ def brief_notes(results: Results) -> list[str]:
     rest += ["changes"] if any(variant.overrides for variant in results.variants) else []
     where = f"`platform compare {named} --explain`" if named else "--explain"
     return [*grave, marks_said(results), short_advice(results), f"{where} adds {', '.join([*rest, 'method'])}."]
-
-
-def marks_said(results: Results) -> str:
-    """The meaning of the marks that the table shows."""
-    lines = results.comparison.variants if results.comparison else ()
-    answers = [one for line in lines for one in line.answers.values()]
-    found, comparisons = {MARKS.get(one.verdict, "") for one in answers}, len(lines) - 1
-    said = (
-        (HELD_MARK, f"holds for all {comparisons} at once", comparisons > 1 and any(one.is_held for one in answers)),
-        ("=", "no difference", "=" in found),
-        ("?", "cannot tell", "?" in found),
-        (COLLAPSED_MARK, "a seed collapsed", any(line.verdict == "collapsed" for line in lines)),
-    )
-    return "; ".join(f"{mark} {meaning}" for mark, meaning, is_shown in said if is_shown)
 
 
 def explanation(results: Results) -> list[str]:

@@ -7,6 +7,7 @@ submissions                 records of submissions, written before sbatch is cal
 batch_script                the options and first lines of a batch script
 pool                        decides which runs get a new job, and turns them into job arrays, through submitit
 job                         trains one run inside a job; saves a checkpoint when Slurm wants the node back
+requeue                     when a job goes back to the queue, and the signal before its time limit
 hold, hold_trap.sh          hold the waiting jobs after three equal failures
 queue_cache                 Slurm's answers about jobs, refreshed at most once in ten seconds
 states                      the state of a run, from its own files and from Slurm

@@ -7,15 +7,13 @@ from typing import Any
 from ablations.home.home import Home
 from ablations.pools.job import THREAD_VARIABLES
 from ablations.slurm.hold import trap_lines
+from ablations.slurm.requeue import signal_before_limit_s
 from ablations.slurm.submissions import Submission
 from ablations.study.resources import Resources
 
 SEVERAL_NODES = ("--wait=0", "--kill-on-bad-exit=0", "--no-kill")
 """srun options for several nodes: a node or agent that ends early does not end the others, since the first node decides
 when the run ends."""
-
-SIGNAL_BEFORE_LIMIT_S = 120
-"""Seconds before the limit of a long job at which Slurm sends the signal; a checkpoint must fit into them."""
 
 
 def parameters(
@@ -63,8 +61,3 @@ def setup_lines(home: Home, submission: Submission, asked: Resources, cpus: int)
         # Last, because a module that sets PYTHONPATH must not hide the snapshot.
         f'export PYTHONPATH={shlex.quote(submission.snapshot)}"${{PYTHONPATH:+:$PYTHONPATH}}"',
     ]
-
-
-def signal_before_limit_s(limit_min: int) -> int:
-    """Seconds before the time limit at which Slurm sends the signal; a short job trains for half of its time."""
-    return min(SIGNAL_BEFORE_LIMIT_S, limit_min * 60 // 2)

@@ -12,12 +12,9 @@ srun and the batch script, nobody else would end the job, so the agents requeue 
 """
 
 import os
-import re
 import signal
-import socket
 import sys
 import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -28,36 +25,17 @@ from ablations.home.notifications import tell_webhook
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import RunState, State, read_state
 from ablations.pools.job import attend_run, let_agents_go, train_run
-from ablations.slurm import commands
 from ablations.slurm.hold import hold_after_failure, read_hold
+from ablations.slurm.requeue import (
+    WAIT_FOR_THE_END_S,
+    is_preempted,
+    is_stuck,
+    requeue_this_job,
+    requeue_without_its_first_node,
+)
 from ablations.slurm.states import SlurmStates
 from scalerl.cluster.placement import NodeOfRun
 from scalerl.run.run_folder import RunFolder
-
-ASK_AGAIN_S = 5.0
-"""Seconds between attempts while the controller does not answer."""
-WAIT_FOR_THE_END_S = 300.0
-"""Seconds that a job waits for Slurm to end it before it exits by itself; longer than any reasonable grace period."""
-ANSWER_S = 5.0
-"""Seconds within which a node's slurmd must accept a connection."""
-
-
-def is_stuck(*, num_steps: int, num_restarts: int) -> bool:
-    """True if two jobs in a row reached their time limit without a step; a third would do no better."""
-    return num_steps == 0 and num_restarts > 0
-
-
-def requeue_this_job() -> None:
-    """Requeue the job of this process; Slurm ends the process in the meantime.
-
-    Returns after `WAIT_FOR_THE_END_S` if the controller does not answer for so long.
-    """
-    deadline = time.monotonic() + WAIT_FOR_THE_END_S
-    while time.monotonic() < deadline:
-        with suppress(commands.SlurmSilent):
-            commands.requeue(own_job())
-            time.sleep(WAIT_FOR_THE_END_S)
-        time.sleep(ASK_AGAIN_S)
 
 
 @dataclass
@@ -159,23 +137,6 @@ class SlurmJob:
             self._folder.write_status(replace(status, state=state, message=message, heartbeat=time.time()))
 
 
-def is_preempted() -> bool:
-    """True if Slurm is about to end this job for another one, or if the controller does not answer.
-
-    Waiting in vain costs a node some minutes; leaving costs the run its place in the queue.
-    """
-    try:
-        return re.search(r"PreemptTime=\d", commands.run_command("scontrol", "show", "job", own_job())) is not None
-    except commands.SlurmSilent:
-        return True
-
-
-def own_job() -> str:
-    """Slurm's id of this job; of an array that of the task, since one task has its array's number as SLURM_JOB_ID."""
-    array = os.environ.get("SLURM_ARRAY_JOB_ID")
-    return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ["SLURM_JOB_ID"]
-
-
 def node_of_job() -> NodeOfRun:
     """The node of this task, from Slurm's variables; Slurm starts one task on each node of the job.
 
@@ -190,19 +151,3 @@ def node_of_job() -> NodeOfRun:
         name=os.environ["SLURMD_NODENAME"],
         hosts=(address,) if address else (),
     )
-
-
-def requeue_without_its_first_node() -> None:
-    """Requeue this job if nobody listens on its first node. If only the run's process died, the batch script ends it.
-
-    With `--no-kill` Slurm itself would let such a job idle until its time limit. Each of the other nodes does this; for
-    all but the first one, Slurm answers that the job is already waiting.
-    """
-    job = own_job()
-    with suppress(commands.SlurmError):
-        address = commands.address_of_node(commands.first_node(job))
-        try:
-            socket.create_connection(address, timeout=ANSWER_S).close()
-        except OSError:
-            print(f"the first node of job {job} is gone; requeueing the job", flush=True)
-            commands.requeue(job)

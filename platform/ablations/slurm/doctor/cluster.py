@@ -7,9 +7,9 @@ import time
 from collections.abc import Collection, Iterator
 
 from ablations.slurm import commands
-from ablations.slurm.batch_script import SIGNAL_BEFORE_LIMIT_S
 from ablations.slurm.commands import NodeGroup, Partition
 from ablations.slurm.queue_cache import ASK_EVERY_S
+from ablations.slurm.requeue import SIGNAL_BEFORE_LIMIT_S
 from ablations.text import MINUTE_S, counted, duration_text
 from scalerl.checks.finding import Finding, judged
 

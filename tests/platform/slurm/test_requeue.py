@@ -2,8 +2,7 @@
 
 import pytest
 
-from ablations.slurm.batch_script import signal_before_limit_s
-from ablations.slurm.job import is_stuck
+from ablations.slurm.requeue import is_stuck, signal_before_limit_s
 
 
 @pytest.mark.parametrize(("limit_min", "seconds"), [(1, 30), (2, 60), (4, 120), (5, 120), (600, 120)])

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from ablations.answers.questions import QUESTIONS
 from ablations.cli import app
-from ablations.findings.together import together, why_apart
+from ablations.findings.several_sweeps import together, why_apart
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.study.resolve import load_resolved

@@ -1,0 +1,28 @@
+"""A problem that a rule finds in the log of a run, and the bounds that rules share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ablations.diagnosis.history import StepWindow
+
+NO_SIGNAL = 0.75
+"""Share of groups whose rewards are all equal."""
+TOO_HARD, TOO_EASY = 0.1, 0.9
+"""Pass rates at which such groups are all wrong, or all right."""
+NO_CHANGE = 0.02
+"""Change of the score that is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Symptom:
+    """A problem in a window: `Symptom(text="entropy rose from 0.4 to 1.9 nats", change="lower entropy_bonus")`."""
+
+    text: str
+    """A clause without a full stop."""
+    change: str
+    """The settings to change, as a request."""
+    since: int | None = None
+    """Step since which the problem holds, of a rule about a whole run that knows it."""
+
+
+TrainingRule = Callable[[StepWindow], Symptom | None]
