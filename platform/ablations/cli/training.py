@@ -17,7 +17,7 @@ from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.pools.placed import refuse_idle_devices, threads_of_node
 from ablations.ray.driver_process import DriverProcess
-from ablations.ray.order import share_of, why_none
+from ablations.ray.order import runs_at_once, share_of, why_none
 from ablations.ray.ray_site import RaySite
 from ablations.running.ending import all_ended
 from ablations.running.executor import Executor, InCommand
