@@ -42,6 +42,9 @@ _INTEGER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.0+)?")
 _EXCLAIMED = re.compile(r"\d!$")
 """The end of a sentence that may be a factorial, or an exclamation."""
 _OF_A_SYMBOL = re.compile(r"([A-Za-z]+(?:\(|_))([a-z])\)?")
+_PAIR = re.compile(r"\(.*,")
+_COMBINATIONS = re.compile(r"(?<![A-Za-z\\_^])C\s*\((\d+),\s*(\d+)\)")
+"""Ways to choose; a point C if the right answer has coordinates."""
 _TWICE = re.compile(
     r"(?P<first>[^()=]+?)\s*(?:\\text\s*\{\s*(?:\((?P<inside>[^()]+)\)|or\s*\}(?P<other>.+))"
     r"|\s\((?:or |i\.e\.,? |=)?\s*(?P<same>[^()]+)\)|\sor\s(?P<or>.+)|=(?P<last>[^=]+))\s*\}?\$?\.?"
@@ -62,6 +65,8 @@ def judge(answer: str, gold: str, place: StatedPlace) -> Judgement:
         one, other = (int(text.partition(".")[0].replace(",", "")) for text in (answer, gold))
         return Judgement("right" if one == other else "wrong")
     wanted = read(stated_once(gold))
+    if not _PAIR.search(gold):
+        answer = _COMBINATIONS.sub(r"\\binom{\1}{\2}", answer)
     if place == "marked":
         answer, reason = without_reason(answer)
         stated = read(stated_once(answer))

@@ -69,6 +69,12 @@ def _matrix(match: re.Match[str]) -> str:
     return rf"\begin{{bmatrix}}{rows}\end{{bmatrix}}"
 
 
+def _combinations(match: re.Match[str]) -> str:
+    """C_5^2, the ways to choose two of five; C_2^5 and C_1^1 may be powers of constants."""
+    of, chosen = match.groups()
+    return rf"\binom{{{of}}}{{{chosen}}}" if int(of) > max(2, int(chosen)) else match[0]
+
+
 def _repeating(match: re.Match[str]) -> str:
     """Repeating decimal as a fraction: 0.1\\overline{6} is (16 - 1) / 90."""
     whole, start, period = match.groups()
@@ -94,6 +100,7 @@ _FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         ),
         (r"\\sqrt\s*\[\s*([3579])\s*\]\s*\{\s*-\s*(\d+|\\frac\{\d+\}\{\d+\})\s*\}", r"-\\sqrt[\1]{\2}"),
         (r"(?<![A-Za-z\\_^])C\s*\(\s*([\w+-]+)\s*,\s*([\w+-]+)\s*\)", r"\\binom{\1}{\2}"),
+        (r"(?<![A-Za-z\\_^])C_\{?(\d+)\}?\s*\^\s*\{?(\d+)\}?", _combinations),
         (r"\{?([^{}]+)\\choose([^{}]+)\}?", r"\\binom{\1}{\2}"),
         (r"(?:\{\}|(?<![\w}]))[_^]\s*\{?(\w+)\}?\s*C_\s*\{?(\w+)\}?", r"\\binom{\1}{\2}"),
         (ANGLE_IN_DEGREES.pattern, r"(\\frac{\1\\pi}{180})"),

@@ -98,6 +98,10 @@ _FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         (rf"{TEXT}\{{\s*mod\s*\}}|(?<=[\s\d])mod(?=\s)", r"\\mod "),
         (TEXT + r"\{\s*(sin|cos|tan|cot|sec|csc|arcsin|arccos|arctan|ln|log|exp)\s*\}", r"\\\1 "),
         (r"\.\.\.", r"\\dots "),
+        (
+            r"[(\[]\s*\\begin\{array\}\s*\{[lcr| ]*\}((?:(?!\\end).)*)\\end\{array\}\s*[)\]]",
+            r"\\begin{pmatrix}\1\\end{pmatrix}",
+        ),
         (r"(?<=\d)\s*(?:[x*]|\\times|\\cdot)\s*10\s*\^\s*(?:\{([-+]?\d+)\}|([-+]?\d+)(?![\d.]))", r"\\times 10^{\1\2}"),
         (r"(?P<lo>[\[\]])(?P<inside>[^\[\](){},;]+[,;][^\[\](){},;]+)(?P<hi>[\[\]])", lambda found: _interval(found)),
         (r"\\[dt]?binom\s*(\w)\s*(\w)", r"\\binom{\1}{\2}"),

@@ -40,7 +40,7 @@ def parsed(latex: str) -> Any:
     """Parsed SymPy object, not evaluated; None if the parser reads nothing or raises."""
     if nesting(latex) > MAX_NESTING:
         return None
-    if "\\pm" in latex or "\\mp" in latex:
+    if _SIGN.search(latex):
         return both_signs(latex)
     if (joined := conditions(latex)) is not None:
         return joined
