@@ -28,7 +28,7 @@ from record import write_record
 from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, simulate
 
 from ablations.answers.compare import compare
-from ablations.findings.card import ClaimOutcome, judged_claim
+from ablations.findings.claim_card import ClaimOutcome, judged_claim
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit

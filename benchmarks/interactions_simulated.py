@@ -30,7 +30,7 @@ from simulation import SEED
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import run_to_run
 from ablations.answers.student import interval_of
-from ablations.study.balanced_pairs import balanced_pairs
+from ablations.study.pairs import balanced_pairs
 
 SD, SIZE = 0.012, 0.03
 NUM_STUDIES = 2000

@@ -27,7 +27,7 @@ from record import write_record
 
 from ablations.findings.results import read_results
 from ablations.home.started_sweep import StartedSweep
-from ablations.tracking.synchroniser import push_sweep
+from ablations.tracking.push_missing import push_sweep
 
 SIZE = Size(variants=40, seeds=5, evaluations=200, metrics=20)
 

@@ -25,7 +25,7 @@ from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.cli.reproduce import unlike
 from ablations.cli.studies import by_number
 from ablations.files.lookup import files_of
-from ablations.findings.card import Card, card_of
+from ablations.findings.claim_card import Card, card_of
 from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
@@ -33,7 +33,7 @@ from ablations.home.state import State
 from ablations.report.csv_files import csv_files
 from ablations.report.markdown import card_markdown, markdown_grid, markdown_text
 from ablations.report.static import curves_picture
-from ablations.report.words.card import CLAIM_HEADINGS, OUTCOMES, card_notes
+from ablations.report.words.claim_card import CLAIM_HEADINGS, OUTCOMES, card_notes
 from ablations.report.words.comparison import ResultRow
 from ablations.status.progress import run_rows
 from ablations.study.sweep import load_sweep

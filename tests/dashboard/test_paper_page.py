@@ -11,13 +11,13 @@ from fixtures_home import changed, make_home
 from ablations.answers.answer import Answer
 from ablations.answers.questions import BY_NAME
 from ablations.cli.reproduce import written_card
-from ablations.findings.card import JudgedClaim
+from ablations.findings.claim_card import JudgedClaim
 from ablations.findings.results import read_results
 from ablations.home.started_sweep import StartedSweep
 from ablations.report.colours import GREEN
 from ablations.report.style import GREY
 from ablations.study.claims import Claim
-from ablations_dashboard.drawings.paper import (
+from ablations_dashboard.drawings.claims import (
     RED,
     claim_lines,
     claimed_span,

@@ -9,7 +9,7 @@ import pytest
 from places import REPOSITORY
 
 from ablations.report.markdown import markdown_text
-from ablations.report.words.card import claim_text
+from ablations.report.words.claim_card import claim_text
 from ablations.study.claims import Claim
 
 RESULTS = REPOSITORY / "docs/results"

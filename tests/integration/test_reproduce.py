@@ -9,7 +9,7 @@ from integration.conftest import read_metrics, write_study
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.findings.card import ClaimOutcome
+from ablations.findings.claim_card import ClaimOutcome
 
 STUDY = """
 name: fig0

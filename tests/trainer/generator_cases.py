@@ -7,7 +7,7 @@ import torch
 from trainer.naive_llama import log_softmax, next_logits
 from trainer.tiny import make_prompt, random_policy, tiny_recipe
 
-from scalerl.generator.interruption import tokens_with_phrase
+from scalerl.generator.interruption_phrase import tokens_with_phrase
 from scalerl.generator.make import DRIVERS
 from scalerl.generator.random_numbers import draw_seeds
 from scalerl.generator.request import NEVER, Request

@@ -1,6 +1,6 @@
 """Drawings that only the pages have, without Streamlit; the others are in `ablations.report`.
 
-paper       claims of a paper beside what was found
+claims      claims of a paper beside what was found
 run         figures of one run, and one training metric of several runs
 search      figures of a search
 """

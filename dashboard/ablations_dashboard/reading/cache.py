@@ -10,11 +10,12 @@ from typing import Any
 import streamlit as st
 
 from ablations.findings.results import FittedVariant, Results, compared
+from ablations.home.heartbeat import HEARTBEAT_LIMIT_S
 from ablations.home.home import Home
 from ablations.home.labels import run_name
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep, plans_of, read_sweep
-from ablations.home.state import HEARTBEAT_LIMIT_S, State
+from ablations.home.state import State
 from ablations.readings.fitted_run import FittedRun, fit_sweep, fitted_run
 from ablations.readings.run_reading import Stamp, read_kept, stamp
 from ablations.running.ending import all_ended

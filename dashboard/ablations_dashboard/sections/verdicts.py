@@ -19,6 +19,7 @@ from ablations.terminal.visible import made_visible
 from ablations_dashboard.escape import in_markdown, with_code
 from ablations_dashboard.selection.variants import Shown
 from ablations_dashboard.widgets.table import show_table
+from ablations_dashboard.widgets.theme import is_dark
 
 MOST_SENTENCES = 16
 """Limit on the sentences shown; the table has all variants."""
@@ -88,11 +89,11 @@ def verdict_table(results: Results, shown: Shown) -> Styler:
     """One line per variant, its name in its colour: its differences with the marks of their verdicts, its changes."""
     look, frame = styles(results.plan, shown.focus), table_of(results, VERDICTS, shown)
     colours = {made_visible(name): style.colour for name, style in look.items() if name in shown.focus}
-    is_dark = st.context.theme.type == "dark"
+    dark = is_dark()
 
     def ink(name: str) -> str:
         colour = colours.get(name)
-        colour = ON_DARK.get(colour.lower(), colour) if colour and is_dark else colour
+        colour = ON_DARK.get(colour.lower(), colour) if colour and dark else colour
         return f"color: {colour}; font-weight: 600" if colour else ""
 
     return frame.style.map(ink, subset=["variant"])

@@ -6,12 +6,12 @@ import pandas as pd
 import streamlit as st
 
 from ablations.errors import AblationsError
-from ablations.findings.card import JudgedClaim, WrittenCard, order_text, read_cards, sign_text
+from ablations.findings.claim_card import JudgedClaim, WrittenCard, order_text, read_cards, sign_text
 from ablations.home.home import find_home
-from ablations.report.words.card import OUTCOMES, claim_text, found_text, tally_text
+from ablations.report.words.claim_card import OUTCOMES, claim_text, found_text, tally_text
 from ablations.terminal.visible import made_visible
 from ablations.text import counted, interval_text
-from ablations_dashboard.drawings.paper import CLAIMS_LEGEND, claims_figure
+from ablations_dashboard.drawings.claims import CLAIMS_LEGEND, claims_figure
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.selection.url import pick
 from ablations_dashboard.widgets.figure import show_picture

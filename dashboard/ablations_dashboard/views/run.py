@@ -29,6 +29,7 @@ from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.reading.run_log import load_log, load_metrics
 from ablations_dashboard.sections.figures import SMOOTHED
 from ablations_dashboard.sections.rollouts import show_rollouts
+from ablations_dashboard.sections.what_to_do import what_to_do
 from ablations_dashboard.sections.why import show_findings, show_why
 from ablations_dashboard.selection.url import in_url, pick, pick_several
 from ablations_dashboard.selection.variants import choose_sweep
@@ -123,35 +124,11 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
         recipe = recipe_of(folder)
         if isinstance(recipe, ResolvedRecipe):
             st.caption(in_markdown(task_sentence(recipe.tasks)))
-    if text := what_to_do(sweep, row, folder):
+    if text := what_to_do(sweep, row):
         (st.error if is_bad else st.info)(text)
     remarks = remarks_on_run(run_of_row(sweep, row), plan.hours_name)
     show_remarks([replace(one, text=f"{one.text[:1].upper()}{one.text[1:]}.") for one in remarks])
     show_findings(row, folder, is_quiet=not remarks)
-
-
-def what_to_do(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> str:
-    """Why the run does not train or is unfinished, and the command to fix it; empty if there is nothing to do."""
-    state = row.state
-    said = f" {in_markdown(state.message)}." if state.message else ""
-    again = in_code(sweep.plan.command)
-    logs = in_code(f"platform logs {row.id} {sweep.home.option}")
-    match state.state:
-        case State.DONE | State.RUNNING:
-            return said.strip()
-        case State.STALE:
-            return (
-                f"The run's process died without a message.{said} {again} resumes it from its checkpoint; "
-                f"{logs} shows its log."
-            )
-        case State.STOPPED:
-            return f"The run ended before its budget.{said}"
-        case State.QUEUED | State.REQUEUED | State.PENDING:
-            return f"The run waits to be trained.{said} {again} starts it, if nothing does."
-        case State.CANCELLED | State.PREEMPTED:
-            return f"The run was asked to stop.{said} {again} resumes it from its last checkpoint."
-    retry = in_code(f"platform retry {sweep.name} {sweep.home.option}")
-    return f"The run ended before it was done.{said} {logs} shows why; {again} or, on Slurm, {retry} trains it on."
 
 
 def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:

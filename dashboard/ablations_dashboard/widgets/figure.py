@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import plotly
-import streamlit as st
 from plotly.graph_objects import Figure
 from plotly.io.json import to_json_plotly
 from streamlit.components import v2
@@ -21,6 +20,7 @@ from streamlit.components.v1 import declare_component
 from ablations.report.colours import in_dark
 from ablations.report.style import FIGURE_SETTINGS
 from ablations_dashboard.widgets.table import offer_download
+from ablations_dashboard.widgets.theme import is_dark
 
 COMPONENT_NAME = "ablations.plotly_figure"
 LIBRARY = "plotly"
@@ -88,8 +88,7 @@ def show_picture(figure: Figure, *, name: str, alt: str, narrow: Figure | None =
     updated."""
     key = f"{name} {view}"
     figure, narrow = (
-        (one if st.context.theme.type != "dark" else in_dark(one)).update_layout(uirevision=key)
-        for one in (figure, narrow or figure)
+        (in_dark(one) if is_dark() else one).update_layout(uirevision=key) for one in (figure, narrow or figure)
     )
     traces: Any = figure.data
     same_name: Counter[str] = Counter()

@@ -17,7 +17,8 @@
     compare         every variant against the reference
     paper_rule      the paper's rule for ceilings; paper_grid: the paper's grid fit
     pass_rate_at    the pass rate of each seed at one compute: level or prediction
-    forecasts       pass rate at any compute, compute to a score, crossings, cost of a point, chances to lead
+    forecasts       pass rate at any compute, compute to a score, cost of a point, chances to lead
+    crossings       where two curves cross, and who leads beyond
     known_scale     earlier knowledge of a scale: law, noise, run-to-run spread and speed
     simulated_runs  simulated and fitted runs of the reference and of a slower variant
     half_widths     expected half-widths of a study's intervals, and the smallest differences they detect

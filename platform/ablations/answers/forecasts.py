@@ -1,4 +1,4 @@
-"""Forecasts for more compute: pass rates at any compute, compute to a target, crossings, and the likely winner.
+"""Forecasts for more compute: pass rates at any compute, compute to a target, and the likely winner.
 
 Every function takes the fits of one variant, one per seed, and works on joint draws: draw i of a variant is the mean
 over its seeds of draw i of each. Readings of different seeds are never pooled. Intervals and probabilities include
@@ -32,8 +32,6 @@ NUM_GRID = 400
 NUM_BEYOND = 40
 INNER = (0.1, 0.9)
 OUTER = (0.025, 0.975)
-UNTOLD = (0.1, 0.9)
-"""Limits of a leader's share of the draws between which the leader of two curves is undecided."""
 ONE_POINT = 0.01
 SLOPE_STEP = 0.01
 """Step in ln C for slopes; the slope over it differs from the derivative by a share of about (B * 0.01)^2."""
@@ -55,33 +53,6 @@ class Prediction:
     hi_80: float
     extrapolation: float
     """Compute divided by the largest fitted compute (the smallest of the seeds')."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Crossing:
-    """The last crossing of two curves, and the leader beyond it.
-
-    Crossing(compute=5200.0, lo=3900.0, hi=11000.0, probability=0.83, leads_after=0.97)
-
-    The search runs from the start of the windows to 100 times the largest fitted compute.
-    """
-
-    compute: float | None
-    """Median over the draws that cross; None if no draw does."""
-    lo: float | None
-    """Lower end of the 95 % interval of those draws, or of eq. 1's own crossing draws if that reaches further."""
-    hi: float | None
-    probability: float
-    """Probability that the curves cross: the share of draws that do."""
-    leads_after: float
-    """Share of the crossing draws in which the first variant leads beyond the crossing; share of all draws if none
-    crosses."""
-
-    @property
-    def leads(self) -> bool | None:
-        """True if the first variant leads beyond the crossing; None if undecided."""
-        least, most = UNTOLD
-        return None if least < self.leads_after < most else self.leads_after >= most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +146,7 @@ def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float, 
             + offsets
             for eq1_alone in (is_by_eq1(fits) and is_by_eq1(baseline), False)
         )
-        return _interval(central, drawn)
+        return drawn_interval(central, drawn)
     parts = [
         replace(spread.under.get(law, spread).of_difference(runs, others), weight=weight)
         for law, weight in law_weights([*fits, *baseline]).items()
@@ -194,7 +165,7 @@ def compute_to_reach(fits: Sequence[Fit], score: float, spread: RunToRun) -> Int
     "Never" means not up to 100 times the largest fitted compute. An end of the interval is None in the same sense, and
     0 if R_0 is `score` or more.
     """
-    grid = _grid(fits, start=0.01)
+    grid = search_grid(fits, start=0.01)
 
     def drawn(*, eq1_alone: bool) -> np.ndarray:
         along = joint_draws(fits, np.append(0.0, grid), spread=spread, eq1_alone=eq1_alone)
@@ -202,49 +173,6 @@ def compute_to_reach(fits: Sequence[Fit], score: float, spread: RunToRun) -> Int
         return np.where(scores[:, 0] >= score, 0.0, _first_crossings(scores[:, 1:] - score, grid))
 
     return _finite_interval(drawn(eq1_alone=is_by_eq1(fits)), drawn(eq1_alone=False))
-
-
-def crossing(fits: Sequence[Fit], other: Sequence[Fit], spread: RunToRun) -> Crossing:
-    """The last crossing of the curves of two variants, and its probability.
-
-    If a variant has one seed, the crossing describes only these runs, without run-to-run differences.
-    """
-    return _crossing(tuple(fits), tuple(other), spread)
-
-
-@lru_cache(maxsize=64)  # the same at every budget that a page asks for
-def _crossing(fits: tuple[Fit, ...], other: tuple[Fit, ...], spread: RunToRun) -> Crossing:
-    grid = _grid((*fits, *other), start=1.0)
-    ours, others = (_draws_along(one, tuple(grid.tolist())) for one in (fits, other))
-    averaged, of_eq1 = (own - theirs for own, theirs in zip(ours, others, strict=True))
-    if min(len(fits), len(other)) > 1:
-        apart = spread.differences(starts_of(fits), starts_of(other), len(averaged))[:, None]
-        averaged, of_eq1 = averaged + apart, of_eq1 + apart
-    at, at_eq1 = _last_crossings(averaged, grid), _last_crossings(of_eq1, grid)
-    crosses = np.isfinite(at)
-    if not crosses.any():
-        leads = float(np.mean((averaged > 0).any(axis=1)))
-        return Crossing(compute=None, lo=None, hi=None, probability=0.0, leads_after=leads)
-    at, at_eq1, ahead = at[crosses], at_eq1[np.isfinite(at_eq1)], averaged[crosses]
-    # If the families disagree on the leader, curves change sides while the law changes, and their crossings gather
-    # there: the averaged band may be narrower than that of eq. 1.
-    lo, hi = np.quantile(at, OUTER)
-    if at_eq1.size:
-        lo, hi = min(lo, np.quantile(at_eq1, OUTER[0])), max(hi, np.quantile(at_eq1, OUTER[1]))
-    is_eq1s = at_eq1.size > 0 and is_by_eq1(fits) and is_by_eq1(other)
-    return Crossing(
-        compute=_interval(at_eq1 if is_eq1s else at, at).estimate,
-        lo=float(lo),
-        hi=float(hi),
-        probability=float(crosses.mean()),
-        leads_after=float(np.mean(_last_sign(ahead) > 0)),
-    )
-
-
-@lru_cache(maxsize=2)  # the reference's draws serve every variant that is compared with it
-def _draws_along(fits: tuple[Fit, ...], grid: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Draws of a variant by all families, and by eq. 1 alone, each of shape (num_draws, num_compute)."""
-    return joint_draws(fits, np.array(grid)), joint_draws(fits, np.array(grid), eq1_alone=True)
 
 
 def cost_of_a_point(fits: Sequence[Fit], compute: float) -> Interval | None:
@@ -287,7 +215,7 @@ def leaderboard(groups: Mapping[str, Sequence[Fit]], compute: float, spread: Run
     return tuple(sorted(chances, key=lambda chance: -chance.wins))
 
 
-def _grid(fits: Sequence[Fit], *, start: float) -> np.ndarray:
+def search_grid(fits: Sequence[Fit], *, start: float) -> np.ndarray:
     """Compute from `start` times the first fitted reading to 100 times the last, evenly spaced in ln C."""
     first, last = min(fit.window[0] for fit in fits), max(fit.window[1] for fit in fits)
     return np.geomspace(start * first, FURTHEST * last, NUM_GRID)
@@ -297,29 +225,13 @@ def _first_crossings(above: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """Compute at which each row first is 0 or more, linear in ln C between nodes; infinite if it never is."""
     reached = above >= 0
     node = np.argmax(reached, axis=1)
-    at = _root(above, grid, np.maximum(node, 1))
+    at = root(above, grid, np.maximum(node, 1))
     at[reached[:, 0]] = grid[0]
     at[~reached.any(axis=1)] = np.inf
     return at
 
 
-def _last_crossings(ahead: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """Compute at which each row changes sign for the last time; infinite if it never does."""
-    changes = np.sign(ahead[:, 1:]) * np.sign(ahead[:, :-1]) < 0
-    node = changes.shape[1] - np.argmax(changes[:, ::-1], axis=1)
-    at = _root(ahead, grid, node)
-    at[~changes.any(axis=1)] = np.inf
-    return at
-
-
-def _last_sign(ahead: np.ndarray) -> np.ndarray:
-    """The last nonzero sign of each row, since curves that end at 1 together are level there."""
-    signs = np.sign(ahead)
-    last = signs.shape[1] - 1 - np.argmax(signs[:, ::-1] != 0, axis=1)
-    return signs[np.arange(last.size), last]
-
-
-def _root(values: np.ndarray, grid: np.ndarray, node: np.ndarray) -> np.ndarray:
+def root(values: np.ndarray, grid: np.ndarray, node: np.ndarray) -> np.ndarray:
     """The root of each row between the nodes `node` - 1 and `node`, linear in ln C."""
     rows = np.arange(node.size)
     before, after = values[rows, node - 1], values[rows, node]
@@ -327,7 +239,7 @@ def _root(values: np.ndarray, grid: np.ndarray, node: np.ndarray) -> np.ndarray:
     return np.exp((1 - share) * np.log(grid[node - 1]) + share * np.log(grid[node]))
 
 
-def _interval(central: np.ndarray, drawn: np.ndarray) -> Interval:
+def drawn_interval(central: np.ndarray, drawn: np.ndarray) -> Interval:
     """The 95 % interval of all draws, with the median of the central ones, or of all if that median lies outside the 80
     % interval.
     """
@@ -342,7 +254,7 @@ def _finite_interval(central: np.ndarray, drawn: np.ndarray) -> Interval | None:
     """The interval of draws that may be infinite: an infinite end becomes None, and an infinite estimate gives no
     interval.
     """
-    found = _interval(central, drawn)
+    found = drawn_interval(central, drawn)
     if not np.isfinite(found.estimate):
         return None
     return found if np.isfinite(found.hi or 0.0) else replace(found, hi=None)

@@ -16,8 +16,8 @@ from ablations.slurm.limits import check_on_cluster
 from ablations.status.progress import run_rows
 from ablations.status.rows import left_to_train
 from ablations.status.time_left import seconds_for, time_left_text
-from ablations.study.balanced_pairs import balance_text, pair_names
 from ablations.study.expand import Study
+from ablations.study.pairs import balance_text, pair_names
 from ablations.terminal.listing import Column, Listing
 from ablations.terminal.short_names import legend
 from ablations.text import MINUTE_S, at_scale, changes_text, counted, four_digits

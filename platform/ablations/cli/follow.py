@@ -19,7 +19,7 @@ from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import RunState, State
 from ablations.status.failures import group_failures
-from ablations.status.live import LiveStatus, clock
+from ablations.status.live_table import LiveStatus, clock
 from ablations.status.progress import is_still_going, run_rows, to_json
 from ablations.status.run_logs import attempt_numbers, follow_log, has_run_ended, job_logs, run_state
 from ablations.status.table import MOST_ROWS, status_view, units_table

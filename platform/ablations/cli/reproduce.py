@@ -44,7 +44,7 @@ from scalerl.recipe.command import AnyRecipe, CommandRecipe
 from scalerl.run.run_folder import write_atomically
 
 if TYPE_CHECKING:
-    from ablations.findings.card import Card
+    from ablations.findings.claim_card import Card
     from ablations.findings.results import Results
     from ablations.findings.scale_ladder import ScaleLadder
 
@@ -193,7 +193,7 @@ def designed(
         return study, None
 
     from ablations.findings.study_design import design_for, foresee
-    from ablations.report.words.card import claim_text
+    from ablations.report.words.claim_card import claim_text
     from ablations.report.words.design import source_sentence
 
     prospect = foresee(Blueprint(study=study, home=home, budget=study.sweep.budget.compute))
@@ -233,7 +233,7 @@ def study_for_scripts(study: Study, started: StartedSweep) -> dict[str, Any]:
 
 
 def show_claims(study: Study, started: StartedSweep, out: Screen) -> None:
-    from ablations.report.words.card import claim_text
+    from ablations.report.words.claim_card import claim_text
 
     plan = started.plan
     columns = [Column(heading="claim", kind="prose"), Column(heading="source", kind="words")]
@@ -251,10 +251,10 @@ def written_card(
     results: "Results", folder: Path, differing: Sequence[str], ladder: "ScaleLadder | None" = None
 ) -> "Card":
     """Create the card and write it to the sweep's folder: card.json, card.md and its figure, curves.svg."""
-    from ablations.findings.card import CARD_FILE, card_of
+    from ablations.findings.claim_card import CARD_FILE, card_of
     from ablations.report.markdown import card_markdown
     from ablations.report.static import curves_picture
-    from ablations.report.words.card import card_notes
+    from ablations.report.words.claim_card import card_notes
 
     card = card_of(results, ladder)
     write_atomically(folder / CARD_FILE, json.dumps(card.to_json(), indent=1, allow_nan=False).encode())
@@ -265,7 +265,7 @@ def written_card(
 
 def unlike(sweep: StartedSweep) -> list[str]:
     """The differences between a sweep and the paper's setup."""
-    from ablations.report.words.card import unlike_the_paper
+    from ablations.report.words.claim_card import unlike_the_paper
     from scalerl.memory.shape import shape_of
 
     recipe, _ = sweep.run(sweep.plan.runs[0].id).read_recipe()
@@ -276,7 +276,7 @@ def unlike(sweep: StartedSweep) -> list[str]:
 
 def show_card(card: "Card", folder: Path, differing: Sequence[str], out: Screen) -> None:
     """Print the claims, the result for each, and the differences from the paper's setup."""
-    from ablations.report.words.card import CLAIM_HEADINGS, OUTCOMES, card_notes, claim_cells
+    from ablations.report.words.claim_card import CLAIM_HEADINGS, OUTCOMES, card_notes, claim_cells
 
     plan = card.results.plan
     found = {one.outcome for one in card.claims}

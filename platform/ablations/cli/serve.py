@@ -20,7 +20,7 @@ from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep
 from ablations.signals import handled
-from ablations.status.live import clock
+from ablations.status.live_table import clock
 from ablations.status.progress import is_still_going, run_rows
 from ablations.terminal.progress_bar import progress_bar
 from ablations.tracking.beside_a_sweep import SyncWatch
@@ -171,7 +171,7 @@ def sync(
     if watch:
         watch_sync(started, tracking_uri, every or SYNC_EVERY_S)
         return
-    from ablations.tracking.synchroniser import push_sweep
+    from ablations.tracking.push_missing import push_sweep
 
     with progress_bar("to MLflow") as say_progress:
         report = push_sweep(started, tracking_uri, say_progress)

@@ -8,9 +8,9 @@ from typing import Any
 from ablations.cli.output import console, print_json
 from ablations.errors import AblationsError
 from ablations.files.lookup import files_of
-from ablations.findings.card import read_card
+from ablations.findings.claim_card import read_card
 from ablations.home.home import Home
-from ablations.report.words.card import claim_text, tally_text
+from ablations.report.words.claim_card import claim_text, tally_text
 from ablations.study.expand import expand
 from ablations.study.sweep import load_sweep
 from ablations.terminal.listing import Column, Listing

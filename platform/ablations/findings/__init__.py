@@ -17,5 +17,5 @@ earlier_runs    knowledge of a scale from the runs of a home folder
 study_design    the resolution of each design, and the cheapest for a wanted difference or for the claims of a study;
                 the same of curves of other trainers
 paper_comparison  the paper's comparison: its margin of 0.02, its B at a common A
-card            the claims of a study, judged; the written cards of studies, read again
+claim_card      the claims of a study, judged; the written cards of studies, read again
 """

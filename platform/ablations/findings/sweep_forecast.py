@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ablations.answers.crossings import Crossing, crossing
 from ablations.answers.forecasts import (
     Chance,
-    Crossing,
     Prediction,
     compute_to_reach,
     cost_of_a_point,
-    crossing,
     difference_at,
     estimated,
     is_by_eq1,

@@ -10,7 +10,8 @@
     reach.py       checks that compute counts from the start of training
     collapse.py    finds the reading after which the score declines for good
     cutoff.py      finds the compute from which the readings follow the law
-    readings.py    the readings in a fit, with outliers made harmless
+    readings.py    the readings in a fit
+    huber.py       outliers among them made harmless
     asymptote.py   A with its interval, in all displayed forms; meanings of the verdicts
     alternatives.py  the other families on the same readings: weights and draws
     ceiling.py     A averaged over the families that fit

@@ -22,8 +22,9 @@ from ablations.fit.engine.lack_of_fit import lack_of_fit
 from ablations.fit.engine.noise import AR1, LEAST_SD, Noise, lag_1_autocorrelation, noise_grid, one_blas_thread
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import Prior, Solution, solve
+from ablations.fit.huber import huberised
 from ablations.fit.options import MIN_READINGS, Auto, FitLoss, FitSettings, R0Mode
-from ablations.fit.readings import Readings, huberised
+from ablations.fit.readings import Readings
 from ablations.fit.result import CurveSet, Fit
 from ablations.fit.window import Window, select_window
 

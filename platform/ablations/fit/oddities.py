@@ -8,8 +8,8 @@ from scipy.special import chdtr
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.engine.noise import lag_1_autocorrelation
 from ablations.fit.engine.projection import Prior, solve
+from ablations.fit.huber import huberised
 from ablations.fit.reach import starts_late
-from ablations.fit.readings import huberised
 from ablations.text import compute_text, counted
 
 FAR_OFF = 6.0

@@ -4,7 +4,8 @@ home           the folders
 started_sweep  a sweep in its home folder: plan, runs, stops, cancellation, lock
 labels         what readers of a comparison are told: names, units, window, variants
 plan           the variants and runs of a started sweep
-state          what a run is doing, from its status file and whether its process is alive
+state          what a run is doing, from its status file and its heartbeat
+heartbeat      whether the process that trains a run is alive
 declared       claims and design as they were before the first run
 notifications  tells a webhook what happens to the runs
 cancellation   runs that their user has cancelled

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from ablations.errors import AblationsError
 from ablations.home.cancellation import Cancellation
+from ablations.home.heartbeat import is_locked
 from ablations.home.home import Home
 from ablations.home.plan import Plan
-from ablations.home.state import is_locked
 from scalerl.run.run_folder import RunFolder
 
 

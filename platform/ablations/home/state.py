@@ -1,22 +1,16 @@
 """The state of a run, from its status file and whether its process is alive."""
 
-import fcntl
 import math
 import os
 import signal
-import socket
-import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
 
+from ablations.home.heartbeat import alive, is_here
 from scalerl.cluster.placement import UnitState
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus
-
-HEARTBEAT_LIMIT_S = 120.0
-"""A run on another machine whose heartbeat is older than this is stale."""
 
 
 class State(StrEnum):
@@ -149,26 +143,3 @@ def ask_to_stop(folder: RunFolder) -> None:
     if pid is not None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-
-
-def is_here(status: RunStatus) -> bool:
-    return status.host == socket.gethostname()
-
-
-def alive(folder: RunFolder, status: RunStatus) -> bool:
-    """True if the process that wrote a `running` status is alive: by its lock here, by its heartbeat elsewhere."""
-    if not is_here(status):
-        return time.time() - status.heartbeat < HEARTBEAT_LIMIT_S
-    return is_locked(folder.lock)
-
-
-def is_locked(path: Path) -> bool:
-    """True if a living process holds this `filelock` file. The file may be another user's, so it is only read."""
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # fails if the lock is held, which is exclusive
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except BlockingIOError:
-        return True
-    return False

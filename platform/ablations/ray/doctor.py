@@ -19,9 +19,9 @@ from ablations.files.tail import tail
 from ablations.home.home import Home
 from ablations.pools.code_version import take_snapshot
 from ablations.ray.driver_process import DriverProcess, RayError, RayNode
+from ablations.slurm.doctor.examine_node import look_at_engines, look_at_modules, python_version
 from ablations.slurm.doctor.here import check_engine_versions, check_here
 from ablations.slurm.doctor.node import check_code, check_folder, check_locks, check_tmp
-from ablations.slurm.doctor.probe import look_at_engines, look_at_modules, python_version
 from ablations.slurm.doctor.probe_job import NUM_JOB_LOG_LINES, remove
 from ablations.text import counted
 from scalerl.checks.finding import Finding, judged

@@ -6,12 +6,12 @@ User-written text is escaped, so that it cannot load an image or become a link o
 import re
 from collections.abc import Mapping, Sequence
 
-from ablations.findings.card import Card
+from ablations.findings.claim_card import Card
 from ablations.report.curves import CURVES_LEGEND
 from ablations.report.document import OVER_SCALES, Document
 from ablations.report.grid_tables import GridTable
 from ablations.report.ladder import ladder_grids, ladder_sentences
-from ablations.report.words.card import CLAIM_HEADINGS, claim_cells, tally_text
+from ablations.report.words.claim_card import CLAIM_HEADINGS, claim_cells, tally_text
 from ablations.terminal.visible import made_visible
 
 BACKSLASHED = "\\`*[]|~_"

@@ -25,8 +25,8 @@ from ablations.report.columns import TERMINAL, answers_of, columns, rows_of
 from ablations.report.grid_tables import EFFECTS_NOTE, INTERACTIONS_NOTE, grid_tables, reference_values
 from ablations.report.marks import HELD_MARK, marks_said
 from ablations.report.words.comparison import SAID_BY_THE_PAPER_RULE, changes_said, joint_note, method
+from ablations.terminal.fitting_table import OneLine
 from ablations.terminal.listing import Column, Kind, Listing, listing_of
-from ablations.terminal.one_line import OneLine
 from ablations.terminal.short_names import legend
 from ablations.terminal.visible import made_visible
 from ablations.text import at_scale, compute_text, counted, interval_text

@@ -17,7 +17,7 @@ from ablations.running.ending import all_ended
 from ablations.running.executor import Executor
 from ablations.running.reconcile import cancel_held, num_missing, prune
 from ablations.slurm.states import SlurmStates
-from ablations.status.live import say
+from ablations.status.live_table import say
 from ablations.status.progress import run_rows
 from ablations.status.rows import RunRow
 from ablations.status.table import summary

@@ -16,7 +16,7 @@ from ablations.home.notifications import require_address
 from ablations.home.started_sweep import StartedSweep
 from ablations.running.executor import Executor
 from ablations.search.loop import prepare_search, resume, train_trials
-from ablations.status.live import say
+from ablations.status.live_table import say
 from ablations.study.expand import Study
 
 

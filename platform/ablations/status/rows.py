@@ -4,9 +4,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ablations.home.heartbeat import HEARTBEAT_LIMIT_S
 from ablations.home.labels import run_name
 from ablations.home.plan import Plan
-from ablations.home.state import HEARTBEAT_LIMIT_S, RunState, State
+from ablations.home.state import RunState, State
 from ablations.status.time_left import sweep_seconds_left
 
 BEYOND = 1.1

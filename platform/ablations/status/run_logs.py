@@ -5,9 +5,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from ablations.home.heartbeat import is_locked
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
-from ablations.home.state import RunState, State, is_locked, read_state
+from ablations.home.state import RunState, State, read_state
 from ablations.slurm.states import SlurmStates
 from ablations.slurm.submissions import logs_of_job, read_submissions
 from ablations.status.rows import is_going_on

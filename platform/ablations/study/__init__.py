@@ -8,7 +8,8 @@ resources        the `resources:` block: what a job requests from Slurm; a sweep
 search_space     the settings that a search may vary
 search_points    one point of a search space as overrides
 override         dotted paths and `{times: x}` applied to a recipe of ours, or to the configuration of a program
-balanced_pairs   some pairs of changes, every change in about as many
+pairs            two changes at once: those that the file names, all, or some, every change in about as many
+draft            a variant as the file requests it
 forms            leave-one-out, axes, grid, zip, variants
 program          the reference of a study whose trainer is a program of the user's own
 resolve          merges a recipe and a scale into one resolved recipe

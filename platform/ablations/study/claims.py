@@ -4,7 +4,7 @@
       - {variant: fp32, of: ceiling, says: up, by: 0.09, source: "figure 5b"}
       - {variant: fp32, of: level, says: carries, source: "our guess"}            # over the scales of the study
 
-`ablations.findings.card` compares a claim with the measured interval, or with what becomes of it over scales.
+`ablations.findings.claim_card` compares a claim with the measured interval, or with what becomes of it over scales.
 """
 
 import math

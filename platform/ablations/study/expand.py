@@ -18,9 +18,10 @@ from ablations.errors import FileError, FileProblem, Place, did_you_mean
 from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
-from ablations.study.balanced_pairs import TwoChanges
-from ablations.study.forms import AxisValue, Draft, drafts, grid_values, possible_pairs
+from ablations.study.draft import Draft
+from ablations.study.forms import AxisValue, drafts, grid_values, possible_pairs
 from ablations.study.override import Override, changes_of, overrides_in, vary
+from ablations.study.pairs import TwoChanges
 from ablations.study.program import check_variables, command_reference
 from ablations.study.resolve import asked_in_scale, planned_scale, resolve, unread
 from ablations.study.resources import Asked, Resources, asked_in

@@ -10,40 +10,22 @@ pairs           loo-loss+loo-advantage, ...        two of the above at once, exc
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from ablations.errors import Place, did_you_mean
 from ablations.files.lookup import find_file
 from ablations.files.source import Source
-from ablations.study.balanced_pairs import TwoChanges, balanced_pairs
+from ablations.study.draft import MAX_COMBINATIONS, Draft
 from ablations.study.names import label
 from ablations.study.override import Override, options_in, overrides_from, overrides_in
+from ablations.study.pairs import TwoChanges, paired, possible
 from ablations.study.program import configuration_in
 from ablations.study.resolve import checked_recipe, read_settings
 from ablations.study.sweep import Axes, LeaveOneOut, Sweep
-from ablations.text import TOGETHER, counted
 from scalerl.recipe import Recipe
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
-
-MAX_COMBINATIONS = 1000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Draft:
-    """A variant as requested in the sweep file.
-
-    >>> Draft(name="batch=small", overrides=(Override(path="batch.prompts", value=32, place=place),), place=place)
-    """
-
-    name: str
-    overrides: tuple[Override, ...]
-    place: Place
-    may_be_reference: bool = False
-    """True if the draft may change nothing: one point of a grid may be the reference."""
-    axes: Mapping[str, str] = field(default_factory=dict)
-    """The draft's value on each axis that it combines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +47,7 @@ def drafts(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> It
     yield from single
     yield from _combined(sweep, source)
     yield from written
-    yield from _together(sweep, source, [*single, *written])
+    yield from paired(sweep, source, [*single, *written])
 
 
 def possible_pairs(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> list[TwoChanges]:
@@ -73,7 +55,7 @@ def possible_pairs(sweep: Sweep, source: Source, reference: AnyRecipe, path: Pat
     if not sweep.pairs:
         return []
     single = itertools.chain.from_iterable(_single(sweep, source, reference, path))
-    return [(first.name, second.name) for first, second in _possible(single)]
+    return [(first.name, second.name) for first, second in possible(single)]
 
 
 def _single(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> tuple[list[Draft], list[Draft]]:
@@ -85,60 +67,6 @@ def _single(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> t
         for name in sweep.variants
     ]
     return single, written
-
-
-def _together(sweep: Sweep, source: Source, single: Sequence[Draft]) -> Iterator[Draft]:
-    """The drafts of `pairs`: two changes at once."""
-    if isinstance(sweep.pairs, tuple):
-        asked = [_asked_pair(names, source.place(("pairs", n)), single) for n, names in enumerate(sweep.pairs)]
-    else:
-        place = source.place(("pairs",))
-        asked = [(place, pair) for pair in _number_of(sweep.pairs, place, single)] if sweep.pairs else []
-    for place, (first, second) in asked:
-        name = f"{first.name}{TOGETHER}{second.name}"
-        yield Draft(name=name, overrides=(*first.overrides, *second.overrides), place=place)
-
-
-def _number_of(asked: int, place: Place, single: Sequence[Draft]) -> list[tuple[Draft, Draft]]:
-    """All possible pairs if asked for True, else so many of them."""
-    found = _possible(single)
-    if not found:
-        raise place.error("no two variants change different settings", "remove it, or add one")
-    if asked is not True and asked > len(found):
-        raise place.error(f"found {asked}, of {counted(len(found), 'possible pair')}", "write true for all of them")
-    number = len(found) if asked is True else asked
-    if number > MAX_COMBINATIONS:
-        raise place.error(f"{number} pairs", f"write how many to train, at most {MAX_COMBINATIONS}, or list them")
-    chosen = balanced_pairs([(first.name, second.name) for first, second in found], number)
-    return [pair for pair in found if (pair[0].name, pair[1].name) in chosen]
-
-
-def _possible(single: Iterable[Draft]) -> list[tuple[Draft, Draft]]:
-    """Every two drafts of different settings."""
-    return [pair for pair in itertools.combinations(single, 2) if not _clash(*pair)]
-
-
-def _asked_pair(names: tuple[str, str], place: Place, single: Sequence[Draft]) -> tuple[Place, tuple[Draft, Draft]]:
-    known = {draft.name: draft for draft in single}
-    for name in names:
-        if name not in known:
-            raise place.error(f"unknown variant '{name}'", did_you_mean(name, known, "variants"))
-    first, second = (known[name] for name in names)
-    if paths := _clash(first, second):
-        raise place.error(
-            f"'{first.name}' and '{second.name}' both set {paths[0]}", "pair variants of different settings"
-        )
-    return place, (first, second)
-
-
-def _clash(first: Draft, second: Draft) -> list[str]:
-    """Paths of the first draft that the second one also sets, or whose parent or part it sets."""
-    others = [one.path for one in second.overrides]
-    return [
-        one.path
-        for one in first.overrides
-        if any(f"{one.path}.".startswith(f"{path}.") or f"{path}.".startswith(f"{one.path}.") for path in others)
-    ]
 
 
 def _left_out(form: LeaveOneOut, source: Source, reference: AnyRecipe, path: Path) -> Iterator[Draft]:

@@ -13,10 +13,10 @@ from scipy.stats import t
 from typer.testing import CliRunner
 
 from ablations.answers.compare import compare
+from ablations.answers.crossings import crossing
 from ablations.answers.forecasts import (
     compute_to_reach,
     cost_of_a_point,
-    crossing,
     difference_at,
     is_by_eq1,
     joint_draws,

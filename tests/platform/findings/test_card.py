@@ -9,11 +9,11 @@ from fixtures_home import changed, make_home
 from ablations.cli.reproduce import written_card
 from ablations.cli.studies import outcomes_here
 from ablations.errors import AblationsError
-from ablations.findings.card import WrittenCard, card_of, order_text, read_card, read_cards, sign_text
+from ablations.findings.claim_card import WrittenCard, card_of, order_text, read_card, read_cards, sign_text
 from ablations.findings.results import read_results
 from ablations.findings.scale_ladder import scale_ladder
 from ablations.report.markdown import card_markdown
-from ablations.report.words.card import card_notes, claim_cells, cost_sentence, tally_text
+from ablations.report.words.claim_card import card_notes, claim_cells, cost_sentence, tally_text
 
 CLAIMS = (
     {"variant": "loo-loss", "of": "ceiling", "says": "down", "by": 0.05, "source": "figure 5a"},

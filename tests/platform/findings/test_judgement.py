@@ -7,7 +7,7 @@ import pytest
 
 from ablations.answers.answer import Answer
 from ablations.answers.questions import CEILING, COMPUTE
-from ablations.findings.card import judged_claim
+from ablations.findings.claim_card import judged_claim
 from ablations.study.claims import LEAST_RATIO, Claim
 
 

@@ -9,7 +9,7 @@ import pytest
 from fixtures_home import collapse, make_home, planned_run, settled, warn, write_state
 
 from ablations.findings.results import Results, read_results
-from ablations.home.state import HEARTBEAT_LIMIT_S
+from ablations.home.heartbeat import HEARTBEAT_LIMIT_S
 from ablations.report.document import document_of
 from ablations.report.latex import latex_files
 from ablations.report.markdown import markdown_files

@@ -1,6 +1,6 @@
 from filelock import FileLock
 
-from ablations.home.state import is_locked
+from ablations.home.heartbeat import is_locked
 
 
 def test_a_lock_is_looked_at_without_writing_as_it_may_be_another_users(tmp_path):

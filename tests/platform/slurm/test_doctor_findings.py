@@ -16,9 +16,9 @@ from ablations.home.home import Home
 from ablations.slurm import commands
 from ablations.slurm.commands import Job, NodeGroup, Partition
 from ablations.slurm.doctor.cluster import check_accounting, seconds, up_and_away
+from ablations.slurm.doctor.examine_node import look_at_engines
 from ablations.slurm.doctor.here import check_engine_versions, look_at_tracking, without_password
 from ablations.slurm.doctor.node import check_clock, check_code, check_gpus
-from ablations.slurm.doctor.probe import look_at_engines
 from ablations.slurm.doctor.probe_job import no_report, remove_left_probes
 
 LOW = Partition(name="low", is_default=True, time_limit_min=60.0, cpus=4, memory_mb=8000, gpus=0, nodes=1)

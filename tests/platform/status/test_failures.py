@@ -14,7 +14,7 @@ from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import RunState, State
 from ablations.slurm.submissions import new_submission
 from ablations.status.failures import group_failures
-from ablations.status.live import clock
+from ablations.status.live_table import clock
 from ablations.status.progress import run_rows
 from ablations.status.rows import RunRow
 from ablations.status.table import status_table, status_view, worth_showing

@@ -3,8 +3,8 @@
 import pytest
 from rich.console import Console
 
+from ablations.terminal.fitting_table import OneLine, shortest
 from ablations.terminal.listing import Column
-from ablations.terminal.one_line import OneLine, shortest
 
 ROWS = [
     ("lr-0.1", "3 of 3", "-0.064 [-0.074, -0.054]*"),

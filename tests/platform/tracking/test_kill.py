@@ -8,14 +8,14 @@ import sys
 from fixtures_home import make_home, write_state
 
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
-from ablations.tracking.synchroniser import push_sweep
+from ablations.tracking.push_missing import push_sweep
 
 PUSH = """
 import os, signal, sys
 from pathlib import Path
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
-from ablations.tracking import synchroniser
+from ablations.tracking import push_missing
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 

@@ -14,7 +14,7 @@ from ablations.errors import AblationsError
 from ablations.home.started_sweep import read_sweep
 from ablations.logs.meaning import LogMeaning
 from ablations.tracking.measured_experiment import ExperimentNames, study_of_experiment
-from ablations.tracking.synchroniser import push_sweep
+from ablations.tracking.push_missing import push_sweep
 
 NAMED = ["--score", "pass_rate", "--compute", "gpu_hours", "--reference", "plain"]
 RATES = {0: 0.58, 1: 0.61, 2: 0.64}

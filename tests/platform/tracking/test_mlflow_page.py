@@ -22,7 +22,7 @@ from reaper import start_reaper
 from waiting import wait_until
 
 from ablations.tracking.ledger import read_ledger
-from ablations.tracking.synchroniser import push_sweep
+from ablations.tracking.push_missing import push_sweep
 
 COLUMN_NAMES = ["changes", "level", "verdict_level", "A_lo", "verdict_ceiling", "compute_ratio"]
 """Headings of the first columns; the others are beyond the right edge, and MLflow draws them when they are seen."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from fixtures_home import R_0, make_plan, write_run
 
-from ablations.findings.card import Card
+from ablations.findings.claim_card import Card
 from ablations.findings.order import in_order
 from ablations.findings.results import Results, read_results
 from ablations.home.home import Home

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import ablations.cli.serve
 from ablations.cli import app
-from ablations.tracking.synchroniser import push_sweep
+from ablations.tracking.push_missing import push_sweep
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from places import ODD_NAMES
 
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.tracking import synchroniser as tracking
+from ablations.tracking import push_missing as tracking
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
-from ablations.tracking.synchroniser import SyncReport, push_sweep
+from ablations.tracking.push_missing import SyncReport, push_sweep
 
 NUM_ROWS = 41 + 80
 """Of one finished run: an evaluation every 50 of 2000 GPU-hours and at 0, a step every 25."""

@@ -10,7 +10,7 @@ import torch
 from trainer.tokens.test_reader import CORPORA, byte_level
 
 from scalerl.generator.generator import decode_all
-from scalerl.generator.interruption import default_phrase
+from scalerl.generator.interruption_phrase import default_phrase
 from scalerl.generator.request import NEVER, Request
 from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.model.policy import Policy

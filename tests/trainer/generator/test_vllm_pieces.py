@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from trainer.generator_cases import LIMITS, PHRASE, SLOTS, requests_of, with_engine
 
-from scalerl.generator.interruption import tokens_with_phrase
+from scalerl.generator.interruption_phrase import tokens_with_phrase
 from scalerl.generator.vllm_async import pieces_by_weights
 from scalerl.generator.vllm_engine import Piece, PreemptionCount
 from scalerl.generator.vllm_log import LOGGING

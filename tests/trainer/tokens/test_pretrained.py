@@ -5,7 +5,7 @@ from trainer.tiny_text_model import END, END_OF_TEXT, SPARE_ROWS, TEMPLATE, text
 from transformers import AutoTokenizer
 
 from scalerl.evaluation.kept_rollouts import spans
-from scalerl.generator.interruption import PHRASE
+from scalerl.generator.interruption_phrase import PHRASE
 from scalerl.tokens.pretrained import PretrainedTokenizer
 
 

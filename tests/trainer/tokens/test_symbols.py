@@ -2,7 +2,7 @@
 
 import pytest
 
-from scalerl.generator.interruption import default_phrase
+from scalerl.generator.interruption_phrase import default_phrase
 from scalerl.tokens import TOKENIZERS
 from scalerl.tokens.characters import CharacterTokenizer
 from scalerl.tokens.symbols import SymbolTokenizer

@@ -7,7 +7,7 @@ import numpy as np
 
 from scalerl.checks.finding import Fault, Finding, of_rows
 from scalerl.checks.subject import MadeTask, Subject
-from scalerl.generator.interruption import rollout_phrase, tokens_with_phrase
+from scalerl.generator.interruption_phrase import rollout_phrase, tokens_with_phrase
 from scalerl.quantities import counted
 from scalerl.recipe import KSmallest, Modular, ResolvedRecipe, Vllm
 from scalerl.recipe.generator import refuse_small_cache

@@ -3,7 +3,7 @@
 generator        the base of all generators, with the queue of requests that wait for a slot
 request          requests and finished rollouts
 random_numbers   random numbers of a request, the same for every generator
-interruption     the phrase that an interruption forces, and a rollout's tokens with it
+interruption_phrase  the phrase that an interruption forces, and a rollout's tokens with it
 torch_generator  the built-in generator: continuous batching, weights swapped between decode steps
 vllm_generator   vLLM as a generator: rollouts completed in parts, with interruptions between parts
 vllm_engine      the base of vLLM's drivers, and vLLM's arguments

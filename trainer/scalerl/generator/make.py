@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from scalerl.generator.interruption import rollout_phrase, tokens_with_phrase
+from scalerl.generator.interruption_phrase import rollout_phrase, tokens_with_phrase
 from scalerl.generator.random_numbers import draw_seeds
 from scalerl.generator.request import NEVER, Request
 from scalerl.generator.torch_generator import TorchGenerator

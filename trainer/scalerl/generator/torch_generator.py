@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from scalerl.generator.generator import Generator
-from scalerl.generator.interruption import ending_phrase, tokens_with_phrase
+from scalerl.generator.interruption_phrase import ending_phrase, tokens_with_phrase
 from scalerl.generator.random_numbers import uniform
 from scalerl.generator.request import NEVER, Finished, Request, StepWork
 from scalerl.model.head import chunks

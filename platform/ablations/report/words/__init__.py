@@ -4,5 +4,5 @@ headline    the verdict in one line: the leader, the undecided questions, the co
 comparison  a comparison: its cells, its sentences, the meaning of each verdict
 design      the resolution of a study's designs
 forecast    the lines of a forecast
-card        a card
+claim_card  a card
 """

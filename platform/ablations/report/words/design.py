@@ -10,7 +10,7 @@ from ablations.findings.earlier_runs import MOST_RUNS
 from ablations.findings.results import Results
 from ablations.findings.study_design import Foreseen, Prospect
 from ablations.fit.options import MIN_READINGS
-from ablations.study.balanced_pairs import balance_text, balanced_pairs, pair_names
+from ablations.study.pairs import balance_text, balanced_pairs, pair_names
 from ablations.text import compute_text, counted, duration_text
 
 NOT_SEEN = "-"

@@ -1,6 +1,7 @@
 """Forecasts in words: the rows of the command and of the page, and notes for their readers."""
 
-from ablations.answers.forecasts import UNTOLD, Crossing, or_dots
+from ablations.answers.crossings import UNTOLD, Crossing
+from ablations.answers.forecasts import or_dots
 from ablations.answers.interval import Interval
 from ablations.findings.sweep_forecast import SweepForecast
 from ablations.text import interval_text

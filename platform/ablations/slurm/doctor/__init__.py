@@ -2,7 +2,7 @@
 
 here        Python, packages, home folder and MLflow on this machine
 cluster     checks of Slurm's own configuration
-probe       the program that examines a node from inside a job
+examine_node  the program that examines a node from inside a job
 probe_job   that job, from submission to removal, and why it may have sent no report
 node        judges the probe's report, compared with this machine
 training    a minute of training with two generators and two ranks, in a job or here
@@ -27,9 +27,9 @@ from ablations.slurm.doctor.cluster import (
     check_partitions,
     check_preemption,
 )
+from ablations.slurm.doctor.examine_node import look_at_engines, look_at_modules
 from ablations.slurm.doctor.here import check_here
 from ablations.slurm.doctor.node import check_node
-from ablations.slurm.doctor.probe import look_at_engines, look_at_modules
 from ablations.slurm.doctor.probe_job import Probing, remove_left_probes
 from ablations.slurm.doctor.study import check_files, check_jobs
 from ablations.slurm.doctor.training import check_training, check_training_here

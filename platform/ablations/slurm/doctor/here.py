@@ -15,7 +15,7 @@ from urllib.request import urlopen
 from ablations.errors import AblationsError
 from ablations.files.database import sqlite_path, sqlite_url
 from ablations.home.home import Home
-from ablations.slurm.doctor.probe import (
+from ablations.slurm.doctor.examine_node import (
     ENGINES,
     look_at_engines,
     look_at_modules,

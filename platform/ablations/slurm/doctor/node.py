@@ -12,8 +12,8 @@ from ablations.pools.code_version import PACKAGES
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.doctor.cluster import seconds
+from ablations.slurm.doctor.examine_node import look_at_engines, python_version
 from ablations.slurm.doctor.here import check_engine_versions, check_modules
-from ablations.slurm.doctor.probe import look_at_engines, python_version
 from ablations.slurm.doctor.probe_job import SHARED, Probe, Probing, no_report
 from ablations.text import counted
 from scalerl.checks.finding import Finding, judged

@@ -12,7 +12,7 @@ from ablations.fit.engine.family import FAMILIES, SIGMOID, WEIBULL
 from ablations.fit.engine.noise import AR1, noise_grid
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import Prior, solve
-from ablations.fit.readings import HUBER_MADS, huberised
+from ablations.fit.huber import HUBER_MADS, huberised
 
 COMPUTE = np.linspace(0.1, 1, 9)
 X = np.log(COMPUTE)

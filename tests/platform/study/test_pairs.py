@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from ablations.study.balanced_pairs import balance_text, balanced_pairs, pair_names
+from ablations.study.pairs import balance_text, balanced_pairs, pair_names
 
 
 @pytest.mark.parametrize("num_changes", range(3, 10))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ablations.findings.card import Card, ClaimOutcome, JudgedClaim
+from ablations.findings.claim_card import Card, ClaimOutcome, JudgedClaim
 from ablations.study.claims import Claim, Quantity
 from ablations.text import compute_text, counted, interval_text
 from scalerl.recipe import ResolvedRecipe

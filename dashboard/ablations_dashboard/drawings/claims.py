@@ -7,11 +7,11 @@ from textwrap import wrap
 from plotly.graph_objects import Figure, Scatter
 from plotly.subplots import make_subplots
 
-from ablations.findings.card import ClaimOutcome, JudgedClaim
+from ablations.findings.claim_card import ClaimOutcome, JudgedClaim
 from ablations.report.colours import GREEN
 from ablations.report.series import ticks
 from ablations.report.style import GREY, dress, in_hover, plain
-from ablations.report.words.card import claim_text, found_text
+from ablations.report.words.claim_card import claim_text, found_text
 from ablations.study.claims import Claim
 
 RED = "#CC3311"
