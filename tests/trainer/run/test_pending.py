@@ -107,7 +107,7 @@ class Scene:
         self.store = KeptStore(folder / "evaluations", self.learner.weights())
         generator = ListGenerator([(5, 6)])
         measured: Any = evaluator(generator, self.gate)
-        nothing: Any = SimpleNamespace(measure=lambda sampler, index: [{"reading": index}])
+        nothing: Any = SimpleNamespace(measure=lambda sampler, index: [{"reading": index}], kept=())
         meter = generator, Meter(held_out=measured, downstream=nothing)
         self.launcher: Any = EvaluatorThreads(EvaluatorWork(maker=lambda: meter, store=self.store, threads=1))
         self.accounts = Accounts(1, has_evaluator=True)

@@ -77,7 +77,7 @@ def tried(setting: str, own: Own) -> dict[str, str]:
         found, remedy = next(trial)
     except OwnFailed as error:
         return {"found": str(error), "remedy": REMEDIES["error"]}
-    return {"found": start + found if remedy and not found.startswith(own.folder) else found, "remedy": remedy}
+    return {"found": start + found if remedy and f": {own.function_name} " not in found else found, "remedy": remedy}
 
 
 def trial_of_function(setting: str, own: Own) -> Iterator[OwnProblem]:

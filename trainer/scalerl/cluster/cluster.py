@@ -7,7 +7,7 @@ not (ScaleRL §2: idle time is compute).
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -220,9 +220,9 @@ class Cluster(ABC):
     def start(self) -> None:
         """Start the generators and the clock; nothing to do if they move only with the schedule's work."""
 
+    @abstractmethod
     def paused(self) -> AbstractContextManager[None]:
         """Context in which no time passes and no generator decodes, for work that costs no compute."""
-        return nullcontext()
 
     def probe(self) -> WeightProbe | None:
         """Probe of the learner's current weights; None if generators use the learner's code."""

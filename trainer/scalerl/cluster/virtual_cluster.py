@@ -5,6 +5,7 @@ a + b ceil(S / n), plus prefill and the reading of keys and values (`scalerl.clu
 generators at once, at their virtual time, between two decode steps.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -140,6 +141,10 @@ class VirtualCluster(Cluster):
             return 0.0, 0.0
         busy = self.clock.generator_busy / self.devices.generators, self.clock.trainer_busy / self.devices.trainers
         return 1 - busy[0] / elapsed, 1 - busy[1] / elapsed
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Context without effect, since the clock moves only with the schedule's work."""
+        return nullcontext()
 
     def close(self) -> None:
         """End the generator's engine, if it has one, and the learner's processes."""

@@ -34,6 +34,8 @@ class DownstreamEvaluator:
     seed: int
     tasks: Sequence[Task]
     """Tasks of `evaluation.downstream`, in its order."""
+    kept: Sequence[dict[str, Any]] = ()
+    """No rollouts of task files are kept."""
 
     def measure(self, sampler: Sampler, index: int) -> Iterator[dict[str, Any]]:
         """Columns of the `downstream` rows due at evaluation `index`, counted from 0."""

@@ -1,32 +1,37 @@
 """Everything that one evaluation measures: held-out prompts, task files, and a few rollouts for people to read."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from scalerl.evaluation.downstream import DownstreamEvaluator
-from scalerl.evaluation.held_out import HeldOutEvaluator, Sampler
+from scalerl.evaluation.held_out import Sampler
+from scalerl.evaluation.measured_rows import MeasuredRows
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasuredRows:
-    """Columns of the rows of one evaluation: `MeasuredRows(held_out=[{"pass_rate": .48}], downstream=[])`."""
+class Evaluator(Protocol):
+    """Measures a sampler's weights; seed and index determine all random numbers."""
 
-    held_out: Sequence[dict[str, Any]]
-    downstream: Sequence[dict[str, Any]]
-    rollouts: Sequence[dict[str, Any]] = field(default_factory=list)
-    """Sample rollouts of the held-out prompts, for people to read."""
+    @property
+    def kept(self) -> Sequence[dict[str, Any]]:
+        """Sample rollouts of the last measurement, for people to read."""
+        ...
+
+    def measure(self, sampler: Sampler, index: int) -> Iterable[dict[str, Any]]:
+        """Columns of the rows of measurement `index`, counted from 0."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Meter:
     """The evaluators of a run."""
 
-    held_out: HeldOutEvaluator
-    downstream: DownstreamEvaluator
+    held_out: Evaluator
+    downstream: Evaluator
 
     def measure(self, sampler: Sampler, index: int, reading: int) -> MeasuredRows:
         """Measure the sampler's weights: held-out prompts as number `index`, task files as number `reading`."""
         held_out = list(self.held_out.measure(sampler, index))
         downstream = list(self.downstream.measure(sampler, reading))
-        return MeasuredRows(held_out=held_out, downstream=downstream, rollouts=self.held_out.kept)
+        return MeasuredRows(
+            held_out=held_out, downstream=downstream, rollouts=[*self.held_out.kept, *self.downstream.kept]
+        )

@@ -81,7 +81,10 @@ class TorchGenerator(Generator):
         return len(self.requests) - len(self.free)
 
     def set_weights(self, weights: Weights, version: int) -> None:
-        """Cached keys and values stay, or are recomputed with the new weights if `recompute` is set."""
+        """Use a copy of these weights from the next decode step on.
+
+        Cached keys and values stay, or are recomputed with the new weights if `recompute` is set.
+        """
         if not self.decodes_learner:
             self.policy.import_weights(weights)
         self.version = version

@@ -31,13 +31,13 @@ class Batch:
     host_mask_BT: Tensor
     """Copy of the mask on the host."""
     group_B: Tensor
-    """Index of the prompt's group."""
+    """Index of the prompt's group; on the host."""
     length_B: Tensor
-    """Number of prompt and answer tokens."""
+    """Number of prompt and answer tokens; on the host."""
     prompt_B: Tensor
-    """Number of prompt tokens."""
+    """Number of prompt tokens; on the host."""
     version_BT: Tensor | None = None
-    """Weight version that chose each token, used for the log alone."""
+    """Weight version that chose each token; on the host, and used for the log alone."""
     tasks: tuple[str, ...] = ()
     """Name of each group's task, used for the log alone."""
     reference_BT: Tensor | None = None

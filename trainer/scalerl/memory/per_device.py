@@ -20,7 +20,6 @@ from scalerl.memory.forecast import (
 )
 from scalerl.memory.shape import ModelShape
 from scalerl.recipe import DeepSpeedSettings, ResolvedRecipe, Vllm
-from scalerl.recipe.reference import yaml_scalar
 
 GB = 10**9
 USABLE = 0.9
@@ -146,7 +145,9 @@ def remedy(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths, ro
         changes[path] = value
         recipe = changed(recipe, path, value)
         if plan(recipe, shape, prompts).fits(device_gb):
-            return " and ".join(f"{path}: {yaml_scalar(value)}" for path, value in changes.items())
+            return " and ".join(
+                f"{path}: {str(value).lower() if isinstance(value, bool) else value}" for path, value in changes.items()
+            )
     return "a device with more memory, or a smaller model"
 
 

@@ -108,6 +108,7 @@ def _of_folder(folder: Path) -> ModelShape:
     heads = config.num_attention_heads
     experts = next((number for name in NUM_EXPERTS if (number := getattr(config, name, None))), 0)
     mlp = getattr(config, "intermediate_size", None) or getattr(config, "ffn_dim", None) or 4 * config.hidden_size
+    mlp = max(mlp) if isinstance(mlp, list) else mlp  # some families have a size for each layer
     if experts:
         shared = getattr(config, "shared_expert_intermediate_size", None) or 0
         mlp = config.num_experts_per_tok * (getattr(config, "moe_intermediate_size", None) or mlp) + shared

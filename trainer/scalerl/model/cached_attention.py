@@ -131,10 +131,12 @@ class TiledStep:
         self._value_bags = starts(position + 1)
 
     def write(self, layer: Tensor, k: Tensor, v: Tensor) -> None:
+        """Cache keys and values [n, heads, D] of the tokens of this step."""
         layer.view(-1).index_copy_(0, self._key_place, k.reshape(-1))
         layer.view(-1, k.shape[-1]).index_copy_(0, self._value_place, v.flatten(0, 1))
 
     def attend(self, layer: Tensor, q: Tensor) -> Tensor:
+        """Attention [n, heads x D] of queries [n, heads, D]."""
         n, heads, size = q.shape
         query = (q * size**-0.5).flatten(0, 1).index_select(0, self._tile_pair)
         scores = F.embedding_bag(

@@ -92,8 +92,7 @@ class EvaluatorProcess:
             measured = self.meter.measure(self, order.publication, order.reading)
         except VerifierFailed as error:
             return CannotMeasure(reason=str(error))
-        found = {"publication": order.publication, "seconds": sheet.seconds(), "probe_gap": gap}
-        return MeasuredWeights(**vars(measured), **found)
+        return MeasuredWeights(**vars(measured), publication=order.publication, seconds=sheet.seconds(), probe_gap=gap)
 
     def _answer(self, answer: Reply) -> None:
         self.connection.send_bytes(to_bytes(answer))

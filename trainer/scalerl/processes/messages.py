@@ -22,7 +22,7 @@ from typing import Any, Literal
 from scalerl.cluster.device_seconds import Activity
 from scalerl.cluster.engine_agreement import WeightProbe
 from scalerl.durable import Part
-from scalerl.evaluation.meter import MeasuredRows
+from scalerl.evaluation.measured_rows import MeasuredRows
 from scalerl.generator.request import Finished, Request, StepWork
 from scalerl.learner.learner import Diverged, Update
 from scalerl.model.device import Rejected

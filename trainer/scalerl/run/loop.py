@@ -22,7 +22,7 @@ import torch
 
 from scalerl.cluster.cluster import TrainedStep
 from scalerl.errors import Cancelled
-from scalerl.evaluation.meter import MeasuredRows
+from scalerl.evaluation.measured_rows import MeasuredRows
 from scalerl.learner.learner import Learner
 from scalerl.model.device import deterministic_on_cpu, device_of, device_text
 from scalerl.processes.coordinator import Coordinator

@@ -63,7 +63,9 @@ def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> l
     real_root = is_real_root()
     uid = FIRST_USER_ID + next(_next_user_id) % NUM_USER_IDS if real_root else None
     # What RLIMIT_NPROC counts besides the program's own: the supervisor, and a launcher in the user namespace.
-    others = 0 if real_root else 1 if isolation == "bubblewrap" else 2
+    others = 1 if isolation == "bubblewrap" else 2
+    if real_root:
+        others = 0
     readable, links = interpreter_files()
     hidden = [path for path in site_packages() if any(_below(path, root) for root in readable)]
     spec: dict[str, Any] = {

@@ -103,10 +103,10 @@ DENIED_TO_READERS = {
 WRITING = 0o1 | 0o2 | 0o100 | 0o1000 | 0o2000
 """O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND."""
 CLONE_NEWUSER = 0x10000000
-OTHER_PROCESS = {"prlimit64": ((302, 261), 0, 0xFFFFFFFF)}
+# Calls denied by an argument: their numbers, its position, and its bits of which none may be set.
+LIMITS_OF_ANOTHER = {"prlimit64": ((302, 261), 0, 0xFFFFFFFF)}
 NEW_USER_NAMESPACE = {"clone": ((56, 220), 0, CLONE_NEWUSER)}
 OPENING = {"open": ((2, None), 1, WRITING), "openat": ((257, 56), 2, WRITING)}
-"""Calls denied by an argument: their numbers, its position, and its bits of which none may be set."""
 
 MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 """AUDIT_ARCH of each machine, and its place in the tables above."""
@@ -155,7 +155,7 @@ def _filter(
     for numbers in denied.values():
         if (number := numbers[column]) is not None:
             code += [(JUMP_EQUAL, 0, 1, number), (RETURN, 0, 0, REFUSE)]
-    for numbers, position, bits in [*OTHER_PROCESS.values(), *denied_by_argument.values()]:
+    for numbers, position, bits in [*LIMITS_OF_ANOTHER.values(), *denied_by_argument.values()]:
         if (number := numbers[column]) is not None:
             code += [
                 (JUMP_EQUAL, 0, 4, number),

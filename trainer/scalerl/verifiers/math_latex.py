@@ -85,10 +85,13 @@ def _repeating(match: re.Match[str]) -> str:
 _FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(pattern), form)
     for pattern, form in (
-        (r"(?<![A-Za-z\d.])(\d+(?:\.\d*)?|\.\d+)[eE]([-+]?\d+)(?![\d.A-Za-z])", r"\1\\times 10^{\2}"),
-        (r"(?<![\d.])(\d*)\.(\d*?)(?:(\d)\3\3+|(\d{2,9}?)\4+)\s*\\dots(?!\s*[\d,])", r"\1.\2\\overline{\3\4}"),
-        (r"(\d*)\.(\d*)\\(?:overline|bar|dot)\s*\{?(\d+)\}?", _repeating),
-        (r"\[\s*(\[[^\[\]]*\](?:\s*,\s*\[[^\[\]]*\])+)\s*\]", _matrix),
+        (r"(?<![A-Za-z\d.])(\d+(?:\.\d*)?|\.\d+)[eE]([-+]?\d+)(?![\d.A-Za-z])", r"\1\\times 10^{\2}"),  # 3e5
+        (
+            r"(?<![\d.])(\d*)\.(\d*?)(?:(\d)\3\3+|(\d{2,9}?)\4+)\s*\\dots(?!\s*[\d,])",
+            r"\1.\2\\overline{\3\4}",
+        ),  # 0.333...
+        (r"(\d*)\.(\d*)\\(?:overline|bar|dot)\s*\{?(\d+)\}?", _repeating),  # 0.\overline{3}
+        (r"\[\s*(\[[^\[\]]*\](?:\s*,\s*\[[^\[\]]*\])+)\s*\]", _matrix),  # [[1,2],[3,4]]
         (
             r"(?P<first>-?\d{1,6}(?:\s*,\s*-?\d{1,6})+)\s*,\s*\\dots\s*,\s*(?P<last>-?\d{1,6})(?![\d.^/])",
             _listed_in_full,
@@ -98,16 +101,16 @@ _FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
             r"(?P<angle>\([^()]*\)|\{[^{}]*\}|[\d.]+\s*\^\s*\{?\s*\\circ\s*\}?|\\frac\s*\{[^{}]*\}\s*\{[^{}]*\}|\\[a-z]+(?![a-z])|[a-z])",
             _cis,
         ),
-        (r"\\sqrt\s*\[\s*([3579])\s*\]\s*\{\s*-\s*(\d+|\\frac\{\d+\}\{\d+\})\s*\}", r"-\\sqrt[\1]{\2}"),
-        (r"(?<![A-Za-z\\_^])C\s*\(\s*([\w+-]+)\s*,\s*([\w+-]+)\s*\)", r"\\binom{\1}{\2}"),
-        (r"(?<![A-Za-z\\_^])C_\{?(\d+)\}?\s*\^\s*\{?(\d+)\}?", _combinations),
-        (r"\{?([^{}]+)\\choose([^{}]+)\}?", r"\\binom{\1}{\2}"),
-        (r"(?:\{\}|(?<![\w}]))[_^]\s*\{?(\w+)\}?\s*C_\s*\{?(\w+)\}?", r"\\binom{\1}{\2}"),
-        (ANGLE_IN_DEGREES.pattern, r"(\\frac{\1\\pi}{180})"),
-        (r"\\([gG])amma(?![A-Za-z(])(?!\s*\()", r"\1_{amma}"),
-        (r"(?<![A-Za-z\\])I(?![A-Za-z])", "I_{0}"),
+        (r"\\sqrt\s*\[\s*([3579])\s*\]\s*\{\s*-\s*(\d+|\\frac\{\d+\}\{\d+\})\s*\}", r"-\\sqrt[\1]{\2}"),  # \sqrt[3]{-8}
+        (r"(?<![A-Za-z\\_^])C\s*\(\s*([\w+-]+)\s*,\s*([\w+-]+)\s*\)", r"\\binom{\1}{\2}"),  # C(6,2)
+        (r"(?<![A-Za-z\\_^])C_\{?(\d+)\}?\s*\^\s*\{?(\d+)\}?", _combinations),  # C_6^2
+        (r"\{?([^{}]+)\\choose([^{}]+)\}?", r"\\binom{\1}{\2}"),  # {6 \choose 2}
+        (r"(?:\{\}|(?<![\w}]))[_^]\s*\{?(\w+)\}?\s*C_\s*\{?(\w+)\}?", r"\\binom{\1}{\2}"),  # ^6C_2
+        (ANGLE_IN_DEGREES.pattern, r"(\\frac{\1\\pi}{180})"),  # 90^\circ
+        (r"\\([gG])amma(?![A-Za-z(])(?!\s*\()", r"\1_{amma}"),  # the symbol, not the function
+        (r"(?<![A-Za-z\\])I(?![A-Za-z])", "I_{0}"),  # the symbol, not the imaginary unit
         (r"\\langle(.*?)\\rangle", r"(\1)"),
-        (r"(?<=\d)i(?![A-Za-z])|(?<![A-Za-z\\])i(?=[a-z](?![A-Za-z]))", " i "),
+        (r"(?<=\d)i(?![A-Za-z])|(?<![A-Za-z\\])i(?=[a-z](?![A-Za-z]))", " i "),  # 2i, ix
     )
 ]
-"""Rewritings, one after the other."""
+"""Rewritings, one after the other: a later one reads what an earlier one wrote."""

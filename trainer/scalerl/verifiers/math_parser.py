@@ -114,13 +114,13 @@ def both_signs(latex: str) -> Any:
     if len(_SIGN.findall(latex)) > MOST_SIGNS:
         return None
     together = "\\mp" in latex
-    found: list[Any] = []
+    found, opposite = list[Any](), {"+": "-", "-": "+"}
     for part in split_list(latex):
         first, *rest = _SIGN.split(part)  # text, pm or mp, text, pm or mp, text ...
         marks, texts = rest[::2], rest[1::2]
         signs = [("+",) * len(marks), ("-",) * len(marks)] if together else list(product("+-", repeat=len(marks)))
         for chosen in dict.fromkeys(signs):
-            written = [one if mark == "pm" else "-+"["+-".index(one)] for mark, one in zip(marks, chosen, strict=True)]
+            written = [one if mark == "pm" else opposite[one] for mark, one in zip(marks, chosen, strict=True)]
             signed = first + "".join(f" {sign} {text}" for sign, text in zip(written, texts, strict=True))
             value = parsed(re.sub(r"^\s*\+", "", signed))
             if value is None:

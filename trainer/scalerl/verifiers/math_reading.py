@@ -298,8 +298,9 @@ def _value(text: str, integer: str) -> ParsedAnswer:
 def _is_ratio(text: str) -> bool:
     """True for a ratio such as 2:5:6, but not for a set {x : x > 0}, an equation or a function."""
     parts = text.split(":")
-    is_set_or_function = re.search(r"[|()]", parts[0]) or re.search(r"[=,<>]|\\[{}]", text)
-    return len(parts) > 1 and all(map(str.strip, parts)) and not is_set_or_function
+    if len(parts) == 1 or not all(map(str.strip, parts)):
+        return False
+    return not (re.search(r"[|()]", parts[0]) or re.search(r"[=,<>]|\\[{}]", text))
 
 
 def _is_of_base(digits: str, base: int) -> bool:

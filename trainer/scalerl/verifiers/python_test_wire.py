@@ -11,6 +11,7 @@ MAX_DEPTH = 100
 EXACT_IN_JSON = 1 << 53
 RESTORED = {}
 """By class: arguments that make an equal value. Filled only in the sandboxes of Python tests, as it may take long."""
+VIEWS = {"keys": type({}.keys()), "values": type({}.values()), "items": type({}.items())}
 OF_ITEMS = {
     **{kind.__name__: kind for kind in (list, tuple, set, frozenset)},
     "range": lambda items: range(*items),
@@ -64,8 +65,8 @@ def to_wire(value, other, depth=0):
             return {kind.__name__: all_of(value)}
     if isinstance(value, range):
         return {"range": all_of([value.start, value.stop, value.step])}
-    for name in ("keys", "values", "items"):
-        if isinstance(value, type(getattr({}, name)())):
+    for name, kind in VIEWS.items():
+        if isinstance(value, kind):
             return {name: all_of(value)}
     return other(value)
 

@@ -46,8 +46,9 @@ class SharedMemoryStore(WeightStore):
         """Where each tensor lies in a place."""
         self._size = 0
         for name, form in self._forms.items():
-            self._extents[name] = self._size, math.ceil(form.nbytes / ALIGNMENT) * ALIGNMENT
-            self._size = sum(self._extents[name])
+            length = math.ceil(form.nbytes / ALIGNMENT) * ALIGNMENT
+            self._extents[name] = self._size, length
+            self._size += length
         self._seals_from = PLACES * self._size
         self._total = self._seals_from + PLACES * 8 * SEAL * len(self._forms)
         self._memory = memory or NodeMemory()
