@@ -24,14 +24,3 @@ def handled(handler: Handler, *numbers: signal.Signals) -> Iterator[None]:
     finally:
         for number, earlier in before.items():
             signal.signal(number, earlier)
-
-
-@contextmanager
-def ignored_by_children(number: signal.Signals) -> Iterator[None]:
-    """Processes started inside the block ignore a signal, and have it blocked; this process gets it after the block."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {number})  # a blocked signal is kept, an ignored one is lost
-    try:
-        with handled(signal.SIG_IGN, number):
-            yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

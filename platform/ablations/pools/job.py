@@ -1,7 +1,6 @@
 """The code inside a job: one training run on one node or several, with its output in the log of this attempt."""
 
 import os
-import signal
 import sys
 import traceback
 from pathlib import Path
@@ -21,7 +20,6 @@ def train_here(path: Path, budget_gpu_hours: float, warm_starts: Path, visible: 
 
     None removes the variable, so that the run sees all GPUs.
     """
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # the process ignores it; what it starts may not
     os.environ.pop(VISIBLE_GPUS, None)
     if visible is not None:
         os.environ[VISIBLE_GPUS] = visible

@@ -306,7 +306,7 @@ def test_the_groups_of_a_killed_generator_are_generated_again_and_it_is_started_
 
         cluster.advance = kill_in_the_middle
         steps = take_steps(cluster, 16)
-        while cluster.records[-1].stage != "at work":
+        while not noticed or cluster.records[-1].stage != "at work":
             steps += take_steps(cluster, 1)
         steps += take_steps(cluster, 8)
         ((process, killed_at),) = killed.items()
