@@ -173,9 +173,13 @@ class SlurmCluster:
 
     def run(self, *command: str, check: bool = True, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:
         """A command that talks to this cluster, and what it printed."""
-        return subprocess.run(
-            command, env=self.environment, check=check, timeout=timeout_s, capture_output=True, text=True
-        )
+        try:
+            return subprocess.run(
+                command, env=self.environment, check=check, timeout=timeout_s, capture_output=True, text=True
+            )
+        except subprocess.CalledProcessError as error:
+            error.add_note(error.stderr)  # which its message leaves out
+            raise
 
     def cancel_all(self) -> None:
         """End every job; returns when none is left."""
