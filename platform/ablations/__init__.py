@@ -82,7 +82,8 @@ __all__ = [*MODULES]  # pyright: ignore[reportUnsupportedDunderAll]  computed, s
     fit        eq. 1 of ScaleRL fitted to a curve          files     YAML and JSON with the place of every key
     terminal   tables for any width, text that cannot steer the terminal
     log        the log of a training script of your own, written by the script
-    errors, signals, text    what the platform raises on purpose; signals; numbers and messages as people read them
+    errors, nearest_name     what the platform raises on purpose; the nearest name to a mistyped one
+    signals, text            signals; numbers and messages as people read them
 """
 
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.findings.results import Results
 from ablations.findings.several_sweeps import why_apart
 from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.nearest_name import did_you_mean
 from ablations.report.colours import MOST_COLOURED, leading
 from ablations_dashboard.escape import in_code, in_markdown
 from ablations_dashboard.selection.url import in_url, pick, pick_several

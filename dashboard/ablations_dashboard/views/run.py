@@ -10,11 +10,12 @@ import pandas as pd
 import streamlit as st
 import yaml
 
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.files.tail import tail
 from ablations.findings.remarks import remarks_on_run
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
+from ablations.nearest_name import did_you_mean
 from ablations.status.progress import run_rows
 from ablations.status.remarked import run_of_row
 from ablations.status.rows import RunRow

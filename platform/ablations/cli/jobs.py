@@ -7,10 +7,11 @@ import typer
 from ablations.cli.named_sweeps import find_sweeps, known_variant
 from ablations.cli.options import HomeOption, SweepArgument, variants_of_sweep
 from ablations.cli.output import tell
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State, ask_to_stop
+from ablations.nearest_name import did_you_mean
 from ablations.running.reconcile import cancel_runs
 from ablations.status.progress import run_rows
 from ablations.status.rows import RunRow

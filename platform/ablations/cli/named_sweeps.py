@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan, PlannedVariant
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.nearest_name import did_you_mean
 from ablations.study.expand import expand
 from ablations.study.family import scale_stem
 from ablations.study.sweep import load_sweep

@@ -8,8 +8,9 @@ import typer
 
 from ablations.cli.options import files_begun
 from ablations.cli.output import console, own_command
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.files.lookup import FileKind, files_of
+from ablations.nearest_name import did_you_mean
 from ablations.study.names import nameable
 
 STUDY = """\

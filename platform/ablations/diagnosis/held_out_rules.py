@@ -1,13 +1,12 @@
 """Rules about evaluations and kept rollouts, over a whole run."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from statistics import median_high
 
-from ablations.diagnosis.history import History, LogRow, answer_text
-from ablations.diagnosis.second_opinion import audit_rollouts
+from ablations.diagnosis.answer_rules import contradicted, one_answer
+from ablations.diagnosis.history import History, LogRow
 from ablations.diagnosis.symptom import Symptom
 from scalerl.run.health import RECENT, column_mean
 
@@ -20,14 +19,6 @@ WIDE_GAP = 0.2
 """Training pass rate above the held-out one; a curriculum that leaves out mastered prompts makes it smaller."""
 BY_HEART, FEWEST_EVALUATIONS = 0.4, 4
 """Share of the evaluations with such a gap, and the fewest evaluations."""
-FEWEST_ANSWERS = 8
-"""Minimum number of kept answers to different prompts for the finding of one answer."""
-ONE_ANSWER = 0.75
-"""Share of them that are the same text."""
-
-FEWEST_CONTRADICTED, CONTRADICTED = 3, 0.05
-"""Answers that two readings judge differently before the verifier is in doubt: how many, and of those judged twice."""
-
 HeldOutRule = Callable[[History], Symptom | None]
 
 
@@ -66,26 +57,6 @@ def _prompts_run_out(history: History) -> Symptom | None:
     return None
 
 
-def _one_answer(history: History) -> Symptom | None:
-    held = [row for row in history.rollouts if row.get("kind") == "held_out" and not row.get("truncated")]
-    steps = sorted({row["step"] for row in held})
-    found: Symptom | None = None
-    for at in range(len(steps) - 1, -1, -1):
-        recent = [row for row in held if row["step"] in steps[max(0, at - 2) : at + 1]]
-        texts = Counter(answer_text(row) for row in {(row["prompt_id"], row["step"]): row for row in recent}.values())
-        prompts = len({row["prompt_id"] for row in recent})
-        text, count = texts.most_common(1)[0]
-        is_enough = prompts >= FEWEST_ANSWERS // 2 and texts.total() >= FEWEST_ANSWERS
-        if not text or not is_enough or count < ONE_ANSWER * texts.total():
-            break
-        found = Symptom(
-            text=f"{count} of {texts.total()} kept answers to different prompts are the same: `{text[:40]}`",
-            change="look at what the reward pays for; balance the right answers of the task",
-            since=int(steps[at]),
-        )
-    return found
-
-
 def _answers_of(evaluations: Sequence[LogRow]) -> int | None:
     """The number of answers of an evaluation, if all pass rates are multiples of one over it; None if it is large."""
     rates = {row["pass_rate"] for row in evaluations if row.get("pass_rate") is not None}
@@ -109,23 +80,9 @@ def _noisy_evaluation(history: History) -> Symptom | None:
     return Symptom(text=text, change="hold out more prompts of the task, or raise evaluation.samples")
 
 
-def _contradicted(history: History) -> Symptom | None:
-    """Kept answers that the verifier calls right and a second, independent reading wrong."""
-    second = audit_rollouts(history.name, history.rollouts)
-    paid = [one for one in second.disagreements if one.verdict == "right"]
-    if len(paid) < FEWEST_CONTRADICTED or len(paid) < CONTRADICTED * second.num_judged:
-        return None
-    first = paid[0]
-    text = (
-        f"{len(paid)} of {second.num_judged} kept answers are called right that a second reading calls wrong, as "
-        f"`{first.stated[:40]}` for `{first.right_answer[:40]}`"
-    )
-    return Symptom(text=text, change="look at them with `platform audit`, then correct the task or its verifier")
-
-
 HELD_OUT_RULES: dict[str, HeldOutRule] = {
-    "verifier contradicted": _contradicted,
-    "one answer for everything": _one_answer,
+    "verifier contradicted": contradicted,
+    "one answer for everything": one_answer,
     "learned by heart": _memorised,
     "prompts run out": _prompts_run_out,
     "noisy evaluation": _noisy_evaluation,

@@ -9,8 +9,9 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from ablations.errors import Place, did_you_mean
+from ablations.errors import Place
 from ablations.files.source import yaml_files
+from ablations.nearest_name import did_you_mean
 
 FileKind = Literal["recipe", "scale", "study"]
 

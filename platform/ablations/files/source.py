@@ -22,7 +22,8 @@ from typing import Any
 
 import yaml
 
-from ablations.errors import FileError, Place, did_you_mean
+from ablations.errors import FileError, Place
+from ablations.nearest_name import did_you_mean
 
 KeyPath = tuple[str | int, ...]
 """Keys and list positions that lead from the top of a file to a value: `("axes", "batch", 0)`."""

@@ -14,8 +14,9 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
-from ablations.errors import FileError, FileProblem, did_you_mean
+from ablations.errors import FileError, FileProblem
 from ablations.files.source import KeyPath, Source, shown_value
+from ablations.nearest_name import did_you_mean
 
 M = TypeVar("M", bound=BaseModel)
 

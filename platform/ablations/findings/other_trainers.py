@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
 from ablations.findings.results import FittedVariant, Results, compare_variants
 from ablations.fit.curve import Curve
@@ -18,6 +18,7 @@ from ablations.fit.options import FitSettings
 from ablations.home.labels import Labels, PlannedRun, PlannedVariant, run_name
 from ablations.log import ABOUT_FILE, OWN_LOG
 from ablations.logs.naming import Naming
+from ablations.nearest_name import did_you_mean
 from ablations.readings.fitted_run import FittedRun
 from ablations.readings.kept import forget_old
 from ablations.readings.readings_together import Done, WantedCurve, readings_of_runs

@@ -17,7 +17,7 @@ from ablations.answers.interactions import Interaction, interactions
 from ablations.answers.questions import CEILING, QUESTIONS
 from ablations.answers.repeats import NO_OTHERS, OtherSweeps
 from ablations.answers.rise import verdict_together
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.findings.grid import Grid, grid_of
 from ablations.findings.remarks import Remark, cells_on, remarks_of, warnings_of_run
 from ablations.findings.repeated_runs import of_other_sweeps, some_recipe
@@ -28,6 +28,7 @@ from ablations.home.home import find_home
 from ablations.home.labels import Labels
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.stops import Stopped, read_stops
+from ablations.nearest_name import did_you_mean
 from ablations.readings.fitted_run import FittedRun, fitted_runs
 from ablations.readings.hours import Hours
 from ablations.readings.readings_together import Done

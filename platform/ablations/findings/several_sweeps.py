@@ -12,11 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.findings.repeated_runs import some_recipe
 from ablations.fit.options import FitOptions
 from ablations.home.plan import PlannedVariant
 from ablations.home.started_sweep import StartedSweep
+from ablations.nearest_name import did_you_mean
 from ablations.study.recipe_differences import ABSENT, recipe_differences
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
 from scalerl.recipe.resolved import OUTSIDE

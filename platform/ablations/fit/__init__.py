@@ -13,7 +13,7 @@
     readings.py    the readings in a fit
     huber.py       outliers among them made harmless
     asymptote.py   A with its interval, in all displayed forms; meanings of the verdicts
-    alternatives.py  the other families on the same readings: weights and draws
+    alternatives.py  the other families on the same readings: draws; family_weights.py: their weights
     ceiling.py     A averaged over the families that fit
     result.py      Fit: parameters, intervals, predictions, verdict
     oddities.py    sentences about readings that look wrong

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ablations.errors import MAX_NAMES, Place
+from ablations.errors import Place
 from ablations.fit.curve import Curve, requirement
 from ablations.fit.table_file import Table, read_table
+from ablations.nearest_name import MAX_NAMES
 
 REQUIRED_COLUMNS = ("curve", "compute", "score")
 COUNT_COLUMNS = ("prompts", "samples", "samples_per_prompt", "step")

@@ -7,7 +7,8 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from ablations.errors import Place, did_you_mean
+from ablations.errors import Place
+from ablations.nearest_name import did_you_mean
 
 GZIP, UTF_16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
 DELIMITERS = (",", ";", "\t")

@@ -7,7 +7,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
+from ablations.nearest_name import did_you_mean
 from scalerl.run.run_folder import RunFolder
 
 DEFAULT = Path("ablation-runs")

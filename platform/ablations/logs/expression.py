@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
+from ablations.nearest_name import did_you_mean
 
 MOST_NESTED, MOST_OPERATORS = 50, 200
 MOST_SHOWN = 200

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ablations.errors import MAX_NAMES, AblationsError, FileError, Place, did_you_mean
+from ablations.errors import AblationsError, FileError, Place
+from ablations.nearest_name import MAX_NAMES, did_you_mean
 from ablations.text import counted
 
 MOST_MISSING = 0.05

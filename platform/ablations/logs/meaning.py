@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ablations.errors import MAX_NAMES, AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.logs.expression import (
     Expression,
@@ -18,6 +18,7 @@ from ablations.logs.expression import (
 )
 from ablations.logs.log import Log, by_step, check_begins_once, check_one_run, first_present, thinning_note
 from ablations.logs.presets import Preset, find_preset
+from ablations.nearest_name import MAX_NAMES, did_you_mean
 from ablations.text import counted
 
 SECONDS_PER_HOUR = 3600

@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.fit.curve_file import seed_in
+from ablations.nearest_name import did_you_mean
 
 USUAL_NAMES = r"(?P<variant>.+?)(?:[-_.,/ (]+(?i:s|seed)[-_= ]*(?P<seed>\d+)\)?(?:[-_.][\dT_.-]+)?)?"
 """Default pattern: `dapo-s1`, `dapo_seed1`, `loss=dapo,seed=1`, each perhaps with a date; `dapo` for a single run."""

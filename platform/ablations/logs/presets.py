@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
+from ablations.nearest_name import did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.fit.prompt_noise import answer_variance, prompt_variance
 from ablations.home.started_sweep import StartedSweep
+from ablations.nearest_name import did_you_mean
 from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.run.metrics import read_rows
 

@@ -7,7 +7,8 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from ablations.errors import AblationsError, FileError, FileProblem, did_you_mean
+from ablations.errors import AblationsError, FileError, FileProblem
+from ablations.nearest_name import did_you_mean
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.study.resources import OWN_OPTIONS, SLURM_KEYS, UNFIT_OPTIONS, Asked

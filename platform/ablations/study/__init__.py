@@ -10,7 +10,7 @@ search_points    one point of a search space as overrides
 override         dotted paths and `{times: x}` applied to a recipe of ours, or to the configuration of a program
 pairs            two changes at once: those that the file names, all, or some, every change in about as many
 draft            a variant as the file requests it
-forms            leave-one-out, axes, grid, zip, variants
+forms            axes, grid, zip, variants; leave_one_out: each axis that reverts to another recipe
 program          the reference of a study whose trainer is a program of the user's own
 resolve          merges a recipe and a scale into one resolved recipe
 recipe_differences  where two resolved recipes differ

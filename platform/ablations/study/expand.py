@@ -14,10 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ablations.errors import FileError, FileProblem, Place, did_you_mean
+from ablations.errors import FileError, FileProblem, Place
 from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
+from ablations.nearest_name import did_you_mean
 from ablations.study.draft import Draft
 from ablations.study.forms import AxisValue, drafts, grid_values, possible_pairs
 from ablations.study.override import Override, changes_of, overrides_in, vary

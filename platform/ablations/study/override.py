@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ablations.errors import FileError, Place, did_you_mean
+from ablations.errors import FileError, Place
 from ablations.files.source import KeyPath, Source, parse_value, shown_value
 from ablations.files.validation import validated
+from ablations.nearest_name import did_you_mean
 from ablations.study.names import Values, label
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import NEW, AnyRecipe, CommandRecipe

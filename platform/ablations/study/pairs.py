@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations
 
-from ablations.errors import Place, did_you_mean
+from ablations.errors import Place
 from ablations.files.source import Source
+from ablations.nearest_name import did_you_mean
 from ablations.study.draft import MAX_COMBINATIONS, Draft
 from ablations.study.sweep import Sweep
 from ablations.text import TOGETHER, counted

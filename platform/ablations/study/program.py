@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ablations.errors import AblationsError, Place, did_you_mean
+from ablations.errors import AblationsError, Place
 from ablations.files.source import Source, read_yaml
+from ablations.nearest_name import did_you_mean
 from ablations.study.override import Override, base_and_sets, vary_configuration
 from ablations.study.sweep import Sweep
 from scalerl.recipe.command import CommandRecipe, Program

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.files.database import sqlite_path
 from ablations.findings.other_trainers import MeasuredRun, MeasuredStudy
 from ablations.logs.expression import columns_of
 from ablations.logs.log import Log
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.naming import whole_seed
+from ablations.nearest_name import did_you_mean
 from ablations.tracking.descriptions import OF_A_VARIANT
 from ablations.tracking.mlflow_experiment import (
     PARENT_TAG,

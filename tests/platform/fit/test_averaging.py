@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from curves import curve_of, eq1, readings
 
-from ablations.fit.alternatives import aicc
 from ablations.fit.averaging import averaged_draws, model_error_share, successors
 from ablations.fit.engine.family import FAMILIES
+from ablations.fit.family_weights import aicc
 from ablations.fit.fitting import fit_curve
 
 

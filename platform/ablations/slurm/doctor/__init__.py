@@ -15,8 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.home.home import Home
+from ablations.nearest_name import did_you_mean
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.doctor.cluster import (
